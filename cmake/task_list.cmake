@@ -1,0 +1,27 @@
+# Finds the tasks, one file each in src/data/tasks, and writes the list of them.
+
+set(THIMBLE_TASKS_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/data)
+
+# Sets OUT_VAR to the sources of all tasks and of the generated list that task_names() and find_task() read.
+function(thimble_task_list OUT_VAR)
+  file(GLOB files CONFIGURE_DEPENDS ${THIMBLE_TASKS_DIR}/tasks/*.cpp)
+  list(SORT files)
+  set(names)
+  foreach(file IN LISTS files)
+    get_filename_component(name ${file} NAME_WLE)
+    if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
+      message(FATAL_ERROR "${file}: a task's file is named after it: a C++ name in lower case, then .cpp")
+    endif()
+    list(APPEND names ${name})
+  endforeach()
+  list(LENGTH names TASK_COUNT)
+  list(TRANSFORM names REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE quoted)
+  list(JOIN quoted ", " TASK_NAMES)
+  list(TRANSFORM names APPEND "()" OUTPUT_VARIABLE declarators)
+  list(JOIN declarators ", " TASK_DECLARATORS)
+  list(TRANSFORM declarators PREPEND "tasks::" OUTPUT_VARIABLE calls)
+  list(JOIN calls ", " TASK_CALLS)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/task_list.cpp)
+  configure_file(${THIMBLE_TASKS_DIR}/task_list.cpp.in ${generated} @ONLY)
+  set(${OUT_VAR} ${files} ${generated} PARENT_SCOPE)
+endfunction()

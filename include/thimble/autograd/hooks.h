@@ -1,0 +1,27 @@
+// Named points of a forward pass where it can be watched or changed. Capture, ablation and patching are made of these
+// two calls on the very forward pass that trains; a pass without hooks pays nothing.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "thimble/autograd/tape.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+class Hooks {
+ public:
+  virtual ~Hooks() = default;
+
+  // May overwrite the value of a site, in place, and says whether it did. A replaced value is a constant: no gradient
+  // flows back through it.
+  virtual bool replace(std::string_view /*site*/, const Shape&, MatrixView /*value*/) { return false; }
+
+  // The value that the rest of the pass uses.
+  virtual void observe(std::string_view /*site*/, const Shape&, ConstMatrixView /*value*/) {}
+};
+
+// x as the rest of the pass is to use it: x itself, or a constant in its place.
+Var site(Hooks* hooks, const std::string& name, Var x);
+
+}  // namespace thimble::inline THIMBLE_PRECISION

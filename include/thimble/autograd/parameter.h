@@ -1,0 +1,63 @@
+// Parameters live in one flat buffer, one after another; gradients, optimizer moments and checkpoints have the same
+// layout. A Parameter is a named window into it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thimble/core/random.h"
+#include "thimble/tensor/tensor.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// Which parameter; only the store that made it can say more.
+struct Parameter {
+  int index = -1;
+};
+
+class ParameterStore {
+ public:
+  struct Entry {
+    std::string name;
+    Shape shape;
+    std::size_t offset;  // of the first element in the flat buffer
+    std::size_t size() const { return static_cast<std::size_t>(shape.elements()); }
+  };
+
+  // A new parameter, zero. Throws Error when the name is taken.
+  Parameter add(std::string name, Shape shape);
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  const Entry& entry(Parameter p) const { return entries_[static_cast<std::size_t>(p.index)]; }
+  std::size_t size() const { return values_.size(); }  // elements of the flat buffer, padding included
+  std::size_t count() const;                           // elements of all parameters
+
+  std::span<Real> values() { return values_; }
+  std::span<const Real> values() const { return values_; }
+  std::span<Real> values(Parameter p) { return slice(values(), p); }
+  std::span<const Real> values(Parameter p) const { return slice(values(), p); }
+
+  // The part of any buffer with this layout that belongs to one parameter.
+  template <class T>
+  std::span<T> slice(std::span<T> flat, Parameter p) const {
+    return flat.subspan(entry(p).offset, entry(p).size());
+  }
+
+  // XXH3-64 over every parameter's bytes in order, as 16 hexadecimal digits.
+  std::string hash() const;
+
+ private:
+  std::vector<Entry> entries_;
+  AlignedVector<Real> values_;
+};
+
+// Initial values; each draw depends on (seed, parameter, element) alone.
+// Uniform in [-bound, bound].
+void init_uniform(ParameterStore&, Parameter, std::uint64_t seed, double bound);
+// Normal with mean 0.
+void init_normal(ParameterStore&, Parameter, std::uint64_t seed, double standard_deviation);
+void init_constant(ParameterStore&, Parameter, Real value);
+
+}  // namespace thimble::inline THIMBLE_PRECISION

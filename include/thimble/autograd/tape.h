@@ -1,0 +1,143 @@
+// Reverse-mode differentiation. A step is recorded as an append-only list of nodes; the order of creation is already a
+// topological order, so backward() is one loop from the last node to the first.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "thimble/autograd/arena.h"
+#include "thimble/autograd/parameter.h"
+#include "thimble/tensor/tensor.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+class Tape;
+
+// A handle on one value of a tape. Cheap to copy; using it after the tape was rewound throws Error.
+class Var {
+ public:
+  Var() = default;
+
+  Tape& tape() const;
+  const Shape& shape() const;
+  MatrixView value() const;  // rows: all dimensions but the last
+  MatrixView grad() const;   // same shape, zero when first asked for; backward closures add into it
+  bool needs_grad() const;   // whether a gradient is wanted here
+  Real item() const;         // the value of a one-element Var; throws ShapeError otherwise
+
+ private:
+  friend class Tape;
+  Var(Tape* tape, std::uint32_t index, std::uint32_t generation)
+      : tape_(tape), index_(index), generation_(generation) {}
+
+  Tape* tape_ = nullptr;
+  std::uint32_t index_ = 0;
+  std::uint32_t generation_ = 0;
+};
+
+class Tape {
+ public:
+  enum class Mode {
+    training,   // records what backward() needs
+    inference,  // values only
+  };
+
+  explicit Tape(Mode mode = Mode::training) : mode_(mode) {}
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  Mode mode() const { return mode_; }
+
+  // Forgets every node and takes back their memory; their Vars become invalid.
+  void rewind();
+
+  // Parameters read from now on get their gradients added to `gradients`, which has the layout of `store`. Without
+  // this, or with an empty span, parameters are constants.
+  void bind(const ParameterStore& store, std::span<Real> gradients);
+
+  // Leaves. `constant` has no gradient, `variable` has one; both copy.
+  Var constant(const Tensor& value);
+  Var variable(const Tensor& value);
+  Var parameter(Parameter p);
+
+  // For ops. A new node: the value is uninitialised memory of this shape. `op` must outlive the tape.
+  Var node(const char* op, const Shape& shape, std::initializer_list<Var> inputs);
+
+  // For ops. What to do when y's gradient is known: add to the gradients of the inputs that need one. Not recorded
+  // when none does. The closure is kept in the arena, so it may hold only trivially destructible values.
+  template <class F>
+  void on_backward(Var y, F closure) {
+    static_assert(std::is_trivially_destructible_v<F> && alignof(F) <= kAlignment);
+    Node& node = at(y);
+    if (!node.needs_grad) return;
+    node.closure = new (arena_.allocate(sizeof(F))) F(closure);
+    node.run = [](void* f) { (*static_cast<F*>(f))(); };
+  }
+
+  // For ops. Uninitialised memory that lives as long as the nodes, to save what backward needs.
+  MatrixView scratch(std::int64_t rows, std::int64_t cols);
+  template <class T>
+  std::span<const T> keep(std::span<const T> values) {
+    T* copy = static_cast<T*>(arena_.allocate(values.size_bytes()));
+    std::copy(values.begin(), values.end(), copy);
+    return {copy, values.size()};
+  }
+
+  // Adds d(sum(loss * seed))/dx to the gradient of every x that needs one. `loss` may have any shape; without a seed
+  // it must have one element, whose seed is `scale`. Throws ShapeError otherwise, Error on an inference tape.
+  void backward(Var loss, Real scale = 1);
+  void backward(Var y, ConstMatrixView seed);
+
+  // The name put on nodes that are recorded from now on, such as "encoder.layers.0"; it must outlive them.
+  void set_layer(const char* layer) { layer_ = layer; }
+  const char* layer() const { return layer_; }
+
+  // Where a number first stopped being finite: the first node, in forward order, with a non-finite value, or, after
+  // backward(), the last node, in forward order, that has a non-finite gradient. Empty when all are finite.
+  struct Culprit {
+    const char* op = nullptr;
+    const char* layer = nullptr;
+    explicit operator bool() const { return op != nullptr; }
+  };
+  Culprit first_bad_value() const;
+  Culprit first_bad_gradient() const;
+
+  std::size_t nodes() const { return nodes_.size(); }
+  std::size_t bytes() const { return arena_.capacity(); }
+  bool used(Parameter p) const;  // whether parameter(p) was called since the last rewind
+
+ private:
+  friend class Var;
+  struct Node {
+    Shape shape;
+    Real* value = nullptr;
+    Real* grad = nullptr;
+    void (*run)(void*) = nullptr;
+    void* closure = nullptr;
+    const char* op = nullptr;
+    const char* layer = nullptr;
+    bool needs_grad = false;
+  };
+
+  Node& at(const Var& v);
+  Var push(const char* op, const Shape& shape, Real* value, bool needs_grad);
+  Real* reals(std::int64_t count) { return static_cast<Real*>(arena_.allocate(static_cast<std::size_t>(count) * sizeof(Real))); }
+  MatrixView gradient(Node& node);
+
+  Mode mode_;
+  Arena arena_;
+  std::vector<Node> nodes_;
+  const char* layer_ = "";
+  std::uint32_t generation_ = 0;
+  const ParameterStore* store_ = nullptr;
+  std::span<Real> gradients_;
+  std::vector<std::int64_t> parameter_nodes_;  // node of each parameter, or -1
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,58 @@
+// Everything an experiment is made of, and how it is read from YAML. Each struct has one field list
+// (src/config/fields.cpp) from which parsing, checks, JSON Schema and dump all come.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "thimble/data/dataset.h"
+#include "thimble/data/task.h"
+#include "thimble/model/model_config.h"
+#include "thimble/optim/optim_config.h"
+
+namespace thimble {
+
+enum class Precision { float32, float64 };
+
+struct TrainConfig {
+  std::int64_t steps = 1000;
+  std::int64_t batch = 128;  // sequences per step
+  std::uint64_t seed = 42;
+  std::int64_t shards = 4;   // parts of a batch whose gradients are summed in a fixed tree
+  std::int64_t threads = 0;  // 0: every core; never changes a result
+  Precision precision = Precision::float32;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  double clip_norm = 0;             // largest global gradient norm; 0: no clipping
+  double label_smoothing = 0;       // in [0, 1)
+  std::int64_t evaluate_every = 0;  // steps; 0: only after the last
+};
+
+struct Config {
+  TaskConfig task;
+  DataConfig data;
+  ModelConfig model;
+  TrainConfig train;
+};
+
+// Reads and checks a config; `overrides` are "a.b.c=value" and win over the file. Throws one ConfigError
+// whose message is a summary and then every problem, a line each: file:line:column: key: rule, what to do.
+Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+// The same for YAML text; `name` stands for the file in messages.
+Config parse_config(const std::string& yaml, const std::string& name,
+                    const std::vector<std::string>& overrides = {});
+
+// Every value, in the order of the field lists. parse_config of the YAML gives the same config back.
+std::string to_yaml(const Config&);
+nlohmann::ordered_json to_json(const Config&);
+
+// JSON Schema (draft 2020-12) of a config file.
+nlohmann::ordered_json config_schema();
+
+// How the data must be laid out for a model with such an output.
+Layout layout_of(OutputPer);
+
+}  // namespace thimble

@@ -1,0 +1,34 @@
+// Random numbers as a pure function of a key and a counter (Philox4x32-10; Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011). There is no state to advance, save or share between threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace thimble {
+
+// What a draw is for. Streams never overlap, whatever the counters.
+enum class Stream : std::uint32_t { init, data, order, dropout, gradcheck, inspect };
+
+class Random {
+ public:
+  Random(std::uint64_t seed, Stream stream) : seed_(seed), stream_(stream) {}
+
+  // Four independent 32-bit words for the counter (a, b, c); c is shared with the stream, so c < 2^24.
+  std::array<std::uint32_t, 4> words(std::uint64_t a, std::uint32_t b, std::uint32_t c) const;
+
+  // Uniform in [0, 1) with 53 random bits.
+  double uniform(std::uint64_t a, std::uint32_t b = 0, std::uint32_t c = 0) const;
+
+  // Standard normal (Box-Muller).
+  double normal(std::uint64_t a, std::uint32_t b = 0, std::uint32_t c = 0) const;
+
+  // Uniform in {0, ..., n-1}, n >= 1; the bias of the multiply-shift is below n / 2^64.
+  std::uint64_t below(std::uint64_t n, std::uint64_t a, std::uint32_t b = 0, std::uint32_t c = 0) const;
+
+ private:
+  std::uint64_t seed_;
+  Stream stream_;
+};
+
+}  // namespace thimble

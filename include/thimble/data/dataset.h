@@ -1,0 +1,87 @@
+// Batches of a task's examples, as the model reads them. Everything is a pure function of (seed, split,
+// index): nothing is stored, so threads, shards and resumed runs see the same data.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "thimble/core/random.h"
+#include "thimble/data/task.h"
+
+namespace thimble {
+
+enum class Split { train, validation, test };
+std::string_view split_name(Split);
+
+struct DataConfig {
+  std::int64_t train = 50000;  // sequences; 0 draws fresh ones for ever
+  std::int64_t validation = 1000;
+  std::int64_t test = 10000;
+};
+
+inline constexpr std::int32_t kIgnore = -1;  // the label of a position without a target
+
+// How an example becomes model input and labels.
+enum class Layout {
+  position,  // tokens: input; labels: target, one per position
+  sequence,  // tokens: input; labels: the single target
+  next,      // tokens: input followed by target without its last token; labels: the next token, on the target
+             // only
+};
+
+struct Batch {
+  std::int64_t sequences = 0;         // B
+  std::int64_t length = 0;            // T
+  std::vector<std::int32_t> tokens;   // (B, T), 0 after the end of a sequence
+  std::vector<std::int32_t> lengths;  // (B), tokens of each sequence
+  std::vector<std::int32_t> labels;   // (B, T) or, per sequence, (B); kIgnore where there is none
+  std::int64_t labelled = 0;          // labels other than kIgnore
+};
+
+// T, the tokens of the longest model input. Throws DataError when the task config is out of range, or when
+// the task's targets do not suit the layout.
+std::int64_t model_length(const TaskConfig&, Layout);
+
+// Splits share no input: a hash of the input alone says which split it belongs to (80 % train, 10 %
+// validation, 10 % test), and an example is drawn again until it belongs to the split asked for. A task with
+// fewer than 200 distinct inputs is too small for that, and draws every split from all of them.
+class Dataset {
+ public:
+  // Throws DataError as model_length does, and when a size is negative.
+  Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed);
+
+  std::int64_t vocabulary() const { return task_.symbols; }  // V
+  std::int64_t length() const { return length_; }            // T, the longest model input
+  std::int64_t size(Split) const;                            // sequences; train 0: endless
+  bool disjoint() const { return disjoint_; }                // whether no input occurs in two splits
+
+  // Example `index` of a split. Throws ShapeError when index is outside 0 .. size-1 (endless: negative), and
+  // DataError when the task does not come up with an input of this split.
+  void example(Split, std::int64_t index, Example& out) const;
+
+  // Examples first .. first+count-1 of a split, in order; throws as example does. Reuses the storage of
+  // `out`.
+  void fill(Split, std::int64_t first, std::int64_t count, Batch& out) const;
+
+  // Rows first .. first+count-1 of the batch of training step `step` (from 0), every epoch in an order of its
+  // own, an incomplete last batch left out. Throws DataError when the training set is smaller than one batch,
+  // ShapeError when the rows are not within 0 .. batch-1.
+  void fill_step(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
+                 Batch& out) const;
+
+ private:
+  void draw(Split, std::int64_t index, Example& out) const;
+  void start(std::int64_t count, Batch& out) const;
+  void add_row(Split, std::int64_t index, std::int64_t row, Batch& out) const;
+
+  TaskConfig task_;
+  DataConfig data_;
+  Layout layout_;
+  const Task* source_;
+  std::int64_t length_;
+  bool disjoint_;
+  Random draws_, order_;
+};
+
+}  // namespace thimble

@@ -1,0 +1,35 @@
+// What the attention heads of a trained model do, seen on test sequences.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "thimble/train/run.h"
+
+namespace thimble {
+
+// A score is a mean over the eligible queries; chance is its value for uniform attention over the visible keys.
+struct HeadScore {
+  double value = 0, chance = 0;
+  std::int64_t eligible = 0;
+};
+
+struct HeadReport {
+  std::int64_t layer = 0, head = 0;
+  std::vector<double> mean_weights;  // (T, T): of query i on key j, averaged over sequences of full length
+  HeadScore mirror;                  // weight on key n - 1 - i, n the sequence's length
+};
+
+struct InspectReport {
+  std::int64_t length = 0;     // T
+  std::int64_t sequences = 0;  // looked at
+  std::vector<HeadReport> heads;
+};
+
+// Runs the model, in evaluation mode, on the first `sequences` test sequences and watches its attention weights: after
+// the mask and the softmax, in every layer. Throws CheckpointError when the weights do not fit the config.
+InspectReport inspect(const ModelSource& source, std::int64_t sequences);
+
+nlohmann::ordered_json to_json(const InspectReport&);
+
+}  // namespace thimble

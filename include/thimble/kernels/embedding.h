@@ -1,0 +1,23 @@
+// Rows of a table looked up by token, and rows that depend on the position alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "thimble/tensor/matrix_view.h"
+
+namespace thimble::inline THIMBLE_PRECISION::kernels {
+
+// y_r = table[tokens[r]]: y (R, C), table (V, C), R tokens in 0 .. V-1 (the caller checks).
+void embedding_forward(MatrixView y, ConstMatrixView table, std::span<const std::int32_t> tokens);
+void embedding_backward(MatrixView dtable, ConstMatrixView dy, std::span<const std::int32_t> tokens);
+
+// y[b, t] = x[b, t] + positions[t]: x, y (B T, C), positions (at least T, C).
+void add_positions_forward(MatrixView y, ConstMatrixView x, ConstMatrixView positions, std::int64_t length);
+// dpositions[t] += sum over b of dy[b, t].
+void add_positions_backward(MatrixView dpositions, ConstMatrixView dy, std::int64_t length);
+
+// Sinusoidal positions (Vaswani et al. 2017, section 3.5): p[t, 2i] = sin(t / 10000^(2i/C)), p[t, 2i+1] = cos(same).
+void sinusoidal_positions(MatrixView positions);
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels

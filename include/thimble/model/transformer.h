@@ -1,0 +1,76 @@
+// The transformer encoder that configs describe: token embedding, positions, encoder layers, output net.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thimble/model/model_config.h"
+#include "thimble/nn/modules.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// One block, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x + f(x)); pre-norm (Xiong
+// et al. 2020): x = x + f(norm(x)); f is attention, then the feed-forward net.
+// Sites: NAME.self_attn.*, NAME.residual_mid and NAME.residual_out, all (B, T, C) but for the weights.
+struct EncoderLayer {
+  std::string name;
+  MultiHeadAttention self_attn;
+  Linear linear1, linear2;
+  LayerNorm norm1, norm2;
+  NormOrder order;
+  Activation activation;
+  Dropout dropout1, dropout_hidden, dropout2;
+  std::string mid_site, out_site;
+
+  EncoderLayer(ParameterStore&, const std::string& name, const ModelConfig&, std::uint32_t first_dropout_site);
+  void init(ParameterStore&, std::uint64_t seed) const;
+  Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
+
+  static constexpr std::uint32_t kDropoutSites = 4;
+
+ private:
+  Var feed_forward(Var x, const Pass&) const;
+};
+
+// Sites: "embedding" (B, T, C), those of the layers, named encoder.layers.0 and so on, "encoder.output" (B, T, C) and
+// "logits".
+class Transformer {
+ public:
+  // A model over `vocabulary` tokens and sequences of at most `length`; parameters are zero until init(). Throws
+  // ShapeError when heads do not divide d_model.
+  Transformer(const ModelConfig&, std::int64_t vocabulary, std::int64_t length);
+
+  void init(std::uint64_t seed);
+
+  // tokens (B, T) row-major with T = length; lengths (B) of padded sequences, or empty. Logits: (B, T, V), or (B, V) per
+  // sequence. Binds nothing: the tape must be bound to parameters().
+  Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length,
+                 std::span<const std::int32_t> lengths, const Pass&) const;
+
+  ParameterStore& parameters() { return store_; }
+  const ParameterStore& parameters() const { return store_; }
+  const ModelConfig& config() const { return config_; }
+  const std::vector<EncoderLayer>& layers() const { return layers_; }
+  std::int64_t vocabulary() const { return vocabulary_; }
+  std::int64_t max_length() const { return max_length_; }
+
+ private:
+  Var embed(Tape&, std::span<const std::int32_t> tokens, std::int64_t length, const Pass&) const;
+  Var output(Var x) const;
+
+  ModelConfig config_;
+  std::int64_t vocabulary_, max_length_;
+  ParameterStore store_;
+  Embedding token_embedding_;
+  std::optional<Embedding> position_embedding_;
+  Tensor sinusoidal_;
+  Dropout embedding_dropout_;
+  std::vector<EncoderLayer> layers_;
+  std::optional<LayerNorm> norm_;
+  std::optional<Linear> output_, hidden_;
+  std::optional<LayerNorm> hidden_norm_;
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION

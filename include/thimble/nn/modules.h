@@ -1,0 +1,68 @@
+// Modules: plain structs that name their parameters and apply them. A constructor adds the parameters to a store, all
+// zero; init() gives them values that depend on (seed, parameter) alone. Parameter names, shapes and orientation are
+// PyTorch's. Calls throw ShapeError as the ops do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "thimble/nn/pass.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// y = x W^T + b, W (out, in).
+struct Linear {
+  Parameter weight, bias;
+
+  Linear(ParameterStore&, const std::string& name, std::int64_t in, std::int64_t out);
+  // Uniform in +-1 / sqrt(in), weight and bias: PyTorch's default.
+  void init(ParameterStore&, std::uint64_t seed) const;
+  Var operator()(Var x) const;
+};
+
+struct LayerNorm {
+  Parameter weight, bias;
+
+  LayerNorm(ParameterStore&, const std::string& name, std::int64_t channels);
+  void init(ParameterStore&) const;  // weight 1, bias 0
+  Var operator()(Var x) const;
+};
+
+// A table (rows, channels), used by token or by position.
+struct Embedding {
+  Parameter weight;
+
+  Embedding(ParameterStore&, const std::string& name, std::int64_t rows, std::int64_t channels);
+  void init(ParameterStore&, std::uint64_t seed) const;  // standard normal: PyTorch's default
+  Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length) const;
+};
+
+struct Dropout {
+  Real p = 0;
+  std::uint32_t site = 0;  // different for every dropout of a model
+
+  Var operator()(Var x, const Pass&) const;
+};
+
+// Self-attention with one projection for queries, keys and values, as in torch.nn.MultiheadAttention.
+// Sites: NAME.weights (B, H, T, T), NAME.head_output (B, T, C), the heads side by side before the output projection.
+struct MultiHeadAttention {
+  Parameter in_proj_weight, in_proj_bias;
+  Linear out_proj;
+  std::int64_t heads;
+  bool causal;
+  Dropout dropout;
+  std::string weights_site, output_site;
+
+  MultiHeadAttention(ParameterStore&, const std::string& name, std::int64_t channels, std::int64_t heads, bool causal,
+                     Dropout dropout);
+  // Projection weights uniform by Glorot and Bengio (2010), biases 0: as torch.nn.MultiheadAttention.
+  void init(ParameterStore&, std::uint64_t seed) const;
+  // x (B, T, C); lengths (B) or empty.
+  Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION

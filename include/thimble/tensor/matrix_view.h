@@ -1,0 +1,34 @@
+// A matrix in memory that somebody else owns. `stride` is the distance between the starts of two rows, so a view
+// can also be a block of columns of a wider matrix: one head inside a packed projection, without a copy.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "thimble/core/real.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+template <class T>
+struct BasicMatrixView {
+  T* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t stride = 0;
+
+  T* row(std::int64_t r) const { return data + r * stride; }
+  std::int64_t elements() const { return rows * cols; }
+  bool contiguous() const { return stride == cols; }
+
+  BasicMatrixView row_block(std::int64_t first, std::int64_t count) const { return {row(first), count, cols, stride}; }
+  BasicMatrixView column_block(std::int64_t first, std::int64_t count) const {
+    return {data + first, rows, count, stride};
+  }
+
+  operator BasicMatrixView<const T>() const { return {data, rows, cols, stride}; }
+};
+
+using MatrixView = BasicMatrixView<Real>;
+using ConstMatrixView = BasicMatrixView<const Real>;
+
+}  // namespace thimble::inline THIMBLE_PRECISION

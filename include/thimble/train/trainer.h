@@ -1,0 +1,80 @@
+// A model in training: sharded data-parallel steps and evaluation.
+//
+// A batch is cut into a fixed number of shards. Each is computed on whichever thread is free, in micro-batches sized for
+// the cache, into a gradient buffer of its own; the buffers are summed in a fixed binary tree. So every bit of a
+// result depends on the config and never on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "thimble/autograd/tape.h"
+#include "thimble/config/config.h"
+#include "thimble/data/dataset.h"
+#include "thimble/model/transformer.h"
+#include "thimble/optim/optimizer.h"
+#include "thimble/train/train.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// The dataset that a config's task and output describe.
+Dataset make_dataset(const Config& config);
+
+class Trainer {
+ public:
+  // Builds the model and gives it its initial values. Throws DataError when the task does not fit the output.
+  explicit Trainer(const Config& config);
+
+  // One optimizer step; the first call is step 1. From the third on it allocates nothing. Throws NumericError when the
+  // loss or the gradient is not finite; the parameters are then those before the step.
+  StepReport step();
+
+  // Evaluates on a whole split, or on its first `limit` sequences; endless splits need a limit.
+  SplitReport evaluate(Split split, std::int64_t limit = 0);
+
+  std::int64_t steps() const { return optimizer_.steps(); }
+  Transformer& model() { return model_; }
+  const Transformer& model() const { return model_; }
+  const Dataset& dataset() const { return dataset_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  int threads() const { return threads_; }
+  std::span<const Real> gradients() const { return shards_.front().gradients; }  // of the last step, summed, unscaled
+
+ private:
+  struct Totals {
+    double loss = 0;
+    std::int64_t labelled = 0, correct = 0, correct_sequences = 0;
+    void add(const Totals& other);
+  };
+  struct Shard {
+    AlignedVector<Real> gradients;
+    Totals totals;
+  };
+  struct Worker {
+    Tape training;
+    Tape inference{Tape::Mode::inference};
+    Batch batch;
+  };
+
+  // Forward pass of the worker's batch; the loss is the sum over labelled positions.
+  Var forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& totals) const;
+  void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
+  double reduce_gradients();  // into the first shard; returns the sum of squares
+  [[noreturn]] void explain(std::int64_t step, double loss, double norm);
+  Pass training_pass(std::int64_t step, std::int64_t first_sample) const;
+  std::int64_t shard_begin(std::int64_t shard) const;
+
+  Config config_;
+  Dataset dataset_;
+  Transformer model_;
+  Optimizer optimizer_;
+  int threads_;
+  std::int64_t micro_batch_;  // sequences
+  std::vector<Shard> shards_;
+  std::vector<Worker> workers_;
+  std::vector<double> segment_squares_;
+  std::vector<Totals> chunks_;
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Checks the rules of the code base that a compiler does not: which room includes which, where a library or the
+# terminal may be used, a gradient check for every op, the size of files. Prints file:line: rule for each violation.
+# Usage: scripts/check_layout.sh [root]   Needs only find, sort and awk.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "${1:-$here/..}"
+export LC_ALL=C
+
+mapfile -t files < <(find include src tests scripts -type f \
+  \( -name '*.h' -o -name '*.cpp' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt \) | sort)
+((${#files[@]} > 0)) || { echo "layout: no sources in $PWD" >&2; exit 1; }
+
+awk -f "$here/check_layout.awk" "${files[@]}"

@@ -1,0 +1,258 @@
+#include "thimble/autograd/gradcheck.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "thimble/core/error.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+constexpr double kVacuous = 1e-4;  // a largest gradient below this proves nothing
+constexpr double kSteps[] = {1e-5, 1e-6, 1e-7};
+
+std::string index_name(const Shape& shape, std::int64_t flat) {
+  std::string text;
+  for (int d = shape.rank(); d-- > 0;) {
+    text = fmt::format("{}{}{}", flat % shape[d], text.empty() ? "" : ", ", text);
+    flat /= shape[d];
+  }
+  return "[" + text + "]";
+}
+
+double error_of(double analytic, double numeric, double floor) {
+  const double error = std::abs(analytic - numeric) / std::max({std::abs(analytic), std::abs(numeric), floor});
+  return std::isfinite(error) ? error : HUGE_VAL;
+}
+
+// Compares one derivative and keeps it if it is the worst so far. numeric(h) is the central difference of step h.
+template <class Numeric>
+void compare(GradcheckResult& result, double analytic, double largest, const Numeric& numeric, const std::string& index) {
+  const double floor = std::max(1e-3 * largest, 1e-12);
+  double best = numeric(kSteps[0]);
+  for (const double h : kSteps) {
+    if (error_of(analytic, best, floor) <= kGradcheckTolerance) break;
+    const double other = numeric(h);
+    if (error_of(analytic, other, floor) < error_of(analytic, best, floor)) best = other;
+  }
+  const double error = error_of(analytic, best, floor);
+  if (error >= result.worst_error) {
+    result.worst_error = error;
+    result.analytic = analytic;
+    result.numeric = best;
+    result.index = index;
+  }
+}
+
+void fail(GradcheckResult& result, const std::string& why) {
+  if (!result.failure.empty()) return;
+  result.passed = false;
+  result.failure = why;
+}
+
+void judge(GradcheckResult& result, double largest, bool zero_expected) {
+  if (zero_expected) {
+    if (largest > 1e-9) fail(result, fmt::format("a gradient of {:.3g} where it is zero by construction", largest));
+    result.worst_error = 0;
+  } else if (!(largest >= kVacuous)) {
+    fail(result, fmt::format("vacuous: the largest gradient is {:.3g}", largest));
+  }
+  if (result.worst_error > kGradcheckTolerance) {
+    fail(result, fmt::format("error {:.3g} is above {:g}", result.worst_error, kGradcheckTolerance));
+  }
+}
+
+double largest_of(std::span<const Real> values) {
+  double largest = 0;
+  for (const Real v : values) {
+    largest = std::isfinite(v) ? std::max(largest, std::abs(static_cast<double>(v))) : HUGE_VAL;
+  }
+  return largest;
+}
+
+// One evaluation of f at given inputs, with everything needed around it.
+class OpCheck {
+ public:
+  OpCheck(const GradcheckFunction& f, std::span<const GradcheckInput> inputs, std::uint64_t seed)
+      : f_(f), random_(seed, Stream::gradcheck) {
+    for (const GradcheckInput& input : inputs) values_.push_back(input.value);
+  }
+
+  double loss() {
+    const Var y = run();
+    double sum = 0;
+    const Real* values = y.value().data;
+    for (std::int64_t i = 0; i < y.shape().elements(); ++i) sum += static_cast<double>(values[i]) * cotangent(i);
+    return sum;
+  }
+
+  // The analytic gradient of every input; says in `fault` what is wrong with how it was made.
+  std::vector<Tensor> gradients(std::vector<std::string>& fault) {
+    const Var y = run();
+    Tensor seed(y.shape());
+    for (std::int64_t i = 0; i < y.shape().elements(); ++i) seed.data()[i] = static_cast<Real>(cotangent(i));
+    std::vector<Tensor> start, once;
+    for (std::size_t k = 0; k < vars_.size(); ++k) {
+      const MatrixView grad = vars_[k].grad();
+      for (std::int64_t i = 0; i < grad.elements(); ++i) {
+        grad.data[i] = static_cast<Real>(random_.normal(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(k), 2));
+      }
+      start.push_back(copy(vars_[k], grad));
+    }
+    tape_.backward(y, seed.matrix());
+    for (std::size_t k = 0; k < vars_.size(); ++k) once.push_back(copy(vars_[k], vars_[k].grad()));
+    fault.assign(vars_.size(), "");
+    for (std::size_t k = 0; k < vars_.size(); ++k) {
+      for (std::size_t i = 0; i < once[k].values().size(); ++i) once[k].values()[i] -= start[k].values()[i];
+      if (std::memcmp(vars_[k].value().data, values_[k].data(), values_[k].values().size_bytes()) != 0) {
+        fault[k] = "the op changed its input";
+      }
+    }
+    check_second_run(once, start, fault);
+    return once;
+  }
+
+  Tensor& value(std::size_t k) { return values_[k]; }
+
+ private:
+  Var run() {
+    tape_.rewind();
+    vars_.clear();
+    for (const Tensor& value : values_) vars_.push_back(tape_.variable(value));
+    return f_(tape_, vars_);
+  }
+
+  // Another tape whose buffers start at zero, run through the same backward: the difference must be the same.
+  void check_second_run(const std::vector<Tensor>& once, const std::vector<Tensor>& start, std::vector<std::string>& fault) {
+    const Var y = run();
+    Tensor seed(y.shape());
+    for (std::int64_t i = 0; i < y.shape().elements(); ++i) seed.data()[i] = static_cast<Real>(cotangent(i));
+    tape_.backward(y, seed.matrix());
+    for (std::size_t k = 0; k < vars_.size(); ++k) {
+      const Real* zero_started = vars_[k].grad().data;
+      for (std::size_t i = 0; i < once[k].values().size(); ++i) {
+        const double size = std::max({1.0, std::abs(static_cast<double>(zero_started[i])),
+                                      std::abs(static_cast<double>(start[k].values()[i]))});
+        const double gap = std::abs(static_cast<double>(once[k].values()[i]) - static_cast<double>(zero_started[i]));
+        if (!(gap <= 1e-9 * size) && fault[k].empty()) fault[k] = "backward overwrites the gradient instead of adding to it";
+      }
+    }
+  }
+
+  static Tensor copy(Var v, MatrixView grad) {
+    return Tensor(v.shape(), std::span<const Real>(grad.data, static_cast<std::size_t>(grad.elements())));
+  }
+
+  double cotangent(std::int64_t i) const { return 2 * random_.uniform(static_cast<std::uint64_t>(i), 0, 1) - 1; }
+
+  const GradcheckFunction& f_;
+  Random random_;
+  Tape tape_;
+  std::vector<Tensor> values_;
+  std::vector<Var> vars_;
+};
+
+// The elements at which a tensor of n is compared: all of a small one, 64 random ones of a large one.
+std::vector<std::int64_t> elements_to_check(std::int64_t n, const Random& random, std::uint32_t lane) {
+  constexpr std::int64_t kSmall = 256, kSample = 64;
+  std::vector<std::int64_t> elements;
+  for (std::int64_t i = 0; i < (n <= kSmall ? n : kSample); ++i) {
+    elements.push_back(n <= kSmall ? i
+                                   : static_cast<std::int64_t>(random.below(
+                                         static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(i), lane, 3)));
+  }
+  return elements;
+}
+
+}  // namespace
+
+std::vector<GradcheckResult> gradcheck(const std::string& op, const GradcheckFunction& f,
+                                       std::span<const GradcheckInput> inputs, std::uint64_t seed) {
+  OpCheck check(f, inputs, seed);
+  std::vector<std::string> fault;
+  const std::vector<Tensor> gradients = check.gradients(fault);
+  std::vector<GradcheckResult> results;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    GradcheckResult result{.op = op, .input = inputs[k].name, .index = {}, .passed = true, .failure = {}};
+    const double largest = largest_of(gradients[k].values());
+    for (std::size_t i = 0; i < gradients[k].values().size(); ++i) {
+      Real& x = check.value(k).values()[i];
+      const Real centre = x;
+      const auto numeric = [&](double step) {
+        const Real h = static_cast<Real>(step * std::max(1.0, std::abs(static_cast<double>(centre))));
+        x = centre + h;
+        const double above = check.loss(), x_above = static_cast<double>(x);
+        x = centre - h;
+        const double below = check.loss(), x_below = static_cast<double>(x);
+        x = centre;
+        return (above - below) / (x_above - x_below);
+      };
+      compare(result, static_cast<double>(gradients[k].values()[i]), largest, numeric,
+              index_name(inputs[k].value.shape(), static_cast<std::int64_t>(i)));
+    }
+    if (!fault[k].empty()) fail(result, fault[k]);
+    judge(result, largest, inputs[k].zero_gradient);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss, std::uint64_t seed) {
+  constexpr int kDirections = 16;
+  const Random random(seed, Stream::gradcheck);
+  Tape tape;
+  AlignedVector<Real> gradients(store.size());
+  tape.bind(store, gradients);
+  tape.backward(loss(tape));
+  std::vector<bool> reached;
+  for (int p = 0; p < static_cast<int>(store.entries().size()); ++p) reached.push_back(tape.used({p}));
+
+  Tape forward(Tape::Mode::inference);
+  forward.bind(store, {});
+  const auto value = [&] {
+    forward.rewind();
+    return static_cast<double>(loss(forward).item());
+  };
+
+  std::vector<GradcheckResult> results;
+  for (int p = 0; p < static_cast<int>(store.entries().size()); ++p) {
+    const auto& entry = store.entry({p});
+    const std::span<Real> x = store.values(Parameter{p});
+    const std::span<const Real> g = store.slice(std::span<const Real>(gradients), {p});
+    GradcheckResult result{.op = "model", .input = entry.name, .index = {}, .passed = true, .failure = {}};
+    const double largest = largest_of(g);
+    if (!reached[static_cast<std::size_t>(p)] || largest == 0) fail(result, "the loss never reaches this parameter");
+    const std::vector<Real> centre(x.begin(), x.end());
+
+    // The derivative along a direction, each component times step.
+    const auto along = [&](auto&& direction, double step) {
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = centre[i] + static_cast<Real>(step * direction(i));
+      const double above = value();
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = centre[i] - static_cast<Real>(step * direction(i));
+      const double below = value();
+      std::ranges::copy(centre, x.begin());
+      return (above - below) / (2 * step);
+    };
+    for (const std::int64_t at : elements_to_check(static_cast<std::int64_t>(x.size()), random, static_cast<std::uint32_t>(p))) {
+      const auto e = static_cast<std::size_t>(at);
+      compare(result, static_cast<double>(g[e]), largest, [&](double h) {
+        return along([e](std::size_t i) { return i == e ? 1.0 : 0.0; }, h);
+      }, index_name(entry.shape, at));
+    }
+    for (int k = 0; k < (x.size() > 256 ? kDirections : 0); ++k) {
+      const double unit = 1 / std::sqrt(static_cast<double>(x.size()));
+      const auto direction = [&](std::size_t i) {
+        return unit * random.normal(i, static_cast<std::uint32_t>(p), 4 + static_cast<std::uint32_t>(k));
+      };
+      double analytic = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) analytic += static_cast<double>(g[i]) * direction(i);
+      compare(result, analytic, largest, [&](double h) { return along(direction, h); }, fmt::format("direction {}", k));
+    }
+    judge(result, largest, false);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

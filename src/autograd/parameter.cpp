@@ -1,0 +1,57 @@
+#include "thimble/autograd/parameter.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "thimble/core/error.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+Parameter ParameterStore::add(std::string name, Shape shape) {
+  const bool taken = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
+  require<Error>(!taken, "parameter store: there is a parameter {} already", name);
+  constexpr std::size_t kStep = kAlignment / sizeof(Real);
+  const std::size_t offset = values_.size();
+  const std::size_t padded = (static_cast<std::size_t>(shape.elements()) + kStep - 1) / kStep * kStep;
+  values_.resize(offset + padded);
+  entries_.push_back({std::move(name), shape, offset});
+  return {static_cast<int>(entries_.size()) - 1};
+}
+
+std::size_t ParameterStore::count() const {
+  std::size_t n = 0;
+  for (const Entry& e : entries_) n += e.size();
+  return n;
+}
+
+std::string ParameterStore::hash() const {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (const Entry& e : entries_) XXH3_64bits_update(&state, values_.data() + e.offset, e.size() * sizeof(Real));
+  return fmt::format("{:016x}", XXH3_64bits_digest(&state));
+}
+
+void init_uniform(ParameterStore& store, Parameter p, std::uint64_t seed, double bound) {
+  const Random random(seed, Stream::init);
+  std::uint64_t i = 0;
+  for (Real& value : store.values(p)) {
+    value = static_cast<Real>(bound * (2 * random.uniform(i++, static_cast<std::uint32_t>(p.index)) - 1));
+  }
+}
+
+void init_normal(ParameterStore& store, Parameter p, std::uint64_t seed, double standard_deviation) {
+  const Random random(seed, Stream::init);
+  std::uint64_t i = 0;
+  for (Real& value : store.values(p)) {
+    value = static_cast<Real>(standard_deviation * random.normal(i++, static_cast<std::uint32_t>(p.index)));
+  }
+}
+
+void init_constant(ParameterStore& store, Parameter p, Real value) {
+  std::ranges::fill(store.values(p), value);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,154 @@
+#include "thimble/autograd/tape.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "thimble/core/error.h"
+#include "thimble/kernels/elementwise.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+bool finite(const Real* values, const Shape& shape) {
+  return std::all_of(values, values + shape.elements(), [](Real x) { return std::isfinite(x); });
+}
+
+MatrixView as_matrix(Real* data, const Shape& shape) { return {data, shape.rows(), shape.last(), shape.last()}; }
+
+}  // namespace
+
+Tape& Var::tape() const {
+  require<Error>(tape_ != nullptr, "var: used before an op has made it");
+  return *tape_;
+}
+
+const Shape& Var::shape() const { return tape().at(*this).shape; }
+
+MatrixView Var::value() const {
+  Tape::Node& node = tape().at(*this);
+  return as_matrix(node.value, node.shape);
+}
+
+MatrixView Var::grad() const { return tape().gradient(tape().at(*this)); }
+
+bool Var::needs_grad() const { return tape().at(*this).needs_grad; }
+
+Real Var::item() const {
+  require<ShapeError>(shape().elements() == 1, "item: shape {} does not have exactly one element", shape());
+  return *value().data;
+}
+
+Tape::Node& Tape::at(const Var& v) {
+  require<Error>(v.tape_ == this && v.generation_ == generation_ && v.index_ < nodes_.size(),
+                 "tape: this Var was made before the last rewind or on another tape");
+  return nodes_[v.index_];
+}
+
+void Tape::rewind() {
+  nodes_.clear();
+  arena_.rewind();
+  std::ranges::fill(parameter_nodes_, -1);
+  layer_ = "";
+  ++generation_;
+}
+
+void Tape::bind(const ParameterStore& store, std::span<Real> gradients) {
+  require<ShapeError>(gradients.empty() || gradients.size() == store.size(),
+                      "tape: a gradient buffer of {} elements for {} parameters", gradients.size(), store.size());
+  store_ = &store;
+  gradients_ = gradients;
+  parameter_nodes_.assign(store.entries().size(), -1);
+}
+
+Var Tape::push(const char* op, const Shape& shape, Real* value, bool needs_grad) {
+  Node node;
+  node.shape = shape;
+  node.value = value;
+  node.op = op;
+  node.layer = layer_;
+  node.needs_grad = needs_grad && mode_ == Mode::training;
+  nodes_.push_back(node);
+  return {this, static_cast<std::uint32_t>(nodes_.size() - 1), generation_};
+}
+
+Var Tape::node(const char* op, const Shape& shape, std::initializer_list<Var> inputs) {
+  bool needs_grad = false;
+  for (const Var& input : inputs) needs_grad |= at(input).needs_grad;
+  return push(op, shape, reals(shape.elements()), needs_grad);
+}
+
+Var Tape::constant(const Tensor& value) {
+  Var v = push("constant", value.shape(), reals(value.shape().elements()), false);
+  std::ranges::copy(value.values(), v.value().data);
+  return v;
+}
+
+Var Tape::variable(const Tensor& value) {
+  Var v = push("variable", value.shape(), reals(value.shape().elements()), true);
+  std::ranges::copy(value.values(), v.value().data);
+  return v;
+}
+
+Var Tape::parameter(Parameter p) {
+  require<Error>(store_ != nullptr, "tape: bind() a parameter store before using its parameters");
+  std::int64_t& index = parameter_nodes_.at(static_cast<std::size_t>(p.index));
+  if (index < 0) {
+    const ParameterStore::Entry& entry = store_->entry(p);
+    // Ops write only into values that node() made, so a parameter's stay as they are.
+    Real* value = const_cast<Real*>(store_->values().data()) + entry.offset;
+    const Var v = push(entry.name.c_str(), entry.shape, value, !gradients_.empty());
+    if (at(v).needs_grad) at(v).grad = gradients_.data() + entry.offset;
+    index = v.index_;
+  }
+  return {this, static_cast<std::uint32_t>(index), generation_};
+}
+
+bool Tape::used(Parameter p) const { return parameter_nodes_.at(static_cast<std::size_t>(p.index)) >= 0; }
+
+MatrixView Tape::scratch(std::int64_t rows, std::int64_t cols) { return {reals(rows * cols), rows, cols, cols}; }
+
+MatrixView Tape::gradient(Node& node) {
+  require<Error>(node.needs_grad, "tape: {} has no gradient: nothing it depends on wants one", node.op);
+  if (node.grad == nullptr) {
+    node.grad = reals(node.shape.elements());
+    std::memset(node.grad, 0, static_cast<std::size_t>(node.shape.elements()) * sizeof(Real));
+  }
+  return as_matrix(node.grad, node.shape);
+}
+
+void Tape::backward(Var loss, Real scale) {
+  require<ShapeError>(loss.shape().elements() == 1, "backward: the loss has shape {}, not one element; give a seed",
+                      loss.shape());
+  backward(loss, ConstMatrixView{&scale, 1, 1, 1});
+}
+
+void Tape::backward(Var y, ConstMatrixView seed) {
+  require<Error>(mode_ == Mode::training, "backward: this tape is in inference mode");
+  const MatrixView dy = y.grad();
+  require<ShapeError>(seed.rows == dy.rows && seed.cols == dy.cols,
+                      "backward: seed ({}, {}) for a result of shape {}", seed.rows, seed.cols, y.shape());
+  kernels::accumulate(dy, seed);
+  // Closures ask only for gradients of earlier nodes, and add no nodes.
+  for (std::size_t i = y.index_ + 1; i-- > 0;) {
+    const Node& node = nodes_[i];
+    if (node.run != nullptr && node.grad != nullptr) node.run(node.closure);
+  }
+}
+
+Tape::Culprit Tape::first_bad_value() const {
+  for (const Node& node : nodes_) {
+    if (!finite(node.value, node.shape)) return {node.op, node.layer};
+  }
+  return {};
+}
+
+Tape::Culprit Tape::first_bad_gradient() const {
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    const Node& node = nodes_[i];
+    if (node.grad != nullptr && !finite(node.grad, node.shape)) return {node.op, node.layer};
+  }
+  return {};
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

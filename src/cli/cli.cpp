@@ -1,0 +1,101 @@
+#include "cli/cli.h"
+
+#include <fmt/color.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+
+namespace thimble::cli {
+
+void Output::add_to(CLI::App& command) {
+  command.add_option("--json", json, "Write the result as JSON to FILE, - for standard output")->type_name("FILE");
+  command.add_flag("--quiet", quiet, "Print nothing but errors");
+}
+
+void Output::write(const nlohmann::ordered_json& result) const {
+  if (json.empty()) return;
+  const std::string text = result.dump(2) + "\n";
+  if (json == "-") {
+    fmt::print("{}", text);
+  } else {
+    write_file(json, text);
+  }
+}
+
+void Source::add_to(CLI::App& command) {
+  command.add_option("RUN", run, "Run directory")->type_name("");
+  command.add_option("--config", config, "Config of a model trained elsewhere, in place of RUN")->type_name("FILE");
+  command.add_option("--weights", weights, "Its weights, a safetensors file")->type_name("FILE");
+  command.add_option("OVERRIDES", overrides, "Changes to its config, such as task.length=20")->type_name("key=value ...");
+}
+
+ModelSource Source::open() const {
+  if (config.empty() && weights.empty()) {
+    require<ConfigError>(!run.empty(), "which run? Give a run directory, or --config and --weights");
+    return open_run(run, overrides);
+  }
+  require<ConfigError>(!config.empty() && !weights.empty(), "--config and --weights belong together: give both");
+  std::vector<std::string> changes = overrides;
+  if (!run.empty()) changes.insert(changes.begin(), run);  // there is no run, so the first argument is a change
+  return {load_config(config, changes), weights};
+}
+
+void ConfigArguments::add_to(CLI::App& command, bool required) {
+  command.add_option("CONFIG", file, "Config file (YAML)")->required(required)->type_name("");
+  command.add_option("OVERRIDES", overrides, "Changes to it, such as model.layers=3 train.seed=7")
+      ->type_name("key=value ...");
+}
+
+Config ConfigArguments::load() const {
+  Config result = load_config(file, overrides);
+  if (threads >= 0) result.train.threads = threads;
+  return result;
+}
+
+bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
+
+bool wants_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return is_terminal(STDOUT_FILENO) && !dumb && (no_colour == nullptr || *no_colour == '\0');
+}
+
+std::string describe(const std::string& name, const SplitReport& report) {
+  return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   sequences {:6.2f} %  ({} sequences)", name, report.loss,
+                     100 * report.accuracy, 100 * report.sequence_accuracy, report.sequences);
+}
+
+std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour) {
+  constexpr std::string_view kShades = " .:-=+*#%@";
+  const bool wide = 2 * size <= 74;
+  std::string picture;
+  for (std::int64_t i = 0; i < size; ++i) {
+    picture += fmt::format("{:>4} ", i);
+    for (std::int64_t j = 0; j < size; ++j) {
+      const double value = std::clamp(values[static_cast<std::size_t>(i * size + j)], 0.0, 1.0);
+      if (colour) {
+        // Lightness follows the weight: dark is 0 and yellow is 1, in the order of the viridis palette.
+        const auto channel = [&](double low, double middle, double high) {
+          const double x = value < 0.5 ? low + (middle - low) * 2 * value : middle + (high - middle) * (2 * value - 1);
+          return static_cast<std::uint8_t>(std::lround(x));
+        };
+        picture += fmt::format(fmt::bg(fmt::rgb(channel(68, 33, 253), channel(1, 145, 231), channel(84, 140, 37))), "{}",
+                               wide ? "  " : " ");
+      } else {
+        const char shade = kShades[static_cast<std::size_t>(std::lround(value * (kShades.size() - 1)))];
+        picture += std::string(wide ? 2 : 1, shade);
+      }
+    }
+    picture += '\n';
+  }
+  return picture;
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,65 @@
+// What the subcommands share. Each is one file with one add_...(app) function, which declares its options and sets what
+// runs when it is chosen; a returned status other than 0 is passed on.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "thimble/config/config.h"
+#include "thimble/train/run.h"
+
+namespace thimble::cli {
+
+enum Status { kDone = 0, kCheckFailed = 1, kBadInput = 2, kNotFinite = 3 };
+
+// Options that every subcommand takes.
+struct Output {
+  std::string json;  // file for the machine-readable result, "-" for standard output
+  bool quiet = false;
+
+  void add_to(CLI::App& command);
+  bool talks() const { return !quiet && json != "-"; }  // whether people read standard output
+  void write(const nlohmann::ordered_json& result) const;
+};
+
+// A run directory, or a config and weights made elsewhere.
+struct Source {
+  std::string run, config, weights;
+  std::vector<std::string> overrides;
+
+  void add_to(CLI::App& command);
+  ModelSource open() const;
+};
+
+// CONFIG and key=value arguments.
+struct ConfigArguments {
+  std::string file;
+  std::vector<std::string> overrides;
+  int threads = -1;
+
+  void add_to(CLI::App& command, bool required = true);
+  Config load() const;
+};
+
+bool is_terminal(int descriptor);
+bool wants_colour();  // standard output is a terminal that shows colours, and NO_COLOR is not set
+
+// A line such as "test        loss 0.0001   tokens 100.00 %   sequences 100.00 %".
+std::string describe(const std::string& name, const SplitReport& report);
+
+// A matrix with entries in 0 .. 1 as a picture, one or two characters an entry.
+std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour);
+
+void add_train(CLI::App& app, int& status);
+void add_eval(CLI::App& app, int& status);
+void add_inspect(CLI::App& app, int& status);
+void add_gradcheck(CLI::App& app, int& status);
+void add_bench(CLI::App& app, int& status);
+void add_tasks(CLI::App& app, int& status);
+void add_config(CLI::App& app, int& status);
+
+}  // namespace thimble::cli

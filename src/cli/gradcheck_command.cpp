@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "thimble/core/error.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct Arguments {
+  ConfigArguments config;
+  Output output;
+  std::string op;
+};
+
+// The end of a name that is too long for its column; the end tells names apart.
+std::string fitted(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : "~" + text.substr(text.size() - width + 1);
+}
+
+void print(const GradcheckResult& r, bool of_model) {
+  constexpr std::size_t kName = 33;
+  const std::string name = of_model ? r.input : r.op + " " + r.input;
+  fmt::print("{:<4} {:<{}} {:>10} {:>10.3e} {:>10.3e} {:>7.0e}\n", r.passed ? "ok" : "FAIL", fitted(name, kName), kName,
+             r.index, r.analytic, r.numeric, r.worst_error);
+  if (!r.passed) fmt::print("     {}: {}\n", name, r.failure);
+}
+
+nlohmann::ordered_json to_json(const std::vector<GradcheckResult>& results, bool passed) {
+  nlohmann::ordered_json checks = nlohmann::ordered_json::array();
+  for (const GradcheckResult& r : results) {
+    checks.push_back({{"op", r.op},
+                      {"input", r.input},
+                      {"worst_error", r.worst_error},
+                      {"analytic", r.analytic},
+                      {"numeric", r.numeric},
+                      {"index", r.index},
+                      {"passed", r.passed}});
+    if (!r.passed) checks.back()["failure"] = r.failure;
+  }
+  return {{"passed", passed}, {"checks", checks}};
+}
+
+int run(const Arguments& arguments) {
+  const bool of_model = !arguments.config.file.empty();
+  require<ConfigError>(!of_model || arguments.op.empty(), "gradcheck: give a config or --op, not both");
+  const auto results = of_model ? check_model(arguments.config.load()) : check_ops(arguments.op);
+  const auto failed = std::ranges::count(results, false, &GradcheckResult::passed);
+  double worst = 0;
+  for (const GradcheckResult& r : results) worst = std::max(worst, r.worst_error);
+  if (arguments.output.talks()) {
+    fmt::print("{:<4} {:<33} {:>10} {:>10} {:>10} {:>7}\n", "", of_model ? "parameter" : "op (case) input", "worst at",
+               "analytic", "numeric", "error");
+    for (const GradcheckResult& r : results) print(r, of_model);
+    fmt::print("{} gradients checked in double, {} wrong, worst relative error {:.1e}\n", results.size(), failed, worst);
+  }
+  arguments.output.write(to_json(results, failed == 0));
+  return failed == 0 ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_gradcheck(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("gradcheck", "Check every op's gradient, or that of a config's whole model, by finite differences");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->config.add_to(*command, false);
+  command->add_option("--op", arguments->op, "Check this op alone")->type_name("NAME");
+  arguments->output.add_to(*command);
+  command->callback([arguments, &status] { status = run(*arguments); });
+}
+
+}  // namespace thimble::cli

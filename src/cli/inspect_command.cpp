@@ -1,0 +1,45 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "thimble/inspect/inspect.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct Arguments {
+  Source source;
+  Output output;
+  std::int64_t sequences = 1000;
+};
+
+int run(const Arguments& arguments) {
+  const InspectReport report = inspect(arguments.source.open(), arguments.sequences);
+  if (arguments.output.talks()) {
+    fmt::print("Attention of query (row) on key (column), mean over {} test sequences;\n", report.sequences);
+    fmt::print("{}.\n", wants_colour() ? "dark is 0, yellow is 1" : "blank is 0, @ is 1");
+    for (const HeadReport& h : report.heads) {
+      fmt::print("\nlayer {} head {}: mirror {:.3f} (chance {:.3f}, {} queries)\n", h.layer, h.head, h.mirror.value,
+                 h.mirror.chance, h.mirror.eligible);
+      if (report.length <= 74) fmt::print("{}", heat_map(h.mean_weights, report.length, wants_colour()));
+    }
+  }
+  arguments.output.write(to_json(report));
+  return kDone;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("inspect", "Show what each attention head of a trained model looks at");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->source.add_to(*command);
+  command->add_option("--sequences", arguments->sequences, "Test sequences to look at")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  arguments->output.add_to(*command);
+  command->callback([arguments, &status] { status = run(*arguments); });
+}
+
+}  // namespace thimble::cli

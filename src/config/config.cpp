@@ -1,0 +1,94 @@
+#include "thimble/config/config.h"
+
+#include "config/fields.h"
+#include "config/reader.h"
+#include "config/report.h"
+#include "config/text.h"
+#include "thimble/core/error.h"
+
+namespace thimble {
+namespace {
+
+using config::Report;
+
+void check_model(const ModelConfig& model, Report& report) {
+  if (model.d_model % model.heads != 0)
+    report.conflict({"model.heads", "model.d_model"},
+                    fmt::format("{} heads do not divide a d_model of {}", model.heads, model.d_model));
+  if (model.positions == Positions::sinusoidal && model.d_model % 2 != 0)
+    report.conflict({"model.d_model", "model.positions"},
+                    fmt::format("sinusoidal positions need an even d_model, not {}", model.d_model));
+  if (model.output.per == OutputPer::next && model.attention.mask != Mask::causal)
+    report.conflict({"model.attention.mask", "model.output.per"},
+                    "an output per next token needs the causal mask, or it could read the answer");
+}
+
+void check_lengths(const Config& c, Report& report) {
+  if (c.task.min_length > c.task.length)
+    return report.conflict(
+        {"task.min_length", "task.length"},
+        fmt::format("a min_length of {} is more than the length, {}", c.task.min_length, c.task.length));
+  std::int64_t needed = 0;
+  try {
+    needed = model_length(c.task, layout_of(c.model.output.per));
+  } catch (const DataError& e) {
+    return report.conflict({"model.output.per", "task.name", "task.length"}, e.what());
+  }
+  if (c.model.max_length != 0 && needed > c.model.max_length)
+    report.conflict(
+        {"model.max_length", "task.length", "model.output.per", "task.name"},
+        fmt::format("the task needs sequences of {} tokens, the model takes {}; raise model.max_length, "
+                    "or leave it at 0",
+                    needed, c.model.max_length));
+}
+
+void check_training(const Config& c, Report& report) {
+  const TrainConfig& train = c.train;
+  if (c.data.train != 0 && train.batch > c.data.train)
+    report.conflict(
+        {"train.batch", "data.train"},
+        fmt::format("a batch of {} is more than all {} training sequences", train.batch, c.data.train));
+  if (train.shards > train.batch)
+    report.conflict(
+        {"train.shards", "train.batch"},
+        fmt::format("{} shards of a batch of {} would leave some empty", train.shards, train.batch));
+  if (train.schedule.warmup > train.steps)
+    report.conflict(
+        {"train.schedule.warmup", "train.steps"},
+        fmt::format("a warmup of {} is longer than all {} steps", train.schedule.warmup, train.steps));
+}
+
+}  // namespace
+
+Layout layout_of(OutputPer per) {
+  switch (per) {
+    case OutputPer::position:
+      return Layout::position;
+    case OutputPer::sequence:
+      return Layout::sequence;
+    case OutputPer::next:
+      break;
+  }
+  return Layout::next;
+}
+
+Config parse_config(const std::string& yaml, const std::string& name,
+                    const std::vector<std::string>& overrides) {
+  Config out;
+  const config::Section root = config::describe(out);
+  Report report(name);
+  config::read_yaml(yaml, root, report);
+  int number = 0;
+  for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
+  check_model(out.model, report);
+  check_lengths(out, report);
+  check_training(out, report);
+  report.finish();
+  return out;
+}
+
+Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return parse_config(config::read_file(path), path, overrides);
+}
+
+}  // namespace thimble

@@ -1,0 +1,150 @@
+#include "config/fields.h"
+
+#include <algorithm>
+
+namespace thimble::config {
+namespace {
+
+constexpr double kHuge = 1e6;
+
+template <class Enum>
+Choice one_of(Enum& value, std::vector<std::string_view> names) {
+  return {.value = &value,
+          .set = [](void* to, const Choice&,
+                    std::size_t index) { *static_cast<Enum*>(to) = static_cast<Enum>(index); },
+          .get =
+              [](const void* from, const Choice& choice) {
+                return choice.names[static_cast<std::size_t>(*static_cast<const Enum*>(from))];
+              },
+          .names = std::move(names)};
+}
+
+Choice one_of(std::string& value, std::span<const std::string_view> names) {
+  return {.value = &value,
+          .set = [](void* to, const Choice& choice,
+                    std::size_t index) { *static_cast<std::string*>(to) = choice.names[index]; },
+          .get = [](const void* from, const Choice&) -> std::string_view {
+            return *static_cast<const std::string*>(from);
+          },
+          .names = {names.begin(), names.end()}};
+}
+
+// A probability, or a factor below one.
+Real fraction(double& value) { return {&value, 0, 1, false, true}; }
+
+// Limits keep every product of sizes, such as B·H·T·T, far below 2^63.
+
+Section fields(TaskConfig& c) {
+  return {{{"name", "what to learn", one_of(c.name, task_names())},
+           {"symbols", "distinct tokens", Integer{&c.symbols, 2, 65536}},
+           {"length", "tokens in the longest input", Integer{&c.length, 1, 8192}},
+           {"min_length", "tokens in the shortest input; 0: every input is `length` long",
+            Integer{&c.min_length, 0, 8192}}}};
+}
+
+Section fields(DataConfig& c) {
+  return {{{"train", "training sequences; 0 draws fresh ones for ever", Integer{&c.train, 0, 1'000'000'000}},
+           {"validation", "validation sequences", Integer{&c.validation, 1, 1'000'000'000}},
+           {"test", "test sequences", Integer{&c.test, 1, 1'000'000'000}}}};
+}
+
+Section fields(AttentionConfig& c) {
+  return {{{"mask", "which positions a position may look at: all, or none after itself",
+            one_of(c.mask, {"none", "causal"})},
+           {"dropout", "of the attention weights", fraction(c.dropout)}}};
+}
+
+Section fields(OutputConfig& c) {
+  return {{{"per", "what an answer is given for; next: the tokens that follow the input, one after another",
+            one_of(c.per, {"position", "sequence", "next"})},
+           {"hidden", "width of the output net's hidden layer; 0: one linear layer",
+            Integer{&c.hidden, 0, 65536}},
+           {"pooling", "what an output per sequence reads", one_of(c.pooling, {"mean", "first", "last"})}}};
+}
+
+Section fields(ModelConfig& c) {
+  return {
+      {{"d_model", "width of the residual stream", Integer{&c.d_model, 1, 8192}},
+       {"heads", "attention heads of a layer; must divide d_model", Integer{&c.heads, 1, 8192}},
+       {"layers", "encoder layers", Integer{&c.layers, 1, 128}},
+       {"d_ff", "hidden width of the feed-forward net", Integer{&c.d_ff, 1, 65536}},
+       {"max_length", "longest sequence the model takes; 0: what the task needs",
+        Integer{&c.max_length, 0, 16384}},
+       {"norm", "layer norm before or after each sub-layer", one_of(c.norm, {"pre", "post"})},
+       {"activation", "of the feed-forward net", one_of(c.activation, {"relu", "gelu", "gelu_tanh", "tanh"})},
+       {"positions", "how tokens know their place", one_of(c.positions, {"sinusoidal", "learned", "none"})},
+       {"attention", "how positions read from each other", fields(c.attention)},
+       {"dropout", "of the embedding and of every sub-layer's output", fraction(c.dropout)},
+       {"output", "how answers are read off", fields(c.output)}}};
+}
+
+Section fields(OptimizerConfig& c) {
+  return {{{"name", "update rule", one_of(c.name, {"adam", "adamw", "sgd"})},
+           {"lr", "learning rate", Real{&c.lr, 0, 100, true}},
+           {"beta1", "decay of the mean gradient (adam, adamw)", fraction(c.beta1)},
+           {"beta2", "decay of the mean squared gradient (adam, adamw)", fraction(c.beta2)},
+           {"epsilon", "added to the root of the mean squared gradient (adam, adamw)",
+            Real{&c.epsilon, 0, 1, true}},
+           {"momentum", "of sgd", fraction(c.momentum)},
+           {"weight_decay", "of matrices: decoupled in adamw, added to the gradient in adam and sgd",
+            Real{&c.weight_decay, 0, 100}}}};
+}
+
+Section fields(ScheduleConfig& c) {
+  return {{{"name", "factor of the learning rate over the steps",
+            one_of(c.name, {"constant", "linear", "cosine", "inverse_sqrt"})},
+           {"warmup", "steps over which the learning rate first rises from 0",
+            Integer{&c.warmup, 0, 1'000'000'000}}}};
+}
+
+Section fields(TrainConfig& c) {
+  return {
+      {{"steps", "optimizer steps", Integer{&c.steps, 1, 1'000'000'000}},
+       {"batch", "sequences per step", Integer{&c.batch, 1, 65536}},
+       {"seed", "of everything random", Seed{&c.seed}},
+       {"shards", "parts of a batch whose gradients are summed in a fixed tree", Integer{&c.shards, 1, 1024}},
+       {"threads", "0: every core; never changes a result", Integer{&c.threads, 0, 1024}},
+       {"precision", "of all arithmetic", one_of(c.precision, {"float32", "float64"})},
+       {"optimizer", "how gradients become updates", fields(c.optimizer)},
+       {"schedule", "how the learning rate changes", fields(c.schedule)},
+       {"clip_norm", "largest global gradient norm; 0: no clipping", Real{&c.clip_norm, 0, kHuge}},
+       {"label_smoothing", "probability spread over all labels", fraction(c.label_smoothing)},
+       {"evaluate_every", "steps between evaluations; 0: only after the last",
+        Integer{&c.evaluate_every, 0, 1'000'000'000}}}};
+}
+
+}  // namespace
+
+Section describe(Config& c) {
+  return {{{"task", "where sequences come from", fields(c.task)},
+           {"data", "how many sequences each split has", fields(c.data)},
+           {"model", "what is trained", fields(c.model)},
+           {"train", "how it is trained", fields(c.train)}}};
+}
+
+const Field* Section::find(std::string_view key) const {
+  const auto found =
+      std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.key == key; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> keys(const Section& section) {
+  std::vector<std::string_view> out;
+  for (const Field& field : section.fields) out.push_back(field.key);
+  return out;
+}
+
+std::vector<Named> flatten(const Section& section, const std::string& prefix) {
+  std::vector<Named> out;
+  for (const Field& field : section.fields) {
+    const std::string path = prefix + std::string(field.key);
+    out.push_back({path, &field});
+    if (const Section* inner = field.section()) {
+      const auto below = flatten(*inner, path + ".");
+      out.insert(out.end(), below.begin(), below.end());
+    }
+  }
+  return out;
+}
+
+}  // namespace thimble::config

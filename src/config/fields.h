@@ -1,0 +1,69 @@
+// What a config consists of: every key with its help, the variable it sets and the rule for its value.
+// Reader, checks, dump and schema walk this description; nothing else knows a key.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "thimble/config/config.h"
+
+namespace thimble::config {
+
+struct Integer {
+  std::int64_t* value;
+  std::int64_t low, high;  // inclusive
+};
+
+struct Seed {
+  std::uint64_t* value;  // anything goes
+};
+
+struct Real {
+  double* value;
+  double low, high;
+  bool low_open = false, high_open = false;  // whether the bound itself is outside
+};
+
+// One of several names: an enumerator, in the order of its enum, or a string.
+struct Choice {
+  void* value;
+  void (*set)(void* value, const Choice&, std::size_t index);
+  std::string_view (*get)(const void* value, const Choice&);
+  std::vector<std::string_view> names;
+};
+
+struct Field;
+
+struct Section {
+  std::vector<Field> fields;
+
+  // The field of that key, or null.
+  const Field* find(std::string_view key) const;
+};
+
+struct Field {
+  std::string_view key;
+  std::string_view help;
+  std::variant<Section, Integer, Seed, Real, Choice> kind;
+
+  const Section* section() const { return std::get_if<Section>(&kind); }
+};
+
+// The description of `config`; its variables are those of `config`, which must outlive it.
+Section describe(Config& config);
+
+std::vector<std::string_view> keys(const Section& section);
+
+// Each section and value below `section` with its dotted path, depth first.
+struct Named {
+  std::string path;
+  const Field* field;
+};
+std::vector<Named> flatten(const Section& section, const std::string& prefix = "");
+
+}  // namespace thimble::config

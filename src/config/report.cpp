@@ -1,0 +1,55 @@
+#include "config/report.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "thimble/core/error.h"
+
+namespace thimble::config {
+
+void Report::problem(const Place& place, const std::string& key, std::string_view rule) {
+  std::string line = place.argument > 0 ? fmt::format("command line: {}", place.argument_text)
+                                        : fmt::format("{}:{}:{}", file_name_, place.line, place.column);
+  // An argument names its key already.
+  if (!key.empty() && place.argument == 0) line += ": " + key;
+  line += fmt::format(": {}", rule);
+  // Quoted YAML can put line breaks and worse into a key or a value.
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+  std::replace_if(line.begin(), line.end(), is_control, ' ');
+  problems_.push_back({place, line});
+  distrust(key);
+}
+
+bool Report::distrusted(const std::string& key) const {
+  if (distrusted_.count(key) > 0 || distrusted_.count("") > 0) return true;
+  for (std::size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1))
+    if (distrusted_.count(key.substr(0, dot)) > 0) return true;
+  return false;
+}
+
+void Report::conflict(std::initializer_list<std::string> keys, std::string_view rule) {
+  if (std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return distrusted(key); })) return;
+  const std::string* where = nullptr;
+  for (const std::string& key : keys) {
+    const auto found = given_.find(key);
+    if (found == given_.end()) continue;
+    if (where == nullptr || found->second.argument > given_.at(*where).argument) where = &key;
+  }
+  const std::string& key = where == nullptr ? *keys.begin() : *where;
+  problem(given_[key], key, rule);
+}
+
+void Report::finish() const {
+  if (problems_.empty()) return;
+  auto sorted = problems_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
+    return std::tie(a.place.argument, a.place.line, a.place.column) <
+           std::tie(b.place.argument, b.place.line, b.place.column);
+  });
+  std::string message =
+      fmt::format("{}: {} problem{}", file_name_, sorted.size(), sorted.size() == 1 ? "" : "s");
+  for (const Problem& problem : sorted) message += "\n" + problem.line;
+  throw ConfigError(message);
+}
+
+}  // namespace thimble::config

@@ -1,0 +1,73 @@
+#include "config/text.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "thimble/core/error.h"
+
+namespace thimble::config {
+namespace {
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// Bytes of the UTF-8 character that the text starts with; 0 when it is none.
+std::size_t character_size(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if (!continues(text[i])) return 0;
+  return size;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  constexpr std::size_t kLargest = 1 << 20;
+  std::error_code ignored;
+  require<ConfigError>(!std::filesystem::is_directory(path, ignored),
+                       "{}: cannot be read: it is a directory, not a config file", path);
+  std::ifstream file(path, std::ios::binary);
+  require<ConfigError>(file.is_open(), "{}: cannot be read: {}", path,
+                       std::generic_category().message(errno));
+  std::string text(kLargest + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  require<ConfigError>(!file.bad(), "{}: cannot be read: {}", path, std::generic_category().message(errno));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  require<ConfigError>(text.size() <= kLargest, "{}: more than {} bytes, which is no config", path, kLargest);
+  return text;
+}
+
+bool check_text(std::string_view text, Report& report) {
+  Place place;
+  bool indentation = true;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const std::size_t size = character_size(text.substr(i));
+    std::string wrong;
+    if (size == 0) wrong = "not UTF-8 text";
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t')
+      wrong = fmt::format("a control character, 0x{:02x}", c);
+    if (c == '\t' && indentation) wrong = "a tab; YAML is indented with spaces";
+    if (!wrong.empty()) {
+      report.problem(place, "", wrong);
+      return false;
+    }
+    indentation = c == '\n' || (indentation && c == ' ');
+    place = c == '\n' ? Place{.line = place.line + 1} : Place{.line = place.line, .column = place.column + 1};
+    i += size;
+  }
+  return true;
+}
+
+std::string_view first_characters(std::string_view text, std::size_t bytes) {
+  if (bytes >= text.size()) return text;
+  while (bytes > 0 && continues(text[bytes])) --bytes;
+  return text.substr(0, bytes);
+}
+
+}  // namespace thimble::config

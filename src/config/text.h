@@ -1,0 +1,22 @@
+// What a config file must be before it is YAML.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "config/report.h"
+
+namespace thimble::config {
+
+// The contents of a file. Throws ConfigError when it cannot be read or is far too large for a config.
+std::string read_file(const std::string& path);
+
+// Reports the first byte that does not belong into a config: broken UTF-8, a control character, which
+// yaml-cpp may take for the end of the file, or a tab in an indentation, about which its message is hard to
+// understand.
+bool check_text(std::string_view text, Report& report);
+
+// The longest prefix of UTF-8 text of at most `bytes` bytes that does not cut a character.
+std::string_view first_characters(std::string_view text, std::size_t bytes);
+
+}  // namespace thimble::config

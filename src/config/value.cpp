@@ -1,0 +1,86 @@
+#include "config/value.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "config/overloaded.h"
+
+namespace thimble::config {
+namespace {
+
+// Reads all of the text as a number; false when it is none or does not fit the type.
+template <class T>
+bool parse(std::string_view text, T& out) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+template <class T>
+std::string integer_range(T low, T high) {
+  return fmt::format("an integer from {} to {}", low, high);
+}
+
+}  // namespace
+
+bool assign(const Field& field, std::string_view text, bool quoted) {
+  return std::visit(Overloaded{
+                        [](const Section&) { return false; },
+                        [&](const Integer& rule) {
+                          std::int64_t value = 0;
+                          if (quoted || !parse(text, value) || value < rule.low || value > rule.high)
+                            return false;
+                          *rule.value = value;
+                          return true;
+                        },
+                        [&](const Seed& rule) { return !quoted && parse(text, *rule.value); },
+                        [&](const Real& rule) {
+                          double value = 0;
+                          if (quoted || !parse(text, value) || !std::isfinite(value)) return false;
+                          if (value < rule.low || value > rule.high) return false;
+                          if ((rule.low_open && value == rule.low) || (rule.high_open && value == rule.high))
+                            return false;
+                          *rule.value = value;
+                          return true;
+                        },
+                        [&](const Choice& rule) {
+                          const auto found = std::find(rule.names.begin(), rule.names.end(), text);
+                          if (found == rule.names.end()) return false;
+                          rule.set(rule.value, rule, static_cast<std::size_t>(found - rule.names.begin()));
+                          return true;
+                        },
+                    },
+                    field.kind);
+}
+
+std::string expectation(const Field& field) {
+  return std::visit(
+      Overloaded{
+          [](const Section& rule) { return fmt::format("a map of {}", fmt::join(keys(rule), ", ")); },
+          [](const Integer& rule) { return integer_range(rule.low, rule.high); },
+          [](const Seed&) {
+            return integer_range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
+          },
+          [](const Real& rule) {
+            return fmt::format("a number {} {} and {} {}", rule.low_open ? "above" : "of at least", rule.low,
+                               rule.high_open ? "below" : "at most", rule.high);
+          },
+          [](const Choice& rule) { return fmt::format("one of {}", fmt::join(rule.names, ", ")); },
+      },
+      field.kind);
+}
+
+std::string value_text(const Field& field) {
+  return std::visit(Overloaded{
+                        [](const Section&) { return std::string(); },
+                        [](const Choice& rule) { return std::string(rule.get(rule.value, rule)); },
+                        [](const auto& rule) { return fmt::format("{}", *rule.value); },
+                    },
+                    field.kind);
+}
+
+}  // namespace thimble::config

@@ -1,0 +1,180 @@
+#include "thimble/data/dataset.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "thimble/core/error.h"
+#include "thimble/data/permutation.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace thimble {
+namespace {
+
+constexpr double kFewestInputs = 200;  // below this, splits would be too small to mean anything
+constexpr std::uint32_t kMaxAttempts =
+    10000;  // a tenth of the inputs suits, so 100 failures in a row are luck
+
+// The split that an input belongs to. Independent of the seed, so that runs on several seeds hold out the
+// same.
+Split home(const std::vector<std::int32_t>& input) {
+  constexpr std::uint64_t kTenth = std::numeric_limits<std::uint64_t>::max() / 10;
+  const std::uint64_t hash = XXH3_64bits(input.data(), input.size() * sizeof(input[0]));
+  return hash < kTenth ? Split::validation : hash < 2 * kTenth ? Split::test : Split::train;
+}
+
+// Throws unless the example can be laid out that way.
+void check_layout(const std::string& task, Layout layout, const Example& example) {
+  const std::size_t n = example.input.size(), m = example.target.size();
+  switch (layout) {
+    case Layout::position:
+      return require<DataError>(
+          m == n, "task {}: {} targets for {} tokens: one output per position needs one each", task, m, n);
+    case Layout::sequence:
+      return require<DataError>(m == 1, "task {}: {} targets: one output per sequence needs exactly one",
+                                task, m);
+    case Layout::next:
+      return require<DataError>(n >= 1 && m >= 1, "task {}: next-token output needs an input and a target",
+                                task);
+  }
+}
+
+std::size_t laid_out_length(Layout layout, const Example& example) {
+  return example.input.size() + (layout == Layout::next ? example.target.size() - 1 : 0);
+}
+
+}  // namespace
+
+std::string_view split_name(Split split) {
+  switch (split) {
+    case Split::train:
+      return "train";
+    case Split::validation:
+      return "validation";
+    case Split::test:
+      break;
+  }
+  return "test";
+}
+
+std::int64_t model_length(const TaskConfig& config, Layout layout) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  require<DataError>(config.symbols >= 1 && config.symbols <= kMax, "task {}: {} symbols: must be 1 to {}",
+                     config.name, config.symbols, kMax);
+  require<DataError>(config.length >= 1 && config.length <= kMax, "task {}: length {}: must be 1 to {}",
+                     config.name, config.length, kMax);
+  require<DataError>(config.min_length >= 0 && config.min_length <= config.length,
+                     "task {}: min_length {}: must be 0 to length ({})", config.name, config.min_length,
+                     config.length);
+  TaskConfig longest = config;
+  longest.min_length = 0;
+  Draws draws(Random(0, Stream::data), 0, 0);
+  Example example;
+  find_task(config.name).sample(longest, draws, example);
+  check_layout(config.name, layout, example);
+  return static_cast<std::int64_t>(laid_out_length(layout, example));
+}
+
+Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed)
+    : task_(task),
+      data_(data),
+      layout_(layout),
+      source_(&find_task(task.name)),
+      length_(model_length(task, layout)),
+      disjoint_(source_->distinct_inputs(task) >= kFewestInputs),
+      draws_(seed, Stream::data),
+      order_(seed, Stream::order) {
+  require<DataError>(data.train >= 0 && data.validation >= 0 && data.test >= 0,
+                     "data: {} train, {} validation, {} test sequences: none may be negative", data.train,
+                     data.validation, data.test);
+}
+
+std::int64_t Dataset::size(Split split) const {
+  return split == Split::train ? data_.train : split == Split::validation ? data_.validation : data_.test;
+}
+
+void Dataset::draw(Split split, std::int64_t index, Example& out) const {
+  for (std::uint32_t attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    const std::uint32_t lane = attempt << 2 | static_cast<std::uint32_t>(split);
+    Draws draws(draws_, static_cast<std::uint64_t>(index), lane);
+    source_->sample(task_, draws, out);
+    if (!disjoint_ || home(out.input) == split) return;
+  }
+  throw DataError(fmt::format("task {}: no {} example in {} attempts; allow more symbols or longer sequences",
+                              task_.name, split_name(split), kMaxAttempts));
+}
+
+void Dataset::example(Split split, std::int64_t index, Example& out) const {
+  const bool endless = split == Split::train && data_.train == 0;
+  require<ShapeError>(index >= 0 && (endless || index < size(split)), "dataset: {} example {} of {}",
+                      split_name(split), index, size(split));
+  draw(split, index, out);
+}
+
+void Dataset::start(std::int64_t count, Batch& out) const {
+  out.sequences = count;
+  out.length = length_;
+  out.labelled = 0;
+  const auto cells = static_cast<std::size_t>(count * length_), rows = static_cast<std::size_t>(count);
+  out.tokens.assign(cells, 0);
+  out.lengths.resize(rows);
+  out.labels.assign(layout_ == Layout::sequence ? rows : cells, kIgnore);
+}
+
+void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& out) const {
+  thread_local Example example;  // keeps its storage, so that a step allocates nothing
+  draw(split, index, example);
+  check_layout(task_.name, layout_, example);
+  const std::vector<std::int32_t>&input = example.input, &target = example.target;
+  const std::size_t used = laid_out_length(layout_, example);
+  require<DataError>(static_cast<std::int64_t>(used) <= length_,
+                     "task {}: an example of {} tokens, the longest is {}", task_.name, used, length_);
+
+  const std::int64_t offset = row * length_;
+  out.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(used);
+  const auto tokens = std::copy(input.begin(), input.end(), out.tokens.begin() + offset);
+  if (layout_ == Layout::next) {
+    std::copy(target.begin(), target.end() - 1, tokens);
+    // The last input token is where the first target token is predicted.
+    std::copy(target.begin(), target.end(), out.labels.begin() + offset + std::ssize(input) - 1);
+  } else {
+    std::copy(target.begin(), target.end(),
+              out.labels.begin() + (layout_ == Layout::sequence ? row : offset));
+  }
+  out.labelled += std::ssize(target);
+}
+
+void Dataset::fill(Split split, std::int64_t first, std::int64_t count, Batch& out) const {
+  const bool endless = split == Split::train && data_.train == 0;
+  require<ShapeError>(
+      first >= 0 && count >= 0 && (endless || (first <= size(split) && count <= size(split) - first)),
+      "dataset: {} {} examples from {}, out of {}", count, split_name(split), first, size(split));
+  start(count, out);
+  for (std::int64_t row = 0; row < count; ++row) add_row(split, first + row, row, out);
+}
+
+void Dataset::fill_step(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
+                        Batch& out) const {
+  require<ShapeError>(step >= 0 && first >= 0 && count >= 0 && first <= batch && count <= batch - first,
+                      "dataset: step {}: {} rows from {}, in a batch of {}", step, count, first, batch);
+  start(count, out);
+  if (data_.train == 0) {
+    for (std::int64_t row = 0; row < count; ++row)
+      add_row(Split::train, step * batch + first + row, row, out);
+    return;
+  }
+  require<DataError>(batch >= 1 && batch <= data_.train,
+                     "dataset: a batch of {} out of {} training sequences; use a smaller batch", batch,
+                     data_.train);
+  const std::int64_t steps_per_epoch = data_.train / batch;
+  const Permutation order(static_cast<std::uint64_t>(data_.train), order_,
+                          static_cast<std::uint64_t>(step / steps_per_epoch));
+  const std::int64_t start_of_rows = step % steps_per_epoch * batch + first;
+  for (std::int64_t row = 0; row < count; ++row) {
+    const auto position = static_cast<std::uint64_t>(start_of_rows + row);
+    add_row(Split::train, static_cast<std::int64_t>(order(position)), row, out);
+  }
+}
+
+}  // namespace thimble

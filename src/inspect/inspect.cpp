@@ -1,0 +1,94 @@
+#include "thimble/inspect/inspect.h"
+
+#include "thimble/core/error.h"
+#include "thimble/train/checkpoint.h"
+#include "thimble/train/trainer.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+InspectReport run_inspection(const ModelSource& source, std::int64_t sequences);
+
+namespace {
+
+// Adds up the attention weights of every head over the batches of a pass.
+class WeightsWatcher : public Hooks {
+ public:
+  WeightsWatcher(const Transformer& model, std::int64_t length) : model_(model), length_(length) {
+    for (std::int64_t l = 0; l < model.config().layers; ++l) {
+      for (std::int64_t h = 0; h < model.config().heads; ++h) {
+        heads_.push_back({.layer = l, .head = h, .mean_weights = {}, .mirror = {}});
+        heads_.back().mean_weights.resize(static_cast<std::size_t>(length * length));
+      }
+    }
+  }
+
+  void begin(const Batch& batch) { batch_ = &batch; }
+
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView weights) override {
+    for (std::size_t l = 0; l < model_.layers().size(); ++l) {
+      if (site == model_.layers()[l].self_attn.weights_site) add(l * static_cast<std::size_t>(shape[1]), shape, weights);
+    }
+  }
+
+  std::vector<HeadReport> finish() {
+    for (HeadReport& h : heads_) {
+      const auto eligible = static_cast<double>(std::max<std::int64_t>(1, h.mirror.eligible));
+      h.mirror.value /= eligible;
+      h.mirror.chance /= eligible;
+      for (double& w : h.mean_weights) w /= static_cast<double>(std::max<std::int64_t>(1, full_length_));
+    }
+    return heads_;
+  }
+
+  void end() { full_length_ += std::ranges::count(batch_->lengths, length_); }
+
+ private:
+  void add(std::size_t first_head, const Shape& shape, ConstMatrixView weights) {
+    const kernels::AttentionMask mask{model_.config().attention.mask == Mask::causal, batch_->lengths};
+    for (std::int64_t row = 0; row < weights.rows; ++row) {
+      const std::int64_t query = row % shape[2], head = row / shape[2] % shape[1], sequence = row / shape[2] / shape[1];
+      const std::int64_t length = batch_->lengths[static_cast<std::size_t>(sequence)];
+      if (query >= length) continue;
+      HeadReport& report = heads_[first_head + static_cast<std::size_t>(head)];
+      const Real* w = weights.row(row);
+      const std::int64_t target = length - 1 - query, visible = mask.visible(sequence, query, shape[3]);
+      report.mirror.eligible += 1;
+      report.mirror.value += static_cast<double>(w[target]);
+      report.mirror.chance += target < visible ? 1 / static_cast<double>(visible) : 0;
+      if (length != length_) continue;
+      for (std::int64_t j = 0; j < length_; ++j) {
+        report.mean_weights[static_cast<std::size_t>(query * length_ + j)] += static_cast<double>(w[j]);
+      }
+    }
+  }
+
+  const Transformer& model_;
+  std::int64_t length_;
+  const Batch* batch_ = nullptr;
+  std::vector<HeadReport> heads_;
+  std::int64_t full_length_ = 0;  // sequences without padding
+};
+
+}  // namespace
+
+InspectReport run_inspection(const ModelSource& source, std::int64_t sequences) {
+  constexpr std::int64_t kBatch = 32;
+  const Dataset dataset = make_dataset(source.config);
+  Transformer model(source.config.model, dataset.vocabulary(), dataset.length());
+  load_weights(source.weights, model.parameters());
+  WeightsWatcher watcher(model, dataset.length());
+  Tape tape(Tape::Mode::inference);
+  tape.bind(model.parameters(), {});
+  Batch batch;
+  const std::int64_t count = dataset.size(Split::test) > 0 ? std::min(sequences, dataset.size(Split::test)) : sequences;
+  for (std::int64_t first = 0; first < count; first += kBatch) {
+    dataset.fill(Split::test, first, std::min(kBatch, count - first), batch);
+    watcher.begin(batch);
+    tape.rewind();
+    model(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &watcher});
+    watcher.end();
+  }
+  return {.length = dataset.length(), .sequences = count, .heads = watcher.finish()};
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,37 @@
+#include <nlohmann/json.hpp>
+
+#include "thimble/inspect/inspect.h"
+
+namespace thimble {
+
+namespace f32 {
+InspectReport run_inspection(const ModelSource& source, std::int64_t sequences);
+}
+namespace f64 {
+InspectReport run_inspection(const ModelSource& source, std::int64_t sequences);
+}
+
+InspectReport inspect(const ModelSource& source, std::int64_t sequences) {
+  const bool single = source.config.train.precision == Precision::float32;
+  return single ? f32::run_inspection(source, sequences) : f64::run_inspection(source, sequences);
+}
+
+nlohmann::ordered_json to_json(const InspectReport& report) {
+  nlohmann::ordered_json heads = nlohmann::ordered_json::array();
+  for (const HeadReport& h : report.heads) {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (std::int64_t i = 0; i < report.length; ++i) {
+      const auto first = h.mean_weights.begin() + i * report.length;
+      rows.push_back(std::vector<double>(first, first + report.length));
+    }
+    heads.push_back({{"layer", h.layer},
+                     {"head", h.head},
+                     {"scores",
+                      {{"mirror",
+                        {{"value", h.mirror.value}, {"chance", h.mirror.chance}, {"eligible", h.mirror.eligible}}}}},
+                     {"mean_weights", rows}});
+  }
+  return {{"sequences", report.sequences}, {"heads", heads}};
+}
+
+}  // namespace thimble

@@ -1,0 +1,86 @@
+// Softmax and cross entropy in one.
+//   forward    loss = weight sum_n (ln sum_j exp z_nj - sum_j q_nj z_nj),  q = (1 - s) onehot(label) + s / V
+//   backward   dz_nj += dloss weight (p_nj - q_nj),  p = softmax z
+//   saved: slope = weight (p - q)
+#include "thimble/kernels/cross_entropy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "thimble/kernels/elementwise.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cross_entropy.cpp"
+#include <hwy/foreach_target.h>
+
+#include "kernels/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+
+double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
+                             Real smoothing, Real weight) {
+  const std::int64_t n = logits.cols;
+  const Real even = smoothing / static_cast<Real>(n);
+  double loss = 0;
+  for (std::int64_t r = 0; r < logits.rows; ++r) {
+    const Real* z = logits.row(r);
+    Real* to = slope.row(r);
+    const std::int32_t label = labels[static_cast<std::size_t>(r)];
+    if (label < 0) {
+      std::fill_n(to, n, Real{0});
+      continue;
+    }
+    const Real max = max_of(z, n);
+    const Real sum = exp_shifted(to, z, max, n);
+    lanes(n, [=, scale = weight / sum, shift = -weight * even](auto d, std::int64_t i) HWY_ATTR {
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, to + i), hn::Set(d, scale), hn::Set(d, shift)), d, to + i);
+    });
+    to[label] -= weight * (1 - smoothing);
+    // sum_j q_j (max - z_j), so that large logits do not cancel.
+    Real expected = (1 - smoothing) * (max - z[label]);
+    if (smoothing > 0) {
+      expected += even * sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
+        return hn::Sub(hn::Set(d, max), hn::LoadU(d, z + i));
+      });
+    }
+    loss += static_cast<double>(weight) * (std::log(static_cast<double>(sum)) + static_cast<double>(expected));
+  }
+  return loss;
+}
+
+std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t> labels) {
+  std::int64_t correct = 0;
+  for (std::int64_t r = 0; r < logits.rows; ++r) {
+    const std::int32_t label = labels[static_cast<std::size_t>(r)];
+    if (label < 0) continue;
+    const Real* z = logits.row(r);
+    correct += z[label] == max_of(z, logits.cols) && std::find(z, z + label, z[label]) == z + label;
+  }
+  return correct;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace thimble::inline THIMBLE_PRECISION::kernels {
+
+HWY_EXPORT(cross_entropy_forward);
+HWY_EXPORT(count_correct);
+
+double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
+                             Real smoothing, Real weight) {
+  return HWY_DYNAMIC_DISPATCH(cross_entropy_forward)(slope, logits, labels, smoothing, weight);
+}
+
+void cross_entropy_backward(MatrixView dlogits, Real dloss, ConstMatrixView slope) {
+  scale_backward(dlogits, slope, dloss);
+}
+
+std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t> labels) {
+  return HWY_DYNAMIC_DISPATCH(count_correct)(logits, labels);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,112 @@
+// Element-wise kernels: each forward next to the backward that undoes it.
+//   add    y = a + b                 da += dy, db += dy
+//   scale  y = f x                   dx += f dy
+//   ReLU   y = max(x, 0)             dx += dy [y > 0]          saved: y
+//   tanh   y = tanh x                dx += dy (1 - y^2)        saved: y
+#include "thimble/kernels/elementwise.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/elementwise.cpp"
+#include <hwy/foreach_target.h>
+
+#include "kernels/simd-inl.h"
+#include <hwy/contrib/math/math-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+
+// y[r][i] = f(d, x[r][i]), and the same with two inputs and with the old y as the first of three.
+template <class F>
+HWY_INLINE void map(MatrixView y, ConstMatrixView x, const F& f) {
+  for (std::int64_t r = 0; r < y.rows; ++r) {
+    lanes(y.cols, [&, to = y.row(r), from = x.row(r)](auto d, std::int64_t i) HWY_ATTR {
+      hn::StoreU(f(d, hn::LoadU(d, from + i)), d, to + i);
+    });
+  }
+}
+
+template <class F>
+HWY_INLINE void map2(MatrixView y, ConstMatrixView a, ConstMatrixView b, const F& f) {
+  for (std::int64_t r = 0; r < y.rows; ++r) {
+    lanes(y.cols, [&, to = y.row(r), p = a.row(r), q = b.row(r)](auto d, std::int64_t i) HWY_ATTR {
+      hn::StoreU(f(d, hn::LoadU(d, p + i), hn::LoadU(d, q + i)), d, to + i);
+    });
+  }
+}
+
+template <class F>
+HWY_INLINE void update(MatrixView dx, ConstMatrixView dy, ConstMatrixView saved, const F& f) {
+  for (std::int64_t r = 0; r < dx.rows; ++r) {
+    lanes(dx.cols, [&, to = dx.row(r), p = dy.row(r), q = saved.row(r)](auto d, std::int64_t i) HWY_ATTR {
+      hn::StoreU(f(d, hn::LoadU(d, to + i), hn::LoadU(d, p + i), hn::LoadU(d, q + i)), d, to + i);
+    });
+  }
+}
+
+void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
+  map2(y, a, b, [](auto, auto p, auto q) HWY_ATTR { return hn::Add(p, q); });
+}
+
+void accumulate(MatrixView dx, ConstMatrixView dy) {
+  map2(dx, dx, dy, [](auto, auto old, auto g) HWY_ATTR { return hn::Add(old, g); });
+}
+
+void scale_forward(MatrixView y, ConstMatrixView x, Real factor) {
+  map(y, x, [factor](auto d, auto v) HWY_ATTR { return hn::Mul(hn::Set(d, factor), v); });
+}
+
+void scale_backward(MatrixView dx, ConstMatrixView dy, Real factor) {
+  map2(dx, dx, dy, [factor](auto d, auto old, auto g) HWY_ATTR { return hn::MulAdd(hn::Set(d, factor), g, old); });
+}
+
+void relu_forward(MatrixView y, ConstMatrixView x) {
+  // Max would hide a NaN; this comparison keeps it.
+  map(y, x, [](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v); });
+}
+
+void relu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+  update(dx, dy, y, [](auto d, auto old, auto g, auto v) HWY_ATTR {
+    return hn::Add(old, hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), g));
+  });
+}
+
+void tanh_forward(MatrixView y, ConstMatrixView x) {
+  map(y, x, [](auto d, auto v) HWY_ATTR { return hn::Tanh(d, v); });
+}
+
+void tanh_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+  update(dx, dy, y, [](auto d, auto old, auto g, auto v) HWY_ATTR {
+    return hn::MulAdd(g, hn::NegMulAdd(v, v, hn::Set(d, Real{1})), old);
+  });
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace thimble::inline THIMBLE_PRECISION::kernels {
+
+HWY_EXPORT(add_forward);
+HWY_EXPORT(accumulate);
+HWY_EXPORT(scale_forward);
+HWY_EXPORT(scale_backward);
+HWY_EXPORT(relu_forward);
+HWY_EXPORT(relu_backward);
+HWY_EXPORT(tanh_forward);
+HWY_EXPORT(tanh_backward);
+
+void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) { HWY_DYNAMIC_DISPATCH(add_forward)(y, a, b); }
+void accumulate(MatrixView dx, ConstMatrixView dy) { HWY_DYNAMIC_DISPATCH(accumulate)(dx, dy); }
+void scale_forward(MatrixView y, ConstMatrixView x, Real f) { HWY_DYNAMIC_DISPATCH(scale_forward)(y, x, f); }
+void scale_backward(MatrixView dx, ConstMatrixView dy, Real f) { HWY_DYNAMIC_DISPATCH(scale_backward)(dx, dy, f); }
+void relu_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(relu_forward)(y, x); }
+void relu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+  HWY_DYNAMIC_DISPATCH(relu_backward)(dx, dy, y);
+}
+void tanh_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(tanh_forward)(y, x); }
+void tanh_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+  HWY_DYNAMIC_DISPATCH(tanh_backward)(dx, dy, y);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+#endif  // HWY_ONCE

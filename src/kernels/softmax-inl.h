@@ -1,0 +1,35 @@
+// Softmax of one row, for every kernel that contains one. Toggled guard: see simd-inl.h.
+#if defined(THIMBLE_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef THIMBLE_KERNELS_SOFTMAX_INL_H_
+#undef THIMBLE_KERNELS_SOFTMAX_INL_H_
+#else
+#define THIMBLE_KERNELS_SOFTMAX_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+
+// y = exp(x - max x) for n >= 1 values; the sum of y is returned. y may be x.
+HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
+  return sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
+    const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
+    hn::StoreU(e, d, y + i);
+    return e;
+  });
+}
+
+HWY_INLINE void softmax_row(Real* y, const Real* x, std::int64_t n) {
+  const Real inverse = 1 / exp_shifted(y, x, max_of(x, n), n);
+  lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
+    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, inverse)), d, y + i);
+  });
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // THIMBLE_KERNELS_SOFTMAX_INL_H_

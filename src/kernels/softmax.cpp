@@ -1,0 +1,45 @@
+// Softmax, row by row.
+//   forward    y_i = exp(x_i - m) / sum_j exp(x_j - m),  m = max_j x_j
+//   backward   dx_i += y_i (dy_i - sum_j dy_j y_j)       from dy_i/dx_j = y_i ([i = j] - y_j)
+//   saved: y
+#include "thimble/kernels/softmax.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/softmax.cpp"
+#include <hwy/foreach_target.h>
+
+#include "kernels/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+
+void softmax_forward(MatrixView y, ConstMatrixView x) {
+  for (std::int64_t r = 0; r < y.rows; ++r) softmax_row(y.row(r), x.row(r), y.cols);
+}
+
+void softmax_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+  for (std::int64_t r = 0; r < dx.rows; ++r) {
+    const Real mean = dot(dy.row(r), y.row(r), y.cols);
+    lanes(y.cols, [mean, to = dx.row(r), g = dy.row(r), p = y.row(r)](auto d, std::int64_t i) HWY_ATTR {
+      const auto centred = hn::Sub(hn::LoadU(d, g + i), hn::Set(d, mean));
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, p + i), centred, hn::LoadU(d, to + i)), d, to + i);
+    });
+  }
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace thimble::inline THIMBLE_PRECISION::kernels {
+
+HWY_EXPORT(softmax_forward);
+HWY_EXPORT(softmax_backward);
+
+void softmax_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(softmax_forward)(y, x); }
+void softmax_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+  HWY_DYNAMIC_DISPATCH(softmax_backward)(dx, dy, y);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+#endif  // HWY_ONCE

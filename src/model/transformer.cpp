@@ -1,0 +1,137 @@
+#include "thimble/model/transformer.h"
+
+#include "thimble/core/error.h"
+#include "thimble/kernels/embedding.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+Var activate(Activation kind, Var x) {
+  switch (kind) {
+    case Activation::relu: return relu(x);
+    case Activation::gelu: return gelu(x);
+    case Activation::gelu_tanh: return gelu_tanh(x);
+    case Activation::tanh: return tanh(x);
+  }
+  throw Error("activation: unknown kind");
+}
+
+Real as_real(double x) { return static_cast<Real>(x); }
+
+}  // namespace
+
+EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, const ModelConfig& config,
+                           std::uint32_t first_dropout_site)
+    : name(layer_name),
+      self_attn(store, name + ".self_attn", config.d_model, config.heads, config.attention.mask == Mask::causal,
+                {as_real(config.attention.dropout), first_dropout_site}),
+      linear1(store, name + ".linear1", config.d_model, config.d_ff),
+      linear2(store, name + ".linear2", config.d_ff, config.d_model),
+      norm1(store, name + ".norm1", config.d_model),
+      norm2(store, name + ".norm2", config.d_model),
+      order(config.norm),
+      activation(config.activation),
+      dropout1{as_real(config.dropout), first_dropout_site + 1},
+      dropout_hidden{as_real(config.dropout), first_dropout_site + 2},
+      dropout2{as_real(config.dropout), first_dropout_site + 3},
+      mid_site(name + ".residual_mid"),
+      out_site(name + ".residual_out") {}
+
+void EncoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
+  self_attn.init(store, seed);
+  linear1.init(store, seed);
+  linear2.init(store, seed);
+  norm1.init(store);
+  norm2.init(store);
+}
+
+Var EncoderLayer::feed_forward(Var x, const Pass& pass) const {
+  return dropout2(linear2(dropout_hidden(activate(activation, linear1(x)), pass)), pass);
+}
+
+Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {
+  x.tape().set_layer(name.c_str());
+  const bool pre = order == NormOrder::pre;
+  x = add(x, dropout1(self_attn(pre ? norm1(x) : x, lengths, pass), pass));
+  if (!pre) x = norm1(x);
+  x = site(pass.hooks, mid_site, x);
+  x = add(x, feed_forward(pre ? norm2(x) : x, pass));
+  if (!pre) x = norm2(x);
+  return site(pass.hooks, out_site, x);
+}
+
+Transformer::Transformer(const ModelConfig& config, std::int64_t vocabulary, std::int64_t length)
+    : config_(config),
+      vocabulary_(vocabulary),
+      max_length_(config.max_length > 0 ? config.max_length : length),
+      token_embedding_(store_, "token_embedding", vocabulary, config.d_model),
+      embedding_dropout_{as_real(config.dropout), 0} {
+  require<ShapeError>(config.heads > 0 && config.d_model % config.heads == 0,
+                      "transformer: {} heads do not divide d_model {}", config.heads, config.d_model);
+  if (config.positions == Positions::learned) {
+    position_embedding_.emplace(store_, "position_embedding", max_length_, config.d_model);
+  } else if (config.positions == Positions::sinusoidal) {
+    sinusoidal_ = Tensor({max_length_, config.d_model});
+    kernels::sinusoidal_positions(sinusoidal_.matrix());
+  }
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    const auto first_site = 1 + static_cast<std::uint32_t>(l) * EncoderLayer::kDropoutSites;
+    layers_.emplace_back(store_, fmt::format("encoder.layers.{}", l), config, first_site);
+  }
+  if (config.norm == NormOrder::pre) norm_.emplace(store_, "encoder.norm", config.d_model);
+  if (config.output.hidden > 0) {
+    hidden_.emplace(store_, "output.0", config.d_model, config.output.hidden);
+    hidden_norm_.emplace(store_, "output.1", config.output.hidden);
+    output_.emplace(store_, "output.3", config.output.hidden, vocabulary);
+  } else {
+    output_.emplace(store_, "output", config.d_model, vocabulary);
+  }
+}
+
+void Transformer::init(std::uint64_t seed) {
+  token_embedding_.init(store_, seed);
+  if (position_embedding_) position_embedding_->init(store_, seed);
+  for (const EncoderLayer& layer : layers_) layer.init(store_, seed);
+  if (norm_) norm_->init(store_);
+  if (hidden_) hidden_->init(store_, seed);
+  if (hidden_norm_) hidden_norm_->init(store_);
+  output_->init(store_, seed);
+}
+
+Var Transformer::embed(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length, const Pass& pass) const {
+  Var x = token_embedding_(tape, tokens, length);
+  if (config_.positions == Positions::learned) x = add_positions(x, tape.parameter(position_embedding_->weight));
+  if (config_.positions == Positions::sinusoidal) x = add_positions(x, tape.constant(sinusoidal_));
+  static const std::string kSite = "embedding";
+  return site(pass.hooks, kSite, embedding_dropout_(x, pass));
+}
+
+Var Transformer::output(Var x) const {
+  if (!hidden_) return (*output_)(x);
+  return (*output_)(relu((*hidden_norm_)((*hidden_)(x))));
+}
+
+Var Transformer::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
+                            std::span<const std::int32_t> lengths, const Pass& pass) const {
+  require<ShapeError>(length <= max_length_, "transformer: sequences of {} tokens, the model takes at most {}", length,
+                      max_length_);
+  tape.set_layer("embedding");
+  Var x = embed(tape, tokens, length, pass);
+  for (const EncoderLayer& layer : layers_) x = layer(x, lengths, pass);
+  tape.set_layer("encoder");
+  if (norm_) x = (*norm_)(x);
+  static const std::string kEncoderSite = "encoder.output", kLogitsSite = "logits";
+  x = site(pass.hooks, kEncoderSite, x);
+  tape.set_layer("output");
+  if (config_.output.per == OutputPer::sequence) {
+    switch (config_.output.pooling) {
+      case Pooling::mean: x = mean_pool(x, lengths); break;
+      case Pooling::first: x = first_pool(x); break;
+      case Pooling::last: x = last_pool(x, lengths); break;
+    }
+  }
+  return site(pass.hooks, kLogitsSite, output(x));
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

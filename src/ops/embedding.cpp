@@ -1,0 +1,26 @@
+#include "thimble/ops/ops.h"
+
+#include "thimble/core/error.h"
+#include "thimble/kernels/embedding.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+Var embedding(Var table, std::span<const std::int32_t> tokens, std::int64_t length) {
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  require<ShapeError>(table.shape().rank() == 2, "embedding: table {} must be (vocabulary, channels)",
+                      table.shape());
+  require<ShapeError>(length > 0 && count % length == 0, "embedding: {} tokens are not whole sequences of {}", count,
+                      length);
+  const std::int64_t vocabulary = table.shape()[0];
+  const auto bad = std::ranges::find_if(tokens, [=](auto token) { return token < 0 || token >= vocabulary; });
+  require<ShapeError>(bad == tokens.end(), "embedding: token {} is outside the vocabulary 0 .. {}",
+                      bad == tokens.end() ? 0 : *bad, vocabulary - 1);
+  Tape& tape = table.tape();
+  const Var y = tape.node("embedding", {count / length, length, table.shape()[1]}, {table});
+  const auto kept = tape.keep(tokens);
+  kernels::embedding_forward(y.value(), table.value(), kept);
+  tape.on_backward(y, [table, y, kept] { kernels::embedding_backward(table.grad(), y.grad(), kept); });
+  return y;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

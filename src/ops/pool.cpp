@@ -1,0 +1,35 @@
+#include "thimble/kernels/pool.h"
+
+#include "thimble/core/error.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+Var pool(const char* name, Var x, kernels::Pool kind, std::span<const std::int32_t> lengths) {
+  require<ShapeError>(x.shape().rank() == 3 && x.shape()[1] > 0, "{}: x {} must be (batch, time, channels)", name,
+                      x.shape());
+  const std::int64_t batch = x.shape()[0], time = x.shape()[1];
+  require<ShapeError>(lengths.empty() || static_cast<std::int64_t>(lengths.size()) == batch,
+                      "{}: {} lengths for a batch of {}", name, lengths.size(), batch);
+  const bool inside = std::ranges::all_of(lengths, [=](auto n) { return n >= 1 && n <= time; });
+  require<ShapeError>(inside, "{}: every length must be 1 .. {}", name, time);
+  Tape& tape = x.tape();
+  const Var y = tape.node(name, {batch, x.shape()[2]}, {x});
+  const MatrixView weights = tape.scratch(batch, time);
+  kernels::pool_weights(weights, kind, lengths);
+  kernels::pool_forward(y.value(), x.value(), weights);
+  tape.on_backward(y, [x, y, weights] { kernels::pool_backward(x.grad(), y.grad(), weights); });
+  return y;
+}
+
+}  // namespace
+
+Var mean_pool(Var x, std::span<const std::int32_t> lengths) { return pool("mean_pool", x, kernels::Pool::mean, lengths); }
+
+Var first_pool(Var x) { return pool("first_pool", x, kernels::Pool::first, {}); }
+
+Var last_pool(Var x, std::span<const std::int32_t> lengths) { return pool("last_pool", x, kernels::Pool::last, lengths); }
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,25 @@
+#include "thimble/optim/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace thimble {
+
+double schedule_factor(const ScheduleConfig& schedule, std::int64_t t, std::int64_t steps) {
+  const auto now = static_cast<double>(t), end = static_cast<double>(steps);
+  const auto warmup = static_cast<double>(schedule.warmup);
+  const double rise = t < schedule.warmup ? now / warmup : 1;
+  switch (schedule.name) {
+    case ScheduleKind::constant: return rise;
+    case ScheduleKind::linear: return t < schedule.warmup ? rise : (end - now) / (end - warmup);
+    case ScheduleKind::cosine: return rise * 0.5 * (1 + std::cos(std::numbers::pi * now / end));
+    case ScheduleKind::inverse_sqrt: {
+      const double peak = std::max(warmup, 1.0);
+      return rise * (now <= peak ? 1 : std::sqrt(peak / now));
+    }
+  }
+  return rise;
+}
+
+}  // namespace thimble

@@ -1,0 +1,41 @@
+// Compiled once: hands each job to the library of its precision.
+#include "thimble/train/run.h"
+#include "thimble/train/train.h"
+
+namespace thimble {
+
+#define THIMBLE_JOBS                                                                                                \
+  TrainResult run_training(const Config& config, const TrainOptions& options);                                      \
+  std::vector<double> run_timing(const Config& config, std::int64_t warmup, std::int64_t steps);                    \
+  SplitReport run_evaluation(const ModelSource& source, Split split);                                               \
+  std::vector<GradcheckResult> run_model_check(const Config& config);                                               \
+  std::vector<GradcheckResult> run_op_checks(const std::string& only);
+
+namespace f32 {
+THIMBLE_JOBS
+}
+namespace f64 {
+THIMBLE_JOBS
+}
+
+namespace {
+bool single(const Config& config) { return config.train.precision == Precision::float32; }
+}  // namespace
+
+TrainResult train(const Config& config, const TrainOptions& options) {
+  return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
+}
+
+std::vector<double> time_steps(const Config& config, std::int64_t warmup, std::int64_t steps) {
+  return single(config) ? f32::run_timing(config, warmup, steps) : f64::run_timing(config, warmup, steps);
+}
+
+SplitReport evaluate(const ModelSource& source, Split split) {
+  return single(source.config) ? f32::run_evaluation(source, split) : f64::run_evaluation(source, split);
+}
+
+std::vector<GradcheckResult> check_model(const Config& config) { return f64::run_model_check(config); }
+
+std::vector<GradcheckResult> check_ops(const std::string& only) { return f64::run_op_checks(only); }
+
+}  // namespace thimble

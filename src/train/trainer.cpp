@@ -1,0 +1,191 @@
+#include "thimble/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "thimble/core/error.h"
+#include "thimble/kernels/cross_entropy.h"
+#include "thimble/kernels/elementwise.h"
+#include "thimble/kernels/optimizer.h"
+#include "thimble/optim/schedule.h"
+#include "train/parallel.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+// Activations of this many tokens stay in a core's cache; measured on configs/bench.
+constexpr std::int64_t kMicroBatchTokens = 512;
+
+MatrixView as_row(std::span<Real> x) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  return {x.data(), 1, n, n};
+}
+
+}  // namespace
+
+Dataset make_dataset(const Config& config) {
+  return Dataset(config.task, config.data, layout_of(config.model.output.per), config.train.seed);
+}
+
+Trainer::Trainer(const Config& config)
+    : config_(config),
+      dataset_(make_dataset(config)),
+      model_(config.model, dataset_.vocabulary(), dataset_.length()),
+      optimizer_(config.train.optimizer, model_.parameters()),
+      threads_(thread_count(config.train.threads)),
+      micro_batch_(std::max<std::int64_t>(1, kMicroBatchTokens / dataset_.length())),
+      shards_(static_cast<std::size_t>(config.train.shards)),
+      workers_(static_cast<std::size_t>(threads_)),
+      segment_squares_(optimizer_.segments().size()) {
+  model_.init(config.train.seed);
+  for (Shard& shard : shards_) shard.gradients.resize(model_.parameters().size());
+}
+
+void Trainer::Totals::add(const Totals& other) {
+  loss += other.loss;
+  labelled += other.labelled;
+  correct += other.correct;
+  correct_sequences += other.correct_sequences;
+}
+
+Pass Trainer::training_pass(std::int64_t step, std::int64_t first_sample) const {
+  return {.training = true,
+          .seed = config_.train.seed,
+          .step = static_cast<std::uint32_t>(step),
+          .first_sample = static_cast<std::uint32_t>(first_sample),
+          .hooks = nullptr};
+}
+
+std::int64_t Trainer::shard_begin(std::int64_t shard) const {
+  return config_.train.batch * shard / config_.train.shards;
+}
+
+Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& totals) const {
+  const Var logits = model_(tape, batch.tokens, batch.length, batch.lengths, pass);
+  tape.set_layer("loss");
+  const Real smoothing = pass.training ? static_cast<Real>(config_.train.label_smoothing) : 0;
+  const Var loss = cross_entropy(logits, batch.labels, {.smoothing = smoothing, .normalizer = 1});
+  totals.loss += static_cast<double>(loss.item());
+  totals.labelled += batch.labelled;
+  const std::int64_t rows = logits.shape().rows() / batch.sequences;
+  for (std::int64_t b = 0; b < batch.sequences; ++b) {
+    const auto labels = std::span(batch.labels).subspan(static_cast<std::size_t>(b * rows), static_cast<std::size_t>(rows));
+    const auto wanted = std::ranges::count_if(labels, [](auto label) { return label != kIgnore; });
+    const auto correct = kernels::count_correct(logits.value().row_block(b * rows, rows), labels);
+    totals.correct += correct;
+    totals.correct_sequences += correct == wanted;
+  }
+  return loss;
+}
+
+void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
+  Shard& shard = shards_[static_cast<std::size_t>(index)];
+  shard.totals = {};
+  std::ranges::fill(shard.gradients, Real{0});
+  worker.training.bind(model_.parameters(), shard.gradients);
+  const std::int64_t end = shard_begin(index + 1);
+  for (std::int64_t first = shard_begin(index); first < end; first += micro_batch_) {
+    dataset_.fill_step(step, config_.train.batch, first, std::min(micro_batch_, end - first), worker.batch);
+    worker.training.rewind();
+    worker.training.backward(forward(worker.training, worker.batch, training_pass(step, first), shard.totals));
+  }
+}
+
+double Trainer::reduce_gradients() {
+  const auto& segments = optimizer_.segments();
+  parallel_for(threads_, static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
+    const auto& segment = segments[static_cast<std::size_t>(i)];
+    const auto part = [&](std::size_t shard) {
+      return std::span(shards_[shard].gradients).subspan(segment.offset, segment.size);
+    };
+    for (std::size_t gap = 1; gap < shards_.size(); gap *= 2) {
+      for (std::size_t s = 0; s + gap < shards_.size(); s += 2 * gap) {
+        kernels::accumulate(as_row(part(s)), as_row(part(s + gap)));
+      }
+    }
+    segment_squares_[static_cast<std::size_t>(i)] = kernels::sum_of_squares(part(0));
+  });
+  double sum = 0;
+  for (const double square : segment_squares_) sum += square;
+  return sum;
+}
+
+StepReport Trainer::step() {
+  const std::int64_t step = optimizer_.steps();
+  parallel_for(threads_, config_.train.shards, [&](std::int64_t shard, int thread) {
+    run_shard(step, shard, workers_[static_cast<std::size_t>(thread)]);
+  });
+  Totals totals;
+  for (const Shard& shard : shards_) totals.add(shard.totals);
+  const auto labelled = static_cast<double>(std::max<std::int64_t>(1, totals.labelled));
+  const double loss = totals.loss / labelled;
+  const double norm = std::sqrt(reduce_gradients()) / labelled;
+  if (!std::isfinite(loss) || !std::isfinite(norm)) explain(step, loss, norm);
+
+  const double rate = config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
+  optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labelled);
+  const auto& segments = optimizer_.segments();
+  parallel_for(threads_, static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
+    optimizer_.update(segments[static_cast<std::size_t>(i)], model_.parameters().values(), shards_.front().gradients);
+  });
+  return {.step = step + 1,
+          .loss = loss,
+          .accuracy = static_cast<double>(totals.correct) / labelled,
+          .learning_rate = rate,
+          .gradient_norm = norm};
+}
+
+// Runs the step again, one micro-batch after another, and looks where the first bad number comes from.
+void Trainer::explain(std::int64_t step, double loss, double norm) {
+  const std::string where = fmt::format("step {}: the loss is {}, the gradient norm {}", step + 1, loss, norm);
+  Worker& worker = workers_.front();
+  for (std::int64_t first = 0; first < config_.train.batch; first += micro_batch_) {
+    std::ranges::fill(shards_.front().gradients, Real{0});
+    worker.training.bind(model_.parameters(), shards_.front().gradients);
+    dataset_.fill_step(step, config_.train.batch, first, std::min(micro_batch_, config_.train.batch - first), worker.batch);
+    worker.training.rewind();
+    Totals totals;
+    const Var sum = forward(worker.training, worker.batch, training_pass(step, first), totals);
+    const char* kind = "value";
+    Tape::Culprit culprit = worker.training.first_bad_value();
+    if (!culprit) {
+      kind = "gradient";
+      worker.training.backward(sum);
+      culprit = worker.training.first_bad_gradient();
+    }
+    if (culprit) {
+      throw NumericError(fmt::format("{}; the first {} that is not finite is in op {}, layer {}; lower the learning rate "
+                                     "or set train.clip_norm",
+                                     where, kind, culprit.op, culprit.layer));
+    }
+  }
+  throw NumericError(fmt::format("{}; every micro-batch is finite, their sum is not (op sum of gradients, layer optimizer); "
+                                 "lower the learning rate",
+                                 where));
+}
+
+SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
+  const std::int64_t size = dataset_.size(split);
+  const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
+  require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit", split_name(split));
+  chunks_.assign(static_cast<std::size_t>((count + micro_batch_ - 1) / micro_batch_), {});
+  parallel_for(threads_, static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t i, int thread) {
+    Worker& worker = workers_[static_cast<std::size_t>(thread)];
+    const std::int64_t first = i * micro_batch_;
+    dataset_.fill(split, first, std::min(micro_batch_, count - first), worker.batch);
+    worker.inference.bind(model_.parameters(), {});
+    worker.inference.rewind();
+    forward(worker.inference, worker.batch, {}, chunks_[static_cast<std::size_t>(i)]);
+  });
+  Totals totals;
+  for (const Totals& chunk : chunks_) totals.add(chunk);
+  const auto labelled = static_cast<double>(std::max<std::int64_t>(1, totals.labelled));
+  return {.loss = totals.loss / labelled,
+          .accuracy = static_cast<double>(totals.correct) / labelled,
+          .sequence_accuracy = static_cast<double>(totals.correct_sequences) / static_cast<double>(count),
+          .sequences = count};
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

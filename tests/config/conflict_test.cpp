@@ -1,0 +1,83 @@
+// Rules about several keys at once.
+#include "../catch.h"
+#include "complaints.h"
+
+TEST_CASE("heads must divide d_model", "[config]") {
+  CHECK(complaint("model: {d_model: 48, heads: 5}") ==
+        "t.yaml:1:29: model.heads: 5 heads do not divide a d_model of 48");
+  CHECK(complaint("model: {heads: 64}") ==
+        "t.yaml:1:16: model.heads: 64 heads do not divide a d_model of 32");
+  CHECK(complaints("model: {d_model: 48, heads: 6}").empty());
+}
+
+TEST_CASE("a conflict is placed at a key that was given, on the command line if there", "[config]") {
+  CHECK(complaint("data: {train: 64}") ==
+        "t.yaml:1:15: data.train: a batch of 128 is more than all 64 training sequences");
+  CHECK(complaint("model: {d_model: 48, heads: 6}", {"model.d_model=32"}) ==
+        "command line: model.d_model=32: 6 heads do not divide a d_model of 32");
+}
+
+TEST_CASE("the task must fit into the model", "[config]") {
+  const std::string remedy = "; raise model.max_length, or leave it at 0";
+  CHECK(complaint("task: {length: 17}\nmodel: {max_length: 16}") ==
+        "t.yaml:2:21: model.max_length: the task needs sequences of 17 tokens, the model takes 16" + remedy);
+  CHECK(complaints("task: {length: 17}\nmodel: {max_length: 17}").empty());
+  CHECK(complaints("task: {length: 17}\nmodel: {max_length: 0}").empty());
+  const std::string next =
+      "task: {length: 6}\nmodel: {attention: {mask: causal}, output: {per: next}, max_length: ";
+  CHECK(complaint(next + "10}") ==
+        "t.yaml:2:69: model.max_length: the task needs sequences of 11 tokens, the model takes 10" + remedy);
+  CHECK(complaints(next + "11}").empty());
+}
+
+TEST_CASE("min_length is at most length", "[config]") {
+  CHECK(complaint("task: {length: 6, min_length: 7}") ==
+        "t.yaml:1:31: task.min_length: a min_length of 7 is more than the length, 6");
+  CHECK(complaints("task: {length: 6, min_length: 6}").empty());
+}
+
+TEST_CASE("the training set holds a batch, unless it is endless", "[config]") {
+  CHECK(complaint("data: {train: 64}\ntrain: {batch: 65}") ==
+        "t.yaml:2:16: train.batch: a batch of 65 is more than all 64 training sequences");
+  CHECK(complaints("data: {train: 64}\ntrain: {batch: 64}").empty());
+  CHECK(complaints("data: {train: 0}\ntrain: {batch: 65}").empty());
+}
+
+TEST_CASE("sinusoidal positions need an even d_model", "[config]") {
+  CHECK(complaint("model: {d_model: 33}") ==
+        "t.yaml:1:18: model.d_model: sinusoidal positions need an even d_model, not 33");
+  CHECK(complaints("model: {d_model: 33, positions: learned}").empty());
+}
+
+TEST_CASE("an output per next token needs the causal mask", "[config]") {
+  const std::string rule = "an output per next token needs the causal mask, or it could read the answer";
+  CHECK(complaint("model: {output: {per: next}}") == "t.yaml:1:23: model.output.per: " + rule);
+  CHECK(complaint("model: {attention: {mask: none}, output: {per: next}}") ==
+        "t.yaml:1:27: model.attention.mask: " + rule);
+  CHECK(complaints("model: {attention: {mask: causal}, output: {per: next}}").empty());
+}
+
+TEST_CASE("the task must supply the kind of output", "[config]") {
+  CHECK(complaint("model: {output: {per: sequence}}") ==
+        "t.yaml:1:23: model.output.per: task reverse: 16 targets: one output per sequence needs exactly one");
+}
+
+TEST_CASE("no shard is empty", "[config]") {
+  CHECK(complaint("train: {batch: 8, shards: 9}") ==
+        "t.yaml:1:27: train.shards: 9 shards of a batch of 8 would leave some empty");
+  CHECK(complaint("train: {batch: 3}") ==
+        "t.yaml:1:16: train.batch: 4 shards of a batch of 3 would leave some empty");
+  CHECK(complaints("train: {batch: 8, shards: 8}").empty());
+}
+
+TEST_CASE("the warm-up ends within the training", "[config]") {
+  CHECK(complaint("train: {steps: 10, schedule: {warmup: 11}}") ==
+        "t.yaml:1:39: train.schedule.warmup: a warmup of 11 is longer than all 10 steps");
+  CHECK(complaints("train: {steps: 10, schedule: {warmup: 10}}").empty());
+}
+
+TEST_CASE("each kind of output has its layout", "[config]") {
+  CHECK(thimble::layout_of(thimble::OutputPer::position) == thimble::Layout::position);
+  CHECK(thimble::layout_of(thimble::OutputPer::sequence) == thimble::Layout::sequence);
+  CHECK(thimble::layout_of(thimble::OutputPer::next) == thimble::Layout::next);
+}

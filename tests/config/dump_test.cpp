@@ -1,0 +1,123 @@
+// A config as YAML, JSON and JSON Schema.
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "../catch.h"
+#include "complaints.h"
+
+using namespace thimble;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Calls visit(path, schema of the value) for every value of a config.
+void each_value(const Json& schema, const std::string& prefix,
+                const std::function<void(const std::string&, const Json&)>& visit) {
+  for (const auto& [key, property] : schema.at("properties").items()) {
+    if (property.contains("properties"))
+      each_value(property, prefix + key + ".", visit);
+    else
+      visit(prefix + key, property);
+  }
+}
+
+Json value_at(const Config& config, std::string path) {
+  for (char& c : path) c = c == '.' ? '/' : c;
+  return to_json(config).at(Json::json_pointer("/" + path));
+}
+
+// Whether setting the key to the value breaks the rule of that very key.
+bool refused(const std::string& path, const std::string& value) {
+  return complaints("{}", {path + "=" + value}).find(path + "=" + value + ": must be ") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the YAML of a config gives the same config back", "[config]") {
+  Config config;
+  config.task = {.name = "sort", .symbols = 3, .length = 6, .min_length = 4};
+  config.data.train = 0;
+  config.model.d_model = 48;
+  config.model.norm = NormOrder::pre;
+  config.model.activation = Activation::gelu_tanh;
+  config.model.positions = Positions::none;
+  config.model.attention = {.mask = Mask::causal, .dropout = 0.1 + 0.2};
+  config.model.output.per = OutputPer::next;
+  config.train.seed = std::numeric_limits<std::uint64_t>::max();
+  config.train.precision = Precision::float64;
+  config.train.optimizer = {
+      .name = OptimizerKind::adamw, .lr = 1.0 / 3, .epsilon = 5e-324, .weight_decay = 100};
+  config.train.schedule.name = ScheduleKind::inverse_sqrt;
+  config.train.label_smoothing = std::nextafter(1.0, 0.0);
+  config.train.clip_norm = 1e6;
+  const Config back = parse_config(to_yaml(config), "t.yaml");
+  CHECK(to_json(back) == to_json(config));
+  CHECK(to_yaml(back) == to_yaml(config));
+  CHECK(back.model.attention.dropout == 0.1 + 0.2);
+  CHECK(back.train.optimizer.epsilon == 5e-324);
+  CHECK(back.train.label_smoothing == std::nextafter(1.0, 0.0));
+  CHECK(back.train.optimizer.lr == 1.0 / 3);
+  CHECK(back.train.seed == std::numeric_limits<std::uint64_t>::max());
+  CHECK(back.model.output.per == OutputPer::next);
+}
+
+TEST_CASE("the YAML of the defaults", "[config]") {
+  const std::string yaml = to_yaml(Config{});
+  CHECK_THAT(yaml,
+             StartsWith("task:\n  name: reverse\n  symbols: 10\n  length: 16\n  min_length: 0\ndata:\n"));
+  CHECK_THAT(yaml,
+             ContainsSubstring("\n  attention:\n    mask: none\n    dropout: 0\n  dropout: 0\n  output:\n"));
+  CHECK_THAT(yaml, ContainsSubstring("\n  optimizer:\n    name: adam\n    lr: 0.001\n"));
+}
+
+TEST_CASE("JSON has every value with its type", "[config]") {
+  Config config;
+  config.train.seed = std::numeric_limits<std::uint64_t>::max();
+  const Json json = to_json(config);
+  CHECK(json.at("task").at("name") == "reverse");
+  CHECK(json.at("model").at("attention").at("mask") == "none");
+  CHECK(json.at("train").at("optimizer").at("lr") == 1e-3);
+  CHECK(json.at("train").at("steps").is_number_integer());
+  CHECK(json.at("train").at("clip_norm").is_number_float());
+  CHECK(json.at("train").at("seed") == std::numeric_limits<std::uint64_t>::max());
+  CHECK(json.begin().key() == "task");  // the order of the field lists, not of the alphabet
+}
+
+TEST_CASE("the schema has a help, a default and a rule for every value", "[config]") {
+  const Json schema = config_schema();
+  CHECK(schema.at("$schema") == "https://json-schema.org/draft/2020-12/schema");
+  CHECK(schema.at("additionalProperties") == false);
+  CHECK(schema.at("properties").at("model").at("additionalProperties") == false);
+  int values = 0;
+  each_value(schema, "", [&](const std::string& path, const Json& property) {
+    INFO(path);
+    ++values;
+    CHECK_FALSE(property.at("description").get<std::string>().empty());
+    CHECK(property.at("default") == value_at(Config{}, path));
+    CHECK((property.contains("enum") || property.contains("type")));
+  });
+  CHECK(values == 39);
+}
+
+TEST_CASE("the rules of the schema are those of the reader", "[config]") {
+  each_value(config_schema(), "", [](const std::string& path, const Json& property) {
+    INFO(path);
+    if (property.contains("enum")) {
+      for (const auto& name : property["enum"]) CHECK_FALSE(refused(path, name));
+      CHECK(refused(path, "zzz"));
+      return;
+    }
+    const bool integer = property.at("type") == "integer";
+    CHECK(refused(path, integer ? "1.5" : "many"));
+    for (const char* bound : {"minimum", "maximum"})
+      if (property.contains(bound)) CHECK_FALSE(refused(path, property[bound].dump()));
+    for (const char* bound : {"exclusiveMinimum", "exclusiveMaximum"})
+      if (property.contains(bound)) CHECK(refused(path, property[bound].dump()));
+    CHECK((property.contains("minimum") || property.contains("exclusiveMinimum")));
+    CHECK((property.contains("maximum") || property.contains("exclusiveMaximum")));
+    CHECK(refused(path, "-1"));
+    CHECK(refused(path, "18446744073709551616"));
+  });
+}

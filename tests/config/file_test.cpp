@@ -1,0 +1,124 @@
+// The file as a whole: text, YAML syntax, reading, the order of the report.
+#include <unistd.h>
+#include <filesystem>
+
+#include <fstream>
+
+#include "../catch.h"
+#include "complaints.h"
+
+using namespace thimble;
+
+namespace {
+
+// A file that is removed with the object.
+struct TemporaryFile {
+  explicit TemporaryFile(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  ~TemporaryFile() { std::filesystem::remove(path); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  std::string path =
+      std::filesystem::temp_directory_path() / ("thimble_config_" + std::to_string(::getpid()) + ".yaml");
+};
+
+const std::string kMap = "a map of task, data, model, train";
+
+}  // namespace
+
+TEST_CASE("a config is read from a file and named in its problems", "[config]") {
+  const TemporaryFile file("train: {steps: 7}\n");
+  CHECK(load_config(file.path).train.steps == 7);
+  CHECK(load_config(file.path, {"train.steps=8"}).train.steps == 8);
+  CHECK_THROWS_WITH(load_config(file.path, {"train.steps=x"}),
+                    StartsWith(file.path + ": 1 problem\ncommand line: "));
+}
+
+TEST_CASE("a file that cannot be read is named with the reason", "[config]") {
+  CHECK_THROWS_AS(load_config("/nonexistent/a.yaml"), ConfigError);
+  CHECK_THROWS_WITH(load_config("/nonexistent/a.yaml"),
+                    Equals("/nonexistent/a.yaml: cannot be read: No such file or directory"));
+  CHECK_THROWS_AS(load_config("/tmp"), ConfigError);
+  CHECK_THROWS_WITH(load_config("/tmp"),
+                    Equals("/tmp: cannot be read: it is a directory, not a config file"));
+  CHECK_THROWS_AS(load_config(""), ConfigError);
+  const TemporaryFile huge(std::string((1 << 20) + 1, '#'));
+  CHECK_THROWS_AS(load_config(huge.path), ConfigError);
+  CHECK_THROWS_WITH(load_config(huge.path), ContainsSubstring("more than 1048576 bytes"));
+}
+
+TEST_CASE("an empty file is refused, an empty map is all defaults", "[config]") {
+  for (const std::string text : {"", "\n\n", "# only a comment\n", "---\n", "~"})
+    CHECK(complaint(text) == "t.yaml:1:1: the file is empty; a config is " + kMap);
+  CHECK(to_yaml(parse_config("{}", "t.yaml")) == to_yaml(Config{}));
+}
+
+TEST_CASE("a file that is no map is refused", "[config]") {
+  CHECK(complaint("\n- 1\n- 2\n") == "t.yaml:2:1: must be " + kMap + ", not a list");
+  CHECK(complaint("hello") == "t.yaml:1:1: must be " + kMap + ", not hello");
+}
+
+TEST_CASE("a second document is refused", "[config]") {
+  CHECK(complaint("task: {}\n---\nmodel: {}\n") == "t.yaml:3:1: a second document; a config file holds one");
+}
+
+TEST_CASE("a syntax error is placed", "[config]") {
+  CHECK_THAT(complaint("task: {name: copy\ndata: {train: 1}\n"), StartsWith("t.yaml:2:5: not valid YAML: "));
+  CHECK_THAT(complaint("task: {}\nmodel: a: b\n"), StartsWith("t.yaml:2:9: not valid YAML: "));
+  CHECK_THAT(complaint("task: *nowhere\n"), StartsWith("t.yaml:1:7: not valid YAML: "));
+  CHECK_THAT(complaint(std::string(3000, '[')), ContainsSubstring("not valid YAML: "));
+}
+
+TEST_CASE("text that is not UTF-8 is refused at its first bad byte", "[config]") {
+  CHECK(complaint("# \xc3\xa9\xff\ntask: {}\n") == "t.yaml:1:4: not UTF-8 text");
+  CHECK(complaint("task: {}\n# \xc3") == "t.yaml:2:3: not UTF-8 text");  // cut at the end
+  CHECK(complaint("\xff\xfet\0a\0") == "t.yaml:1:1: not UTF-8 text");    // UTF-16
+  CHECK(complaint("# \xc0\xaf\n") == "t.yaml:1:3: not UTF-8 text");      // an overlong slash
+  CHECK(complaint("# \xe2\x82\n") == "t.yaml:1:3: not UTF-8 text");      // a continuation is missing
+  CHECK(complaints("# \xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82\ntask: {}\n").empty());
+  CHECK(complaints("\xef\xbb\xbftask: {}\n").empty());  // a byte order mark
+}
+
+TEST_CASE("control characters and tabs in the indentation are refused", "[config]") {
+  CHECK(complaint("task: {}\nda\x04ta: 3\n") == "t.yaml:2:3: a control character, 0x04");
+  CHECK(complaint(std::string("task: {}\n\0", 10)) == "t.yaml:2:1: a control character, 0x00");
+  CHECK(complaint("task:\n  \tname: copy\n") == "t.yaml:2:3: a tab; YAML is indented with spaces");
+  CHECK(complaints("task: {}\t# fine\n").empty());
+}
+
+TEST_CASE("line ends may be those of Windows", "[config]") {
+  CHECK(parse_config("train:\r\n  steps: 7\r\n  batch: 8\r\n", "t.yaml").train.steps == 7);
+  CHECK_THAT(complaint("train:\r\n  steps: 7\r\n  heads: 8\r\n"), StartsWith("t.yaml:3:3: train.heads:"));
+}
+
+TEST_CASE("JSON is YAML", "[config]") {
+  CHECK(parse_config(R"({"train": {"steps": 7, "optimizer": {"name": "sgd"}}})", "t.json").train.steps == 7);
+}
+
+TEST_CASE("flow maps have right columns", "[config]") {
+  CHECK(complaints("train:\n  optimizer: {name: adm, lr: 5e-4, beta1: 2}\n") ==
+        "t.yaml: 2 problems\n"
+        "t.yaml:2:21: train.optimizer.name: must be one of adam, adamw, sgd, not adm; did you mean adam?\n"
+        "t.yaml:2:43: train.optimizer.beta1: must be a number of at least 0 and below 1, not 2");
+}
+
+TEST_CASE("all problems are told at once, in the order of the file, then of the command line", "[config]") {
+  CHECK(complaints("train: {shards: 4, batch: 2}\n"
+                   "model:\n"
+                   "  heads: 3\n"
+                   "  d_model: 32\n"
+                   "  num_layers: 2\n"
+                   "task: {name: nothing}\n",
+                   {"train.steps=0", "data.train=many"}) ==
+        "t.yaml: 6 problems\n"
+        "t.yaml:1:17: train.shards: 4 shards of a batch of 2 would leave some empty\n"
+        "t.yaml:3:10: model.heads: 3 heads do not divide a d_model of 32\n"
+        "t.yaml:5:3: model.num_layers: unknown key, did you mean model.layers?\n"
+        "t.yaml:6:14: task.name: must be one of copy, reverse, sort, not nothing\n"
+        "command line: train.steps=0: must be an integer from 1 to 1000000000, not 0\n"
+        "command line: data.train=many: must be an integer from 0 to 1000000000, not many");
+}
+
+TEST_CASE("a file that cannot be parsed raises no conflicts", "[config]") {
+  CHECK_THAT(complaint("task: {", {"model.heads=3"}), ContainsSubstring("not valid YAML"));
+}

@@ -1,0 +1,195 @@
+// Values: types, ranges, names, and where a wrong one is placed.
+#include <limits>
+
+#include "../catch.h"
+#include "complaints.h"
+
+using namespace thimble;
+
+namespace {
+
+Config parse(const std::string& yaml) { return parse_config(yaml, "t.yaml"); }
+double lr(const std::string& text) {
+  return parse("train: {optimizer: {lr: " + text + "}}").train.optimizer.lr;
+}
+std::string bad_lr(const std::string& text) { return complaint("train: {optimizer: {lr: " + text + "}}"); }
+std::string bad_steps(const std::string& text) { return complaint("train: {steps: " + text + "}"); }
+
+const std::string kLr = "t.yaml:1:25: train.optimizer.lr: must be a number above 0 and at most 100, not ";
+const std::string kSteps = "t.yaml:1:16: train.steps: must be an integer from 1 to 1000000000, not ";
+
+}  // namespace
+
+TEST_CASE("numbers are read exactly", "[config]") {
+  CHECK(lr("5e-4") == 5e-4);
+  CHECK(lr("1") == 1);
+  CHECK(lr("1.") == 1);
+  CHECK(lr(".5") == 0.5);
+  CHECK(lr("+2.5E+1") == 25);
+  CHECK(lr("0.1") == 0.1);
+  CHECK(parse("train: {steps: 1000000000}").train.steps == 1000000000);
+  CHECK(parse("train: {steps: +7}").train.steps == 7);
+  CHECK(parse("train: {seed: 18446744073709551615}").train.seed == std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST_CASE("an integer must be one", "[config]") {
+  for (const std::string text :
+       {"1.5", "1e3", "many", "true", "0x10", "1_000", "\"7\"", "'7'", "7 8", "--7", "+-7", "+"})
+    CHECK(bad_steps(text) == kSteps + (text == "'7'" ? "\"7\"" : text));
+}
+
+TEST_CASE("an integer out of range is refused with the range", "[config]") {
+  CHECK(bad_steps("0") == kSteps + "0");
+  CHECK(bad_steps("-3") == kSteps + "-3");
+  CHECK(bad_steps("1000000001") == kSteps + "1000000001");
+}
+
+TEST_CASE("an integer that overflows is refused", "[config]") {
+  CHECK(bad_steps("9223372036854775808") == kSteps + "9223372036854775808");
+  CHECK(bad_steps("18446744073709551617") == kSteps + "18446744073709551617");  // 2^64 + 1
+  const std::string seed = "t.yaml:1:15: train.seed: must be an integer from 0 to 18446744073709551615, not ";
+  for (const std::string text : {"-1", "18446744073709551616", "1.0", "\"1\""})
+    CHECK(complaint("train: {seed: " + text + "}") == seed + text);
+}
+
+TEST_CASE("a number must be one", "[config]") {
+  for (const std::string text : {"fast", "5e", "\"0.1\"", "1e-3x", "yes", "."})
+    CHECK(bad_lr(text) == kLr + text);
+  CHECK(complaint("train:\n  optimizer:\n    lr: 0,1\n") ==
+        "t.yaml:3:9: train.optimizer.lr: must be a number above 0 and at most 100, not 0,1");
+}
+
+TEST_CASE("a number must be finite", "[config]") {
+  for (const std::string text : {".nan", "nan", ".inf", "-.inf", "inf", "infinity", "1e999", "-1e999"})
+    CHECK(bad_lr(text) == kLr + text);
+}
+
+TEST_CASE("a number out of range is refused with the range, open ends too", "[config]") {
+  CHECK(bad_lr("0") == kLr + "0");
+  CHECK(bad_lr("-0.1") == kLr + "-0.1");
+  CHECK(bad_lr("100.5") == kLr + "100.5");
+  CHECK(lr("100") == 100);
+  CHECK(parse("model: {dropout: 0}").model.dropout == 0);
+  CHECK(parse("model: {dropout: 0.99}").model.dropout == 0.99);
+  CHECK(complaint("model: {dropout: 1}") ==
+        "t.yaml:1:18: model.dropout: must be a number of at least 0 and below 1, not 1");
+}
+
+TEST_CASE("a name must be one of those there are, and the nearest is suggested", "[config]") {
+  CHECK(complaint("model: {norm: past}") ==
+        "t.yaml:1:15: model.norm: must be one of pre, post, not past; did you mean post?");
+  CHECK(complaint("model: {norm: xyz}") == "t.yaml:1:15: model.norm: must be one of pre, post, not xyz");
+  CHECK(complaint("model: {norm: 3}") == "t.yaml:1:15: model.norm: must be one of pre, post, not 3");
+  CHECK(complaint("task: {name: revers}") ==
+        "t.yaml:1:14: task.name: must be one of copy, reverse, sort, not revers; did you mean reverse?");
+  CHECK(parse("model: {norm: 'pre'}").model.norm == NormOrder::pre);
+}
+
+TEST_CASE("a map, a list or nothing where a value should be", "[config]") {
+  CHECK(bad_steps("{a: 1}") == kSteps + "a map");
+  CHECK(bad_steps("[1]") == kSteps + "a list");
+  CHECK_THAT(bad_steps("~"), EndsWith("not empty"));
+  CHECK(complaint("train:\n  steps:\n  batch: 8\n") ==
+        "t.yaml:2:3: train.steps: must be an integer from 1 to 1000000000, not empty");
+  CHECK(complaint("model: {norm: [pre]}") == "t.yaml:1:15: model.norm: must be one of pre, post, not a list");
+}
+
+TEST_CASE("a value where a map should be", "[config]") {
+  CHECK(complaint("train:\n  schedule: cosine\n") ==
+        "t.yaml:2:13: train.schedule: must be a map of name, warmup, not cosine");
+  CHECK(complaint("data: [1, 2]\n") ==
+        "t.yaml:1:7: data: must be a map of train, validation, test, not a list");
+  CHECK(complaint("data:\nmodel: {}\n") ==
+        "t.yaml:1:1: data: must be a map of train, validation, test, not empty");
+}
+
+TEST_CASE("aliases are refused, at any depth and without end", "[config]") {
+  CHECK(complaint("task: {symbols: &n 8, length: *n}\n") ==
+        "t.yaml:1:23: task.length: an alias; write the value itself");
+  CHECK(complaint("train: &all\n  optimizer: *all\n") ==
+        "t.yaml:2:3: train.optimizer: an alias; write the value itself");
+  CHECK(complaints("task: {symbols: &n 8}\n").empty());
+}
+
+TEST_CASE("tags are refused", "[config]") {
+  CHECK(complaint("train: {steps: !!int 3}\n") ==
+        "t.yaml:1:16: train.steps: tag tag:yaml.org,2002:int; write the plain value");
+  CHECK(complaint("train: !mine {steps: 3}\n") == "t.yaml:1:8: train: tag !mine; write the plain value");
+}
+
+TEST_CASE("a long value is cut in the report, never inside a character", "[config]") {
+  CHECK(bad_steps(std::string(41, 'x')) == kSteps + std::string(40, 'x') + "...");
+  CHECK(bad_steps(std::string(39, 'x') + "\u00e9\u00e9") == kSteps + std::string(39, 'x') + "...");
+  CHECK(bad_steps(std::string(40, 'x')) == kSteps + std::string(40, 'x'));
+}
+
+TEST_CASE("every key sets its own variable", "[config]") {
+  const Config c = parse(R"(
+task: {name: sort, symbols: 3, length: 6, min_length: 4}
+data: {train: 301, validation: 302, test: 303}
+model:
+  d_model: 48
+  heads: 3
+  layers: 5
+  d_ff: 192
+  max_length: 11
+  norm: pre
+  activation: gelu_tanh
+  positions: learned
+  attention: {mask: causal, dropout: 0.11}
+  dropout: 0.12
+  output: {per: next, hidden: 33, pooling: last}
+train:
+  steps: 2001
+  batch: 65
+  seed: 7
+  shards: 8
+  threads: 2
+  precision: float64
+  optimizer: {name: sgd, lr: 5e-3, beta1: 0.8, beta2: 0.95, epsilon: 1e-6, momentum: 0.7, weight_decay: 0.2}
+  schedule: {name: inverse_sqrt, warmup: 50}
+  clip_norm: 1.5
+  label_smoothing: 0.05
+  evaluate_every: 100
+)");
+  CHECK((c.task.name == "sort" && c.task.symbols == 3 && c.task.length == 6 && c.task.min_length == 4));
+  CHECK((c.data.train == 301 && c.data.validation == 302 && c.data.test == 303));
+  CHECK((c.model.d_model == 48 && c.model.heads == 3 && c.model.layers == 5 && c.model.d_ff == 192));
+  CHECK((c.model.max_length == 11 && c.model.norm == NormOrder::pre &&
+         c.model.positions == Positions::learned));
+  CHECK((c.model.activation == Activation::gelu_tanh && c.model.dropout == 0.12));
+  CHECK((c.model.attention.mask == Mask::causal && c.model.attention.dropout == 0.11));
+  CHECK((c.model.output.per == OutputPer::next && c.model.output.hidden == 33));
+  CHECK(c.model.output.pooling == Pooling::last);
+  CHECK((c.train.steps == 2001 && c.train.batch == 65 && c.train.seed == 7 && c.train.shards == 8));
+  CHECK((c.train.threads == 2 && c.train.precision == Precision::float64 && c.train.clip_norm == 1.5));
+  CHECK((c.train.label_smoothing == 0.05 && c.train.evaluate_every == 100));
+  const OptimizerConfig& o = c.train.optimizer;
+  CHECK((o.name == OptimizerKind::sgd && o.lr == 5e-3 && o.beta1 == 0.8 && o.beta2 == 0.95 &&
+         o.epsilon == 1e-6));
+  CHECK((o.momentum == 0.7 && o.weight_decay == 0.2));
+  CHECK((c.train.schedule.name == ScheduleKind::inverse_sqrt && c.train.schedule.warmup == 50));
+}
+
+TEST_CASE("names stand for the enumerators of that name", "[config]") {
+  const auto model = [](const std::string& fields) { return parse("model: {" + fields + "}").model; };
+  const auto train = [](const std::string& fields) { return parse("train: {" + fields + "}").train; };
+  CHECK(model("norm: post").norm == NormOrder::post);
+  CHECK(model("activation: relu").activation == Activation::relu);
+  CHECK(model("activation: gelu").activation == Activation::gelu);
+  CHECK(model("activation: tanh").activation == Activation::tanh);
+  CHECK(model("positions: sinusoidal").positions == Positions::sinusoidal);
+  CHECK(model("positions: none").positions == Positions::none);
+  CHECK(model("attention: {mask: none}").attention.mask == Mask::none);
+  CHECK(model("output: {per: position}").output.per == OutputPer::position);
+  CHECK(model("output: {pooling: mean}").output.pooling == Pooling::mean);
+  CHECK(model("output: {pooling: first}").output.pooling == Pooling::first);
+  CHECK(parse("task: {name: copy, length: 1}\nmodel: {output: {per: sequence}}").model.output.per ==
+        OutputPer::sequence);
+  CHECK(train("precision: float32").precision == Precision::float32);
+  CHECK(train("optimizer: {name: adam}").optimizer.name == OptimizerKind::adam);
+  CHECK(train("optimizer: {name: adamw}").optimizer.name == OptimizerKind::adamw);
+  CHECK(train("schedule: {name: constant}").schedule.name == ScheduleKind::constant);
+  CHECK(train("schedule: {name: linear}").schedule.name == ScheduleKind::linear);
+  CHECK(train("schedule: {name: cosine}").schedule.name == ScheduleKind::cosine);
+}

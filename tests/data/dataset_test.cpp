@@ -1,0 +1,288 @@
+#include "thimble/data/dataset.h"
+
+#include <set>
+
+#include "../catch.h"
+#include "thimble/core/error.h"
+
+using namespace thimble;
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+const TaskConfig kReverse{.name = "reverse", .symbols = 4, .length = 6};
+
+Dataset dataset(const TaskConfig& task = kReverse, Layout layout = Layout::position, std::int64_t train = 100,
+                std::uint64_t seed = 3) {
+  return Dataset(task, {.train = train, .validation = 40, .test = 50}, layout, seed);
+}
+
+Batch fill(const Dataset& data, Split split, std::int64_t first, std::int64_t count) {
+  Batch batch;
+  data.fill(split, first, count, batch);
+  return batch;
+}
+
+Batch step(const Dataset& data, std::int64_t step, std::int64_t batch_size, std::int64_t first,
+           std::int64_t count) {
+  Batch batch;
+  data.fill_step(step, batch_size, first, count, batch);
+  return batch;
+}
+
+Tokens row(const Tokens& cells, std::int64_t row, std::int64_t width) {
+  return Tokens(cells.begin() + row * width, cells.begin() + (row + 1) * width);
+}
+
+std::set<Tokens> inputs(const Dataset& data, Split split, std::int64_t count) {
+  std::set<Tokens> out;
+  Example example;
+  for (std::int64_t i = 0; i < count; ++i) {
+    data.example(split, i, example);
+    out.insert(example.input);
+  }
+  return out;
+}
+
+std::size_t shared(const std::set<Tokens>& a, const std::set<Tokens>& b) {
+  std::size_t count = 0;
+  for (const Tokens& tokens : a) count += b.count(tokens);
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a data set says how large it is", "[data]") {
+  const Dataset data = dataset();
+  CHECK(data.vocabulary() == 4);
+  CHECK(data.length() == 6);
+  CHECK(data.size(Split::train) == 100);
+  CHECK(data.size(Split::validation) == 40);
+  CHECK(data.size(Split::test) == 50);
+  CHECK(split_name(Split::train) == "train");
+  CHECK(split_name(Split::validation) == "validation");
+  CHECK(split_name(Split::test) == "test");
+}
+
+TEST_CASE("the same seed gives the same batches, another seed and another split others", "[data]") {
+  for (Split split : {Split::train, Split::validation, Split::test}) {
+    const Batch batch = fill(dataset(), split, 5, 20);
+    CHECK(batch.tokens == fill(dataset(), split, 5, 20).tokens);
+    CHECK(batch.tokens != fill(dataset(kReverse, Layout::position, 100, 4), split, 5, 20).tokens);
+    CHECK(batch.tokens != fill(dataset(), split, 6, 20).tokens);
+  }
+  const TaskConfig tiny{
+      .name = "reverse", .symbols = 2, .length = 7};  // not disjoint: only the counter differs
+  CHECK(fill(dataset(tiny), Split::validation, 0, 40).tokens !=
+        fill(dataset(tiny), Split::test, 0, 40).tokens);
+  CHECK(fill(dataset(tiny), Split::validation, 0, 40).tokens !=
+        fill(dataset(tiny), Split::train, 0, 40).tokens);
+}
+
+TEST_CASE("splits share no input", "[data]") {
+  const Dataset data(kReverse, {.train = 0, .validation = 4000, .test = 4000}, Layout::position, 3);
+  REQUIRE(data.disjoint());
+  const auto train = inputs(data, Split::train, 40000);
+  const auto validation = inputs(data, Split::validation, 4000), test = inputs(data, Split::test, 4000);
+  CHECK(shared(train, validation) == 0);
+  CHECK(shared(train, test) == 0);
+  CHECK(shared(validation, test) == 0);
+  // So many draws find all 4^6 = 4096 inputs; a tenth is 410, standard deviation 19.
+  CHECK(train.size() + validation.size() + test.size() == 4096);
+  CHECK_THAT(static_cast<double>(validation.size()), WithinAbs(410, 80));
+  CHECK_THAT(static_cast<double>(test.size()), WithinAbs(410, 80));
+}
+
+TEST_CASE("the seed does not change what is held out", "[data]") {
+  const auto held_out = [](std::uint64_t seed) {
+    return inputs(Dataset(kReverse, {.train = 0, .validation = 1, .test = 6000}, Layout::position, seed),
+                  Split::test, 6000);
+  };
+  CHECK(held_out(1) == held_out(2));
+}
+
+TEST_CASE("a task with fewer than 200 inputs draws every split from all of them", "[data]") {
+  const TaskConfig small{.name = "copy", .symbols = 199, .length = 1};
+  const TaskConfig enough{.name = "copy", .symbols = 200, .length = 1};
+  CHECK_FALSE(dataset(small).disjoint());
+  CHECK(dataset(enough).disjoint());
+  const Dataset data(small, {.train = 0, .validation = 3000, .test = 3000}, Layout::position, 3);
+  CHECK(inputs(data, Split::train, 3000).size() == 199);
+  CHECK(inputs(data, Split::test, 3000).size() == 199);
+}
+
+TEST_CASE("a batch holds the examples in order", "[data]") {
+  for (std::int64_t min_length : {0, 2}) {
+    TaskConfig task = kReverse;
+    task.min_length = min_length;
+    const Dataset data = dataset(task);
+    const Batch batch = fill(data, Split::validation, 3, 37);
+    REQUIRE(batch.sequences == 37);
+    REQUIRE(batch.length == 6);
+    REQUIRE(batch.tokens.size() == 37 * 6);
+    REQUIRE(batch.labels.size() == 37 * 6);
+    REQUIRE(batch.lengths.size() == 37);
+    std::int64_t labelled = 0;
+    std::set<std::int32_t> lengths;
+    for (std::int64_t i = 0; i < 37; ++i) {
+      Example example;
+      data.example(Split::validation, 3 + i, example);
+      const auto n = std::ssize(example.input);
+      CHECK(batch.lengths[static_cast<std::size_t>(i)] == n);
+      lengths.insert(static_cast<std::int32_t>(n));
+      labelled += n;
+      example.input.resize(6, 0);
+      example.target.resize(6, kIgnore);
+      CHECK(row(batch.tokens, i, 6) == example.input);
+      CHECK(row(batch.labels, i, 6) == example.target);
+    }
+    CHECK(batch.labelled == labelled);
+    CHECK(lengths == (min_length == 0 ? std::set<std::int32_t>{6} : std::set<std::int32_t>{2, 3, 4, 5, 6}));
+  }
+}
+
+TEST_CASE("a batch forgets what it held before", "[data]") {
+  TaskConfig task = kReverse;
+  task.min_length = 1;
+  const Dataset data = dataset(task);
+  Batch batch;
+  data.fill(Split::train, 0, 60, batch);
+  const void* storage = batch.tokens.data();
+  data.fill(Split::train, 60, 20, batch);
+  const Batch fresh = fill(data, Split::train, 60, 20);
+  CHECK(batch.tokens == fresh.tokens);
+  CHECK(batch.labels == fresh.labels);
+  CHECK(batch.lengths == fresh.lengths);
+  CHECK(batch.labelled == fresh.labelled);
+  CHECK(batch.tokens.data() == storage);
+}
+
+TEST_CASE("next-token layout: the label of a position is the token after it", "[data]") {
+  const TaskConfig task{.name = "sort", .symbols = 3, .length = 3, .min_length = 1};
+  const Dataset data(task, {.train = 0, .validation = 1, .test = 1}, Layout::next, 5);
+  CHECK(data.length() == 5);
+  CHECK(dataset({.name = "sort", .symbols = 3, .length = 6}, Layout::next).length() == 11);
+  const Batch batch = fill(data, Split::train, 0, 400);
+  bool long_one = false, short_one = false;
+  for (std::int64_t i = 0; i < batch.sequences; ++i) {
+    Example example;
+    data.example(Split::train, i, example);
+    const std::int32_t length = batch.lengths[static_cast<std::size_t>(i)];
+    if (example.input == Tokens{2, 0, 1}) {
+      CHECK(row(batch.tokens, i, 5) == Tokens{2, 0, 1, 0, 1});
+      CHECK(row(batch.labels, i, 5) == Tokens{kIgnore, kIgnore, 0, 1, 2});
+      CHECK(length == 5);
+      long_one = true;
+    }
+    if (example.input == Tokens{1, 0}) {
+      CHECK(row(batch.tokens, i, 5) == Tokens{1, 0, 0, 0, 0});
+      CHECK(row(batch.labels, i, 5) == Tokens{kIgnore, 0, 1, kIgnore, kIgnore});
+      CHECK(length == 3);
+      short_one = true;
+    }
+  }
+  CHECK((long_one && short_one));
+}
+
+TEST_CASE("sequence layout: one label per sequence", "[data]") {
+  const TaskConfig task{.name = "copy", .symbols = 5, .length = 1};
+  const Batch batch = fill(dataset(task, Layout::sequence), Split::train, 0, 30);
+  CHECK(batch.labels == batch.tokens);
+  CHECK(batch.labelled == 30);
+  CHECK(batch.length == 1);
+  CHECK_THROWS_AS(dataset(kReverse, Layout::sequence), DataError);
+  CHECK_THROWS_WITH(dataset(kReverse, Layout::sequence), ContainsSubstring("6 targets"));
+}
+
+TEST_CASE("an epoch shows every sequence once, in an order of its own", "[data]") {
+  const Dataset data =
+      dataset({.name = "reverse", .symbols = 50, .length = 8});  // 100 sequences, all distinct
+  const auto epoch = [&](std::int64_t first_step) {
+    std::vector<Tokens> out;
+    for (std::int64_t s = first_step; s < first_step + 10; ++s) {
+      const Batch batch = step(data, s, 10, 0, 10);
+      for (std::int64_t i = 0; i < 10; ++i) out.push_back(row(batch.tokens, i, 8));
+    }
+    return out;
+  };
+  const auto first = epoch(0), second = epoch(10);
+  const auto all = inputs(data, Split::train, 100);
+  REQUIRE(all.size() == 100);
+  CHECK(std::set<Tokens>(first.begin(), first.end()) == all);
+  CHECK(std::set<Tokens>(second.begin(), second.end()) == all);
+  CHECK(first != second);
+  CHECK(first == epoch(0));
+}
+
+TEST_CASE("an incomplete last batch is left out", "[data]") {
+  const Dataset data = dataset({.name = "reverse", .symbols = 50, .length = 8});
+  std::set<Tokens> seen;
+  for (std::int64_t s = 0; s < 3; ++s) {
+    const Batch batch = step(data, s, 30, 0, 30);
+    for (std::int64_t i = 0; i < 30; ++i) seen.insert(row(batch.tokens, i, 8));
+  }
+  CHECK(seen.size() == 90);
+  const Batch next = step(data, 3, 30, 0, 30);  // the second epoch begins
+  int again = 0;
+  for (std::int64_t i = 0; i < 30; ++i) again += static_cast<int>(seen.count(row(next.tokens, i, 8)));
+  CHECK(again > 10);
+}
+
+TEST_CASE("the rows of a step do not depend on how it is cut", "[data]") {
+  for (std::int64_t train : {100, 0}) {
+    const Dataset data = dataset(kReverse, Layout::position, train);
+    for (std::int64_t s : {0, 7, 123}) {
+      const Batch whole = step(data, s, 16, 0, 16);
+      Tokens parts;
+      for (auto [first, count] : {std::pair{0, 5}, std::pair{5, 1}, std::pair{6, 10}}) {
+        const Batch part = step(data, s, 16, first, count);
+        parts.insert(parts.end(), part.tokens.begin(), part.tokens.end());
+      }
+      CHECK(parts == whole.tokens);
+    }
+  }
+}
+
+TEST_CASE("an endless training set counts on through the steps", "[data]") {
+  const Dataset data = dataset(kReverse, Layout::position, 0);
+  CHECK(data.size(Split::train) == 0);
+  CHECK(step(data, 3, 10, 2, 5).tokens == fill(data, Split::train, 32, 5).tokens);
+  CHECK_NOTHROW(step(data, 1'000'000'000'000, 1000, 0, 1));
+}
+
+TEST_CASE("what lies outside the data is refused", "[data]") {
+  const Dataset data = dataset();
+  Example example;
+  Batch batch;
+  CHECK_THROWS_AS(data.example(Split::train, 100, example), ShapeError);
+  CHECK_THROWS_WITH(data.example(Split::train, 100, example), ContainsSubstring("train example 100 of 100"));
+  CHECK_THROWS_AS(data.example(Split::test, -1, example), ShapeError);
+  CHECK_THROWS_AS(dataset(kReverse, Layout::position, 0).example(Split::train, -1, example), ShapeError);
+  CHECK_THROWS_AS(data.fill(Split::validation, 30, 11, batch), ShapeError);
+  CHECK_NOTHROW(data.fill(Split::validation, 30, 10, batch));
+  CHECK_THROWS_AS(data.fill(Split::train, -1, 2, batch), ShapeError);
+  CHECK_THROWS_AS(data.fill(Split::train, 0, -1, batch), ShapeError);
+  CHECK_THROWS_AS(data.fill_step(0, 10, 5, 6, batch), ShapeError);
+  CHECK_THROWS_AS(data.fill_step(-1, 10, 0, 1, batch), ShapeError);
+  CHECK_THROWS_AS(data.fill_step(0, 101, 0, 1, batch), DataError);
+  CHECK_NOTHROW(data.fill_step(0, 100, 0, 1, batch));
+}
+
+TEST_CASE("a data set that cannot be is refused", "[data]") {
+  CHECK_THROWS_AS(dataset({.name = "nothing"}), DataError);
+  CHECK_THROWS_WITH(dataset({.name = "copy", .symbols = 0}), ContainsSubstring("0 symbols"));
+  CHECK_THROWS_AS(dataset({.name = "copy", .symbols = 3'000'000'000}), DataError);
+  CHECK_THROWS_WITH(dataset({.name = "copy", .length = 0}), ContainsSubstring("length 0"));
+  CHECK_THROWS_WITH(dataset({.name = "copy", .length = 4, .min_length = 5}),
+                    ContainsSubstring("min_length 5"));
+  CHECK_THROWS_WITH(Dataset(kReverse, {.train = 1, .validation = -1, .test = 1}, Layout::position, 1),
+                    ContainsSubstring("-1 validation"));
+}
+
+TEST_CASE("the longest model input follows from task and layout", "[data]") {
+  const TaskConfig task{.name = "sort", .symbols = 3, .length = 6, .min_length = 2};
+  CHECK(model_length(task, Layout::position) == 6);
+  CHECK(model_length(task, Layout::next) == 11);
+  CHECK_THROWS_AS(model_length(task, Layout::sequence), DataError);
+}

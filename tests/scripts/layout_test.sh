@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Proves that scripts/check_layout.sh accepts the tree and catches each kind of violation, planted in a copy of it.
+# Usage: layout_test.sh SOURCE_DIR
+set -euo pipefail
+source=$(cd "$1" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+for dir in include src tests scripts; do cp -r "$source/$dir" "$tree/$dir"; done
+
+failures=0
+fail() {
+  echo "FAILED: $1" >&2
+  failures=$((failures + 1))
+}
+check() { "$source/scripts/check_layout.sh" "$tree" 2>&1; }
+
+plant() {  # FILE TEXT: writes a file that is not in the tree
+  [[ ! -e $tree/$1 ]] || { echo "layout_test: $1 exists, choose another name" >&2; exit 1; }
+  mkdir -p "$tree/$(dirname "$1")"
+  printf '%s\n' "$2" >"$tree/$1"
+}
+
+rejects() {  # FILE TEXT LINE RULE: the check fails and says FILE:LINE: ...RULE
+  plant "$1" "$2"
+  local output status=0
+  output=$(check) || status=$?
+  rm "$tree/$1"
+  [[ $status == 1 ]] || fail "accepted (status $status) in $1: $2"
+  grep -F "$1:$3: " <<<"$output" | grep -qF -- "$4" || fail "expected $1:$3: ... $4, got: $output"
+  plants=$((plants + 1))
+}
+
+accepts() {  # FILE TEXT
+  plant "$1" "$2"
+  local output
+  output=$(check) || fail "rejected $1: $2: $output"
+  rm "$tree/$1"
+  plants=$((plants + 1))
+}
+
+plants=0
+output=$(check) || { echo "$output" >&2; echo "FAILED: the tree itself breaks the rules" >&2; exit 1; }
+grep -qE '^layout: ok \([0-9]+ files\)$' <<<"$output" || fail "no summary in: $output"
+
+# Which room includes which.
+rejects src/kernels/planted.cpp '#include "thimble/autograd/tape.h"' 1 "room kernels may not include room autograd"
+rejects src/core/planted.cpp $'\n#include <thimble/tensor/tensor.h>' 2 "room core may not include room tensor"
+rejects include/thimble/nn/planted.h $'#pragma once\n#include "thimble/model/sites.h"' 2 "nn may not include room model"
+rejects src/model/planted.cpp '#include "thimble/optim/optim_config.h"' 1 "room model may not include room optim"
+rejects src/optim/planted.cpp '#include "thimble/nn/linear.h"' 1 "room optim may not include room nn"
+rejects src/data/planted.cpp '#include "thimble/tensor/tensor.h"' 1 "room data may not include room tensor"
+rejects src/config/planted.cpp '#include "thimble/model/encoder.h"' 1 "room config may not include room model"
+rejects src/config/planted.cpp '#include "thimble/ops/softmax.h"' 1 "room config may not include room ops"
+rejects src/train/planted.cpp '#include "inspect/scores.h"' 1 "room train may not include room inspect"
+rejects src/inspect/planted.cpp '#include "cli/table.h"' 1 "only src/cli includes src/cli"
+rejects tests/cli/planted.cpp '#include "src/cli/table.h"' 1 "only src/cli includes src/cli"
+rejects src/train/planted.cpp '#include "thimble/thimble.h"' 1 "not in a room"
+rejects src/extra/planted.cpp 'int x;' 1 "not in a room"
+rejects tests/planted.cpp '#include "../catch.h"' 1 "no .. in include paths"
+accepts src/config/planted.cpp $'#include "thimble/model/model_config.h"\n#include "thimble/optim/optim_config.h"\n#include "fields.h"'
+accepts src/inspect/planted.cpp $'#include "thimble/train/train.h"\n#include "thimble/core/error.h"\n#include "inspect/x.h"'
+accepts src/cli/planted.cpp $'#include "cli/table.h"\n#include "thimble/inspect/report.h"'
+
+# Where libraries may be used.
+rejects src/kernels/planted.cpp '#include <cblas.h>' 1 "allowed only in src/kernels/gemm.cpp"
+rejects src/kernels/planted.cpp 'void f() { openblas_set_num_threads(1); }' 1 "BLAS is called only"
+rejects src/ops/planted.cpp 'void f() { cblas_sscal(1, 2.f, x, 1); }' 1 "BLAS is called only"
+rejects src/train/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/"
+rejects tests/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
+rejects src/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in src/kernels/"
+rejects src/config/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/cli/"
+rejects src/data/planted.cpp '#include <Random123/philox.h>' 1 "allowed only in src/core/random.cpp"
+rejects src/autograd/planted.cpp '#include <catch2/catch.hpp>' 1 "allowed only in tests/"
+accepts src/kernels/planted.cpp '#include "hwy/highway.h"'
+accepts src/config/planted.cpp $'#include <yaml-cpp/yaml.h>\nYAML::Node n;'
+accepts tests/planted.cpp '#include <catch2/catch_test_macros.hpp>'
+
+# The terminal.
+rejects src/train/planted.cpp '#include <iostream>' 1 "only src/cli talks to the terminal"
+rejects src/train/planted.cpp $'// why\nvoid f() { fmt::print("x"); }' 2 "only src/cli writes to the terminal"
+rejects src/train/planted.cpp 'void f() { fmt::print(stderr, "x"); }' 1 "only src/cli writes to the terminal"
+rejects src/core/planted.cpp 'void f() { std::printf("x"); }' 1 "only src/cli writes to the terminal"
+rejects src/data/planted.cpp 'void f() { std::cout << 1; }' 1 "only src/cli writes to the terminal"
+rejects include/thimble/core/planted.h $'#pragma once\ninline void f() { std::cerr << 1; }' 2 "only src/cli writes"
+rejects src/core/planted.cpp $'/* cout\n */ const char* s = "//"; void f() { puts(s); }' 2 "only src/cli writes"
+accepts src/cli/planted.cpp $'#include <iostream>\nvoid f() { fmt::print(stderr, "x"); std::cout << 1; }'
+accepts src/train/planted.cpp $'// not printf(...)\n/* std::cout\n << 1 */ auto s = "puts(stdout)"; int n = snprintf(b, 9, "x");'
+accepts src/inspect/planted.cpp $'auto html = R"html(<script>\nstd::cout puts(1)\n)html";'
+
+# Ops, headers, sizes, leftovers.
+cases='const auto cases = {case_("planted_op", 1)};'
+op=$'#pragma once\n// An op.\nVar planted_op(Var x);'
+rejects include/thimble/ops/planted.h "$op" 3 'op planted_op has no case "planted_op"'
+rejects include/thimble/ops/planted.h $'#pragma once\nstd::pair<Var, Var> planted_op(const Tensor& x,' 2 "op planted_op has no case"
+rejects src/ops/planted.cpp $'void f() {\n  for (int i = 0; i < n; ++i) x[i] = 0;\n}' 2 "a loop in an op"
+rejects src/ops/planted.cpp 'void f() { while (true) g(); }' 1 "a loop in an op"
+rejects include/thimble/core/planted.h 'int f();' 1 "no #pragma once"
+rejects src/core/planted.cpp $'int f();\n// TO''DO: finish' 2 "finish it"
+rejects tests/planted.sh $'#!/bin/sh\n# FIX''ME' 2 "finish it"
+rejects src/core/planted.cpp "$(yes '// a line' | head -n 401)" 401 "401 lines"
+rejects tests/planted.cpp "$(yes '// a line' | head -n 401)" 401 "401 lines"
+accepts src/core/planted.cpp "$(yes '// a line' | head -n 400)"
+accepts src/kernels/planted.cpp 'void f() { for (;;) g(); }'
+accepts src/ops/gradcheck_cases_planted.cpp 'void f() { for (;;) g(); }'
+accepts src/ops/planted.cpp $'// for (each) row\nconst char* s = "for (x)"; int before(int);'
+printf '%s\n' "$op" >"$tree/include/thimble/ops/planted.h"
+accepts src/ops/gradcheck_cases_planted.cpp "$cases"
+rm "$tree/include/thimble/ops/planted.h"
+
+((failures == 0)) || { echo "layout_test: $failures failures" >&2; exit 1; }
+echo "layout_test: ok ($plants planted files)"
