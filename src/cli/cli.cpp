@@ -14,7 +14,7 @@
 namespace thimble::cli {
 
 void Output::add_to(CLI::App& command) {
-  command.add_option("--json", json, "Write the result as JSON to FILE, - for standard output")->type_name("FILE");
+  command.add_option("--json", json, "Result as JSON, - for standard output")->type_name("FILE");
   command.add_flag("--quiet", quiet, "Print nothing but errors");
 }
 
@@ -30,9 +30,9 @@ void Output::write(const nlohmann::ordered_json& result) const {
 
 void Source::add_to(CLI::App& command) {
   command.add_option("RUN", run, "Run directory")->type_name("");
-  command.add_option("--config", config, "Config of a model trained elsewhere, in place of RUN")->type_name("FILE");
+  command.add_option("--config", config, "Config of a model made elsewhere, not RUN")->type_name("FILE");
   command.add_option("--weights", weights, "Its weights, a safetensors file")->type_name("FILE");
-  command.add_option("OVERRIDES", overrides, "Changes to its config, such as task.length=20")->type_name("key=value ...");
+  command.add_option("OVERRIDES", overrides, "Changes to its config, as task.length=20")->type_name("key=value");
 }
 
 ModelSource Source::open() const {
@@ -48,8 +48,7 @@ ModelSource Source::open() const {
 
 void ConfigArguments::add_to(CLI::App& command, bool required) {
   command.add_option("CONFIG", file, "Config file (YAML)")->required(required)->type_name("");
-  command.add_option("OVERRIDES", overrides, "Changes to it, such as model.layers=3 train.seed=7")
-      ->type_name("key=value ...");
+  command.add_option("OVERRIDES", overrides, "Changes to it, such as model.layers=3")->type_name("key=value");
 }
 
 Config ConfigArguments::load() const {

@@ -29,7 +29,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_eval(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("eval", "Measure a trained model on validation and test sequences");
+  CLI::App* command = app.add_subcommand("eval", "Measure a trained model on fresh sequences");
   auto arguments = std::make_shared<Arguments>();
   arguments->source.add_to(*command);
   arguments->output.add_to(*command);

@@ -63,7 +63,7 @@ int run(const Arguments& arguments) {
 
 void add_gradcheck(CLI::App& app, int& status) {
   CLI::App* command =
-      app.add_subcommand("gradcheck", "Check every op's gradient, or that of a config's whole model, by finite differences");
+      app.add_subcommand("gradcheck", "Check the gradients of all ops, or of a config's model");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command, false);
   command->add_option("--op", arguments->op, "Check this op alone")->type_name("NAME");

@@ -31,7 +31,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_inspect(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("inspect", "Show what each attention head of a trained model looks at");
+  CLI::App* command = app.add_subcommand("inspect", "Show what each attention head looks at");
   auto arguments = std::make_shared<Arguments>();
   arguments->source.add_to(*command);
   command->add_option("--sequences", arguments->sequences, "Test sequences to look at")

@@ -7,8 +7,9 @@
 namespace {
 
 constexpr const char* kFooter =
-    "Exit status: 0 done; 1 a check did not hold; 2 the command, config or file was bad\n"
-    "and nothing was written; 3 training stopped on a number that is not finite.";
+    "Exit status: 0 done; 1 a check did not hold; 2 the command, config or file\n"
+    "was bad and nothing was written; 3 training stopped on a number that is not\n"
+    "finite.\n";
 
 int report(const char* message, int status) {
   fmt::print(stderr, "thimble: {}\n", message);
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   app.footer(kFooter);
   app.set_version_flag("--version", "thimble " THIMBLE_VERSION);
   app.require_subcommand(1);
+  app.get_formatter()->column_width(22);
   int status = cli::kDone;
   cli::add_train(app, status);
   cli::add_eval(app, status);

@@ -88,7 +88,7 @@ void add_train(CLI::App& app, int& status) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command);
   command->add_option("--out", arguments->directory, "Run directory; default: a new one under runs/")->type_name("DIR");
-  command->add_option("--threads", arguments->config.threads, "Threads, 0 for every core; never changes a result")
+  command->add_option("--threads", arguments->config.threads, "Threads, 0: every core; same result")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   arguments->output.add_to(*command);

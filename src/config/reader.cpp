@@ -92,7 +92,7 @@ class Reader {
     if (const std::string& tag = node.Tag(); tag.size() > 1)
       return report_.problem(place, key, fmt::format("tag {}; write the plain value", tag));
 
-    if (const Section* section = field.section(); section != nullptr && node.IsMap() && in_file)
+    if (const Section* section = field.section(); section != nullptr && node.IsMap())
       return read_map(node, *section, key + ".");
     if (node.IsScalar() && assign(field, node.Scalar(), node.Tag() == "!")) return;
     std::string rule = fmt::format("must be {}, not {}", expectation(field), found(node));

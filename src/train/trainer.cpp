@@ -9,7 +9,6 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/optimizer.h"
 #include "thimble/optim/schedule.h"
-#include "train/parallel.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -34,10 +33,10 @@ Trainer::Trainer(const Config& config)
       dataset_(make_dataset(config)),
       model_(config.model, dataset_.vocabulary(), dataset_.length()),
       optimizer_(config.train.optimizer, model_.parameters()),
-      threads_(thread_count(config.train.threads)),
+      pool_(config.train.threads),
       micro_batch_(std::max<std::int64_t>(1, kMicroBatchTokens / dataset_.length())),
       shards_(static_cast<std::size_t>(config.train.shards)),
-      workers_(static_cast<std::size_t>(threads_)),
+      workers_(static_cast<std::size_t>(pool_.threads())),
       segment_squares_(optimizer_.segments().size()) {
   model_.init(config.train.seed);
   for (Shard& shard : shards_) shard.gradients.resize(model_.parameters().size());
@@ -95,7 +94,7 @@ void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
 
 double Trainer::reduce_gradients() {
   const auto& segments = optimizer_.segments();
-  parallel_for(threads_, static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
+  pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
     const auto& segment = segments[static_cast<std::size_t>(i)];
     const auto part = [&](std::size_t shard) {
       return std::span(shards_[shard].gradients).subspan(segment.offset, segment.size);
@@ -114,7 +113,7 @@ double Trainer::reduce_gradients() {
 
 StepReport Trainer::step() {
   const std::int64_t step = optimizer_.steps();
-  parallel_for(threads_, config_.train.shards, [&](std::int64_t shard, int thread) {
+  pool_.run(config_.train.shards, [&](std::int64_t shard, int thread) {
     run_shard(step, shard, workers_[static_cast<std::size_t>(thread)]);
   });
   Totals totals;
@@ -127,7 +126,7 @@ StepReport Trainer::step() {
   const double rate = config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
   optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labelled);
   const auto& segments = optimizer_.segments();
-  parallel_for(threads_, static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
+  pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
     optimizer_.update(segments[static_cast<std::size_t>(i)], model_.parameters().values(), shards_.front().gradients);
   });
   return {.step = step + 1,
@@ -139,7 +138,7 @@ StepReport Trainer::step() {
 
 // Runs the step again, one micro-batch after another, and looks where the first bad number comes from.
 void Trainer::explain(std::int64_t step, double loss, double norm) {
-  const std::string where = fmt::format("step {}: the loss is {}, the gradient norm {}", step + 1, loss, norm);
+  const std::string where = fmt::format("step {}: the loss is {}, the gradient norm {}", step + 1, std::abs(loss), std::abs(norm));
   Worker& worker = workers_.front();
   for (std::int64_t first = 0; first < config_.train.batch; first += micro_batch_) {
     std::ranges::fill(shards_.front().gradients, Real{0});
@@ -171,7 +170,7 @@ SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
   const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
   require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit", split_name(split));
   chunks_.assign(static_cast<std::size_t>((count + micro_batch_ - 1) / micro_batch_), {});
-  parallel_for(threads_, static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t i, int thread) {
+  pool_.run(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
     const std::int64_t first = i * micro_batch_;
     dataset_.fill(split, first, std::min(micro_batch_, count - first), worker.batch);

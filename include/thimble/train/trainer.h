@@ -11,6 +11,7 @@
 
 #include "thimble/autograd/tape.h"
 #include "thimble/config/config.h"
+#include "thimble/core/thread_pool.h"
 #include "thimble/data/dataset.h"
 #include "thimble/model/transformer.h"
 #include "thimble/optim/optimizer.h"
@@ -38,7 +39,7 @@ class Trainer {
   const Transformer& model() const { return model_; }
   const Dataset& dataset() const { return dataset_; }
   const Optimizer& optimizer() const { return optimizer_; }
-  int threads() const { return threads_; }
+  int threads() const { return pool_.threads(); }
   std::span<const Real> gradients() const { return shards_.front().gradients; }  // of the last step, summed, unscaled
 
  private:
@@ -69,7 +70,7 @@ class Trainer {
   Dataset dataset_;
   Transformer model_;
   Optimizer optimizer_;
-  int threads_;
+  ThreadPool pool_;
   std::int64_t micro_batch_;  // sequences
   std::vector<Shard> shards_;
   std::vector<Worker> workers_;

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# The program as people use it: what it prints, writes and exits with, on good input and on bad.
+# Usage: cli_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+thimble=$(realpath "$1")
+configs=$(realpath "$2")/configs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "cli_test: $1" >&2
+  shift
+  printf '%s\n' "$@" >&2
+  exit 1
+}
+
+# expect STATUS PATTERN ARGUMENT...: the exit status and a regular expression that the output must match.
+expect() {
+  local wanted=$1 pattern=$2 status=0
+  shift 2
+  output=$("$thimble" "$@" </dev/null 2>&1) || status=$?
+  ((status == wanted)) || fail "thimble $*: exit status $status, not $wanted" "$output"
+  grep -qE -- "$pattern" <<<"$output" || fail "thimble $*: no match for $pattern in" "$output"
+}
+
+# refuse PATTERN ARGUMENT...: exit 2, and nothing written.
+refuse() {
+  local before after
+  before=$(find . | sort)
+  expect 2 "$@"
+  after=$(find . | sort)
+  [[ $before == "$after" ]] || fail "thimble ${*:2}: it wrote something" "$after"
+}
+
+short=(train.steps=20 train.schedule.warmup=5 data.validation=100 data.test=100)
+
+# A run and everything that reads it.
+expect 0 'test +loss [0-9.]+ +tokens' train "$configs/reverse.yaml" "${short[@]}" --out run
+for file in config.yaml metrics.jsonl summary.json checkpoints/final.safetensors; do
+  [[ -s run/$file ]] || fail "the run has no $file"
+done
+expect 0 '"weights_hash"' train "$configs/reverse.yaml" "${short[@]}" --json - --quiet
+expect 0 'runs/reverse-[0-9a-f]{8}-2$' train "$configs/reverse.yaml" "${short[@]}"
+expect 0 'test +loss' eval run
+expect 0 'layer 0 head 0: mirror 0\.[0-9]+ \(chance 0.062' inspect run --sequences 50
+expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/final.safetensors
+expect 0 'median' bench "$configs/bench/micro.yaml" --steps 5
+expect 0 'd_model: 32' config show "$configs/reverse.yaml"
+expect 0 '"heads": 2' config show "$configs/reverse.yaml" model.heads=2 --json -
+expect 0 '"\$schema"' config schema
+expect 0 '^reverse ' tasks
+expect 0 '0 wrong' gradcheck --op softmax
+expect 0 'Exit status' --help
+expect 0 '^thimble [0-9]' --version
+
+# What eval measures is what training reported.
+"$thimble" eval run --json eval.json --quiet
+[[ $(grep -A4 '"test"' eval.json) == $(grep -A4 '"test"' run/summary.json) ]] || fail "eval differs from the run's summary"
+
+# --json - leaves standard output to the JSON alone; a pipe gets no colours and no carriage returns.
+"$thimble" train "$configs/reverse.yaml" "${short[@]}" --out piped --json - >out 2>err
+[[ $(head -c 1 out) == "{" && $(tail -n 1 out) == "}" ]] || fail "standard output is not JSON alone" "$(cat out)"
+! grep -q $'[\r\033]' out err || fail "control characters in a pipe"
+grep -qE '^step 20/20  loss [0-9.]+  acc' err || fail "no plain progress lines" "$(cat err)"
+
+# The same bits on one thread and on two, and again.
+hash() { sed -n 's/.*"weights_hash": "\([0-9a-f]*\)".*/\1/p' "$1/summary.json"; }
+"$thimble" train "$configs/reverse.yaml" "${short[@]}" --out one --threads 1 --quiet
+"$thimble" train "$configs/reverse.yaml" "${short[@]}" --out two --threads 2 --quiet
+[[ -n $(hash one) && $(hash one) == "$(hash two)" ]] || fail "weights depend on the number of threads"
+without_times() { sed 's/,"seconds":[^}]*//' "$1/metrics.jsonl"; }
+[[ $(without_times one) == "$(without_times two)" ]] || fail "metrics depend on the number of threads"
+[[ $(without_times run) == "$(without_times one)" ]] || fail "metrics differ between two runs"
+
+# Every config runs.
+for config in "$configs"/*.yaml "$configs"/bench/*.yaml; do
+  expect 0 'weights +[0-9a-f]{16}' train "$config" train.steps=2 train.schedule.warmup=0 data.validation=8 data.test=8 \
+    --out "each/$(basename "$config" .yaml)"
+done
+
+# Training that cannot go on: status 3, with step, op and layer.
+expect 3 'step [0-9]+: .*op [a-z_]+, layer [a-z]' train "$configs/reverse.yaml" "${short[@]}" --out diverges \
+  train.optimizer.name=sgd train.optimizer.lr=100 train.optimizer.momentum=0.99 train.clip_norm=0 \
+  model.norm=pre model.layers=4 model.positions=none
+
+# Bad commands and bad files.
+refuse 'SUBCOMMAND|subcommand' 
+refuse 'CONFIG' train
+refuse 'no-such.yaml: cannot be read' train no-such.yaml
+refuse 'frobnicate' frobnicate
+refuse 'did you mean model.heads' train "$configs/reverse.yaml" model.head=2
+refuse 'run: exists and is not an empty directory' train "$configs/reverse.yaml" --out run
+refuse 'no such run' eval nowhere
+refuse 'not a finished run' eval each
+refuse 'belong together' eval --config "$configs/reverse.yaml"
+refuse 'there is no op frob; there are add' gradcheck --op frob
+refuse 'config or --op' gradcheck "$configs/reverse.yaml" --op add
+refuse 'shape \(16, 32\), the model needs|has shape' eval run model.d_model=16
+refuse 'threads' train "$configs/reverse.yaml" --threads -1
+printf 'model:\n  d_model: 30\n  heads: 4\n  d_modle: 3\n  d_model: 32\ntrain: {steps: many, batch: -1}\n' >bad.yaml
+refuse 'bad.yaml: [0-9]+ problems' train bad.yaml
+for place in 'bad.yaml:4:3: .*d_modle' 'bad.yaml:5:3: .*d_model' 'bad.yaml:6:16: .*steps' 'bad.yaml:6:29: .*batch'; do
+  grep -qE "$place" <<<"$output" || fail "no report at $place" "$output"
+done
+: >empty.yaml
+refuse 'empty.yaml' train empty.yaml
+refuse 'is a directory|cannot be read' train "$configs"
+head -c 100 run/checkpoints/final.safetensors >cut.safetensors
+refuse 'cut.safetensors: .*truncated' eval --config run/config.yaml --weights cut.safetensors
+if ((EUID != 0)); then
+  mkdir sealed && chmod 555 sealed
+  refuse 'sealed/run: cannot be created' train "$configs/reverse.yaml" --out sealed/run
+fi
+refuse 'cannot be created|is not an empty' train "$configs/reverse.yaml" --out bad.yaml/run
+echo "cli_test: ok"
