@@ -1,5 +1,5 @@
 // Rules about several keys at once.
-#include "../catch.h"
+#include "catch.h"
 #include "complaints.h"
 
 TEST_CASE("heads must divide d_model", "[config]") {

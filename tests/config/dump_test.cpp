@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "../catch.h"
+#include "catch.h"
 #include "complaints.h"
 
 using namespace thimble;

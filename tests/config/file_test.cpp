@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "../catch.h"
+#include "catch.h"
 #include "complaints.h"
 
 using namespace thimble;
@@ -66,7 +66,7 @@ TEST_CASE("a syntax error is placed", "[config]") {
   CHECK_THAT(complaint("task: {name: copy\ndata: {train: 1}\n"), StartsWith("t.yaml:2:5: not valid YAML: "));
   CHECK_THAT(complaint("task: {}\nmodel: a: b\n"), StartsWith("t.yaml:2:9: not valid YAML: "));
   CHECK_THAT(complaint("task: *nowhere\n"), StartsWith("t.yaml:1:7: not valid YAML: "));
-  CHECK_THAT(complaint(std::string(3000, '[')), ContainsSubstring("not valid YAML: "));
+  CHECK_THAT(complaint(std::string(3000, '[')), StartsWith("t.yaml:1:1: not valid YAML: "));
 }
 
 TEST_CASE("text that is not UTF-8 is refused at its first bad byte", "[config]") {
@@ -120,5 +120,5 @@ TEST_CASE("all problems are told at once, in the order of the file, then of the 
 }
 
 TEST_CASE("a file that cannot be parsed raises no conflicts", "[config]") {
-  CHECK_THAT(complaint("task: {", {"model.heads=3"}), ContainsSubstring("not valid YAML"));
+  CHECK_THAT(complaint("task: {", {"model.heads=3"}), StartsWith("t.yaml:1:1: not valid YAML: "));
 }

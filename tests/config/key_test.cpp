@@ -1,5 +1,5 @@
 // Keys: unknown, repeated, misplaced, and what is suggested for them.
-#include "../catch.h"
+#include "catch.h"
 #include "complaints.h"
 
 TEST_CASE("an unknown key is placed and the nearest key suggested", "[config]") {

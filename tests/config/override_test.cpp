@@ -1,5 +1,5 @@
 // Overrides from the command line.
-#include "../catch.h"
+#include "catch.h"
 #include "complaints.h"
 
 using namespace thimble;

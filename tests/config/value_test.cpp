@@ -1,7 +1,7 @@
 // Values: types, ranges, names, and where a wrong one is placed.
 #include <limits>
 
-#include "../catch.h"
+#include "catch.h"
 #include "complaints.h"
 
 using namespace thimble;
@@ -36,6 +36,7 @@ TEST_CASE("an integer must be one", "[config]") {
   for (const std::string text :
        {"1.5", "1e3", "many", "true", "0x10", "1_000", "\"7\"", "'7'", "7 8", "--7", "+-7", "+"})
     CHECK(bad_steps(text) == kSteps + (text == "'7'" ? "\"7\"" : text));
+  CHECK_THAT(complaint("task: {min_length: +-0}"), EndsWith("not +-0"));
 }
 
 TEST_CASE("an integer out of range is refused with the range", "[config]") {

@@ -2,56 +2,12 @@
 
 #include <set>
 
-#include "../catch.h"
+#include "catch.h"
+#include "rows.h"
 #include "thimble/core/error.h"
 
 using namespace thimble;
-
-namespace {
-
-using Tokens = std::vector<std::int32_t>;
-
-const TaskConfig kReverse{.name = "reverse", .symbols = 4, .length = 6};
-
-Dataset dataset(const TaskConfig& task = kReverse, Layout layout = Layout::position, std::int64_t train = 100,
-                std::uint64_t seed = 3) {
-  return Dataset(task, {.train = train, .validation = 40, .test = 50}, layout, seed);
-}
-
-Batch fill(const Dataset& data, Split split, std::int64_t first, std::int64_t count) {
-  Batch batch;
-  data.fill(split, first, count, batch);
-  return batch;
-}
-
-Batch step(const Dataset& data, std::int64_t step, std::int64_t batch_size, std::int64_t first,
-           std::int64_t count) {
-  Batch batch;
-  data.fill_step(step, batch_size, first, count, batch);
-  return batch;
-}
-
-Tokens row(const Tokens& cells, std::int64_t row, std::int64_t width) {
-  return Tokens(cells.begin() + row * width, cells.begin() + (row + 1) * width);
-}
-
-std::set<Tokens> inputs(const Dataset& data, Split split, std::int64_t count) {
-  std::set<Tokens> out;
-  Example example;
-  for (std::int64_t i = 0; i < count; ++i) {
-    data.example(split, i, example);
-    out.insert(example.input);
-  }
-  return out;
-}
-
-std::size_t shared(const std::set<Tokens>& a, const std::set<Tokens>& b) {
-  std::size_t count = 0;
-  for (const Tokens& tokens : a) count += b.count(tokens);
-  return count;
-}
-
-}  // namespace
+using namespace thimble::rows;
 
 TEST_CASE("a data set says how large it is", "[data]") {
   const Dataset data = dataset();
@@ -193,62 +149,6 @@ TEST_CASE("sequence layout: one label per sequence", "[data]") {
   CHECK(batch.length == 1);
   CHECK_THROWS_AS(dataset(kReverse, Layout::sequence), DataError);
   CHECK_THROWS_WITH(dataset(kReverse, Layout::sequence), ContainsSubstring("6 targets"));
-}
-
-TEST_CASE("an epoch shows every sequence once, in an order of its own", "[data]") {
-  const Dataset data =
-      dataset({.name = "reverse", .symbols = 50, .length = 8});  // 100 sequences, all distinct
-  const auto epoch = [&](std::int64_t first_step) {
-    std::vector<Tokens> out;
-    for (std::int64_t s = first_step; s < first_step + 10; ++s) {
-      const Batch batch = step(data, s, 10, 0, 10);
-      for (std::int64_t i = 0; i < 10; ++i) out.push_back(row(batch.tokens, i, 8));
-    }
-    return out;
-  };
-  const auto first = epoch(0), second = epoch(10);
-  const auto all = inputs(data, Split::train, 100);
-  REQUIRE(all.size() == 100);
-  CHECK(std::set<Tokens>(first.begin(), first.end()) == all);
-  CHECK(std::set<Tokens>(second.begin(), second.end()) == all);
-  CHECK(first != second);
-  CHECK(first == epoch(0));
-}
-
-TEST_CASE("an incomplete last batch is left out", "[data]") {
-  const Dataset data = dataset({.name = "reverse", .symbols = 50, .length = 8});
-  std::set<Tokens> seen;
-  for (std::int64_t s = 0; s < 3; ++s) {
-    const Batch batch = step(data, s, 30, 0, 30);
-    for (std::int64_t i = 0; i < 30; ++i) seen.insert(row(batch.tokens, i, 8));
-  }
-  CHECK(seen.size() == 90);
-  const Batch next = step(data, 3, 30, 0, 30);  // the second epoch begins
-  int again = 0;
-  for (std::int64_t i = 0; i < 30; ++i) again += static_cast<int>(seen.count(row(next.tokens, i, 8)));
-  CHECK(again > 10);
-}
-
-TEST_CASE("the rows of a step do not depend on how it is cut", "[data]") {
-  for (std::int64_t train : {100, 0}) {
-    const Dataset data = dataset(kReverse, Layout::position, train);
-    for (std::int64_t s : {0, 7, 123}) {
-      const Batch whole = step(data, s, 16, 0, 16);
-      Tokens parts;
-      for (auto [first, count] : {std::pair{0, 5}, std::pair{5, 1}, std::pair{6, 10}}) {
-        const Batch part = step(data, s, 16, first, count);
-        parts.insert(parts.end(), part.tokens.begin(), part.tokens.end());
-      }
-      CHECK(parts == whole.tokens);
-    }
-  }
-}
-
-TEST_CASE("an endless training set counts on through the steps", "[data]") {
-  const Dataset data = dataset(kReverse, Layout::position, 0);
-  CHECK(data.size(Split::train) == 0);
-  CHECK(step(data, 3, 10, 2, 5).tokens == fill(data, Split::train, 32, 5).tokens);
-  CHECK_NOTHROW(step(data, 1'000'000'000'000, 1000, 0, 1));
 }
 
 TEST_CASE("what lies outside the data is refused", "[data]") {

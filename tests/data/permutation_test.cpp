@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "../catch.h"
+#include "catch.h"
 
 using namespace thimble;
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "../catch.h"
+#include "catch.h"
 #include "thimble/core/error.h"
 
 using namespace thimble;

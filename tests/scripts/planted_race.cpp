@@ -1,18 +1,21 @@
-// Two shards that forget to wait for each other. Under the thread sanitizer this must be reported: a run that
-// ends quietly means that the sanitizer does not see what OpenMP threads do, and that its silence elsewhere
-// proves nothing.
-#include <cstdint>
-#include <vector>
+// Two items of one loop write the same number, one after the other but without synchronisation. The thread
+// sanitizer must report it: if this ends quietly, the sanitizer does not see what the threads of a ThreadPool
+// do, and its silence elsewhere proves nothing.
+#include <atomic>
+
+#include "thimble/core/thread_pool.h"
 
 int main() {
-  constexpr std::int64_t kSize = 1000;
-  std::vector<float> gradient(kSize), sum(kSize);
-#pragma omp parallel num_threads(2)
-  {
-#pragma omp for schedule(static) nowait
-    for (std::int64_t i = 0; i < kSize; ++i) gradient[i] = 1;
-#pragma omp for schedule(static)
-    for (std::int64_t i = 0; i < kSize; ++i) sum[i] = gradient[kSize - 1 - i];
-  }
-  return sum[0] >= 0 ? 0 : 1;
+  thimble::ThreadPool pool(2);
+  std::atomic<int> arrived{0};
+  std::atomic<bool> written{false};
+  int shared = 0;
+  pool.run(2, [&](auto item, int) {
+    arrived.fetch_add(1, std::memory_order_relaxed);
+    while (arrived.load(std::memory_order_relaxed) < 2) continue;  // so that each thread has one item
+    while (item == 1 && !written.load(std::memory_order_relaxed)) continue;
+    shared += 1;
+    written.store(true, std::memory_order_relaxed);
+  });
+  return shared == 2 ? 0 : 1;
 }

@@ -1,0 +1,160 @@
+// Counts what is taken from the heap, in every thread, while a training step runs.
+#include <malloc.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.h"
+#include "thimble/train/trainer.h"
+#include "train/small_config.h"
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<int> taken = 0;
+
+void count() {
+  if (counting.load(std::memory_order_relaxed)) taken.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// All of glibc's ways to take memory, as its manual allows them to be replaced; operator new ends in one of
+// them.
+extern "C" {
+void* __libc_malloc(std::size_t) noexcept;
+void* __libc_calloc(std::size_t, std::size_t) noexcept;
+void* __libc_realloc(void*, std::size_t) noexcept;
+void* __libc_memalign(std::size_t, std::size_t) noexcept;
+
+void* malloc(std::size_t size) noexcept {
+  count();
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t items, std::size_t size) noexcept {
+  count();
+  return __libc_calloc(items, size);
+}
+void* realloc(void* old, std::size_t size) noexcept {
+  count();
+  return __libc_realloc(old, size);
+}
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  count();
+  return __libc_memalign(alignment, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  count();
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** out, std::size_t alignment, std::size_t size) noexcept {
+  count();
+  *out = __libc_memalign(alignment, size);
+  return *out == nullptr ? ENOMEM : 0;
+}
+}
+
+using namespace thimble;
+
+namespace {
+
+template <class F>
+int allocations_of(const F& action) {
+  taken = 0;
+  counting = true;
+  action();
+  counting = false;
+  return taken;
+}
+
+// Shown to the outside, so that no allocation is optimised away.
+void* volatile shown;
+void* show(void* p) {
+  shown = p;
+  return p;
+}
+
+int allocations_from_third_step(Config config, std::int64_t threads) {
+  config.train.threads = threads;
+  Trainer trainer(config);
+  trainer.step();
+  trainer.step();
+  return allocations_of([&] {
+    for (int step = 3; step <= 40; ++step) trainer.step();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the counter sees every way to take memory, in every thread", "[allocations]") {
+  CHECK(allocations_of([] {}) == 0);
+  CHECK(allocations_of([] { std::free(show(std::malloc(5))); }) == 1);
+  CHECK(allocations_of([] { std::free(show(std::calloc(5, 2))); }) == 1);
+  CHECK(allocations_of([] { std::free(show(std::realloc(nullptr, 5))); }) == 1);
+  CHECK(allocations_of([] { std::free(show(std::aligned_alloc(64, 64))); }) == 1);
+  CHECK(allocations_of([] { std::free(show(::memalign(64, 64))); }) == 1);
+  CHECK(allocations_of([] {
+          void* p = nullptr;
+          if (::posix_memalign(&p, 64, 64) == 0) std::free(show(p));
+        }) == 1);
+  CHECK(allocations_of([] { ::operator delete(show(::operator new(5))); }) == 1);
+  CHECK(allocations_of([] {
+          constexpr std::align_val_t kLine{64};
+          ::operator delete(show(::operator new(64, kLine)), kLine);
+        }) == 1);
+
+  std::atomic<bool> go = false;
+  std::thread other([&] {
+    while (!go) std::this_thread::yield();
+    std::free(show(std::malloc(5)));
+  });
+  CHECK(allocations_of([&] {
+          go = true;
+          other.join();
+        }) == 1);
+}
+
+TEST_CASE("an allocation in the middle of training would be seen", "[allocations]") {
+  Trainer trainer(small_config());
+  for (int step = 1; step <= 2; ++step) trainer.step();
+  CHECK(allocations_of([&] {
+          trainer.step();
+          const std::vector<int> planted(100);
+          show(const_cast<int*>(planted.data()));
+        }) == 1);
+  Trainer fresh(small_config());
+  CHECK(allocations_of([&] { fresh.step(); }) > 0);  // the first step asks for its memory
+}
+
+TEST_CASE("from its third step on, training takes nothing from the heap", "[allocations]") {
+  Config gelu = small_config();
+  gelu.model.norm = NormOrder::pre;
+  gelu.model.activation = Activation::gelu;
+  gelu.model.layers = 2;
+  gelu.model.dropout = 0.1;
+  gelu.model.attention.dropout = 0.2;
+  gelu.data.train = 0;
+  Config uneven = small_config();  // shards and micro-batches of different sizes
+  uneven.task.length = 40;
+  uneven.train.batch = 59;
+  Config sgd = small_config();
+  sgd.train.optimizer.name = OptimizerKind::sgd;
+  sgd.train.clip_norm = 1;
+  const std::pair<std::string, Config> cases[] = {{"post-norm", small_config()},
+                                                  {"pre-norm, GELU, dropout", gelu},
+                                                  {"everything", rich_config()},
+                                                  {"uneven", uneven},
+                                                  {"SGD", sgd}};
+  for (const auto& [name, config] : cases) {
+    for (const std::int64_t threads : {1, 2}) {
+      CAPTURE(name, threads);
+      CHECK(allocations_from_third_step(config, threads) == 0);
+    }
+  }
+}

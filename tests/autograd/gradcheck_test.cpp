@@ -1,0 +1,269 @@
+// The checker is checked: wrong backward passes of every kind that is about single elements.
+#include "thimble/autograd/gradcheck.h"
+
+#ifdef THIMBLE_DOUBLE
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/planted.h"
+#include "thimble/ops/ops.h"
+
+using namespace thimble;
+using namespace thimble::planted;
+
+namespace {
+
+constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
+constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
+
+Real squared(Real v) { return v * v; }
+
+GradcheckResult check_one(const GradcheckInput& in, const std::function<Var(Tape&, Var)>& f) {
+  return gradcheck(
+             "planted", [&](Tape& tape, std::span<const Var> x) { return f(tape, x[0]); }, std::vector{in})
+      .front();
+}
+
+}  // namespace
+
+TEST_CASE("a wrong slope is caught", "[autograd]") {
+  expect_caught({
+      {"wrong sign",
+       {input("x", {2, 3})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         return elementwise(tape, in[0], squared, [right](Real v) { return right ? 2 * v : -2 * v; });
+       }},
+      {"missing scale",
+       {input("x", {2, 3})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         return elementwise(
+             tape, in[0], [](Real v) { return 3 * v; }, [right](Real) { return Real(right ? 3 : 1); });
+       }},
+      {"tanh's slope from its input",
+       {input("x", {2, 3})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         return elementwise(
+             tape, in[0], [](Real v) { return std::tanh(v); },
+             [right](Real v) { return 1 - squared(right ? std::tanh(v) : v); });
+       }},
+      {"a slope that is off by 1e-5",
+       {input("x", {2, 3})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         return elementwise(tape, in[0], squared, [right](Real v) { return 2 * v * (right ? 1 : 1 + 1e-5); });
+       }},
+      {"ReLU that lets negative gradients through",
+       {input("x", {2, 8})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         return elementwise(
+             tape, in[0], [](Real v) { return std::max(v, Real(0)); },
+             [right](Real v) { return Real(!right || v > 0 ? 1 : 0); });
+       }},
+  });
+}
+
+TEST_CASE("a wrong element is caught", "[autograd]") {
+  expect_caught({
+      {"last column forgotten",
+       {input("x", {3, 5})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         const Var x = in[0], y = scale(x, 2);
+         tape.on_backward(y, [=] {
+           for (std::int64_t i = 0; i < 15; ++i)
+             x.grad().data[i] += right || i % 5 < 4 ? 2 * y.grad().data[i] : 0;
+         });
+         return y;
+       }},
+      {"gradient of a reversal not reversed",
+       {input("x", {6})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         const Var x = in[0], y = tape.node("planted", {6}, {x});
+         for (std::int64_t i = 0; i < 6; ++i) y.value().data[i] = x.value().data[5 - i];
+         tape.on_backward(y, [=] {
+           for (std::int64_t i = 0; i < 6; ++i) x.grad().data[i] += y.grad().data[right ? 5 - i : i];
+         });
+         return y;
+       }},
+      {"one element of 40 wrong",
+       {input("x", {40})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         const Var x = in[0], y = scale(x, 2);
+         tape.on_backward(y, [=] {
+           for (std::int64_t i = 0; i < 40; ++i)
+             x.grad().data[i] += (right || i != 17 ? 2 : Real(2.001)) * y.grad().data[i];
+         });
+         return y;
+       }},
+  });
+}
+
+TEST_CASE("a gradient that is not added is caught", "[autograd]") {
+  expect_caught({
+      {"= for +=",
+       {input("x", {2, 3})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         const Var x = in[0], y = scale(x, 2);
+         tape.on_backward(y, [=] {
+           for (std::int64_t i = 0; i < 6; ++i) {
+             Real& dx = x.grad().data[i];
+             dx = (right ? dx : 0) + 2 * y.grad().data[i];
+           }
+         });
+         return y;
+       }},
+      {"= for +=, hidden inside a larger function",
+       {input("x", {2, 3})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         const Var x = scale(in[0], 3), y = scale(x, 2);
+         tape.on_backward(y, [=] {
+           for (std::int64_t i = 0; i < 6; ++i) {
+             Real& dx = x.grad().data[i];
+             dx = (right ? dx : 0) + 2 * y.grad().data[i];
+           }
+         });
+         return add(y, x);  // x's other use has left its gradient by then
+       }},
+      {"gradient to one of two uses dropped",
+       {input("x", {2, 3})},
+       {"x"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         const Var a = in[0], b = in[0], y = tape.node("planted", a.shape(), {a, b});
+         for (std::int64_t i = 0; i < 6; ++i) y.value().data[i] = a.value().data[i] * b.value().data[i];
+         tape.on_backward(y, [=] {
+           for (std::int64_t i = 0; i < 6; ++i) {
+             a.grad().data[i] += b.value().data[i] * y.grad().data[i];
+             if (right) b.grad().data[i] += a.value().data[i] * y.grad().data[i];
+           }
+         });
+         return y;
+       }},
+      {"gradient of the second input sent to the first",
+       {input("a", {2, 3}), input("bb", {2, 3})},
+       {"a", "bb"},
+       [](Tape& tape, std::span<const Var> in, bool right) {
+         const Var a = in[0], b = in[1], y = tape.node("planted", a.shape(), {a, b});
+         for (std::int64_t i = 0; i < 6; ++i) y.value().data[i] = a.value().data[i] - 2 * b.value().data[i];
+         tape.on_backward(y, [=] {
+           for (std::int64_t i = 0; i < 6; ++i) {
+             (right ? a : b).grad().data[i] += y.grad().data[i];
+             (right ? b : a).grad().data[i] -= 2 * y.grad().data[i];
+           }
+         });
+         return y;
+       }},
+  });
+}
+
+TEST_CASE("an op that changes its input is caught", "[autograd]") {
+  const Fault in_place{
+      "ReLU in place", {input("x", {2, 4})}, {"x"}, [](Tape& tape, std::span<const Var> in, bool right) {
+        const Var y = elementwise(
+            tape, in[0], [](Real v) { return std::max(v, Real(0)); },
+            [](Real v) { return Real(v > 0 ? 1 : 0); });
+        if (!right) std::copy_n(y.value().data, 8, in[0].value().data);
+        return y;
+      }};
+  expect_caught({in_place});
+  CHECK(check(in_place, false).front().failure == "the op changed its input");
+}
+
+TEST_CASE("a vacuous gradient is caught", "[autograd]") {
+  const auto blind = [](Real step) {
+    return [step](Tape& tape, Var x) {
+      return elementwise(
+          tape, x, [step](Real v) { return 1 + step * v; }, [step](Real) { return step; });
+    };
+  };
+  CHECK_FALSE(check_one(input("x", {3}), blind(0)).passed);
+  CHECK(check_one(input("x", {3}), blind(0)).failure == "vacuous: the largest gradient is 0");
+  CHECK_FALSE(check_one(input("x", {3}), blind(1e-6)).passed);  // right, but too small to mean anything
+  CHECK(check_one(input("x", {3}), blind(1e-2)).passed);
+
+  GradcheckInput declared = input("x", {3});
+  declared.zero_gradient = true;
+  CHECK(check_one(declared, blind(0)).passed);
+  CHECK_FALSE(check_one(declared, blind(1e-2)).passed);
+  const auto wrong = [](Tape& tape, Var x) {
+    return elementwise(
+        tape, x, [](Real) { return Real(1); }, [](Real) { return Real(1e-3); });
+  };
+  CHECK_FALSE(check_one(declared, wrong).passed);
+}
+
+TEST_CASE("a sum would not see softmax's gradient, random weights do", "[autograd]") {
+  const auto no_gradient = [](Tape& tape, Var x) {
+    const Var y = tape.node("planted", x.shape(), {x});
+    std::copy_n(softmax(x).value().data, x.value().elements(), y.value().data);
+    return y;
+  };
+  CHECK_FALSE(check_one(input("x", {2, 5}), no_gradient).passed);
+}
+
+TEST_CASE("a gradient that is not finite is caught", "[autograd]") {
+  for (const Real bad : {kNaN, kInfinity, -kInfinity}) {
+    const GradcheckResult result = check_one(input("x", {2, 3}), [bad](Tape& tape, Var x) {
+      return elementwise(tape, x, squared,
+                         [bad, first = x.value().data[4]](Real v) { return v == first ? bad : 2 * v; });
+    });
+    CHECK_FALSE(result.passed);
+    CHECK(result.worst_error == kInfinity);
+  }
+  const auto everywhere = [](Tape& tape, Var x) {
+    return elementwise(tape, x, squared, [](Real) { return kNaN; });
+  };
+  CHECK_FALSE(check_one(input("x", {2, 3}), everywhere).passed);
+  const auto value = [](Tape& tape, Var x) {
+    return elementwise(
+        tape, x, [](Real v) { return std::log(v); }, [](Real v) { return 1 / v; });
+  };
+  CHECK_FALSE(check_one({"x", Tensor({2}, {1, -1})}, value).passed);  // the function itself is NaN there
+}
+
+TEST_CASE("a kink near the point is no false alarm, and hides no error", "[autograd]") {
+  const GradcheckInput near{"x", Tensor({7}, {3e-6, -3e-6, 9e-6, -5e-7, 0.5, -0.5, 2})};
+  const auto leaky = [](Real below) {
+    return [below](Tape& tape, Var x) {
+      return elementwise(
+          tape, x, [](Real v) { return v > 0 ? v : v / 10; },
+          [below](Real v) { return v > 0 ? Real(1) : below; });
+    };
+  };
+  CHECK(check_one(near, [](Tape&, Var x) { return relu(x); }).passed);
+  CHECK(check_one(near, leaky(Real(0.1))).passed);
+  CHECK_FALSE(check_one(near, leaky(Real(0.2))).passed);
+  CHECK_FALSE(check_one({"x", Tensor({2}, {-3e-6, 1})}, leaky(Real(0.55))).passed);  // the mean of both sides
+}
+
+TEST_CASE("large and small values of x do not disturb", "[autograd]") {
+  const auto cube = [](Tape& tape, Var x) {
+    return elementwise(
+        tape, x, [](Real v) { return v * v * v; }, [](Real v) { return 3 * v * v; });
+  };
+  CHECK(check_one({"x", Tensor({6}, {1e4, -300, 20, 1, 1e-2, -1e-4})}, cube).passed);
+  CHECK(check_one({"x", Tensor({1}, {1e8})}, cube).passed);
+}
+
+TEST_CASE("a result says which element is worst, and by how much", "[autograd]") {
+  const GradcheckResult result = check_one(input("x", {2, 3}), [](Tape& tape, Var x) {
+    return elementwise(tape, x, squared,
+                       [wrong = x.value().data[5]](Real v) { return v == wrong ? 3 * v : 2 * v; });
+  });
+  CHECK(result.op == "planted");
+  CHECK(result.input == "x");
+  CHECK(result.index == "[1, 2]");
+  CHECK_THAT(result.worst_error, WithinRel(1.0 / 3, 1e-6));
+  CHECK_THAT(result.analytic / result.numeric, WithinRel(1.5, 1e-6));
+  CHECK(result.failure == "error 0.333 is above 1e-06");
+}
+
+#endif  // THIMBLE_DOUBLE

@@ -1,0 +1,75 @@
+// A small op with a backward pass that can be made wrong, to see that the gradient check notices.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "thimble/autograd/gradcheck.h"
+
+namespace thimble::inline THIMBLE_PRECISION::planted {
+
+struct Fault {
+  std::string what;
+  std::vector<GradcheckInput> inputs;
+  std::set<std::string> caught_at;  // the inputs whose gradient is wrong
+  std::function<Var(Tape&, std::span<const Var>, bool right)> op;
+};
+
+inline std::set<std::string> failures(const std::vector<GradcheckResult>& results) {
+  std::set<std::string> names;
+  for (const GradcheckResult& result : results) {
+    if (!result.passed) names.insert(result.input);
+  }
+  return names;
+}
+
+inline std::vector<GradcheckResult> check(const Fault& fault, bool right) {
+  return gradcheck(
+      "planted", [&](Tape& tape, std::span<const Var> in) { return fault.op(tape, in, right); },
+      fault.inputs);
+}
+
+// The right version passes; the wrong one fails, exactly at the inputs it should.
+inline void expect_caught(const std::vector<Fault>& faults) {
+  for (const Fault& fault : faults) {
+    CAPTURE(fault.what);
+    CHECK(failures(check(fault, true)).empty());
+    CHECK(failures(check(fault, false)) == fault.caught_at);
+  }
+}
+
+inline GradcheckInput input(const std::string& name, const Shape& shape, std::uint64_t seed = 1) {
+  const Random random(seed, Stream::gradcheck);
+  Tensor value(shape);
+  std::uint64_t i = 0;
+  for (Real& x : value.values())
+    x = static_cast<Real>(random.normal(i++, static_cast<std::uint32_t>(name.size() + name.front())));
+  return {name, value};
+}
+
+// Inputs of one shape, each with values of its own.
+inline std::vector<GradcheckInput> of(std::initializer_list<const char*> names, const Shape& shape) {
+  std::vector<GradcheckInput> inputs;
+  for (const char* name : names) inputs.push_back(input(name, shape, inputs.size() + 1));
+  return inputs;
+}
+
+// Element (r, c) of a Var or of its gradient.
+inline Real& at(MatrixView m, std::int64_t r, std::int64_t c) { return m.row(r)[c]; }
+
+// y_i = f(x_i), and dx_i += slope(i) dy_i for what `slope` says of x_i.
+template <class F, class Slope>
+Var elementwise(Tape& tape, Var x, F f, Slope slope) {
+  const Var y = tape.node("planted", x.shape(), {x});
+  for (std::int64_t i = 0; i < x.value().elements(); ++i) y.value().data[i] = f(x.value().data[i]);
+  tape.on_backward(y, [=] {
+    for (std::int64_t i = 0; i < x.value().elements(); ++i)
+      x.grad().data[i] += slope(x.value().data[i]) * y.grad().data[i];
+  });
+  return y;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::planted

@@ -1,0 +1,238 @@
+#include "thimble/autograd/tape.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "catch.h"
+#include "thimble/core/error.h"
+#include "thimble/ops/ops.h"
+
+using namespace thimble;
+
+namespace {
+
+constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
+
+std::vector<Real> elements(MatrixView m) { return {m.data, m.data + m.elements()}; }
+
+const Tensor kX({2, 2}, {1, 2, 3, 4});
+
+}  // namespace
+
+TEST_CASE("a leaf copies its tensor", "[autograd]") {
+  Tape tape;
+  Tensor source = kX;
+  const Var c = tape.constant(source), v = tape.variable(source);
+  source.data()[0] = 9;
+  CHECK(elements(c.value()) == std::vector<Real>{1, 2, 3, 4});
+  CHECK(elements(v.value()) == std::vector<Real>{1, 2, 3, 4});
+  CHECK(v.shape() == Shape{2, 2});
+  CHECK_FALSE(c.needs_grad());
+  CHECK(v.needs_grad());
+  CHECK(elements(v.grad()) == std::vector<Real>(4, 0));
+  CHECK(&v.tape() == &tape);
+  CHECK(tape.nodes() == 2);
+}
+
+TEST_CASE("a gradient is the sum over all uses", "[autograd]") {
+  Tape tape;
+  const Var x = tape.variable(kX);
+  const Var twice = add(x, x), thrice = scale(x, 3);
+  tape.backward(add(twice, thrice), kX.matrix());
+  CHECK(elements(x.grad()) == std::vector<Real>{5, 10, 15, 20});
+}
+
+TEST_CASE("a diamond sends each gradient once through each path", "[autograd]") {
+  Tape tape;
+  const Var x = tape.variable(Tensor({1}, {2}));
+  Var y = x;
+  for (int i = 0; i < 10; ++i) y = add(y, y);  // 2^10 paths
+  tape.backward(y);
+  CHECK(x.grad().data[0] == 1024);
+}
+
+TEST_CASE("what the loss does not use gets no gradient", "[autograd]") {
+  Tape tape;
+  const Var x = tape.variable(kX), unused = tape.variable(kX);
+  const Var other = scale(x, 100);
+  tape.backward(scale(x, 2), kX.matrix());
+  CHECK(elements(unused.grad()) == std::vector<Real>(4, 0));
+  CHECK(elements(other.grad()) == std::vector<Real>(4, 0));
+  CHECK(elements(x.grad()) == std::vector<Real>{2, 4, 6, 8});
+}
+
+TEST_CASE("gradients flow past constants and not into them", "[autograd]") {
+  Tape tape;
+  const Var c = tape.constant(kX), x = tape.variable(kX);
+  const Var sum = add(c, x), fixed = scale(c, 2);
+  CHECK(sum.needs_grad());
+  CHECK_FALSE(fixed.needs_grad());
+  tape.backward(sum, kX.matrix());
+  CHECK(elements(x.grad()) == std::vector<Real>{1, 2, 3, 4});
+  CHECK_THROWS_WITH(fixed.grad(), "tape: scale has no gradient: nothing it depends on wants one");
+  CHECK_THROWS_AS(tape.backward(fixed, kX.matrix()), Error);
+}
+
+TEST_CASE("two backward passes add up", "[autograd]") {
+  Tape tape;
+  const Var x = tape.variable(Tensor({1}, {2}));
+  tape.backward(scale(x, 3));
+  tape.backward(scale(x, 4), Real(10));
+  CHECK(x.grad().data[0] == 43);
+}
+
+TEST_CASE("a loss of several elements needs a seed of its shape", "[autograd]") {
+  Tape tape;
+  const Var x = tape.variable(kX), y = scale(x, 2);
+  CHECK_THROWS_AS(tape.backward(y), ShapeError);
+  CHECK_THROWS_WITH(tape.backward(y), "backward: the loss has shape (2, 2), not one element; give a seed");
+  const Tensor wrong({1, 4});
+  CHECK_THROWS_AS(tape.backward(y, wrong.matrix()), ShapeError);
+  CHECK_THROWS_WITH(tape.backward(y, wrong.matrix()), "backward: seed (1, 4) for a result of shape (2, 2)");
+  CHECK(elements(x.grad()) == std::vector<Real>(4, 0));
+  CHECK_THROWS_AS(y.item(), ShapeError);
+  CHECK_THROWS_WITH(y.item(), "item: shape (2, 2) does not have exactly one element");
+  CHECK(tape.constant(Tensor({1, 1, 1}, {5})).item() == 5);
+}
+
+TEST_CASE("a Var from before the last rewind is refused", "[autograd]") {
+  Tape tape;
+  const Var x = tape.variable(kX);
+  tape.rewind();
+  CHECK(tape.nodes() == 0);
+  const Var fresh = tape.variable(kX);  // takes the same place
+  CHECK_THROWS_AS(x.value(), Error);
+  CHECK_THROWS_WITH(x.value(), "tape: this Var was made before the last rewind or on another tape");
+  CHECK_THROWS_AS(x.shape(), Error);
+  CHECK_THROWS_AS(x.grad(), Error);
+  CHECK_THROWS_AS(x.needs_grad(), Error);
+  CHECK_THROWS_AS(add(fresh, x), Error);
+  CHECK_THROWS_AS(tape.backward(x), Error);
+  CHECK(elements(fresh.value()) == std::vector<Real>{1, 2, 3, 4});
+}
+
+TEST_CASE("a Var of another tape is refused", "[autograd]") {
+  Tape tape, other;
+  const Var x = tape.variable(kX), y = other.variable(kX);
+  CHECK_THROWS_WITH(add(x, y), "tape: this Var was made before the last rewind or on another tape");
+  CHECK_THROWS_AS(tape.backward(y, kX.matrix()), Error);
+  CHECK_THROWS_WITH(Var().value(), "var: used before an op has made it");
+}
+
+TEST_CASE("an inference tape keeps values and nothing for backward", "[autograd]") {
+  Tape tape(Tape::Mode::inference);
+  const Var x = tape.variable(kX), y = scale(x, 2);
+  CHECK(elements(y.value()) == std::vector<Real>{2, 4, 6, 8});
+  CHECK_FALSE(y.needs_grad());
+  CHECK_THROWS_AS(tape.backward(y, kX.matrix()), Error);
+  CHECK_THROWS_WITH(tape.backward(y, kX.matrix()), "backward: this tape is in inference mode");
+
+  struct Closure {
+    char saved[3 << 19];  // more than a new tape's first block
+    void operator()() const {}
+  };
+  const auto room_for_closure = [](Tape& on) {
+    const Var v = on.variable(kX), result = on.node("op", {1}, {v});
+    const std::size_t before = on.bytes();
+    on.on_backward(result, Closure{});
+    return on.bytes() - before;
+  };
+  Tape training, inference(Tape::Mode::inference);
+  CHECK(room_for_closure(training) > 0);
+  CHECK(room_for_closure(inference) == 0);
+}
+
+TEST_CASE("a tape takes the same memory in every round", "[autograd]") {
+  Tape tape;
+  const Tensor large({300, 400});
+  std::size_t bytes = 0;
+  for (int round = 0; round < 5; ++round) {
+    tape.rewind();
+    Var y = tape.variable(large);
+    for (int i = 0; i < 4; ++i) y = scale(y, 1);
+    tape.backward(y, large.matrix());
+    if (round == 1) bytes = tape.bytes();
+    if (round > 1) CHECK(tape.bytes() == bytes);
+  }
+}
+
+TEST_CASE("a parameter is one node, however often it is asked for", "[autograd]") {
+  ParameterStore store;
+  const Parameter p = store.add("p", {2}), q = store.add("q", {3});
+  store.values(p)[0] = 5;
+  std::vector<Real> gradients(store.size(), 100);
+  Tape tape;
+  CHECK_THROWS_WITH(tape.parameter(p), "tape: bind() a parameter store before using its parameters");
+  tape.bind(store, gradients);
+  CHECK_FALSE(tape.used(p));
+  const Var first = tape.parameter(p), again = tape.parameter(p);
+  CHECK(tape.nodes() == 1);
+  CHECK(first.value().data == store.values(p).data());
+  CHECK(again.value().data == first.value().data);
+  CHECK(again.grad().data == gradients.data() + store.entry(p).offset);
+  CHECK(tape.used(p));
+  CHECK_FALSE(tape.used(q));
+  const Tensor seed({2}, {1, 2});
+  tape.backward(add(first, scale(again, 2)), seed.matrix());
+  CHECK(gradients[0] == 103);  // added to what was there
+  CHECK(gradients[1] == 106);
+  CHECK(gradients[store.entry(q).offset] == 100);
+
+  tape.rewind();
+  CHECK_FALSE(tape.used(p));
+  CHECK_THROWS_AS(first.value(), Error);
+  CHECK(tape.parameter(p).value().data[0] == 5);  // still bound
+}
+
+TEST_CASE("without a gradient buffer parameters are constants", "[autograd]") {
+  ParameterStore store;
+  const Parameter p = store.add("p", {2});
+  Tape tape;
+  tape.bind(store, {});
+  CHECK_FALSE(tape.parameter(p).needs_grad());
+  std::vector<Real> wrong(store.size() + 1);
+  CHECK_THROWS_AS(tape.bind(store, wrong), ShapeError);
+}
+
+TEST_CASE("the first bad value is named by op and layer", "[autograd]") {
+  Tape tape;
+  tape.set_layer("first");
+  const Var x = tape.variable(kX);
+  CHECK_FALSE(tape.first_bad_value());
+  tape.set_layer("second");
+  const Var bad = scale(x, std::numeric_limits<Real>::infinity());
+  tape.set_layer("third");
+  add(bad, bad);
+  REQUIRE(tape.first_bad_value());
+  CHECK(std::string(tape.first_bad_value().op) == "scale");
+  CHECK(std::string(tape.first_bad_value().layer) == "second");
+  tape.rewind();
+  CHECK(std::string(tape.layer()).empty());
+  tape.set_layer("leaf");
+  tape.constant(Tensor({2}, {1, kNaN}));
+  CHECK(std::string(tape.first_bad_value().op) == "constant");
+}
+
+TEST_CASE("the first bad gradient, on the way back, is named by op and layer", "[autograd]") {
+  Tape tape;
+  tape.set_layer("first");
+  const Var x = tape.variable(Tensor({1}, {0}));
+  const Var y = scale(x, 2);
+  tape.set_layer("second");
+  const Var z = scale(y, std::numeric_limits<Real>::max());  // finite, but its gradient overflows below
+  const Var loss = scale(z, 4);
+  tape.backward(loss);
+  CHECK_FALSE(tape.first_bad_value());
+  REQUIRE(tape.first_bad_gradient());
+  CHECK(std::string(tape.first_bad_gradient().op) == "scale");
+  CHECK(std::string(tape.first_bad_gradient().layer) == "first");
+}
+
+TEST_CASE("kept values are a copy", "[autograd]") {
+  Tape tape;
+  std::vector<std::int32_t> tokens{1, 2, 3};
+  const auto kept = tape.keep(std::span<const std::int32_t>(tokens));
+  tokens[0] = 9;
+  CHECK(std::vector(kept.begin(), kept.end()) == std::vector<std::int32_t>{1, 2, 3});
+}

@@ -1,0 +1,136 @@
+#include "thimble/core/file.h"
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+
+using namespace thimble;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string error_of(auto&& action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// While it lives, no file of this process can grow beyond `bytes`: a disk that is full.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("a file comes back as it was written, whatever its bytes", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file";
+  std::string every_byte;
+  for (int i = 0; i < 300000; ++i) every_byte.push_back(static_cast<char>(i % 256));
+  for (const std::string& content : {std::string(), std::string("\0a\n\0", 4), every_byte}) {
+    write_file(path, content);
+    CHECK(read_file(path) == content);
+  }
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("writing replaces the old content, longer or shorter", "[core]") {
+  const TemporaryDirectory directory;
+  write_file(directory / "file", "something long");
+  write_file(directory / "file", "short");
+  CHECK(read_file(directory / "file") == "short");
+  write_file(directory / "file", "something long again");
+  CHECK(read_file(directory / "file") == "something long again");
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("a file without a directory in its name is written here", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path here = fs::current_path();
+  fs::current_path(directory.path());
+  write_file("file", "text");
+  fs::current_path(here);
+  CHECK(read_file(directory / "file") == "text");
+}
+
+TEST_CASE("a reader sees the old content or the new, nothing in between", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file";
+  write_file(path, std::string(100000, 'a'));
+  std::atomic<bool> stop = false;
+  std::atomic<int> mixed = 0, reads = 0;
+  std::thread reader([&] {
+    while (!stop) {
+      const std::string content = read_file(path);
+      if (content.size() != 100000 || content.find_first_not_of(content[0]) != std::string::npos) ++mixed;
+      ++reads;
+    }
+  });
+  for (int i = 0; i < 20 || reads < 5; ++i) write_file(path, std::string(100000, i % 2 == 0 ? 'b' : 'a'));
+  stop = true;
+  reader.join();
+  CHECK(mixed == 0);
+}
+
+TEST_CASE("a write that fails half-way leaves the old content and no other file", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file";
+  write_file(path, "the old content");
+  std::string error;
+  {
+    const FileSizeLimit limit(4096);
+    error = error_of([&] { write_file(path, std::string(100000, 'x')); });
+  }
+  CHECK(error == path.string() + ": cannot be written: File too large");
+  CHECK(read_file(path) == "the old content");
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("a file that cannot be written is named, with the reason", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path nowhere = directory / "none" / "file";
+  CHECK(error_of([&] { write_file(nowhere, "x"); }) ==
+        nowhere.string() + ": cannot be written: No such file or directory");
+  const fs::path taken = directory / "directory";
+  fs::create_directory(taken);
+  std::ofstream(taken / "inside") << "x";
+  CHECK_THAT(error_of([&] { write_file(taken, "x"); }),
+             ContainsSubstring(taken.string() + ": cannot be written: "));
+  CHECK(fs::is_directory(taken));
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("a file that cannot be read is named, with the reason", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path missing = directory / "missing";
+  CHECK(error_of([&] { read_file(missing); }) ==
+        missing.string() + ": cannot be read: No such file or directory");
+  CHECK(error_of([&] { read_file(directory.path()); }) ==
+        directory.path().string() + ": cannot be read: Is a directory");
+}

@@ -1,0 +1,53 @@
+// Small data sets and their rows, for tests.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "thimble/data/dataset.h"
+
+namespace thimble::rows {
+
+using Tokens = std::vector<std::int32_t>;
+
+inline const TaskConfig kReverse{.name = "reverse", .symbols = 4, .length = 6};
+
+inline Dataset dataset(const TaskConfig& task = kReverse, Layout layout = Layout::position,
+                       std::int64_t train = 100, std::uint64_t seed = 3) {
+  return Dataset(task, {.train = train, .validation = 40, .test = 50}, layout, seed);
+}
+
+inline Batch fill(const Dataset& data, Split split, std::int64_t first, std::int64_t count) {
+  Batch batch;
+  data.fill(split, first, count, batch);
+  return batch;
+}
+
+inline Batch step(const Dataset& data, std::int64_t step, std::int64_t batch_size, std::int64_t first,
+                  std::int64_t count) {
+  Batch batch;
+  data.fill_step(step, batch_size, first, count, batch);
+  return batch;
+}
+
+inline Tokens row(const Tokens& cells, std::int64_t row, std::int64_t width) {
+  return Tokens(cells.begin() + row * width, cells.begin() + (row + 1) * width);
+}
+
+inline std::set<Tokens> inputs(const Dataset& data, Split split, std::int64_t count) {
+  std::set<Tokens> out;
+  Example example;
+  for (std::int64_t i = 0; i < count; ++i) {
+    data.example(split, i, example);
+    out.insert(example.input);
+  }
+  return out;
+}
+
+inline std::size_t shared(const std::set<Tokens>& a, const std::set<Tokens>& b) {
+  std::size_t count = 0;
+  for (const Tokens& tokens : a) count += b.count(tokens);
+  return count;
+}
+
+}  // namespace thimble::rows

@@ -1,0 +1,169 @@
+// The report on attention heads, against a plain computation from the same forward passes.
+#include "thimble/inspect/inspect.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/train/checkpoint.h"
+#include "thimble/train/trainer.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace {
+
+// A trained model and the place of its weights.
+struct Trained {
+  explicit Trained(const Config& c, int steps) : config(c), trainer(c) {
+    for (int i = 0; i < steps; ++i) trainer.step();
+    save_weights(directory / "weights", trainer.model().parameters(), {});
+  }
+  InspectReport inspect(std::int64_t sequences) const {
+    return thimble::inspect({config, directory / "weights"}, sequences);
+  }
+
+  Config config;
+  TemporaryDirectory directory;
+  Trainer trainer;
+};
+
+struct Recorder : Hooks {
+  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
+    seen[std::string(site)].assign(value.data, value.data + value.elements());
+  }
+  std::map<std::string, std::vector<Real>> seen;
+};
+
+// The first test sequences one by one; visit(sequence, length, weights by site).
+template <class Visit>
+void each_sequence(const Trained& trained, std::int64_t count, const Visit& visit) {
+  for (std::int64_t b = 0; b < count; ++b) {
+    Batch batch;
+    trained.trainer.dataset().fill(Split::test, b, 1, batch);
+    Recorder recorder;
+    Tape tape(Tape::Mode::inference);
+    tape.bind(trained.trainer.model().parameters(), {});
+    trained.trainer.model()(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &recorder});
+    visit(batch.lengths[0], recorder.seen);
+  }
+}
+
+void expect_true_report(const Trained& trained, std::int64_t sequences) {
+  const InspectReport report = trained.inspect(sequences);
+  const ModelConfig& model = trained.config.model;
+  const std::int64_t time = trained.trainer.dataset().length();
+  CHECK(report.sequences == sequences);
+  CHECK(report.length == time);
+  REQUIRE(static_cast<std::int64_t>(report.heads.size()) == model.layers * model.heads);
+  for (std::int64_t l = 0; l < model.layers; ++l) {
+    for (std::int64_t h = 0; h < model.heads; ++h) {
+      const HeadReport& head = report.heads[static_cast<std::size_t>(l * model.heads + h)];
+      CHECK(head.layer == l);
+      CHECK(head.head == h);
+      std::vector<double> mean(static_cast<std::size_t>(time * time));
+      double value = 0, chance = 0, queries = 0, full = 0;
+      each_sequence(trained, sequences, [&](std::int64_t length, const auto& seen) {
+        const auto& weights = seen.at("encoder.layers." + std::to_string(l) + ".self_attn.weights");
+        for (std::int64_t i = 0; i < length; ++i, ++queries) {
+          const std::int64_t visible = model.attention.mask == Mask::causal ? i + 1 : length;
+          const auto row = static_cast<std::size_t>((h * time + i) * time);
+          value += static_cast<double>(weights[row + static_cast<std::size_t>(length - 1 - i)]);
+          chance += length - 1 - i < visible ? 1.0 / static_cast<double>(visible) : 0;
+          for (std::int64_t j = 0; j < time && length == time; ++j) {
+            mean[static_cast<std::size_t>(i * time + j)] +=
+                static_cast<double>(weights[row + static_cast<std::size_t>(j)]);
+          }
+        }
+        full += length == time;
+      });
+      REQUIRE(full > 0);
+      CHECK(head.mirror.eligible == static_cast<std::int64_t>(queries));
+      CHECK_THAT(head.mirror.value, WithinRel(value / queries, 1e-5));
+      CHECK_THAT(head.mirror.chance, WithinRel(chance / queries, 1e-12));
+      REQUIRE(head.mean_weights.size() == mean.size());
+      double worst = 0;
+      for (std::size_t i = 0; i < mean.size(); ++i)
+        worst = std::max(worst, std::abs(head.mean_weights[i] - mean[i] / full));
+      CHECK(worst < 1e-6);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("scores and mean weights are those of the model's own passes", "[inspect]") {
+  expect_true_report(Trained(small_config(), 10), 60);
+  expect_true_report(Trained(small_config(), 10), 37);  // more than one batch, the last one smaller
+}
+
+TEST_CASE("padding, a causal mask and several layers are told apart", "[inspect]") {
+  Config config = rich_config();
+  expect_true_report(Trained(config, 10), 60);
+  config.model.attention.mask = Mask::none;
+  expect_true_report(Trained(config, 10), 45);
+}
+
+TEST_CASE("the rows of the mean weights are distributions", "[inspect]") {
+  const Trained trained(rich_config(), 3);
+  for (const HeadReport& head : trained.inspect(60).heads) {
+    for (std::size_t i = 0; i < 7; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < 7; ++j) {
+        const double w = head.mean_weights[i * 7 + j];
+        CHECK((j <= i ? w > 0 : w == 0));
+        sum += w;
+      }
+      CHECK_THAT(sum, WithinAbs(1, 1e-5));
+    }
+  }
+}
+
+TEST_CASE("a head that has learned to reverse looks at the mirrored position", "[inspect]") {
+  Config config = small_config();
+  config.model.heads = 1;
+  config.train.steps = 900;
+  config.train.optimizer.lr = 5e-3;
+  const Trained trained(config, 900);
+  REQUIRE(trained.inspect(60).heads.size() == 1);
+  const HeadScore mirror = trained.inspect(60).heads[0].mirror;
+  CHECK(mirror.chance == 0.25);
+  CHECK(mirror.eligible == 240);
+  CHECK(mirror.value > 0.6);
+  const HeadScore untrained = Trained(config, 0).inspect(60).heads[0].mirror;
+  CHECK_THAT(untrained.value, WithinAbs(0.25, 0.1));
+}
+
+TEST_CASE("no more sequences than there are are looked at", "[inspect]") {
+  const Trained trained(small_config(), 0);
+  CHECK(trained.inspect(1000).sequences == 60);
+  CHECK(trained.inspect(1).sequences == 1);
+}
+
+TEST_CASE("weights of another model cannot be inspected", "[inspect]") {
+  Trained trained(small_config(), 0);
+  trained.config.model.d_ff = 25;
+  CHECK_THROWS_AS(trained.inspect(10), CheckpointError);
+}
+
+TEST_CASE("the report as JSON has everything, under the names of its fields", "[inspect]") {
+  const InspectReport report = Trained(small_config(), 3).inspect(20);
+  const nlohmann::ordered_json json = to_json(report);
+  CHECK(json["sequences"] == 20);
+  REQUIRE(json["heads"].size() == 2);
+  for (std::size_t h = 0; h < 2; ++h) {
+    const auto& head = json["heads"][h];
+    CHECK(head["layer"] == 0);
+    CHECK(head["head"] == h);
+    CHECK(head["scores"]["mirror"]["value"] == report.heads[h].mirror.value);
+    CHECK(head["scores"]["mirror"]["chance"] == report.heads[h].mirror.chance);
+    CHECK(head["scores"]["mirror"]["eligible"] == 80);
+    REQUIRE(head["mean_weights"].size() == 4);
+    CHECK(head["mean_weights"][1][2] == report.heads[h].mean_weights[1 * 4 + 2]);
+  }
+}

@@ -1,0 +1,237 @@
+// Attention against the formula, element by element, in long double.
+#include "thimble/kernels/attention.h"
+
+#include "catch.h"
+#include "kernels/matrix.h"
+#include "thimble/kernels/dropout.h"
+
+using namespace thimble;
+
+namespace {
+
+constexpr std::int64_t kBatch = 2, kHeads = 2;
+constexpr Real kScale = Real(0.4);
+
+using Lengths = std::vector<std::int32_t>;
+using Wide = long double;
+
+struct Case {
+  std::int64_t queries, keys, depth, width;
+  kernels::AttentionMask mask;
+  std::int64_t gap = 0;
+  bool dropout = false;
+
+  kernels::AttentionSizes sizes() const { return {kBatch, queries, keys, kHeads}; }
+};
+
+// Everything that goes in, and the results of the kernels.
+struct Run {
+  Matrix q, k, v, dout, weights, mixed, factor, out, dq, dk, dv, scratch;
+  const Matrix dq_before, dk_before, dv_before;
+
+  explicit Run(const Case& c)
+      : q(kBatch * c.queries, kHeads * c.depth, 1, c.gap),
+        k(kBatch * c.keys, kHeads * c.depth, 2, c.gap),
+        v(kBatch * c.keys, kHeads * c.width, 3, c.gap),
+        dout(kBatch * c.queries, kHeads * c.width, 4, c.gap),
+        weights(kBatch * kHeads * c.queries, c.keys, 5),
+        mixed(weights),
+        factor(weights),
+        out(kBatch * c.queries, kHeads * c.width, 6, c.gap),
+        dq(kBatch * c.queries, kHeads * c.depth, 7, c.gap),
+        dk(kBatch * c.keys, kHeads * c.depth, 8, c.gap),
+        dv(kBatch * c.keys, kHeads * c.width, 9, c.gap),
+        scratch(1, std::max(c.depth, c.width) * c.keys + c.queries * c.keys),
+        dq_before(dq),
+        dk_before(dk),
+        dv_before(dv) {
+    kernels::attention_weights_forward(weights, q, k, scratch.view().data, c.sizes(), c.mask, kScale);
+    factor.fill(1);
+    if (c.dropout)
+      kernels::dropout_factors(factor, Real(0.3), {Random(1, Stream::dropout)}, kHeads * c.queries);
+    kernels::dropout_forward(mixed, weights, factor);
+    kernels::attention_mix_forward(out, mixed, v, c.sizes());
+    kernels::attention_backward(dq, dk, dv, dout, q, k, v, weights, mixed,
+                                c.dropout ? factor.view() : MatrixView{}, scratch.view().data, c.sizes(),
+                                kScale);
+  }
+};
+
+// The formulas; b, h, i, j and c count sequences, heads, queries, keys and columns.
+struct Formula {
+  const Case& c;
+  const Run& run;
+  std::vector<Wide> p, ds;  // (B, H, Tq, Tk)
+
+  Formula(const Case& the_case, const Run& the_run) : c(the_case), run(the_run) {
+    for (std::int64_t b = 0; b < kBatch; ++b) {
+      for (std::int64_t h = 0; h < kHeads; ++h) {
+        for (std::int64_t i = 0; i < c.queries; ++i) add_row(b, h, i);
+      }
+    }
+  }
+  bool visible(std::int64_t b, std::int64_t i, std::int64_t j) const {
+    return (!c.mask.causal || j <= i) &&
+           (c.mask.lengths.empty() || j < c.mask.lengths[static_cast<std::size_t>(b)]);
+  }
+  std::size_t index(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    return static_cast<std::size_t>(((b * kHeads + h) * c.queries + i) * c.keys + j);
+  }
+  Wide dropped(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    return run.factor((b * kHeads + h) * c.queries + i, j);
+  }
+
+  void add_row(std::int64_t b, std::int64_t h, std::int64_t i) {
+    std::vector<Wide> row, dp;
+    Wide sum = 0, mean = 0;
+    for (std::int64_t j = 0; j < c.keys; ++j) {
+      Wide score = 0, slope = 0;
+      for (std::int64_t x = h * c.depth; x < (h + 1) * c.depth; ++x)
+        score += Wide(run.q(b * c.queries + i, x)) * run.k(b * c.keys + j, x);
+      for (std::int64_t x = h * c.width; x < (h + 1) * c.width; ++x)
+        slope += Wide(run.dout(b * c.queries + i, x)) * run.v(b * c.keys + j, x);
+      row.push_back(visible(b, i, j) ? std::exp(kScale * score) : 0);
+      dp.push_back(slope * dropped(b, h, i, j));
+      sum += row.back();
+    }
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      row[j] = sum > 0 ? row[j] / sum : 0;
+      mean += dp[j] * row[j];
+    }
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      p.push_back(row[j]);
+      ds.push_back(row[j] * (dp[j] - mean));
+    }
+  }
+
+  void check() const {
+    CHECK(worst_error(run.weights, [&](auto r, auto j) {
+            return p[static_cast<std::size_t>(r * c.keys + j)];
+          }) < kRounding);
+    CHECK(worst_error(run.out, [&](auto r, auto x) {
+            const std::int64_t b = r / c.queries, i = r % c.queries, h = x / c.width;
+            Wide sum = 0;
+            for (std::int64_t j = 0; j < c.keys; ++j)
+              sum += p[index(b, h, i, j)] * dropped(b, h, i, j) * run.v(b * c.keys + j, x);
+            return sum;
+          }) < kRounding);
+    CHECK(worst_error(run.dq, [&](auto r, auto x) {
+            const std::int64_t b = r / c.queries, i = r % c.queries, h = x / c.depth;
+            Wide sum = run.dq_before(r, x);
+            for (std::int64_t j = 0; j < c.keys; ++j)
+              sum += kScale * ds[index(b, h, i, j)] * run.k(b * c.keys + j, x);
+            return sum;
+          }) < kRounding);
+    CHECK(worst_error(run.dk, [&](auto r, auto x) {
+            const std::int64_t b = r / c.keys, j = r % c.keys, h = x / c.depth;
+            Wide sum = run.dk_before(r, x);
+            for (std::int64_t i = 0; i < c.queries; ++i)
+              sum += kScale * ds[index(b, h, i, j)] * run.q(b * c.queries + i, x);
+            return sum;
+          }) < kRounding);
+    CHECK(worst_error(run.dv, [&](auto r, auto x) {
+            const std::int64_t b = r / c.keys, j = r % c.keys, h = x / c.width;
+            Wide sum = run.dv_before(r, x);
+            for (std::int64_t i = 0; i < c.queries; ++i)
+              sum += p[index(b, h, i, j)] * dropped(b, h, i, j) * run.dout(b * c.queries + i, x);
+            return sum;
+          }) < kRounding);
+    for (const Matrix* m : {&run.weights, &run.out, &run.dq, &run.dk, &run.dv, &run.scratch})
+      CHECK(m->intact());
+  }
+};
+
+void check(const Case& c) {
+  CAPTURE(c.queries, c.keys, c.depth, c.width, c.mask.causal, c.mask.lengths.empty(), c.gap, c.dropout);
+  const Run run(c);
+  Formula(c, run).check();
+}
+
+}  // namespace
+
+TEST_CASE("attention, forward and backward, at every size and with every mask", "[kernels]") {
+  for (const std::int64_t queries : {1, 3, 16, 17, 37}) {
+    for (const std::int64_t keys : {1, 3, 16, 17, 37}) {
+      const Lengths padded{static_cast<std::int32_t>((keys + 1) / 2), static_cast<std::int32_t>(keys)};
+      for (const std::int64_t depth : {1, 3, 8, 16, 20}) {
+        const std::int64_t width = depth == 1 ? 20 : depth == 20 ? 1 : depth == 3 ? 8 : depth == 8 ? 3 : 16;
+        check({queries, keys, depth, width, {false, {}}});
+        check({queries, keys, depth, width, {true, {}}});
+        check({queries, keys, depth, width, {false, padded}});
+        check({queries, keys, depth, width, {true, padded}});
+      }
+    }
+  }
+}
+
+TEST_CASE("attention at every combination of depth and width", "[kernels]") {
+  for (const std::int64_t depth : {1, 3, 8, 16, 20}) {
+    for (const std::int64_t width : {1, 3, 8, 16, 20}) check({17, 16, depth, width, {true, {}}});
+  }
+}
+
+TEST_CASE("attention on blocks of wider matrices", "[kernels]") {
+  for (const std::int64_t time : {3, 16, 37}) {
+    for (const std::int64_t gap : {1, 40}) check({time, time, 8, 8, {true, {}}, gap});
+  }
+}
+
+TEST_CASE("attention with dropout of its weights", "[kernels]") {
+  const Lengths lengths{16, 9};
+  check({17, 16, 8, 3, {false, {}}, 0, true});
+  check({17, 16, 3, 8, {true, lengths}, 0, true});
+}
+
+TEST_CASE("a query without a visible key gets zeros, and passes none on", "[kernels]") {
+  const Lengths lengths{0, 2};
+  for (const bool causal : {false, true}) {
+    const Case c{3, 3, 4, 5, {causal, lengths}};
+    check(c);
+    const Run run(c);
+    for (std::int64_t r = 0; r < 3; ++r) {
+      for (std::int64_t x = 0; x < 8; ++x) CHECK(run.dq(r, x) == run.dq_before(r, x));
+      for (std::int64_t x = 0; x < 10; ++x) CHECK(run.out(r, x) == 0);
+    }
+  }
+}
+
+TEST_CASE("hidden keys have no influence, whatever they hold", "[kernels]") {
+  const Lengths lengths{2, 5};
+  const Case c{5, 5, 8, 8, {false, lengths}};
+  Run run(c);
+  const Matrix before = run.weights;
+  for (std::int64_t j = 2; j < 5; ++j) {
+    for (std::int64_t x = 0; x < 16; ++x) run.k(j, x) = std::numeric_limits<Real>::quiet_NaN();
+  }
+  kernels::attention_weights_forward(run.weights, run.q, run.k, run.scratch.view().data, c.sizes(), c.mask,
+                                     kScale);
+  CHECK(worst_error(run.weights, [&](auto r, auto j) { return before(r, j); }) == 0);
+}
+
+TEST_CASE("attention's backward skips what is not wanted", "[kernels]") {
+  const Case c{5, 7, 8, 4, {}};
+  Run run(c);
+  const auto again = [&](MatrixView dq, MatrixView dk, MatrixView dv) {
+    kernels::attention_backward(dq, dk, dv, run.dout, run.q, run.k, run.v, run.weights, run.mixed, {},
+                                run.scratch.view().data, c.sizes(), kScale);
+  };
+  Matrix dq = run.dq_before, dk = run.dk_before, dv = run.dv_before;
+  again(dq, {}, {});
+  again({}, dk, {});
+  again({}, {}, dv);
+  CHECK(worst_error(dq, [&](auto r, auto x) { return run.dq(r, x); }) == 0);
+  CHECK(worst_error(dk, [&](auto r, auto x) { return run.dk(r, x); }) == 0);
+  CHECK(worst_error(dv, [&](auto r, auto x) { return run.dv(r, x); }) == 0);
+}
+
+TEST_CASE("large scores do not overflow", "[kernels]") {
+  const Case c{3, 16, 8, 8, {}};
+  Run run(c);
+  for (std::int64_t x = 0; x < 16; ++x) {
+    for (std::int64_t r = 0; r < 6; ++r) run.q(r, x) = 1000;
+    for (std::int64_t r = 0; r < 32; ++r) run.k(r, x) = r % 16 == 5 ? 1000 : -1000;
+  }
+  kernels::attention_weights_forward(run.weights, run.q, run.k, run.scratch.view().data, c.sizes(), c.mask,
+                                     kScale);
+  CHECK(worst_error(run.weights, [](auto, auto j) { return j == 5 ? 1 : 0; }) == 0);
+}

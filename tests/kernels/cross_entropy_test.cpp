@@ -1,0 +1,132 @@
+#include "thimble/kernels/cross_entropy.h"
+
+#include "catch.h"
+#include "kernels/matrix.h"
+
+using namespace thimble;
+
+namespace {
+
+using Labels = std::vector<std::int32_t>;
+
+long double log_sum(const Matrix& z, std::int64_t r) {
+  long double most = z(r, 0), sum = 0;
+  for (std::int64_t c = 0; c < z.cols(); ++c) most = std::max(most, static_cast<long double>(z(r, c)));
+  for (std::int64_t c = 0; c < z.cols(); ++c) sum += std::exp(z(r, c) - most);
+  return most + std::log(sum);
+}
+
+long double target(const Labels& labels, Real smoothing, std::int64_t r, std::int64_t c, std::int64_t n) {
+  const std::int32_t label = labels[static_cast<std::size_t>(r)];
+  return static_cast<long double>(smoothing) / n + (c == label ? 1 - static_cast<long double>(smoothing) : 0);
+}
+
+double naive_loss(const Matrix& z, const Labels& labels, Real smoothing, Real weight) {
+  long double loss = 0;
+  for (std::int64_t r = 0; r < z.rows(); ++r) {
+    if (labels[static_cast<std::size_t>(r)] < 0) continue;
+    for (std::int64_t c = 0; c < z.cols(); ++c)
+      loss += weight * target(labels, smoothing, r, c, z.cols()) * (log_sum(z, r) - z(r, c));
+  }
+  return static_cast<double>(loss);
+}
+
+Labels labels_for(std::int64_t n) {
+  return {0, -1, static_cast<std::int32_t>(n - 1), static_cast<std::int32_t>(n / 2), -7, 0};
+}
+
+}  // namespace
+
+TEST_CASE("cross entropy and its slope, at every width", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    for (const Real smoothing : {Real(0), Real(0.3)}) {
+      for (const std::int64_t gap : {0, 3}) {
+        CAPTURE(n, smoothing, gap);
+        const Labels labels = labels_for(n);
+        const Matrix z(6, n, 1, gap);
+        Matrix slope(6, n, 2, gap);
+        const double loss = kernels::cross_entropy_forward(slope, z, labels, smoothing, Real(0.25));
+        CHECK_THAT(loss, WithinAbs(naive_loss(z, labels, smoothing, Real(0.25)), kRounding));
+        CHECK(worst_error(slope, [&](auto r, auto c) -> long double {
+                if (labels[static_cast<std::size_t>(r)] < 0) return 0;
+                return 0.25L * (std::exp(z(r, c) - log_sum(z, r)) - target(labels, smoothing, r, c, n));
+              }) < kRounding / 10);
+        CHECK(slope.intact());
+      }
+    }
+  }
+}
+
+TEST_CASE("cross entropy's backward adds the slope times the loss's gradient", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    const Matrix before(4, n, 1, 2), slope(4, n, 2, 2);
+    Matrix dlogits = before;
+    kernels::cross_entropy_backward(dlogits, Real(-1.5), slope);
+    CHECK(worst_error(dlogits, [&](auto r, auto c) { return before(r, c) - 1.5L * slope(r, c); }) <
+          kRounding / 10);
+    CHECK(dlogits.intact());
+  }
+}
+
+TEST_CASE("unlabelled rows count for nothing, whatever they hold", "[kernels]") {
+  Matrix z(3, 5, 1);
+  z(1, 2) = std::numeric_limits<Real>::quiet_NaN();
+  Matrix slope(3, 5, 2);
+  const double loss = kernels::cross_entropy_forward(slope, z, Labels{1, -1, 4}, 0, 1);
+  CHECK(std::isfinite(loss));
+  for (std::int64_t c = 0; c < 5; ++c) CHECK(slope(1, c) == 0);
+  CHECK(kernels::cross_entropy_forward(slope, z, Labels{-1, -1, -1}, 0, 1) == 0);
+}
+
+TEST_CASE("huge logits neither overflow nor cancel", "[kernels]") {
+  for (const std::int64_t n : {2, 16, 37}) {
+    for (const Real size : {Real(1e4), Real(1e30)}) {
+      CAPTURE(n, size);
+      Matrix z(4, n), slope(4, n);
+      z.fill(-size);
+      for (std::int64_t r = 0; r < 4; ++r) z(r, r == 1 ? 0 : n - 1) = r == 3 ? size + 1 : size;
+      for (std::int64_t c = 0; c < n; ++c) z(2, c) = size;  // all equal
+      const Labels right{static_cast<std::int32_t>(n - 1), 0, 0, static_cast<std::int32_t>(n - 1)};
+      CHECK_THAT(kernels::cross_entropy_forward(slope, z, right, 0, 1),
+                 WithinRel(std::log(static_cast<double>(n)), 1e-6));
+      const Labels wrong{0, static_cast<std::int32_t>(n - 1), -1, -1};
+      CHECK_THAT(kernels::cross_entropy_forward(slope, z, wrong, 0, 1),
+                 WithinRel(4 * static_cast<double>(size), 1e-6));
+      CHECK(slope(0, 0) == -1);
+      CHECK(slope(0, n - 1) == 1);
+    }
+  }
+}
+
+TEST_CASE("a NaN among the logits of a labelled row makes the loss NaN", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    std::int64_t finite = 0;
+    for (std::int64_t at = 0; at < n; ++at) {
+      Matrix z(1, n, 1), slope(1, n);
+      z(0, at) = std::numeric_limits<Real>::quiet_NaN();
+      finite += std::isfinite(kernels::cross_entropy_forward(slope, z, Labels{0}, 0, 1));
+    }
+    CAPTURE(n);
+    CHECK(finite == 0);
+  }
+}
+
+TEST_CASE("a row is right when its first largest logit is at the label", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    for (std::int64_t best = 0; best < n; ++best) {
+      for (std::int64_t twin = best; twin < n; twin += 3) {  // an equal one further on loses
+        Matrix z(2, n);
+        for (std::int64_t c = 0; c < n; ++c)
+          z(0, c) = z(1, c) = c == best || c == twin ? 3 : Real(0.01) * static_cast<Real>(c);
+        for (std::int32_t label = -1; label < n; ++label) {
+          if (kernels::count_correct(z, Labels{label, -1}) != (label == best)) {
+            CAPTURE(n, best, twin, label);
+            FAIL_CHECK("counted wrong");
+          }
+        }
+      }
+    }
+  }
+  Matrix z(4, 3);
+  CHECK(kernels::count_correct(z, Labels{0, 0, 1, -1}) == 2);  // all equal: the first
+}

@@ -1,0 +1,149 @@
+#include "thimble/kernels/gemm.h"
+
+#include "catch.h"
+#include "kernels/matrix.h"
+#include "thimble/core/error.h"
+#include "thimble/kernels/linear.h"
+
+using namespace thimble;
+using kernels::Op;
+
+namespace {
+
+constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
+
+Real element(const Matrix& m, Op op, std::int64_t r, std::int64_t c) {
+  return op == Op::none ? m(r, c) : m(c, r);
+}
+
+Matrix operand(Op op, std::int64_t rows, std::int64_t cols, std::uint64_t seed, std::int64_t gap) {
+  return op == Op::none ? Matrix(rows, cols, seed, gap) : Matrix(cols, rows, seed, gap);
+}
+
+long double product(const Matrix& a, Op op_a, const Matrix& b, Op op_b, std::int64_t inner, std::int64_t r,
+                    std::int64_t c) {
+  long double sum = 0;
+  for (std::int64_t p = 0; p < inner; ++p)
+    sum += static_cast<long double>(element(a, op_a, r, p)) * element(b, op_b, p, c);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("gemm multiplies, whatever the sizes, strides and transposes", "[kernels]") {
+  constexpr std::int64_t kSome[] = {1, 3, 16, 37};
+  for (const std::int64_t m : kSome) {
+    for (const std::int64_t k : kSome) {
+      for (const std::int64_t n : kSome) {
+        for (const Op op_a : {Op::none, Op::transpose}) {
+          for (const Op op_b : {Op::none, Op::transpose}) {
+            for (const std::int64_t gap : {0, 5}) {
+              CAPTURE(m, k, n, op_a, op_b, gap);
+              const Matrix a = operand(op_a, m, k, 1, gap), b = operand(op_b, k, n, 2, 2 * gap),
+                           before(m, n, 3, gap);
+              Matrix c = before;
+              kernels::gemm(c, a, op_a, b, op_b, Real(1.5), Real(-0.5));
+              CHECK(worst_error(c, [&](auto i, auto j) {
+                      return 1.5L * product(a, op_a, b, op_b, k, i, j) - 0.5L * before(i, j);
+                    }) < kRounding);
+              CHECK(c.intact());
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm with beta 0 overwrites whatever there was", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    CAPTURE(n);
+    const Matrix a(n, n, 1), b(n, n, 2);
+    Matrix c(n, n);
+    c.fill(kNaN);
+    kernels::gemm(c, a, Op::none, b, Op::none, 1, 0);
+    CHECK(worst_error(c, [&](auto i, auto j) { return product(a, Op::none, b, Op::none, n, i, j); }) <
+          kRounding);
+  }
+}
+
+TEST_CASE("gemm of an empty inner size gives beta c", "[kernels]") {
+  const Matrix a(2, 0), b(0, 3);
+  Matrix c(2, 3, 1), zero(2, 3, 1);
+  const Matrix before = c;
+  kernels::gemm(c, a, Op::none, b, Op::none, 1, 1);
+  CHECK(worst_error(c, [&](auto i, auto j) { return before(i, j); }) == 0);
+  kernels::gemm(zero, a, Op::none, b, Op::none, 1, 0);
+  CHECK(worst_error(zero, [](auto, auto) { return 0; }) == 0);
+}
+
+TEST_CASE("gemm passes NaN on", "[kernels]") {
+  Matrix a(2, 2, 1), c(2, 2);
+  const Matrix zero(2, 2);
+  a(0, 1) = kNaN;
+  kernels::gemm(c, a, Op::none, zero, Op::none, 1, 0);
+  CHECK(std::isnan(c(0, 0)));
+  CHECK(c(1, 0) == 0);
+}
+
+TEST_CASE("gemm refuses sizes that do not fit", "[kernels]") {
+  const Matrix a(2, 3, 1), b(4, 5, 1), good(3, 5, 1);
+  Matrix c(2, 5), wide(2, 6), tall(3, 5);
+  CHECK_THROWS_AS(kernels::gemm(c, a, Op::none, b, Op::none, 1, 0), ShapeError);
+  CHECK_THROWS_AS(kernels::gemm(c, a, Op::transpose, good, Op::none, 1, 0), ShapeError);
+  CHECK_THROWS_AS(kernels::gemm(c, a, Op::none, good, Op::transpose, 1, 0), ShapeError);
+  CHECK_THROWS_AS(kernels::gemm(wide, a, Op::none, good, Op::none, 1, 0), ShapeError);
+  CHECK_THROWS_AS(kernels::gemm(tall, a, Op::none, good, Op::none, 1, 0), ShapeError);
+  CHECK_THROWS_WITH(kernels::gemm(c, a, Op::none, b, Op::none, 1, 0),
+                    ContainsSubstring("gemm: (2, 3) * (4, 5) -> (2, 5)"));
+  CHECK_NOTHROW(kernels::gemm(c, a, Op::none, good, Op::none, 1, 0));
+}
+
+TEST_CASE("linear is x W^T + b and its backward adds, at every width", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    for (const std::int64_t gap : {0, 5}) {
+      for (const std::int64_t rows : {1, 8, 19}) {
+        CAPTURE(n, gap, rows);
+        const Matrix x(rows, 7, 1, gap), weight(n, 7, 2), bias(1, n, 3), dy(rows, n, 4, gap);
+        Matrix y(rows, n, 5, gap);
+        const auto expected = [&](auto r, auto c) {
+          return product(x, Op::none, weight, Op::transpose, 7, r, c);
+        };
+        kernels::linear_forward(y, x, weight, bias);
+        CHECK(worst_error(y, [&](auto r, auto c) { return expected(r, c) + bias(0, c); }) < kRounding);
+        y.fill(kNaN);
+        kernels::linear_forward(y, x, weight, {});
+        CHECK(worst_error(y, expected) < kRounding);
+        CHECK(y.intact());
+
+        const Matrix dx_before(rows, 7, 6, gap), dweight_before(n, 7, 7), dbias_before(1, n, 8);
+        Matrix dx = dx_before, dweight = dweight_before, dbias = dbias_before;
+        kernels::linear_backward(dx, dweight, dbias, dy, x, weight);
+        CHECK(worst_error(dx, [&](auto r, auto c) {
+                return dx_before(r, c) + product(dy, Op::none, weight, Op::none, n, r, c);
+              }) < kRounding);
+        CHECK(worst_error(dweight, [&](auto r, auto c) {
+                return dweight_before(r, c) + product(dy, Op::transpose, x, Op::none, rows, r, c);
+              }) < kRounding);
+        CHECK(worst_error(dbias, [&](auto, auto c) {
+                long double sum = dbias_before(0, c);
+                for (std::int64_t r = 0; r < rows; ++r) sum += dy(r, c);
+                return sum;
+              }) < kRounding);
+        CHECK((dx.intact() && dweight.intact() && dbias.intact()));
+      }
+    }
+  }
+}
+
+TEST_CASE("linear's backward skips what is not wanted", "[kernels]") {
+  const Matrix x(3, 5, 1), weight(4, 5, 2), dy(3, 4, 3);
+  Matrix dx(3, 5), dweight(4, 5), dbias(1, 4), only_dx(3, 5), only_dweight(4, 5), only_dbias(1, 4);
+  kernels::linear_backward(dx, dweight, dbias, dy, x, weight);
+  kernels::linear_backward(only_dx, {}, {}, dy, x, weight);
+  kernels::linear_backward({}, only_dweight, {}, dy, x, weight);
+  kernels::linear_backward({}, {}, only_dbias, dy, x, weight);
+  CHECK(worst_error(only_dx, [&](auto r, auto c) { return dx(r, c); }) == 0);
+  CHECK(worst_error(only_dweight, [&](auto r, auto c) { return dweight(r, c); }) == 0);
+  CHECK(worst_error(only_dbias, [&](auto r, auto c) { return dbias(r, c); }) == 0);
+}

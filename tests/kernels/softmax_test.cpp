@@ -1,0 +1,105 @@
+#include "thimble/kernels/softmax.h"
+
+#include "catch.h"
+#include "kernels/matrix.h"
+
+using namespace thimble;
+
+namespace {
+
+constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
+constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
+
+long double naive(const Matrix& x, std::int64_t r, std::int64_t c) {
+  long double sum = 0;
+  for (std::int64_t j = 0; j < x.cols(); ++j) sum += std::exp(static_cast<long double>(x(r, j)) - x(r, c));
+  return 1 / sum;
+}
+
+Matrix softmax_of(const Matrix& x) {
+  Matrix y(x.rows(), x.cols());
+  kernels::softmax_forward(y, x);
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("softmax is exp over the sum of exp, at every width", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    for (const std::int64_t gap : {0, 3}) {
+      CAPTURE(n, gap);
+      const Matrix x(4, n, 1, gap);
+      Matrix y(4, n, 2, gap + 1);
+      kernels::softmax_forward(y, x);
+      CHECK(worst_error(y, [&](auto r, auto c) { return naive(x, r, c); }) < kRounding / 10);
+      CHECK(y.intact());
+    }
+  }
+}
+
+TEST_CASE("softmax's backward adds y (dy - sum dy y)", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    for (const std::int64_t gap : {0, 3}) {
+      CAPTURE(n, gap);
+      const Matrix y = softmax_of(Matrix(4, n, 1)), dy(4, n, 2, gap);
+      const Matrix before(4, n, 3, gap);
+      Matrix dx = before;
+      kernels::softmax_backward(dx, dy, y);
+      CHECK(worst_error(dx, [&](auto r, auto c) {
+              long double sum = 0;
+              for (std::int64_t j = 0; j < n; ++j) sum += static_cast<long double>(dy(r, j)) * y(r, j);
+              return before(r, c) + y(r, c) * (dy(r, c) - sum);
+            }) < kRounding / 10);
+      CHECK(dx.intact());
+    }
+  }
+}
+
+TEST_CASE("softmax does not overflow", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    CAPTURE(n);
+    Matrix x(3, n);
+    for (std::int64_t c = 0; c < n; ++c) {
+      x(0, c) = 10000;
+      x(1, c) = -10000;
+      x(2, c) = c == n / 2 ? std::numeric_limits<Real>::max() / 2 : -std::numeric_limits<Real>::max() / 2;
+    }
+    const Matrix y = softmax_of(x);
+    CHECK(worst_error(y, [&](auto r, auto c) {
+            return r < 2 ? 1.0L / n : c == n / 2 ? 1.0L : 0.0L;
+          }) < kRounding);
+  }
+}
+
+TEST_CASE("softmax gives nothing to minus infinity", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    CAPTURE(n);
+    Matrix x(n, n, 1);  // row r sees the first r + 1
+    for (std::int64_t r = 0; r < n; ++r) {
+      for (std::int64_t c = r + 1; c < n; ++c) x(r, c) = -kInfinity;
+    }
+    CHECK(worst_error(softmax_of(x), [&](auto r, auto c) { return c > r ? 0.0L : naive(x, r, c); }) <
+          kRounding);
+  }
+}
+
+TEST_CASE("a NaN anywhere in a row makes the row NaN", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    std::int64_t numbers = 0;
+    for (std::int64_t at = 0; at < n; ++at) {
+      Matrix x(1, n, 1);
+      x(0, at) = kNaN;
+      const Matrix y = softmax_of(x);
+      for (std::int64_t c = 0; c < n; ++c) numbers += !std::isnan(y(0, c));
+    }
+    CAPTURE(n);
+    CHECK(numbers == 0);
+  }
+}
+
+TEST_CASE("softmax may write over its input", "[kernels]") {
+  Matrix x(3, 37, 1);
+  const Matrix y = softmax_of(x);
+  kernels::softmax_forward(x, x);
+  CHECK(worst_error(x, [&](auto r, auto c) { return y(r, c); }) == 0);
+}

@@ -1,0 +1,39 @@
+// Encoder layers against PyTorch: values and the gradients of inputs and parameters.
+#include "catch.h"
+#include "fixtures_file.h"
+#include "thimble/model/transformer.h"
+
+using namespace thimble;
+
+namespace {
+
+void check_layer(const std::string& file, NormOrder norm, Activation activation) {
+  tests::Fixture fixture(file);
+  ModelConfig config;
+  config.d_model = fixture.shape("x").last();
+  config.heads = fixture.integer("heads");
+  config.d_ff = fixture.shape("linear1.bias").last();
+  config.norm = norm;
+  config.activation = activation;
+  ParameterStore store;
+  const EncoderLayer layer(store, "layer", config, 0);
+  fixture.load(store, "", "layer.");
+
+  AlignedVector<Real> gradients(store.size());
+  Tape tape;
+  tape.bind(store, gradients);
+  const Var x = tape.variable(fixture.tensor("x"));
+  const Var out = layer(x, {}, {});
+  fixture.backward("out", out);
+  fixture.compare_value("out", out);
+  fixture.compare_gradient("x", x);
+  fixture.compare_parameters(store, gradients, "d_", "layer.");
+  fixture.check_all_used();
+}
+
+}  // namespace
+
+TEST_CASE("a pre-norm and a post-norm encoder layer agree with PyTorch", "[model][fixture]") {
+  check_layer("encoder_layer_pre", NormOrder::pre, Activation::gelu);
+  check_layer("encoder_layer_post", NormOrder::post, Activation::relu);
+}

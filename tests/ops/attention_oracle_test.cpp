@@ -1,0 +1,203 @@
+// Fused attention against what it stands for: matmul, scale, softmax and matmul, head by head.
+#include <algorithm>
+#include <cmath>
+
+#include "catch.h"
+#include "fixtures_compare.h"
+#include "thimble/ops/ops.h"
+
+using namespace thimble;
+
+namespace {
+
+Tensor normal(const Shape& shape, std::uint32_t which) {
+  const Random random(5, Stream::gradcheck);
+  Tensor x(shape);
+  std::uint64_t i = 0;
+  for (Real& value : x.values()) value = static_cast<Real>(random.normal(i++, which));
+  return x;
+}
+
+Tensor copy_of(const Shape& shape, ConstMatrixView from) {
+  Tensor to(shape);
+  for (std::int64_t r = 0; r < from.rows; ++r) std::copy_n(from.row(r), from.cols, to.data() + r * from.cols);
+  return to;
+}
+
+Tensor copy_of(ConstMatrixView from) { return copy_of({from.rows, from.cols}, from); }
+
+void copy_into(MatrixView to, ConstMatrixView from) {
+  for (std::int64_t r = 0; r < from.rows; ++r) std::copy_n(from.row(r), from.cols, to.row(r));
+}
+
+Tensor transposed(ConstMatrixView x) {
+  Tensor y({x.cols, x.rows});
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t c = 0; c < x.cols; ++c) y.matrix().row(c)[r] = x.row(r)[c];
+  }
+  return y;
+}
+
+// One head of one sequence of x (B, T, H D): (T, D).
+MatrixView head(Tensor& x, std::int64_t b, std::int64_t h, std::int64_t heads) {
+  const std::int64_t time = x.shape()[1], columns = x.shape()[2] / heads;
+  return x.matrix().row_block(b * time, time).column_block(h * columns, columns);
+}
+
+// Added to the scores of one sequence, it leaves a hidden key no weight.
+Tensor hidden_scores(const kernels::AttentionMask& mask, std::int64_t b, std::int64_t queries,
+                     std::int64_t keys) {
+  Tensor x({queries, keys});
+  for (std::int64_t i = 0; i < queries; ++i) {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const bool padding = !mask.lengths.empty() && j >= mask.lengths[static_cast<std::size_t>(b)];
+      if (padding || (mask.causal && j > i)) x.matrix().row(i)[j] = Real(-1e9);
+    }
+  }
+  return x;
+}
+
+struct Operands {
+  Tensor q, k, v, out;
+};
+
+// out, and the gradients of sum(cotangent * out), by the plain ops.
+struct Composed {
+  Operands values, gradients;
+
+  Composed(Operands inputs, Tensor cotangent, const AttentionOptions& options)
+      : values(std::move(inputs)),
+        gradients{Tensor(values.q.shape()), Tensor(values.k.shape()), Tensor(values.v.shape()),
+                  std::move(cotangent)} {
+    for (std::int64_t b = 0; b < values.q.shape()[0]; ++b) {
+      for (std::int64_t h = 0; h < options.heads; ++h) compose(b, h, options);
+    }
+  }
+
+ private:
+  void compose(std::int64_t b, std::int64_t h, const AttentionOptions& options) {
+    const auto of = [&](Tensor& x) { return head(x, b, h, options.heads); };
+    const MatrixView qh = of(values.q), kh = of(values.k), vh = of(values.v);
+    Tape tape;
+    const Var q = tape.variable(copy_of(qh));
+    const Var k_transposed = tape.variable(transposed(kh));
+    const Var v = tape.variable(copy_of(vh));
+    const Real factor =
+        options.scale.value_or(static_cast<Real>(1 / std::sqrt(static_cast<double>(qh.cols))));
+    const Var scores = scale(matmul(q, k_transposed), factor);
+    Var weights = softmax(add(scores, tape.constant(hidden_scores(options.mask, b, qh.rows, kh.rows))));
+    if (options.dropout > 0) {
+      // A draw belongs to an element of a sequence: one head and one query make that an element of this
+      // matrix.
+      REQUIRE(options.heads * qh.rows == 1);
+      kernels::DropoutKey key = *options.key;
+      key.first_sample += static_cast<std::uint32_t>(b);
+      weights = dropout(weights, options.dropout, key);
+    }
+    const Var out = matmul(weights, v);
+    tape.backward(out, copy_of(of(gradients.out)).matrix());
+    copy_into(of(values.out), out.value());
+    copy_into(of(gradients.q), q.grad());
+    copy_into(of(gradients.k), transposed(k_transposed.grad()).matrix());
+    copy_into(of(gradients.v), v.grad());
+  }
+};
+
+struct Sizes {
+  std::int64_t batch, queries, keys, depth, width;
+};
+
+void check_attention(const Sizes& s, const AttentionOptions& options) {
+  const Composed expected({normal({s.batch, s.queries, options.heads * s.depth}, 0),
+                           normal({s.batch, s.keys, options.heads * s.depth}, 1),
+                           normal({s.batch, s.keys, options.heads * s.width}, 2),
+                           Tensor({s.batch, s.queries, options.heads * s.width})},
+                          normal({s.batch, s.queries, options.heads * s.width}, 3), options);
+  Tape tape;
+  const Var q = tape.variable(expected.values.q), k = tape.variable(expected.values.k),
+            v = tape.variable(expected.values.v);
+  const Var out = attention(q, k, v, options);
+  tape.backward(out, expected.gradients.out.matrix());
+  const auto compare = [](const std::string& name, const Tensor& wanted, MatrixView x) {
+    tests::compare(name, wanted.shape(), tests::elements(x), wanted.values());
+  };
+  compare("out", expected.values.out, out.value());
+  compare("dq", expected.gradients.q, q.grad());
+  compare("dk", expected.gradients.k, k.grad());
+  compare("dv", expected.gradients.v, v.grad());
+}
+
+// Query, key and value side by side in one tensor, the gradients too.
+void check_self_attention(std::int64_t batch, std::int64_t time, std::int64_t channels,
+                          const AttentionOptions& options) {
+  Tensor packed = normal({batch, time, 3 * channels}, 4);
+  const Shape shape{batch, time, channels};
+  const auto third = [&](Tensor& x, std::int64_t i) {
+    return x.matrix().column_block(i * channels, channels);
+  };
+  const Composed expected({copy_of(shape, third(packed, 0)), copy_of(shape, third(packed, 1)),
+                           copy_of(shape, third(packed, 2)), Tensor(shape)},
+                          normal(shape, 5), options);
+  Tensor gradient(packed.shape());
+  copy_into(third(gradient, 0), expected.gradients.q.matrix());
+  copy_into(third(gradient, 1), expected.gradients.k.matrix());
+  copy_into(third(gradient, 2), expected.gradients.v.matrix());
+
+  Tape tape;
+  const Var qkv = tape.variable(packed);
+  const Var out = self_attention(qkv, options);
+  tape.backward(out, expected.gradients.out.matrix());
+  tests::compare("out", shape, tests::elements(out.value()), expected.values.out.values());
+  tests::compare("dqkv", packed.shape(), tests::elements(qkv.grad()), gradient.values());
+}
+
+}  // namespace
+
+TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
+  const std::vector<std::int32_t> lengths{3, 1};
+  AttentionOptions options;
+  SECTION("one of everything") { check_attention({1, 1, 1, 1, 1}, options); }
+  SECTION("all sizes different") {
+    options.heads = 2;
+    check_attention({3, 5, 11, 7, 13}, options);
+  }
+  SECTION("more than whole vectors") {
+    options.heads = 2;
+    check_attention({2, 19, 37, 17, 40}, options);
+  }
+  SECTION("a scale of its own") {
+    options.scale = Real(0.3);
+    check_attention({2, 3, 5, 7, 2}, options);
+  }
+  SECTION("padding") {
+    options.heads = 3;
+    options.mask.lengths = lengths;
+    check_attention({2, 5, 7, 2, 3}, options);
+  }
+  SECTION("causal") {
+    options.heads = 2;
+    options.mask.causal = true;
+    check_attention({2, 35, 35, 3, 5}, options);
+  }
+  SECTION("causal with padding") {
+    options.mask = {true, lengths};
+    check_attention({2, 5, 5, 3, 2}, options);
+  }
+  SECTION("dropout of the weights") {
+    options.dropout = Real(0.4);
+    options.key = kernels::DropoutKey{Random(3, Stream::dropout), 1, 6, 2};
+    check_attention({5, 1, 9, 3, 2}, options);
+  }
+}
+
+TEST_CASE("self_attention equals its composition of plain ops", "[ops][attention]") {
+  const std::vector<std::int32_t> lengths{4, 6};
+  AttentionOptions options;
+  options.heads = 3;
+  SECTION("everything visible") { check_self_attention(2, 6, 12, options); }
+  SECTION("causal with padding") {
+    options.mask = {true, lengths};
+    check_self_attention(2, 6, 12, options);
+  }
+  SECTION("more than whole vectors") { check_self_attention(1, 33, 3 * 17, options); }
+}

@@ -1,0 +1,275 @@
+// What each op says when its arguments do not fit: its name, the shapes, the rule.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "thimble/core/error.h"
+#include "thimble/ops/ops.h"
+
+using namespace thimble;
+
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+struct Misuse {
+  std::function<void(Tape&)> call;
+  std::vector<std::string> says;
+};
+
+// A leaf of this shape.
+Var of(Tape& tape, const Shape& shape) { return tape.variable(Tensor(shape)); }
+
+void expect_refused(const std::vector<Misuse>& misuses) {
+  for (const Misuse& misuse : misuses) {
+    Tape tape;
+    std::string message = "accepted";
+    try {
+      misuse.call(tape);
+    } catch (const ShapeError& e) {
+      message = e.what();
+    }
+    for (const std::string& part : misuse.says) CHECK_THAT(message, ContainsSubstring(part));
+  }
+}
+
+AttentionOptions with_lengths(const Numbers& lengths) {
+  AttentionOptions options;
+  options.mask.lengths = lengths;
+  return options;
+}
+
+AttentionOptions with_heads(std::int64_t heads) {
+  AttentionOptions options;
+  options.heads = heads;
+  return options;
+}
+
+const Numbers kNone, kOne{1}, kTwo{1, 1}, kThree{1, 1, 1}, kZero{1, 0}, kFive{1, 5}, kNegative{1, -1};
+
+}  // namespace
+
+TEST_CASE("sums and products name the shapes that do not fit", "[ops]") {
+  expect_refused({
+      {[](Tape& t) {
+         add(of(t, {2, 3}), of(t, {3, 2}));
+       },
+       {"add: ", "(2, 3)", "(3, 2)", "equal"}},
+      {[](Tape& t) {
+         add(of(t, {2, 3}), of(t, {2, 3, 1}));
+       },
+       {"add: ", "(2, 3, 1)"}},
+      {[](Tape& t) {
+         matmul(of(t, {2, 3}), of(t, {4, 5}));
+       },
+       {"matmul: ", "(2, 3)", "(4, 5)", "inner dimensions", "3 vs 4"}},
+      {[](Tape& t) {
+         matmul(of(t, {2, 3, 4}), of(t, {4, 5}));
+       },
+       {"matmul: ", "(2, 3, 4)", "(4, 5)", "matrices"}},
+      {[](Tape& t) {
+         matmul(of(t, {2, 4}), of(t, {4}));
+       },
+       {"matmul: ", "(2, 4)", "(4)", "matrices"}},
+      {[](Tape& t) {
+         linear(of(t, {2, 3}), of(t, {5, 4}));
+       },
+       {"linear: ", "(2, 3)", "(5, 4)", "3 vs 4"}},
+      {[](Tape& t) {
+         linear(of(t, {2, 3}), of(t, {3}));
+       },
+       {"linear: ", "(2, 3)", "(3)"}},
+      {[](Tape& t) {
+         linear(of(t, {2, 3}), of(t, {5, 3}), of(t, {3}));
+       },
+       {"linear: ", "bias (3)", "(5, 3)", "(5)"}},
+      {[](Tape& t) {
+         linear(of(t, {2, 3}), of(t, {5, 3}), of(t, {1, 5}));
+       },
+       {"linear: ", "bias (1, 5)", "(5)"}},
+  });
+}
+
+TEST_CASE("row-wise ops name the shapes that do not fit", "[ops]") {
+  expect_refused({
+      {[](Tape& t) {
+         softmax(of(t, {2, 0}));
+       },
+       {"softmax: ", "(2, 0)", "empty"}},
+      {[](Tape& t) {
+         layer_norm(of(t, {2, 3}), of(t, {2}), of(t, {3}));
+       },
+       {"layer_norm: ", "(2, 3)", "weight (2)", "must be (3)"}},
+      {[](Tape& t) {
+         layer_norm(of(t, {2, 3}), of(t, {3}), of(t, {1, 3}));
+       },
+       {"layer_norm: ", "bias (1, 3)", "must be (3)"}},
+      {[](Tape& t) {
+         dropout(of(t, {2, 3}), 1, {Random(1, Stream::dropout)});
+       },
+       {"dropout: ", "probability is 1", "below 1"}},
+      {[](Tape& t) {
+         dropout(of(t, {2, 3}), Real(-0.5), {Random(1, Stream::dropout)});
+       },
+       {"dropout: ", "-0.5", "at least 0"}},
+      {[](Tape& t) {
+         dropout(of(t, {2, 3}), std::numeric_limits<Real>::quiet_NaN(), {Random(1, Stream::dropout)});
+       },
+       {"dropout: ", "nan"}},
+      {[](Tape& t) {
+         dropout(of(t, {0, 3}), Real(0.5), {Random(1, Stream::dropout)});
+       },
+       {"dropout: ", "(0, 3)"}},
+      {[](Tape& t) { dropout(of(t, {}), Real(0.5), {Random(1, Stream::dropout)}); }, {"dropout: ", "()"}},
+      {[](Tape& t) {
+         cross_entropy(of(t, {2, 3}), kThree);
+       },
+       {"cross_entropy: ", "3 labels", "(2, 3)", "2 rows"}},
+      {[](Tape& t) {
+         cross_entropy(of(t, {2, 3}), kNone);
+       },
+       {"cross_entropy: ", "0 labels", "(2, 3)"}},
+      {[](Tape& t) {
+         cross_entropy(of(t, {2, 5}), kFive);
+       },
+       {"cross_entropy: ", "label 5", "0 .. 4"}},
+  });
+}
+
+TEST_CASE("embedding and positions name what does not fit", "[ops]") {
+  expect_refused({
+      {[](Tape& t) { embedding(of(t, {5}), kTwo, 2); }, {"embedding: ", "(5)", "(vocabulary, channels)"}},
+      {[](Tape& t) {
+         embedding(of(t, {5, 3}), kThree, 2);
+       },
+       {"embedding: ", "3 tokens", "sequences of 2"}},
+      {[](Tape& t) {
+         embedding(of(t, {5, 3}), kThree, 0);
+       },
+       {"embedding: ", "3 tokens", "sequences of 0"}},
+      {[](Tape& t) {
+         embedding(of(t, {5, 3}), kThree, -3);
+       },
+       {"embedding: ", "sequences of -3"}},
+      {[](Tape& t) {
+         embedding(of(t, {5, 3}), kFive, 2);
+       },
+       {"embedding: ", "token 5", "0 .. 4"}},
+      {[](Tape& t) {
+         embedding(of(t, {5, 3}), kNegative, 2);
+       },
+       {"embedding: ", "token -1", "0 .. 4"}},
+      {[](Tape& t) {
+         add_positions(of(t, {6, 4}), of(t, {6, 4}));
+       },
+       {"add_positions: ", "x (6, 4)", "(batch, time, channels)"}},
+      {[](Tape& t) {
+         add_positions(of(t, {2, 3, 4}), of(t, {3, 5}));
+       },
+       {"add_positions: ", "(2, 3, 4)", "(3, 5)"}},
+      {[](Tape& t) {
+         add_positions(of(t, {2, 3, 4}), of(t, {2, 4}));
+       },
+       {"add_positions: ", "positions (2, 4)", "at least (time"}},
+      {[](Tape& t) {
+         add_positions(of(t, {2, 3, 4}), of(t, {1, 3, 4}));
+       },
+       {"add_positions: ", "positions (1, 3, 4)"}},
+  });
+}
+
+TEST_CASE("pools name what does not fit", "[ops]") {
+  expect_refused({
+      {[](Tape& t) {
+         mean_pool(of(t, {2, 3}));
+       },
+       {"mean_pool: ", "(2, 3)", "(batch, time, channels)"}},
+      {[](Tape& t) {
+         first_pool(of(t, {2, 3}));
+       },
+       {"first_pool: ", "(2, 3)"}},
+      {[](Tape& t) {
+         last_pool(of(t, {2, 0, 3}));
+       },
+       {"last_pool: ", "(2, 0, 3)"}},
+      {[](Tape& t) {
+         mean_pool(of(t, {2, 4, 3}), kThree);
+       },
+       {"mean_pool: ", "3 lengths", "batch of 2"}},
+      {[](Tape& t) {
+         mean_pool(of(t, {2, 4, 3}), kZero);
+       },
+       {"mean_pool: ", "length", "1 .. 4"}},
+      {[](Tape& t) {
+         last_pool(of(t, {2, 4, 3}), kFive);
+       },
+       {"last_pool: ", "length", "1 .. 4"}},
+  });
+}
+
+TEST_CASE("attention names what does not fit", "[ops]") {
+  const auto attend = [](const Shape& q, const Shape& k, const Shape& v,
+                         const AttentionOptions& options = {}) {
+    return [=](Tape& t) { attention(of(t, q), of(t, k), of(t, v), options); };
+  };
+  AttentionOptions causal, keyless;
+  causal.mask.causal = true;
+  keyless.dropout = Real(0.5);
+  expect_refused({
+      {attend({2, 4}, {2, 3, 4}, {2, 3, 4}),
+       {"attention: ", "q (2, 4)", "k (2, 3, 4)", "(batch, time, channels)"}},
+      {attend({1, 3, 4}, {2, 3, 4}, {2, 3, 4}), {"attention: ", "q (1, 3, 4)", "one batch"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {1, 3, 4}), {"attention: ", "v (1, 3, 4)", "one batch"}},
+      {attend({2, 3, 4}, {2, 3, 6}, {2, 3, 4}), {"attention: ", "k (2, 3, 6)", "same channels"}},
+      {attend({2, 3, 4}, {2, 5, 4}, {2, 3, 4}), {"attention: ", "k (2, 5, 4)", "v (2, 3, 4)", "same time"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(3)), {"attention: ", "(2, 3, 4)", "3 heads"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 3}, with_heads(2)), {"attention: ", "v (2, 3, 3)", "2 heads"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(0)), {"attention: ", "0 heads"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(-1)), {"attention: ", "-1 heads"}},
+      {attend({2, 3, 4}, {2, 5, 4}, {2, 5, 4}, causal),
+       {"attention: ", "q (2, 3, 4)", "k (2, 5, 4)", "causal"}},
+      {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, with_lengths(kThree)),
+       {"attention: ", "3 lengths", "batch of 2"}},
+      {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, with_lengths(kFive)), {"attention: ", "length", "0 .. 4"}},
+      {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, with_lengths(kNegative)), {"attention: ", "length", "0 .. 4"}},
+      {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, keyless), {"attention: ", "dropout", "key"}},
+  });
+}
+
+TEST_CASE("self-attention names what does not fit", "[ops]") {
+  const auto attend = [](const Shape& qkv, const AttentionOptions& options = {}) {
+    return [=](Tape& t) { self_attention(of(t, qkv), options); };
+  };
+  expect_refused({
+      {attend({3, 12}), {"self_attention: ", "(3, 12)", "3 channels"}},
+      {attend({2, 3, 10}), {"self_attention: ", "(2, 3, 10)", "3 channels"}},
+      {attend({2, 3, 12}, with_heads(3)), {"self_attention: ", "(2, 3, 12)", "3 heads"}},
+      {attend({2, 3, 12}, with_heads(0)), {"self_attention: ", "0 heads"}},
+      {attend({2, 4, 12}, with_lengths(kOne)), {"self_attention: ", "1 lengths", "batch of 2"}},
+      {attend({2, 4, 12}, with_lengths(kFive)), {"self_attention: ", "length", "0 .. 4"}},
+  });
+}
+
+TEST_CASE("a dropout of the weights outside [0, 1) is refused", "[ops]") {
+  for (const Real p : {Real(1), Real(1.5), Real(-0.5)}) {
+    Tape tape;
+    AttentionOptions options;
+    options.dropout = p;
+    options.key = kernels::DropoutKey{Random(1, Stream::dropout)};
+    CAPTURE(p);
+    CHECK_THROWS_AS(self_attention(of(tape, {2, 4, 12}), options), ShapeError);
+  }
+}
+
+TEST_CASE("what fits at the edge is accepted", "[ops]") {
+  Tape t;
+  CHECK(embedding(of(t, {5, 3}), kNone, 2).shape() == Shape{0, 2, 3});
+  CHECK(add_positions(of(t, {2, 3, 4}), of(t, {7, 4})).shape() == Shape{2, 3, 4});
+  CHECK(attention(of(t, {2, 3, 4}), of(t, {2, 4, 4}), of(t, {2, 4, 6}), with_lengths(kZero)).shape() ==
+        Shape{2, 3, 6});
+  CHECK(cross_entropy(of(t, {2, 3}), kNegative).shape() == Shape{1});
+  CHECK(linear(of(t, {2, 3, 5}), of(t, {7, 5})).shape() == Shape{2, 3, 7});
+  CHECK(matmul(of(t, {1, 1}), of(t, {1, 1})).shape() == Shape{1, 1});
+  CHECK(dropout(of(t, {2}), 0, {Random(1, Stream::dropout)}).shape() == Shape{2});
+}

@@ -1,0 +1,122 @@
+// Training that runs into a number that is not finite: it stops, says where, and leaves the parameters alone.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "thimble/core/error.h"
+#include "thimble/train/trainer.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace {
+
+std::span<Real> values_of(Trainer& trainer, const std::string& name) {
+  auto& store = trainer.model().parameters();
+  for (int i = 0; i < static_cast<int>(store.entries().size()); ++i) {
+    if (store.entry({i}).name == name) return store.values(Parameter{i});
+  }
+  throw Error("no parameter " + name);
+}
+
+// What step() throws, "" when nothing; the parameters must be untouched, bit by bit.
+std::string complaint(Trainer& trainer) {
+  const std::string before = trainer.model().parameters().hash();
+  const std::int64_t steps = trainer.steps();
+  try {
+    trainer.step();
+  } catch (const NumericError& e) {
+    CHECK(trainer.model().parameters().hash() == before);
+    CHECK(trainer.steps() == steps);
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a learning rate that blows the model up is reported with step, op and layer", "[train]") {
+  for (const std::int64_t threads : {1, 2}) {
+    Config config = small_config();
+    config.train.threads = threads;
+    config.train.optimizer = {.name = OptimizerKind::sgd, .lr = sizeof(Real) == 8 ? 1e250 : 1e30};
+    Trainer trainer(config);
+    std::string message;
+    for (int step = 1; step <= 10 && message.empty(); ++step) {
+      message = complaint(trainer);
+      if (!message.empty())
+        CHECK_THAT(message, StartsWith("step " + std::to_string(step) + ": the loss is "));
+    }
+    CAPTURE(message);
+    CHECK_THAT(message, ContainsSubstring("that is not finite is in op "));
+    CHECK_THAT(message, ContainsSubstring(", layer "));
+    CHECK_THAT(message, ContainsSubstring("lower the learning rate or set train.clip_norm"));
+    CHECK(complaint(trainer) == message);  // and again the same
+  }
+}
+
+TEST_CASE("a bad parameter is named, and so is the layer that uses it first", "[train]") {
+  const std::tuple<std::string, std::string, std::string> cases[] = {
+      {"token_embedding.weight", "token_embedding.weight", "embedding"},
+      {"encoder.layers.0.self_attn.in_proj_weight", "encoder.layers.0.self_attn.in_proj_weight",
+       "encoder.layers.0"},
+      {"encoder.layers.0.linear1.bias", "encoder.layers.0.linear1.bias", "encoder.layers.0"},
+      {"output.3.bias", "output.3.bias", "output"}};
+  for (const auto& [parameter, op, layer] : cases) {
+    for (const Real bad : {std::numeric_limits<Real>::quiet_NaN(), std::numeric_limits<Real>::infinity()}) {
+      CAPTURE(parameter, bad);
+      Trainer trainer(small_config());
+      CHECK(complaint(trainer).empty());
+      values_of(trainer, parameter)[0] = bad;
+      CHECK_THAT(complaint(trainer), ContainsSubstring("the first value that is not finite is in op " + op +
+                                                       ", layer " + layer + ";"));
+    }
+  }
+}
+
+TEST_CASE("a gradient that overflows under a finite loss is reported as one", "[train]") {
+  Config config = small_config();
+  config.model.output.hidden = 0;
+  config.model.norm = NormOrder::pre;
+  Trainer trainer(config);
+  // Logits of moderate size, as products of tiny normalised values and huge weights; the gradient on the way
+  // back is huge.
+  constexpr Real kHuge = std::numeric_limits<Real>::max();
+  for (Real& w : values_of(trainer, "encoder.norm.weight")) w = 1 / kHuge;
+  for (Real& w : values_of(trainer, "output.weight")) w = w > 0 ? kHuge : -kHuge;
+  const std::string message = complaint(trainer);
+  CAPTURE(message);
+  CHECK_THAT(message, StartsWith("step 1: the loss is "));
+  CHECK(message.find("the loss is nan") == std::string::npos);
+  CHECK(message.find("the loss is inf") == std::string::npos);
+  CHECK_THAT(message,
+             ContainsSubstring("the first gradient that is not finite is in op layer_norm, layer encoder;"));
+}
+
+TEST_CASE("training goes on after the cause is removed", "[train]") {
+  Trainer trainer(small_config()), undisturbed(small_config());
+  Real& weight = values_of(trainer, "encoder.layers.0.linear1.weight")[7];
+  const Real before = weight;
+  weight = std::numeric_limits<Real>::quiet_NaN();
+  CHECK_FALSE(complaint(trainer).empty());
+  weight = before;
+  for (int i = 0; i < 3; ++i) CHECK(trainer.step().loss == undisturbed.step().loss);
+  CHECK(trainer.model().parameters().hash() == undisturbed.model().parameters().hash());
+}
+
+TEST_CASE("a NaN that reaches one logit only is not overlooked", "[train]") {
+  Config config = small_config();
+  config.train.batch = 1;
+  config.train.shards = 1;
+  Trainer trainer(config);
+  for (std::size_t token = 0; token < 6; ++token) {  // some of these tokens are no label of the batch
+    Real& bias = values_of(trainer, "output.3.bias")[token];
+    const Real before = bias;
+    bias = std::numeric_limits<Real>::quiet_NaN();
+    CAPTURE(token);
+    CHECK_FALSE(complaint(trainer).empty());
+    bias = before;
+  }
+}
