@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-scripts/build.sh thimble
+scripts/build.sh thimble_program
 
 step=""
 trap 'echo "quickstart: failed: $step (exit status $?)" >&2' ERR

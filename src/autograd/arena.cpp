@@ -9,10 +9,10 @@ constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
 }  // namespace
 
-void Arena::Free::operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
+void Arena::Free::operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{kAlignment}); }
 
 void Arena::add_block(std::size_t size) {
-  auto* memory = static_cast<std::byte*>(::operator new(size, std::align_val_t{kAlignment}));
+  auto* memory = static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}));
   blocks_.push_back({std::unique_ptr<std::byte, Free>(memory), size});
   capacity_ += size;
   used_ = 0;
@@ -20,7 +20,8 @@ void Arena::add_block(std::size_t size) {
 
 void* Arena::allocate(std::size_t bytes) {
   bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  if (blocks_.empty() || used_ + bytes > blocks_.back().size) add_block(std::max({bytes, capacity_, kFirstBlock}));
+  if (blocks_.empty() || used_ + bytes > blocks_.back().size)
+    add_block(std::max({bytes, capacity_, kFirstBlock}));
   void* result = blocks_.back().memory.get() + used_;
   used_ += bytes;
   return result;

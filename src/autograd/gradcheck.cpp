@@ -21,15 +21,17 @@ std::string index_name(const Shape& shape, std::int64_t flat) {
 }
 
 double error_of(double analytic, double numeric, double floor) {
-  const double error = std::abs(analytic - numeric) / std::max({std::abs(analytic), std::abs(numeric), floor});
+  const double error =
+      std::abs(analytic - numeric) / std::max({std::abs(analytic), std::abs(numeric), floor});
   return std::isfinite(error) ? error : HUGE_VAL;
 }
 
-// Compares one derivative and keeps it if it is the worst so far. central(h) is the central difference of step h.
-// Where that of 1e-5 disagrees, better ones are tried: extrapolated ones (Richardson), which lose less to rounding, and
-// smaller steps, which leave kinks behind. None of them agrees with a wrong gradient.
+// Compares one derivative and keeps it if it is the worst so far. central(h) is the central difference of
+// step h. Where that of 1e-5 disagrees, better ones are tried: extrapolated ones (Richardson), which lose
+// less to rounding, and smaller steps, which leave kinks behind. None of them agrees with a wrong gradient.
 template <class Central>
-void compare(GradcheckResult& result, double analytic, double largest, const Central& central, const std::string& index) {
+void compare(GradcheckResult& result, double analytic, double largest, const Central& central,
+             const std::string& index) {
   const double floor = std::max(1e-3 * largest, 1e-12);
   const auto extrapolated = [&](double h) { return (4 * central(h / 2) - central(h)) / 3; };
   double best = central(1e-5);
@@ -59,7 +61,8 @@ void fail(GradcheckResult& result, const std::string& why) {
 
 void judge(GradcheckResult& result, double largest, bool zero_expected) {
   if (zero_expected) {
-    if (largest > 1e-9) fail(result, fmt::format("a gradient of {:.3g} where it is zero by construction", largest));
+    if (largest > 1e-9)
+      fail(result, fmt::format("a gradient of {:.3g} where it is zero by construction", largest));
     result.worst_error = 0;
   } else if (!(largest >= kVacuous)) {
     fail(result, fmt::format("vacuous: the largest gradient is {:.3g}", largest));
@@ -89,7 +92,8 @@ class OpCheck {
     const Var y = run();
     double sum = 0;
     const Real* values = y.value().data;
-    for (std::int64_t i = 0; i < y.shape().elements(); ++i) sum += static_cast<double>(values[i]) * cotangent(i);
+    for (std::int64_t i = 0; i < y.shape().elements(); ++i)
+      sum += static_cast<double>(values[i]) * cotangent(i);
     return sum;
   }
 
@@ -102,7 +106,8 @@ class OpCheck {
     for (std::size_t k = 0; k < vars_.size(); ++k) {
       const MatrixView grad = vars_[k].grad();
       for (std::int64_t i = 0; i < grad.elements(); ++i) {
-        grad.data[i] = static_cast<Real>(random_.normal(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(k), 2));
+        grad.data[i] = static_cast<Real>(
+            random_.normal(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(k), 2));
       }
       start.push_back(copy(vars_[k], grad));
     }
@@ -130,7 +135,8 @@ class OpCheck {
   }
 
   // Another tape whose buffers start at zero, run through the same backward: the difference must be the same.
-  void check_second_run(const std::vector<Tensor>& once, const std::vector<Tensor>& start, std::vector<std::string>& fault) {
+  void check_second_run(const std::vector<Tensor>& once, const std::vector<Tensor>& start,
+                        std::vector<std::string>& fault) {
     const Var y = run();
     Tensor seed(y.shape());
     for (std::int64_t i = 0; i < y.shape().elements(); ++i) seed.data()[i] = static_cast<Real>(cotangent(i));
@@ -140,8 +146,10 @@ class OpCheck {
       for (std::size_t i = 0; i < once[k].values().size(); ++i) {
         const double size = std::max({1.0, std::abs(static_cast<double>(zero_started[i])),
                                       std::abs(static_cast<double>(start[k].values()[i]))});
-        const double gap = std::abs(static_cast<double>(once[k].values()[i]) - static_cast<double>(zero_started[i]));
-        if (!(gap <= 1e-9 * size) && fault[k].empty()) fault[k] = "backward overwrites the gradient instead of adding to it";
+        const double gap =
+            std::abs(static_cast<double>(once[k].values()[i]) - static_cast<double>(zero_started[i]));
+        if (!(gap <= 1e-9 * size) && fault[k].empty())
+          fault[k] = "backward overwrites the gradient instead of adding to it";
       }
     }
   }
@@ -150,7 +158,9 @@ class OpCheck {
     return Tensor(v.shape(), std::span<const Real>(grad.data, static_cast<std::size_t>(grad.elements())));
   }
 
-  double cotangent(std::int64_t i) const { return 2 * random_.uniform(static_cast<std::uint64_t>(i), 0, 1) - 1; }
+  double cotangent(std::int64_t i) const {
+    return 2 * random_.uniform(static_cast<std::uint64_t>(i), 0, 1) - 1;
+  }
 
   const GradcheckFunction& f_;
   Random random_;
@@ -164,9 +174,10 @@ std::vector<std::int64_t> elements_to_check(std::int64_t n, const Random& random
   constexpr std::int64_t kSmall = 256, kSample = 64;
   std::vector<std::int64_t> elements;
   for (std::int64_t i = 0; i < (n <= kSmall ? n : kSample); ++i) {
-    elements.push_back(n <= kSmall ? i
-                                   : static_cast<std::int64_t>(random.below(
-                                         static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(i), lane, 3)));
+    elements.push_back(n <= kSmall
+                           ? i
+                           : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(n),
+                                                                    static_cast<std::uint64_t>(i), lane, 3)));
   }
   return elements;
 }
@@ -228,7 +239,8 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
     const std::span<const Real> g = store.slice(std::span<const Real>(gradients), {p});
     GradcheckResult result{.op = "model", .input = entry.name, .index = {}, .passed = true, .failure = {}};
     const double largest = largest_of(g);
-    if (!reached[static_cast<std::size_t>(p)] || largest == 0) fail(result, "the loss never reaches this parameter");
+    if (!reached[static_cast<std::size_t>(p)] || largest == 0)
+      fail(result, "the loss never reaches this parameter");
     const std::vector<Real> centre(x.begin(), x.end());
 
     // The derivative along a direction, each component times step.
@@ -240,11 +252,13 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
       std::ranges::copy(centre, x.begin());
       return (above - below) / (2 * step);
     };
-    for (const std::int64_t at : elements_to_check(static_cast<std::int64_t>(x.size()), random, static_cast<std::uint32_t>(p))) {
+    for (const std::int64_t at :
+         elements_to_check(static_cast<std::int64_t>(x.size()), random, static_cast<std::uint32_t>(p))) {
       const auto e = static_cast<std::size_t>(at);
-      compare(result, static_cast<double>(g[e]), largest, [&](double h) {
-        return along([e](std::size_t i) { return i == e ? 1.0 : 0.0; }, h);
-      }, index_name(entry.shape, at));
+      compare(
+          result, static_cast<double>(g[e]), largest,
+          [&](double h) { return along([e](std::size_t i) { return i == e ? 1.0 : 0.0; }, h); },
+          index_name(entry.shape, at));
     }
     for (int k = 0; k < (x.size() > 256 ? kDirections : 0); ++k) {
       const double unit = 1 / std::sqrt(static_cast<double>(x.size()));
@@ -253,7 +267,9 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
       };
       double analytic = 0;
       for (std::size_t i = 0; i < x.size(); ++i) analytic += static_cast<double>(g[i]) * direction(i);
-      compare(result, analytic, largest, [&](double h) { return along(direction, h); }, fmt::format("direction {}", k));
+      compare(
+          result, analytic, largest, [&](double h) { return along(direction, h); },
+          fmt::format("direction {}", k));
     }
     judge(result, largest, false);
     results.push_back(std::move(result));

@@ -11,7 +11,8 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 Parameter ParameterStore::add(std::string name, Shape shape) {
-  const bool taken = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
+  const bool taken =
+      std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
   require<Error>(!taken, "parameter store: there is a parameter {} already", name);
   constexpr std::size_t kStep = kAlignment / sizeof(Real);
   const std::size_t offset = values_.size();
@@ -30,7 +31,8 @@ std::size_t ParameterStore::count() const {
 std::string ParameterStore::hash() const {
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
-  for (const Entry& e : entries_) XXH3_64bits_update(&state, values_.data() + e.offset, e.size() * sizeof(Real));
+  for (const Entry& e : entries_)
+    XXH3_64bits_update(&state, values_.data() + e.offset, e.size() * sizeof(Real));
   return fmt::format("{:016x}", XXH3_64bits_digest(&state));
 }
 

@@ -14,7 +14,9 @@ bool finite(const Real* values, const Shape& shape) {
   return std::all_of(values, values + shape.elements(), [](Real x) { return std::isfinite(x); });
 }
 
-MatrixView as_matrix(Real* data, const Shape& shape) { return {data, shape.rows(), shape.last(), shape.last()}; }
+MatrixView as_matrix(Real* data, const Shape& shape) {
+  return {data, shape.rows(), shape.last(), shape.last()};
+}
 
 }  // namespace
 
@@ -55,7 +57,8 @@ void Tape::rewind() {
 
 void Tape::bind(const ParameterStore& store, std::span<Real> gradients) {
   require<ShapeError>(gradients.empty() || gradients.size() == store.size(),
-                      "tape: a gradient buffer of {} elements for {} parameters", gradients.size(), store.size());
+                      "tape: a gradient buffer of {} elements for {} parameters", gradients.size(),
+                      store.size());
   store_ = &store;
   gradients_ = gradients;
   parameter_nodes_.assign(store.entries().size(), -1);
@@ -106,7 +109,9 @@ Var Tape::parameter(Parameter p) {
 
 bool Tape::used(Parameter p) const { return parameter_nodes_.at(static_cast<std::size_t>(p.index)) >= 0; }
 
-MatrixView Tape::scratch(std::int64_t rows, std::int64_t cols) { return {reals(rows * cols), rows, cols, cols}; }
+MatrixView Tape::scratch(std::int64_t rows, std::int64_t cols) {
+  return {reals(rows * cols), rows, cols, cols};
+}
 
 MatrixView Tape::gradient(Node& node) {
   require<Error>(node.needs_grad, "tape: {} has no gradient: nothing it depends on wants one", node.op);
@@ -118,13 +123,17 @@ MatrixView Tape::gradient(Node& node) {
 }
 
 void Tape::backward(Var loss, Real scale) {
-  require<ShapeError>(loss.shape().elements() == 1, "backward: the loss has shape {}, not one element; give a seed",
-                      loss.shape());
+  require<ShapeError>(loss.shape().elements() == 1,
+                      "backward: the loss has shape {}, not one element; give a seed", loss.shape());
   backward(loss, ConstMatrixView{&scale, 1, 1, 1});
 }
 
 void Tape::backward(Var y, ConstMatrixView seed) {
   require<Error>(mode_ == Mode::training, "backward: this tape is in inference mode");
+  at(y);  // y is of this tape
+  for (Node& node : nodes_) {
+    if (node.run != nullptr) node.grad = nullptr;  // left by an earlier call; only leaves add up over several
+  }
   const MatrixView dy = y.grad();
   require<ShapeError>(seed.rows == dy.rows && seed.cols == dy.cols,
                       "backward: seed ({}, {}) for a result of shape {}", seed.rows, seed.cols, y.shape());

@@ -22,19 +22,20 @@ double median(std::vector<double> values) {
 
 int run(const Arguments& arguments) {
   const Config config = arguments.config.load();
-  const std::vector<double> times = time_steps(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
+  const std::vector<double> times =
+      time_steps(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
   const double middle = median(times);
   std::vector<double> deviations;
   for (const double t : times) deviations.push_back(std::abs(t - middle));
   const double per_second = 1e3 * static_cast<double>(config.train.batch) / middle;
   const double spread = median(deviations), fastest = std::ranges::min(times);
   if (arguments.output.talks()) {
-    fmt::print("step        {:.3f} ms median, {:.3f} ms fastest, {:.3f} ms median absolute deviation\n", middle, fastest,
-               spread);
+    fmt::print("step        {:.3f} ms median, {:.3f} ms fastest, {:.3f} ms median absolute deviation\n",
+               middle, fastest, spread);
     fmt::print("throughput  {:.0f} sequences/s\n", per_second);
   }
-  arguments.output.write(
-      {{"step_ms", {{"median", middle}, {"min", fastest}, {"mad", spread}}}, {"sequences_per_s", per_second}});
+  arguments.output.write({{"step_ms", {{"median", middle}, {"min", fastest}, {"mad", spread}}},
+                          {"sequences_per_s", per_second}});
   return kDone;
 }
 

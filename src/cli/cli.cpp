@@ -32,7 +32,8 @@ void Source::add_to(CLI::App& command) {
   command.add_option("RUN", run, "Run directory")->type_name("");
   command.add_option("--config", config, "Config of a model made elsewhere, not RUN")->type_name("FILE");
   command.add_option("--weights", weights, "Its weights, a safetensors file")->type_name("FILE");
-  command.add_option("OVERRIDES", overrides, "Changes to its config, as task.length=20")->type_name("key=value");
+  command.add_option("OVERRIDES", overrides, "Changes to its config, as task.length=20")
+      ->type_name("key=value");
 }
 
 ModelSource Source::open() const {
@@ -40,9 +41,11 @@ ModelSource Source::open() const {
     require<ConfigError>(!run.empty(), "which run? Give a run directory, or --config and --weights");
     return open_run(run, overrides);
   }
-  require<ConfigError>(!config.empty() && !weights.empty(), "--config and --weights belong together: give both");
+  require<ConfigError>(!config.empty() && !weights.empty(),
+                       "--config and --weights belong together: give both");
   std::vector<std::string> changes = overrides;
-  if (!run.empty()) changes.insert(changes.begin(), run);  // there is no run, so the first argument is a change
+  if (!run.empty())
+    changes.insert(changes.begin(), run);  // there is no run, so the first argument is a change
   return {load_config(config, changes), weights};
 }
 
@@ -67,8 +70,8 @@ bool wants_colour() {
 }
 
 std::string describe(const std::string& name, const SplitReport& report) {
-  return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   sequences {:6.2f} %  ({} sequences)", name, report.loss,
-                     100 * report.accuracy, 100 * report.sequence_accuracy, report.sequences);
+  return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   sequences {:6.2f} %  ({} sequences)", name,
+                     report.loss, 100 * report.accuracy, 100 * report.sequence_accuracy, report.sequences);
 }
 
 std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour) {
@@ -82,11 +85,13 @@ std::string heat_map(const std::vector<double>& values, std::int64_t size, bool 
       if (colour) {
         // Lightness follows the weight: dark is 0 and yellow is 1, in the order of the viridis palette.
         const auto channel = [&](double low, double middle, double high) {
-          const double x = value < 0.5 ? low + (middle - low) * 2 * value : middle + (high - middle) * (2 * value - 1);
+          const double x =
+              value < 0.5 ? low + (middle - low) * 2 * value : middle + (high - middle) * (2 * value - 1);
           return static_cast<std::uint8_t>(std::lround(x));
         };
-        picture += fmt::format(fmt::bg(fmt::rgb(channel(68, 33, 253), channel(1, 145, 231), channel(84, 140, 37))), "{}",
-                               wide ? "  " : " ");
+        picture +=
+            fmt::format(fmt::bg(fmt::rgb(channel(68, 33, 253), channel(1, 145, 231), channel(84, 140, 37))),
+                        "{}", wide ? "  " : " ");
       } else {
         const char shade = kShades[static_cast<std::size_t>(std::lround(value * (kShades.size() - 1)))];
         picture += std::string(wide ? 2 : 1, shade);

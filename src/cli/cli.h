@@ -1,5 +1,5 @@
-// What the subcommands share. Each is one file with one add_...(app) function, which declares its options and sets what
-// runs when it is chosen; a returned status other than 0 is passed on.
+// What the subcommands share. Each is one file with one add_...(app) function, which declares its options and
+// sets what runs when it is chosen; a returned status other than 0 is passed on.
 #pragma once
 
 #include <fmt/format.h>

@@ -22,8 +22,8 @@ std::string fitted(const std::string& text, std::size_t width) {
 void print(const GradcheckResult& r, bool of_model) {
   constexpr std::size_t kName = 33;
   const std::string name = of_model ? r.input : r.op + " " + r.input;
-  fmt::print("{:<4} {:<{}} {:>10} {:>10.3e} {:>10.3e} {:>7.0e}\n", r.passed ? "ok" : "FAIL", fitted(name, kName), kName,
-             r.index, r.analytic, r.numeric, r.worst_error);
+  fmt::print("{:<4} {:<{}} {:>10} {:>10.3e} {:>10.3e} {:>7.0e}\n", r.passed ? "ok" : "FAIL",
+             fitted(name, kName), kName, r.index, r.analytic, r.numeric, r.worst_error);
   if (!r.passed) fmt::print("     {}: {}\n", name, r.failure);
 }
 
@@ -50,10 +50,11 @@ int run(const Arguments& arguments) {
   double worst = 0;
   for (const GradcheckResult& r : results) worst = std::max(worst, r.worst_error);
   if (arguments.output.talks()) {
-    fmt::print("{:<4} {:<33} {:>10} {:>10} {:>10} {:>7}\n", "", of_model ? "parameter" : "op (case) input", "worst at",
-               "analytic", "numeric", "error");
+    fmt::print("{:<4} {:<33} {:>10} {:>10} {:>10} {:>7}\n", "", of_model ? "parameter" : "op (case) input",
+               "worst at", "analytic", "numeric", "error");
     for (const GradcheckResult& r : results) print(r, of_model);
-    fmt::print("{} gradients checked in double, {} wrong, worst relative error {:.1e}\n", results.size(), failed, worst);
+    fmt::print("{} gradients checked in double, {} wrong, worst relative error {:.1e}\n", results.size(),
+               failed, worst);
   }
   arguments.output.write(to_json(results, failed == 0));
   return failed == 0 ? kDone : kCheckFailed;

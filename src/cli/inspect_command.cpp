@@ -19,8 +19,8 @@ int run(const Arguments& arguments) {
     fmt::print("Attention of query (row) on key (column), mean over {} test sequences;\n", report.sequences);
     fmt::print("{}.\n", wants_colour() ? "dark is 0, yellow is 1" : "blank is 0, @ is 1");
     for (const HeadReport& h : report.heads) {
-      fmt::print("\nlayer {} head {}: mirror {:.3f} (chance {:.3f}, {} queries)\n", h.layer, h.head, h.mirror.value,
-                 h.mirror.chance, h.mirror.eligible);
+      fmt::print("\nlayer {} head {}: mirror {:.3f} (chance {:.3f}, {} queries)\n", h.layer, h.head,
+                 h.mirror.value, h.mirror.chance, h.mirror.eligible);
       if (report.length <= 74) fmt::print("{}", heat_map(h.mean_weights, report.length, wants_colour()));
     }
   }

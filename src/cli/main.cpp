@@ -37,6 +37,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     return status;
   } catch (const CLI::ParseError& e) {
+    const auto unknown = app.remaining();
+    if (app.get_subcommands().empty() && !unknown.empty()) {
+      return report(fmt::format("there is no command {}; thimble --help lists them", unknown.front()).c_str(),
+                    cli::kBadInput);
+    }
     return app.exit(e) == 0 ? cli::kDone : cli::kBadInput;
   } catch (const NumericError& e) {
     return report(e.what(), cli::kNotFinite);

@@ -1,14 +1,13 @@
 #include "config/fields.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace thimble::config {
 namespace {
 
-constexpr double kHuge = 1e6;
-
 template <class Enum>
-Choice one_of(Enum& value, std::vector<std::string_view> names) {
+Choice one_of(Enum& value, std::initializer_list<std::string_view> names) {
   return {.value = &value,
           .set = [](void* to, const Choice&,
                     std::size_t index) { *static_cast<Enum*>(to) = static_cast<Enum>(index); },
@@ -16,7 +15,7 @@ Choice one_of(Enum& value, std::vector<std::string_view> names) {
               [](const void* from, const Choice& choice) {
                 return choice.names[static_cast<std::size_t>(*static_cast<const Enum*>(from))];
               },
-          .names = std::move(names)};
+          .names = names};
 }
 
 Choice one_of(std::string& value, std::span<const std::string_view> names) {
@@ -107,7 +106,7 @@ Section fields(TrainConfig& c) {
        {"precision", "of all arithmetic", one_of(c.precision, {"float32", "float64"})},
        {"optimizer", "how gradients become updates", fields(c.optimizer)},
        {"schedule", "how the learning rate changes", fields(c.schedule)},
-       {"clip_norm", "largest global gradient norm; 0: no clipping", Real{&c.clip_norm, 0, kHuge}},
+       {"clip_norm", "largest global gradient norm; 0: no clipping", Real{&c.clip_norm, 0, 1e6}},
        {"label_smoothing", "probability spread over all labels", fraction(c.label_smoothing)},
        {"evaluate_every", "steps between evaluations; 0: only after the last",
         Integer{&c.evaluate_every, 0, 1'000'000'000}}}};

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <sstream>
 
 #include "config/nearest.h"
 #include "config/text.h"
@@ -55,6 +58,57 @@ std::string unknown_key(const std::string& path, const Section& root, Report& re
   return fmt::format("unknown key, must be one of {}", fmt::join(keys(*section), ", "));
 }
 
+// Refuses what YAML allows and a config does not need: aliases, which yaml-cpp follows without a trace when
+// it builds nodes, in circles even, and further documents.
+class Screen : public YAML::EventHandler {
+ public:
+  using Style = YAML::EmitterStyle::value;
+
+  explicit Screen(Report& report) : report_(report) {}
+
+  bool passed() const { return passed_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) refuse(mark, "a second document; a config file holds one");
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    refuse(mark, "an alias; write the value itself");
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, Style) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, Style) override {}
+  void OnMapEnd() override {}
+
+ private:
+  void refuse(const YAML::Mark& mark, std::string_view rule) {
+    report_.problem(place_of(mark), "", rule);
+    passed_ = false;
+  }
+
+  Report& report_;
+  int documents_ = 0;
+  bool passed_ = true;
+};
+
+// The nodes of the text, or none if there is a problem with it.
+std::optional<YAML::Node> parse(const std::string& text, Report& report) {
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    Screen screen(report);
+    // Stops early: after a stray comma yaml-cpp would find documents without end.
+    while (screen.passed() && parser.HandleNextDocument(screen)) {
+    }
+    if (screen.passed()) return YAML::Load(text);
+  } catch (const YAML::Exception& e) {
+    report.problem(place_of(e.mark), "", fmt::format("not valid YAML: {}", e.msg));
+  }
+  return std::nullopt;
+}
+
 class Reader {
  public:
   Reader(const Section& root, Report& report) : root_(root), report_(report) {}
@@ -81,14 +135,10 @@ class Reader {
 
   void read_value(const YAML::Node& node, const Field& field, const std::string& key,
                   const Place& key_place) {
-    const bool in_file = key_place.argument == 0;
-    // yaml-cpp places a missing value after the next line break, and an alias where its anchor is.
-    const bool alias =
-        std::any_of(seen_.begin(), seen_.end(), [&](const YAML::Node& n) { return n.is(node); });
-    const Place place = in_file && !node.IsNull() && !alias ? place_of(node.Mark()) : key_place;
+    // yaml-cpp places a missing value after the next line break.
+    const bool key_is_nearer = key_place.argument > 0 || node.IsNull();
+    const Place place = key_is_nearer ? key_place : place_of(node.Mark());
     report_.given(key, place);
-    if (alias) return report_.problem(place, key, "an alias; write the value itself");
-    seen_.push_back(node);
     if (const std::string& tag = node.Tag(); tag.size() > 1)
       return report_.problem(place, key, fmt::format("tag {}; write the plain value", tag));
 
@@ -105,28 +155,21 @@ class Reader {
  private:
   const Section& root_;
   Report& report_;
-  std::vector<YAML::Node> seen_;
 };
 
 }  // namespace
 
 void read_yaml(const std::string& text, const Section& root, Report& report) {
   if (!check_text(text, report)) return;
-  std::vector<YAML::Node> documents;
-  try {
-    documents = YAML::LoadAll(text);
-  } catch (const YAML::Exception& e) {
-    return report.problem(place_of(e.mark), "", fmt::format("not valid YAML: {}", e.msg));
-  }
+  const std::optional<YAML::Node> node = parse(text, report);
+  if (!node) return;
   const Field whole{"", "", root};
-  if (documents.empty() || documents[0].IsNull())
+  if (node->IsNull())
     return report.problem({}, "", fmt::format("the file is empty; a config is {}", expectation(whole)));
-  if (!documents[0].IsMap())
-    return report.problem(place_of(documents[0].Mark()), "",
-                          fmt::format("must be {}, not {}", expectation(whole), found(documents[0])));
-  Reader(root, report).read_map(documents[0], root, "");
-  if (documents.size() > 1)
-    report.problem(place_of(documents[1].Mark()), "", "a second document; a config file holds one");
+  if (!node->IsMap())
+    return report.problem(place_of(node->Mark()), "",
+                          fmt::format("must be {}, not {}", expectation(whole), found(*node)));
+  Reader(root, report).read_map(*node, root, "");
 }
 
 void read_override(const std::string& argument, int number, const Section& root, Report& report) {

@@ -13,13 +13,14 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& path, const char* what, int error) {
-  throw Error(fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
+  throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
 }
 
 // A file descriptor that closes itself.
 class Descriptor {
  public:
-  Descriptor(const fs::path& path, int flags, mode_t mode = 0) : value_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  Descriptor(const fs::path& path, int flags, mode_t mode = 0)
+      : value_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
   ~Descriptor() {
     if (value_ >= 0) ::close(value_);
   }
@@ -72,7 +73,8 @@ void write_file(const fs::path& path, std::string_view content) {
     ::unlink(aside.c_str());
     fail(path, "cannot be written", error);
   }
-  const Descriptor directory(path.has_parent_path() ? path.parent_path() : fs::path("."), O_RDONLY | O_DIRECTORY);
+  const Descriptor directory(path.has_parent_path() ? path.parent_path() : fs::path("."),
+                             O_RDONLY | O_DIRECTORY);
   if (directory.open()) ::fsync(directory.value());
 }
 

@@ -15,7 +15,8 @@ namespace thimble {
 
 namespace {
 
-// Some 50 to 100 microseconds: longer than the gaps within a training step, short enough to leave a busy machine alone.
+// Some 50 to 100 microseconds: longer than the gaps within a training step, short enough to leave a busy
+// machine alone.
 constexpr int kSpins = 2000;
 
 void pause() {
@@ -95,8 +96,8 @@ void ThreadPool::run_items(std::int64_t n, Function function, const void* contex
   require<Error>(n >= 0 && n <= INT32_MAX, "thread pool: a loop of {} items", n);
   if (n == 0) return;
   const auto items = static_cast<std::uint32_t>(n);
-  // The last loop is closed before its description changes: a late thread that reads parts of the new description
-  // cannot claim an item with the old ticket.
+  // The last loop is closed before its description changes: a late thread that reads parts of the new
+  // description cannot claim an item with the old ticket.
   const std::uint64_t closed = (ticket_.load(std::memory_order_relaxed) >> 32) + 1, loop = closed + 1;
   ticket_.store(closed << 32 | UINT32_MAX, std::memory_order_release);
   function_.store(function, std::memory_order_release);

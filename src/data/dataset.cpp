@@ -123,7 +123,7 @@ void Dataset::start(std::int64_t count, Batch& out) const {
 }
 
 void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& out) const {
-  thread_local Example example;  // keeps its storage, so that a step allocates nothing
+  Example& example = out.example;
   draw(split, index, example);
   check_layout(task_.name, layout_, example);
   const std::vector<std::int32_t>&input = example.input, &target = example.target;

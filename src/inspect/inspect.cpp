@@ -26,7 +26,8 @@ class WeightsWatcher : public Hooks {
 
   void observe(std::string_view site, const Shape& shape, ConstMatrixView weights) override {
     for (std::size_t l = 0; l < model_.layers().size(); ++l) {
-      if (site == model_.layers()[l].self_attn.weights_site) add(l * static_cast<std::size_t>(shape[1]), shape, weights);
+      if (site == model_.layers()[l].self_attn.weights_site)
+        add(l * static_cast<std::size_t>(shape[1]), shape, weights);
     }
   }
 
@@ -46,7 +47,8 @@ class WeightsWatcher : public Hooks {
   void add(std::size_t first_head, const Shape& shape, ConstMatrixView weights) {
     const kernels::AttentionMask mask{model_.config().attention.mask == Mask::causal, batch_->lengths};
     for (std::int64_t row = 0; row < weights.rows; ++row) {
-      const std::int64_t query = row % shape[2], head = row / shape[2] % shape[1], sequence = row / shape[2] / shape[1];
+      const std::int64_t query = row % shape[2], head = row / shape[2] % shape[1],
+                         sequence = row / shape[2] / shape[1];
       const std::int64_t length = batch_->lengths[static_cast<std::size_t>(sequence)];
       if (query >= length) continue;
       HeadReport& report = heads_[first_head + static_cast<std::size_t>(head)];
@@ -80,7 +82,8 @@ InspectReport run_inspection(const ModelSource& source, std::int64_t sequences) 
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
   Batch batch;
-  const std::int64_t count = dataset.size(Split::test) > 0 ? std::min(sequences, dataset.size(Split::test)) : sequences;
+  const std::int64_t count =
+      dataset.size(Split::test) > 0 ? std::min(sequences, dataset.size(Split::test)) : sequences;
   for (std::int64_t first = 0; first < count; first += kBatch) {
     dataset.fill(Split::test, first, std::min(kBatch, count - first), batch);
     watcher.begin(batch);

@@ -24,12 +24,13 @@ nlohmann::ordered_json to_json(const InspectReport& report) {
       const auto first = h.mean_weights.begin() + i * report.length;
       rows.push_back(std::vector<double>(first, first + report.length));
     }
-    heads.push_back({{"layer", h.layer},
-                     {"head", h.head},
-                     {"scores",
-                      {{"mirror",
-                        {{"value", h.mirror.value}, {"chance", h.mirror.chance}, {"eligible", h.mirror.eligible}}}}},
-                     {"mean_weights", rows}});
+    heads.push_back(
+        {{"layer", h.layer},
+         {"head", h.head},
+         {"scores",
+          {{"mirror",
+            {{"value", h.mirror.value}, {"chance", h.mirror.chance}, {"eligible", h.mirror.eligible}}}}},
+         {"mean_weights", rows}});
   }
   return {{"sequences", report.sequences}, {"heads", heads}};
 }

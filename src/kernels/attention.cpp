@@ -1,4 +1,5 @@
-// Multi-head scaled dot-product attention, one head of one sequence at a time. P: weights, M: P after dropout f.
+// Multi-head scaled dot-product attention, one head of one sequence at a time. P: weights, M: P after dropout
+// f.
 //   forward    S = scale Q K^T,  P = softmax of each row over its visible keys,  M = P f,  O = M V
 //   backward   dV += M^T dO,  dM = dO V^T,  dP = dM f,  dS_ij = P_ij (dP_ij - sum_l dP_il P_il),
 //              dQ += scale dS K,  dK += scale dS^T Q
@@ -37,7 +38,8 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
       const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = block(k, b, s.keys, h, s.heads);
       const MatrixView p = weights_block(weights, b, h, s);
       transpose(scratch, kh.data, kh.stride, s.keys, depth);
-      product<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries, s.keys, depth, scale);
+      product<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries, s.keys,
+                                depth, scale);
       for (std::int64_t i = 0; i < s.queries; ++i) {
         const std::int64_t visible = mask.visible(b, i, s.keys);
         if (visible > 0) softmax_row(p.row(i), p.row(i), visible);
@@ -47,12 +49,14 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
   }
 }
 
-void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v, const AttentionSizes& s) {
+void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
+                           const AttentionSizes& s) {
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
       const ConstMatrixView vh = block(v, b, s.keys, h, s.heads), p = weights_block(weights, b, h, s);
       const MatrixView o = block(out, b, s.queries, h, s.heads);
-      product<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries, o.cols, s.keys, 1);
+      product<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries,
+                                o.cols, s.keys, 1);
     }
   }
 }
@@ -84,24 +88,27 @@ void attention_backward(MatrixView dq, MatrixView dk, MatrixView dv, ConstMatrix
       const ConstMatrixView go = block(dout, b, s.queries, h, s.heads), m = weights_block(mixed, b, h, s);
       if (dv.data != nullptr) {
         const MatrixView gv = block(dv, b, s.keys, h, s.heads);
-        product<Store::add>(gv.data, gv.stride, {m.data, 1, m.stride}, go.data, go.stride, s.keys, width_v, s.queries, 1);
+        product<Store::add>(gv.data, gv.stride, {m.data, 1, m.stride}, go.data, go.stride, s.keys, width_v,
+                            s.queries, 1);
       }
       if (dq.data == nullptr && dk.data == nullptr) continue;
       const ConstMatrixView vh = block(v, b, s.keys, h, s.heads);
       transpose(v_transposed, vh.data, vh.stride, s.keys, width_v);
-      product<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries, s.keys,
-                                width_v, 1);
+      product<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries,
+                                s.keys, width_v, 1);
       const ConstMatrixView factor = dropout.data == nullptr ? dropout : weights_block(dropout, b, h, s);
       softmax_gradient(ds, weights_block(weights, b, h, s), factor);
       if (dq.data != nullptr) {
         const ConstMatrixView kh = block(k, b, s.keys, h, s.heads);
         const MatrixView gq = block(dq, b, s.queries, h, s.heads);
-        product<Store::add>(gq.data, gq.stride, {ds.data, ds.stride, 1}, kh.data, kh.stride, s.queries, depth, s.keys, scale);
+        product<Store::add>(gq.data, gq.stride, {ds.data, ds.stride, 1}, kh.data, kh.stride, s.queries, depth,
+                            s.keys, scale);
       }
       if (dk.data != nullptr) {
         const ConstMatrixView qh = block(q, b, s.queries, h, s.heads);
         const MatrixView gk = block(dk, b, s.keys, h, s.heads);
-        product<Store::add>(gk.data, gk.stride, {ds.data, 1, ds.stride}, qh.data, qh.stride, s.keys, depth, s.queries, scale);
+        product<Store::add>(gk.data, gk.stride, {ds.data, 1, ds.stride}, qh.data, qh.stride, s.keys, depth,
+                            s.queries, scale);
       }
     }
   }
@@ -121,13 +128,15 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
                                const AttentionSizes& sizes, const AttentionMask& mask, Real scale) {
   HWY_DYNAMIC_DISPATCH(attention_weights_forward)(weights, q, k, scratch, sizes, mask, scale);
 }
-void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v, const AttentionSizes& sizes) {
+void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
+                           const AttentionSizes& sizes) {
   HWY_DYNAMIC_DISPATCH(attention_mix_forward)(out, weights, v, sizes);
 }
 void attention_backward(MatrixView dq, MatrixView dk, MatrixView dv, ConstMatrixView dout, ConstMatrixView q,
                         ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
                         ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes, Real scale) {
-  HWY_DYNAMIC_DISPATCH(attention_backward)(dq, dk, dv, dout, q, k, v, weights, mixed, dropout, scratch, sizes, scale);
+  HWY_DYNAMIC_DISPATCH(attention_backward)
+  (dq, dk, dv, dout, q, k, v, weights, mixed, dropout, scratch, sizes, scale);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

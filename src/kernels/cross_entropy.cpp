@@ -40,11 +40,11 @@ double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span
     // sum_j q_j (max - z_j), so that large logits do not cancel.
     Real expected = (1 - smoothing) * (max - z[label]);
     if (smoothing > 0) {
-      expected += even * sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
-        return hn::Sub(hn::Set(d, max), hn::LoadU(d, z + i));
-      });
+      expected += even * sum_lanes(n, [=](auto d, std::int64_t i)
+                                          HWY_ATTR { return hn::Sub(hn::Set(d, max), hn::LoadU(d, z + i)); });
     }
-    loss += static_cast<double>(weight) * (std::log(static_cast<double>(sum)) + static_cast<double>(expected));
+    loss +=
+        static_cast<double>(weight) * (std::log(static_cast<double>(sum)) + static_cast<double>(expected));
   }
   return loss;
 }

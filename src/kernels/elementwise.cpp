@@ -9,8 +9,8 @@
 #define HWY_TARGET_INCLUDE "kernels/elementwise.cpp"
 #include <hwy/foreach_target.h>
 
-#include "kernels/simd-inl.h"
 #include <hwy/contrib/math/math-inl.h>
+#include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
@@ -19,18 +19,16 @@ namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 template <class F>
 HWY_INLINE void map(MatrixView y, ConstMatrixView x, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
-    lanes(y.cols, [&, to = y.row(r), from = x.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(f(d, hn::LoadU(d, from + i)), d, to + i);
-    });
+    lanes(y.cols, [&, to = y.row(r), from = x.row(r)](auto d, std::int64_t i)
+                      HWY_ATTR { hn::StoreU(f(d, hn::LoadU(d, from + i)), d, to + i); });
   }
 }
 
 template <class F>
 HWY_INLINE void map2(MatrixView y, ConstMatrixView a, ConstMatrixView b, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
-    lanes(y.cols, [&, to = y.row(r), p = a.row(r), q = b.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(f(d, hn::LoadU(d, p + i), hn::LoadU(d, q + i)), d, to + i);
-    });
+    lanes(y.cols, [&, to = y.row(r), p = a.row(r), q = b.row(r)](auto d, std::int64_t i)
+                      HWY_ATTR { hn::StoreU(f(d, hn::LoadU(d, p + i), hn::LoadU(d, q + i)), d, to + i); });
   }
 }
 
@@ -56,7 +54,8 @@ void scale_forward(MatrixView y, ConstMatrixView x, Real factor) {
 }
 
 void scale_backward(MatrixView dx, ConstMatrixView dy, Real factor) {
-  map2(dx, dx, dy, [factor](auto d, auto old, auto g) HWY_ATTR { return hn::MulAdd(hn::Set(d, factor), g, old); });
+  map2(dx, dx, dy,
+       [factor](auto d, auto old, auto g) HWY_ATTR { return hn::MulAdd(hn::Set(d, factor), g, old); });
 }
 
 void relu_forward(MatrixView y, ConstMatrixView x) {
@@ -95,10 +94,14 @@ HWY_EXPORT(relu_backward);
 HWY_EXPORT(tanh_forward);
 HWY_EXPORT(tanh_backward);
 
-void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) { HWY_DYNAMIC_DISPATCH(add_forward)(y, a, b); }
+void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
+  HWY_DYNAMIC_DISPATCH(add_forward)(y, a, b);
+}
 void accumulate(MatrixView dx, ConstMatrixView dy) { HWY_DYNAMIC_DISPATCH(accumulate)(dx, dy); }
 void scale_forward(MatrixView y, ConstMatrixView x, Real f) { HWY_DYNAMIC_DISPATCH(scale_forward)(y, x, f); }
-void scale_backward(MatrixView dx, ConstMatrixView dy, Real f) { HWY_DYNAMIC_DISPATCH(scale_backward)(dx, dy, f); }
+void scale_backward(MatrixView dx, ConstMatrixView dy, Real f) {
+  HWY_DYNAMIC_DISPATCH(scale_backward)(dx, dy, f);
+}
 void relu_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(relu_forward)(y, x); }
 void relu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
   HWY_DYNAMIC_DISPATCH(relu_backward)(dx, dy, y);

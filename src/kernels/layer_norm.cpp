@@ -21,11 +21,12 @@ void layer_norm_forward(MatrixView y, MatrixView statistics, ConstMatrixView x, 
   const Real inverse_n = Real{1} / static_cast<Real>(n);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const Real* from = x.row(r);
-    const Real mean = inverse_n * sum_lanes(n, [from](auto d, std::int64_t i) HWY_ATTR { return hn::LoadU(d, from + i); });
+    const Real mean =
+        inverse_n * sum_lanes(n, [from](auto d, std::int64_t i) HWY_ATTR { return hn::LoadU(d, from + i); });
     const Real variance = inverse_n * sum_lanes(n, [from, mean](auto d, std::int64_t i) HWY_ATTR {
-      const auto centred = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean));
-      return hn::Mul(centred, centred);
-    });
+                            const auto centred = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean));
+                            return hn::Mul(centred, centred);
+                          });
     const Real rstd = 1 / std::sqrt(variance + epsilon);
     lanes(n, [=, to = y.row(r), w = weight.data, b = bias.data](auto d, std::int64_t i) HWY_ATTR {
       const auto normal = hn::Mul(hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean)), hn::Set(d, rstd));
@@ -36,8 +37,8 @@ void layer_norm_forward(MatrixView y, MatrixView statistics, ConstMatrixView x, 
   }
 }
 
-void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy, ConstMatrixView x,
-                         ConstMatrixView weight, ConstMatrixView statistics) {
+void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+                         ConstMatrixView x, ConstMatrixView weight, ConstMatrixView statistics) {
   const std::int64_t n = x.cols;
   const Real inverse_n = Real{1} / static_cast<Real>(n);
   for (std::int64_t r = 0; r < x.rows; ++r) {
@@ -52,18 +53,18 @@ void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, Co
       });
     }
     if (dbias.data != nullptr) {
-      lanes(n, [g, to = dbias.data](auto d, std::int64_t i) HWY_ATTR {
-        hn::StoreU(hn::Add(hn::LoadU(d, g + i), hn::LoadU(d, to + i)), d, to + i);
-      });
+      lanes(n, [g, to = dbias.data](auto d, std::int64_t i)
+                   HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(d, g + i), hn::LoadU(d, to + i)), d, to + i); });
     }
     if (dx.data == nullptr) continue;
     const Real mean_g = inverse_n * dot(g, w, n);
     const Real mean_gn = inverse_n * sum_lanes(n, [&](auto d, std::int64_t i) HWY_ATTR {
-      return hn::Mul(hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i)), normal(d, i));
-    });
+                           return hn::Mul(hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i)), normal(d, i));
+                         });
     lanes(n, [&, to = dx.row(r)](auto d, std::int64_t i) HWY_ATTR {
       const auto gradient = hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i));
-      const auto rest = hn::NegMulAdd(normal(d, i), hn::Set(d, mean_gn), hn::Sub(gradient, hn::Set(d, mean_g)));
+      const auto rest =
+          hn::NegMulAdd(normal(d, i), hn::Set(d, mean_gn), hn::Sub(gradient, hn::Set(d, mean_g)));
       hn::StoreU(hn::MulAdd(hn::Set(d, rstd), rest, hn::LoadU(d, to + i)), d, to + i);
     });
   }
@@ -82,8 +83,8 @@ void layer_norm_forward(MatrixView y, MatrixView statistics, ConstMatrixView x, 
                         ConstMatrixView bias, Real epsilon) {
   HWY_DYNAMIC_DISPATCH(layer_norm_forward)(y, statistics, x, weight, bias, epsilon);
 }
-void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy, ConstMatrixView x,
-                         ConstMatrixView weight, ConstMatrixView statistics) {
+void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+                         ConstMatrixView x, ConstMatrixView weight, ConstMatrixView statistics) {
   HWY_DYNAMIC_DISPATCH(layer_norm_backward)(dx, dweight, dbias, dy, x, weight, statistics);
 }
 

@@ -17,9 +17,8 @@ namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
 void fill_rows(MatrixView y, ConstMatrixView row) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
-    lanes(y.cols, [to = y.row(r), from = row.data](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-    });
+    lanes(y.cols, [to = y.row(r), from = row.data](auto d, std::int64_t i)
+                      HWY_ATTR { hn::StoreU(hn::LoadU(d, from + i), d, to + i); });
   }
 }
 
@@ -57,8 +56,8 @@ void linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, Con
   gemm(y, x, Op::none, weight, Op::transpose, 1, biased ? 1 : 0);
 }
 
-void linear_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy, ConstMatrixView x,
-                     ConstMatrixView weight) {
+void linear_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+                     ConstMatrixView x, ConstMatrixView weight) {
   if (dx.data != nullptr) gemm(dx, dy, Op::none, weight, Op::none, 1, 1);
   if (dweight.data != nullptr) gemm(dweight, dy, Op::transpose, x, Op::none, 1, 1);
   if (dbias.data != nullptr) HWY_DYNAMIC_DISPATCH(add_column_sums)(dbias, dy);

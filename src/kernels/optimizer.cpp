@@ -11,19 +11,19 @@ namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
 void adam_step(std::span<Real> p, std::span<Real> m, std::span<Real> v, std::span<const Real> gradient,
                const AdamFactors& f) {
-  lanes(static_cast<std::int64_t>(p.size()),
-        [=, pp = p.data(), pm = m.data(), pv = v.data(), pg = gradient.data()](auto d, std::int64_t i) HWY_ATTR {
-          const auto set = [d](Real x) HWY_ATTR { return hn::Set(d, x); };
-          const auto old = hn::LoadU(d, pp + i);
-          const auto g = hn::MulAdd(set(f.l2), old, hn::Mul(set(f.gradient_scale), hn::LoadU(d, pg + i)));
-          const auto first = hn::MulAdd(set(f.beta1), hn::LoadU(d, pm + i), hn::Mul(set(1 - f.beta1), g));
-          const auto second =
-              hn::MulAdd(set(f.beta2), hn::LoadU(d, pv + i), hn::Mul(set(1 - f.beta2), hn::Mul(g, g)));
-          const auto size = hn::MulAdd(hn::Sqrt(second), set(f.root_correction), set(f.epsilon));
-          hn::StoreU(first, d, pm + i);
-          hn::StoreU(second, d, pv + i);
-          hn::StoreU(hn::MulSub(set(f.shrink), old, hn::Div(hn::Mul(set(f.lr), first), size)), d, pp + i);
-        });
+  lanes(static_cast<std::int64_t>(p.size()), [=, pp = p.data(), pm = m.data(), pv = v.data(),
+                                              pg = gradient.data()](auto d, std::int64_t i) HWY_ATTR {
+    const auto set = [d](Real x) HWY_ATTR { return hn::Set(d, x); };
+    const auto old = hn::LoadU(d, pp + i);
+    const auto g = hn::MulAdd(set(f.l2), old, hn::Mul(set(f.gradient_scale), hn::LoadU(d, pg + i)));
+    const auto first = hn::MulAdd(set(f.beta1), hn::LoadU(d, pm + i), hn::Mul(set(1 - f.beta1), g));
+    const auto second =
+        hn::MulAdd(set(f.beta2), hn::LoadU(d, pv + i), hn::Mul(set(1 - f.beta2), hn::Mul(g, g)));
+    const auto size = hn::MulAdd(hn::Sqrt(second), set(f.root_correction), set(f.epsilon));
+    hn::StoreU(first, d, pm + i);
+    hn::StoreU(second, d, pv + i);
+    hn::StoreU(hn::MulSub(set(f.shrink), old, hn::Div(hn::Mul(set(f.lr), first), size)), d, pp + i);
+  });
 }
 
 void sgd_step(std::span<Real> p, std::span<Real> v, std::span<const Real> gradient, const SgdFactors& f) {

@@ -23,8 +23,8 @@ struct Left {
 
 // A tile of M rows by N vectors of C, kept in registers over the whole of k.
 template <int M, int N, Store kStore, class D>
-HWY_INLINE void product_tile(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb, std::int64_t k,
-                             Real alpha) {
+HWY_INLINE void product_tile(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb,
+                             std::int64_t k, Real alpha) {
   const std::int64_t w = width(d);
   decltype(hn::Zero(d)) sum[M][N];
   for (int i = 0; i < M; ++i) {
@@ -50,8 +50,8 @@ HWY_INLINE void product_tile(D d, Real* c, std::int64_t ldc, Left a, const Real*
 }
 
 template <int M, int N, Store kStore, class D>
-HWY_INLINE void product_panel(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb, std::int64_t m,
-                              std::int64_t k, Real alpha) {
+HWY_INLINE void product_panel(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb,
+                              std::int64_t m, std::int64_t k, Real alpha) {
   std::int64_t i = 0;
   for (; i + M <= m; i += M) {
     product_tile<M, N, kStore>(d, c + i * ldc, ldc, {a.data + i * a.row, a.row, a.col}, b, ldb, k, alpha);
@@ -63,15 +63,17 @@ HWY_INLINE void product_panel(D d, Real* c, std::int64_t ldc, Left a, const Real
 
 // C (m, n) = or += alpha A (m, k) B (k, n), B and C row-major.
 template <Store kStore>
-HWY_INLINE void product(Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb, std::int64_t m, std::int64_t n,
-                        std::int64_t k, Real alpha) {
+HWY_INLINE void product(Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb, std::int64_t m,
+                        std::int64_t n, std::int64_t k, Real alpha) {
   const Wide wide;
   const Narrow narrow;
-  constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;  // 32 of them; enough sums to hide the latency of MulAdd
+  constexpr bool kManyRegisters =
+      HWY_TARGET <= HWY_AVX3;  // 32 of them; enough sums to hide the latency of MulAdd
   std::int64_t j = 0;
   const std::int64_t w = width(wide);
   if constexpr (kManyRegisters) {
-    for (; j + 4 * w <= n; j += 4 * w) product_panel<4, 4, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
+    for (; j + 4 * w <= n; j += 4 * w)
+      product_panel<4, 4, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
   }
   for (; j + 2 * w <= n; j += 2 * w) {
     product_panel<kManyRegisters ? 8 : 4, 2, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
@@ -84,34 +86,34 @@ HWY_INLINE void product(Real* c, std::int64_t ldc, Left a, const Real* b, std::i
 }
 
 // to (cols, rows) = the transpose of from (rows, cols), in tiles of 4 x 4 where the vectors allow it.
-HWY_INLINE void transpose(Real* to, const Real* from, std::int64_t stride, std::int64_t rows, std::int64_t cols) {
-  std::int64_t tiled_rows = 0, tiled_cols = 0;
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (sizeof(Real) == 4) {
-    const hn::FixedTag<Real, 4> d;
-    const hn::Repartition<double, decltype(d)> pairs;
-    tiled_rows = rows / 4 * 4;
-    tiled_cols = cols / 4 * 4;
-    for (std::int64_t r = 0; r < tiled_rows; r += 4) {
-      for (std::int64_t c = 0; c < tiled_cols; c += 4) {
-        const Real* tile = from + r * stride + c;
-        const auto a = hn::LoadU(d, tile), b = hn::LoadU(d, tile + stride);
-        const auto e = hn::LoadU(d, tile + 2 * stride), f = hn::LoadU(d, tile + 3 * stride);
-        const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
-        const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-        const auto ef_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
-        const auto ef_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
-        Real* out = to + c * rows + r;
-        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ef_low)), d, out);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ef_low)), d, out + rows);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ef_high)), d, out + 2 * rows);
-        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ef_high)), d, out + 3 * rows);
-      }
+HWY_INLINE void transpose(Real* to, const Real* from, std::int64_t stride, std::int64_t rows,
+                          std::int64_t cols) {
+#if HWY_TARGET != HWY_SCALAR && !defined(THIMBLE_DOUBLE)
+  const std::int64_t tiled_rows = rows / 4 * 4, tiled_cols = cols / 4 * 4;
+  const hn::FixedTag<Real, 4> d;
+  const hn::Repartition<double, decltype(d)> pairs;
+  for (std::int64_t r = 0; r < tiled_rows; r += 4) {
+    for (std::int64_t c = 0; c < tiled_cols; c += 4) {
+      const Real* tile = from + r * stride + c;
+      const auto a = hn::LoadU(d, tile), b = hn::LoadU(d, tile + stride);
+      const auto e = hn::LoadU(d, tile + 2 * stride), f = hn::LoadU(d, tile + 3 * stride);
+      const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
+      const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+      const auto ef_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
+      const auto ef_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
+      Real* out = to + c * rows + r;
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ef_low)), d, out);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ef_low)), d, out + rows);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ef_high)), d, out + 2 * rows);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ef_high)), d, out + 3 * rows);
     }
   }
+#else
+  const std::int64_t tiled_rows = 0, tiled_cols = 0;
 #endif
   for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = r < tiled_rows ? tiled_cols : 0; c < cols; ++c) to[c * rows + r] = from[r * stride + c];
+    for (std::int64_t c = r < tiled_rows ? tiled_cols : 0; c < cols; ++c)
+      to[c * rows + r] = from[r * stride + c];
   }
 }
 

@@ -1,7 +1,8 @@
-// What the vector kernels share. Included once per target by Highway's foreach_target.h, hence the toggled guard.
+// What the vector kernels share. Included once per target by Highway's foreach_target.h, hence the toggled
+// guard.
 //
-// A kernel is written for a vector tag `d`; lanes() calls it on whole vectors first and on narrower ones for what is
-// left of a row, so that no kernel reads or writes past the end and none has a scalar copy of itself.
+// A kernel is written for a vector tag `d`; lanes() calls it on whole vectors first and on narrower ones for
+// what is left of a row, so that no kernel reads or writes past the end and none has a scalar copy of itself.
 #if defined(THIMBLE_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef THIMBLE_KERNELS_SIMD_INL_H_
 #undef THIMBLE_KERNELS_SIMD_INL_H_
@@ -59,7 +60,8 @@ HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {
 }
 
 HWY_INLINE Real dot(const Real* a, const Real* b, std::int64_t n) {
-  return sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
+  return sum_lanes(
+      n, [=](auto d, std::int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
 }
 
 // The largest of n >= 1 values.
@@ -69,7 +71,8 @@ HWY_INLINE Real max_of(const Real* x, std::int64_t n) {
   Real best = x[0];
   if (n >= width(wide)) {
     auto most = hn::LoadU(wide, x);
-    for (i = width(wide); i + width(wide) <= n; i += width(wide)) most = hn::Max(most, hn::LoadU(wide, x + i));
+    for (i = width(wide); i + width(wide) <= n; i += width(wide))
+      most = hn::Max(most, hn::LoadU(wide, x + i));
     best = hn::GetLane(hn::MaxOfLanes(wide, most));
   }
   for (; i < n; ++i) best = x[i] > best ? x[i] : best;

@@ -13,10 +13,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
-// y = exp(x - max x) for n >= 1 values; the sum of y is returned. y may be x.
+// y = exp(x - max) for n >= 1 values; the sum of y is returned. y may be x. Exp takes NaN for a number; here
+// it stays.
 HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
   return sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
+    const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max));
+    const auto e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     hn::StoreU(e, d, y + i);
     return e;
   });
@@ -24,9 +26,8 @@ HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
 
 HWY_INLINE void softmax_row(Real* y, const Real* x, std::int64_t n) {
   const Real inverse = 1 / exp_shifted(y, x, max_of(x, n), n);
-  lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, inverse)), d, y + i);
-  });
+  lanes(n, [=](auto d, std::int64_t i)
+               HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, inverse)), d, y + i); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE

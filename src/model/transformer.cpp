@@ -9,10 +9,14 @@ namespace {
 
 Var activate(Activation kind, Var x) {
   switch (kind) {
-    case Activation::relu: return relu(x);
-    case Activation::gelu: return gelu(x);
-    case Activation::gelu_tanh: return gelu_tanh(x);
-    case Activation::tanh: return tanh(x);
+    case Activation::relu:
+      return relu(x);
+    case Activation::gelu:
+      return gelu(x);
+    case Activation::gelu_tanh:
+      return gelu_tanh(x);
+    case Activation::tanh:
+      return tanh(x);
   }
   throw Error("activation: unknown kind");
 }
@@ -24,7 +28,8 @@ Real as_real(double x) { return static_cast<Real>(x); }
 EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, const ModelConfig& config,
                            std::uint32_t first_dropout_site)
     : name(layer_name),
-      self_attn(store, name + ".self_attn", config.d_model, config.heads, config.attention.mask == Mask::causal,
+      self_attn(store, name + ".self_attn", config.d_model, config.heads,
+                config.attention.mask == Mask::causal,
                 {as_real(config.attention.dropout), first_dropout_site}),
       linear1(store, name + ".linear1", config.d_model, config.d_ff),
       linear2(store, name + ".linear2", config.d_ff, config.d_model),
@@ -99,9 +104,11 @@ void Transformer::init(std::uint64_t seed) {
   output_->init(store_, seed);
 }
 
-Var Transformer::embed(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length, const Pass& pass) const {
+Var Transformer::embed(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
+                       const Pass& pass) const {
   Var x = token_embedding_(tape, tokens, length);
-  if (config_.positions == Positions::learned) x = add_positions(x, tape.parameter(position_embedding_->weight));
+  if (config_.positions == Positions::learned)
+    x = add_positions(x, tape.parameter(position_embedding_->weight));
   if (config_.positions == Positions::sinusoidal) x = add_positions(x, tape.constant(sinusoidal_));
   static const std::string kSite = "embedding";
   return site(pass.hooks, kSite, embedding_dropout_(x, pass));
@@ -114,8 +121,8 @@ Var Transformer::output(Var x) const {
 
 Var Transformer::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
                             std::span<const std::int32_t> lengths, const Pass& pass) const {
-  require<ShapeError>(length <= max_length_, "transformer: sequences of {} tokens, the model takes at most {}", length,
-                      max_length_);
+  require<ShapeError>(length <= max_length_,
+                      "transformer: sequences of {} tokens, the model takes at most {}", length, max_length_);
   tape.set_layer("embedding");
   Var x = embed(tape, tokens, length, pass);
   for (const EncoderLayer& layer : layers_) x = layer(x, lengths, pass);
@@ -126,9 +133,15 @@ Var Transformer::operator()(Tape& tape, std::span<const std::int32_t> tokens, st
   tape.set_layer("output");
   if (config_.output.per == OutputPer::sequence) {
     switch (config_.output.pooling) {
-      case Pooling::mean: x = mean_pool(x, lengths); break;
-      case Pooling::first: x = first_pool(x); break;
-      case Pooling::last: x = last_pool(x, lengths); break;
+      case Pooling::mean:
+        x = mean_pool(x, lengths);
+        break;
+      case Pooling::first:
+        x = first_pool(x);
+        break;
+      case Pooling::last:
+        x = last_pool(x, lengths);
+        break;
     }
   }
   return site(pass.hooks, kLogitsSite, output(x));

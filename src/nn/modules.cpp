@@ -13,7 +13,9 @@ void Linear::init(ParameterStore& store, std::uint64_t seed) const {
   init_uniform(store, bias, seed, bound);
 }
 
-Var Linear::operator()(Var x) const { return linear(x, x.tape().parameter(weight), x.tape().parameter(bias)); }
+Var Linear::operator()(Var x) const {
+  return linear(x, x.tape().parameter(weight), x.tape().parameter(bias));
+}
 
 LayerNorm::LayerNorm(ParameterStore& store, const std::string& name, std::int64_t channels)
     : weight(store.add(name + ".weight", {channels})), bias(store.add(name + ".bias", {channels})) {}
@@ -23,7 +25,9 @@ void LayerNorm::init(ParameterStore& store) const {
   init_constant(store, bias, 0);
 }
 
-Var LayerNorm::operator()(Var x) const { return layer_norm(x, x.tape().parameter(weight), x.tape().parameter(bias)); }
+Var LayerNorm::operator()(Var x) const {
+  return layer_norm(x, x.tape().parameter(weight), x.tape().parameter(bias));
+}
 
 Embedding::Embedding(ParameterStore& store, const std::string& name, std::int64_t rows, std::int64_t channels)
     : weight(store.add(name + ".weight", {rows, channels})) {}

@@ -19,7 +19,8 @@ struct Operand {
   }
 };
 
-Var attend(const char* name, const Operand& q, const Operand& k, const Operand& v, const AttentionOptions& options) {
+Var attend(const char* name, const Operand& q, const Operand& k, const Operand& v,
+           const AttentionOptions& options) {
   const Shape &queries = q.source.shape(), &keys = k.source.shape();
   const kernels::AttentionSizes sizes{queries[0], queries[1], keys[1], options.heads};
   const std::int64_t depth = q.columns / sizes.heads, width = v.columns / sizes.heads;
@@ -28,7 +29,8 @@ Var attend(const char* name, const Operand& q, const Operand& k, const Operand& 
 
   Tape& tape = q.source.tape();
   const MatrixView weights = tape.scratch(rows, sizes.keys);
-  const MatrixView scratch = tape.scratch(1, std::max(depth, width) * sizes.keys + sizes.queries * sizes.keys);
+  const MatrixView scratch =
+      tape.scratch(1, std::max(depth, width) * sizes.keys + sizes.queries * sizes.keys);
   kernels::attention_weights_forward(weights, q.value(), k.value(), scratch.data, sizes, options.mask, scale);
 
   bool replaced = false;
@@ -38,6 +40,9 @@ Var attend(const char* name, const Operand& q, const Operand& k, const Operand& 
     options.hooks->observe(*options.site, shape, weights);
   }
 
+  require<ShapeError>(options.dropout >= 0 && options.dropout < 1,
+                      "{}: the dropout probability is {}, it must be at least 0 and below 1", name,
+                      options.dropout);
   MatrixView mixed = weights, factor;
   if (options.dropout > 0) {
     require<ShapeError>(options.key.has_value(), "{}: dropout of the weights needs a key", name);
@@ -49,9 +54,9 @@ Var attend(const char* name, const Operand& q, const Operand& k, const Operand& 
   const Var y = tape.node(name, {sizes.batch, sizes.queries, v.columns}, {q.source, k.source, v.source});
   kernels::attention_mix_forward(y.value(), mixed, v.value(), sizes);
   tape.on_backward(y, [=] {
-    kernels::attention_backward(replaced ? MatrixView{} : q.grad(), replaced ? MatrixView{} : k.grad(), v.grad(),
-                                y.grad(), q.value(), k.value(), v.value(), weights, mixed, factor, scratch.data, sizes,
-                                scale);
+    kernels::attention_backward(replaced ? MatrixView{} : q.grad(), replaced ? MatrixView{} : k.grad(),
+                                v.grad(), y.grad(), q.value(), k.value(), v.value(), weights, mixed, factor,
+                                scratch.data, sizes, scale);
   });
   return y;
 }
@@ -69,11 +74,14 @@ void check_lengths(const char* name, const AttentionOptions& options, std::int64
 Var attention(Var q, Var k, Var v, const AttentionOptions& options) {
   const Shape &sq = q.shape(), &sk = k.shape(), &sv = v.shape();
   require<ShapeError>(sq.rank() == 3 && sk.rank() == 3 && sv.rank() == 3 && sq[0] == sk[0] && sk[0] == sv[0],
-                      "attention: q {}, k {}, v {}: all must be (batch, time, channels) of one batch", sq, sk, sv);
+                      "attention: q {}, k {}, v {}: all must be (batch, time, channels) of one batch", sq, sk,
+                      sv);
   require<ShapeError>(sq[2] == sk[2] && sk[1] == sv[1],
-                      "attention: q {}, k {}, v {}: q and k need the same channels, k and v the same time", sq, sk, sv);
+                      "attention: q {}, k {}, v {}: q and k need the same channels, k and v the same time",
+                      sq, sk, sv);
   require<ShapeError>(options.heads > 0 && sq[2] % options.heads == 0 && sv[2] % options.heads == 0,
-                      "attention: q {}, k {}, v {}: {} heads must divide the channels of all three", sq, sk, sv, options.heads);
+                      "attention: q {}, k {}, v {}: {} heads must divide the channels of all three", sq, sk,
+                      sv, options.heads);
   require<ShapeError>(!options.mask.causal || sq[1] == sk[1],
                       "attention: q {}, k {}, v {}: a causal mask needs as many keys as queries", sq, sk, sv);
   check_lengths("attention", options, sq[0], sk[1]);
@@ -82,9 +90,10 @@ Var attention(Var q, Var k, Var v, const AttentionOptions& options) {
 
 Var self_attention(Var qkv, const AttentionOptions& options) {
   const Shape& shape = qkv.shape();
-  require<ShapeError>(shape.rank() == 3 && shape[2] % 3 == 0 && options.heads > 0 && shape[2] / 3 % options.heads == 0,
-                      "self_attention: qkv {} must be (batch, time, 3 channels), and {} heads divide the channels",
-                      shape, options.heads);
+  require<ShapeError>(
+      shape.rank() == 3 && shape[2] % 3 == 0 && options.heads > 0 && shape[2] / 3 % options.heads == 0,
+      "self_attention: qkv {} must be (batch, time, 3 channels), and {} heads divide the channels", shape,
+      options.heads);
   check_lengths("self_attention", options, shape[0], shape[1]);
   const std::int64_t c = shape[2] / 3;
   return attend("self_attention", {qkv, 0, c}, {qkv, c, c}, {qkv, 2 * c, c}, options);

@@ -8,13 +8,14 @@ namespace thimble::inline THIMBLE_PRECISION {
 Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossEntropyOptions& options) {
   const std::int64_t rows = logits.shape().rows(), vocabulary = logits.shape().last();
   require<ShapeError>(static_cast<std::int64_t>(labels.size()) == rows,
-                      "cross_entropy: {} labels for logits {}, which have {} rows", labels.size(), logits.shape(),
-                      rows);
+                      "cross_entropy: {} labels for logits {}, which have {} rows", labels.size(),
+                      logits.shape(), rows);
   const auto bad = std::ranges::find_if(labels, [=](auto label) { return label >= vocabulary; });
   require<ShapeError>(bad == labels.end(), "cross_entropy: label {} is outside the vocabulary 0 .. {}",
                       bad == labels.end() ? 0 : *bad, vocabulary - 1);
   const auto labelled = std::ranges::count_if(labels, [](auto label) { return label >= 0; });
-  const std::int64_t normalizer = options.normalizer > 0 ? options.normalizer : std::max<std::int64_t>(1, labelled);
+  const std::int64_t normalizer =
+      options.normalizer > 0 ? options.normalizer : std::max<std::int64_t>(1, labelled);
 
   Tape& tape = logits.tape();
   const Var loss = tape.node("cross_entropy", {1}, {logits});

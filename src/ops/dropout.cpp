@@ -5,7 +5,8 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var dropout(Var x, Real p, const kernels::DropoutKey& key) {
-  require<ShapeError>(p >= 0 && p < 1, "dropout: the probability is {}, it must be at least 0 and below 1", p);
+  require<ShapeError>(p >= 0 && p < 1, "dropout: the probability is {}, it must be at least 0 and below 1",
+                      p);
   require<ShapeError>(x.shape().rank() >= 1 && x.shape()[0] > 0, "dropout: x {} has no samples", x.shape());
   Tape& tape = x.tape();
   const Var y = tape.node("dropout", x.shape(), {x});

@@ -9,8 +9,8 @@ Var embedding(Var table, std::span<const std::int32_t> tokens, std::int64_t leng
   const auto count = static_cast<std::int64_t>(tokens.size());
   require<ShapeError>(table.shape().rank() == 2, "embedding: table {} must be (vocabulary, channels)",
                       table.shape());
-  require<ShapeError>(length > 0 && count % length == 0, "embedding: {} tokens are not whole sequences of {}", count,
-                      length);
+  require<ShapeError>(length > 0 && count % length == 0, "embedding: {} tokens are not whole sequences of {}",
+                      count, length);
   const std::int64_t vocabulary = table.shape()[0];
   const auto bad = std::ranges::find_if(tokens, [=](auto token) { return token < 0 || token >= vocabulary; });
   require<ShapeError>(bad == tokens.end(), "embedding: token {} is outside the vocabulary 0 .. {}",

@@ -44,21 +44,27 @@ void add_arithmetic(std::vector<GradcheckCase>& cases) {
   cases.push_back({"add", "", {normal("a", {2, 3, 5}), normal("b", {2, 3, 5})}, [](Tape&, Inputs in) {
                      return add(in[0], in[1]);
                    }});
-  cases.push_back({"add", "the same twice", {normal("a", {2, 3})}, [](Tape&, Inputs in) { return add(in[0], in[0]); }});
+  cases.push_back(
+      {"add", "the same twice", {normal("a", {2, 3})}, [](Tape&, Inputs in) { return add(in[0], in[0]); }});
   add_unary(cases, "scale", [](Var x) { return scale(x, Real(-1.7)); });
   cases.push_back({"matmul", "", {normal("a", {3, 5}), normal("b", {5, 7})}, [](Tape&, Inputs in) {
                      return matmul(in[0], in[1]);
                    }});
-  cases.push_back({"matmul", "inner size 1", {normal("a", {2, 1}), normal("b", {1, 3})}, [](Tape&, Inputs in) {
-                     return matmul(in[0], in[1]);
-                   }});
+  cases.push_back(
+      {"matmul", "inner size 1", {normal("a", {2, 1}), normal("b", {1, 3})}, [](Tape&, Inputs in) {
+         return matmul(in[0], in[1]);
+       }});
   const auto biased = [](Tape&, Inputs in) { return linear(in[0], in[1], in[2]); };
-  cases.push_back({"linear", "", {normal("x", {2, 3, 5}), normal("weight", {7, 5}), normal("bias", {7})}, biased});
-  cases.push_back({"linear", "19 rows", {normal("x", {19, 3}), normal("weight", {40, 3}), normal("bias", {40})}, biased});
-  cases.push_back({"linear", "one output", {normal("x", {3, 5}), normal("weight", {1, 5}), normal("bias", {1})}, biased});
-  cases.push_back({"linear", "no bias", {normal("x", {3, 5}), normal("weight", {7, 5})}, [](Tape&, Inputs in) {
-                     return linear(in[0], in[1]);
-                   }});
+  cases.push_back(
+      {"linear", "", {normal("x", {2, 3, 5}), normal("weight", {7, 5}), normal("bias", {7})}, biased});
+  cases.push_back(
+      {"linear", "19 rows", {normal("x", {19, 3}), normal("weight", {40, 3}), normal("bias", {40})}, biased});
+  cases.push_back(
+      {"linear", "one output", {normal("x", {3, 5}), normal("weight", {1, 5}), normal("bias", {1})}, biased});
+  cases.push_back(
+      {"linear", "no bias", {normal("x", {3, 5}), normal("weight", {7, 5})}, [](Tape&, Inputs in) {
+         return linear(in[0], in[1]);
+       }});
 }
 
 void add_elementwise(std::vector<GradcheckCase>& cases) {
@@ -67,12 +73,17 @@ void add_elementwise(std::vector<GradcheckCase>& cases) {
                      return softmax(in[0]);
                    }});
   const auto norm = [](Tape&, Inputs in) { return layer_norm(in[0], in[1], in[2]); };
-  cases.push_back({"layer_norm", "", {normal("x", {2, 3, 7}), normal("weight", {7}), normal("bias", {7})}, norm});
-  cases.push_back({"layer_norm", "40 columns", {normal("x", {3, 40}), normal("weight", {40}), normal("bias", {40})}, norm});
+  cases.push_back(
+      {"layer_norm", "", {normal("x", {2, 3, 7}), normal("weight", {7}), normal("bias", {7})}, norm});
   cases.push_back({"layer_norm",
-                   "one column",
-                   {zero_gradient(normal("x", {3, 1})), zero_gradient(normal("weight", {1})), normal("bias", {1})},
+                   "40 columns",
+                   {normal("x", {3, 40}), normal("weight", {40}), normal("bias", {40})},
                    norm});
+  cases.push_back(
+      {"layer_norm",
+       "one column",
+       {zero_gradient(normal("x", {3, 1})), zero_gradient(normal("weight", {1})), normal("bias", {1})},
+       norm});
   add_unary(cases, "relu", [](Var x) { return relu(x); });
   add_unary(cases, "gelu", [](Var x) { return gelu(x); });
   add_unary(cases, "gelu_tanh", [](Var x) { return gelu_tanh(x); });
@@ -88,13 +99,17 @@ void add_sequences(std::vector<GradcheckCase>& cases) {
                    }});
   const auto positions = [](Tape&, Inputs in) { return add_positions(in[0], in[1]); };
   cases.push_back({"add_positions", "", {normal("x", {2, 3, 5}), normal("positions", {3, 5})}, positions});
-  cases.push_back({"add_positions", "longer table", {normal("x", {2, 3, 5}), normal("positions", {4, 5})}, positions});
-  cases.push_back({"mean_pool", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return mean_pool(in[0]); }});
+  cases.push_back(
+      {"add_positions", "longer table", {normal("x", {2, 3, 5}), normal("positions", {4, 5})}, positions});
+  cases.push_back(
+      {"mean_pool", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return mean_pool(in[0]); }});
   cases.push_back({"mean_pool", "padding", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) {
                      return mean_pool(in[0], lengths);
                    }});
-  cases.push_back({"first_pool", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return first_pool(in[0]); }});
-  cases.push_back({"last_pool", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return last_pool(in[0]); }});
+  cases.push_back(
+      {"first_pool", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return first_pool(in[0]); }});
+  cases.push_back(
+      {"last_pool", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return last_pool(in[0]); }});
   cases.push_back({"last_pool", "padding", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) {
                      return last_pool(in[0], lengths);
                    }});
@@ -104,9 +119,12 @@ void add_sequences(std::vector<GradcheckCase>& cases) {
     return [&targets, options](Tape&, Inputs in) { return cross_entropy(in[0], targets, options); };
   };
   cases.push_back({"cross_entropy", "ignored labels", {normal("logits", {2, 3, 7})}, entropy(labels, {})});
-  cases.push_back({"cross_entropy", "smoothing", {normal("logits", {2, 3, 7})}, entropy(labels, {Real(0.2), 0})});
-  cases.push_back({"cross_entropy", "sum, 40 classes", {normal("logits", {2, 3, 40})}, entropy(labels, {Real(0.1), 1})});
-  cases.push_back({"cross_entropy", "no label", {zero_gradient(normal("logits", {6, 7}))}, entropy(none, {})});
+  cases.push_back(
+      {"cross_entropy", "smoothing", {normal("logits", {2, 3, 7})}, entropy(labels, {Real(0.2), 0})});
+  cases.push_back(
+      {"cross_entropy", "sum, 40 classes", {normal("logits", {2, 3, 40})}, entropy(labels, {Real(0.1), 1})});
+  cases.push_back(
+      {"cross_entropy", "no label", {zero_gradient(normal("logits", {6, 7}))}, entropy(none, {})});
 }
 
 void add_attention_cases(std::vector<GradcheckCase>& cases) {
@@ -121,7 +139,8 @@ void add_attention_cases(std::vector<GradcheckCase>& cases) {
   AttentionOptions two{.heads = 2, .mask = {}, .scale = {}, .key = {}};
   cases.push_back({"attention", "", inputs(5, 5, 2), attend(two)});
   cases.push_back({"attention", "3 queries, 7 keys", inputs(3, 7, 2), attend(two)});
-  cases.push_back({"attention", "20 keys", inputs(9, 20, 1), attend({.heads = 1, .mask = {}, .scale = {}, .key = {}})});
+  cases.push_back(
+      {"attention", "20 keys", inputs(9, 20, 1), attend({.heads = 1, .mask = {}, .scale = {}, .key = {}})});
   const auto with = [&](bool causal, std::span<const std::int32_t> keys) {
     AttentionOptions options = two;
     options.mask = {causal, keys};
@@ -139,10 +158,11 @@ void add_attention_cases(std::vector<GradcheckCase>& cases) {
   AttentionOptions scaled = two;
   scaled.scale = Real(0.3);
   cases.push_back({"attention", "scale 0.3", inputs(5, 5, 2), attend(scaled)});
-  cases.push_back({"attention",
-                   "one key",
-                   {zero_gradient(normal("q", {2, 3, 4})), zero_gradient(normal("k", {2, 1, 4})), normal("v", {2, 1, 6})},
-                   attend(two)});
+  cases.push_back(
+      {"attention",
+       "one key",
+       {zero_gradient(normal("q", {2, 3, 4})), zero_gradient(normal("k", {2, 1, 4})), normal("v", {2, 1, 6})},
+       attend(two)});
   const auto self = [](AttentionOptions options) {
     return [options](Tape&, Inputs in) { return self_attention(in[0], options); };
   };

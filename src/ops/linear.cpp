@@ -7,18 +7,19 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 Var linear(Var x, Var weight, std::optional<Var> bias) {
   require<ShapeError>(weight.shape().rank() == 2 && x.shape().last() == weight.shape()[1],
-                      "linear: x {} * weight {} transposed: the last dimensions must match ({} vs {})", x.shape(),
-                      weight.shape(), x.shape().last(), weight.shape().last());
+                      "linear: x {} * weight {} transposed: the last dimensions must match ({} vs {})",
+                      x.shape(), weight.shape(), x.shape().last(), weight.shape().last());
   require<ShapeError>(!bias || bias->shape() == Shape{weight.shape()[0]},
                       "linear: bias {} for weight {}: it must be ({})", bias.value_or(weight).shape(),
                       weight.shape(), weight.shape()[0]);
   Tape& tape = x.tape();
-  const Var y = tape.node("linear", x.shape().with_last(weight.shape()[0]), {x, weight, bias.value_or(weight)});
+  const Var y =
+      tape.node("linear", x.shape().with_last(weight.shape()[0]), {x, weight, bias.value_or(weight)});
   kernels::linear_forward(y.value(), x.value(), weight.value(), bias ? bias->value() : MatrixView{});
   tape.on_backward(y, [x, weight, bias, y] {
     const auto wanted = [](Var v) { return v.needs_grad() ? v.grad() : MatrixView{}; };
-    kernels::linear_backward(wanted(x), wanted(weight), bias ? wanted(*bias) : MatrixView{}, y.grad(), x.value(),
-                             weight.value());
+    kernels::linear_backward(wanted(x), wanted(weight), bias ? wanted(*bias) : MatrixView{}, y.grad(),
+                             x.value(), weight.value());
   });
   return y;
 }

@@ -9,8 +9,9 @@ namespace thimble::inline THIMBLE_PRECISION {
 Var matmul(Var a, Var b) {
   require<ShapeError>(a.shape().rank() == 2 && b.shape().rank() == 2,
                       "matmul: a {} * b {}: both must be matrices", a.shape(), b.shape());
-  require<ShapeError>(a.shape()[1] == b.shape()[0], "matmul: a {} * b {}: inner dimensions must match ({} vs {})",
-                      a.shape(), b.shape(), a.shape()[1], b.shape()[0]);
+  require<ShapeError>(a.shape()[1] == b.shape()[0],
+                      "matmul: a {} * b {}: inner dimensions must match ({} vs {})", a.shape(), b.shape(),
+                      a.shape()[1], b.shape()[0]);
   using kernels::Op;
   Tape& tape = a.tape();
   const Var y = tape.node("matmul", {a.shape()[0], b.shape()[1]}, {a, b});

@@ -8,8 +8,8 @@ namespace thimble::inline THIMBLE_PRECISION {
 namespace {
 
 Var pool(const char* name, Var x, kernels::Pool kind, std::span<const std::int32_t> lengths) {
-  require<ShapeError>(x.shape().rank() == 3 && x.shape()[1] > 0, "{}: x {} must be (batch, time, channels)", name,
-                      x.shape());
+  require<ShapeError>(x.shape().rank() == 3 && x.shape()[1] > 0, "{}: x {} must be (batch, time, channels)",
+                      name, x.shape());
   const std::int64_t batch = x.shape()[0], time = x.shape()[1];
   require<ShapeError>(lengths.empty() || static_cast<std::int64_t>(lengths.size()) == batch,
                       "{}: {} lengths for a batch of {}", name, lengths.size(), batch);
@@ -26,10 +26,14 @@ Var pool(const char* name, Var x, kernels::Pool kind, std::span<const std::int32
 
 }  // namespace
 
-Var mean_pool(Var x, std::span<const std::int32_t> lengths) { return pool("mean_pool", x, kernels::Pool::mean, lengths); }
+Var mean_pool(Var x, std::span<const std::int32_t> lengths) {
+  return pool("mean_pool", x, kernels::Pool::mean, lengths);
+}
 
 Var first_pool(Var x) { return pool("first_pool", x, kernels::Pool::first, {}); }
 
-Var last_pool(Var x, std::span<const std::int32_t> lengths) { return pool("last_pool", x, kernels::Pool::last, lengths); }
+Var last_pool(Var x, std::span<const std::int32_t> lengths) {
+  return pool("last_pool", x, kernels::Pool::last, lengths);
+}
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -15,7 +15,8 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ParameterStore& store)
     : config_(config), first_(store.size()), second_(config.name == OptimizerKind::sgd ? 0 : store.size()) {
   for (const ParameterStore::Entry& entry : store.entries()) {
     for (std::size_t at = 0; at < entry.size(); at += kSegment) {
-      segments_.push_back({entry.offset + at, std::min(kSegment, entry.size() - at), entry.shape.rank() >= 2});
+      segments_.push_back(
+          {entry.offset + at, std::min(kSegment, entry.size() - at), entry.shape.rank() >= 2});
     }
   }
 }

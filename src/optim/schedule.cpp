@@ -11,9 +11,12 @@ double schedule_factor(const ScheduleConfig& schedule, std::int64_t t, std::int6
   const auto warmup = static_cast<double>(schedule.warmup);
   const double rise = t < schedule.warmup ? now / warmup : 1;
   switch (schedule.name) {
-    case ScheduleKind::constant: return rise;
-    case ScheduleKind::linear: return t < schedule.warmup ? rise : (end - now) / (end - warmup);
-    case ScheduleKind::cosine: return rise * 0.5 * (1 + std::cos(std::numbers::pi * now / end));
+    case ScheduleKind::constant:
+      return rise;
+    case ScheduleKind::linear:
+      return t < schedule.warmup ? rise : (end - now) / (end - warmup);
+    case ScheduleKind::cosine:
+      return rise * 0.5 * (1 + std::cos(std::numbers::pi * now / end));
     case ScheduleKind::inverse_sqrt: {
       const double peak = std::max(warmup, 1.0);
       return rise * (now <= peak ? 1 : std::sqrt(peak / now));

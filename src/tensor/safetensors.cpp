@@ -25,9 +25,7 @@ struct DTypeInfo {
 };
 constexpr DTypeInfo kDTypes[] = {{DType::f32, "F32", 4}, {DType::f64, "F64", 8}, {DType::i64, "I64", 8}};
 
-const DTypeInfo& info(DType dtype) {
-  return *std::ranges::find(kDTypes, dtype, &DTypeInfo::dtype);
-}
+const DTypeInfo& info(DType dtype) { return *std::ranges::find(kDTypes, dtype, &DTypeInfo::dtype); }
 
 template <class Stored, class T>
 std::vector<T> convert(const char* from, std::size_t bytes) {
@@ -44,16 +42,19 @@ std::vector<T> convert(const char* from, std::size_t bytes) {
 SafetensorsFile::Entry parse_entry(const std::string& where, const Json& json, std::size_t data_size) {
   const auto dtype_name = json.at("dtype").get<std::string>();
   const auto* dtype = std::ranges::find_if(kDTypes, [&](const DTypeInfo& d) { return d.name == dtype_name; });
-  require<CheckpointError>(dtype != std::end(kDTypes), "{}: dtype {} is not one of F32, F64, I64", where, dtype_name);
+  require<CheckpointError>(dtype != std::end(kDTypes), "{}: dtype {} is not one of F32, F64, I64", where,
+                           dtype_name);
   const Json& sizes = json.at("shape");
   require<CheckpointError>(sizes.is_array() && sizes.size() <= Shape::kMaxRank,
                            "{}: the shape must be a list of at most {} sizes", where, Shape::kMaxRank);
   Shape shape;
   std::size_t bytes = dtype->size;
   for (const Json& size : sizes) {
-    require<CheckpointError>(size.is_number_unsigned(), "{}: a size in the shape is not a whole number", where);
+    require<CheckpointError>(size.is_number_unsigned(), "{}: a size in the shape is not a whole number",
+                             where);
     const auto n = size.get<std::uint64_t>();
-    require<CheckpointError>(n == 0 || bytes <= data_size / n, "{}: the shape needs more bytes than the file has", where);
+    require<CheckpointError>(n == 0 || (n <= INT64_MAX && bytes <= data_size / n),
+                             "{}: the shape needs more bytes than the file has", where);
     bytes *= n;
     shape = shape.appended(static_cast<std::int64_t>(n));
   }
@@ -62,9 +63,11 @@ SafetensorsFile::Entry parse_entry(const std::string& where, const Json& json, s
                                offsets[1].is_number_unsigned(),
                            "{}: data_offsets must be two whole numbers", where);
   const auto begin = offsets[0].get<std::size_t>(), end = offsets[1].get<std::size_t>();
-  require<CheckpointError>(begin <= end && end <= data_size, "{}: data_offsets [{}, {}] leave the data of {} bytes", where,
-                           begin, end, data_size);
-  require<CheckpointError>(end - begin == bytes, "{}: {} bytes of data for a shape that needs {}", where, end - begin, bytes);
+  require<CheckpointError>(begin <= end && end <= data_size,
+                           "{}: data_offsets [{}, {}] leave the data of {} bytes", where, begin, end,
+                           data_size);
+  require<CheckpointError>(end - begin == bytes, "{}: {} bytes of data for a shape that needs {}", where,
+                           end - begin, bytes);
   return {dtype->dtype, shape, begin, end};
 }
 
@@ -79,7 +82,8 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
     std::vector<std::int64_t> sizes;
     for (int d = 0; d < tensor.shape.rank(); ++d) sizes.push_back(tensor.shape[d]);
     const std::size_t end = offset + tensor.bytes.size();
-    header[tensor.name] = {{"dtype", info(tensor.dtype).name}, {"shape", sizes}, {"data_offsets", {offset, end}}};
+    header[tensor.name] = {
+        {"dtype", info(tensor.dtype).name}, {"shape", sizes}, {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text = header.dump();
@@ -97,19 +101,21 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path.string()) {
   try {
     content_ = read_file(path);
-  } catch (const Error& e) {
+  } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }
   std::uint64_t header_size = 0;
-  require<CheckpointError>(content_.size() >= sizeof header_size, "{}: {} bytes are too few for a safetensors file", path_,
-                           content_.size());
+  require<CheckpointError>(content_.size() >= sizeof header_size,
+                           "{}: {} bytes are too few for a safetensors file", path_, content_.size());
   std::memcpy(&header_size, content_.data(), sizeof header_size);
-  require<CheckpointError>(header_size <= kLargestHeader && header_size <= content_.size() - sizeof header_size,
-                           "{}: the header size {} is more than the file holds; it is truncated or no safetensors file",
-                           path_, header_size);
+  require<CheckpointError>(
+      header_size <= kLargestHeader && header_size <= content_.size() - sizeof header_size,
+      "{}: the header size {} is more than the file holds; it is truncated or no safetensors file", path_,
+      header_size);
   data_ = sizeof header_size + header_size;
   try {
-    const Json header = Json::parse(content_.begin() + sizeof header_size, content_.begin() + static_cast<std::ptrdiff_t>(data_));
+    const Json header = Json::parse(content_.begin() + sizeof header_size,
+                                    content_.begin() + static_cast<std::ptrdiff_t>(data_));
     require<CheckpointError>(header.is_object(), "{}: the header is not a JSON object", path_);
     for (const auto& [name, value] : header.items()) {
       if (name == "__metadata__") {
@@ -126,11 +132,12 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   std::ranges::sort(order, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
   std::size_t at = 0;
   for (const Entry& entry : order) {
-    require<CheckpointError>(entry.begin == at, "{}: the tensors leave a hole or overlap at byte {} of the data", path_, at);
+    require<CheckpointError>(entry.begin == at,
+                             "{}: the tensors leave a hole or overlap at byte {} of the data", path_, at);
     at = entry.end;
   }
-  require<CheckpointError>(at == content_.size() - data_, "{}: {} bytes of data follow the last tensor", path_,
-                           content_.size() - data_ - at);
+  require<CheckpointError>(at == content_.size() - data_, "{}: {} bytes of data follow the last tensor",
+                           path_, content_.size() - data_ - at);
 }
 
 const SafetensorsFile::Entry& SafetensorsFile::entry(const std::string& name) const {
@@ -144,9 +151,12 @@ std::vector<T> SafetensorsFile::values(const std::string& name) const {
   const Entry& e = entry(name);
   const char* from = content_.data() + data_ + e.begin;
   switch (e.dtype) {
-    case DType::f32: return convert<float, T>(from, e.end - e.begin);
-    case DType::f64: return convert<double, T>(from, e.end - e.begin);
-    case DType::i64: return convert<std::int64_t, T>(from, e.end - e.begin);
+    case DType::f32:
+      return convert<float, T>(from, e.end - e.begin);
+    case DType::f64:
+      return convert<double, T>(from, e.end - e.begin);
+    case DType::i64:
+      return convert<std::int64_t, T>(from, e.end - e.begin);
   }
   throw CheckpointError("safetensors: unknown dtype");
 }

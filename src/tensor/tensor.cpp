@@ -4,9 +4,11 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-Tensor::Tensor(Shape shape, std::span<const Real> values) : shape_(shape), elements_(values.begin(), values.end()) {
+Tensor::Tensor(Shape shape, std::span<const Real> values)
+    : shape_(shape), elements_(values.begin(), values.end()) {
   require<ShapeError>(static_cast<std::int64_t>(values.size()) == shape.elements(),
-                      "tensor: {} values for shape {}, which holds {}", values.size(), shape, shape.elements());
+                      "tensor: {} values for shape {}, which holds {}", values.size(), shape,
+                      shape.elements());
 }
 
 Tensor::Tensor(Shape shape, std::initializer_list<Real> values)

@@ -4,11 +4,11 @@
 
 namespace thimble {
 
-#define THIMBLE_JOBS                                                                                                \
-  TrainResult run_training(const Config& config, const TrainOptions& options);                                      \
-  std::vector<double> run_timing(const Config& config, std::int64_t warmup, std::int64_t steps);                    \
-  SplitReport run_evaluation(const ModelSource& source, Split split);                                               \
-  std::vector<GradcheckResult> run_model_check(const Config& config);                                               \
+#define THIMBLE_JOBS                                                                             \
+  TrainResult run_training(const Config& config, const TrainOptions& options);                   \
+  std::vector<double> run_timing(const Config& config, std::int64_t warmup, std::int64_t steps); \
+  SplitReport run_evaluation(const ModelSource& source, Split split);                            \
+  std::vector<GradcheckResult> run_model_check(const Config& config);                            \
   std::vector<GradcheckResult> run_op_checks(const std::string& only);
 
 namespace f32 {

@@ -17,7 +17,9 @@ namespace {
 
 class Stopwatch {
  public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -25,7 +27,8 @@ class Stopwatch {
 
 // A line of metrics.jsonl; the time comes last, since all the rest is the same in every run.
 template <class Report>
-nlohmann::ordered_json metrics_line(std::int64_t step, std::string_view split, const Report& report, double seconds) {
+nlohmann::ordered_json metrics_line(std::int64_t step, std::string_view split, const Report& report,
+                                    double seconds) {
   nlohmann::ordered_json line{{"step", step}, {"split", split}};
   line.update(to_json(report));
   line["seconds"] = seconds;
@@ -106,10 +109,12 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
 
   Batch batch;
   dataset.fill(Split::train, 0, kSequences, batch);
-  const Pass pass{.training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
+  const Pass pass{
+      .training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
   return gradcheck(model.parameters(), [&](Tape& tape) {
     const Var logits = model(tape, batch.tokens, batch.length, batch.lengths, pass);
-    return cross_entropy(logits, batch.labels, {.smoothing = static_cast<Real>(config.train.label_smoothing)});
+    return cross_entropy(logits, batch.labels,
+                         {.smoothing = static_cast<Real>(config.train.label_smoothing)});
   });
 }
 
@@ -122,7 +127,8 @@ std::vector<GradcheckResult> run_op_checks(const std::string& only) {
     const std::string name = c.variant.empty() ? c.op : fmt::format("{} ({})", c.op, c.variant);
     for (GradcheckResult& result : gradcheck(name, c.f, c.inputs)) results.push_back(std::move(result));
   }
-  require<ConfigError>(!results.empty(), "gradcheck: there is no op {}; there are {}", only, fmt::join(ops, ", "));
+  require<ConfigError>(!results.empty(), "gradcheck: there is no op {}; there are {}", only,
+                       fmt::join(ops, ", "));
   return results;
 }
 

@@ -16,13 +16,22 @@ namespace {
 
 const char* const kWeights = "checkpoints/final.safetensors";
 
+void write(const fs::path& path, const std::string& content) {
+  try {
+    write_file(path, content);
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  }
+}
+
 }  // namespace
 
 ModelSource open_run(const fs::path& directory, const std::vector<std::string>& overrides) {
   require<CheckpointError>(fs::is_directory(directory), "{}: no such run directory; thimble train makes one",
                            directory.string());
   require<CheckpointError>(fs::exists(directory / "config.yaml") && fs::exists(directory / kWeights),
-                           "{}: not a finished run: config.yaml or {} is missing", directory.string(), kWeights);
+                           "{}: not a finished run: config.yaml or {} is missing", directory.string(),
+                           kWeights);
   return {load_config((directory / "config.yaml").string(), overrides), directory / kWeights};
 }
 
@@ -38,10 +47,11 @@ fs::path free_run_directory(const fs::path& config_file, const Config& config) {
 
 RunWriter::RunWriter(const fs::path& directory, const Config& config) : directory_(directory) {
   try {
-    require<CheckpointError>(!fs::exists(directory) || (fs::is_directory(directory) && fs::is_empty(directory)),
-                             "{}: exists and is not an empty directory; choose another with --out", directory.string());
+    require<CheckpointError>(
+        !fs::exists(directory) || (fs::is_directory(directory) && fs::is_empty(directory)),
+        "{}: exists and is not an empty directory; choose another with --out", directory.string());
     fs::create_directories(directory / "checkpoints");
-    write_file(directory / "config.yaml", to_yaml(config));
+    write(directory / "config.yaml", to_yaml(config));
   } catch (const fs::filesystem_error& e) {
     throw CheckpointError(fmt::format("{}: cannot be created: {}", directory.string(), e.code().message()));
   }
@@ -55,7 +65,7 @@ void RunWriter::metrics(const nlohmann::ordered_json& line) {
 }
 
 void RunWriter::finish(const TrainResult& result) {
-  write_file(directory_ / "summary.json", to_json(result).dump(2) + "\n");
+  write(directory_ / "summary.json", to_json(result).dump(2) + "\n");
 }
 
 fs::path RunWriter::weights_path() const { return directory_ / kWeights; }

@@ -40,6 +40,16 @@ Trainer::Trainer(const Config& config)
       segment_squares_(optimizer_.segments().size()) {
   model_.init(config.train.seed);
   for (Shard& shard : shards_) shard.gradients.resize(model_.parameters().size());
+  // Which thread runs which shard is chance: every worker sees the largest micro-batch now, twice, since the
+  // tape's memory becomes one block only when it is rewound, and allocates nothing later.
+  std::int64_t largest = 0;
+  for (std::int64_t s = 0; s < config.train.shards; ++s) {
+    largest = std::max(largest, std::min(micro_batch_, shard_begin(s + 1) - shard_begin(s)));
+  }
+  for (Worker& worker : workers_) {
+    for (int run = 0; run < 2; ++run) run_micro_batch(0, 0, largest, shards_.front(), worker);
+    worker.training.rewind();
+  }
 }
 
 void Trainer::Totals::add(const Totals& other) {
@@ -70,7 +80,8 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& t
   totals.labelled += batch.labelled;
   const std::int64_t rows = logits.shape().rows() / batch.sequences;
   for (std::int64_t b = 0; b < batch.sequences; ++b) {
-    const auto labels = std::span(batch.labels).subspan(static_cast<std::size_t>(b * rows), static_cast<std::size_t>(rows));
+    const auto labels =
+        std::span(batch.labels).subspan(static_cast<std::size_t>(b * rows), static_cast<std::size_t>(rows));
     const auto wanted = std::ranges::count_if(labels, [](auto label) { return label != kIgnore; });
     const auto correct = kernels::count_correct(logits.value().row_block(b * rows, rows), labels);
     totals.correct += correct;
@@ -79,16 +90,21 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& t
   return loss;
 }
 
+void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
+                              Worker& worker) {
+  worker.training.bind(model_.parameters(), shard.gradients);
+  dataset_.fill_step(step, config_.train.batch, first, count, worker.batch);
+  worker.training.rewind();
+  worker.training.backward(forward(worker.training, worker.batch, training_pass(step, first), shard.totals));
+}
+
 void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
   Shard& shard = shards_[static_cast<std::size_t>(index)];
   shard.totals = {};
   std::ranges::fill(shard.gradients, Real{0});
-  worker.training.bind(model_.parameters(), shard.gradients);
   const std::int64_t end = shard_begin(index + 1);
   for (std::int64_t first = shard_begin(index); first < end; first += micro_batch_) {
-    dataset_.fill_step(step, config_.train.batch, first, std::min(micro_batch_, end - first), worker.batch);
-    worker.training.rewind();
-    worker.training.backward(forward(worker.training, worker.batch, training_pass(step, first), shard.totals));
+    run_micro_batch(step, first, std::min(micro_batch_, end - first), shard, worker);
   }
 }
 
@@ -123,11 +139,13 @@ StepReport Trainer::step() {
   const double norm = std::sqrt(reduce_gradients()) / labelled;
   if (!std::isfinite(loss) || !std::isfinite(norm)) explain(step, loss, norm);
 
-  const double rate = config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
+  const double rate =
+      config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
   optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labelled);
   const auto& segments = optimizer_.segments();
   pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
-    optimizer_.update(segments[static_cast<std::size_t>(i)], model_.parameters().values(), shards_.front().gradients);
+    optimizer_.update(segments[static_cast<std::size_t>(i)], model_.parameters().values(),
+                      shards_.front().gradients);
   });
   return {.step = step + 1,
           .loss = loss,
@@ -138,12 +156,14 @@ StepReport Trainer::step() {
 
 // Runs the step again, one micro-batch after another, and looks where the first bad number comes from.
 void Trainer::explain(std::int64_t step, double loss, double norm) {
-  const std::string where = fmt::format("step {}: the loss is {}, the gradient norm {}", step + 1, std::abs(loss), std::abs(norm));
+  const std::string where =
+      fmt::format("step {}: the loss is {}, the gradient norm {}", step + 1, std::abs(loss), std::abs(norm));
   Worker& worker = workers_.front();
   for (std::int64_t first = 0; first < config_.train.batch; first += micro_batch_) {
     std::ranges::fill(shards_.front().gradients, Real{0});
     worker.training.bind(model_.parameters(), shards_.front().gradients);
-    dataset_.fill_step(step, config_.train.batch, first, std::min(micro_batch_, config_.train.batch - first), worker.batch);
+    dataset_.fill_step(step, config_.train.batch, first, std::min(micro_batch_, config_.train.batch - first),
+                       worker.batch);
     worker.training.rewind();
     Totals totals;
     const Var sum = forward(worker.training, worker.batch, training_pass(step, first), totals);
@@ -155,20 +175,29 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
       culprit = worker.training.first_bad_gradient();
     }
     if (culprit) {
-      throw NumericError(fmt::format("{}; the first {} that is not finite is in op {}, layer {}; lower the learning rate "
-                                     "or set train.clip_norm",
-                                     where, kind, culprit.op, culprit.layer));
+      throw NumericError(
+          fmt::format("{}; the first {} that is not finite is in op {}, layer {}; lower the learning rate "
+                      "or set train.clip_norm",
+                      where, kind, culprit.op, culprit.layer));
     }
   }
-  throw NumericError(fmt::format("{}; every micro-batch is finite, their sum is not (op sum of gradients, layer optimizer); "
-                                 "lower the learning rate",
-                                 where));
+  // Every micro-batch is finite, so the sum of their gradients is not, or that of the squares.
+  const auto bad =
+      std::ranges::find_if(segment_squares_, [](double square) { return !std::isfinite(square); });
+  const auto& segment = optimizer_.segments()[static_cast<std::size_t>(bad - segment_squares_.begin())];
+  const auto entry = std::ranges::find_if(
+      model_.parameters().entries(), [&](const auto& e) { return segment.offset < e.offset + e.size(); });
+  throw NumericError(
+      fmt::format("{}; the gradients of the whole batch overflow in op gradient_norm, layer {}; lower the "
+                  "learning rate or set train.clip_norm",
+                  where, entry->name));
 }
 
 SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
   const std::int64_t size = dataset_.size(split);
   const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
-  require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit", split_name(split));
+  require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit",
+                     split_name(split));
   chunks_.assign(static_cast<std::size_t>((count + micro_batch_ - 1) / micro_batch_), {});
   pool_.run(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];

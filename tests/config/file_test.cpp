@@ -59,7 +59,8 @@ TEST_CASE("a file that is no map is refused", "[config]") {
 }
 
 TEST_CASE("a second document is refused", "[config]") {
-  CHECK(complaint("task: {}\n---\nmodel: {}\n") == "t.yaml:3:1: a second document; a config file holds one");
+  CHECK(complaint("task: {}\n---\nmodel: {}\n") == "t.yaml:2:1: a second document; a config file holds one");
+  CHECK(complaint(", task: {}\n") == "t.yaml:1:1: a second document; a config file holds one");
 }
 
 TEST_CASE("a syntax error is placed", "[config]") {

@@ -1,5 +1,5 @@
-// Memory for one step: handed out front to back, given back all at once. After the first steps have shown how much a
-// step needs, it asks the system for nothing more.
+// Memory for one step: handed out front to back, given back all at once. After the first steps have shown how
+// much a step needs, it asks the system for nothing more.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ class Arena {
   // Uninitialised, aligned to 64 bytes, valid until rewind().
   void* allocate(std::size_t bytes);
 
-  // Takes back everything. If the last use needed several blocks they become one, so that the next needs none.
+  // Takes back everything. If the last use needed several blocks they become one, so that the next needs
+  // none.
   void rewind();
 
   std::size_t capacity() const { return capacity_; }  // bytes held

@@ -1,10 +1,10 @@
 // Checks a hand-written backward pass against finite differences.
 //
-// The loss is sum(R * y) with a random R, since a plain sum makes some gradients vanish identically (softmax, layer
-// norm). Backward runs from gradient buffers that hold random values and from empty ones, so `=` where `+=` belongs is
-// seen. Derivatives are central differences with h = 1e-5 max(1, |x|); where they disagree, extrapolated
-// differences (for rounding) and smaller h (for kinks) are tried, none of which agrees with a wrong gradient. A gradient that is zero everywhere fails unless it is said
-// to be zero by construction.
+// The loss is sum(R * y) with a random R, since a plain sum makes some gradients vanish identically (softmax,
+// layer norm). Backward runs from gradient buffers that hold random values and from empty ones, so `=` where
+// `+=` belongs is seen. Derivatives are central differences with h = 1e-5 max(1, |x|); where they disagree,
+// extrapolated differences (for rounding) and smaller h (for kinks) are tried, none of which agrees with a
+// wrong gradient. A gradient that is zero everywhere fails unless it is said to be zero by construction.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,11 @@ using GradcheckFunction = std::function<Var(Tape&, std::span<const Var>)>;
 std::vector<GradcheckResult> gradcheck(const std::string& op, const GradcheckFunction& f,
                                        std::span<const GradcheckInput> inputs, std::uint64_t seed = 1);
 
-// The same for every parameter of a store, of which loss() is a scalar function: tensors of at most 256 elements by
-// element, larger ones along 16 random directions and at 64 random elements. A parameter that the loss never reaches
-// fails. The values are restored.
+// The same for every parameter of a store, of which loss() is a scalar function: tensors of at most 256
+// elements by element, larger ones along 16 random directions and at 64 random elements. A parameter that the
+// loss never reaches fails. The values are restored.
 using LossFunction = std::function<Var(Tape&)>;
-std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss, std::uint64_t seed = 1);
+std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss,
+                                       std::uint64_t seed = 1);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -9,11 +9,12 @@ namespace thimble {
 struct GradcheckResult {
   std::string op;
   std::string input;
-  double worst_error = 0;        // |analytic - numeric| / max(|analytic|, |numeric|, 1e-3 times the largest of this input)
+  double worst_error =
+      0;  // |analytic - numeric| / max(|analytic|, |numeric|, 1e-3 times the largest of this input)
   double analytic = 0, numeric = 0;
-  std::string index;             // "[1, 2]", or "direction 3"
+  std::string index;  // "[1, 2]", or "direction 3"
   bool passed = false;
-  std::string failure;           // why not, when `passed` is false
+  std::string failure;  // why not, when `passed` is false
 };
 
 inline constexpr double kGradcheckTolerance = 1e-6;

@@ -1,5 +1,5 @@
-// Named points of a forward pass where it can be watched or changed. Capture, ablation and patching are made of these
-// two calls on the very forward pass that trains; a pass without hooks pays nothing.
+// Named points of a forward pass where it can be watched or changed. Capture, ablation and patching are made
+// of these two calls on the very forward pass that trains; a pass without hooks pays nothing.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ class Hooks {
  public:
   virtual ~Hooks() = default;
 
-  // May overwrite the value of a site, in place, and says whether it did. A replaced value is a constant: no gradient
-  // flows back through it.
+  // May overwrite the value of a site, in place, and says whether it did. A replaced value is a constant: no
+  // gradient flows back through it.
   virtual bool replace(std::string_view /*site*/, const Shape&, MatrixView /*value*/) { return false; }
 
   // The value that the rest of the pass uses.

@@ -1,5 +1,5 @@
-// Parameters live in one flat buffer, one after another; gradients, optimizer moments and checkpoints have the same
-// layout. A Parameter is a named window into it.
+// Parameters live in one flat buffer, one after another; gradients, optimizer moments and checkpoints have
+// the same layout. A Parameter is a named window into it.
 #pragma once
 
 #include <span>

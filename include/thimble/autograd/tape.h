@@ -1,5 +1,5 @@
-// Reverse-mode differentiation. A step is recorded as an append-only list of nodes; the order of creation is already a
-// topological order, so backward() is one loop from the last node to the first.
+// Reverse-mode differentiation. A step is recorded as an append-only list of nodes; the order of creation is
+// already a topological order, so backward() is one loop from the last node to the first.
 #pragma once
 
 #include <algorithm>
@@ -57,8 +57,8 @@ class Tape {
   // Forgets every node and takes back their memory; their Vars become invalid.
   void rewind();
 
-  // Parameters read from now on get their gradients added to `gradients`, which has the layout of `store`. Without
-  // this, or with an empty span, parameters are constants.
+  // Parameters read from now on get their gradients added to `gradients`, which has the layout of `store`.
+  // Without this, or with an empty span, parameters are constants.
   void bind(const ParameterStore& store, std::span<Real> gradients);
 
   // Leaves. `constant` has no gradient, `variable` has one; both copy.
@@ -69,8 +69,9 @@ class Tape {
   // For ops. A new node: the value is uninitialised memory of this shape. `op` must outlive the tape.
   Var node(const char* op, const Shape& shape, std::initializer_list<Var> inputs);
 
-  // For ops. What to do when y's gradient is known: add to the gradients of the inputs that need one. Not recorded
-  // when none does. The closure is kept in the arena, so it may hold only trivially destructible values.
+  // For ops. What to do when y's gradient is known: add to the gradients of the inputs that need one. Not
+  // recorded when none does. The closure is kept in the arena, so it may hold only trivially destructible
+  // values.
   template <class F>
   void on_backward(Var y, F closure) {
     static_assert(std::is_trivially_destructible_v<F> && alignof(F) <= kAlignment);
@@ -89,8 +90,9 @@ class Tape {
     return {copy, values.size()};
   }
 
-  // Adds d(sum(loss * seed))/dx to the gradient of every x that needs one. `loss` may have any shape; without a seed
-  // it must have one element, whose seed is `scale`. Throws ShapeError otherwise, Error on an inference tape.
+  // Adds d(sum(loss * seed))/dx to the gradient of every leaf x that needs one; that of any other node is the
+  // one of this call. `loss` may have any shape; without a seed it must have one element, whose seed is
+  // `scale`. Throws ShapeError otherwise, Error on an inference tape.
   void backward(Var loss, Real scale = 1);
   void backward(Var y, ConstMatrixView seed);
 
@@ -98,8 +100,9 @@ class Tape {
   void set_layer(const char* layer) { layer_ = layer; }
   const char* layer() const { return layer_; }
 
-  // Where a number first stopped being finite: the first node, in forward order, with a non-finite value, or, after
-  // backward(), the last node, in forward order, that has a non-finite gradient. Empty when all are finite.
+  // Where a number first stopped being finite: the first node, in forward order, with a non-finite value, or,
+  // after backward(), the last node, in forward order, that has a non-finite gradient. Empty when all are
+  // finite.
   struct Culprit {
     const char* op = nullptr;
     const char* layer = nullptr;
@@ -127,7 +130,9 @@ class Tape {
 
   Node& at(const Var& v);
   Var push(const char* op, const Shape& shape, Real* value, bool needs_grad);
-  Real* reals(std::int64_t count) { return static_cast<Real*>(arena_.allocate(static_cast<std::size_t>(count) * sizeof(Real))); }
+  Real* reals(std::int64_t count) {
+    return static_cast<Real*>(arena_.allocate(static_cast<std::size_t>(count) * sizeof(Real)));
+  }
   MatrixView gradient(Node& node);
 
   Mode mode_;

@@ -38,6 +38,12 @@ class CheckpointError : public Error {
   using Error::Error;
 };
 
+// A file that cannot be read or written.
+class FileError : public Error {
+ public:
+  using Error::Error;
+};
+
 // A number that is not finite where only finite ones make sense.
 class NumericError : public Error {
  public:

@@ -1,8 +1,8 @@
 // Threads that share the items of a loop.
 //
-// A loop ends when its items are done, not when every thread has come by: on a busy machine a thread that the system has
-// put aside holds up nobody, and the caller does its share. (An OpenMP loop waits for all of its threads; sharing two
-// cores with a compiler made a training step ten times slower that way.)
+// A loop ends when its items are done, not when every thread has come by: on a busy machine a thread that the
+// system has put aside holds up nobody, and the caller does its share. (An OpenMP loop waits for all of its
+// threads; sharing two cores with a compiler made a training step ten times slower that way.)
 #pragma once
 
 #include <atomic>
@@ -24,12 +24,15 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // f(i, thread) once for each i in 0 .. n-1, on whichever thread is free, 0 <= thread < threads(). Returns when all are
-  // done; then the exception of the smallest i that threw, if any, is thrown on. Not to be called by two threads at
-  // once, nor from f. Allocates nothing.
+  // f(i, thread) once for each i in 0 .. n-1, on whichever thread is free, 0 <= thread < threads(). Returns
+  // when all are done; then the exception of the smallest i that threw, if any, is thrown on. Not to be
+  // called by two threads at once, nor from f. Allocates nothing.
   template <class F>
   void run(std::int64_t n, const F& f) {
-    run_items(n, [](const void* context, std::int64_t i, int thread) { (*static_cast<const F*>(context))(i, thread); }, &f);
+    run_items(
+        n,
+        [](const void* context, std::int64_t i, int thread) { (*static_cast<const F*>(context))(i, thread); },
+        &f);
   }
 
  private:
@@ -39,8 +42,8 @@ class ThreadPool {
   void work(int thread);
   void take_items(std::uint64_t loop, int thread);
 
-  // Number of the loop in the upper half, its next item in the lower: one exchange claims an item and proves that the
-  // loop is not over, so that a thread which comes late touches nothing.
+  // Number of the loop in the upper half, its next item in the lower: one exchange claims an item and proves
+  // that the loop is not over, so that a thread which comes late touches nothing.
   std::atomic<std::uint64_t> ticket_{0};
   std::atomic<Function> function_{nullptr};
   std::atomic<const void*> context_{nullptr};

@@ -37,6 +37,7 @@ struct Batch {
   std::vector<std::int32_t> lengths;  // (B), tokens of each sequence
   std::vector<std::int32_t> labels;   // (B, T) or, per sequence, (B); kIgnore where there is none
   std::int64_t labelled = 0;          // labels other than kIgnore
+  Example example;  // the last row's; kept for its storage, so that filling allocates nothing
 };
 
 // T, the tokens of the longest model input. Throws DataError when the task config is out of range, or when

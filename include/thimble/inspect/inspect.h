@@ -8,7 +8,8 @@
 
 namespace thimble {
 
-// A score is a mean over the eligible queries; chance is its value for uniform attention over the visible keys.
+// A score is a mean over the eligible queries; chance is its value for uniform attention over the visible
+// keys.
 struct HeadScore {
   double value = 0, chance = 0;
   std::int64_t eligible = 0;
@@ -26,8 +27,9 @@ struct InspectReport {
   std::vector<HeadReport> heads;
 };
 
-// Runs the model, in evaluation mode, on the first `sequences` test sequences and watches its attention weights: after
-// the mask and the softmax, in every layer. Throws CheckpointError when the weights do not fit the config.
+// Runs the model, in evaluation mode, on the first `sequences` test sequences and watches its attention
+// weights: after the mask and the softmax, in every layer. Throws CheckpointError when the weights do not fit
+// the config.
 InspectReport inspect(const ModelSource& source, std::int64_t sequences);
 
 nlohmann::ordered_json to_json(const InspectReport&);

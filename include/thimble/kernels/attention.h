@@ -1,8 +1,8 @@
 // Multi-head scaled dot-product attention (Vaswani et al. 2017, section 3.2).
 //
-// Rows are positions, sequence by sequence; columns are heads side by side. So q is (B Tq, H Dk), k (B Tk, H Dk),
-// v (B Tk, H Dv), out (B Tq, H Dv), and all of them may be blocks of columns of wider matrices. The attention weights
-// are (B H Tq, Tk): one row per sequence, head and query.
+// Rows are positions, sequence by sequence; columns are heads side by side. So q is (B Tq, H Dk), k (B Tk, H
+// Dk), v (B Tk, H Dv), out (B Tq, H Dv), and all of them may be blocks of columns of wider matrices. The
+// attention weights are (B H Tq, Tk): one row per sequence, head and query.
 #pragma once
 
 #include <algorithm>
@@ -32,17 +32,18 @@ struct AttentionMask {
   }
 };
 
-// weights = softmax over the visible keys of scale q k^T, 0 on the others; a query without a visible key gets a row of
-// zeros. scratch: Dk Tk elements.
+// weights = softmax over the visible keys of scale q k^T, 0 on the others; a query without a visible key gets
+// a row of zeros. scratch: Dk Tk elements.
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                                const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
 
 // out = weights v, head by head.
-void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v, const AttentionSizes& sizes);
+void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
+                           const AttentionSizes& sizes);
 
-// Adds to dq, dk and dv the gradients through both. `mixed` are the weights that were mixed: `weights`, or `weights`
-// times `dropout` where that has data. dq and dk without data: the weights did not come from q and k. scratch: Dv Tk + Tq Tk
-// elements.
+// Adds to dq, dk and dv the gradients through both. `mixed` are the weights that were mixed: `weights`, or
+// `weights` times `dropout` where that has data. dq and dk without data: the weights did not come from q and
+// k. scratch: Dv Tk + Tq Tk elements.
 void attention_backward(MatrixView dq, MatrixView dk, MatrixView dv, ConstMatrixView dout, ConstMatrixView q,
                         ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
                         ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes, Real scale);

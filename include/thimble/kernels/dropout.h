@@ -8,8 +8,8 @@
 
 namespace thimble::inline THIMBLE_PRECISION::kernels {
 
-// Which random numbers a mask is made of: a pure function of these and the element's place within its sample, so
-// shards, threads and micro-batches cannot change a draw.
+// Which random numbers a mask is made of: a pure function of these and the element's place within its sample,
+// so shards, threads and micro-batches cannot change a draw.
 struct DropoutKey {
   Random random;
   std::uint32_t step = 0;
@@ -17,7 +17,8 @@ struct DropoutKey {
   std::uint32_t site = 0;          // which dropout of the model, < 2^24
 };
 
-// factor = 0 with probability p, else 1 / (1 - p). The rows belong to consecutive samples, `rows_per_sample` each.
+// factor = 0 with probability p, else 1 / (1 - p). The rows belong to consecutive samples, `rows_per_sample`
+// each.
 void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int64_t rows_per_sample);
 
 void dropout_forward(MatrixView y, ConstMatrixView x, ConstMatrixView factor);     // y = x factor

@@ -1,4 +1,5 @@
-// Arithmetic element by element. All views of a call have the same rows and columns; every backward adds to dx.
+// Arithmetic element by element. All views of a call have the same rows and columns; every backward adds to
+// dx.
 #pragma once
 
 #include <cstdint>

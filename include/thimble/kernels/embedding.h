@@ -17,7 +17,8 @@ void add_positions_forward(MatrixView y, ConstMatrixView x, ConstMatrixView posi
 // dpositions[t] += sum over b of dy[b, t].
 void add_positions_backward(MatrixView dpositions, ConstMatrixView dy, std::int64_t length);
 
-// Sinusoidal positions (Vaswani et al. 2017, section 3.5): p[t, 2i] = sin(t / 10000^(2i/C)), p[t, 2i+1] = cos(same).
+// Sinusoidal positions (Vaswani et al. 2017, section 3.5): p[t, 2i] = sin(t / 10000^(2i/C)), p[t, 2i+1] =
+// cos(same).
 void sinusoidal_positions(MatrixView positions);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

@@ -1,5 +1,5 @@
-// GELU (Hendrycks and Gimpel, "Gaussian error linear units", 2016): y = x Phi(x), Phi the standard normal distribution.
-// All views have the same rows and columns.
+// GELU (Hendrycks and Gimpel, "Gaussian error linear units", 2016): y = x Phi(x), Phi the standard normal
+// distribution. All views have the same rows and columns.
 #pragma once
 
 #include "thimble/tensor/matrix_view.h"
@@ -9,7 +9,8 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 // slope = dy/dx. Relative error of y below 1e-6 in float, 1e-13 in double, the negative tail included.
 void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
 
-// The approximation y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3), with the slope of the approximation.
+// The approximation y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3), with the slope of the
+// approximation.
 void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
 
 void gelu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView slope);  // dx += dy slope

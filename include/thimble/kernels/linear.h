@@ -9,7 +9,7 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 void linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, ConstMatrixView bias);
 
 // Adds to dx (R, I), dweight (O, I) and dbias (1, O); a view without data is skipped.
-void linear_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy, ConstMatrixView x,
-                     ConstMatrixView weight);
+void linear_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+                     ConstMatrixView x, ConstMatrixView weight);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

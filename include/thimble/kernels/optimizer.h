@@ -9,18 +9,19 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 
 // What a step of Adam or AdamW multiplies with; the bias corrections depend on the step's number.
 struct AdamFactors {
-  Real lr;                 // learning rate / (1 - beta1^t)
+  Real lr;  // learning rate / (1 - beta1^t)
   Real beta1, beta2;
-  Real root_correction;    // 1 / sqrt(1 - beta2^t)
+  Real root_correction;  // 1 / sqrt(1 - beta2^t)
   Real epsilon;
-  Real shrink;             // 1 - learning rate * decoupled weight decay (AdamW; Loshchilov and Hutter 2019); else 1
-  Real l2;                 // weight decay added to the gradient (Adam); else 0
-  Real gradient_scale;     // of clipping; else 1
+  Real shrink;  // 1 - learning rate * decoupled weight decay (AdamW; Loshchilov and Hutter 2019); else 1
+  Real l2;      // weight decay added to the gradient (Adam); else 0
+  Real gradient_scale;  // of clipping; else 1
 };
 
 // Adam (Kingma and Ba 2015): m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
 // p = shrink p - lr m / (sqrt(v) root_correction + epsilon), with g = gradient_scale gradient + l2 p.
-void adam_step(std::span<Real> p, std::span<Real> m, std::span<Real> v, std::span<const Real> gradient, const AdamFactors&);
+void adam_step(std::span<Real> p, std::span<Real> m, std::span<Real> v, std::span<const Real> gradient,
+               const AdamFactors&);
 
 struct SgdFactors {
   Real lr, momentum, l2, gradient_scale;

@@ -5,7 +5,8 @@
 
 namespace thimble::inline THIMBLE_PRECISION::kernels {
 
-// y = softmax(x), row by row; x and y (R, N), N >= 1. Shifted by the row's maximum, so large inputs do not overflow.
+// y = softmax(x), row by row; x and y (R, N), N >= 1. Shifted by the row's maximum, so large inputs do not
+// overflow.
 void softmax_forward(MatrixView y, ConstMatrixView x);
 
 // dx += y (dy - sum_j dy_j y_j), row by row; all (R, N).

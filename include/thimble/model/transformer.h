@@ -11,9 +11,9 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-// One block, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x + f(x)); pre-norm (Xiong
-// et al. 2020): x = x + f(norm(x)); f is attention, then the feed-forward net.
-// Sites: NAME.self_attn.*, NAME.residual_mid and NAME.residual_out, all (B, T, C) but for the weights.
+// One block, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x + f(x));
+// pre-norm (Xiong et al. 2020): x = x + f(norm(x)); f is attention, then the feed-forward net. Sites:
+// NAME.self_attn.*, NAME.residual_mid and NAME.residual_out, all (B, T, C) but for the weights.
 struct EncoderLayer {
   std::string name;
   MultiHeadAttention self_attn;
@@ -24,7 +24,8 @@ struct EncoderLayer {
   Dropout dropout1, dropout_hidden, dropout2;
   std::string mid_site, out_site;
 
-  EncoderLayer(ParameterStore&, const std::string& name, const ModelConfig&, std::uint32_t first_dropout_site);
+  EncoderLayer(ParameterStore&, const std::string& name, const ModelConfig&,
+               std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
   Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
 
@@ -34,18 +35,18 @@ struct EncoderLayer {
   Var feed_forward(Var x, const Pass&) const;
 };
 
-// Sites: "embedding" (B, T, C), those of the layers, named encoder.layers.0 and so on, "encoder.output" (B, T, C) and
-// "logits".
+// Sites: "embedding" (B, T, C), those of the layers, named encoder.layers.0 and so on, "encoder.output" (B,
+// T, C) and "logits".
 class Transformer {
  public:
-  // A model over `vocabulary` tokens and sequences of at most `length`; parameters are zero until init(). Throws
-  // ShapeError when heads do not divide d_model.
+  // A model over `vocabulary` tokens and sequences of at most `length`; parameters are zero until init().
+  // Throws ShapeError when heads do not divide d_model.
   Transformer(const ModelConfig&, std::int64_t vocabulary, std::int64_t length);
 
   void init(std::uint64_t seed);
 
-  // tokens (B, T) row-major with T = length; lengths (B) of padded sequences, or empty. Logits: (B, T, V), or (B, V) per
-  // sequence. Binds nothing: the tape must be bound to parameters().
+  // tokens (B, T) row-major with T = length; lengths (B) of padded sequences, or empty. Logits: (B, T, V), or
+  // (B, V) per sequence. Binds nothing: the tape must be bound to parameters().
   Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length,
                  std::span<const std::int32_t> lengths, const Pass&) const;
 

@@ -1,6 +1,6 @@
-// Modules: plain structs that name their parameters and apply them. A constructor adds the parameters to a store, all
-// zero; init() gives them values that depend on (seed, parameter) alone. Parameter names, shapes and orientation are
-// PyTorch's. Calls throw ShapeError as the ops do.
+// Modules: plain structs that name their parameters and apply them. A constructor adds the parameters to a
+// store, all zero; init() gives them values that depend on (seed, parameter) alone. Parameter names, shapes
+// and orientation are PyTorch's. Calls throw ShapeError as the ops do.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,8 @@ struct Dropout {
 };
 
 // Self-attention with one projection for queries, keys and values, as in torch.nn.MultiheadAttention.
-// Sites: NAME.weights (B, H, T, T), NAME.head_output (B, T, C), the heads side by side before the output projection.
+// Sites: NAME.weights (B, H, T, T), NAME.head_output (B, T, C), the heads side by side before the output
+// projection.
 struct MultiHeadAttention {
   Parameter in_proj_weight, in_proj_bias;
   Linear out_proj;
@@ -57,8 +58,8 @@ struct MultiHeadAttention {
   Dropout dropout;
   std::string weights_site, output_site;
 
-  MultiHeadAttention(ParameterStore&, const std::string& name, std::int64_t channels, std::int64_t heads, bool causal,
-                     Dropout dropout);
+  MultiHeadAttention(ParameterStore&, const std::string& name, std::int64_t channels, std::int64_t heads,
+                     bool causal, Dropout dropout);
   // Projection weights uniform by Glorot and Bengio (2010), biases 0: as torch.nn.MultiheadAttention.
   void init(ParameterStore&, std::uint64_t seed) const;
   // x (B, T, C); lengths (B) or empty.

@@ -1,4 +1,5 @@
-// The cases on which every op's gradient is checked. Each op has at least one, or the build's layout check fails.
+// The cases on which every op's gradient is checked. Each op has at least one, or the build's layout check
+// fails.
 #pragma once
 
 #include <string>

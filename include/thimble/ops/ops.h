@@ -1,6 +1,6 @@
-// The differentiable operations. Each checks its shapes (ShapeError), runs a kernel and records the backward kernel;
-// the formulas stand in src/kernels. Notation: B batch, T time, C channels, H heads, N rows (all dimensions but the
-// last), V vocabulary.
+// The differentiable operations. Each checks its shapes (ShapeError), runs a kernel and records the backward
+// kernel; the formulas stand in src/kernels. Notation: B batch, T time, C channels, H heads, N rows (all
+// dimensions but the last), V vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ Var tanh(Var x);
 // Each element 0 with probability p, else times 1 / (1 - p); 0 <= p < 1. The first dimension counts samples.
 Var dropout(Var x, Real p, const kernels::DropoutKey& key);
 
-// Rows of table (V, C) for tokens (B, T), row-major: (B, T, C). Throws ShapeError on a token outside 0 .. V-1.
+// Rows of table (V, C) for tokens (B, T), row-major: (B, T, C). Throws ShapeError on a token outside 0 ..
+// V-1.
 Var embedding(Var table, std::span<const std::int32_t> tokens, std::int64_t length);
 
 // x (B, T, C) plus positions (at least T, C) in every sequence.
@@ -58,22 +59,23 @@ struct CrossEntropyOptions {
   std::int64_t normalizer = 0;  // what the sum is divided by; 0: the number of labelled rows
 };
 
-// Cross entropy of logits (..., V) against one label per row: (1). Rows with a label below 0 do not count; without any
-// labelled row the loss is 0. Throws ShapeError on a label of V or more.
+// Cross entropy of logits (..., V) against one label per row: (1). Rows with a label below 0 do not count;
+// without any labelled row the loss is 0. Throws ShapeError on a label of V or more.
 Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossEntropyOptions& = {});
 
 struct AttentionOptions {
   std::int64_t heads = 1;
   kernels::AttentionMask mask;
-  std::optional<Real> scale;  // of q k^T; default 1 / sqrt(Dk)
-  Real dropout = 0;           // of the attention weights
+  std::optional<Real> scale;               // of q k^T; default 1 / sqrt(Dk)
+  Real dropout = 0;                        // of the attention weights
   std::optional<kernels::DropoutKey> key;  // needed when dropout > 0
   Hooks* hooks = nullptr;
-  const std::string* site = nullptr;  // name of the weights (B, H, Tq, Tk) for hooks: before dropout, mask applied
+  const std::string* site =
+      nullptr;  // name of the weights (B, H, Tq, Tk) for hooks: before dropout, mask applied
 };
 
-// Multi-head attention of q (B, Tq, H Dk) on k (B, Tk, H Dk) and v (B, Tk, H Dv): (B, Tq, H Dv). A query without a
-// visible key gets 0 and passes gradient 0. mask.lengths must outlive backward().
+// Multi-head attention of q (B, Tq, H Dk) on k (B, Tk, H Dk) and v (B, Tk, H Dv): (B, Tq, H Dv). A query
+// without a visible key gets 0 and passes gradient 0. mask.lengths must outlive backward().
 Var attention(Var q, Var k, Var v, const AttentionOptions& options);
 
 // The same with query, key and value side by side in one projection, qkv (B, T, 3C): (B, T, C).

@@ -41,8 +41,8 @@ class Optimizer {
   double learning_rate_ = 0, gradient_scale_ = 1;
 };
 
-// What gradients of this global norm are multiplied with so that it is at most max_norm (Pascanu et al. 2013);
-// max_norm 0: 1. With PyTorch's 1e-6 in the denominator.
+// What gradients of this global norm are multiplied with so that it is at most max_norm (Pascanu et al.
+// 2013); max_norm 0: 1. With PyTorch's 1e-6 in the denominator.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

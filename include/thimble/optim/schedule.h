@@ -11,7 +11,8 @@ namespace thimble {
 //   constant      1
 //   linear        1 until w, then (steps - t) / (steps - w)
 //   cosine        (1 + cos(pi t / steps)) / 2        (Loshchilov and Hutter 2017, one period)
-//   inverse_sqrt  1 until w, then sqrt(max(w, 1) / t)  (Vaswani et al. 2017, section 5.3, scaled to peak at 1)
+//   inverse_sqrt  1 until w, then sqrt(max(w, 1) / t)  (Vaswani et al. 2017, section 5.3, scaled to peak at
+//   1)
 // each times min(1, t / w). As in PyTorch's LambdaLR, a warm-up starts from 0.
 double schedule_factor(const ScheduleConfig& schedule, std::int64_t t, std::int64_t steps);
 

@@ -1,5 +1,5 @@
-// A matrix in memory that somebody else owns. `stride` is the distance between the starts of two rows, so a view
-// can also be a block of columns of a wider matrix: one head inside a packed projection, without a copy.
+// A matrix in memory that somebody else owns. `stride` is the distance between the starts of two rows, so a
+// view can also be a block of columns of a wider matrix: one head inside a packed projection, without a copy.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@ struct BasicMatrixView {
   std::int64_t elements() const { return rows * cols; }
   bool contiguous() const { return stride == cols; }
 
-  BasicMatrixView row_block(std::int64_t first, std::int64_t count) const { return {row(first), count, cols, stride}; }
+  BasicMatrixView row_block(std::int64_t first, std::int64_t count) const {
+    return {row(first), count, cols, stride};
+  }
   BasicMatrixView column_block(std::int64_t first, std::int64_t count) const {
     return {data + first, rows, count, stride};
   }

@@ -1,5 +1,5 @@
-// The safetensors format (huggingface/safetensors): an 8-byte little-endian header size, a JSON object that describes
-// the tensors, then their bytes.
+// The safetensors format (huggingface/safetensors): an 8-byte little-endian header size, a JSON object that
+// describes the tensors, then their bytes.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct NamedBytes {
   std::span<const std::byte> bytes;
 };
 
-// Replaces the file at once (see write_file). Throws Error.
+// Replaces the file at once (see write_file). Throws FileError.
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata);
 

@@ -1,4 +1,5 @@
-// Run directories: config.yaml (resolved, replayable), metrics.jsonl, checkpoints/final.safetensors, summary.json.
+// Run directories: config.yaml (resolved, replayable), metrics.jsonl, checkpoints/final.safetensors,
+// summary.json.
 #pragma once
 
 #include <filesystem>
@@ -20,11 +21,12 @@ struct ModelSource {
 // Throws CheckpointError when `directory` is not a finished run; `overrides` as in load_config.
 ModelSource open_run(const std::filesystem::path& directory, const std::vector<std::string>& overrides = {});
 
-// How the model does on a split of its config's task. Throws CheckpointError when the weights do not fit the config.
+// How the model does on a split of its config's task. Throws CheckpointError when the weights do not fit the
+// config.
 SplitReport evaluate(const ModelSource& source, Split split);
 
-// The first of runs/NAME, runs/NAME-2, ... that does not exist, NAME being the config's file name and a hash of its
-// values.
+// The first of runs/NAME, runs/NAME-2, ... that does not exist, NAME being the config's file name and a hash
+// of its values.
 std::filesystem::path free_run_directory(const std::filesystem::path& config_file, const Config& config);
 
 // A run being written.

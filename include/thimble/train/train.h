@@ -52,9 +52,10 @@ struct TrainOptions {
   TrainObserver* observer = nullptr;
 };
 
-// Trains from the first step to the last. With a directory, which must not exist or be empty, writes config.yaml,
-// metrics.jsonl, summary.json and checkpoints/final.safetensors there. Throws CheckpointError when that cannot be
-// written and NumericError, naming step, op and layer, when a loss or gradient is not finite.
+// Trains from the first step to the last. With a directory, which must not exist or be empty, writes
+// config.yaml, metrics.jsonl, summary.json and checkpoints/final.safetensors there. Throws CheckpointError
+// when that cannot be written and NumericError, naming step, op and layer, when a loss or gradient is not
+// finite.
 TrainResult train(const Config& config, const TrainOptions& options = {});
 
 // Times training steps without writing anything: milliseconds of each of `steps`, after `warmup` more.
@@ -63,7 +64,8 @@ std::vector<double> time_steps(const Config& config, std::int64_t warmup, std::i
 // Checks the gradient of every parameter of the config's model in double, on a small batch, dropout included.
 std::vector<GradcheckResult> check_model(const Config& config);
 
-// Checks the gradient of every op, or of the one named, in double. Throws ConfigError when there is no such op.
+// Checks the gradient of every op, or of the one named, in double. Throws ConfigError when there is no such
+// op.
 std::vector<GradcheckResult> check_ops(const std::string& only = "");
 
 }  // namespace thimble

@@ -1,8 +1,8 @@
 // A model in training: sharded data-parallel steps and evaluation.
 //
-// A batch is cut into a fixed number of shards. Each is computed on whichever thread is free, in micro-batches sized for
-// the cache, into a gradient buffer of its own; the buffers are summed in a fixed binary tree. So every bit of a
-// result depends on the config and never on the number of threads.
+// A batch is cut into a fixed number of shards. Each is computed on whichever thread is free, in
+// micro-batches sized for the cache, into a gradient buffer of its own; the buffers are summed in a fixed
+// binary tree. So every bit of a result depends on the config and never on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class Trainer {
   // Builds the model and gives it its initial values. Throws DataError when the task does not fit the output.
   explicit Trainer(const Config& config);
 
-  // One optimizer step; the first call is step 1. From the third on it allocates nothing. Throws NumericError when the
-  // loss or the gradient is not finite; the parameters are then those before the step.
+  // One optimizer step; the first call is step 1. From the third on it allocates nothing. Throws NumericError
+  // when the loss or the gradient is not finite; the parameters are then those before the step.
   StepReport step();
 
   // Evaluates on a whole split, or on its first `limit` sequences; endless splits need a limit.
@@ -40,7 +40,9 @@ class Trainer {
   const Dataset& dataset() const { return dataset_; }
   const Optimizer& optimizer() const { return optimizer_; }
   int threads() const { return pool_.threads(); }
-  std::span<const Real> gradients() const { return shards_.front().gradients; }  // of the last step, summed, unscaled
+  std::span<const Real> gradients() const {
+    return shards_.front().gradients;
+  }  // of the last step, summed, unscaled
 
  private:
   struct Totals {
@@ -60,6 +62,8 @@ class Trainer {
 
   // Forward pass of the worker's batch; the loss is the sum over labelled positions.
   Var forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& totals) const;
+  void run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
+                       Worker& worker);
   void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
   double reduce_gradients();  // into the first shard; returns the sum of squares
   [[noreturn]] void explain(std::int64_t step, double loss, double norm);
