@@ -223,7 +223,7 @@ TEST_CASE("attention names what does not fit", "[ops]") {
       {attend({2, 3, 4}, {2, 3, 4}, {1, 3, 4}), {"attention: ", "v (1, 3, 4)", "one batch"}},
       {attend({2, 3, 4}, {2, 3, 6}, {2, 3, 4}), {"attention: ", "k (2, 3, 6)", "same channels"}},
       {attend({2, 3, 4}, {2, 5, 4}, {2, 3, 4}), {"attention: ", "k (2, 5, 4)", "v (2, 3, 4)", "same time"}},
-      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(3)), {"attention: ", "(2, 3, 4)", "3 heads"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 6}, with_heads(3)), {"attention: ", "q (2, 3, 4)", "3 heads"}},
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 3}, with_heads(2)), {"attention: ", "v (2, 3, 3)", "2 heads"}},
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(0)), {"attention: ", "0 heads"}},
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(-1)), {"attention: ", "-1 heads"}},
