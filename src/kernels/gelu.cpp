@@ -34,6 +34,9 @@ constexpr Real kErfc[] = {1.25300805636775534f,     -1.35621069400273603e-1f, -4
                           -7.26453679034048424e-4f, -9.25451668692396596e-5f, 7.73102422407689506e-5f};
 #endif
 
+// Beyond this both forms are x or 0 to the last bit, and nothing that is computed from it overflows.
+constexpr Real kFar = 40;
+
 template <class F>
 HWY_INLINE void map_with_slope(MatrixView y, MatrixView slope, ConstMatrixView x, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
@@ -50,7 +53,8 @@ HWY_INLINE void map_with_slope(MatrixView y, MatrixView slope, ConstMatrixView x
 void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   map_with_slope(y, slope, x, [](auto d, auto v, auto& derivative) HWY_ATTR {
     const auto one = hn::Set(d, Real{1});
-    const auto z = hn::Mul(hn::Abs(v), hn::Set(d, static_cast<Real>(0.70710678118654752440)));
+    const auto near = hn::Min(hn::Abs(v), hn::Set(d, kFar));
+    const auto z = hn::Mul(near, hn::Set(d, static_cast<Real>(0.70710678118654752440)));
     const auto three = hn::Set(d, Real{3});
     // One division for both q and 1 / (1 + 2z).
     const auto z_plus = hn::Add(z, three), two_z_plus = hn::MulAdd(hn::Set(d, Real{2}), z, one);
@@ -60,9 +64,9 @@ void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
     auto polynomial = hn::Set(d, kErfc[kLast]);
     for (int i = kLast; i-- > 0;) polynomial = hn::MulAdd(polynomial, q, hn::Set(d, kErfc[i]));
     // exp(-x^2 / 2) with the rounding error of the square put right: far out it would cost several digits.
-    const auto half = hn::Set(d, Real{-0.5}), square = hn::Mul(v, v);
+    const auto half = hn::Set(d, Real{-0.5}), square = hn::Mul(near, near);
     const auto rounded = hn::Exp(d, hn::Mul(half, square));
-    const auto e = hn::MulAdd(hn::Mul(half, rounded), hn::MulSub(v, v, square), rounded);
+    const auto e = hn::MulAdd(hn::Mul(half, rounded), hn::MulSub(near, near, square), rounded);
     const auto tail =
         hn::Mul(hn::Mul(hn::Set(d, Real{0.5}), e), hn::Mul(polynomial, hn::Mul(inverse, z_plus)));
     const auto phi = hn::Mul(e, hn::Set(d, static_cast<Real>(0.39894228040143267794)));
@@ -78,13 +82,14 @@ void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
     constexpr double kTwoRoot = 1.59576912160573071;  // 2 sqrt(2 / pi)
     const auto linear = hn::Set(d, static_cast<Real>(kTwoRoot));
     const auto cubic = hn::Set(d, static_cast<Real>(kTwoRoot * 0.044715));
-    const auto square = hn::Mul(v, v);
-    const auto two_u = hn::Mul(v, hn::MulAdd(cubic, square, linear));
+    const auto near = hn::Max(hn::Min(v, hn::Set(d, kFar)), hn::Set(d, -kFar));
+    const auto square = hn::Mul(near, near);
+    const auto two_u = hn::Mul(near, hn::MulAdd(cubic, square, linear));
     // Exp has no upper clamp; beyond 80 the sigmoid is 0 in float anyway and in double below 1e-34.
     const auto e = hn::Exp(d, hn::Min(hn::Neg(two_u), hn::Set(d, Real{80})));
     const auto s = hn::Div(one, hn::Add(one, e));  // and e s = 1 - s, without the cancellation
     const auto two_du = hn::MulAdd(hn::Mul(hn::Set(d, Real{3}), cubic), square, linear);
-    derivative = hn::MulAdd(hn::Mul(hn::Mul(v, s), hn::Mul(e, s)), two_du, s);
+    derivative = hn::MulAdd(hn::Mul(hn::Mul(near, s), hn::Mul(e, s)), two_du, s);
     return hn::Mul(v, s);
   });
 }
