@@ -70,8 +70,8 @@ bool wants_colour() {
 }
 
 std::string describe(const std::string& name, const SplitReport& report) {
-  return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   sequences {:6.2f} %  ({} sequences)", name,
-                     report.loss, 100 * report.accuracy, 100 * report.sequence_accuracy, report.sequences);
+  return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   sequences {:6.2f} % of {}", name, report.loss,
+                     100 * report.accuracy, 100 * report.sequence_accuracy, report.sequences);
 }
 
 std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour) {
