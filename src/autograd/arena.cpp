@@ -24,17 +24,18 @@ void* Arena::allocate(std::size_t bytes) {
     add_block(std::max({bytes, capacity_, kFirstBlock}));
   void* result = blocks_.back().memory.get() + used_;
   used_ += bytes;
+  total_ += bytes;
   return result;
 }
 
 void Arena::rewind() {
   if (blocks_.size() > 1) {
-    const std::size_t size = capacity_;
     blocks_.clear();
     capacity_ = 0;
-    add_block(size);
+    add_block(total_);
   }
   used_ = 0;
+  total_ = 0;
 }
 
 }  // namespace thimble

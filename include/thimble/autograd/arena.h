@@ -14,8 +14,8 @@ class Arena {
   // Uninitialised, aligned to 64 bytes, valid until rewind().
   void* allocate(std::size_t bytes);
 
-  // Takes back everything. If the last use needed several blocks they become one, so that the next needs
-  // none.
+  // Takes back everything. If the last use needed several blocks they become one of just that size, so that
+  // the next needs none.
   void rewind();
 
   std::size_t capacity() const { return capacity_; }  // bytes held
@@ -31,7 +31,8 @@ class Arena {
   void add_block(std::size_t size);
 
   std::vector<Block> blocks_;
-  std::size_t used_ = 0;  // of the last block
+  std::size_t used_ = 0;   // of the last block
+  std::size_t total_ = 0;  // handed out since the last rewind
   std::size_t capacity_ = 0;
 };
 
