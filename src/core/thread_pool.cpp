@@ -35,13 +35,13 @@ void wait_while(const std::atomic<T>& value, T old) {
   value.wait(old, std::memory_order_acquire);
 }
 
+}  // namespace
+
 std::int64_t usable_cores() {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1u, std::thread::hardware_concurrency());
   return CPU_COUNT(&set);
 }
-
-}  // namespace
 
 ThreadPool::ThreadPool(std::int64_t threads) {
   if (threads <= 0) threads = usable_cores();

@@ -14,9 +14,12 @@
 
 namespace thimble {
 
+// Cores that this process may use.
+std::int64_t usable_cores();
+
 class ThreadPool {
  public:
-  // `threads` in all, the caller's included; 0 stands for every core that this process may use.
+  // `threads` in all, the caller's included; 0 stands for usable_cores().
   explicit ThreadPool(std::int64_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
