@@ -1,0 +1,38 @@
+// What a model costs, from its config alone: known before anything is allocated. Numbers are doubles, exact
+// up to 2^53, so that no product of sizes overflows. V: vocabulary; T: length, tokens of a full sequence.
+#pragma once
+
+#include <cstdint>
+
+#include "thimble/model/model_config.h"
+
+namespace thimble {
+
+// Elements of all parameters of Transformer(config, vocabulary, length).
+double parameter_count(const ModelConfig&, std::int64_t vocabulary, std::int64_t length);
+
+// Floating-point operations in matrix products. A multiply-add is 2; a causal mask and padding are counted
+// in full; what is no matrix product (norms, softmax, activations, embeddings, loss) is not counted.
+struct Flops {
+  double projections = 0;   // to queries, keys and values, and of the heads' output: 8 T C^2 a layer
+  double attention = 0;     // scores and mixing: 4 T^2 C a layer
+  double feed_forward = 0;  // 4 T C F a layer
+  double output = 0;        // the output net
+
+  double total() const { return projections + attention + feed_forward + output; }
+};
+
+// Of one forward pass over `sequences` sequences.
+Flops forward_flops(const ModelConfig&, std::int64_t vocabulary, std::int64_t length, std::int64_t sequences);
+
+// Of forward and backward, which is twice forward: a product y = x w has the two gradients dy w^T and x^T dy
+// (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
+Flops training_flops(const ModelConfig&, std::int64_t vocabulary, std::int64_t length,
+                     std::int64_t sequences);
+
+// Numbers that a tape holds after a pass over `sequences` sequences, loss included: without gradients the
+// values alone, for training also dropout factors and, after backward(), the gradients of all values.
+double activation_count(const ModelConfig&, std::int64_t vocabulary, std::int64_t length,
+                        std::int64_t sequences, bool training);
+
+}  // namespace thimble

@@ -1,0 +1,132 @@
+// What a model costs, against the model itself and against numbers worked out by hand.
+#include "thimble/model/cost.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "thimble/model/transformer.h"
+
+using namespace thimble;
+
+namespace {
+
+struct Case {
+  std::string name;
+  ModelConfig model;
+  std::int64_t vocabulary = 10, length = 16;
+};
+
+// Each changes one thing, so that a wrong term shows.
+std::vector<Case> cases() {
+  ModelConfig base;
+  base.d_model = 64;
+  base.heads = 4;
+  base.layers = 2;
+  base.d_ff = 160;
+  std::vector<Case> all{{"base", base, 10, 32},
+                        {"one layer", base, 10, 32},
+                        {"pre-norm", base, 10, 32},
+                        {"GELU", base, 10, 32},
+                        {"no positions", base, 10, 32},
+                        {"learned", base, 10, 32},
+                        {"max_length", base, 10, 32},
+                        {"output net", base, 10, 32},
+                        {"per sequence", base, 10, 32},
+                        {"dropout", base, 10, 32},
+                        {"attention dropout", base, 10, 32},
+                        {"long", base, 10, 256},
+                        {"large vocabulary", base, 3000, 32},
+                        {"one head, long", base, 7, 200}};
+  all[1].model.layers = 1;
+  all[2].model.norm = NormOrder::pre;
+  all[3].model.activation = Activation::gelu;
+  all[4].model.positions = Positions::none;
+  all[5].model.positions = Positions::learned;
+  all[6].model.positions = Positions::learned;
+  all[6].model.max_length = 77;
+  all[7].model.output.hidden = 300;
+  all[8].model.output.per = OutputPer::sequence;
+  all[8].model.output.hidden = 24;
+  all[9].model.dropout = 0.1;
+  all[10].model.attention.dropout = 0.1;
+  all[13].model.heads = 1;
+  return all;
+}
+
+// Numbers in the one block that a tape keeps after two passes.
+double numbers_on_tape(const Case& c, std::int64_t sequences, bool training) {
+  Transformer model(c.model, c.vocabulary, c.length);
+  AlignedVector<Real> gradients(model.parameters().size());
+  Tape tape(training ? Tape::Mode::training : Tape::Mode::inference);
+  tape.bind(model.parameters(), training ? std::span<Real>(gradients) : std::span<Real>());
+  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences * c.length), 1);
+  const bool pooled = c.model.output.per == OutputPer::sequence;
+  const std::vector<std::int32_t> labels(pooled ? static_cast<std::size_t>(sequences) : tokens.size(), 2);
+  for (int pass = 0; pass < 2; ++pass) {
+    tape.rewind();
+    const Var loss = cross_entropy(model(tape, tokens, c.length, {}, {.training = training}), labels);
+    if (training) tape.backward(loss);
+  }
+  tape.rewind();
+  return static_cast<double>(tape.bytes()) / sizeof(Real);
+}
+
+}  // namespace
+
+TEST_CASE("the number of parameters is that of the model", "[model]") {
+  for (const Case& c : cases()) {
+    INFO(c.name);
+    const Transformer model(c.model, c.vocabulary, c.length);
+    CHECK(parameter_count(c.model, c.vocabulary, c.length) ==
+          static_cast<double>(model.parameters().count()));
+  }
+}
+
+TEST_CASE("the estimate of activations is what a tape holds", "[model]") {
+  for (const Case& c : cases()) {
+    for (const bool training : {true, false}) {
+      CAPTURE(c.name, training);
+      constexpr std::int64_t kSequences = 40;
+      const double estimate = activation_count(c.model, c.vocabulary, c.length, kSequences, training);
+      CHECK_THAT(numbers_on_tape(c, kSequences, training), WithinRel(estimate, 0.02));
+    }
+  }
+}
+
+TEST_CASE("the arithmetic of configs/bench/base.yaml, worked out by hand", "[model]") {
+  ModelConfig base;
+  base.d_model = 256;
+  base.heads = 8;
+  base.layers = 6;
+  base.d_ff = 1024;
+  const Flops forward = forward_flops(base, 128, 128, 1);
+  CHECK(forward.projections == 402'653'184);   // 6 * 128 * 8 * 256^2
+  CHECK(forward.attention == 100'663'296);     // 6 * 4 * 128^2 * 256
+  CHECK(forward.feed_forward == 805'306'368);  // 6 * 128 * 4 * 256 * 1024
+  CHECK(forward.output == 8'388'608);          // 128 * 2 * 256 * 128
+  CHECK(forward.total() == 1'317'011'456);
+  CHECK(training_flops(base, 128, 128, 32).total() == 32 * 3 * 1'317'011'456.0);  // 126.4 GFLOP
+
+  base.output = {.per = OutputPer::sequence, .hidden = 100};
+  CHECK(forward_flops(base, 128, 128, 2).output == 2 * 76'800);  // 2 * (256 * 100 + 100 * 128)
+  CHECK(training_flops(base, 128, 128, 2).output == 6 * 76'800);
+}
+
+TEST_CASE("the largest sizes there are do not overflow", "[model]") {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  ModelConfig model;
+  model.d_model = model.heads = model.layers = model.d_ff = model.output.hidden = kMost;
+  model.attention.dropout = model.dropout = 0.1;
+  const double parameters = parameter_count(model, kMost, kMost);
+  CHECK(parameters > 5e27);
+  CHECK(std::isfinite(parameters));
+  const double flops = training_flops(model, kMost, kMost, kMost).total();
+  CHECK(flops > 1e47);
+  CHECK(std::isfinite(flops));
+  const double activations = activation_count(model, kMost, kMost, kMost, true);
+  CHECK(activations > 1e46);
+  CHECK(std::isfinite(activations));
+}
