@@ -2,6 +2,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/train/checkpoint.h"
+#include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -74,7 +75,6 @@ class WeightsWatcher : public Hooks {
 }  // namespace
 
 InspectReport run_inspection(const ModelSource& source, std::int64_t sequences) {
-  constexpr std::int64_t kBatch = 32;
   const Dataset dataset = make_dataset(source.config);
   Transformer model(source.config.model, dataset.vocabulary(), dataset.length());
   load_weights(source.weights, model.parameters());
@@ -82,10 +82,11 @@ InspectReport run_inspection(const ModelSource& source, std::int64_t sequences) 
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
   Batch batch;
+  const std::int64_t at_once = micro_batch(dataset.length());
   const std::int64_t count =
       dataset.size(Split::test) > 0 ? std::min(sequences, dataset.size(Split::test)) : sequences;
-  for (std::int64_t first = 0; first < count; first += kBatch) {
-    dataset.fill(Split::test, first, std::min(kBatch, count - first), batch);
+  for (std::int64_t first = 0; first < count; first += at_once) {
+    dataset.fill(Split::test, first, std::min(at_once, count - first), batch);
     watcher.begin(batch);
     tape.rewind();
     model(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &watcher});

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "thimble/inspect/inspect.h"
+#include "thimble/train/cost.h"
 
 namespace thimble {
 
@@ -12,6 +13,7 @@ InspectReport run_inspection(const ModelSource& source, std::int64_t sequences);
 }
 
 InspectReport inspect(const ModelSource& source, std::int64_t sequences) {
+  require_memory(Job::inspection, source.config);
   const bool single = source.config.train.precision == Precision::float32;
   return single ? f32::run_inspection(source, sequences) : f64::run_inspection(source, sequences);
 }

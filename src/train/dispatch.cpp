@@ -1,4 +1,5 @@
-// Compiled once: hands each job to the library of its precision.
+// Compiled once: hands each job to the library of its precision, unless its memory would not fit.
+#include "thimble/train/cost.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
@@ -23,18 +24,24 @@ bool single(const Config& config) { return config.train.precision == Precision::
 }  // namespace
 
 TrainResult train(const Config& config, const TrainOptions& options) {
+  require_memory(Job::training, config);
   return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
 }
 
 std::vector<double> time_steps(const Config& config, std::int64_t warmup, std::int64_t steps) {
+  require_memory(Job::training, config);
   return single(config) ? f32::run_timing(config, warmup, steps) : f64::run_timing(config, warmup, steps);
 }
 
 SplitReport evaluate(const ModelSource& source, Split split) {
+  require_memory(Job::training, source.config);
   return single(source.config) ? f32::run_evaluation(source, split) : f64::run_evaluation(source, split);
 }
 
-std::vector<GradcheckResult> check_model(const Config& config) { return f64::run_model_check(config); }
+std::vector<GradcheckResult> check_model(const Config& config) {
+  require_memory(Job::model_check, config);
+  return f64::run_model_check(config);
+}
 
 std::vector<GradcheckResult> check_ops(const std::string& only) { return f64::run_op_checks(only); }
 

@@ -9,6 +9,7 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/gradcheck_cases.h"
 #include "thimble/train/checkpoint.h"
+#include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -98,7 +99,6 @@ SplitReport run_evaluation(const ModelSource& source, Split split) {
 }
 
 std::vector<GradcheckResult> run_model_check(const Config& config) {
-  constexpr std::int64_t kSequences = 3;
   const Dataset dataset = make_dataset(config);
   Transformer model(config.model, dataset.vocabulary(), dataset.length());
   model.init(config.train.seed);
@@ -108,7 +108,7 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
   for (Real& x : model.parameters().values()) x += static_cast<Real>(0.1 * random.normal(i++, 0, 9));
 
   Batch batch;
-  dataset.fill(Split::train, 0, kSequences, batch);
+  dataset.fill(Split::train, 0, kModelCheckSequences, batch);
   const Pass pass{
       .training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
   return gradcheck(model.parameters(), [&](Tape& tape) {

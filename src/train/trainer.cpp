@@ -9,13 +9,11 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/optimizer.h"
 #include "thimble/optim/schedule.h"
+#include "thimble/train/cost.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
-
-// Activations of this many tokens stay in a core's cache; measured on configs/bench.
-constexpr std::int64_t kMicroBatchTokens = 512;
 
 MatrixView as_row(std::span<Real> x) {
   const auto n = static_cast<std::int64_t>(x.size());
@@ -34,7 +32,7 @@ Trainer::Trainer(const Config& config)
       model_(config.model, dataset_.vocabulary(), dataset_.length()),
       optimizer_(config.train.optimizer, model_.parameters()),
       pool_(config.train.threads),
-      micro_batch_(std::max<std::int64_t>(1, kMicroBatchTokens / dataset_.length())),
+      micro_batch_(micro_batch(dataset_.length())),
       shards_(static_cast<std::size_t>(config.train.shards)),
       workers_(static_cast<std::size_t>(pool_.threads())),
       segment_squares_(optimizer_.segments().size()) {
@@ -42,10 +40,7 @@ Trainer::Trainer(const Config& config)
   for (Shard& shard : shards_) shard.gradients.resize(model_.parameters().size());
   // Which thread runs which shard is chance: every worker sees the largest micro-batch now, twice, since the
   // tape's memory becomes one block only when it is rewound, and allocates nothing later.
-  std::int64_t largest = 0;
-  for (std::int64_t s = 0; s < config.train.shards; ++s) {
-    largest = std::max(largest, std::min(micro_batch_, shard_begin(s + 1) - shard_begin(s)));
-  }
+  const std::int64_t largest = largest_micro_batch(config.train, dataset_.length());
   for (Worker& worker : workers_) {
     for (int run = 0; run < 2; ++run) run_micro_batch(0, 0, largest, shards_.front(), worker);
     worker.training.rewind();

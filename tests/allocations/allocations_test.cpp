@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 
@@ -155,5 +156,42 @@ TEST_CASE("from its third step on, training takes nothing from the heap", "[allo
       CAPTURE(name, threads);
       CHECK(allocations_from_third_step(config, threads) == 0);
     }
+  }
+}
+
+namespace {
+
+double bytes_in_use() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return static_cast<double>(info.uordblks) + static_cast<double>(info.hblkhd);
+}
+
+}  // namespace
+
+TEST_CASE("the estimated memory is what training takes", "[allocations]") {
+  Config layers = small_config();  // parameters and what goes with them
+  layers.task.length = 12;
+  layers.model.d_model = 128;
+  layers.model.d_ff = 384;
+  layers.model.layers = 4;
+  Config long_sequences = rich_config();  // attention weights and their dropout
+  long_sequences.task.length = 200;
+  long_sequences.model.d_model = 32;
+  long_sequences.model.heads = 4;
+  Config symbols = small_config();  // logits
+  symbols.task.symbols = 3000;
+  symbols.task.length = 64;
+  symbols.train.optimizer.name = OptimizerKind::sgd;
+  const std::pair<std::string, Config> cases[] = {
+      {"layers", layers}, {"long sequences", long_sequences}, {"symbols", symbols}};
+  for (const auto& [name, config] : cases) {
+    CAPTURE(name);
+    const double before = bytes_in_use();
+    Trainer trainer(config);
+    trainer.step();
+    for (int round = 0; round < 2; ++round) trainer.evaluate(Split::validation);
+    const MemoryEstimate estimate = estimate_memory(Job::training, config);
+    const double without_file = estimate.total() - estimate.parameters;
+    CHECK_THAT(bytes_in_use() - before, WithinRel(without_file, 0.25));
   }
 }

@@ -52,6 +52,9 @@ struct TrainOptions {
   TrainObserver* observer = nullptr;
 };
 
+// Each job below, if a config's memory would not fit, throws ConfigError before it allocates or writes
+// anything; see require_memory.
+
 // Trains from the first step to the last. With a directory, which must not exist or be empty, writes
 // config.yaml, metrics.jsonl, summary.json and checkpoints/final.safetensors there. Throws CheckpointError
 // when that cannot be written and NumericError, naming step, op and layer, when a loss or gradient is not

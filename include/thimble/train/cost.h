@@ -1,0 +1,72 @@
+// What a config costs: parameters, arithmetic and memory, known before anything is allocated.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "thimble/config/config.h"
+#include "thimble/model/cost.h"
+
+namespace thimble {
+
+// Sequences of `length` tokens that a thread computes at once: as many as stay in a core's cache, at least 1.
+std::int64_t micro_batch(std::int64_t length);
+
+// The same for training, where a micro-batch is at most a shard.
+std::int64_t largest_micro_batch(const TrainConfig&, std::int64_t length);
+
+// Sequences that a model_check uses.
+inline constexpr std::int64_t kModelCheckSequences = 3;
+
+// Elements of all parameters of the config's model.
+double parameter_count(const Config&);
+
+// Of one training step, see training_flops.
+Flops step_flops(const Config&);
+
+// What memory is needed for.
+enum class Job {
+  training,     // and timing, and measuring a trained model, which builds all that training does
+  inspection,   // of attention weights
+  model_check,  // of gradients, in double
+};
+
+// Bytes.
+struct MemoryEstimate {
+  double parameters = 0;
+  double gradients = 0;  // a buffer for every shard
+  double optimizer = 0;
+  double activations = 0;  // what all threads keep of a micro-batch
+  double other = 0;        // the weights as a file, sums of an evaluation
+
+  double total() const { return parameters + gradients + optimizer + activations + other; }
+  std::array<std::pair<std::string_view, double>, 5> parts() const {
+    return {{{"parameters", parameters},
+             {"gradients", gradients},
+             {"optimizer", optimizer},
+             {"activations", activations},
+             {"other", other}}};
+  }
+};
+
+MemoryEstimate estimate_memory(Job, const Config&);
+
+// The parts that are not 0, a line each.
+std::string describe(const MemoryEstimate&);
+
+// Throws ConfigError, with the estimate by part and the keys to lower, when it is more than `available`
+// bytes; without that, than available_memory() of the job's threads.
+void require_memory(Job, const Config&, double available);
+void require_memory(Job, const Config&);
+
+// A number of bytes for people, such as "1.5 GiB".
+std::string format_bytes(double bytes);
+
+// {"parameters", "flops_per_step": {"total", part...}, "memory_bytes": {"total", part...}}, of training.
+nlohmann::ordered_json cost_json(const Config&);
+
+}  // namespace thimble

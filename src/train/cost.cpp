@@ -1,0 +1,145 @@
+#include "thimble/train/cost.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "thimble/core/error.h"
+#include "thimble/core/memory.h"
+#include "thimble/core/thread_pool.h"
+
+namespace thimble {
+
+namespace {
+
+// Activations of this many tokens stay in a core's cache; measured on configs/bench.
+constexpr std::int64_t kMicroBatchTokens = 512;
+
+std::int64_t length_of(const Config& config) {
+  return model_length(config.task, layout_of(config.model.output.per));
+}
+
+std::int64_t threads_of(const Config& config) {
+  return config.train.threads > 0 ? config.train.threads : usable_cores();
+}
+
+double activations(const Config& config, std::int64_t sequences, bool training) {
+  return activation_count(config.model, config.task.symbols, length_of(config), sequences, training);
+}
+
+MemoryEstimate training_memory(const Config& config, double real) {
+  const double weights = real * parameter_count(config);
+  const std::int64_t length = length_of(config);
+  const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
+  const double tapes = activations(config, largest_micro_batch(config.train, length), true) +
+                       activations(config, micro_batch(length), false);
+  constexpr double kSums = 32;  // bytes that an evaluation keeps of a micro-batch
+  const auto evaluated = static_cast<double>(std::max(config.data.validation, config.data.test));
+  return {.parameters = weights,
+          .gradients = static_cast<double>(config.train.shards) * weights,
+          .optimizer = moments * weights,
+          .activations = static_cast<double>(threads_of(config)) * real * tapes,
+          .other = weights + kSums * evaluated / static_cast<double>(micro_batch(length))};
+}
+
+MemoryEstimate inspection_memory(const Config& config, double real) {
+  const double weights = real * parameter_count(config);
+  const auto length = static_cast<double>(length_of(config));
+  const double heads = static_cast<double>(config.model.layers) * static_cast<double>(config.model.heads);
+  return {.parameters = weights,
+          .activations = real * activations(config, micro_batch(length_of(config)), false) +
+                         sizeof(double) * heads * length * length,
+          .other = weights};
+}
+
+MemoryEstimate check_memory(const Config& config) {
+  const double weights = sizeof(double) * parameter_count(config);
+  // Both of its tapes run with dropout, one of them without gradients.
+  return {.parameters = weights,
+          .gradients = weights,
+          .activations = 2 * sizeof(double) * activations(config, kModelCheckSequences, true)};
+}
+
+// The keys that the largest part grows with.
+std::string_view remedy(const MemoryEstimate& memory) {
+  const auto parts = memory.parts();
+  const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second; });
+  if (largest->first == "activations")
+    return "task.length, train.threads, model.layers, model.heads or model.d_model";
+  if (largest->first == "gradients") return "train.shards, model.d_model, model.d_ff or model.layers";
+  if (largest->first == "other") return "data.validation or data.test";
+  return "model.d_model, model.d_ff, model.layers or task.symbols";
+}
+
+}  // namespace
+
+std::int64_t micro_batch(std::int64_t length) {
+  return std::max<std::int64_t>(1, kMicroBatchTokens / length);
+}
+
+std::int64_t largest_micro_batch(const TrainConfig& train, std::int64_t length) {
+  const std::int64_t largest_shard = (train.batch + train.shards - 1) / train.shards;
+  return std::min(micro_batch(length), largest_shard);
+}
+
+double parameter_count(const Config& config) {
+  return parameter_count(config.model, config.task.symbols, length_of(config));
+}
+
+Flops step_flops(const Config& config) {
+  return training_flops(config.model, config.task.symbols, length_of(config), config.train.batch);
+}
+
+MemoryEstimate estimate_memory(Job job, const Config& config) {
+  const double real = config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
+  switch (job) {
+    case Job::training:
+      return training_memory(config, real);
+    case Job::inspection:
+      return inspection_memory(config, real);
+    case Job::model_check:
+      break;
+  }
+  return check_memory(config);
+}
+
+std::string describe(const MemoryEstimate& memory) {
+  std::string lines;
+  for (const auto& [name, bytes] : memory.parts())
+    if (bytes > 0) lines += fmt::format("  {:<14} {:>10}\n", name, format_bytes(bytes));
+  return lines;
+}
+
+void require_memory(Job job, const Config& config, double available) {
+  const MemoryEstimate memory = estimate_memory(job, config);
+  require<ConfigError>(
+      memory.total() <= available, "this config needs about {} of memory, {} are free:\n{}lower {}",
+      format_bytes(memory.total()), format_bytes(available), describe(memory), remedy(memory));
+}
+
+void require_memory(Job job, const Config& config) {
+  require_memory(job, config, available_memory(job == Job::training ? threads_of(config) : 1));
+}
+
+std::string format_bytes(double bytes) {
+  constexpr std::array<std::string_view, 7> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
+nlohmann::ordered_json cost_json(const Config& config) {
+  const Flops flops = step_flops(config);
+  const MemoryEstimate memory = estimate_memory(Job::training, config);
+  nlohmann::ordered_json bytes{{"total", memory.total()}};
+  for (const auto& [name, part] : memory.parts()) bytes[std::string(name)] = part;
+  return {{"parameters", static_cast<std::int64_t>(parameter_count(config))},
+          {"flops_per_step",
+           {{"total", flops.total()},
+            {"projections", flops.projections},
+            {"attention", flops.attention},
+            {"feed_forward", flops.feed_forward},
+            {"output", flops.output}}},
+          {"memory_bytes", bytes}};
+}
+
+}  // namespace thimble

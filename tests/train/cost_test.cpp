@@ -1,0 +1,153 @@
+// What a config costs, and that jobs which would not fit are refused.
+#include "thimble/train/cost.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/core/error.h"
+#include "thimble/core/thread_pool.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/train/trainer.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace {
+
+// Larger than any machine.
+Config huge_config() {
+  Config config = small_config();
+  config.model.d_model = 1'000'000;
+  config.model.d_ff = 1'000'000;
+  return config;
+}
+
+std::string complaint(const Config& config, double available, Job job = Job::training) {
+  try {
+    require_memory(job, config, available);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a micro-batch is sized by the length, and in training by the shard", "[train]") {
+  CHECK(micro_batch(1) == 512);
+  CHECK(micro_batch(100) == 5);
+  CHECK(micro_batch(512) == 1);
+  CHECK(micro_batch(8192) == 1);
+  TrainConfig train;
+  train.batch = 11;
+  train.shards = 4;
+  CHECK(largest_micro_batch(train, 16) == 3);
+  CHECK(largest_micro_batch(train, 256) == 2);
+  train.batch = 12;
+  CHECK(largest_micro_batch(train, 16) == 3);
+}
+
+TEST_CASE("parameters, gradients and moments are the buffers of a trainer", "[train]") {
+  Config config = small_config();
+  config.train.shards = 3;
+  config.train.precision = Precision::float32;
+  const double count = parameter_count(config);
+  CHECK(count == static_cast<double>(Trainer(config).model().parameters().count()));
+  const MemoryEstimate adam = estimate_memory(Job::training, config);
+  CHECK(adam.parameters == 4 * count);
+  CHECK(adam.gradients == 3 * 4 * count);
+  CHECK(adam.optimizer == 2 * 4 * count);
+  config.train.optimizer.name = OptimizerKind::sgd;
+  CHECK(estimate_memory(Job::training, config).optimizer == 4 * count);
+  config.train.precision = Precision::float64;
+  CHECK(estimate_memory(Job::training, config).gradients == 3 * 8 * count);
+}
+
+TEST_CASE("every thread has activations of its own", "[train]") {
+  Config config = small_config();
+  const double one = estimate_memory(Job::training, config).activations;
+  CHECK(one > 0);
+  config.train.threads = 5;
+  CHECK(estimate_memory(Job::training, config).activations == 5 * one);
+  config.train.threads = 0;
+  CHECK(estimate_memory(Job::training, config).activations == static_cast<double>(usable_cores()) * one);
+}
+
+TEST_CASE("inspection needs no gradients, a check of the model's gradients is in double", "[train]") {
+  Config config = small_config();
+  config.train.precision = Precision::float32;
+  const double count = parameter_count(config);
+  const MemoryEstimate inspection = estimate_memory(Job::inspection, config);
+  CHECK(inspection.parameters == 4 * count);
+  CHECK(inspection.gradients + inspection.optimizer == 0);
+  CHECK(inspection.activations > 0);
+  const MemoryEstimate check = estimate_memory(Job::model_check, config);
+  CHECK(check.parameters == 8 * count);
+  CHECK(check.gradients == 8 * count);
+  CHECK(check.activations > 0);
+}
+
+TEST_CASE("a config is refused when it needs more than there is", "[train]") {
+  for (const Job job : {Job::training, Job::inspection, Job::model_check}) {
+    const double needed = estimate_memory(job, small_config()).total();
+    CHECK(complaint(small_config(), needed, job).empty());
+    CHECK_THAT(complaint(small_config(), needed - 1, job), StartsWith("this config needs about "));
+  }
+}
+
+TEST_CASE("a refusal gives the parts, what there is, and the keys that the largest part grows with",
+          "[train]") {
+  Config config = small_config();
+  config.train.precision = Precision::float32;
+  config.model.d_model = 8192;
+  config.model.d_ff = 8192;
+  config.train.shards = 24;
+  const std::string message = complaint(config, 3.5 * (1 << 30));
+  CAPTURE(message);
+  CHECK_THAT(message, ContainsSubstring(" of memory, 3.5 GiB are free:\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  parameters        1.5 GiB\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  gradients        36.0 GiB\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  optimizer         3.0 GiB\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  activations "));
+  CHECK_THAT(message, ContainsSubstring("\nlower train.shards, "));
+  config.train.shards = 1;
+  CHECK_THAT(complaint(config, 1), ContainsSubstring("\nlower model.d_model, "));
+  config = small_config();
+  config.task.length = 8192;
+  CHECK_THAT(complaint(config, 1), ContainsSubstring("\nlower task.length, train.threads, "));
+  config = small_config();
+  config.data.test = 1'000'000'000;
+  CHECK_THAT(complaint(config, 1), ContainsSubstring("\nlower data.validation or data.test"));
+}
+
+TEST_CASE("every job refuses what would not fit, and writes nothing", "[train]") {
+  const TemporaryDirectory directory;
+  const ModelSource source{huge_config(), directory / "no-weights"};
+  const std::string out = (directory / "run").string();
+  CHECK_THROWS_AS(train(huge_config(), {.directory = out}), ConfigError);
+  CHECK_THROWS_AS(time_steps(huge_config(), 1, 1), ConfigError);
+  CHECK_THROWS_AS(evaluate(source, Split::test), ConfigError);
+  CHECK_THROWS_AS(check_model(huge_config()), ConfigError);
+  CHECK_THROWS_AS(inspect(source, 1), ConfigError);
+  CHECK(directory.files() == 0);
+}
+
+TEST_CASE("bytes are given in a unit that people read", "[train]") {
+  CHECK(format_bytes(0) == "0 B");
+  CHECK(format_bytes(1023) == "1023 B");
+  CHECK(format_bytes(1536) == "1.5 KiB");
+  CHECK(format_bytes(3.25 * (1 << 30)) == "3.2 GiB");
+  CHECK(format_bytes(5e24) == "4336808.7 EiB");
+}
+
+TEST_CASE("the cost as JSON", "[train]") {
+  const nlohmann::ordered_json json = cost_json(small_config());
+  CHECK(json.at("parameters") == parameter_count(small_config()));
+  CHECK(json.at("flops_per_step").at("total") == step_flops(small_config()).total());
+  const auto& memory = json.at("memory_bytes");
+  double sum = 0;
+  for (const auto& [name, bytes] : memory.items()) sum += name == "total" ? 0 : bytes.get<double>();
+  CHECK(sum == memory.at("total"));
+}
