@@ -1,22 +1,58 @@
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/cli.h"
+#include "thimble/train/cost.h"
 
 namespace thimble::cli {
+
+namespace {
+
+// Lines that each start with `prefix`.
+void print_cost(const Config& config, std::string_view prefix) {
+  const Flops flops = step_flops(config);
+  const MemoryEstimate memory = estimate_memory(Job::training, config);
+  std::string text = fmt::format("{:<16} {:>10.0f}\n", "parameters", parameter_count(config));
+  text += fmt::format("{:<16} {:>10.4g} GFLOP, of matrix products\n", "training step", 1e-9 * flops.total());
+  const std::pair<const char*, double> parts[] = {{"projections", flops.projections},
+                                                  {"attention", flops.attention},
+                                                  {"feed-forward", flops.feed_forward},
+                                                  {"output", flops.output}};
+  for (const auto& [name, part] : parts) text += fmt::format("  {:<14} {:>10.4g}\n", name, 1e-9 * part);
+  text += fmt::format("{:<16} {:>10}\n{}", "memory, about", format_bytes(memory.total()), describe(memory));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) fmt::print("{}{}\n", prefix, line);
+}
+
+}  // namespace
 
 void add_config(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("config", "Look at configs");
   command->require_subcommand(1);
 
-  CLI::App* show = command->add_subcommand("show", "Print a config with every default filled in");
+  CLI::App* show =
+      command->add_subcommand("show", "Print a config with every default filled in, and its cost");
   auto arguments = std::make_shared<ConfigArguments>();
   auto output = std::make_shared<Output>();
   arguments->add_to(*show);
   output->add_to(*show);
   show->callback([arguments, output, &status] {
     const Config config = arguments->load();
-    if (output->talks()) fmt::print("{}", to_yaml(config));
+    if (output->talks()) {
+      fmt::print("{}", to_yaml(config));
+      print_cost(config, "# ");
+    }
     output->write(to_json(config));
+    status = kDone;
+  });
+
+  CLI::App* cost = command->add_subcommand("cost", "Estimate what training takes");
+  arguments->add_to(*cost);
+  output->add_to(*cost);
+  cost->callback([arguments, output, &status] {
+    const Config config = arguments->load();
+    if (output->talks()) print_cost(config, "");
+    output->write(cost_json(config));
     status = kDone;
   });
 

@@ -48,6 +48,9 @@ expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/fi
 expect 0 'median' bench "$configs/bench/micro.yaml" --steps 5
 expect 0 'd_model: 32' config show "$configs/reverse.yaml"
 expect 0 '"heads": 2' config show "$configs/reverse.yaml" model.heads=2 --json -
+expect 0 '^# parameters +[0-9]+$' config show "$configs/reverse.yaml"
+expect 0 '^training step +126\.4 GFLOP' config cost "$configs/bench/base.yaml"
+expect 0 '"parameters": 4804736,$' config cost "$configs/bench/base.yaml" --json -
 expect 0 '"\$schema"' config schema
 expect 0 '^reverse ' tasks
 expect 0 '0 wrong' gradcheck --op softmax
@@ -57,6 +60,13 @@ expect 0 '^thimble [0-9]' --version
 # What eval measures is what training reported.
 "$thimble" eval run --json eval.json --quiet
 [[ $(grep -A4 '"test"' eval.json) == $(grep -A4 '"test"' run/summary.json) ]] || fail "eval differs from the run's summary"
+
+# What `config show` prints is a config, the same one: as YAML with the cost in comments, and as JSON.
+"$thimble" config show "$configs/sort.yaml" >shown.yaml
+"$thimble" config show shown.yaml | diff shown.yaml - || fail "config show does not print the config it read"
+"$thimble" config show shown.yaml --json shown.json --quiet
+"$thimble" config show shown.json | diff shown.yaml - || fail "the JSON of config show is another config"
+! grep -qE '.{81}' shown.yaml || fail "config show is wider than 80 columns" "$(grep -E '.{81}' shown.yaml)"
 
 # --json - leaves standard output to the JSON alone; a pipe gets no colours and no carriage returns.
 "$thimble" train "$configs/reverse.yaml" "${short[@]}" --out piped --json - >out 2>err
@@ -108,6 +118,26 @@ refuse 'empty.yaml' train empty.yaml
 refuse 'is a directory|cannot be read' train "$configs"
 head -c 100 run/checkpoints/final.safetensors >cut.safetensors
 refuse 'cut.safetensors: .*truncated' eval --config run/config.yaml --weights cut.safetensors
+
+# What cannot fit in memory is refused at once, by every job, and before memory is asked for.
+for size in task.length=100000 model.d_model=1000000 train.batch=2147483647 model.layers=-1; do
+  refuse "$size: must be" train "$configs/reverse.yaml" "$size"
+done
+huge=(model.d_model=8192 model.d_ff=65536 model.layers=128 train.shards=100)
+about='this config needs about [0-9.]+ [TP]iB of memory'
+refuse "$about" train "$configs/reverse.yaml" "${huge[@]}" --out huge
+refuse "$about" bench "$configs/reverse.yaml" "${huge[@]}"
+refuse "$about" gradcheck "$configs/reverse.yaml" "${huge[@]}"
+refuse "$about" eval run "${huge[@]}"
+refuse "$about" inspect run "${huge[@]}" task.length=8192 model.heads=8192
+grep -qE '^lower ' <<<"$output" || fail "no remedy" "$output"
+! grep -qE '.{81}' <<<"$output" || fail "a refusal is wider than 80 columns" "$output"
+expect 0 '^# memory, about +[0-9.]+ [TP]iB$' config show "$configs/reverse.yaml" "${huge[@]}"
+if [[ $(ldd "$thimble") != *libasan* && $(ldd "$thimble") != *libtsan* ]]; then  # which need address space themselves
+  (ulimit -v 1500000 && refuse "$about" train "$configs/reverse.yaml" "${huge[@]}" --out huge)
+  (ulimit -v 1500000 && refuse '2\.[0-9] GiB of memory, ' train "$configs/reverse.yaml" --threads 2 model.d_model=4096)
+  (ulimit -v 1500000 && expect 0 'test +loss' train "$configs/reverse.yaml" --threads 2 "${short[@]}" --out limited)
+fi
 if ((EUID != 0)); then
   mkdir sealed && chmod 555 sealed
   refuse 'sealed/run: cannot be created' train "$configs/reverse.yaml" --out sealed/run
