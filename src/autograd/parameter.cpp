@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "thimble/core/error.h"
+#include "thimble/kernels/linear.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -34,6 +35,27 @@ std::string ParameterStore::hash() const {
   for (const Entry& e : entries_)
     XXH3_64bits_update(&state, values_.data() + e.offset, e.size() * sizeof(Real));
   return fmt::format("{:016x}", XXH3_64bits_digest(&state));
+}
+
+Transposes::Transposes(const ParameterStore& store) : store_(&store), values_(store.size()) {
+  if (!kernels::wants_transposed()) return;
+  for (std::size_t i = 0; i < store.entries().size(); ++i) {
+    if (store.entries()[i].shape.rank() == 2) matrices_.push_back({static_cast<int>(i)});
+  }
+}
+
+void Transposes::refresh(std::int64_t i) {
+  const Parameter p = matrices_[static_cast<std::size_t>(i)];
+  const Shape& shape = store_->entry(p).shape;
+  const std::int64_t out = shape[0], in = shape[1];
+  kernels::transpose({values_.data() + store_->entry(p).offset, in, out, out},
+                     {store_->values(p).data(), out, in, in});
+}
+
+ConstMatrixView Transposes::of(Parameter p) const {
+  if (std::ranges::none_of(matrices_, [p](Parameter q) { return q.index == p.index; })) return {};
+  const Shape& shape = store_->entry(p).shape;
+  return {values_.data() + store_->entry(p).offset, shape[1], shape[0], shape[0]};
 }
 
 void init_uniform(ParameterStore& store, Parameter p, std::uint64_t seed, double bound) {

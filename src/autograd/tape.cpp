@@ -1,7 +1,6 @@
 #include "thimble/autograd/tape.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
@@ -32,7 +31,19 @@ MatrixView Var::value() const {
   return as_matrix(node.value, node.shape);
 }
 
-MatrixView Var::grad() const { return tape().gradient(tape().at(*this)); }
+MatrixView Var::grad() const {
+  const GradientView sum = grad_sum();
+  if (sum.empty) std::fill_n(sum.data, sum.elements(), Real{0});
+  return sum;
+}
+
+GradientView Var::grad_sum() const { return tape().gradient(tape().at(*this)); }
+
+ConstMatrixView Var::transposed() const {
+  const Tape::Node& node = tape().at(*this);
+  const bool known = node.parameter >= 0 && tape().transposes_ != nullptr;
+  return known ? tape().transposes_->of({node.parameter}) : ConstMatrixView{};
+}
 
 bool Var::needs_grad() const { return tape().at(*this).needs_grad; }
 
@@ -49,18 +60,20 @@ Tape::Node& Tape::at(const Var& v) {
 
 void Tape::rewind() {
   nodes_.clear();
+  spares_.clear();
   arena_.rewind();
   std::ranges::fill(parameter_nodes_, -1);
   layer_ = "";
   ++generation_;
 }
 
-void Tape::bind(const ParameterStore& store, std::span<Real> gradients) {
+void Tape::bind(const ParameterStore& store, std::span<Real> gradients, const Transposes* transposes) {
   require<ShapeError>(gradients.empty() || gradients.size() == store.size(),
                       "tape: a gradient buffer of {} elements for {} parameters", gradients.size(),
                       store.size());
   store_ = &store;
   gradients_ = gradients;
+  transposes_ = transposes;
   parameter_nodes_.assign(store.entries().size(), -1);
 }
 
@@ -101,6 +114,7 @@ Var Tape::parameter(Parameter p) {
     // Ops write only into values that node() made, so a parameter's stay as they are.
     Real* value = const_cast<Real*>(store_->values().data()) + entry.offset;
     const Var v = push(entry.name.c_str(), entry.shape, value, !gradients_.empty());
+    at(v).parameter = p.index;
     if (at(v).needs_grad) at(v).grad = gradients_.data() + entry.offset;
     index = v.index_;
   }
@@ -113,35 +127,50 @@ MatrixView Tape::scratch(std::int64_t rows, std::int64_t cols) {
   return {reals(rows * cols), rows, cols, cols};
 }
 
-MatrixView Tape::gradient(Node& node) {
+GradientView Tape::gradient(Node& node) {
   require<Error>(node.needs_grad, "tape: {} has no gradient: nothing it depends on wants one", node.op);
-  if (node.grad == nullptr) {
-    node.grad = reals(node.shape.elements());
-    std::memset(node.grad, 0, static_cast<std::size_t>(node.shape.elements()) * sizeof(Real));
+  const bool empty = node.grad == nullptr;
+  if (empty) {
+    const std::int64_t size = node.shape.elements();
+    const auto spare = std::ranges::find(spares_, size, &Spare::size);
+    if (spare != spares_.end()) {
+      node.grad = spare->memory;
+      *spare = spares_.back();
+      spares_.pop_back();
+    } else {
+      node.grad = reals(size);
+    }
   }
-  return as_matrix(node.grad, node.shape);
+  return {as_matrix(node.grad, node.shape), empty};
 }
 
-void Tape::backward(Var loss, Real scale) {
+void Tape::recycle(Node& node) {
+  spares_.push_back({node.shape.elements(), node.grad});
+  node.grad = nullptr;
+}
+
+void Tape::backward(Var loss, Real scale, Keep keep) {
   require<ShapeError>(loss.shape().elements() == 1,
                       "backward: the loss has shape {}, not one element; give a seed", loss.shape());
-  backward(loss, ConstMatrixView{&scale, 1, 1, 1});
+  backward(loss, ConstMatrixView{&scale, 1, 1, 1}, keep);
 }
 
-void Tape::backward(Var y, ConstMatrixView seed) {
+void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
   require<Error>(mode_ == Mode::training, "backward: this tape is in inference mode");
   at(y);  // y is of this tape
   for (Node& node : nodes_) {
     if (node.run != nullptr) node.grad = nullptr;  // left by an earlier call; only leaves add up over several
   }
-  const MatrixView dy = y.grad();
+  const GradientView dy = y.grad_sum();
   require<ShapeError>(seed.rows == dy.rows && seed.cols == dy.cols,
                       "backward: seed ({}, {}) for a result of shape {}", seed.rows, seed.cols, y.shape());
   kernels::accumulate(dy, seed);
   // Closures ask only for gradients of earlier nodes, and add no nodes.
   for (std::size_t i = y.index_ + 1; i-- > 0;) {
-    const Node& node = nodes_[i];
-    if (node.run != nullptr && node.grad != nullptr) node.run(node.closure);
+    Node& node = nodes_[i];
+    if (node.run == nullptr || node.grad == nullptr) continue;
+    node.run(node.closure);
+    if (keep == Keep::leaves) recycle(node);
   }
 }
 

@@ -17,9 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
 // The block of one head of one sequence.
-template <class T>
-BasicMatrixView<T> block(BasicMatrixView<T> x, std::int64_t sequence, std::int64_t length, std::int64_t head,
-                         std::int64_t heads) {
+template <class View>
+View block(View x, std::int64_t sequence, std::int64_t length, std::int64_t head, std::int64_t heads) {
   const std::int64_t columns = x.cols / heads;
   return x.row_block(sequence * length, length).column_block(head * columns, columns);
 }
@@ -61,6 +60,12 @@ void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixV
   }
 }
 
+// c += alpha A B.
+void add_product(GradientView c, Left a, ConstMatrixView b, Real alpha) {
+  const auto multiply = c.empty ? product<Store::overwrite> : product<Store::add>;
+  multiply(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows, alpha);
+}
+
 // ds = p (f dm - row sums of f dm p), in place of dm.
 void softmax_gradient(MatrixView dm, ConstMatrixView p, ConstMatrixView f) {
   for (std::int64_t i = 0; i < dm.rows; ++i) {
@@ -77,20 +82,17 @@ void softmax_gradient(MatrixView dm, ConstMatrixView p, ConstMatrixView f) {
   }
 }
 
-void attention_backward(MatrixView dq, MatrixView dk, MatrixView dv, ConstMatrixView dout, ConstMatrixView q,
-                        ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
-                        ConstMatrixView dropout, Real* scratch, const AttentionSizes& s, Real scale) {
-  const std::int64_t depth = q.cols / s.heads, width_v = v.cols / s.heads;
+void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
+                        ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
+                        ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
+                        const AttentionSizes& s, Real scale) {
+  const std::int64_t width_v = v.cols / s.heads;
   Real* v_transposed = scratch;
   const MatrixView ds{scratch + width_v * s.keys, s.queries, s.keys, s.keys};
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
       const ConstMatrixView go = block(dout, b, s.queries, h, s.heads), m = weights_block(mixed, b, h, s);
-      if (dv.data != nullptr) {
-        const MatrixView gv = block(dv, b, s.keys, h, s.heads);
-        product<Store::add>(gv.data, gv.stride, {m.data, 1, m.stride}, go.data, go.stride, s.keys, width_v,
-                            s.queries, 1);
-      }
+      if (dv.data != nullptr) add_product(block(dv, b, s.keys, h, s.heads), {m.data, 1, m.stride}, go, 1);
       if (dq.data == nullptr && dk.data == nullptr) continue;
       const ConstMatrixView vh = block(v, b, s.keys, h, s.heads);
       transpose(v_transposed, vh.data, vh.stride, s.keys, width_v);
@@ -99,16 +101,12 @@ void attention_backward(MatrixView dq, MatrixView dk, MatrixView dv, ConstMatrix
       const ConstMatrixView factor = dropout.data == nullptr ? dropout : weights_block(dropout, b, h, s);
       softmax_gradient(ds, weights_block(weights, b, h, s), factor);
       if (dq.data != nullptr) {
-        const ConstMatrixView kh = block(k, b, s.keys, h, s.heads);
-        const MatrixView gq = block(dq, b, s.queries, h, s.heads);
-        product<Store::add>(gq.data, gq.stride, {ds.data, ds.stride, 1}, kh.data, kh.stride, s.queries, depth,
-                            s.keys, scale);
+        add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1},
+                    block(k, b, s.keys, h, s.heads), scale);
       }
       if (dk.data != nullptr) {
-        const ConstMatrixView qh = block(q, b, s.queries, h, s.heads);
-        const MatrixView gk = block(dk, b, s.keys, h, s.heads);
-        product<Store::add>(gk.data, gk.stride, {ds.data, 1, ds.stride}, qh.data, qh.stride, s.keys, depth,
-                            s.queries, scale);
+        add_product(block(dk, b, s.keys, h, s.heads), {ds.data, 1, ds.stride},
+                    block(q, b, s.queries, h, s.heads), scale);
       }
     }
   }
@@ -132,9 +130,10 @@ void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixV
                            const AttentionSizes& sizes) {
   HWY_DYNAMIC_DISPATCH(attention_mix_forward)(out, weights, v, sizes);
 }
-void attention_backward(MatrixView dq, MatrixView dk, MatrixView dv, ConstMatrixView dout, ConstMatrixView q,
-                        ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
-                        ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes, Real scale) {
+void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
+                        ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
+                        ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
+                        const AttentionSizes& sizes, Real scale) {
   HWY_DYNAMIC_DISPATCH(attention_backward)
   (dq, dk, dv, dout, q, k, v, weights, mixed, dropout, scratch, sizes, scale);
 }

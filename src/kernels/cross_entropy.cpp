@@ -74,7 +74,7 @@ double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span
   return HWY_DYNAMIC_DISPATCH(cross_entropy_forward)(slope, logits, labels, smoothing, weight);
 }
 
-void cross_entropy_backward(MatrixView dlogits, Real dloss, ConstMatrixView slope) {
+void cross_entropy_backward(GradientView dlogits, Real dloss, ConstMatrixView slope) {
   scale_backward(dlogits, slope, dloss);
 }
 

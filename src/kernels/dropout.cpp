@@ -29,8 +29,9 @@ void dropout_forward(MatrixView y, ConstMatrixView x, ConstMatrixView factor) {
   for (std::int64_t i = 0; i < y.elements(); ++i) y.data[i] = x.data[i] * factor.data[i];
 }
 
-void dropout_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView factor) {
-  for (std::int64_t i = 0; i < dx.elements(); ++i) dx.data[i] += dy.data[i] * factor.data[i];
+void dropout_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView factor) {
+  for (std::int64_t i = 0; i < dx.elements(); ++i)
+    dx.data[i] = (dx.empty ? 0 : dx.data[i]) + dy.data[i] * factor.data[i];
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
-// y[r][i] = f(d, x[r][i]), and the same with two inputs and with the old y as the first of three.
+// y[r][i] = f(d, x[r][i]), and the same with two inputs.
 template <class F>
 HWY_INLINE void map(MatrixView y, ConstMatrixView x, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
@@ -32,11 +32,20 @@ HWY_INLINE void map2(MatrixView y, ConstMatrixView a, ConstMatrixView b, const F
   }
 }
 
+// dx[r][i] += f(d, dy[r][i]), and the same with what was saved.
 template <class F>
-HWY_INLINE void update(MatrixView dx, ConstMatrixView dy, ConstMatrixView saved, const F& f) {
+HWY_INLINE void update(GradientView dx, ConstMatrixView dy, const F& f) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
-    lanes(dx.cols, [&, to = dx.row(r), p = dy.row(r), q = saved.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(f(d, hn::LoadU(d, to + i), hn::LoadU(d, p + i), hn::LoadU(d, q + i)), d, to + i);
+    lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r)](auto d, std::int64_t i)
+                       HWY_ATTR { add_to(d, to + i, f(d, hn::LoadU(d, g + i)), dx.empty); });
+  }
+}
+
+template <class F>
+HWY_INLINE void update2(GradientView dx, ConstMatrixView dy, ConstMatrixView saved, const F& f) {
+  for (std::int64_t r = 0; r < dx.rows; ++r) {
+    lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r), s = saved.row(r)](auto d, std::int64_t i) HWY_ATTR {
+      add_to(d, to + i, f(d, hn::LoadU(d, g + i), hn::LoadU(d, s + i)), dx.empty);
     });
   }
 }
@@ -45,17 +54,16 @@ void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
   map2(y, a, b, [](auto, auto p, auto q) HWY_ATTR { return hn::Add(p, q); });
 }
 
-void accumulate(MatrixView dx, ConstMatrixView dy) {
-  map2(dx, dx, dy, [](auto, auto old, auto g) HWY_ATTR { return hn::Add(old, g); });
+void accumulate(GradientView dx, ConstMatrixView dy) {
+  update(dx, dy, [](auto, auto g) HWY_ATTR { return g; });
 }
 
 void scale_forward(MatrixView y, ConstMatrixView x, Real factor) {
   map(y, x, [factor](auto d, auto v) HWY_ATTR { return hn::Mul(hn::Set(d, factor), v); });
 }
 
-void scale_backward(MatrixView dx, ConstMatrixView dy, Real factor) {
-  map2(dx, dx, dy,
-       [factor](auto d, auto old, auto g) HWY_ATTR { return hn::MulAdd(hn::Set(d, factor), g, old); });
+void scale_backward(GradientView dx, ConstMatrixView dy, Real factor) {
+  update(dx, dy, [factor](auto d, auto g) HWY_ATTR { return hn::Mul(hn::Set(d, factor), g); });
 }
 
 void relu_forward(MatrixView y, ConstMatrixView x) {
@@ -63,19 +71,18 @@ void relu_forward(MatrixView y, ConstMatrixView x) {
   map(y, x, [](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v); });
 }
 
-void relu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
-  update(dx, dy, y, [](auto d, auto old, auto g, auto v) HWY_ATTR {
-    return hn::Add(old, hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), g));
-  });
+void relu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
+  update2(dx, dy, y,
+          [](auto d, auto g, auto v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), g); });
 }
 
 void tanh_forward(MatrixView y, ConstMatrixView x) {
   map(y, x, [](auto d, auto v) HWY_ATTR { return hn::Tanh(d, v); });
 }
 
-void tanh_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
-  update(dx, dy, y, [](auto d, auto old, auto g, auto v) HWY_ATTR {
-    return hn::MulAdd(g, hn::NegMulAdd(v, v, hn::Set(d, Real{1})), old);
+void tanh_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
+  update2(dx, dy, y, [](auto d, auto g, auto v) HWY_ATTR {
+    return hn::Mul(g, hn::NegMulAdd(v, v, hn::Set(d, Real{1})));
   });
 }
 
@@ -97,17 +104,17 @@ HWY_EXPORT(tanh_backward);
 void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
   HWY_DYNAMIC_DISPATCH(add_forward)(y, a, b);
 }
-void accumulate(MatrixView dx, ConstMatrixView dy) { HWY_DYNAMIC_DISPATCH(accumulate)(dx, dy); }
+void accumulate(GradientView dx, ConstMatrixView dy) { HWY_DYNAMIC_DISPATCH(accumulate)(dx, dy); }
 void scale_forward(MatrixView y, ConstMatrixView x, Real f) { HWY_DYNAMIC_DISPATCH(scale_forward)(y, x, f); }
-void scale_backward(MatrixView dx, ConstMatrixView dy, Real f) {
+void scale_backward(GradientView dx, ConstMatrixView dy, Real f) {
   HWY_DYNAMIC_DISPATCH(scale_backward)(dx, dy, f);
 }
 void relu_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(relu_forward)(y, x); }
-void relu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+void relu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
   HWY_DYNAMIC_DISPATCH(relu_backward)(dx, dy, y);
 }
 void tanh_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(tanh_forward)(y, x); }
-void tanh_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+void tanh_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
   HWY_DYNAMIC_DISPATCH(tanh_backward)(dx, dy, y);
 }
 

@@ -94,10 +94,10 @@ void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   });
 }
 
-void gelu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView slope) {
+void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
-    lanes(dx.cols, [to = dx.row(r), g = dy.row(r), s = slope.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(hn::MulAdd(hn::LoadU(d, g + i), hn::LoadU(d, s + i), hn::LoadU(d, to + i)), d, to + i);
+    lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r), s = slope.row(r)](auto d, std::int64_t i) HWY_ATTR {
+      add_to(d, to + i, hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, s + i)), dx.empty);
     });
   }
 }
@@ -118,7 +118,7 @@ void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
 void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   HWY_DYNAMIC_DISPATCH(gelu_tanh_forward)(y, slope, x);
 }
-void gelu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView slope) {
+void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
   HWY_DYNAMIC_DISPATCH(gelu_backward)(dx, dy, slope);
 }
 

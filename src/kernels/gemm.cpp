@@ -2,6 +2,9 @@
 
 #include <cblas.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "thimble/core/error.h"
 
 namespace thimble::inline THIMBLE_PRECISION::kernels {
@@ -16,6 +19,41 @@ constexpr auto blas_gemm = cblas_sgemm;
 
 blasint size(std::int64_t n) { return static_cast<blasint>(n); }
 
+// Whether OpenBLAS has chosen kernels for AVX-512, which include the one for small matrices.
+bool has_small_kernel() {
+  const std::string_view core = openblas_get_corename();
+  return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
+}
+
+// Parts of a product that the small kernel takes, which is up to 10^6 multiplications, and takes fast:
+// measured.
+struct Part {
+  std::int64_t m, n, k;
+};
+constexpr std::int64_t kMultiplications = 48 * 64 * 256;
+
+// As many as fit, in whole vectors.
+std::int64_t fitting(std::int64_t other, std::int64_t another) {
+  return kMultiplications / std::max<std::int64_t>(1, other * another) / 16 * 16;
+}
+
+Part part_of(std::int64_t n, std::int64_t k) {
+  const std::int64_t columns = std::min<std::int64_t>(n, 64), depth = std::min<std::int64_t>(k, 256);
+  return {fitting(columns, depth), columns, depth};
+}
+
+Part transposed_part_of(std::int64_t m, std::int64_t n) {
+  const std::int64_t rows = std::min<std::int64_t>(m, 64), columns = std::min<std::int64_t>(n, 128);
+  return {rows, columns, fitting(rows, columns)};
+}
+
+void multiply(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
+  const auto trans = [](Op op) { return op == Op::transpose ? CblasTrans : CblasNoTrans; };
+  blas_gemm(CblasRowMajor, trans(op_a), trans(op_b), size(c.rows), size(c.cols),
+            size(op_a == Op::transpose ? a.rows : a.cols), alpha, a.data, size(a.stride), b.data,
+            size(b.stride), beta, c.data, size(c.stride));
+}
+
 }  // namespace
 
 void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
@@ -29,9 +67,34 @@ void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, 
       "gemm: ({}, {}) * ({}, {}) -> ({}, {}): the inner sizes must match, the outer ones be the result's", m,
       k, kb, n, c.rows, c.cols);
   if (m == 0 || n == 0) return;
-  const auto trans = [](bool t) { return t ? CblasTrans : CblasNoTrans; };
-  blas_gemm(CblasRowMajor, trans(ta), trans(tb), size(m), size(n), size(k), alpha, a.data, size(a.stride),
-            b.data, size(b.stride), beta, c.data, size(c.stride));
+  if (tb || k == 0 || !cuts_products()) return multiply(c, a, op_a, b, op_b, alpha, beta);
+  const Part part = ta ? transposed_part_of(m, n) : part_of(n, k);
+  const auto multiply_part = [&](std::int64_t i, std::int64_t j, std::int64_t p) {
+    const std::int64_t rows = std::min(part.m, m - i), columns = std::min(part.n, n - j);
+    const std::int64_t depth = std::min(part.k, k - p);
+    multiply(c.row_block(i, rows).column_block(j, columns),
+             ta ? a.row_block(p, depth).column_block(i, rows) : a.row_block(i, rows).column_block(p, depth),
+             op_a, b.row_block(p, depth).column_block(j, columns), op_b, alpha, p == 0 ? beta : 1);
+  };
+  // The long dimension, which is the tokens in both cases, goes outside: the rest stays in cache.
+  const auto over = [](std::int64_t size, std::int64_t step, const auto& f) {
+    for (std::int64_t at = 0; at < size; at += step) f(at);
+  };
+  if (ta) {
+    over(k, part.k, [&](auto p) {
+      over(m, part.m, [&](auto i) { over(n, part.n, [&](auto j) { multiply_part(i, j, p); }); });
+    });
+  } else {
+    over(m, part.m, [&](auto i) {
+      over(k, part.k, [&](auto p) { over(n, part.n, [&](auto j) { multiply_part(i, j, p); }); });
+    });
+  }
 }
 
+bool cuts_products() {
+  static const bool small_kernel = has_small_kernel();
+  return small_kernel;
+}
+
+std::int64_t rows_per_part(std::int64_t n, std::int64_t k) { return part_of(n, k).m; }
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

@@ -37,7 +37,7 @@ void layer_norm_forward(MatrixView y, MatrixView statistics, ConstMatrixView x, 
   }
 }
 
-void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+void layer_norm_backward(GradientView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
                          ConstMatrixView x, ConstMatrixView weight, ConstMatrixView statistics) {
   const std::int64_t n = x.cols;
   const Real inverse_n = Real{1} / static_cast<Real>(n);
@@ -65,7 +65,7 @@ void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, Co
       const auto gradient = hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i));
       const auto rest =
           hn::NegMulAdd(normal(d, i), hn::Set(d, mean_gn), hn::Sub(gradient, hn::Set(d, mean_g)));
-      hn::StoreU(hn::MulAdd(hn::Set(d, rstd), rest, hn::LoadU(d, to + i)), d, to + i);
+      add_to(d, to + i, hn::Mul(hn::Set(d, rstd), rest), dx.empty);
     });
   }
 }
@@ -83,7 +83,7 @@ void layer_norm_forward(MatrixView y, MatrixView statistics, ConstMatrixView x, 
                         ConstMatrixView bias, Real epsilon) {
   HWY_DYNAMIC_DISPATCH(layer_norm_forward)(y, statistics, x, weight, bias, epsilon);
 }
-void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+void layer_norm_backward(GradientView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
                          ConstMatrixView x, ConstMatrixView weight, ConstMatrixView statistics) {
   HWY_DYNAMIC_DISPATCH(layer_norm_backward)(dx, dweight, dbias, dy, x, weight, statistics);
 }

@@ -10,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "kernels/linear.cpp"
 #include <hwy/foreach_target.h>
 
-#include "kernels/simd-inl.h"
+#include "kernels/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
@@ -20,6 +20,10 @@ void fill_rows(MatrixView y, ConstMatrixView row) {
     lanes(y.cols, [to = y.row(r), from = row.data](auto d, std::int64_t i)
                       HWY_ATTR { hn::StoreU(hn::LoadU(d, from + i), d, to + i); });
   }
+}
+
+void transpose_matrix(MatrixView to, ConstMatrixView from) {
+  transpose(to.data, from.data, from.stride, from.rows, from.cols);
 }
 
 void add_column_sums(MatrixView sums, ConstMatrixView x) {
@@ -48,18 +52,30 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 
 HWY_EXPORT(fill_rows);
 HWY_EXPORT(add_column_sums);
+HWY_EXPORT(transpose_matrix);
 
-void linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, ConstMatrixView bias) {
-  // The product is added to the bias, which saves a pass over y.
-  const bool biased = bias.data != nullptr;
-  if (biased) HWY_DYNAMIC_DISPATCH(fill_rows)(y, bias);
-  gemm(y, x, Op::none, weight, Op::transpose, 1, biased ? 1 : 0);
+void transpose(MatrixView to, ConstMatrixView from) { HWY_DYNAMIC_DISPATCH(transpose_matrix)(to, from); }
+
+bool wants_transposed() { return cuts_products(); }
+
+void linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, ConstMatrixView transposed,
+                    ConstMatrixView bias) {
+  const bool ready = transposed.data != nullptr;
+  const std::int64_t part = ready ? rows_per_part(y.cols, x.cols) : y.rows;
+  for (std::int64_t first = 0; first < y.rows; first += part) {
+    const std::int64_t count = std::min(part, y.rows - first);
+    const MatrixView to = y.row_block(first, count);
+    // The product is added to the bias, which is in cache then: no pass over y.
+    if (bias.data != nullptr) HWY_DYNAMIC_DISPATCH(fill_rows)(to, bias);
+    gemm(to, x.row_block(first, count), Op::none, ready ? transposed : weight,
+         ready ? Op::none : Op::transpose, 1, bias.data != nullptr ? 1 : 0);
+  }
 }
 
-void linear_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+void linear_backward(GradientView dx, GradientView dweight, MatrixView dbias, ConstMatrixView dy,
                      ConstMatrixView x, ConstMatrixView weight) {
-  if (dx.data != nullptr) gemm(dx, dy, Op::none, weight, Op::none, 1, 1);
-  if (dweight.data != nullptr) gemm(dweight, dy, Op::transpose, x, Op::none, 1, 1);
+  if (dx.data != nullptr) gemm(dx, dy, Op::none, weight, Op::none, 1, dx.empty ? 0 : 1);
+  if (dweight.data != nullptr) gemm(dweight, dy, Op::transpose, x, Op::none, 1, dweight.empty ? 0 : 1);
   if (dbias.data != nullptr) HWY_DYNAMIC_DISPATCH(add_column_sums)(dbias, dy);
 }
 

@@ -28,10 +28,10 @@ void pool_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weights) {
   }
 }
 
-void pool_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView weights) {
+void pool_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView weights) {
   for (std::int64_t b = 0; b < dy.rows; ++b) {
     gemm(dx.row_block(b * weights.cols, weights.cols), weights.row_block(b, 1), Op::transpose,
-         dy.row_block(b, 1), Op::none, 1, 1);
+         dy.row_block(b, 1), Op::none, 1, dx.empty ? 0 : 1);
   }
 }
 

@@ -39,6 +39,12 @@ HWY_INLINE void lanes(std::int64_t n, const F& f) {
   for (; i < n; ++i) f(Single(), i);
 }
 
+// to = v or to += v: how every backward kernel stores.
+template <class D, class V>
+HWY_INLINE void add_to(D d, Real* to, V v, bool empty) {
+  hn::StoreU(empty ? v : hn::Add(hn::LoadU(d, to), v), d, to);
+}
+
 // Sum over i of the lanes of f(d, i).
 template <class F>
 HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {

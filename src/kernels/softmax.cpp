@@ -17,12 +17,12 @@ void softmax_forward(MatrixView y, ConstMatrixView x) {
   for (std::int64_t r = 0; r < y.rows; ++r) softmax_row(y.row(r), x.row(r), y.cols);
 }
 
-void softmax_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     const Real mean = dot(dy.row(r), y.row(r), y.cols);
-    lanes(y.cols, [mean, to = dx.row(r), g = dy.row(r), p = y.row(r)](auto d, std::int64_t i) HWY_ATTR {
+    lanes(y.cols, [&, to = dx.row(r), g = dy.row(r), p = y.row(r)](auto d, std::int64_t i) HWY_ATTR {
       const auto centred = hn::Sub(hn::LoadU(d, g + i), hn::Set(d, mean));
-      hn::StoreU(hn::MulAdd(hn::LoadU(d, p + i), centred, hn::LoadU(d, to + i)), d, to + i);
+      add_to(d, to + i, hn::Mul(hn::LoadU(d, p + i), centred), dx.empty);
     });
   }
 }
@@ -37,7 +37,7 @@ HWY_EXPORT(softmax_forward);
 HWY_EXPORT(softmax_backward);
 
 void softmax_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(softmax_forward)(y, x); }
-void softmax_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y) {
+void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
   HWY_DYNAMIC_DISPATCH(softmax_backward)(dx, dy, y);
 }
 

@@ -12,8 +12,8 @@ Var add(Var a, Var b) {
   const Var y = tape.node("add", a.shape(), {a, b});
   kernels::add_forward(y.value(), a.value(), b.value());
   tape.on_backward(y, [a, b, y] {
-    if (a.needs_grad()) kernels::accumulate(a.grad(), y.grad());
-    if (b.needs_grad()) kernels::accumulate(b.grad(), y.grad());
+    if (a.needs_grad()) kernels::accumulate(a.grad_sum(), y.grad());
+    if (b.needs_grad()) kernels::accumulate(b.grad_sum(), y.grad());
   });
   return y;
 }

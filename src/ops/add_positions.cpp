@@ -18,7 +18,7 @@ Var add_positions(Var x, Var positions) {
   const Var y = tape.node("add_positions", x.shape(), {x, positions});
   kernels::add_positions_forward(y.value(), x.value(), positions.value(), length);
   tape.on_backward(y, [x, positions, y, length] {
-    if (x.needs_grad()) kernels::accumulate(x.grad(), y.grad());
+    if (x.needs_grad()) kernels::accumulate(x.grad_sum(), y.grad());
     if (positions.needs_grad()) kernels::add_positions_backward(positions.grad(), y.grad(), length);
   });
   return y;

@@ -14,8 +14,8 @@ struct Operand {
   std::int64_t first, columns;
 
   MatrixView value() const { return source.value().column_block(first, columns); }
-  MatrixView grad() const {
-    return source.needs_grad() ? source.grad().column_block(first, columns) : MatrixView{};
+  GradientView block(GradientView sum) const {
+    return sum.data != nullptr ? sum.column_block(first, columns) : sum;
   }
 };
 
@@ -54,9 +54,18 @@ Var attend(const char* name, const Operand& q, const Operand& k, const Operand& 
   const Var y = tape.node(name, {sizes.batch, sizes.queries, v.columns}, {q.source, k.source, v.source});
   kernels::attention_mix_forward(y.value(), mixed, v.value(), sizes);
   tape.on_backward(y, [=] {
-    kernels::attention_backward(replaced ? MatrixView{} : q.grad(), replaced ? MatrixView{} : k.grad(),
-                                v.grad(), y.grad(), q.value(), k.value(), v.value(), weights, mixed, factor,
-                                scratch.data, sizes, scale);
+    const auto wanted = [](Var source) { return source.needs_grad() ? source.grad_sum() : GradientView{}; };
+    GradientView dq, dk, dv;
+    if (replaced) {  // nothing flows to q and k; where they share v's source, their blocks must be zero
+      if (v.source.needs_grad()) dv = v.source.grad();
+    } else {
+      const bool packed = q.columns < q.source.shape().last();  // one sum, empty for all three or for none
+      dv = wanted(v.source);
+      dk = packed ? dv : wanted(k.source);
+      dq = packed ? dv : wanted(q.source);
+    }
+    kernels::attention_backward(q.block(dq), k.block(dk), v.block(dv), y.grad(), q.value(), k.value(),
+                                v.value(), weights, mixed, factor, scratch.data, sizes, scale);
   });
   return y;
 }

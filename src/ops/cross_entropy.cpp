@@ -23,7 +23,7 @@ Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossE
   *loss.value().data = static_cast<Real>(kernels::cross_entropy_forward(
       slope, logits.value(), labels, options.smoothing, Real{1} / static_cast<Real>(normalizer)));
   tape.on_backward(loss, [logits, loss, slope] {
-    kernels::cross_entropy_backward(logits.grad(), *loss.grad().data, slope);
+    kernels::cross_entropy_backward(logits.grad_sum(), *loss.grad().data, slope);
   });
   return loss;
 }

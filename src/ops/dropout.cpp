@@ -13,7 +13,7 @@ Var dropout(Var x, Real p, const kernels::DropoutKey& key) {
   const MatrixView factor = tape.scratch(x.shape().rows(), x.shape().last());
   kernels::dropout_factors(factor, p, key, std::max<std::int64_t>(1, x.shape().rows() / x.shape()[0]));
   kernels::dropout_forward(y.value(), x.value(), factor);
-  tape.on_backward(y, [x, y, factor] { kernels::dropout_backward(x.grad(), y.grad(), factor); });
+  tape.on_backward(y, [x, y, factor] { kernels::dropout_backward(x.grad_sum(), y.grad(), factor); });
   return y;
 }
 

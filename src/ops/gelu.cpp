@@ -12,7 +12,7 @@ Var gelu_with(const char* name, Var x, Forward forward) {
   const Var y = tape.node(name, x.shape(), {x});
   const MatrixView slope = tape.scratch(x.shape().rows(), x.shape().last());
   forward(y.value(), slope, x.value());
-  tape.on_backward(y, [x, y, slope] { kernels::gelu_backward(x.grad(), y.grad(), slope); });
+  tape.on_backward(y, [x, y, slope] { kernels::gelu_backward(x.grad_sum(), y.grad(), slope); });
   return y;
 }
 

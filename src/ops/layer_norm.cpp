@@ -16,8 +16,8 @@ Var layer_norm(Var x, Var weight, Var bias, Real epsilon) {
   kernels::layer_norm_forward(y.value(), statistics, x.value(), weight.value(), bias.value(), epsilon);
   tape.on_backward(y, [x, weight, bias, y, statistics] {
     const auto wanted = [](Var v) { return v.needs_grad() ? v.grad() : MatrixView{}; };
-    kernels::layer_norm_backward(wanted(x), wanted(weight), wanted(bias), y.grad(), x.value(), weight.value(),
-                                 statistics);
+    kernels::layer_norm_backward(x.needs_grad() ? x.grad_sum() : GradientView{}, wanted(weight), wanted(bias),
+                                 y.grad(), x.value(), weight.value(), statistics);
   });
   return y;
 }

@@ -17,8 +17,14 @@ Var matmul(Var a, Var b) {
   const Var y = tape.node("matmul", {a.shape()[0], b.shape()[1]}, {a, b});
   kernels::gemm(y.value(), a.value(), Op::none, b.value(), Op::none, 1, 0);
   tape.on_backward(y, [a, b, y] {
-    if (a.needs_grad()) kernels::gemm(a.grad(), y.grad(), Op::none, b.value(), Op::transpose, 1, 1);
-    if (b.needs_grad()) kernels::gemm(b.grad(), a.value(), Op::transpose, y.grad(), Op::none, 1, 1);
+    if (a.needs_grad()) {
+      const GradientView da = a.grad_sum();
+      kernels::gemm(da, y.grad(), Op::none, b.value(), Op::transpose, 1, da.empty ? 0 : 1);
+    }
+    if (b.needs_grad()) {
+      const GradientView db = b.grad_sum();
+      kernels::gemm(db, a.value(), Op::transpose, y.grad(), Op::none, 1, db.empty ? 0 : 1);
+    }
   });
   return y;
 }

@@ -20,7 +20,7 @@ Var pool(const char* name, Var x, kernels::Pool kind, std::span<const std::int32
   const MatrixView weights = tape.scratch(batch, time);
   kernels::pool_weights(weights, kind, lengths);
   kernels::pool_forward(y.value(), x.value(), weights);
-  tape.on_backward(y, [x, y, weights] { kernels::pool_backward(x.grad(), y.grad(), weights); });
+  tape.on_backward(y, [x, y, weights] { kernels::pool_backward(x.grad_sum(), y.grad(), weights); });
   return y;
 }
 

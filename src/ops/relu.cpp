@@ -8,7 +8,7 @@ Var relu(Var x) {
   Tape& tape = x.tape();
   const Var y = tape.node("relu", x.shape(), {x});
   kernels::relu_forward(y.value(), x.value());
-  tape.on_backward(y, [x, y] { kernels::relu_backward(x.grad(), y.grad(), y.value()); });
+  tape.on_backward(y, [x, y] { kernels::relu_backward(x.grad_sum(), y.grad(), y.value()); });
   return y;
 }
 

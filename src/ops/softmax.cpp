@@ -10,7 +10,7 @@ Var softmax(Var x) {
   Tape& tape = x.tape();
   const Var y = tape.node("softmax", x.shape(), {x});
   kernels::softmax_forward(y.value(), x.value());
-  tape.on_backward(y, [x, y] { kernels::softmax_backward(x.grad(), y.grad(), y.value()); });
+  tape.on_backward(y, [x, y] { kernels::softmax_backward(x.grad_sum(), y.grad(), y.value()); });
   return y;
 }
 

@@ -8,7 +8,7 @@ Var tanh(Var x) {
   Tape& tape = x.tape();
   const Var y = tape.node("tanh", x.shape(), {x});
   kernels::tanh_forward(y.value(), x.value());
-  tape.on_backward(y, [x, y] { kernels::tanh_backward(x.grad(), y.grad(), y.value()); });
+  tape.on_backward(y, [x, y] { kernels::tanh_backward(x.grad_sum(), y.grad(), y.value()); });
   return y;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "thimble/core/error.h"
 #include "thimble/kernels/cross_entropy.h"
@@ -30,6 +29,7 @@ Trainer::Trainer(const Config& config)
     : config_(config),
       dataset_(make_dataset(config)),
       model_(config.model, dataset_.vocabulary(), dataset_.length()),
+      transposes_(model_.parameters()),
       optimizer_(config.train.optimizer, model_.parameters()),
       pool_(config.train.threads),
       micro_batch_(micro_batch(dataset_.length())),
@@ -87,10 +87,11 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& t
 
 void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                               Worker& worker) {
-  worker.training.bind(model_.parameters(), shard.gradients);
+  worker.training.bind(model_.parameters(), shard.gradients, &transposes_);
   dataset_.fill_step(step, config_.train.batch, first, count, worker.batch);
   worker.training.rewind();
-  worker.training.backward(forward(worker.training, worker.batch, training_pass(step, first), shard.totals));
+  const Var loss = forward(worker.training, worker.batch, training_pass(step, first), shard.totals);
+  worker.training.backward(loss, 1, Tape::Keep::leaves);
 }
 
 void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
@@ -101,6 +102,10 @@ void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
   for (std::int64_t first = shard_begin(index); first < end; first += micro_batch_) {
     run_micro_batch(step, first, std::min(micro_batch_, end - first), shard, worker);
   }
+}
+
+void Trainer::refresh_transposes() {
+  pool_.run(transposes_.count(), [&](std::int64_t i, int) { transposes_.refresh(i); });
 }
 
 double Trainer::reduce_gradients() {
@@ -124,6 +129,7 @@ double Trainer::reduce_gradients() {
 
 StepReport Trainer::step() {
   const std::int64_t step = optimizer_.steps();
+  refresh_transposes();
   pool_.run(config_.train.shards, [&](std::int64_t shard, int thread) {
     run_shard(step, shard, workers_[static_cast<std::size_t>(thread)]);
   });
@@ -193,12 +199,13 @@ SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
   const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
   require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit",
                      split_name(split));
+  refresh_transposes();
   chunks_.assign(static_cast<std::size_t>((count + micro_batch_ - 1) / micro_batch_), {});
   pool_.run(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
     const std::int64_t first = i * micro_batch_;
     dataset_.fill(split, first, std::min(micro_batch_, count - first), worker.batch);
-    worker.inference.bind(model_.parameters(), {});
+    worker.inference.bind(model_.parameters(), {}, &transposes_);
     worker.inference.rewind();
     forward(worker.inference, worker.batch, {}, chunks_[static_cast<std::size_t>(i)]);
   });

@@ -8,6 +8,8 @@
 
 #include "catch.h"
 #include "thimble/core/error.h"
+#include "thimble/kernels/linear.h"
+#include "thimble/ops/ops.h"
 
 using namespace thimble;
 
@@ -132,4 +134,50 @@ TEST_CASE("initial values have the distribution they should", "[autograd]") {
 
   init_constant(store, p, Real(1.5));
   CHECK(std::ranges::all_of(store.values(p), [](Real x) { return x == Real(1.5); }));
+}
+
+TEST_CASE("transposes are those of the last refresh, for matrices alone", "[autograd]") {
+  ParameterStore store;
+  const Parameter bias = store.add("bias", {5}), weight = store.add("weight", {5, 37});
+  init_normal(store, weight, 1, 1);
+  Transposes transposes(store);
+  CHECK(transposes.of(bias).data == nullptr);
+  CHECK(transposes.count() == (kernels::wants_transposed() ? 1 : 0));
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t i = 0; i < transposes.count(); ++i) {
+      transposes.refresh(i);
+      const ConstMatrixView t = transposes.of(weight);
+      REQUIRE((t.rows == 37 && t.cols == 5));
+      bool equal = true;
+      for (std::int64_t r = 0; r < 37; ++r) {
+        for (std::int64_t c = 0; c < 5; ++c)
+          equal &= t.row(r)[c] == store.values(weight)[static_cast<std::size_t>(c * 37 + r)];
+      }
+      CHECK(equal);
+    }
+    store.values(weight)[3] = 100;
+  }
+}
+
+TEST_CASE("a tape with transposes gives the bits of one without", "[autograd]") {
+  ParameterStore store;
+  const Parameter weight = store.add("weight", {100, 37}), bias = store.add("bias", {100});
+  init_normal(store, weight, 1, 1);
+  init_normal(store, bias, 1, 1);
+  Transposes transposes(store);
+  for (std::int64_t i = 0; i < transposes.count(); ++i) transposes.refresh(i);
+  Tensor x({50, 37});
+  for (std::int64_t i = 0; i < x.shape().elements(); ++i) x.data()[i] = static_cast<Real>(i % 11) / 7;
+  const auto result = [&](const Transposes* ready) {
+    Tape tape;
+    tape.bind(store, {}, ready);
+    const MatrixView y = linear(tape.constant(x), tape.parameter(weight), tape.parameter(bias)).value();
+    return std::vector<Real>(y.data, y.data + y.elements());
+  };
+  CHECK(result(&transposes) == result(nullptr));
+  // What the tape was given is what it uses.
+  if (transposes.count() > 0) {
+    store.values(weight)[0] += 1;
+    CHECK(result(&transposes) != result(nullptr));
+  }
 }

@@ -1,5 +1,7 @@
 #include "thimble/kernels/gemm.h"
 
+#include <utility>
+
 #include "catch.h"
 #include "kernels/matrix.h"
 #include "thimble/core/error.h"
@@ -49,6 +51,39 @@ TEST_CASE("gemm multiplies, whatever the sizes, strides and transposes", "[kerne
               CHECK(c.intact());
             }
           }
+        }
+      }
+    }
+  }
+}
+
+// Sizes at and around the parts that a product is cut into.
+TEST_CASE("gemm of many parts multiplies, into a block of columns as well", "[kernels]") {
+  struct Sizes {
+    std::int64_t m, n, k;
+  };
+  for (const auto& [m, n, k] : {Sizes{200, 65, 257}, Sizes{49, 130, 600}, Sizes{500, 16, 16},
+                                Sizes{1, 300, 513}, Sizes{129, 3, 1000}}) {
+    for (const Op op_a : {Op::none, Op::transpose}) {
+      for (const Op op_b : {Op::none, Op::transpose}) {
+        for (const Real beta : {Real(0), Real(1), Real(-0.5)}) {
+          CAPTURE(m, n, k, op_a, op_b, beta);
+          const Matrix a = operand(op_a, m, k, 1, 3), b = operand(op_b, k, n, 2, 6);
+          Matrix before(m, n, 3, 5);
+          if (beta == 0) before.fill(kNaN);
+          Matrix c = before;
+          kernels::gemm(c, a, op_a, b, op_b, Real(1.5), beta);
+          // Every seventh column is enough, and the last.
+          double worst = 0;
+          for (std::int64_t i = 0; i < m; i += 5) {
+            for (std::int64_t j = i % 7; j < n; j += 7) {
+              const long double old = beta == 0 ? 0 : beta * static_cast<long double>(before(i, j));
+              const long double expected = 1.5L * product(a, op_a, b, op_b, k, i, j) + old;
+              worst = std::max(worst, static_cast<double>(std::abs(expected - c(i, j))));
+            }
+          }
+          CHECK(worst < 100 * kRounding);
+          CHECK(c.intact());
         }
       }
     }
@@ -109,11 +144,16 @@ TEST_CASE("linear is x W^T + b and its backward adds, at every width", "[kernels
         const auto expected = [&](auto r, auto c) {
           return product(x, Op::none, weight, Op::transpose, 7, r, c);
         };
-        kernels::linear_forward(y, x, weight, bias);
-        CHECK(worst_error(y, [&](auto r, auto c) { return expected(r, c) + bias(0, c); }) < kRounding);
-        y.fill(kNaN);
-        kernels::linear_forward(y, x, weight, {});
-        CHECK(worst_error(y, expected) < kRounding);
+        Matrix transposed(7, n);
+        kernels::transpose(transposed, weight);
+        for (const ConstMatrixView ready : {ConstMatrixView{}, std::as_const(transposed).view()}) {
+          y.fill(kNaN);
+          kernels::linear_forward(y, x, weight, ready, bias);
+          CHECK(worst_error(y, [&](auto r, auto c) { return expected(r, c) + bias(0, c); }) < kRounding);
+          y.fill(kNaN);
+          kernels::linear_forward(y, x, weight, ready, {});
+          CHECK(worst_error(y, expected) < kRounding);
+        }
         CHECK(y.intact());
 
         const Matrix dx_before(rows, 7, 6, gap), dweight_before(n, 7, 7), dbias_before(1, n, 8);

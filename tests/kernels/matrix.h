@@ -48,6 +48,7 @@ class Matrix {
   MatrixView view() { return {elements_.data(), rows_, cols_, stride_}; }
   ConstMatrixView view() const { return {elements_.data(), rows_, cols_, stride_}; }
   operator MatrixView() { return view(); }
+  operator GradientView() { return view(); }
   operator ConstMatrixView() const { return view(); }
 
   void fill(Real value) {

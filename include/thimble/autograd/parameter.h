@@ -53,6 +53,25 @@ class ParameterStore {
   AlignedVector<Real> values_;
 };
 
+// The transposes of a store's matrices, for products that read them that way (kernels/linear.h): made once a
+// step in place of once a product. They are those of the last refresh.
+class Transposes {
+ public:
+  explicit Transposes(const ParameterStore& store);
+
+  // Matrices that have one; refresh(i), i in 0 .. count()-1, makes one of them anew.
+  std::int64_t count() const { return static_cast<std::int64_t>(matrices_.size()); }
+  void refresh(std::int64_t i);
+
+  // The transpose (I, O) of a matrix (O, I), or a view without data.
+  ConstMatrixView of(Parameter p) const;
+
+ private:
+  const ParameterStore* store_;
+  std::vector<Parameter> matrices_;
+  AlignedVector<Real> values_;  // in the store's layout
+};
+
 // Initial values; each draw depends on (seed, parameter, element) alone.
 // Uniform in [-bound, bound].
 void init_uniform(ParameterStore&, Parameter, std::uint64_t seed, double bound);

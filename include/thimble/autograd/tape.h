@@ -27,9 +27,13 @@ class Var {
   Tape& tape() const;
   const Shape& shape() const;
   MatrixView value() const;  // rows: all dimensions but the last
-  MatrixView grad() const;   // same shape, zero when first asked for; backward closures add into it
-  bool needs_grad() const;   // whether a gradient is wanted here
-  Real item() const;         // the value of a one-element Var; throws ShapeError otherwise
+  MatrixView grad() const;   // same shape, zero when first asked for
+  // For ops. Where a backward kernel adds to the gradient; when empty, it must write every element.
+  GradientView grad_sum() const;
+  // For ops. The transpose of this matrix if the tape was given it, else a view without data.
+  ConstMatrixView transposed() const;
+  bool needs_grad() const;  // whether a gradient is wanted here
+  Real item() const;        // the value of a one-element Var; throws ShapeError otherwise
 
  private:
   friend class Tape;
@@ -58,8 +62,9 @@ class Tape {
   void rewind();
 
   // Parameters read from now on get their gradients added to `gradients`, which has the layout of `store`.
-  // Without this, or with an empty span, parameters are constants.
-  void bind(const ParameterStore& store, std::span<Real> gradients);
+  // Without this, or with an empty span, parameters are constants. `transposes`, of the same store and up to
+  // date, make projections faster.
+  void bind(const ParameterStore& store, std::span<Real> gradients, const Transposes* transposes = nullptr);
 
   // Leaves. `constant` has no gradient, `variable` has one; both copy.
   Var constant(const Tensor& value);
@@ -90,11 +95,15 @@ class Tape {
     return {copy, values.size()};
   }
 
+  // Which gradients can be read after backward(). With `leaves` the memory of the others serves the next ones
+  // as soon as they have been passed on, which keeps it in cache.
+  enum class Keep { all, leaves };
+
   // Adds d(sum(loss * seed))/dx to the gradient of every leaf x that needs one; that of any other node is the
   // one of this call. `loss` may have any shape; without a seed it must have one element, whose seed is
   // `scale`. Throws ShapeError otherwise, Error on an inference tape.
-  void backward(Var loss, Real scale = 1);
-  void backward(Var y, ConstMatrixView seed);
+  void backward(Var loss, Real scale = 1, Keep keep = Keep::all);
+  void backward(Var y, ConstMatrixView seed, Keep keep = Keep::all);
 
   // The name put on nodes that are recorded from now on, such as "encoder.layers.0"; it must outlive them.
   void set_layer(const char* layer) { layer_ = layer; }
@@ -125,6 +134,7 @@ class Tape {
     void* closure = nullptr;
     const char* op = nullptr;
     const char* layer = nullptr;
+    int parameter = -1;
     bool needs_grad = false;
   };
 
@@ -133,7 +143,8 @@ class Tape {
   Real* reals(std::int64_t count) {
     return static_cast<Real*>(arena_.allocate(static_cast<std::size_t>(count) * sizeof(Real)));
   }
-  MatrixView gradient(Node& node);
+  GradientView gradient(Node& node);
+  void recycle(Node& node);
 
   Mode mode_;
   Arena arena_;
@@ -142,7 +153,13 @@ class Tape {
   std::uint32_t generation_ = 0;
   const ParameterStore* store_ = nullptr;
   std::span<Real> gradients_;
+  const Transposes* transposes_ = nullptr;
   std::vector<std::int64_t> parameter_nodes_;  // node of each parameter, or -1
+  struct Spare {
+    std::int64_t size;
+    Real* memory;
+  };
+  std::vector<Spare> spares_;  // gradient buffers that are free again
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

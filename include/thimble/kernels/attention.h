@@ -44,8 +44,9 @@ void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixV
 // Adds to dq, dk and dv the gradients through both. `mixed` are the weights that were mixed: `weights`, or
 // `weights` times `dropout` where that has data. dq and dk without data: the weights did not come from q and
 // k. scratch: Dv Tk + Tq Tk elements.
-void attention_backward(MatrixView dq, MatrixView dk, MatrixView dv, ConstMatrixView dout, ConstMatrixView q,
-                        ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
-                        ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes, Real scale);
+void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
+                        ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
+                        ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
+                        const AttentionSizes& sizes, Real scale);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

@@ -17,7 +17,7 @@ double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span
                              Real smoothing, Real weight);
 
 // dlogits += dloss slope.
-void cross_entropy_backward(MatrixView dlogits, Real dloss, ConstMatrixView slope);
+void cross_entropy_backward(GradientView dlogits, Real dloss, ConstMatrixView slope);
 
 // How many labelled rows have their largest logit, the first of equals, at the label.
 std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t> labels);

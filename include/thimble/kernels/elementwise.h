@@ -9,15 +9,15 @@
 namespace thimble::inline THIMBLE_PRECISION::kernels {
 
 void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b);  // y = a + b
-void accumulate(MatrixView dx, ConstMatrixView dy);                    // dx += dy
+void accumulate(GradientView dx, ConstMatrixView dy);                  // dx += dy
 
-void scale_forward(MatrixView y, ConstMatrixView x, Real factor);     // y = factor x
-void scale_backward(MatrixView dx, ConstMatrixView dy, Real factor);  // dx += factor dy
+void scale_forward(MatrixView y, ConstMatrixView x, Real factor);       // y = factor x
+void scale_backward(GradientView dx, ConstMatrixView dy, Real factor);  // dx += factor dy
 
-void relu_forward(MatrixView y, ConstMatrixView x);                        // y = max(x, 0)
-void relu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y);  // dx += dy where y > 0
+void relu_forward(MatrixView y, ConstMatrixView x);                          // y = max(x, 0)
+void relu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y);  // dx += dy where y > 0
 
-void tanh_forward(MatrixView y, ConstMatrixView x);                        // y = tanh x
-void tanh_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y);  // dx += dy (1 - y^2)
+void tanh_forward(MatrixView y, ConstMatrixView x);                          // y = tanh x
+void tanh_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y);  // dx += dy (1 - y^2)
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

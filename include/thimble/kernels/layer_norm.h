@@ -11,7 +11,7 @@ void layer_norm_forward(MatrixView y, MatrixView statistics, ConstMatrixView x, 
                         ConstMatrixView bias, Real epsilon);
 
 // Adds to dx (R, C), dweight and dbias (1, C); a view without data is skipped.
-void layer_norm_backward(MatrixView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+void layer_norm_backward(GradientView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
                          ConstMatrixView x, ConstMatrixView weight, ConstMatrixView statistics);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

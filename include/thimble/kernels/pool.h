@@ -18,6 +18,6 @@ void pool_weights(MatrixView weights, Pool kind, std::span<const std::int32_t> l
 void pool_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weights);
 
 // dx[b, t] += weights[b, t] dy[b].
-void pool_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView weights);
+void pool_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView weights);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

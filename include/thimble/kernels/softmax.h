@@ -10,6 +10,6 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 void softmax_forward(MatrixView y, ConstMatrixView x);
 
 // dx += y (dy - sum_j dy_j y_j), row by row; all (R, N).
-void softmax_backward(MatrixView dx, ConstMatrixView dy, ConstMatrixView y);
+void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

@@ -33,4 +33,19 @@ struct BasicMatrixView {
 using MatrixView = BasicMatrixView<Real>;
 using ConstMatrixView = BasicMatrixView<const Real>;
 
+// A matrix that backward kernels add to. While it is empty its memory is uninitialised and the first to add
+// overwrites every element, which saves a pass that sets it to zero.
+struct GradientView : MatrixView {
+  bool empty = false;
+
+  GradientView() = default;
+  GradientView(const MatrixView& view, bool nothing_added = false) : MatrixView(view), empty(nothing_added) {}
+  GradientView row_block(std::int64_t first, std::int64_t count) const {
+    return {MatrixView::row_block(first, count), empty};
+  }
+  GradientView column_block(std::int64_t first, std::int64_t count) const {
+    return {MatrixView::column_block(first, count), empty};
+  }
+};
+
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -65,6 +65,7 @@ class Trainer {
   void run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                        Worker& worker);
   void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
+  void refresh_transposes();
   double reduce_gradients();  // into the first shard; returns the sum of squares
   [[noreturn]] void explain(std::int64_t step, double loss, double norm);
   Pass training_pass(std::int64_t step, std::int64_t first_sample) const;
@@ -73,6 +74,7 @@ class Trainer {
   Config config_;
   Dataset dataset_;
   Transformer model_;
+  Transposes transposes_;
   Optimizer optimizer_;
   ThreadPool pool_;
   std::int64_t micro_batch_;  // sequences

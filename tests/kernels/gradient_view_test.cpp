@@ -1,0 +1,70 @@
+// An empty sum is overwritten: whatever its memory held, the result is that of adding to zeros.
+#include <functional>
+#include <vector>
+
+#include "catch.h"
+#include "kernels/matrix.h"
+#include "thimble/kernels/attention.h"
+#include "thimble/kernels/cross_entropy.h"
+#include "thimble/kernels/dropout.h"
+#include "thimble/kernels/elementwise.h"
+#include "thimble/kernels/gelu.h"
+#include "thimble/kernels/layer_norm.h"
+#include "thimble/kernels/linear.h"
+#include "thimble/kernels/pool.h"
+#include "thimble/kernels/softmax.h"
+
+using namespace thimble;
+
+namespace {
+
+constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
+
+// Whether kernel(dx) gives the same for zeros and for an empty sum, of this many rows and columns.
+bool overwrites(std::int64_t rows, std::int64_t cols, const std::function<void(GradientView)>& kernel) {
+  Matrix zeros(rows, cols), empty(rows, cols);
+  empty.fill(kNaN);
+  kernel(zeros.view());
+  kernel({empty.view(), true});
+  return worst_error(empty, [&](auto r, auto c) { return zeros(r, c); }) == 0 && empty.intact();
+}
+
+}  // namespace
+
+TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    CAPTURE(n);
+    const Matrix dy(6, n, 1), saved(6, n, 2), row(1, n, 3), square(n, n, 4), statistics(6, 2, 5);
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::accumulate(dx, dy); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::scale_backward(dx, dy, 3); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::relu_backward(dx, dy, saved); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::tanh_backward(dx, dy, saved); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::gelu_backward(dx, dy, saved); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::softmax_backward(dx, dy, saved); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::dropout_backward(dx, dy, saved); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::cross_entropy_backward(dx, 2, dy); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) {
+      kernels::layer_norm_backward(dx, {}, {}, dy, saved, row, statistics);
+    }));
+    CHECK(
+        overwrites(6, n, [&](GradientView dx) { kernels::linear_backward(dx, {}, {}, dy, saved, square); }));
+    CHECK(
+        overwrites(n, n, [&](GradientView dw) { kernels::linear_backward({}, dw, {}, dy, saved, square); }));
+    const Matrix pooled(2, n, 6), weights(2, 3, 7);
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::pool_backward(dx, pooled, weights); }));
+  }
+}
+
+TEST_CASE("attention's backward overwrites empty sums, blocks of one projection as well", "[kernels]") {
+  constexpr std::int64_t kBatch = 2, kTime = 5, kHeads = 2, kDepth = 3, kWidth = kHeads * kDepth;
+  const kernels::AttentionSizes sizes{kBatch, kTime, kTime, kHeads};
+  const Matrix qkv(kBatch * kTime, 3 * kWidth, 1), dout(kBatch * kTime, kWidth, 2);
+  const Matrix weights(kBatch * kHeads * kTime, kTime, 3);
+  std::vector<Real> scratch(static_cast<std::size_t>(kDepth * kTime + kTime * kTime));
+  CHECK(overwrites(kBatch * kTime, 3 * kWidth, [&](GradientView dqkv) {
+    const auto block = [](auto view, int i) { return view.column_block(i * kWidth, kWidth); };
+    kernels::attention_backward(block(dqkv, 0), block(dqkv, 1), block(dqkv, 2), dout, block(qkv.view(), 0),
+                                block(qkv.view(), 1), block(qkv.view(), 2), weights, weights, {},
+                                scratch.data(), sizes, Real(0.5));
+  }));
+}
