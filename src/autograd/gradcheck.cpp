@@ -111,7 +111,7 @@ class OpCheck {
       }
       start.push_back(copy(vars_[k], grad));
     }
-    tape_.backward(y, seed.matrix());
+    tape_.backward(y, seed.matrix(), Tape::Keep::leaves);
     for (std::size_t k = 0; k < vars_.size(); ++k) once.push_back(copy(vars_[k], vars_[k].grad()));
     fault.assign(vars_.size(), "");
     for (std::size_t k = 0; k < vars_.size(); ++k) {
@@ -140,7 +140,7 @@ class OpCheck {
     const Var y = run();
     Tensor seed(y.shape());
     for (std::int64_t i = 0; i < y.shape().elements(); ++i) seed.data()[i] = static_cast<Real>(cotangent(i));
-    tape_.backward(y, seed.matrix());
+    tape_.backward(y, seed.matrix(), Tape::Keep::leaves);
     for (std::size_t k = 0; k < vars_.size(); ++k) {
       const Real* zero_started = vars_[k].grad().data;
       for (std::size_t i = 0; i < once[k].values().size(); ++i) {
@@ -221,7 +221,7 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
   Tape tape;
   AlignedVector<Real> gradients(store.size());
   tape.bind(store, gradients);
-  tape.backward(loss(tape));
+  tape.backward(loss(tape), 1, Tape::Keep::leaves);
   std::vector<bool> reached;
   for (int p = 0; p < static_cast<int>(store.entries().size()); ++p) reached.push_back(tape.used({p}));
 

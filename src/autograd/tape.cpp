@@ -89,6 +89,7 @@ Var Tape::push(const char* op, const Shape& shape, Real* value, bool needs_grad)
 }
 
 Var Tape::node(const char* op, const Shape& shape, std::initializer_list<Var> inputs) {
+  if (profile_ != nullptr) profile_->forward.start(op);
   bool needs_grad = false;
   for (const Var& input : inputs) needs_grad |= at(input).needs_grad;
   return push(op, shape, reals(shape.elements()), needs_grad);
@@ -158,6 +159,7 @@ void Tape::backward(Var loss, Real scale, Keep keep) {
 void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
   require<Error>(mode_ == Mode::training, "backward: this tape is in inference mode");
   at(y);  // y is of this tape
+  if (profile_ != nullptr) profile_->forward.stop();
   for (Node& node : nodes_) {
     if (node.run != nullptr) node.grad = nullptr;  // left by an earlier call; only leaves add up over several
   }
@@ -169,9 +171,11 @@ void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
   for (std::size_t i = y.index_ + 1; i-- > 0;) {
     Node& node = nodes_[i];
     if (node.run == nullptr || node.grad == nullptr) continue;
+    if (profile_ != nullptr) profile_->backward.start(node.op);
     node.run(node.closure);
     if (keep == Keep::leaves) recycle(node);
   }
+  if (profile_ != nullptr) profile_->backward.stop();
 }
 
 Tape::Culprit Tape::first_bad_value() const {

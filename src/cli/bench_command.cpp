@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "thimble/train/benchmark.h"
 
 namespace thimble::cli {
 
@@ -14,28 +15,55 @@ struct Arguments {
   std::int64_t steps = 100;
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 int run(const Arguments& arguments) {
   const Config config = arguments.config.load();
-  const std::vector<double> times =
-      time_steps(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
-  const double middle = median(times);
+  const Benchmark b = benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
+  const double ms = median(b.step_ms), fastest = std::ranges::min(b.step_ms);
   std::vector<double> deviations;
-  for (const double t : times) deviations.push_back(std::abs(t - middle));
-  const double per_second = 1e3 * static_cast<double>(config.train.batch) / middle;
-  const double spread = median(deviations), fastest = std::ranges::min(times);
-  if (arguments.output.talks()) {
-    fmt::print("step        {:.3f} ms median, {:.3f} ms fastest, {:.3f} ms median absolute deviation\n",
-               middle, fastest, spread);
-    fmt::print("throughput  {:.0f} sequences/s\n", per_second);
+  for (const double t : b.step_ms) deviations.push_back(std::abs(t - ms));
+  const double spread = median(deviations);
+  const double sequences = 1e3 * static_cast<double>(config.train.batch) / ms;
+  const double gflops = 1e-6 * b.flops_per_step / ms, blas = 1e-9 * b.blas_flops;
+  const double peak = static_cast<double>(b.peak_bytes) / (1 << 20);
+  double waiting = b.threads * b.profiled_step_ms;
+  nlohmann::ordered_json phases, ops = nlohmann::ordered_json::array();
+  for (const auto& phase : b.phases) {
+    phases[phase.name] = phase.ms;
+    waiting -= phase.ms;
   }
-  arguments.output.write({{"step_ms", {{"median", middle}, {"min", fastest}, {"mad", spread}}},
-                          {"sequences_per_s", per_second}});
+  phases["waiting"] = std::max(0.0, waiting);
+  for (const auto& op : b.ops)
+    ops.push_back({{"op", op.name},
+                   {"calls", op.calls},
+                   {"forward_ms", op.forward_ms},
+                   {"backward_ms", op.backward_ms}});
+
+  if (arguments.output.talks()) {
+    const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
+    fmt::print("step        {:.3f} ms median, {:.3f} ms fastest, {:.3f} ms median absolute deviation\n", ms,
+               fastest, spread);
+    fmt::print("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
+    fmt::print("{:<12}{:.1f} GFLOP/s on {} thread{}; the step reaches {:.2f} of it\n", gemm, blas, b.threads,
+               b.threads == 1 ? "" : "s", gflops / blas);
+    fmt::print("memory      {:.1f} MiB at the peak\n\n", peak);
+    const double all = b.threads * b.profiled_step_ms;
+    fmt::print("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");
+    for (const auto& [name, time] : phases.items())
+      fmt::print("{:<24}{:>12.3f}{:>8.1f}\n", name, time.get<double>(), 100 * time.get<double>() / all);
+    fmt::print("\n{:<24}{:>12}{:>12}{:>12}{:>8}\n", "op", "calls", "forward ms", "backward ms", "%");
+    for (const auto& op : b.ops)
+      fmt::print("{:<24}{:>12}{:>12.3f}{:>12.3f}{:>8.1f}\n", op.name, op.calls, op.forward_ms, op.backward_ms,
+                 100 * (op.forward_ms + op.backward_ms) / all);
+  }
+  arguments.output.write({{"step_ms", {{"median", ms}, {"min", fastest}, {"mad", spread}}},
+                          {"sequences_per_s", sequences},
+                          {"gflops", gflops},
+                          {"sgemm_gflops", blas},
+                          {"share_of_sgemm", gflops / blas},
+                          {"peak_rss_mb", peak},
+                          {"threads", b.threads},
+                          {"phases_ms", phases},
+                          {"ops", ops}});
   return kDone;
 }
 

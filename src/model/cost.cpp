@@ -59,37 +59,40 @@ Flops training_flops(const ModelConfig& m, std::int64_t vocabulary, std::int64_t
 double activation_count(const ModelConfig& m, std::int64_t vocabulary, std::int64_t length,
                         std::int64_t sequences, bool training) {
   const Sizes s(m, vocabulary, length);
-  const double value = training ? 2 : 1;                               // what an op gives, and its gradient
-  const double dropout = training && m.dropout > 0 ? value + 1 : 0;    // and the factors
+  const double dropout = training && m.dropout > 0 ? 2 : 0;            // what it gives, and the factors
   const double weights = training && m.attention.dropout > 0 ? 3 : 1;  // P; with dropout f and P f too
   const bool gelu = m.activation == Activation::gelu || m.activation == Activation::gelu_tanh;
-  const double activation = gelu ? value + 1 : value;  // and the slope
-  const double x = s.T * s.C, wide = s.T * s.F;
-  const double norm = value * x + 2 * s.T;  // and the statistics
+  const double activation = gelu ? 2 : 1;  // and the slope
+  const double x = s.T * s.C, wide = s.T * s.F, hidden = s.rows * s.hidden;
+  const double norm = x + 2 * s.T;  // and the statistics
 
-  const double embedding = value * x                                                     // embedding
-                           + (m.positions == Positions::none ? 0 : value) * x            // add_positions
-                           + dropout * x;                                                // dropout
-  const double attention = norm                                                          // layer_norm
-                           + value * 3 * x                                               // linear, in_proj
-                           + weights * s.H * s.T * s.T + value * x                       // self_attention
-                           + value * x                                                   // linear, out_proj
-                           + dropout * x                                                 // dropout
-                           + value * x;                                                  // add
-  const double feed_forward = norm                                                       // layer_norm
-                              + value * wide                                             // linear1
-                              + activation * wide                                        // relu, gelu, tanh
-                              + dropout * wide                                           // dropout
-                              + value * x                                                // linear2
-                              + dropout * x                                              // dropout
-                              + value * x;                                               // add
-  const double output = (m.norm == NormOrder::pre ? norm : 0)                            // layer_norm
-                        + (m.output.per == OutputPer::sequence ? value * s.C + s.T : 0)  // pool
-                        + s.rows * s.hidden * 3 * value                           // linear, layer_norm, relu
-                        + s.rows * s.V * (value + 1);                             // linear, cross_entropy
+  const double embedding = x                                                     // embedding
+                           + (m.positions == Positions::none ? 0 : x)            // add_positions
+                           + dropout * x;                                        // dropout
+  const double attention = norm                                                  // layer_norm
+                           + 3 * x                                               // linear, in_proj
+                           + weights * s.H * s.T * s.T + x                       // self_attention
+                           + x                                                   // linear, out_proj
+                           + dropout * x                                         // dropout
+                           + x;                                                  // add
+  const double feed_forward = norm                                               // layer_norm
+                              + wide                                             // linear1
+                              + activation * wide                                // relu, gelu, tanh
+                              + dropout * wide                                   // dropout
+                              + x                                                // linear2
+                              + dropout * x                                      // dropout
+                              + x;                                               // add
+  const double output = (m.norm == NormOrder::pre ? norm : 0)                    // layer_norm
+                        + (m.output.per == OutputPer::sequence ? s.C + s.T : 0)  // pool
+                        + 3 * hidden                                             // linear, layer_norm, relu
+                        + 2 * s.rows * s.V;                                      // linear, cross_entropy
+  // The most of one width that are wanted at once: around a residual, of the feed-forward net, of the rest.
+  const double gradients = training ? 3 * x + 2 * wide + 3 * x + 2 * hidden + s.rows * s.V : 0;
   const double once = (m.positions == Positions::sinusoidal ? s.table * s.C : 0)  // the table
                       + s.L * (s.T * s.C / s.H + s.T * s.T);  // one head at work in self_attention
-  return static_cast<double>(sequences) * (embedding + s.L * (attention + feed_forward) + output) + once;
+  return static_cast<double>(sequences) *
+             (embedding + s.L * (attention + feed_forward) + output + gradients) +
+         once;
 }
 
 }  // namespace thimble

@@ -27,7 +27,14 @@ Var attend(const char* name, const Operand& q, const Operand& k, const Operand& 
   const Real scale = options.scale.value_or(1 / std::sqrt(static_cast<Real>(depth)));
   const std::int64_t rows = sizes.batch * sizes.heads * sizes.queries;
 
+  require<ShapeError>(options.dropout >= 0 && options.dropout < 1,
+                      "{}: the dropout probability is {}, it must be at least 0 and below 1", name,
+                      options.dropout);
+  require<ShapeError>(options.dropout == 0 || options.key.has_value(),
+                      "{}: dropout of the weights needs a key", name);
+
   Tape& tape = q.source.tape();
+  const Var y = tape.node(name, {sizes.batch, sizes.queries, v.columns}, {q.source, k.source, v.source});
   const MatrixView weights = tape.scratch(rows, sizes.keys);
   const MatrixView scratch =
       tape.scratch(1, std::max(depth, width) * sizes.keys + sizes.queries * sizes.keys);
@@ -40,18 +47,13 @@ Var attend(const char* name, const Operand& q, const Operand& k, const Operand& 
     options.hooks->observe(*options.site, shape, weights);
   }
 
-  require<ShapeError>(options.dropout >= 0 && options.dropout < 1,
-                      "{}: the dropout probability is {}, it must be at least 0 and below 1", name,
-                      options.dropout);
   MatrixView mixed = weights, factor;
   if (options.dropout > 0) {
-    require<ShapeError>(options.key.has_value(), "{}: dropout of the weights needs a key", name);
     factor = tape.scratch(rows, sizes.keys);
     mixed = tape.scratch(rows, sizes.keys);
     kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);
     kernels::dropout_forward(mixed, weights, factor);
   }
-  const Var y = tape.node(name, {sizes.batch, sizes.queries, v.columns}, {q.source, k.source, v.source});
   kernels::attention_mix_forward(y.value(), mixed, v.value(), sizes);
   tape.on_backward(y, [=] {
     const auto wanted = [](Var source) { return source.needs_grad() ? source.grad_sum() : GradientView{}; };

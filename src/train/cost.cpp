@@ -34,7 +34,7 @@ MemoryEstimate training_memory(const Config& config, double real) {
                        activations(config, micro_batch(length), false);
   constexpr double kSums = 32;  // bytes that an evaluation keeps of a micro-batch
   const auto evaluated = static_cast<double>(std::max(config.data.validation, config.data.test));
-  return {.parameters = weights,
+  return {.parameters = 2 * weights,
           .gradients = static_cast<double>(config.train.shards) * weights,
           .optimizer = moments * weights,
           .activations = static_cast<double>(threads_of(config)) * real * tapes,
@@ -45,7 +45,7 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   const double weights = real * parameter_count(config);
   const auto length = static_cast<double>(length_of(config));
   const double heads = static_cast<double>(config.model.layers) * static_cast<double>(config.model.heads);
-  return {.parameters = weights,
+  return {.parameters = 2 * weights,
           .activations = real * activations(config, micro_batch(length_of(config)), false) +
                          sizeof(double) * heads * length * length,
           .other = weights};
@@ -54,7 +54,7 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
 MemoryEstimate check_memory(const Config& config) {
   const double weights = sizeof(double) * parameter_count(config);
   // Both of its tapes run with dropout, one of them without gradients.
-  return {.parameters = weights,
+  return {.parameters = 3 * weights,
           .gradients = weights,
           .activations = 2 * sizeof(double) * activations(config, kModelCheckSequences, true)};
 }

@@ -1,15 +1,18 @@
 // Compiled once: hands each job to the library of its precision, unless its memory would not fit.
+#include <algorithm>
+
+#include "thimble/train/benchmark.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
 namespace thimble {
 
-#define THIMBLE_JOBS                                                                             \
-  TrainResult run_training(const Config& config, const TrainOptions& options);                   \
-  std::vector<double> run_timing(const Config& config, std::int64_t warmup, std::int64_t steps); \
-  SplitReport run_evaluation(const ModelSource& source, Split split);                            \
-  std::vector<GradcheckResult> run_model_check(const Config& config);                            \
+#define THIMBLE_JOBS                                                                      \
+  TrainResult run_training(const Config& config, const TrainOptions& options);            \
+  Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps); \
+  SplitReport run_evaluation(const ModelSource& source, Split split);                     \
+  std::vector<GradcheckResult> run_model_check(const Config& config);                     \
   std::vector<GradcheckResult> run_op_checks(const std::string& only);
 
 namespace f32 {
@@ -28,9 +31,16 @@ TrainResult train(const Config& config, const TrainOptions& options) {
   return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
 }
 
-std::vector<double> time_steps(const Config& config, std::int64_t warmup, std::int64_t steps) {
+Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps) {
   require_memory(Job::training, config);
-  return single(config) ? f32::run_timing(config, warmup, steps) : f64::run_timing(config, warmup, steps);
+  return single(config) ? f32::run_benchmark(config, warmup, steps)
+                        : f64::run_benchmark(config, warmup, steps);
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
 }
 
 SplitReport evaluate(const ModelSource& source, Split split) {

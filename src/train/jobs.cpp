@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -11,20 +10,11 @@
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
+#include "train/stopwatch.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 // A line of metrics.jsonl; the time comes last, since all the rest is the same in every run.
 template <class Report>
@@ -79,17 +69,6 @@ TrainResult run_training(const Config& config, const TrainOptions& options) {
   result.seconds = watch.seconds();
   if (run) run->finish(result);
   return result;
-}
-
-std::vector<double> run_timing(const Config& config, std::int64_t warmup, std::int64_t steps) {
-  Trainer trainer(config);
-  std::vector<double> milliseconds;
-  for (std::int64_t i = 0; i < warmup + steps; ++i) {
-    const Stopwatch watch;
-    trainer.step();
-    if (i >= warmup) milliseconds.push_back(1e3 * watch.seconds());
-  }
-  return milliseconds;
 }
 
 SplitReport run_evaluation(const ModelSource& source, Split split) {

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "thimble/core/real.h"
+#include "thimble/train/benchmark.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
 TrainResult run_training(const Config& config, const TrainOptions& options);
-std::vector<double> run_timing(const Config& config, std::int64_t warmup, std::int64_t steps);
+Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps);
 SplitReport run_evaluation(const ModelSource& source, Split split);
 std::vector<GradcheckResult> run_model_check(const Config& config);
 std::vector<GradcheckResult> run_op_checks(const std::string& only);

@@ -54,6 +54,27 @@ void Trainer::Totals::add(const Totals& other) {
   correct_sequences += other.correct_sequences;
 }
 
+void Trainer::start_profile() {
+  profiling_ = true;
+  for (Worker& worker : workers_) worker.training.set_profile(&worker.profile.ops);
+}
+
+Trainer::StepProfile Trainer::profile() const {
+  StepProfile all;
+  for (const Worker& worker : workers_) {
+    all.phases.add(worker.profile.phases);
+    all.ops.forward.add(worker.profile.ops.forward);
+    all.ops.backward.add(worker.profile.ops.backward);
+  }
+  return all;
+}
+
+void Trainer::phase(Worker& worker, std::string_view name) const {
+  if (!profiling_) return;
+  worker.profile.phases.stop();
+  if (!name.empty()) worker.profile.phases.start(name);
+}
+
 Pass Trainer::training_pass(std::int64_t step, std::int64_t first_sample) const {
   return {.training = true,
           .seed = config_.train.seed,
@@ -88,10 +109,14 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& t
 void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                               Worker& worker) {
   worker.training.bind(model_.parameters(), shard.gradients, &transposes_);
+  phase(worker, "data");
   dataset_.fill_step(step, config_.train.batch, first, count, worker.batch);
+  phase(worker, "forward");
   worker.training.rewind();
   const Var loss = forward(worker.training, worker.batch, training_pass(step, first), shard.totals);
+  phase(worker, "backward");
   worker.training.backward(loss, 1, Tape::Keep::leaves);
+  phase(worker, {});
 }
 
 void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
@@ -105,12 +130,19 @@ void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
 }
 
 void Trainer::refresh_transposes() {
-  pool_.run(transposes_.count(), [&](std::int64_t i, int) { transposes_.refresh(i); });
+  pool_.run(transposes_.count(), [&](std::int64_t i, int thread) {
+    Worker& worker = workers_[static_cast<std::size_t>(thread)];
+    phase(worker, "transposes");
+    transposes_.refresh(i);
+    phase(worker, {});
+  });
 }
 
 double Trainer::reduce_gradients() {
   const auto& segments = optimizer_.segments();
-  pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
+  pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
+    Worker& worker = workers_[static_cast<std::size_t>(thread)];
+    phase(worker, "gradients");
     const auto& segment = segments[static_cast<std::size_t>(i)];
     const auto part = [&](std::size_t shard) {
       return std::span(shards_[shard].gradients).subspan(segment.offset, segment.size);
@@ -121,6 +153,7 @@ double Trainer::reduce_gradients() {
       }
     }
     segment_squares_[static_cast<std::size_t>(i)] = kernels::sum_of_squares(part(0));
+    phase(worker, {});
   });
   double sum = 0;
   for (const double square : segment_squares_) sum += square;
@@ -144,9 +177,12 @@ StepReport Trainer::step() {
       config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
   optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labelled);
   const auto& segments = optimizer_.segments();
-  pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int) {
+  pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
+    Worker& worker = workers_[static_cast<std::size_t>(thread)];
+    phase(worker, "optimizer");
     optimizer_.update(segments[static_cast<std::size_t>(i)], model_.parameters().values(),
                       shards_.front().gradients);
+    phase(worker, {});
   });
   return {.step = step + 1,
           .loss = loss,

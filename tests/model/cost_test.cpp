@@ -62,14 +62,15 @@ double numbers_on_tape(const Case& c, bool training) {
   Transformer model(c.model, c.vocabulary, c.length);
   AlignedVector<Real> gradients(model.parameters().size());
   Tape tape(training ? Tape::Mode::training : Tape::Mode::inference);
-  tape.bind(model.parameters(), training ? std::span<Real>(gradients) : std::span<Real>());
+  const Transposes transposes(model.parameters());
+  tape.bind(model.parameters(), training ? std::span<Real>(gradients) : std::span<Real>(), &transposes);
   const std::vector<std::int32_t> tokens(static_cast<std::size_t>(c.sequences * c.length), 1);
   const bool pooled = c.model.output.per == OutputPer::sequence;
   const std::vector<std::int32_t> labels(pooled ? static_cast<std::size_t>(c.sequences) : tokens.size(), 2);
   for (int pass = 0; pass < 2; ++pass) {
     tape.rewind();
     const Var loss = cross_entropy(model(tape, tokens, c.length, {}, {.training = training}), labels);
-    if (training) tape.backward(loss);
+    if (training) tape.backward(loss, 1, Tape::Keep::leaves);
   }
   tape.rewind();
   return static_cast<double>(tape.bytes()) / sizeof(Real);

@@ -9,6 +9,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/inspect/inspect.h"
+#include "thimble/train/benchmark.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 
@@ -56,7 +57,7 @@ TEST_CASE("parameters, gradients and moments are the buffers of a trainer", "[tr
   const double count = parameter_count(config);
   CHECK(count == static_cast<double>(Trainer(config).model().parameters().count()));
   const MemoryEstimate adam = estimate_memory(Job::training, config);
-  CHECK(adam.parameters == 4 * count);
+  CHECK(adam.parameters == 2 * 4 * count);
   CHECK(adam.gradients == 3 * 4 * count);
   CHECK(adam.optimizer == 2 * 4 * count);
   config.train.optimizer.name = OptimizerKind::sgd;
@@ -80,11 +81,11 @@ TEST_CASE("inspection needs no gradients, a check of the model's gradients is in
   config.train.precision = Precision::float32;
   const double count = parameter_count(config);
   const MemoryEstimate inspection = estimate_memory(Job::inspection, config);
-  CHECK(inspection.parameters == 4 * count);
+  CHECK(inspection.parameters == 2 * 4 * count);
   CHECK(inspection.gradients + inspection.optimizer == 0);
   CHECK(inspection.activations > 0);
   const MemoryEstimate check = estimate_memory(Job::model_check, config);
-  CHECK(check.parameters == 8 * count);
+  CHECK(check.parameters == 3 * 8 * count);
   CHECK(check.gradients == 8 * count);
   CHECK(check.activations > 0);
 }
@@ -107,7 +108,7 @@ TEST_CASE("a refusal gives the parts, what there is, and the keys that the large
   const std::string message = complaint(config, 3.5 * (1 << 30));
   CAPTURE(message);
   CHECK_THAT(message, ContainsSubstring(" of memory, 3.5 GiB are free:\n"));
-  CHECK_THAT(message, ContainsSubstring("\n  parameters        1.5 GiB\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  parameters        3.0 GiB\n"));
   CHECK_THAT(message, ContainsSubstring("\n  gradients        36.0 GiB\n"));
   CHECK_THAT(message, ContainsSubstring("\n  optimizer         3.0 GiB\n"));
   CHECK_THAT(message, ContainsSubstring("\n  activations "));
@@ -127,7 +128,7 @@ TEST_CASE("every job refuses what would not fit, and writes nothing", "[train]")
   const ModelSource source{huge_config(), directory / "no-weights"};
   const std::string out = (directory / "run").string();
   CHECK_THROWS_AS(train(huge_config(), {.directory = out}), ConfigError);
-  CHECK_THROWS_AS(time_steps(huge_config(), 1, 1), ConfigError);
+  CHECK_THROWS_AS(benchmark(huge_config(), 1, 1), ConfigError);
   CHECK_THROWS_AS(evaluate(source, Split::test), ConfigError);
   CHECK_THROWS_AS(check_model(huge_config()), ConfigError);
   CHECK_THROWS_AS(inspect(source, 1), ConfigError);

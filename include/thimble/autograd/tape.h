@@ -13,6 +13,7 @@
 
 #include "thimble/autograd/arena.h"
 #include "thimble/autograd/parameter.h"
+#include "thimble/core/profile.h"
 #include "thimble/tensor/tensor.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -71,7 +72,8 @@ class Tape {
   Var variable(const Tensor& value);
   Var parameter(Parameter p);
 
-  // For ops. A new node: the value is uninitialised memory of this shape. `op` must outlive the tape.
+  // For ops. A new node: the value is uninitialised memory of this shape. `op` must outlive the tape. What an
+  // op computes comes after this, so that its time is its own.
   Var node(const char* op, const Shape& shape, std::initializer_list<Var> inputs);
 
   // For ops. What to do when y's gradient is known: add to the gradients of the inputs that need one. Not
@@ -104,6 +106,12 @@ class Tape {
   // `scale`. Throws ShapeError otherwise, Error on an inference tape.
   void backward(Var loss, Real scale = 1, Keep keep = Keep::all);
   void backward(Var y, ConstMatrixView seed, Keep keep = Keep::all);
+
+  // Time by op, forward and backward, is added to these from now on; null: none.
+  struct OpProfile {
+    Profile forward, backward;
+  };
+  void set_profile(OpProfile* profile) { profile_ = profile; }
 
   // The name put on nodes that are recorded from now on, such as "encoder.layers.0"; it must outlive them.
   void set_layer(const char* layer) { layer_ = layer; }
@@ -150,6 +158,7 @@ class Tape {
   Arena arena_;
   std::vector<Node> nodes_;
   const char* layer_ = "";
+  OpProfile* profile_ = nullptr;
   std::uint32_t generation_ = 0;
   const ParameterStore* store_ = nullptr;
   std::span<Real> gradients_;

@@ -30,8 +30,9 @@ Flops forward_flops(const ModelConfig&, std::int64_t vocabulary, std::int64_t le
 Flops training_flops(const ModelConfig&, std::int64_t vocabulary, std::int64_t length,
                      std::int64_t sequences);
 
-// Numbers that a tape holds after a pass over `sequences` sequences, loss included: without gradients the
-// values alone, for training also dropout factors and, after backward(), the gradients of all values.
+// Numbers that a tape holds after a pass over `sequences` sequences, loss included, when it was given the
+// weights' transposes: values, and for training also dropout factors and the gradients of values that
+// backward(), keeping those of leaves, needs at once.
 double activation_count(const ModelConfig&, std::int64_t vocabulary, std::int64_t length,
                         std::int64_t sequences, bool training);
 

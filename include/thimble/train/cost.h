@@ -37,7 +37,7 @@ enum class Job {
 
 // Bytes.
 struct MemoryEstimate {
-  double parameters = 0;
+  double parameters = 0;  // and their transposes, one copy for each tape that has to make its own
   double gradients = 0;  // a buffer for every shard
   double optimizer = 0;
   double activations = 0;  // what all threads keep of a micro-batch

@@ -61,9 +61,6 @@ struct TrainOptions {
 // finite.
 TrainResult train(const Config& config, const TrainOptions& options = {});
 
-// Times training steps without writing anything: milliseconds of each of `steps`, after `warmup` more.
-std::vector<double> time_steps(const Config& config, std::int64_t warmup, std::int64_t steps);
-
 // Checks the gradient of every parameter of the config's model in double, on a small batch, dropout included.
 std::vector<GradcheckResult> check_model(const Config& config);
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "thimble/autograd/tape.h"
@@ -40,6 +41,22 @@ class Trainer {
   const Dataset& dataset() const { return dataset_; }
   const Optimizer& optimizer() const { return optimizer_; }
   int threads() const { return pool_.threads(); }
+
+  // From now on steps are timed: data, forward, backward, gradients (their sum and norm) and optimizer, and
+  // forward and backward by op. The sums are over all threads.
+  struct StepProfile {
+    Profile phases;
+    Tape::OpProfile ops;
+  };
+  void start_profile();
+  StepProfile profile() const;
+
+  // f(i, thread) for i in 0 .. n-1, on the threads of this trainer.
+  template <class F>
+  void run(std::int64_t n, const F& f) {
+    pool_.run(n, f);
+  }
+
   std::span<const Real> gradients() const {
     return shards_.front().gradients;
   }  // of the last step, summed, unscaled
@@ -58,6 +75,7 @@ class Trainer {
     Tape training;
     Tape inference{Tape::Mode::inference};
     Batch batch;
+    StepProfile profile;
   };
 
   // Forward pass of the worker's batch; the loss is the sum over labelled positions.
@@ -68,6 +86,8 @@ class Trainer {
   void refresh_transposes();
   double reduce_gradients();  // into the first shard; returns the sum of squares
   [[noreturn]] void explain(std::int64_t step, double loss, double norm);
+  // Ends the phase before on this worker, and begins one unless the name is empty.
+  void phase(Worker& worker, std::string_view name) const;
   Pass training_pass(std::int64_t step, std::int64_t first_sample) const;
   std::int64_t shard_begin(std::int64_t shard) const;
 
@@ -82,6 +102,7 @@ class Trainer {
   std::vector<Worker> workers_;
   std::vector<double> segment_squares_;
   std::vector<Totals> chunks_;
+  bool profiling_ = false;
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

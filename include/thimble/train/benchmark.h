@@ -1,0 +1,41 @@
+// How fast a config trains, and where its time goes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thimble/config/config.h"
+
+namespace thimble {
+
+struct Benchmark {
+  std::vector<double> step_ms;  // full training steps: data, forward, backward, clipping, optimizer
+  double flops_per_step = 0;    // of matrix products, see step_flops
+  double blas_flops = 0;        // per second, of a product of 2048 x 2048 x 2048 on the same threads
+  std::int64_t peak_bytes = 0;  // of the process, before that product
+  int threads = 0;
+
+  // Milliseconds of a step, summed over threads; measured on further steps, since looking costs time too.
+  struct Phase {
+    std::string name;
+    double ms = 0;
+  };
+  std::vector<Phase> phases;
+  double profiled_step_ms =
+      0;  // those steps' median; threads times it is the sum of the phases and of waiting
+  struct Op {
+    std::string name;
+    std::int64_t calls = 0;
+    double forward_ms = 0, backward_ms = 0;
+  };
+  std::vector<Op> ops;  // the dearest first
+};
+
+// Trains `warmup` steps and then `steps` timed ones, both at least 1, without writing anything.
+Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps);
+
+// n >= 1 values.
+double median(std::vector<double> values);
+
+}  // namespace thimble

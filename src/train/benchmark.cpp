@@ -1,0 +1,78 @@
+#include "thimble/train/benchmark.h"
+
+#include <algorithm>
+
+#include "thimble/core/memory.h"
+#include "thimble/kernels/gemm.h"
+#include "thimble/train/cost.h"
+#include "thimble/train/trainer.h"
+#include "train/jobs.h"
+#include "train/stopwatch.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+std::vector<double> time_steps(Trainer& trainer, std::int64_t steps) {
+  std::vector<double> ms;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const Stopwatch watch;
+    trainer.step();
+    ms.push_back(1e3 * watch.seconds());
+  }
+  return ms;
+}
+
+// Operations per second of BLAS's own product, each thread multiplying its share of the rows. A transposed
+// right side is what gemm hands over whole.
+double blas_flops(Trainer& trainer) {
+  constexpr std::int64_t kSize = 2048, kRepetitions = 5;
+  const Tensor a({kSize, kSize}), b({kSize, kSize});
+  Tensor c({kSize, kSize});
+  const std::int64_t rows = (kSize + trainer.threads() - 1) / trainer.threads();
+  double best = 0;
+  for (std::int64_t i = 0; i < kRepetitions; ++i) {
+    const Stopwatch watch;
+    trainer.run(trainer.threads(), [&](std::int64_t part, int) {
+      const std::int64_t first = std::min(kSize, part * rows), count = std::min(rows, kSize - first);
+      kernels::gemm(c.matrix().row_block(first, count), a.matrix().row_block(first, count), kernels::Op::none,
+                    b.matrix(), kernels::Op::transpose, 1, 0);
+    });
+    best = std::max(best, 2.0 * kSize * kSize * kSize / watch.seconds());
+  }
+  return best;
+}
+
+}  // namespace
+
+Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps) {
+  Trainer trainer(config);
+  Benchmark result;
+  result.flops_per_step = step_flops(config).total();
+  result.threads = trainer.threads();
+  time_steps(trainer, warmup);
+  result.step_ms = time_steps(trainer, steps);
+  result.peak_bytes = peak_memory();
+
+  trainer.start_profile();
+  const std::int64_t profiled = std::max<std::int64_t>(1, steps / 4);
+  result.profiled_step_ms = median(time_steps(trainer, profiled));
+  const Trainer::StepProfile profile = trainer.profile();
+  const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(profiled); };
+  for (const Profile::Span& span : profile.phases.spans())
+    result.phases.push_back({std::string(span.name), per_step(span.seconds)});
+  for (const Profile::Span& span : profile.ops.forward.spans()) {
+    const auto& backward = profile.ops.backward.spans();
+    const auto back = std::ranges::find(backward, span.name, &Profile::Span::name);
+    result.ops.push_back({.name = std::string(span.name),
+                          .calls = span.count / profiled,
+                          .forward_ms = per_step(span.seconds),
+                          .backward_ms = back == backward.end() ? 0 : per_step(back->seconds)});
+  }
+  std::ranges::sort(result.ops, std::greater(),
+                    [](const auto& op) { return op.forward_ms + op.backward_ms; });
+  result.blas_flops = blas_flops(trainer);
+  return result;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

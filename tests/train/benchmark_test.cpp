@@ -1,0 +1,50 @@
+#include "thimble/train/benchmark.h"
+
+#include <algorithm>
+
+#include "catch.h"
+#include "thimble/train/cost.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+TEST_CASE("a benchmark gives the steps asked for, and accounts for the time of its threads", "[train]") {
+  Config config = small_config();
+  config.train.threads = 2;
+  const Benchmark b = benchmark(config, 1, 8);
+  CHECK(b.step_ms.size() == 8);
+  CHECK(std::ranges::min(b.step_ms) > 0);
+  CHECK(b.threads == 2);
+  CHECK(b.flops_per_step == step_flops(config).total());
+  CHECK(b.blas_flops > 1e8);
+  CHECK(b.peak_bytes > 1 << 20);
+
+  for (const char* name : {"data", "forward", "backward", "gradients", "optimizer"}) {
+    CAPTURE(name);
+    const auto phase = std::ranges::find(b.phases, name, &Benchmark::Phase::name);
+    REQUIRE(phase != b.phases.end());
+    CHECK(phase->ms > 0);
+  }
+  // Ops lie within forward and backward.
+  double forward = 0, backward = 0;
+  for (const auto& op : b.ops) {
+    forward += op.forward_ms;
+    backward += op.backward_ms;
+  }
+  const auto ms = [&](const char* name) {
+    return std::ranges::find(b.phases, name, &Benchmark::Phase::name)->ms;
+  };
+  CHECK(forward <= ms("forward"));
+  CHECK(backward <= ms("backward"));
+  const auto linear = std::ranges::find(b.ops, "linear", &Benchmark::Op::name);
+  REQUIRE(linear != b.ops.end());
+  // Four in every layer and the output net, in every micro-batch.
+  const std::int64_t a_pass = 4 * config.model.layers + (config.model.output.hidden > 0 ? 2 : 1);
+  CHECK(linear->calls % a_pass == 0);
+  CHECK(linear->backward_ms > 0);
+}
+
+TEST_CASE("the median is a middle value", "[train]") {
+  CHECK(median({3}) == 3);
+  CHECK(median({9, 1, 5}) == 5);
+}
