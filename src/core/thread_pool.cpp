@@ -104,7 +104,8 @@ void ThreadPool::run_items(std::int64_t n, Function function, const void* contex
   context_.store(context, std::memory_order_release);
   items_.store(items, std::memory_order_release);
   done_.store(0, std::memory_order_release);
-  ticket_.store(loop << 32, std::memory_order_release);
+  // Sequentially consistent, lest notify_all look for sleepers before this is seen.
+  ticket_.store(loop << 32);
   ticket_.notify_all();
   take_items(loop, 0);
   for (std::uint32_t done = done_.load(std::memory_order_acquire); done != items;) {

@@ -115,11 +115,14 @@ void Dataset::example(Split split, std::int64_t index, Example& out) const {
 void Dataset::start(std::int64_t count, Batch& out) const {
   out.sequences = count;
   out.length = length_;
-  out.labelled = 0;
+  out.rows.clear();
+  out.row_labels.clear();
   const auto cells = static_cast<std::size_t>(count * length_), rows = static_cast<std::size_t>(count);
   out.tokens.assign(cells, 0);
   out.lengths.resize(rows);
   out.labels.assign(layout_ == Layout::sequence ? rows : cells, kIgnore);
+  out.rows.reserve(out.labels.size());
+  out.row_labels.reserve(out.labels.size());
 }
 
 void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& out) const {
@@ -134,15 +137,16 @@ void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& 
   const std::int64_t offset = row * length_;
   out.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(used);
   const auto tokens = std::copy(input.begin(), input.end(), out.tokens.begin() + offset);
+  std::int64_t first_label = layout_ == Layout::sequence ? row : offset;
   if (layout_ == Layout::next) {
     std::copy(target.begin(), target.end() - 1, tokens);
-    // The last input token is where the first target token is predicted.
-    std::copy(target.begin(), target.end(), out.labels.begin() + offset + std::ssize(input) - 1);
-  } else {
-    std::copy(target.begin(), target.end(),
-              out.labels.begin() + (layout_ == Layout::sequence ? row : offset));
+    first_label += std::ssize(input) - 1;  // the last input token is where the first target is predicted
   }
-  out.labelled += std::ssize(target);
+  std::ranges::copy(target, out.labels.begin() + first_label);
+  for (std::int64_t i = 0; i < std::ssize(target); ++i) {
+    out.rows.push_back(static_cast<std::int32_t>(first_label + i));
+    out.row_labels.push_back(target[static_cast<std::size_t>(i)]);
+  }
 }
 
 void Dataset::fill(Split split, std::int64_t first, std::int64_t count, Batch& out) const {

@@ -55,14 +55,18 @@ Var EncoderLayer::feed_forward(Var x, const Pass& pass) const {
   return dropout2(linear2(dropout_hidden(activate(activation, linear1(x)), pass)), pass);
 }
 
-Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {
+Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass,
+                             std::span<const std::int32_t> rows) const {
   x.tape().set_layer(name.c_str());
   const bool pre = order == NormOrder::pre;
   x = add(x, dropout1(self_attn(pre ? norm1(x) : x, lengths, pass), pass));
   if (!pre) x = norm1(x);
   x = site(pass.hooks, mid_site, x);
+  const bool early = dropout2.p == 0;
+  if (!rows.empty() && early) x = select_rows(x, rows);
   x = add(x, feed_forward(pre ? norm2(x) : x, pass));
   if (!pre) x = norm2(x);
+  if (!rows.empty() && !early) x = select_rows(x, rows);
   return site(pass.hooks, out_site, x);
 }
 
@@ -120,12 +124,17 @@ Var Transformer::output(Var x) const {
 }
 
 Var Transformer::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
-                            std::span<const std::int32_t> lengths, const Pass& pass) const {
+                            std::span<const std::int32_t> lengths, const Pass& pass,
+                            std::span<const std::int32_t> rows) const {
+  require<ShapeError>(rows.empty() || config_.output.per != OutputPer::sequence,
+                      "transformer: one output per sequence has no positions to choose from");
   require<ShapeError>(length <= max_length_,
                       "transformer: sequences of {} tokens, the model takes at most {}", length, max_length_);
   tape.set_layer("embedding");
   Var x = embed(tape, tokens, length, pass);
-  for (const EncoderLayer& layer : layers_) x = layer(x, lengths, pass);
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    x = layers_[l](x, lengths, pass, l + 1 == layers_.size() ? rows : std::span<const std::int32_t>());
+  }
   tape.set_layer("encoder");
   if (norm_) x = (*norm_)(x);
   static const std::string kEncoderSite = "encoder.output", kLogitsSite = "logits";

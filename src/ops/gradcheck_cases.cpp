@@ -97,6 +97,9 @@ void add_sequences(std::vector<GradcheckCase>& cases) {
   cases.push_back({"embedding", "", {normal("table", {5, 7})}, [](Tape&, Inputs in) {
                      return embedding(in[0], tokens, 3);
                    }});
+  cases.push_back({"select_rows", "one twice", {normal("x", {2, 3, 7})}, [](Tape&, Inputs in) {
+                     return select_rows(in[0], std::span(tokens).first(4));
+                   }});
   const auto positions = [](Tape&, Inputs in) { return add_positions(in[0], in[1]); };
   cases.push_back({"add_positions", "", {normal("x", {2, 3, 5}), normal("positions", {3, 5})}, positions});
   cases.push_back(

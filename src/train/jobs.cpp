@@ -91,8 +91,7 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
   const Pass pass{
       .training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
   return gradcheck(model.parameters(), [&](Tape& tape) {
-    const Var logits = model(tape, batch.tokens, batch.length, batch.lengths, pass);
-    return cross_entropy(logits, batch.labels,
+    return cross_entropy(labelled_logits(model, tape, batch, pass), batch.row_labels,
                          {.smoothing = static_cast<Real>(config.train.label_smoothing)});
   });
 }

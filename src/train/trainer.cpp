@@ -87,21 +87,30 @@ std::int64_t Trainer::shard_begin(std::int64_t shard) const {
   return config_.train.batch * shard / config_.train.shards;
 }
 
+Var labelled_logits(const Transformer& model, Tape& tape, const Batch& batch, const Pass& pass) {
+  const bool all = batch.rows.size() == batch.labels.size();
+  return model(tape, batch.tokens, batch.length, batch.lengths, pass,
+               all ? std::span<const std::int32_t>() : batch.rows);
+}
+
 Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& totals) const {
-  const Var logits = model_(tape, batch.tokens, batch.length, batch.lengths, pass);
+  const Var logits = labelled_logits(model_, tape, batch, pass);
   tape.set_layer("loss");
   const Real smoothing = pass.training ? static_cast<Real>(config_.train.label_smoothing) : 0;
-  const Var loss = cross_entropy(logits, batch.labels, {.smoothing = smoothing, .normalizer = 1});
+  const Var loss = cross_entropy(logits, batch.row_labels, {.smoothing = smoothing, .normalizer = 1});
   totals.loss += static_cast<double>(loss.item());
-  totals.labelled += batch.labelled;
-  const std::int64_t rows = logits.shape().rows() / batch.sequences;
-  for (std::int64_t b = 0; b < batch.sequences; ++b) {
-    const auto labels =
-        std::span(batch.labels).subspan(static_cast<std::size_t>(b * rows), static_cast<std::size_t>(rows));
-    const auto wanted = std::ranges::count_if(labels, [](auto label) { return label != kIgnore; });
-    const auto correct = kernels::count_correct(logits.value().row_block(b * rows, rows), labels);
+  totals.labelled += std::ssize(batch.rows);
+  const auto rows_per_sequence = std::ssize(batch.labels) / batch.sequences;
+  for (std::int64_t first = 0, last = 0; first < std::ssize(batch.rows); first = last) {
+    const auto sequence = batch.rows[static_cast<std::size_t>(first)] / rows_per_sequence;
+    while (last < std::ssize(batch.rows) &&
+           batch.rows[static_cast<std::size_t>(last)] / rows_per_sequence == sequence)
+      ++last;
+    const auto labels = std::span(batch.row_labels)
+                            .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+    const auto correct = kernels::count_correct(logits.value().row_block(first, last - first), labels);
     totals.correct += correct;
-    totals.correct_sequences += correct == wanted;
+    totals.correct_sequences += correct == last - first;
   }
   return loss;
 }

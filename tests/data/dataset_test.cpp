@@ -9,6 +9,22 @@
 using namespace thimble;
 using namespace thimble::rows;
 
+namespace {
+
+// Whether rows and row_labels are where the labels are.
+void check_rows(const Batch& batch) {
+  Tokens rows, labels;
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    if (batch.labels[i] == kIgnore) continue;
+    rows.push_back(static_cast<std::int32_t>(i));
+    labels.push_back(batch.labels[i]);
+  }
+  CHECK(batch.rows == rows);
+  CHECK(batch.row_labels == labels);
+}
+
+}  // namespace
+
 TEST_CASE("a data set says how large it is", "[data]") {
   const Dataset data = dataset();
   CHECK(data.vocabulary() == 4);
@@ -93,7 +109,8 @@ TEST_CASE("a batch holds the examples in order", "[data]") {
       CHECK(row(batch.tokens, i, 6) == example.input);
       CHECK(row(batch.labels, i, 6) == example.target);
     }
-    CHECK(batch.labelled == labelled);
+    CHECK(std::ssize(batch.rows) == labelled);
+    check_rows(batch);
     CHECK(lengths == (min_length == 0 ? std::set<std::int32_t>{6} : std::set<std::int32_t>{2, 3, 4, 5, 6}));
   }
 }
@@ -110,7 +127,8 @@ TEST_CASE("a batch forgets what it held before", "[data]") {
   CHECK(batch.tokens == fresh.tokens);
   CHECK(batch.labels == fresh.labels);
   CHECK(batch.lengths == fresh.lengths);
-  CHECK(batch.labelled == fresh.labelled);
+  CHECK(batch.rows == fresh.rows);
+  CHECK(batch.row_labels == fresh.row_labels);
   CHECK(batch.tokens.data() == storage);
 }
 
@@ -120,6 +138,7 @@ TEST_CASE("next-token layout: the label of a position is the token after it", "[
   CHECK(data.length() == 5);
   CHECK(dataset({.name = "sort", .symbols = 3, .length = 6}, Layout::next).length() == 11);
   const Batch batch = fill(data, Split::train, 0, 400);
+  check_rows(batch);
   bool long_one = false, short_one = false;
   for (std::int64_t i = 0; i < batch.sequences; ++i) {
     Example example;
@@ -145,7 +164,8 @@ TEST_CASE("sequence layout: one label per sequence", "[data]") {
   const TaskConfig task{.name = "copy", .symbols = 5, .length = 1};
   const Batch batch = fill(dataset(task, Layout::sequence), Split::train, 0, 30);
   CHECK(batch.labels == batch.tokens);
-  CHECK(batch.labelled == 30);
+  CHECK(std::ssize(batch.rows) == 30);
+  check_rows(batch);
   CHECK(batch.length == 1);
   CHECK_THROWS_AS(dataset(kReverse, Layout::sequence), DataError);
   CHECK_THROWS_WITH(dataset(kReverse, Layout::sequence), ContainsSubstring("6 targets"));

@@ -146,7 +146,7 @@ TEST_CASE("a step reports the learning rate and the norm of the mean gradient", 
     double squares = 0;
     for (const Real g : trainer.gradients()) squares += static_cast<double>(g) * static_cast<double>(g);
     CHECK_THAT(report.gradient_norm,
-               WithinRel(std::sqrt(squares) / static_cast<double>(batch.labelled), 1e-5));
+               WithinRel(std::sqrt(squares) / static_cast<double>(batch.rows.size()), 1e-5));
   }
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("an evaluation is what the model says, position by position", "[train]
     }
     CHECK(report.sequences == batch.sequences);
     CHECK_THAT(report.loss, WithinRel(static_cast<double>(cross_entropy(logits, batch.labels).item()), 1e-5));
-    CHECK_THAT(report.accuracy, WithinRel(right / static_cast<double>(batch.labelled), 1e-12));
+    CHECK_THAT(report.accuracy, WithinRel(right / static_cast<double>(batch.rows.size()), 1e-12));
     CHECK_THAT(report.sequence_accuracy,
                WithinAbs(sequences_right / static_cast<double>(batch.sequences), 1e-12));
     CHECK(right > 0);

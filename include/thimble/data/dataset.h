@@ -31,12 +31,13 @@ enum class Layout {
 };
 
 struct Batch {
-  std::int64_t sequences = 0;         // B
-  std::int64_t length = 0;            // T
-  std::vector<std::int32_t> tokens;   // (B, T), 0 after the end of a sequence
-  std::vector<std::int32_t> lengths;  // (B), tokens of each sequence
-  std::vector<std::int32_t> labels;   // (B, T) or, per sequence, (B); kIgnore where there is none
-  std::int64_t labelled = 0;          // labels other than kIgnore
+  std::int64_t sequences = 0;            // B
+  std::int64_t length = 0;               // T
+  std::vector<std::int32_t> tokens;      // (B, T), 0 after the end of a sequence
+  std::vector<std::int32_t> lengths;     // (B), tokens of each sequence
+  std::vector<std::int32_t> labels;      // (B, T) or, per sequence, (B); kIgnore where there is none
+  std::vector<std::int32_t> rows;        // where labels are not kIgnore, in order
+  std::vector<std::int32_t> row_labels;  // and those labels
   Example example;  // the last row's; kept for its storage, so that filling allocates nothing
 };
 

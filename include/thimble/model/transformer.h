@@ -27,7 +27,10 @@ struct EncoderLayer {
   EncoderLayer(ParameterStore&, const std::string& name, const ModelConfig&,
                std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
-  Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
+  // x (B, T, C). With `rows`, only these leave the layer: (R, C), and what follows attention is computed for
+  // them alone, unless it has dropout, whose draws go by sample.
+  Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&,
+                 std::span<const std::int32_t> rows = {}) const;
 
   static constexpr std::uint32_t kDropoutSites = 4;
 
@@ -46,9 +49,12 @@ class Transformer {
   void init(std::uint64_t seed);
 
   // tokens (B, T) row-major with T = length; lengths (B) of padded sequences, or empty. Logits: (B, T, V), or
-  // (B, V) per sequence. Binds nothing: the tape must be bound to parameters().
+  // (B, V) per sequence. With `rows`, which is for models that are not per sequence, logits of these of the
+  // B T positions only: (R, V), and nothing is computed that they do not need. Binds nothing: the tape must
+  // be bound to parameters().
   Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length,
-                 std::span<const std::int32_t> lengths, const Pass&) const;
+                 std::span<const std::int32_t> lengths, const Pass&,
+                 std::span<const std::int32_t> rows = {}) const;
 
   ParameterStore& parameters() { return store_; }
   const ParameterStore& parameters() const { return store_; }

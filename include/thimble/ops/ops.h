@@ -45,6 +45,9 @@ Var dropout(Var x, Real p, const kernels::DropoutKey& key);
 // V-1.
 Var embedding(Var table, std::span<const std::int32_t> tokens, std::int64_t length);
 
+// Rows of x (..., C), counted over all dimensions but the last: (R, C). Throws ShapeError on a row outside x.
+Var select_rows(Var x, std::span<const std::int32_t> rows);
+
 // x (B, T, C) plus positions (at least T, C) in every sequence.
 Var add_positions(Var x, Var positions);
 

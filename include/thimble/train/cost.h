@@ -38,7 +38,7 @@ enum class Job {
 // Bytes.
 struct MemoryEstimate {
   double parameters = 0;  // and their transposes, one copy for each tape that has to make its own
-  double gradients = 0;  // a buffer for every shard
+  double gradients = 0;   // a buffer for every shard
   double optimizer = 0;
   double activations = 0;  // what all threads keep of a micro-batch
   double other = 0;        // the weights as a file, sums of an evaluation

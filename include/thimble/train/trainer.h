@@ -23,6 +23,9 @@ namespace thimble::inline THIMBLE_PRECISION {
 // The dataset that a config's task and output describe.
 Dataset make_dataset(const Config& config);
 
+// Logits of a batch's labelled positions, (R, V) for the labels batch.row_labels; the rest is not computed.
+Var labelled_logits(const Transformer&, Tape&, const Batch&, const Pass&);
+
 class Trainer {
  public:
   // Builds the model and gives it its initial values. Throws DataError when the task does not fit the output.
