@@ -1,0 +1,394 @@
+// How fast the kernels are, at the shapes of configs/bench and with the tokens of one micro-batch: products
+// in FLOP/s, the others in bytes/s, with each number that a kernel reads or writes counted once. Every kernel
+// has a second row, naive/..., which times plain loops over the same formula; before either is timed, both
+// have run once on the same numbers and agreed.
+//
+// A row uses the same buffers over and over, so they are as warm as the caches can hold them; in training
+// other ops run in between.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "naive.h"
+#include "thimble/model/cost.h"
+#include "thimble/tensor/tensor.h"
+#include "thimble/train/cost.h"
+
+namespace {
+
+using namespace thimble;
+using kernels::Op;
+
+struct Model {
+  const char* name;
+  std::int64_t d_model, heads, layers, d_ff, length, batch, vocabulary;
+};
+constexpr Model kModels[] = {{"micro", 32, 2, 1, 64, 16, 32, 16},
+                             {"tiny", 64, 4, 2, 256, 32, 64, 32},
+                             {"small", 128, 8, 4, 512, 64, 64, 64},
+                             {"base", 256, 8, 6, 1024, 128, 32, 128}};
+
+// What a case works on. All numbers are drawn at random, also those that a kernel overwrites or adds to.
+class Memory {
+ public:
+  MatrixView matrix(std::int64_t rows, std::int64_t cols) {
+    return {numbers(rows * cols).data(), rows, cols, cols};
+  }
+  std::span<Real> numbers(std::int64_t count, bool positive = false) {
+    AlignedVector<Real>& made = buffers_.emplace_back(static_cast<std::size_t>(count));
+    const Random random(buffers_.size(), Stream::gradcheck);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] = static_cast<Real>(random.normal(i));
+      if (positive) made[i] = std::abs(made[i]);
+    }
+    return made;
+  }
+  std::span<const std::int32_t> tokens(std::int64_t count, std::int64_t vocabulary) {
+    const Random random(0, Stream::gradcheck);
+    tokens_.resize(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < tokens_.size(); ++i)
+      tokens_[i] = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(vocabulary), i));
+    return tokens_;
+  }
+  Real* scratch(std::int64_t count) {
+    scratch_.resize(static_cast<std::size_t>(count));
+    return scratch_.data();
+  }
+
+  using Buffers = std::vector<AlignedVector<Real>>;
+  const Buffers& buffers() const { return buffers_; }
+  void restore(const Buffers& saved) {
+    for (std::size_t i = 0; i < saved.size(); ++i) std::ranges::copy(saved[i], buffers_[i].begin());
+  }
+
+ private:
+  Buffers buffers_;
+  std::vector<std::int32_t> tokens_;
+  AlignedVector<Real> scratch_;
+};
+
+// Bytes that a call reads and writes, from its arguments. Backward kernels add to what they write.
+struct Traffic {
+  bool backward;
+  double bytes = 0;
+
+  void count(const void* data, std::int64_t elements, std::int64_t times, std::size_t size = sizeof(Real)) {
+    if (data != nullptr) bytes += static_cast<double>(elements * times) * static_cast<double>(size);
+  }
+  void operator()(const ConstMatrixView& x) { count(x.data, x.elements(), 1); }
+  void operator()(const MatrixView& x) { count(x.data, x.elements(), backward ? 2 : 1); }
+  void operator()(const GradientView& x) { count(x.data, x.elements(), x.empty ? 1 : 2); }
+  void operator()(std::span<Real> x) { count(x.data(), std::ssize(x), 2); }
+  void operator()(std::span<const Real> x) { count(x.data(), std::ssize(x), 1); }
+  void operator()(std::span<const std::int32_t> x) {
+    count(x.data(), std::ssize(x), 1, sizeof(std::int32_t));
+  }
+  template <class T>
+  void operator()(const T&) {}
+};
+
+// A kernel and its naive loops, bound to the same arguments.
+struct Pair {
+  std::function<double()> kernel, naive;  // return what the function does, or 0
+  double bytes;
+};
+
+struct Case {
+  std::string name;
+  double flops;  // 0: the bytes count
+  std::function<Pair(Memory&)> make;
+};
+
+template <class Result, class Arguments>
+std::function<double()> bound(auto* function, const Arguments& arguments) {
+  return [=] {
+    if constexpr (std::is_void_v<Result>) {
+      std::apply(function, arguments);
+      return 0.0;
+    } else {
+      return std::apply(function, arguments);
+    }
+  };
+}
+
+class Cases {
+ public:
+  explicit Cases(std::string model) : model_(std::move(model)) {}
+
+  // make(memory) gives the arguments of a call. Both functions must have the same signature.
+  template <class Result, class... P, class Make>
+  void add(const std::string& kernel_name, Result (*kernel)(P...), Result (*naive)(P...),
+           const std::string& variant, double flops, const Make& make) {
+    list_.push_back(
+        {kernel_name + variant + '/' + model_, flops, [=](Memory& memory) {
+           const std::tuple<std::decay_t<P>...> arguments = make(memory);
+           Traffic traffic{kernel_name.ends_with("_backward")};
+           std::apply([&](const auto&... argument) { (traffic(argument), ...); }, arguments);
+           return Pair{bound<Result>(kernel, arguments), bound<Result>(naive, arguments), traffic.bytes};
+         }});
+  }
+  std::vector<Case> take() { return std::move(list_); }
+
+ private:
+  std::string model_;
+  std::vector<Case> list_;
+};
+
+#define PAIR(name) #name, kernels::name, naive::name
+
+struct Sizes {
+  std::int64_t sequences, rows, parameters;
+  explicit Sizes(const Model& s) {
+    TrainConfig train;
+    train.batch = s.batch;
+    sequences = largest_micro_batch(train, s.length);
+    rows = sequences * s.length;
+    ModelConfig model;
+    model.d_model = s.d_model, model.heads = s.heads, model.layers = s.layers, model.d_ff = s.d_ff;
+    parameters = static_cast<std::int64_t>(parameter_count(model, s.vocabulary, s.length));
+  }
+};
+
+double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
+GradientView empty(MatrixView gradient) { return {gradient, true}; }
+
+// Gradients of activations are empty sums, those of parameters are added to, as in training.
+void add_products(Cases& cases, const Model& s, const Sizes& sizes) {
+  const std::int64_t rows = sizes.rows, c = s.d_model, f = s.d_ff;
+  const struct {
+    const char* name;
+    std::int64_t in, out;
+  } layers[] = {
+      {"/qkv", c, 3 * c}, {"/out", c, c}, {"/ff1", c, f}, {"/ff2", f, c}, {"/logits", c, s.vocabulary}};
+  for (const auto& [name, in, out] : layers) {
+    const double flops = product_flops(rows, in, out);
+    cases.add(PAIR(linear_forward), name, flops, [=, in = in, out = out](Memory& m) {
+      const MatrixView weight = m.matrix(out, in);
+      MatrixView transposed;
+      if (kernels::wants_transposed()) {
+        transposed = m.matrix(in, out);
+        kernels::transpose(transposed, weight);
+      }
+      return std::tuple(m.matrix(rows, out), m.matrix(rows, in), weight, transposed, m.matrix(1, out));
+    });
+    cases.add(PAIR(linear_backward), name, 2 * flops, [=, in = in, out = out](Memory& m) {
+      return std::tuple(empty(m.matrix(rows, in)), m.matrix(out, in), m.matrix(1, out), m.matrix(rows, out),
+                        m.matrix(rows, in), m.matrix(out, in));
+    });
+  }
+  const double flops = product_flops(rows, c, f);
+  cases.add(PAIR(gemm), "_nn/ff1", flops, [=](Memory& m) {
+    return std::tuple(m.matrix(rows, f), m.matrix(rows, c), Op::none, m.matrix(c, f), Op::none, 1, 0);
+  });
+  cases.add(PAIR(gemm), "_tn/ff1", flops, [=](Memory& m) {
+    return std::tuple(m.matrix(f, c), m.matrix(rows, f), Op::transpose, m.matrix(rows, c), Op::none, 1, 1);
+  });
+  cases.add(PAIR(transpose), "/ff1", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(c, f), m.matrix(f, c)); });
+}
+
+void add_attention(Cases& cases, const Model& s, const Sizes& sizes) {
+  const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, depth = c / s.heads;
+  const std::int64_t weight_rows = rows * s.heads, scratch = depth * t + t * t;
+  const kernels::AttentionSizes attention{sizes.sequences, t, t, s.heads};
+  const Real scale = 1 / std::sqrt(static_cast<Real>(depth));
+  const double flops = product_flops(rows, t, c);
+  cases.add(PAIR(attention_weights_forward), "", flops, [=](Memory& m) {
+    const MatrixView qkv = m.matrix(rows, 3 * c);
+    return std::tuple(m.matrix(weight_rows, t), qkv.column_block(0, c), qkv.column_block(c, c),
+                      m.scratch(scratch), attention, kernels::AttentionMask{}, scale);
+  });
+  cases.add(PAIR(attention_mix_forward), "", flops, [=](Memory& m) {
+    return std::tuple(m.matrix(rows, c), m.matrix(weight_rows, t),
+                      m.matrix(rows, 3 * c).column_block(2 * c, c), attention);
+  });
+  cases.add(PAIR(attention_backward), "", 4 * flops, [=](Memory& m) {
+    const GradientView sum = empty(m.matrix(rows, 3 * c));
+    const MatrixView qkv = m.matrix(rows, 3 * c), weights = m.matrix(weight_rows, t);
+    return std::tuple(sum.column_block(0, c), sum.column_block(c, c), sum.column_block(2 * c, c),
+                      m.matrix(rows, c), qkv.column_block(0, c), qkv.column_block(c, c),
+                      qkv.column_block(2 * c, c), weights, weights, MatrixView{}, m.scratch(scratch),
+                      attention, scale);
+  });
+  cases.add(PAIR(softmax_forward), "", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(weight_rows, t), m.matrix(weight_rows, t)); });
+  cases.add(PAIR(softmax_backward), "", 0, [=](Memory& m) {
+    return std::tuple(empty(m.matrix(weight_rows, t)), m.matrix(weight_rows, t), m.matrix(weight_rows, t));
+  });
+}
+
+// Of the feed-forward layer, where they are widest.
+void add_activations(Cases& cases, const Model& s, const Sizes& sizes) {
+  const auto matrix = [rows = sizes.rows, cols = s.d_ff](Memory& m) { return m.matrix(rows, cols); };
+  const auto map = [=](Memory& m) { return std::tuple(matrix(m), matrix(m)); };
+  const auto with_slope = [=](Memory& m) { return std::tuple(matrix(m), matrix(m), matrix(m)); };
+  const auto backward = [=](Memory& m) { return std::tuple(empty(matrix(m)), matrix(m), matrix(m)); };
+  cases.add(PAIR(gelu_erf_forward), "", 0, with_slope);
+  cases.add(PAIR(gelu_tanh_forward), "", 0, with_slope);
+  cases.add(PAIR(gelu_backward), "", 0, backward);
+  cases.add(PAIR(relu_forward), "", 0, map);
+  cases.add(PAIR(relu_backward), "", 0, backward);
+  cases.add(PAIR(tanh_forward), "", 0, map);
+  cases.add(PAIR(tanh_backward), "", 0, backward);
+}
+
+// On the residual stream.
+void add_residual(Cases& cases, const Model& s, const Sizes& sizes) {
+  const std::int64_t rows = sizes.rows, c = s.d_model, length = s.length;
+  const auto x = [=](Memory& m) { return m.matrix(rows, c); };
+  cases.add(PAIR(layer_norm_forward), "", 0, [=](Memory& m) {
+    return std::tuple(x(m), m.matrix(rows, 2), x(m), m.matrix(1, c), m.matrix(1, c), Real{1e-5f});
+  });
+  // The other branch of the residual has already added to dx.
+  cases.add(PAIR(layer_norm_backward), "", 0, [=](Memory& m) {
+    return std::tuple(x(m), m.matrix(1, c), m.matrix(1, c), x(m), x(m), m.matrix(1, c), m.matrix(rows, 2));
+  });
+  cases.add(PAIR(add_forward), "", 0, [=](Memory& m) { return std::tuple(x(m), x(m), x(m)); });
+  cases.add(PAIR(accumulate), "/add", 0, [=](Memory& m) { return std::tuple(empty(x(m)), x(m)); });
+  cases.add(PAIR(scale_forward), "", 0, [=](Memory& m) { return std::tuple(x(m), x(m), Real{2}); });
+  cases.add(PAIR(scale_backward), "", 0, [=](Memory& m) { return std::tuple(empty(x(m)), x(m), Real{2}); });
+  cases.add(PAIR(dropout_factors), "", 0, [=](Memory& m) {
+    const kernels::DropoutKey key{.random = {1, Stream::dropout}, .step = 2, .first_sample = 3, .site = 4};
+    return std::tuple(x(m), Real{0.1f}, key, length);
+  });
+  cases.add(PAIR(dropout_forward), "", 0, [=](Memory& m) { return std::tuple(x(m), x(m), x(m)); });
+  cases.add(PAIR(dropout_backward), "", 0, [=](Memory& m) { return std::tuple(empty(x(m)), x(m), x(m)); });
+  cases.add(PAIR(add_positions_forward), "", 0,
+            [=](Memory& m) { return std::tuple(x(m), x(m), m.matrix(length, c), length); });
+  cases.add(PAIR(add_positions_backward), "", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(length, c), x(m), length); });
+}
+
+// From tokens to the residual stream, and from there to the loss.
+void add_ends(Cases& cases, const Model& s, const Sizes& sizes) {
+  const std::int64_t rows = sizes.rows, c = s.d_model, v = s.vocabulary, n = sizes.sequences, t = s.length;
+  cases.add(PAIR(embedding_forward), "", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(rows, c), m.matrix(v, c), m.tokens(rows, v)); });
+  cases.add(PAIR(embedding_backward), "", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(v, c), m.matrix(rows, c), m.tokens(rows, v)); });
+  cases.add(PAIR(pool_forward), "", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(n, c), m.matrix(rows, c), m.matrix(n, t)); });
+  cases.add(PAIR(pool_backward), "", 0,
+            [=](Memory& m) { return std::tuple(empty(m.matrix(rows, c)), m.matrix(n, c), m.matrix(n, t)); });
+  cases.add(PAIR(cross_entropy_forward), "", 0, [=](Memory& m) {
+    return std::tuple(m.matrix(rows, v), m.matrix(rows, v), m.tokens(rows, v), Real{0}, Real{0.5f});
+  });
+  cases.add(PAIR(cross_entropy_backward), "", 0,
+            [=](Memory& m) { return std::tuple(empty(m.matrix(rows, v)), Real{2}, m.matrix(rows, v)); });
+}
+
+// On all parameters at once.
+void add_update(Cases& cases, const Sizes& sizes) {
+  const std::int64_t n = sizes.parameters;
+  cases.add(PAIR(accumulate), "/shards", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(1, n), m.matrix(1, n)); });
+  cases.add(PAIR(sum_of_squares), "", 0, [=](Memory& m) { return std::tuple(m.numbers(n)); });
+  cases.add(PAIR(adam_step), "", 0, [=](Memory& m) {
+    // No factor is neutral, so that the check sees them all.
+    const kernels::AdamFactors factors{.lr = Real{0.1f},
+                                       .beta1 = Real{0.9f},
+                                       .beta2 = Real{0.99f},
+                                       .root_correction = 2,
+                                       .epsilon = Real{0.01f},
+                                       .shrink = Real{0.99f},
+                                       .l2 = Real{0.1f},
+                                       .gradient_scale = Real{0.5f}};
+    return std::tuple(m.numbers(n), m.numbers(n), m.numbers(n, true), m.numbers(n), factors);
+  });
+}
+
+std::vector<Case> cases_of(const Model& model) {
+  const Sizes sizes(model);
+  Cases cases(model.name);
+  add_products(cases, model, sizes);
+  add_attention(cases, model, sizes);
+  add_activations(cases, model, sizes);
+  add_residual(cases, model, sizes);
+  add_ends(cases, model, sizes);
+  add_update(cases, sizes);
+  return cases.take();
+}
+
+// Whether a is b up to rounding: 1e-4 of b or, where terms cancel, of a typical element.
+bool close(double a, double b, double typical) {
+  return std::isfinite(b) && std::abs(a - b) <= 1e-4 * std::max(std::abs(b), typical);
+}
+
+[[noreturn]] void fail(const Case& item, double kernel, double naive, const std::string& where) {
+  fmt::print(stderr, "thimble_bench: {}: the kernel gives {}, the naive loops {} ({})\n", item.name, kernel,
+             naive, where);
+  std::exit(1);
+}
+
+// Runs both on the same numbers and compares everything in memory.
+void check(const Case& item, const Pair& pair, Memory& memory) {
+  const Memory::Buffers before = memory.buffers();
+  const double result = pair.kernel();
+  const Memory::Buffers actual = memory.buffers();
+  memory.restore(before);
+  const double naive_result = pair.naive();
+  if (!close(result, naive_result, 0)) fail(item, result, naive_result, "returned");
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const auto& expected = memory.buffers()[i];
+    const double squares = naive::sum_of_squares(expected);
+    const double typical = std::sqrt(squares / static_cast<double>(expected.size()));
+    for (std::size_t j = 0; j < expected.size(); ++j) {
+      if (!close(actual[i][j], expected[j], typical))
+        fail(item, actual[i][j], expected[j], fmt::format("buffer {}, element {}", i, j));
+    }
+  }
+  memory.restore(before);
+}
+
+// Only the last case stays in memory: its two rows follow each other, and each is run several times.
+const Pair& prepare(const Case& item) {
+  static const Case* last = nullptr;
+  static Memory memory;
+  static Pair pair;
+  if (last != &item) {
+    memory = {};
+    pair = item.make(memory);
+    check(item, pair, memory);
+    last = &item;
+  }
+  return pair;
+}
+
+void run(benchmark::State& state, const Case& item, bool naive) {
+  const Pair& pair = prepare(item);
+  const auto& call = naive ? pair.naive : pair.kernel;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(call());
+    benchmark::ClobberMemory();
+  }
+  const double amount = item.flops > 0 ? item.flops : pair.bytes;
+  state.counters[item.flops > 0 ? "FLOP" : "bytes"] = {amount, benchmark::Counter::kIsIterationInvariantRate};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  std::vector<Case> cases;
+  for (const Model& model : kModels) std::ranges::move(cases_of(model), std::back_inserter(cases));
+  for (const Case& item : cases) {
+    for (const bool naive : {false, true}) {
+      benchmark::RegisterBenchmark(((naive ? "naive/" : "") + item.name).c_str(),
+                                   [&item, naive](benchmark::State& state) { run(state, item, naive); });
+    }
+  }
+  return benchmark::RunSpecifiedBenchmarks() > 0 ? 0 : 2;
+}
