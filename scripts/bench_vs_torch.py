@@ -142,28 +142,38 @@ def torch_settings(threads):
     return [(n, policy) for n in counts for policy in ("passive", "active") if n > 1 or policy == "passive"]
 
 
+def run_thimble(args, path, steps):
+    return run_json([args.thimble, "bench", path, "--steps", steps, "--threads", args.threads, "--json", "-"])
+
+
 def compare(args, path):
     """Measures one config; returns its row of the table and the last PyTorch result."""
+    def steps(ms):
+        return args.steps or max(10, min(5000, math.ceil(1e3 * args.seconds / ms)))
+
     config = load_config(args.thimble, path)
-    steps = args.steps
-    if steps is None:  # about two seconds of PyTorch
-        steps = min(500, max(10, math.ceil(2000 / run_torch(config, 5, 1, "passive")["step_ms"]["median"])))
-    thimble_ms, torch_ms = [], {setting: [] for setting in torch_settings(args.threads)}
+    print(f"{path.stem}: looking for PyTorch's best setting", file=sys.stderr)
+    trial = {setting: run_torch(config, 10, *setting)["step_ms"]["median"]
+             for setting in torch_settings(args.threads)}
+    torch_steps = steps(min(trial.values()))
+    thimble_steps = steps(run_thimble(args, path, 10)["step_ms"]["median"])
+    # Those that may be the best once more steps are taken.
+    torch_ms = {setting: [] for setting in trial if trial[setting] < 1.3 * min(trial.values())}
+    ours = []
     for pair in range(args.pairs):
-        print(f"{path.stem}: pair {pair + 1} of {args.pairs}, {steps} steps each", file=sys.stderr)
-        result = run_json([args.thimble, "bench", path, "--steps", steps, "--threads", args.threads,
-                           "--json", "-", "--quiet"])
-        thimble_ms.append(result["step_ms"]["median"])
+        print(f"{path.stem}: pair {pair + 1} of {args.pairs}, {thimble_steps} and {torch_steps} steps", file=sys.stderr)
+        ours.append(run_thimble(args, path, thimble_steps))
         for setting, times in torch_ms.items():
-            reference = run_torch(config, steps, *setting)
+            reference = run_torch(config, torch_steps, *setting)
             times.append(reference["step_ms"]["median"])
 
     best = min(torch_ms, key=lambda setting: statistics.median(torch_ms[setting]))
-    ratios = [torch / thimble for thimble, torch in zip(thimble_ms, torch_ms[best])]
+    ratios = [torch / run["step_ms"]["median"] for run, torch in zip(ours, torch_ms[best])]
     policy = f", {best[1]}" if best[0] > 1 else ""
-    ours, theirs = statistics.median(thimble_ms), statistics.median(torch_ms[best])
-    return (f"| {path.stem} | {ours:.3f} | {theirs:.3f} ({best[0]}{policy}) "
-            f"| {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} |"), reference
+    ms = statistics.median(run["step_ms"]["median"] for run in ours)
+    share = statistics.median(run["share_of_sgemm"] for run in ours)
+    return (f"| {path.stem} | {ms:.3f} | {statistics.median(torch_ms[best]):.3f} ({best[0]}{policy}) "
+            f"| {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} | {share:.2f} |"), reference
 
 
 def cpu_name():
@@ -184,7 +194,8 @@ def main():
     parser.add_argument("--threads", metavar="K", type=int, default=len(os.sched_getaffinity(0)),
                         help="threads of thimble, and the most that PyTorch may use (default: every core)")
     parser.add_argument("--pairs", type=int, default=5, metavar="N", help="default: 5")
-    parser.add_argument("--steps", type=int, metavar="N", help="timed steps in a run (default: about 2 s)")
+    parser.add_argument("--seconds", type=float, default=2, metavar="S", help="about how long a run times (default: 2)")
+    parser.add_argument("--steps", type=int, metavar="N", help="timed steps of a run, in place of --seconds")
     parser.add_argument("--torch-child", metavar="SHAPE.json", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if min(args.pairs, args.threads, args.steps or 1) < 1:
@@ -201,8 +212,8 @@ def main():
     print(f"{cpu_name()}, {os.cpu_count()} cores. thimble ({thimble_version(args.thimble)}), {args.threads} "
           f"threads; PyTorch {references[0]['torch']}, BLAS {references[0]['blas']}, "
           f"Python {platform.python_version()}. {args.pairs} pairs.\n")
-    print("| shape | thimble ms | torch ms (threads) | torch / thimble | range |")
-    print("|---|---|---|---|---|")
+    print("| shape | thimble ms | torch ms (threads) | torch / thimble | range | share of sgemm |")
+    print("|---|---|---|---|---|---|")
     print("\n".join(rows))
 
 

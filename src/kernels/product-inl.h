@@ -7,6 +7,8 @@
 #define THIMBLE_KERNELS_PRODUCT_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -90,24 +92,27 @@ HWY_INLINE void transpose(Real* to, const Real* from, std::int64_t stride, std::
                           std::int64_t cols) {
 #if HWY_TARGET != HWY_SCALAR && !defined(THIMBLE_DOUBLE)
   const std::int64_t tiled_rows = rows / 4 * 4, tiled_cols = cols / 4 * 4;
+  constexpr std::int64_t kColumns =
+      32;  // at a time, so that the rows of `to` stay in cache until they are full
   const hn::FixedTag<Real, 4> d;
   const hn::Repartition<double, decltype(d)> pairs;
-  for (std::int64_t r = 0; r < tiled_rows; r += 4) {
-    for (std::int64_t c = 0; c < tiled_cols; c += 4) {
-      const Real* tile = from + r * stride + c;
-      const auto a = hn::LoadU(d, tile), b = hn::LoadU(d, tile + stride);
-      const auto e = hn::LoadU(d, tile + 2 * stride), f = hn::LoadU(d, tile + 3 * stride);
-      const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
-      const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-      const auto ef_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
-      const auto ef_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
-      Real* out = to + c * rows + r;
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ef_low)), d, out);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ef_low)), d, out + rows);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ef_high)), d, out + 2 * rows);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ef_high)), d, out + 3 * rows);
+  for (std::int64_t first = 0; first < tiled_cols; first += kColumns)
+    for (std::int64_t r = 0; r < tiled_rows; r += 4) {
+      for (std::int64_t c = first; c < std::min(tiled_cols, first + kColumns); c += 4) {
+        const Real* tile = from + r * stride + c;
+        const auto a = hn::LoadU(d, tile), b = hn::LoadU(d, tile + stride);
+        const auto e = hn::LoadU(d, tile + 2 * stride), f = hn::LoadU(d, tile + 3 * stride);
+        const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
+        const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+        const auto ef_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
+        const auto ef_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
+        Real* out = to + c * rows + r;
+        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ef_low)), d, out);
+        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ef_low)), d, out + rows);
+        hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ef_high)), d, out + 2 * rows);
+        hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ef_high)), d, out + 3 * rows);
+      }
     }
-  }
 #else
   const std::int64_t tiled_rows = 0, tiled_cols = 0;
 #endif
