@@ -2,7 +2,7 @@
 """Times a training step against sequence length, width and batch, and prints Markdown tables.
 
 Everything else stays as in configs/bench/tiny.yaml; heads keep 16 channels and the feed-forward net is four times as
-wide as the model. A column gives the time that matrix products take from the row before, were they as fast there.
+wide as the model. The last two columns say how much time and how many operations of matrix products grew.
 """
 
 import argparse

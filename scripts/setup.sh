@@ -9,7 +9,7 @@ packages=(g++ cmake ninja-build pkg-config git libopenblas-dev libfmt-dev libyam
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   cat >&2 <<'NOTE'
 setup: no apt on this system, so nothing was installed. thimble needs: a C++20
-  compiler with OpenMP, CMake 3.25, Ninja, pkg-config, and the libraries OpenBLAS
+  compiler, CMake 3.25, Ninja, pkg-config, and the libraries OpenBLAS
   (with cblas), fmt, yaml-cpp, Highway, Random123, CLI11, nlohmann-json, xxHash
   and Catch2, with their headers. CMake names whichever is missing.
 NOTE

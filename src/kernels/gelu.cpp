@@ -10,8 +10,7 @@
 #define HWY_TARGET_INCLUDE "kernels/gelu.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/contrib/math/math-inl.h>
-#include "kernels/simd-inl.h"
+#include "kernels/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
@@ -65,7 +64,7 @@ void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
     for (int i = kLast; i-- > 0;) polynomial = hn::MulAdd(polynomial, q, hn::Set(d, kErfc[i]));
     // exp(-x^2 / 2) with the rounding error of the square put right: far out it would cost several digits.
     const auto half = hn::Set(d, Real{-0.5}), square = hn::Mul(near, near);
-    const auto rounded = hn::Exp(d, hn::Mul(half, square));
+    const auto rounded = exp_nonpositive(d, hn::Mul(half, square));
     const auto e = hn::MulAdd(hn::Mul(half, rounded), hn::MulSub(near, near, square), rounded);
     const auto tail =
         hn::Mul(hn::Mul(hn::Set(d, Real{0.5}), e), hn::Mul(polynomial, hn::Mul(inverse, z_plus)));

@@ -6,19 +6,15 @@
 #define THIMBLE_KERNELS_SOFTMAX_INL_H_
 #endif
 
-#include <hwy/contrib/math/math-inl.h>
-
-#include "kernels/simd-inl.h"
+#include "kernels/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
-// y = exp(x - max) for n >= 1 values; the sum of y is returned. y may be x. Exp takes NaN for a number; here
-// it stays.
+// y = exp(x - max) for n >= 1 values up to max; the sum of y is returned. y may be x.
 HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
   return sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max));
-    const auto e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
+    const auto e = exp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
     hn::StoreU(e, d, y + i);
     return e;
   });

@@ -71,6 +71,31 @@ TEST_CASE("softmax does not overflow", "[kernels]") {
   }
 }
 
+TEST_CASE("softmax is exact far below the largest, and 0 where its number would not be a normal one",
+          "[kernels]") {
+  constexpr std::int64_t kRows = 100'000, kCols = 17;  // a whole vector and what is left of one
+  Matrix x(kRows, kCols);
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    for (std::int64_t c = 1; c < kCols; ++c)
+      x(r, c) = static_cast<Real>(-100.0 * static_cast<double>(r * (kCols - 1) + c) / (kRows * kCols));
+  }
+  const Matrix y = softmax_of(x);
+  double worst = 0;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    long double sum = 0;
+    for (std::int64_t c = 0; c < kCols; ++c) sum += std::exp(static_cast<long double>(x(r, c)));
+    for (std::int64_t c = 0; c < kCols; ++c) {
+      const long double expected = std::exp(static_cast<long double>(x(r, c))) / sum;
+      if (x(r, c) > -87) {
+        worst = std::max(worst, static_cast<double>(std::abs(y(r, c) / expected - 1)));
+      } else {
+        CHECK(y(r, c) < 2e-38);
+      }
+    }
+  }
+  CHECK(worst < (sizeof(Real) == 8 ? 1e-14 : 6e-7));
+}
+
 TEST_CASE("softmax gives nothing to minus infinity", "[kernels]") {
   for (const std::int64_t n : kSizes) {
     CAPTURE(n);

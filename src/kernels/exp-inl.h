@@ -1,0 +1,45 @@
+// The exponential of numbers up to 0, for softmax and GELU. Toggled guard: see simd-inl.h.
+#if defined(THIMBLE_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef THIMBLE_KERNELS_EXP_INL_H_
+#undef THIMBLE_KERNELS_EXP_INL_H_
+#else
+#define THIMBLE_KERNELS_EXP_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+
+// exp(x) for x <= 0; NaN stays, and what would not be a normal number is 0.
+// In float half the operations of Highway's, which takes all numbers: x = n ln 2 + r, exp(x) = 2^n exp(r),
+// with exp(r) = 1 + r + r^2 p(r) for |r| <= ln(2) / 2, p fitted at Chebyshev nodes. Relative error 1e-8
+// before rounding.
+template <class D, class V>
+HWY_INLINE V exp_nonpositive(D d, V x) {
+#ifdef THIMBLE_DOUBLE
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+#else
+  constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+  constexpr float kSmallest = -87.3365447f;  // ln 2^-126
+  const auto set = [d](float value) HWY_ATTR { return hn::Set(d, value); };
+  const auto n = hn::Round(hn::Mul(x, set(kLog2E)));
+  const auto r = hn::NegMulAdd(n, set(kLn2Low), hn::NegMulAdd(n, set(kLn2High), x));
+  auto p = hn::MulAdd(set(1.39336884e-3f), r, set(8.36320547e-3f));
+  p = hn::MulAdd(p, r, set(4.16664646e-2f));
+  p = hn::MulAdd(p, r, set(1.66665768e-1f));
+  p = hn::MulAdd(p, r, set(5.00000001e-1f));
+  const auto exp_r = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), set(1));
+  const hn::RebindToSigned<D> integers;
+  const auto exponent = hn::Add(hn::ConvertTo(integers, n), hn::Set(integers, 127));
+  const auto power = hn::BitCast(d, hn::ShiftLeft<23>(exponent));
+  return hn::IfThenZeroElse(hn::Lt(x, set(kSmallest)), hn::Mul(exp_r, power));
+#endif
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // THIMBLE_KERNELS_EXP_INL_H_
