@@ -40,8 +40,8 @@ int run(const Arguments& arguments) {
 
   if (arguments.output.talks()) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
-    fmt::print("step        {:.3f} ms median, {:.3f} ms fastest, {:.3f} ms median absolute deviation\n", ms,
-               fastest, spread);
+    fmt::print("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, fastest,
+               spread);
     fmt::print("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
     fmt::print("{:<12}{:.1f} GFLOP/s on {} thread{}; the step reaches {:.2f} of it\n", gemm, blas, b.threads,
                b.threads == 1 ? "" : "s", gflops / blas);
