@@ -74,11 +74,11 @@ void add_bench(CLI::App& app, int& status) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command);
   command->add_option("--steps", arguments->steps, "Steps to time, after a tenth as many to warm up")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str()
       ->type_name("N");
   command->add_option("--threads", arguments->config.threads, "Threads, 0 for every core")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 4096))
       ->type_name("N");
   arguments->output.add_to(*command);
   command->callback([arguments, &status] { status = run(*arguments); });

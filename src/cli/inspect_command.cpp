@@ -35,7 +35,7 @@ void add_inspect(CLI::App& app, int& status) {
   auto arguments = std::make_shared<Arguments>();
   arguments->source.add_to(*command);
   command->add_option("--sequences", arguments->sequences, "Test sequences to look at")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str()
       ->type_name("N");
   arguments->output.add_to(*command);

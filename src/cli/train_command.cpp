@@ -94,7 +94,7 @@ void add_train(CLI::App& app, int& status) {
   command->add_option("--out", arguments->directory, "Run directory; default: a new one under runs/")
       ->type_name("DIR");
   command->add_option("--threads", arguments->config.threads, "Threads, 0: every core; same result")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 4096))
       ->type_name("N");
   arguments->output.add_to(*command);
   command->callback([arguments, &status] { status = run(*arguments); });

@@ -1,5 +1,7 @@
 #include "thimble/config/config.h"
 
+#include <fmt/ranges.h>
+
 #include "config/fields.h"
 #include "config/reader.h"
 #include "config/report.h"
@@ -21,6 +23,22 @@ void check_model(const ModelConfig& model, Report& report) {
   if (model.output.per == OutputPer::next && model.attention.mask != Mask::causal)
     report.conflict({"model.attention.mask", "model.output.per"},
                     "an output per next token needs the causal mask, or it could read the answer");
+}
+
+void check_task(Config& c, Report& report) {
+  const Task& task = find_task(c.task.name);
+  const config::Section root = config::describe(c);
+  for (const config::Field& field : root.find("task")->section()->fields) {
+    const std::string key = fmt::format("task.{}", field.key);
+    if (!field.applies && report.was_given(key))
+      report.conflict({key, "task.name"}, fmt::format("task {} has no such key; it has {}", c.task.name,
+                                                      fmt::join(task.keys, ", ")));
+  }
+  if (task.causal && c.model.attention.mask != Mask::causal)
+    report.conflict(
+        {"model.attention.mask", "task.name"},
+        fmt::format("task {} needs the causal mask, or the model could read the answers further on",
+                    c.task.name));
 }
 
 void check_lengths(const Config& c, Report& report) {
@@ -81,6 +99,7 @@ Config parse_config(const std::string& yaml, const std::string& name,
   int number = 0;
   for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
   check_model(out.model, report);
+  check_task(out, report);
   check_lengths(out, report);
   check_training(out, report);
   report.finish();

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 void write_yaml(const Section& section, const std::string& indent, std::string& out) {
   for (const Field& field : section.fields) {
+    if (!field.applies) continue;
     out += fmt::format("{}{}:", indent, field.key);
     if (const Section* inner = field.section()) {
       out += '\n';
@@ -29,7 +30,8 @@ Json json(const Field& field);
 
 Json json(const Section& section) {
   Json out = Json::object();
-  for (const Field& field : section.fields) out[std::string(field.key)] = json(field);
+  for (const Field& field : section.fields)
+    if (field.applies) out[std::string(field.key)] = json(field);
   return out;
 }
 

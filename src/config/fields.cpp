@@ -34,11 +34,18 @@ Real fraction(double& value) { return {&value, 0, 1, false, true}; }
 // Limits keep every product of sizes, such as B·H·T·T, far below 2^63.
 
 Section fields(TaskConfig& c) {
-  return {{{"name", "what to learn", one_of(c.name, task_names())},
-           {"symbols", "distinct tokens", Integer{&c.symbols, 2, 65536}},
-           {"length", "tokens in the longest input", Integer{&c.length, 1, 8192}},
-           {"min_length", "tokens in the shortest input; 0: every input is `length` long",
-            Integer{&c.min_length, 0, 8192}}}};
+  Section section = {{{"name", "what to learn", one_of(c.name, task_names())},
+                      {"symbols", "distinct tokens that inputs are made of", Integer{&c.symbols, 2, 65536}},
+                      {"length", "tokens in the longest input", Integer{&c.length, 1, 8192}},
+                      {"min_length", "tokens in the shortest input; 0: every input is `length` long",
+                       Integer{&c.min_length, 0, 8192}},
+                      {"offset", "positions to shift by", Integer{&c.offset, 1, 8192}},
+                      {"pairs", "key-value pairs of an input", Integer{&c.pairs, 1, 4096}},
+                      {"depth", "deepest nesting of brackets", Integer{&c.depth, 1, 8192}}}};
+  const auto& used = find_task(c.name).keys;
+  for (Field& field : section.fields)
+    field.applies = field.key == "name" || std::ranges::find(used, field.key) != used.end();
+  return section;
 }
 
 Section fields(DataConfig& c) {

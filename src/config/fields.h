@@ -50,6 +50,7 @@ struct Field {
   std::string_view key;
   std::string_view help;
   std::variant<Section, Integer, Seed, Real, Choice> kind;
+  bool applies = true;  // whether the other values leave it a meaning; a dump leaves it out if not
 
   const Section* section() const { return std::get_if<Section>(&kind); }
 };

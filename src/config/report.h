@@ -23,6 +23,7 @@ class Report {
 
   // `key`, a dotted path, got its value there.
   void given(const std::string& key, const Place& place) { given_[key] = place; }
+  bool was_given(const std::string& key) const { return given_.contains(key); }
 
   // The rule that `key` breaks there. An empty key means the file as a whole.
   void problem(const Place& place, const std::string& key, std::string_view rule);

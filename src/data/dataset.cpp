@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "thimble/core/error.h"
-#include "thimble/data/permutation.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -24,24 +24,41 @@ Split home(const std::vector<std::int32_t>& input) {
   return hash < kTenth ? Split::validation : hash < 2 * kTenth ? Split::test : Split::train;
 }
 
-// Throws unless the example can be laid out that way.
-void check_layout(const std::string& task, Layout layout, const Example& example) {
-  const std::size_t n = example.input.size(), m = example.target.size();
+// Throws unless targets of that size can be laid out that way.
+void check_layout(const std::string& task, Layout layout, ExampleSize size) {
   switch (layout) {
     case Layout::position:
-      return require<DataError>(
-          m == n, "task {}: {} targets for {} tokens: one output per position needs one each", task, m, n);
+      return require<DataError>(size.input == size.target,
+                                "task {}: {} targets for {} tokens: one output per position needs one each",
+                                task, size.target, size.input);
     case Layout::sequence:
-      return require<DataError>(m == 1, "task {}: {} targets: one output per sequence needs exactly one",
-                                task, m);
+      return require<DataError>(size.target == 1,
+                                "task {}: {} targets: one output per sequence needs exactly one", task,
+                                size.target);
     case Layout::next:
-      return require<DataError>(n >= 1 && m >= 1, "task {}: next-token output needs an input and a target",
-                                task);
+      return require<DataError>(size.input >= 1 && size.target >= 1,
+                                "task {}: next-token output needs an input and a target", task);
   }
 }
 
-std::size_t laid_out_length(Layout layout, const Example& example) {
-  return example.input.size() + (layout == Layout::next ? example.target.size() - 1 : 0);
+std::int64_t laid_out_length(Layout layout, ExampleSize size) {
+  return size.input + (layout == Layout::next ? size.target - 1 : 0);
+}
+
+// Sizes that the task can fill.
+DataConfig available(const Task& task, const TaskConfig& config, DataConfig data) {
+  require<DataError>(data.train >= 0 && data.validation >= 0 && data.test >= 0,
+                     "data: {} train, {} validation, {} test sequences: none may be negative", data.train,
+                     data.validation, data.test);
+  if (task.at == nullptr) return data;
+  const auto inputs = static_cast<std::int64_t>(task.distinct_inputs(config));
+  require<DataError>(data.train >= 1 && data.train < inputs,
+                     "task {}: there are {} inputs in all, so data.train must be 1 to {}, not {}",
+                     config.name, inputs, inputs - 1, data.train);
+  const std::int64_t rest = inputs - data.train;
+  data.validation = std::min(data.validation, rest / 2);
+  data.test = std::min(data.test, rest - data.validation);
+  return data;
 }
 
 }  // namespace
@@ -59,35 +76,28 @@ std::string_view split_name(Split split) {
 }
 
 std::int64_t model_length(const TaskConfig& config, Layout layout) {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
-  require<DataError>(config.symbols >= 1 && config.symbols <= kMax, "task {}: {} symbols: must be 1 to {}",
-                     config.name, config.symbols, kMax);
-  require<DataError>(config.length >= 1 && config.length <= kMax, "task {}: length {}: must be 1 to {}",
-                     config.name, config.length, kMax);
-  require<DataError>(config.min_length >= 0 && config.min_length <= config.length,
-                     "task {}: min_length {}: must be 0 to length ({})", config.name, config.min_length,
-                     config.length);
-  TaskConfig longest = config;
-  longest.min_length = 0;
-  Draws draws(Random(0, Stream::data), 0, 0);
-  Example example;
-  find_task(config.name).sample(longest, draws, example);
-  check_layout(config.name, layout, example);
-  return static_cast<std::int64_t>(laid_out_length(layout, example));
+  const ExampleSize size = checked_task(config).size(config);
+  check_layout(config.name, layout, size);
+  return laid_out_length(layout, size);
+}
+
+std::int64_t vocabulary_size(const TaskConfig& config) {
+  return std::ssize(checked_task(config).tokens(config));
 }
 
 Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed)
     : task_(task),
-      data_(data),
+      source_(&checked_task(task)),
+      data_(available(*source_, task, data)),
       layout_(layout),
-      source_(&find_task(task.name)),
       length_(model_length(task, layout)),
-      disjoint_(source_->distinct_inputs(task) >= kFewestInputs),
+      vocabulary_(vocabulary_size(task)),
+      disjoint_(source_->at != nullptr || source_->distinct_inputs(task) >= kFewestInputs),
       draws_(seed, Stream::data),
       order_(seed, Stream::order) {
-  require<DataError>(data.train >= 0 && data.validation >= 0 && data.test >= 0,
-                     "data: {} train, {} validation, {} test sequences: none may be negative", data.train,
-                     data.validation, data.test);
+  if (source_->at != nullptr)
+    inputs_.emplace(static_cast<std::uint64_t>(source_->distinct_inputs(task)), Random(seed, Stream::split),
+                    0);
 }
 
 std::int64_t Dataset::size(Split split) const {
@@ -95,6 +105,13 @@ std::int64_t Dataset::size(Split split) const {
 }
 
 void Dataset::draw(Split split, std::int64_t index, Example& out) const {
+  if (inputs_) {
+    const std::int64_t before = split == Split::train        ? 0
+                                : split == Split::validation ? data_.train
+                                                             : data_.train + data_.validation;
+    const auto input = (*inputs_)(static_cast<std::uint64_t>(before + index));
+    return source_->at(task_, static_cast<std::int64_t>(input), out);
+  }
   for (std::uint32_t attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const std::uint32_t lane = attempt << 2 | static_cast<std::uint32_t>(split);
     Draws draws(draws_, static_cast<std::uint64_t>(index), lane);
@@ -128,11 +145,12 @@ void Dataset::start(std::int64_t count, Batch& out) const {
 void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& out) const {
   Example& example = out.example;
   draw(split, index, example);
-  check_layout(task_.name, layout_, example);
   const std::vector<std::int32_t>&input = example.input, &target = example.target;
-  const std::size_t used = laid_out_length(layout_, example);
-  require<DataError>(static_cast<std::int64_t>(used) <= length_,
-                     "task {}: an example of {} tokens, the longest is {}", task_.name, used, length_);
+  const ExampleSize size{std::ssize(input), std::ssize(target)};
+  check_layout(task_.name, layout_, size);
+  const std::int64_t used = laid_out_length(layout_, size);
+  require<DataError>(used <= length_, "task {}: an example of {} tokens, the longest is {}", task_.name, used,
+                     length_);
 
   const std::int64_t offset = row * length_;
   out.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(used);
@@ -140,12 +158,14 @@ void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& 
   std::int64_t first_label = layout_ == Layout::sequence ? row : offset;
   if (layout_ == Layout::next) {
     std::copy(target.begin(), target.end() - 1, tokens);
-    first_label += std::ssize(input) - 1;  // the last input token is where the first target is predicted
+    first_label += size.input - 1;  // the last input token is where the first target is predicted
   }
   std::ranges::copy(target, out.labels.begin() + first_label);
-  for (std::int64_t i = 0; i < std::ssize(target); ++i) {
+  for (std::int64_t i = 0; i < size.target; ++i) {
+    const std::int32_t label = target[static_cast<std::size_t>(i)];
+    if (label == kIgnore) continue;
     out.rows.push_back(static_cast<std::int32_t>(first_label + i));
-    out.row_labels.push_back(target[static_cast<std::size_t>(i)]);
+    out.row_labels.push_back(label);
   }
 }
 
@@ -168,17 +188,46 @@ void Dataset::fill_step(std::int64_t step, std::int64_t batch, std::int64_t firs
       add_row(Split::train, step * batch + first + row, row, out);
     return;
   }
-  require<DataError>(batch >= 1 && batch <= data_.train,
-                     "dataset: a batch of {} out of {} training sequences; use a smaller batch", batch,
-                     data_.train);
-  const std::int64_t steps_per_epoch = data_.train / batch;
-  const Permutation order(static_cast<std::uint64_t>(data_.train), order_,
-                          static_cast<std::uint64_t>(step / steps_per_epoch));
-  const std::int64_t start_of_rows = step % steps_per_epoch * batch + first;
+  const Permutation order = epoch_order(step, batch);
+  const std::int64_t start_of_rows = step % (data_.train / batch) * batch + first;
   for (std::int64_t row = 0; row < count; ++row) {
     const auto position = static_cast<std::uint64_t>(start_of_rows + row);
     add_row(Split::train, static_cast<std::int64_t>(order(position)), row, out);
   }
+}
+
+Permutation Dataset::epoch_order(std::int64_t step, std::int64_t batch) const {
+  require<DataError>(batch >= 1 && batch <= data_.train,
+                     "dataset: a batch of {} out of {} training sequences; use a smaller batch", batch,
+                     data_.train);
+  const std::int64_t steps_per_epoch = data_.train / batch;
+  return {static_cast<std::uint64_t>(data_.train), order_,
+          static_cast<std::uint64_t>(step / steps_per_epoch)};
+}
+
+std::int64_t Dataset::training_index(std::int64_t step, std::int64_t batch, std::int64_t row) const {
+  if (data_.train == 0) return step * batch + row;
+  const Permutation order = epoch_order(step, batch);
+  return static_cast<std::int64_t>(
+      order(static_cast<std::uint64_t>(step % (data_.train / batch) * batch + row)));
+}
+
+std::int64_t Dataset::shared_with_training(Split split) const {
+  if (disjoint_) return 0;
+  if (data_.train == 0) return size(split);  // in the end training draws every input
+  std::set<std::vector<std::int32_t>> seen;
+  Example e;
+  for (std::int64_t i = 0; i < data_.train; ++i) {
+    draw(Split::train, i, e);
+    seen.insert(e.input);
+    if (static_cast<double>(seen.size()) == source_->distinct_inputs(task_)) break;
+  }
+  std::int64_t shared = 0;
+  for (std::int64_t i = 0; i < size(split); ++i) {
+    draw(split, i, e);
+    shared += seen.contains(e.input) ? 1 : 0;
+  }
+  return shared;
 }
 
 }  // namespace thimble

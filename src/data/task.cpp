@@ -1,6 +1,10 @@
 #include "thimble/data/task.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "thimble/core/error.h"
 
 namespace thimble {
 
@@ -13,6 +17,26 @@ std::int64_t Draws::below(std::int64_t n) {
   const std::uint64_t low = words_[half] * factor;
   return static_cast<std::int64_t>((words_[half + 1] * factor + (low >> 32)) >> 32);
 }
+
+const Task& checked_task(const TaskConfig& config) {
+  const Task& task = find_task(config.name);
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  const auto check = [&](std::string_view key, std::int64_t value, std::int64_t low, std::int64_t high) {
+    const bool reads = std::ranges::find(task.keys, key) != task.keys.end();
+    require<DataError>(!reads || (value >= low && value <= high), "task {}: {} {}: must be {} to {}",
+                       config.name, key, value, low, high);
+  };
+  check("symbols", config.symbols, 1, kMax);
+  check("length", config.length, 1, kMax);
+  check("min_length", config.min_length, 0, config.length);
+  check("offset", config.offset, 1, kMax);
+  check("pairs", config.pairs, 1, kMax);
+  check("depth", config.depth, 1, kMax);
+  if (task.check != nullptr) task.check(config);
+  return task;
+}
+
+namespace tasks {
 
 void sample_symbols(const TaskConfig& config, Draws& draws, std::vector<std::int32_t>& out) {
   const bool varies = config.min_length > 0 && config.min_length < config.length;
@@ -28,5 +52,18 @@ double count_symbol_sequences(const TaskConfig& config) {
     count += std::pow(static_cast<double>(config.symbols), static_cast<double>(n));
   return count;
 }
+
+std::vector<std::string> number_tokens(const TaskConfig& config) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < config.symbols; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+ExampleSize one_per_position(const TaskConfig& config) { return {config.length, config.length}; }
+ExampleSize one_per_sequence(const TaskConfig& config) { return {config.length, 1}; }
+double one_in_symbols(const TaskConfig& config) { return 1 / static_cast<double>(config.symbols); }
+double zero(const TaskConfig&) { return 0; }
+
+}  // namespace tasks
 
 }  // namespace thimble

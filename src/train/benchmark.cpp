@@ -1,6 +1,7 @@
 #include "thimble/train/benchmark.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "thimble/core/memory.h"
 #include "thimble/kernels/gemm.h"
@@ -56,7 +57,9 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
 
   trainer.start_profile();
   const std::int64_t profiled = std::max<std::int64_t>(1, steps / 4);
-  result.profiled_step_ms = median(time_steps(trainer, profiled));
+  const std::vector<double> profiled_ms = time_steps(trainer, profiled);
+  result.profiled_step_ms =
+      std::reduce(profiled_ms.begin(), profiled_ms.end()) / static_cast<double>(profiled);
   const Trainer::StepProfile profile = trainer.profile();
   const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(profiled); };
   for (const Profile::Span& span : profile.phases.spans())

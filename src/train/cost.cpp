@@ -23,7 +23,7 @@ std::int64_t threads_of(const Config& config) {
 }
 
 double activations(const Config& config, std::int64_t sequences, bool training) {
-  return activation_count(config.model, config.task.symbols, length_of(config), sequences, training);
+  return activation_count(config.model, vocabulary_size(config.task), length_of(config), sequences, training);
 }
 
 MemoryEstimate training_memory(const Config& config, double real) {
@@ -82,11 +82,11 @@ std::int64_t largest_micro_batch(const TrainConfig& train, std::int64_t length) 
 }
 
 double parameter_count(const Config& config) {
-  return parameter_count(config.model, config.task.symbols, length_of(config));
+  return parameter_count(config.model, vocabulary_size(config.task), length_of(config));
 }
 
 Flops step_flops(const Config& config) {
-  return training_flops(config.model, config.task.symbols, length_of(config), config.train.batch);
+  return training_flops(config.model, vocabulary_size(config.task), length_of(config), config.train.batch);
 }
 
 MemoryEstimate estimate_memory(Job job, const Config& config) {

@@ -81,3 +81,11 @@ TEST_CASE("each kind of output has its layout", "[config]") {
   CHECK(thimble::layout_of(thimble::OutputPer::sequence) == thimble::Layout::sequence);
   CHECK(thimble::layout_of(thimble::OutputPer::next) == thimble::Layout::next);
 }
+
+TEST_CASE("a key that the task does not read is refused", "[config]") {
+  CHECK(complaint("task: {name: copy, depth: 3}\n") ==
+        "t.yaml:1:20: task.depth: task copy has no such key; it has symbols, length, min_length");
+  CHECK(complaint("{}", {"task.pairs=3"}) ==
+        "command line: task.pairs=3: task reverse has no such key; it has symbols, length, min_length");
+  CHECK(thimble::to_yaml(thimble::Config{}).find("depth") == std::string::npos);
+}

@@ -41,7 +41,8 @@ TEST_CASE("an override of an unknown key", "[config]") {
   CHECK(complaint("{}", {"train.schedule.qqq=3"}) ==
         "command line: train.schedule.qqq=3: unknown key, must be one of name, warmup");
   CHECK(complaint("{}", {"task.name.qqq=3"}) ==
-        "command line: task.name.qqq=3: unknown key, must be one of name, symbols, length, min_length");
+        "command line: task.name.qqq=3: unknown key, must be one of name, symbols, length, min_length, "
+        "offset, pairs, depth");
 }
 
 TEST_CASE("an override of a whole section", "[config]") {

@@ -191,7 +191,7 @@ TEST_CASE("what lies outside the data is refused", "[data]") {
 
 TEST_CASE("a data set that cannot be is refused", "[data]") {
   CHECK_THROWS_AS(dataset({.name = "nothing"}), DataError);
-  CHECK_THROWS_WITH(dataset({.name = "copy", .symbols = 0}), ContainsSubstring("0 symbols"));
+  CHECK_THROWS_WITH(dataset({.name = "copy", .symbols = 0}), ContainsSubstring("symbols 0: must be"));
   CHECK_THROWS_AS(dataset({.name = "copy", .symbols = 3'000'000'000}), DataError);
   CHECK_THROWS_WITH(dataset({.name = "copy", .length = 0}), ContainsSubstring("length 0"));
   CHECK_THROWS_WITH(dataset({.name = "copy", .length = 4, .min_length = 5}),

@@ -77,9 +77,9 @@ TEST_CASE("symbols and lengths are uniform over what is allowed", "[data]") {
 }
 
 TEST_CASE("distinct inputs are counted over all lengths", "[data]") {
-  CHECK(count_symbol_sequences({.symbols = 3, .length = 4}) == 81);
-  CHECK(count_symbol_sequences({.symbols = 3, .length = 4, .min_length = 2}) == 9 + 27 + 81);
-  CHECK(std::isinf(count_symbol_sequences({.symbols = 1000, .length = 8000})));
+  CHECK(tasks::count_symbol_sequences({.symbols = 3, .length = 4}) == 81);
+  CHECK(tasks::count_symbol_sequences({.symbols = 3, .length = 4, .min_length = 2}) == 9 + 27 + 81);
+  CHECK(std::isinf(tasks::count_symbol_sequences({.symbols = 1000, .length = 8000})));
 }
 
 TEST_CASE("draws depend on index, lane and order alone", "[data]") {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "thimble/core/random.h"
+#include "thimble/data/permutation.h"
 #include "thimble/data/task.h"
 
 namespace thimble {
@@ -14,17 +16,16 @@ namespace thimble {
 enum class Split { train, validation, test };
 std::string_view split_name(Split);
 
+// Sequences of each split; at most, for a task that does not have as many.
 struct DataConfig {
-  std::int64_t train = 50000;  // sequences; 0 draws fresh ones for ever
+  std::int64_t train = 50000;  // 0 draws fresh ones for ever
   std::int64_t validation = 1000;
   std::int64_t test = 10000;
 };
 
-inline constexpr std::int32_t kIgnore = -1;  // the label of a position without a target
-
 // How an example becomes model input and labels.
 enum class Layout {
-  position,  // tokens: input; labels: target, one per position
+  position,  // tokens: input; labels: target, one per position or kIgnore
   sequence,  // tokens: input; labels: the single target
   next,      // tokens: input followed by target without its last token; labels: the next token, on the target
              // only
@@ -45,18 +46,31 @@ struct Batch {
 // the task's targets do not suit the layout.
 std::int64_t model_length(const TaskConfig&, Layout);
 
-// Splits share no input: a hash of the input alone says which split it belongs to (80 % train, 10 %
-// validation, 10 % test), and an example is drawn again until it belongs to the split asked for. A task with
-// fewer than 200 distinct inputs is too small for that, and draws every split from all of them.
+// V, the tokens of the task. Throws DataError when the task config is out of range.
+std::int64_t vocabulary_size(const TaskConfig&);
+
+// Splits share no input. Where inputs are drawn, a hash of the input alone says which split it belongs to (80
+// % train, 10 % validation, 10 % test), and an example is drawn again until it belongs to the split asked
+// for; a task with fewer than 200 distinct inputs is too small for that, and draws every split from all of
+// them. Where they can be listed, the list is put into a seeded order and cut: train, then validation, then
+// test.
 class Dataset {
  public:
-  // Throws DataError as model_length does, and when a size is negative.
+  // Throws DataError as model_length does, when a size is negative, and when a list of inputs is too short.
   Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed);
 
-  std::int64_t vocabulary() const { return task_.symbols; }  // V
-  std::int64_t length() const { return length_; }            // T, the longest model input
-  std::int64_t size(Split) const;                            // sequences; train 0: endless
-  bool disjoint() const { return disjoint_; }                // whether no input occurs in two splits
+  const TaskConfig& config() const { return task_; }
+  const Task& task() const { return *source_; }
+  std::int64_t vocabulary() const { return vocabulary_; }  // V
+  std::int64_t length() const { return length_; }          // T, the longest model input
+  std::int64_t size(Split) const;                          // sequences; train 0: endless
+  bool disjoint() const { return disjoint_; }              // whether no input occurs in two splits
+
+  // How many sequences of the split have an input that training also has.
+  std::int64_t shared_with_training(Split) const;
+
+  // The training sequence in that row of the batch of a step, both from 0, as fill_step lays them out.
+  std::int64_t training_index(std::int64_t step, std::int64_t batch, std::int64_t row) const;
 
   // Example `index` of a split. Throws ShapeError when index is outside 0 .. size-1 (endless: negative), and
   // DataError when the task does not come up with an input of this split.
@@ -74,16 +88,18 @@ class Dataset {
 
  private:
   void draw(Split, std::int64_t index, Example& out) const;
+  Permutation epoch_order(std::int64_t step, std::int64_t batch) const;
   void start(std::int64_t count, Batch& out) const;
   void add_row(Split, std::int64_t index, std::int64_t row, Batch& out) const;
 
   TaskConfig task_;
+  const Task* source_;
   DataConfig data_;
   Layout layout_;
-  const Task* source_;
-  std::int64_t length_;
+  std::int64_t length_, vocabulary_;
   bool disjoint_;
   Random draws_, order_;
+  std::optional<Permutation> inputs_;  // the order of a list of inputs
 };
 
 }  // namespace thimble

@@ -22,8 +22,8 @@ struct Benchmark {
     double ms = 0;
   };
   std::vector<Phase> phases;
-  double profiled_step_ms =
-      0;  // those steps' median; threads times it is the sum of the phases and of waiting
+  // Mean of those steps; times the threads it is what the phases and waiting add up to.
+  double profiled_step_ms = 0;
   struct Op {
     std::string name;
     std::int64_t calls = 0;

@@ -8,10 +8,25 @@ void sample(const TaskConfig& config, Draws& draws, Example& example) {
   example.target = example.input;
 }
 
+void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<std::int32_t>& keys) {
+  keys.push_back(static_cast<std::int32_t>(i));
+}
+
 }  // namespace
 
 Task copy() {
-  return {.summary = "the input as it is", .sample = sample, .distinct_inputs = count_symbol_sequences};
+  return {.summary = "the input as it is",
+          .definition =
+              "Inputs are `length` (or min_length to length) independent uniform symbols; the answer "
+              "is the same sequence.",
+          .keys = {"symbols", "length", "min_length"},
+          .tokens = number_tokens,
+          .size = one_per_position,
+          .sample = sample,
+          .distinct_inputs = count_symbol_sequences,
+          .chance = one_in_symbols,
+          .floor = zero,
+          .relevant = relevant};
 }
 
 }  // namespace thimble::tasks

@@ -8,10 +8,26 @@ void sample(const TaskConfig& config, Draws& draws, Example& example) {
   example.target.assign(example.input.rbegin(), example.input.rend());
 }
 
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+  keys.push_back(static_cast<std::int32_t>(example.input.size() - 1 - i));
+}
+
 }  // namespace
 
 Task reverse() {
-  return {.summary = "the input backwards", .sample = sample, .distinct_inputs = count_symbol_sequences};
+  return {.summary = "the input backwards",
+          .definition =
+              "Inputs are `length` (or min_length to length) independent uniform symbols; answer i is "
+              "input n-1-i, n the input's length. As in tutorial 6 of the deep-learning course of the "
+              "University of Amsterdam (Lippe 2020).",
+          .keys = {"symbols", "length", "min_length"},
+          .tokens = number_tokens,
+          .size = one_per_position,
+          .sample = sample,
+          .distinct_inputs = count_symbol_sequences,
+          .chance = one_in_symbols,
+          .floor = zero,
+          .relevant = relevant};
 }
 
 }  // namespace thimble::tasks

@@ -11,11 +11,28 @@ void sample(const TaskConfig& config, Draws& draws, Example& example) {
   std::sort(example.target.begin(), example.target.end());
 }
 
+// Wherever the input has the answer.
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+  for (std::size_t j = 0; j < example.input.size(); ++j)
+    if (example.input[j] == example.target[i]) keys.push_back(static_cast<std::int32_t>(j));
+}
+
 }  // namespace
 
 Task sort() {
-  return {
-      .summary = "the input in ascending order", .sample = sample, .distinct_inputs = count_symbol_sequences};
+  return {.summary = "the input in ascending order",
+          .definition =
+              "Inputs are `length` (or min_length to length) independent uniform symbols; the answer "
+              "is the same symbols, sorted. With an output per next token this is the demonstration "
+              "of minGPT (Karpathy 2022).",
+          .keys = {"symbols", "length", "min_length"},
+          .tokens = number_tokens,
+          .size = one_per_position,
+          .sample = sample,
+          .distinct_inputs = count_symbol_sequences,
+          .chance = one_in_symbols,
+          .floor = zero,
+          .relevant = relevant};
 }
 
 }  // namespace thimble::tasks
