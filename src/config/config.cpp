@@ -70,6 +70,16 @@ void check_training(const Config& c, Report& report) {
     report.conflict(
         {"train.shards", "train.batch"},
         fmt::format("{} shards of a batch of {} would leave some empty", train.shards, train.batch));
+  if (train.evaluate_every == 0) {
+    const auto useless = [&](const std::string& key, bool is_set) {
+      if (is_set)
+        report.conflict({key, "train.evaluate_every"},
+                        "nothing is evaluated before the last step; set train.evaluate_every");
+    };
+    useless("train.target.accuracy", train.target.accuracy > 0);
+    useless("train.target.loss", train.target.loss > 0);
+    useless("train.patience", train.patience > 0);
+  }
   if (train.schedule.warmup > train.steps)
     report.conflict(
         {"train.schedule.warmup", "train.steps"},

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/fields.h"
+#include "config/dump.h"
 #include "config/overloaded.h"
 #include "config/value.h"
 
@@ -13,9 +13,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A dump leaves out what has no meaning beside the other values, and paths that are none.
+bool is_shown(const Field& field) {
+  return field.applies && (field.section() != nullptr || !value_text(field).empty());
+}
+
 void write_yaml(const Section& section, const std::string& indent, std::string& out) {
   for (const Field& field : section.fields) {
-    if (!field.applies) continue;
+    if (!is_shown(field)) continue;
     out += fmt::format("{}{}:", indent, field.key);
     if (const Section* inner = field.section()) {
       out += '\n';
@@ -24,15 +29,6 @@ void write_yaml(const Section& section, const std::string& indent, std::string& 
       out += fmt::format(" {}\n", value_text(field));
     }
   }
-}
-
-Json json(const Field& field);
-
-Json json(const Section& section) {
-  Json out = Json::object();
-  for (const Field& field : section.fields)
-    if (field.applies) out[std::string(field.key)] = json(field);
-  return out;
 }
 
 Json json(const Field& field) {
@@ -65,10 +61,16 @@ Json schema(const Field& field) {
                             [](const Choice& rule) {
                               return Json{{"enum", rule.names}};
                             },
+                            [](const Boolean&) {
+                              return Json{{"type", "boolean"}};
+                            },
+                            [](const Path&) {
+                              return Json{{"type", "string"}, {"minLength", 1}};
+                            },
                         },
                         field.kind);
   out["description"] = field.help;
-  if (field.section() == nullptr) out["default"] = json(field);
+  if (field.section() == nullptr && !value_text(field).empty()) out["default"] = json(field);
   return out;
 }
 
@@ -79,13 +81,25 @@ Json schema(const Section& section) {
 }
 
 }  // namespace
+
+std::string yaml(const Section& section) {
+  std::string out;
+  write_yaml(section, "", out);
+  return out;
+}
+
+Json json(const Section& section) {
+  Json out = Json::object();
+  for (const Field& field : section.fields)
+    if (is_shown(field)) out[std::string(field.key)] = json(field);
+  return out;
+}
+
 }  // namespace config
 
 std::string to_yaml(const Config& values) {
   Config copy = values;
-  std::string out;
-  config::write_yaml(config::describe(copy), "", out);
-  return out;
+  return config::yaml(config::describe(copy));
 }
 
 nlohmann::ordered_json to_json(const Config& values) {
@@ -95,7 +109,7 @@ nlohmann::ordered_json to_json(const Config& values) {
 
 nlohmann::ordered_json config_schema() {
   Config defaults;
-  nlohmann::ordered_json out = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+  nlohmann::ordered_json out = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                                 {"title", "thimble config"}};
   out.update(config::schema(config::describe(defaults)));
   return out;

@@ -31,17 +31,27 @@ Choice one_of(std::string& value, std::span<const std::string_view> names) {
 // A probability, or a factor below one.
 Real fraction(double& value) { return {&value, 0, 1, false, true}; }
 
+Field may_change(Field field) {
+  field.may_change = true;
+  return field;
+}
+
 // Limits keep every product of sizes, such as B·H·T·T, far below 2^63.
 
 Section fields(TaskConfig& c) {
-  Section section = {{{"name", "what to learn", one_of(c.name, task_names())},
-                      {"symbols", "distinct tokens that inputs are made of", Integer{&c.symbols, 2, 65536}},
-                      {"length", "tokens in the longest input", Integer{&c.length, 1, 8192}},
-                      {"min_length", "tokens in the shortest input; 0: every input is `length` long",
-                       Integer{&c.min_length, 0, 8192}},
-                      {"offset", "positions to shift by", Integer{&c.offset, 1, 8192}},
-                      {"pairs", "key-value pairs of an input", Integer{&c.pairs, 1, 4096}},
-                      {"depth", "deepest nesting of brackets", Integer{&c.depth, 1, 8192}}}};
+  Section section = {
+      {{"name", "what to learn", one_of(c.name, task_names())},
+       {"symbols", "distinct tokens that inputs are made of", Integer{&c.symbols, 2, 65536}},
+       {"length", "tokens in the longest input", Integer{&c.length, 1, 8192}},
+       {"min_length", "tokens in the shortest input; 0: every input is `length` long",
+        Integer{&c.min_length, 0, 8192}},
+       {"offset", "positions to shift by", Integer{&c.offset, 1, 8192}},
+       {"pairs", "key-value pairs of an input", Integer{&c.pairs, 1, 4096}},
+       {"depth", "deepest nesting of brackets", Integer{&c.depth, 1, 8192}},
+       {"file", "a JSON Lines or tab-separated file of input and target sequences", Path{&c.file}},
+       {"validation_file", "the same for validation", Path{&c.validation_file}},
+       {"test_file", "the same for the test", Path{&c.test_file}},
+       {"vocabulary_file", "the tokens there are", Path{&c.vocabulary_file}}}};
   const auto& used = find_task(c.name).keys;
   for (Field& field : section.fields)
     field.applies = field.key == "name" || std::ranges::find(used, field.key) != used.end();
@@ -103,20 +113,34 @@ Section fields(ScheduleConfig& c) {
             Integer{&c.warmup, 0, 1'000'000'000}}}};
 }
 
+Section fields(TargetConfig& c) {
+  return {{may_change({"accuracy", "stop when this share of validation tokens is right; 0: no target",
+                       Real{&c.accuracy, 0, 1}}),
+           may_change({"loss", "stop when the validation loss is at most this; 0: no target",
+                       Real{&c.loss, 0, 1e6}})}};
+}
+
 Section fields(TrainConfig& c) {
   return {
-      {{"steps", "optimizer steps", Integer{&c.steps, 1, 1'000'000'000}},
+      {may_change({"steps", "optimizer steps", Integer{&c.steps, 1, 1'000'000'000}}),
        {"batch", "sequences per step", Integer{&c.batch, 1, 65536}},
        {"seed", "of everything random", Seed{&c.seed}},
        {"shards", "parts of a batch whose gradients are summed in a fixed tree", Integer{&c.shards, 1, 1024}},
-       {"threads", "0: every core; never changes a result", Integer{&c.threads, 0, 1024}},
+       may_change({"threads", "0: every core; never changes a result", Integer{&c.threads, 0, 1024}}),
        {"precision", "of all arithmetic", one_of(c.precision, {"float32", "float64"})},
        {"optimizer", "how gradients become updates", fields(c.optimizer)},
        {"schedule", "how the learning rate changes", fields(c.schedule)},
        {"clip_norm", "largest global gradient norm; 0: no clipping", Real{&c.clip_norm, 0, 1e6}},
        {"label_smoothing", "probability spread over all labels", fraction(c.label_smoothing)},
-       {"evaluate_every", "steps between evaluations; 0: only after the last",
-        Integer{&c.evaluate_every, 0, 1'000'000'000}}}};
+       may_change({"evaluate_every", "steps between evaluations; 0: only after the last",
+                   Integer{&c.evaluate_every, 0, 1'000'000'000}}),
+       {"target", "what is good enough; looked at whenever evaluate_every evaluates", fields(c.target)},
+       may_change({"patience", "stop after this many evaluations without a better validation loss; 0: never",
+                   Integer{&c.patience, 0, 1'000'000'000}}),
+       may_change({"checkpoint_every", "steps between checkpoints; 0: only at the end and when interrupted",
+                   Integer{&c.checkpoint_every, 0, 1'000'000'000}}),
+       may_change({"checkpoint_series", "keep checkpoints at steps 1, 2, 5, 10, 20, 50, ..., too",
+                   Boolean{&c.checkpoint_series}})}};
 }
 
 }  // namespace

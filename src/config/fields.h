@@ -37,6 +37,15 @@ struct Choice {
   std::vector<std::string_view> names;
 };
 
+struct Boolean {
+  bool* value;
+};
+
+// The path of a file: absolute, or empty for none.
+struct Path {
+  std::string* value;
+};
+
 struct Field;
 
 struct Section {
@@ -49,8 +58,9 @@ struct Section {
 struct Field {
   std::string_view key;
   std::string_view help;
-  std::variant<Section, Integer, Seed, Real, Choice> kind;
-  bool applies = true;  // whether the other values leave it a meaning; a dump leaves it out if not
+  std::variant<Section, Integer, Seed, Real, Choice, Boolean, Path> kind;
+  bool applies = true;      // whether the other values leave it a meaning; a dump leaves it out if not
+  bool may_change = false;  // whether training can go on from a checkpoint with another value
 
   const Section* section() const { return std::get_if<Section>(&kind); }
 };

@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -111,7 +112,9 @@ std::optional<YAML::Node> parse(const std::string& text, Report& report) {
 
 class Reader {
  public:
-  Reader(const Section& root, Report& report) : root_(root), report_(report) {}
+  // Relative paths start at `folder`.
+  Reader(const Section& root, std::string folder, Report& report)
+      : root_(root), folder_(std::move(folder)), report_(report) {}
 
   // The map `node` as the section whose path is `parent`, "" or "a.b.".
   void read_map(const YAML::Node& node, const Section& section, const std::string& parent) {
@@ -144,7 +147,7 @@ class Reader {
 
     if (const Section* section = field.section(); section != nullptr && node.IsMap())
       return read_map(node, *section, key + ".");
-    if (node.IsScalar() && assign(field, node.Scalar(), node.Tag() == "!")) return;
+    if (node.IsScalar() && assign(field, node.Scalar(), node.Tag() == "!", folder_)) return;
     std::string rule = fmt::format("must be {}, not {}", expectation(field), found(node));
     if (const auto* choice = std::get_if<Choice>(&field.kind); choice != nullptr && node.IsScalar())
       if (const auto meant = nearest_name(node.Scalar(), choice->names); !meant.empty())
@@ -154,6 +157,7 @@ class Reader {
 
  private:
   const Section& root_;
+  std::string folder_;
   Report& report_;
 };
 
@@ -169,11 +173,13 @@ void read_yaml(const std::string& text, const Section& root, Report& report) {
   if (!node->IsMap())
     return report.problem(place_of(node->Mark()), "",
                           fmt::format("must be {}, not {}", expectation(whole), found(*node)));
-  Reader(root, report).read_map(*node, root, "");
+  Reader(root, std::filesystem::path(report.file_name()).parent_path().string(), report)
+      .read_map(*node, root, "");
 }
 
 void read_override(const std::string& argument, int number, const Section& root, Report& report) {
   const Place place{.argument = number, .argument_text = argument};
+  if (!is_line(argument)) return report.problem(place, "", "must be UTF-8 without control characters");
   const std::size_t equals = argument.find('=');
   if (equals == std::string::npos) return report.problem(place, argument, "must be key=value");
   const std::string path = argument.substr(0, equals);
@@ -186,7 +192,7 @@ void read_override(const std::string& argument, int number, const Section& root,
         place, path,
         fmt::format("a section; set its keys one by one, as in {}.{}=VALUE", path, section->fields[0].key));
   try {
-    Reader(root, report).read_value(YAML::Load(argument.substr(equals + 1)), *named->field, path, place);
+    Reader(root, "", report).read_value(YAML::Load(argument.substr(equals + 1)), *named->field, path, place);
   } catch (const YAML::Exception& e) {
     report.problem(place, path, fmt::format("not a YAML value: {}", e.msg));
   }

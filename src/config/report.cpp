@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "config/text.h"
 #include "thimble/core/error.h"
 
 namespace thimble::config {
@@ -14,7 +15,6 @@ void Report::problem(const Place& place, const std::string& key, std::string_vie
   if (!key.empty() && place.argument == 0) line += ": " + key;
   line += fmt::format(": {}", rule);
   // Quoted YAML can put line breaks and worse into a key or a value.
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
   std::replace_if(line.begin(), line.end(), is_control, ' ');
   problems_.push_back({place, line});
   distrust(key);

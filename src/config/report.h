@@ -21,6 +21,8 @@ class Report {
  public:
   explicit Report(std::string file_name) : file_name_(std::move(file_name)) {}
 
+  const std::string& file_name() const { return file_name_; }
+
   // `key`, a dotted path, got its value there.
   void given(const std::string& key, const Place& place) { given_[key] = place; }
   bool was_given(const std::string& key) const { return given_.contains(key); }

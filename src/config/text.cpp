@@ -21,10 +21,16 @@ std::size_t character_size(std::string_view text) {
   if (text.size() < size) return 0;
   for (std::size_t i = 1; i < size; ++i)
     if (!continues(text[i])) return 0;
+  // Neither overlong nor a surrogate nor above U+10FFFF (RFC 3629).
+  const auto second = static_cast<unsigned char>(text[1]);
+  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return 0;
+  if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return 0;
   return size;
 }
 
 }  // namespace
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 std::string read_file(const std::string& path) {
   constexpr std::size_t kLargest = 1 << 20;
@@ -50,7 +56,7 @@ bool check_text(std::string_view text, Report& report) {
     const std::size_t size = character_size(text.substr(i));
     std::string wrong;
     if (size == 0) wrong = "not UTF-8 text";
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t')
+    if (is_control(c) && c != '\n' && c != '\r' && c != '\t')
       wrong = fmt::format("a control character, 0x{:02x}", c);
     if (c == '\t' && indentation) wrong = "a tab; YAML is indented with spaces";
     if (!wrong.empty()) {
@@ -60,6 +66,14 @@ bool check_text(std::string_view text, Report& report) {
     indentation = c == '\n' || (indentation && c == ' ');
     place = c == '\n' ? Place{.line = place.line + 1} : Place{.line = place.line, .column = place.column + 1};
     i += size;
+  }
+  return true;
+}
+
+bool is_line(std::string_view text) {
+  for (std::size_t size = 0; !text.empty(); text.remove_prefix(size)) {
+    size = character_size(text);
+    if (size == 0 || is_control(text[0])) return false;
   }
   return true;
 }

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "config/overloaded.h"
+#include "config/text.h"
 
 namespace thimble::config {
 namespace {
@@ -25,9 +28,16 @@ std::string integer_range(T low, T high) {
   return fmt::format("an integer from {} to {}", low, high);
 }
 
+// A path that YAML can take for nothing else stands as it is, any other one in double quotes, as in JSON.
+std::string path_text(const std::string& path) {
+  constexpr std::string_view kPlain = "/._-+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const bool plain = path.empty() || (path[0] == '/' && path.find_first_not_of(kPlain) == std::string::npos);
+  return plain ? path : nlohmann::json(path).dump();
+}
+
 }  // namespace
 
-bool assign(const Field& field, std::string_view text, bool quoted) {
+bool assign(const Field& field, std::string_view text, bool quoted, const std::string& folder) {
   return std::visit(Overloaded{
                         [](const Section&) { return false; },
                         [&](const Integer& rule) {
@@ -53,6 +63,19 @@ bool assign(const Field& field, std::string_view text, bool quoted) {
                           rule.set(rule.value, rule, static_cast<std::size_t>(found - rule.names.begin()));
                           return true;
                         },
+                        [&](const Boolean& rule) {
+                          if (quoted || (text != "true" && text != "false")) return false;
+                          *rule.value = text == "true";
+                          return true;
+                        },
+                        [&](const Path& rule) {
+                          if (text.empty()) return false;
+                          const auto whole = std::filesystem::absolute(std::filesystem::path(folder) / text);
+                          const std::string path = whole.lexically_normal().string();
+                          if (!is_line(path)) return false;
+                          *rule.value = path;
+                          return true;
+                        },
                     },
                     field.kind);
 }
@@ -70,6 +93,8 @@ std::string expectation(const Field& field) {
                                rule.high_open ? "below" : "at most", rule.high);
           },
           [](const Choice& rule) { return fmt::format("one of {}", fmt::join(rule.names, ", ")); },
+          [](const Boolean&) { return std::string("true or false"); },
+          [](const Path&) { return std::string("the path of a file, in UTF-8 without control characters"); },
       },
       field.kind);
 }
@@ -78,6 +103,7 @@ std::string value_text(const Field& field) {
   return std::visit(Overloaded{
                         [](const Section&) { return std::string(); },
                         [](const Choice& rule) { return std::string(rule.get(rule.value, rule)); },
+                        [](const Path& rule) { return path_text(*rule.value); },
                         [](const auto& rule) { return fmt::format("{}", *rule.value); },
                     },
                     field.kind);

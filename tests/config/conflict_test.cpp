@@ -76,6 +76,16 @@ TEST_CASE("the warm-up ends within the training", "[config]") {
   CHECK(complaints("train: {steps: 10, schedule: {warmup: 10}}").empty());
 }
 
+TEST_CASE("a target and patience need evaluations before the end", "[config]") {
+  const std::string rule = "nothing is evaluated before the last step; set train.evaluate_every";
+  CHECK(complaint("train: {target: {accuracy: 0.9}}") == "t.yaml:1:28: train.target.accuracy: " + rule);
+  CHECK(complaint("train: {target: {loss: 0.1}}") == "t.yaml:1:24: train.target.loss: " + rule);
+  CHECK(complaint("train: {patience: 3}") == "t.yaml:1:19: train.patience: " + rule);
+  CHECK(complaint("train: {patience: 3, evaluate_every: 9}", {"train.evaluate_every=0"}) ==
+        "command line: train.evaluate_every=0: " + rule);
+  CHECK(complaints("train: {target: {accuracy: 0.9, loss: 0.1}, patience: 3, evaluate_every: 9}").empty());
+}
+
 TEST_CASE("each kind of output has its layout", "[config]") {
   CHECK(thimble::layout_of(thimble::OutputPer::position) == thimble::Layout::position);
   CHECK(thimble::layout_of(thimble::OutputPer::sequence) == thimble::Layout::sequence);
@@ -84,7 +94,7 @@ TEST_CASE("each kind of output has its layout", "[config]") {
 
 TEST_CASE("a key that the task does not read is refused", "[config]") {
   CHECK(complaint("task: {name: copy, depth: 3}\n") ==
-        "t.yaml:1:20: task.depth: task copy has no such key; it has symbols, length, min_length");
+        "t.yaml:1:27: task.depth: task copy has no such key; it has symbols, length, min_length");
   CHECK(complaint("{}", {"task.pairs=3"}) ==
         "command line: task.pairs=3: task reverse has no such key; it has symbols, length, min_length");
   CHECK(thimble::to_yaml(thimble::Config{}).find("depth") == std::string::npos);

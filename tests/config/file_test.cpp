@@ -75,7 +75,11 @@ TEST_CASE("text that is not UTF-8 is refused at its first bad byte", "[config]")
   CHECK(complaint("task: {}\n# \xc3") == "t.yaml:2:3: not UTF-8 text");  // cut at the end
   CHECK(complaint("\xff\xfet\0a\0") == "t.yaml:1:1: not UTF-8 text");    // UTF-16
   CHECK(complaint("# \xc0\xaf\n") == "t.yaml:1:3: not UTF-8 text");      // an overlong slash
-  CHECK(complaint("# \xe2\x82\n") == "t.yaml:1:3: not UTF-8 text");      // a continuation is missing
+  CHECK(complaint("# \xe0\x80\xaf\n") == "t.yaml:1:3: not UTF-8 text");  // another
+  CHECK(complaint("# \xf0\x80\x80\xaf\n") == "t.yaml:1:3: not UTF-8 text");
+  CHECK(complaint("# \xed\xa0\x80\n") == "t.yaml:1:3: not UTF-8 text");      // a surrogate
+  CHECK(complaint("# \xf4\x90\x80\x80\n") == "t.yaml:1:3: not UTF-8 text");  // above U+10FFFF
+  CHECK(complaint("# \xe2\x82\n") == "t.yaml:1:3: not UTF-8 text");          // a continuation is missing
   CHECK(complaints("# \xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82\ntask: {}\n").empty());
   CHECK(complaints("\xef\xbb\xbftask: {}\n").empty());  // a byte order mark
 }

@@ -42,7 +42,13 @@ TEST_CASE("an override of an unknown key", "[config]") {
         "command line: train.schedule.qqq=3: unknown key, must be one of name, warmup");
   CHECK(complaint("{}", {"task.name.qqq=3"}) ==
         "command line: task.name.qqq=3: unknown key, must be one of name, symbols, length, min_length, "
-        "offset, pairs, depth");
+        "offset, pairs, depth, file, validation_file, test_file, vocabulary_file");
+}
+
+TEST_CASE("an override that is not plain text", "[config]") {
+  const std::string rule = ": must be UTF-8 without control characters";
+  CHECK(complaint("{}", {"model.layers=\xff"}) == "command line: model.layers=\xff" + rule);
+  CHECK(complaint("{}", {"model.layers=1\n"}) == "command line: model.layers=1 " + rule);
 }
 
 TEST_CASE("an override of a whole section", "[config]") {

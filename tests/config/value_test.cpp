@@ -86,6 +86,14 @@ TEST_CASE("a name must be one of those there are, and the nearest is suggested",
   CHECK(parse("model: {norm: 'pre'}").model.norm == NormOrder::pre);
 }
 
+TEST_CASE("true or false and nothing else", "[config]") {
+  CHECK(parse("train: {checkpoint_series: true}").train.checkpoint_series);
+  CHECK_FALSE(parse("train: {checkpoint_series: false}").train.checkpoint_series);
+  const std::string rule = "t.yaml:1:28: train.checkpoint_series: must be true or false, not ";
+  for (const std::string text : {"yes", "no", "on", "off", "True", "1", "\"true\""})
+    CHECK(complaint("train: {checkpoint_series: " + text + "}") == rule + text);
+}
+
 TEST_CASE("a map, a list or nothing where a value should be", "[config]") {
   CHECK(bad_steps("{a: 1}") == kSteps + "a map");
   CHECK(bad_steps("[1]") == kSteps + "a list");
@@ -150,6 +158,10 @@ train:
   clip_norm: 1.5
   label_smoothing: 0.05
   evaluate_every: 100
+  target: {accuracy: 0.97, loss: 0.04}
+  patience: 5
+  checkpoint_every: 250
+  checkpoint_series: true
 )");
   CHECK((c.task.name == "sort" && c.task.symbols == 3 && c.task.length == 6 && c.task.min_length == 4));
   CHECK((c.data.train == 301 && c.data.validation == 302 && c.data.test == 303));
@@ -163,6 +175,8 @@ train:
   CHECK((c.train.steps == 2001 && c.train.batch == 65 && c.train.seed == 7 && c.train.shards == 8));
   CHECK((c.train.threads == 2 && c.train.precision == Precision::float64 && c.train.clip_norm == 1.5));
   CHECK((c.train.label_smoothing == 0.05 && c.train.evaluate_every == 100));
+  CHECK((c.train.target.accuracy == 0.97 && c.train.target.loss == 0.04 && c.train.patience == 5));
+  CHECK((c.train.checkpoint_every == 250 && c.train.checkpoint_series));
   const OptimizerConfig& o = c.train.optimizer;
   CHECK((o.name == OptimizerKind::sgd && o.lr == 5e-3 && o.beta1 == 0.8 && o.beta2 == 0.95 &&
          o.epsilon == 1e-6));

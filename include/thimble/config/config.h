@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "thimble/data/dataset.h"
@@ -15,6 +16,12 @@
 namespace thimble {
 
 enum class Precision { float32, float64 };
+
+// Training ends as soon as an evaluation reaches one of these.
+struct TargetConfig {
+  double accuracy = 0;  // share of validation tokens that are right; 0: no target
+  double loss = 0;      // largest validation loss, nats; 0: no target
+};
 
 struct TrainConfig {
   std::int64_t steps = 1000;
@@ -28,6 +35,10 @@ struct TrainConfig {
   double clip_norm = 0;             // largest global gradient norm; 0: no clipping
   double label_smoothing = 0;       // in [0, 1)
   std::int64_t evaluate_every = 0;  // steps; 0: only after the last
+  TargetConfig target;
+  std::int64_t patience = 0;             // evaluations without a better validation loss; 0: no limit
+  std::int64_t checkpoint_every = 1000;  // steps; 0: only at the end and when interrupted
+  bool checkpoint_series = false;        // checkpoints at steps 1, 2, 5, 10, 20, 50, ..., too
 };
 
 struct Config {
@@ -45,12 +56,25 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
 Config parse_config(const std::string& yaml, const std::string& name,
                     const std::vector<std::string>& overrides = {});
 
-// Every value, in the order of the field lists. parse_config of the YAML gives the same config back.
+// Every value that applies, in the order of the field lists; paths that are empty are left out. parse_config
+// of the YAML gives the same config back.
 std::string to_yaml(const Config&);
 nlohmann::ordered_json to_json(const Config&);
 
-// JSON Schema (draft 2020-12) of a config file.
+// JSON Schema (draft-07, which every editor knows) of a config file.
 nlohmann::ordered_json config_schema();
+
+// A value that two configs do not share.
+struct Difference {
+  std::string key;   // its dotted path
+  std::string text;  // "train.steps: 100 in the run, 200 in new.yaml"
+  bool may_change;   // whether training can go on with the other value
+};
+
+// Where two configs differ, in the order of the field lists. A key that only one of their tasks has is left
+// out, as the tasks differ.
+std::vector<Difference> differences(const Config& a, const Config& b, std::string_view name_a,
+                                    std::string_view name_b);
 
 // How the data must be laid out for a model with such an output.
 Layout layout_of(OutputPer);

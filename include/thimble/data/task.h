@@ -22,6 +22,11 @@ struct TaskConfig {
   std::int64_t offset = 1;      // positions to shift by
   std::int64_t pairs = 4;       // key-value pairs of an input
   std::int64_t depth = 4;       // deepest nesting of brackets
+  // Absolute paths; "": none.
+  std::string file{};             // JSON Lines or tab-separated: input and target sequences
+  std::string validation_file{};  // the same for the other splits
+  std::string test_file{};
+  std::string vocabulary_file{};  // the tokens there are
 };
 
 inline constexpr std::int32_t kIgnore = -1;  // the answer of a position that is not asked for one

@@ -1,0 +1,71 @@
+// Where two configs differ, and what may change when a run is resumed.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "config/fields.h"
+#include "thimble/config/config.h"
+
+using namespace thimble;
+
+namespace {
+
+std::vector<std::string> texts(const Config& a, const Config& b) {
+  std::vector<std::string> out;
+  for (const Difference& difference : differences(a, b, "the run", "new.yaml"))
+    out.push_back(difference.text);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("equal configs have no differences", "[config]") { CHECK(texts({}, {}).empty()); }
+
+TEST_CASE("each value that differs is told, in the order of the field lists", "[config]") {
+  Config a, b;
+  b.model.norm = NormOrder::pre;
+  a.model.norm = NormOrder::post;
+  b.train.steps = 2000;
+  b.train.optimizer.lr = 0.0005;
+  b.train.checkpoint_series = true;
+  CHECK(texts(a, b) == std::vector<std::string>{
+                           "model.norm: post in the run, pre in new.yaml",
+                           "train.steps: 1000 in the run, 2000 in new.yaml",
+                           "train.optimizer.lr: 0.001 in the run, 0.0005 in new.yaml",
+                           "train.checkpoint_series: false in the run, true in new.yaml",
+                       });
+  CHECK(differences(a, b, "", "").at(2).key == "train.optimizer.lr");
+}
+
+TEST_CASE("numbers that differ in their last bit differ", "[config]") {
+  Config a, b;
+  a.model.dropout = 0.1 + 0.2;
+  b.model.dropout = 0.3;
+  CHECK(texts(a, b) ==
+        std::vector<std::string>{"model.dropout: 0.30000000000000004 in the run, 0.3 in new.yaml"});
+}
+
+TEST_CASE("what only one of the tasks reads is no difference", "[config]") {
+  Config a, b;
+  b.task.depth = 3;
+  b.task.file = "/a";
+  CHECK(texts(a, b).empty());
+}
+
+TEST_CASE("what may change on a resume", "[config]") {
+  Config config;
+  const config::Section root = config::describe(config);
+  std::vector<std::string> found;
+  for (const config::Named& named : config::flatten(root))
+    if (named.field->may_change) found.push_back(named.path);
+  CHECK(found == std::vector<std::string>{"train.steps", "train.threads", "train.evaluate_every",
+                                          "train.target.accuracy", "train.target.loss", "train.patience",
+                                          "train.checkpoint_every", "train.checkpoint_series"});
+  Config longer;
+  longer.train.steps = 2000;
+  longer.train.batch = 64;
+  const auto both = differences({}, longer, "", "");
+  REQUIRE(both.size() == 2);
+  CHECK((both[0].key == "train.steps" && both[0].may_change));
+  CHECK((both[1].key == "train.batch" && !both[1].may_change));
+}

@@ -1,0 +1,106 @@
+// Paths: what they are relative to, what is refused, how they are dumped.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "config/dump.h"
+#include "config/reader.h"
+#include "thimble/core/error.h"
+
+using namespace thimble;
+using namespace thimble::config;
+
+namespace {
+
+// A section that consists of a path.
+struct OnePath {
+  std::string path;
+  Section root{{{"file", "an example", Path{&path}}}};
+};
+
+std::string read(const std::string& yaml, const std::string& name = "/data/t.yaml") {
+  OnePath example;
+  Report report(name);
+  read_yaml(yaml, example.root, report);
+  report.finish();
+  return example.path;
+}
+
+std::string complaint_about(const std::string& value) {
+  try {
+    return read("file: " + value + "\n", "t.yaml");
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a relative path starts at the folder of the config that names it", "[config]") {
+  CHECK(read("file: a.tsv") == "/data/a.tsv");
+  CHECK(read("file: ../x/./a.tsv") == "/x/a.tsv");
+  CHECK(read("file: /a/b.tsv") == "/a/b.tsv");
+  const std::string here = std::filesystem::current_path();
+  CHECK(read("file: a.tsv", "t.yaml") == here + "/a.tsv");
+  CHECK(read("file: a.tsv", "configs/t.yaml") == here + "/configs/a.tsv");
+  CHECK(read("{}").empty());
+}
+
+TEST_CASE("a relative path on the command line starts at the current folder", "[config]") {
+  OnePath example;
+  Report report("/data/t.yaml");
+  read_override("file=a.tsv", 1, example.root, report);
+  CHECK_NOTHROW(report.finish());
+  CHECK(example.path == std::filesystem::current_path().string() + "/a.tsv");
+}
+
+TEST_CASE("an empty path, a control character and what is no text are refused", "[config]") {
+  const std::string rule =
+      "t.yaml: 1 problem\nt.yaml:1:7: file: must be the path of a file, in UTF-8 without control "
+      "characters, ";
+  CHECK(complaint_about("\"\"") == rule + "not \"\"");
+  CHECK(complaint_about("\"a\\nb\"") == rule + "not \"a b\"");
+  CHECK(complaint_about("\"a\\x7fb\"") == rule + "not \"a b\"");
+  CHECK_THROWS_AS(read("file: a", "/\xff/t.yaml"), ConfigError);  // a folder that is no text
+  CHECK(complaint_about("[a]") == rule + "not a list");
+  CHECK_THAT(complaint_about(""), EndsWith("not empty"));
+  CHECK_THAT(complaint_about("~"), EndsWith("not empty"));
+}
+
+TEST_CASE("a dump gives every path back", "[config]") {
+  for (const std::string path : {"/a",          "/data/a-b_c.1+2/x.tsv",
+                                 "/a: b",       "/a #b",
+                                 "/a b",        " /a",
+                                 "/a ",         "/it's",
+                                 "/say \"hi\"", "/a\\b",
+                                 "/a,b]",       "/\u00e9t\u00e9/\u4e2d\u6587/\U0001F642",
+                                 "/2024",       "/true",
+                                 "/null",       "/~",
+                                 "/*x",         "/&x",
+                                 "/%x",         "/a:"}) {
+    INFO(path);
+    OnePath example;
+    example.path = path;
+    // A folder that would show if the leading slash got lost.
+    const std::string wanted = path[0] == '/' ? path : "/data/" + path;
+    CHECK(read(yaml(example.root)) == wanted);
+    CHECK(read(json(example.root).dump()) == wanted);
+  }
+}
+
+TEST_CASE("what YAML may take for something else is dumped in quotes", "[config]") {
+  OnePath example;
+  for (const std::string path : {"2024", "1e3", "0x10", "null", "~", "true", "no", "a", "-", ".inf", "/a: b",
+                                 "/a #b", "/a ", "/\u00e9"}) {
+    example.path = path;
+    CHECK(yaml(example.root) == "file: \"" + path + "\"\n");
+  }
+  example.path = "/data/a-b_c.tsv";
+  CHECK(yaml(example.root) == "file: /data/a-b_c.tsv\n");
+}
+
+TEST_CASE("no path, no line", "[config]") {
+  OnePath example;
+  CHECK(yaml(example.root).empty());
+  CHECK(json(example.root).empty());
+}
