@@ -31,18 +31,18 @@ void add_config(CLI::App& app, int& status) {
   command->require_subcommand(1);
 
   CLI::App* show =
-      command->add_subcommand("show", "Print a config with every default filled in, and its cost");
+      command->add_subcommand("show", "Print every value of a config with where it comes from, and the cost");
   auto arguments = std::make_shared<ConfigArguments>();
   auto output = std::make_shared<Output>();
   arguments->add_to(*show);
   output->add_to(*show);
   show->callback([arguments, output, &status] {
-    const Config config = arguments->load();
+    const ResolvedConfig resolved = resolve_config(arguments->file, arguments->overrides);
     if (output->talks()) {
-      fmt::print("{}", to_yaml(config));
-      print_cost(config, "# ");
+      fmt::print("{}", to_yaml(resolved));
+      print_cost(resolved.config, "# ");
     }
-    output->write(to_json(config));
+    output->write(to_json(resolved.config));
     status = kDone;
   });
 

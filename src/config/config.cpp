@@ -86,6 +86,26 @@ void check_training(const Config& c, Report& report) {
         fmt::format("a warmup of {} is longer than all {} steps", train.schedule.warmup, train.steps));
 }
 
+ResolvedConfig resolve(const std::string& yaml, const std::string& name,
+                       const std::vector<std::string>& overrides) {
+  ResolvedConfig resolved;
+  Config& out = resolved.config;
+  const config::Section root = config::describe(out);
+  Report report(name);
+  config::read_yaml(yaml, root, report);
+  int number = 0;
+  for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
+  check_model(out.model, report);
+  check_task(out, report);
+  check_lengths(out, report);
+  check_training(out, report);
+  report.finish();
+  for (const auto& [key, place] : report.given())
+    resolved.origins[key] =
+        place.argument > 0 ? Origin{} : Origin{.file = report.file_name(place.file), .line = place.line};
+  return resolved;
+}
+
 }  // namespace
 
 Layout layout_of(OutputPer per) {
@@ -100,24 +120,17 @@ Layout layout_of(OutputPer per) {
   return Layout::next;
 }
 
-Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides) {
-  Config out;
-  const config::Section root = config::describe(out);
-  Report report(name);
-  config::read_yaml(yaml, root, report);
-  int number = 0;
-  for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
-  check_model(out.model, report);
-  check_task(out, report);
-  check_lengths(out, report);
-  check_training(out, report);
-  report.finish();
-  return out;
+Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return resolve_config(path, overrides).config;
 }
 
-Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_config(config::read_file(path), path, overrides);
+ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return resolve(config::read_file(path), path, overrides);
+}
+
+Config parse_config(const std::string& yaml, const std::string& name,
+                    const std::vector<std::string>& overrides) {
+  return resolve(yaml, name, overrides).config;
 }
 
 }  // namespace thimble

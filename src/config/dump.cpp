@@ -1,10 +1,13 @@
 // A config as YAML, as JSON, and what it may contain as JSON Schema.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "config/dump.h"
 #include "config/overloaded.h"
+#include "config/text.h"
 #include "config/value.h"
 
 namespace thimble {
@@ -18,22 +21,38 @@ bool is_shown(const Field& field) {
   return field.applies && (field.section() != nullptr || !value_text(field).empty());
 }
 
-void write_yaml(const Section& section, const std::string& indent, std::string& out) {
+struct Line {
+  std::string text;
+  std::string key;  // dotted path of the value; "" for a section
+};
+
+void write_yaml(const Section& section, const std::string& parent, const std::string& indent,
+                std::vector<Line>& out) {
   for (const Field& field : section.fields) {
     if (!is_shown(field)) continue;
-    out += fmt::format("{}{}:", indent, field.key);
+    const std::string key = fmt::format("{}{}", parent, field.key);
     if (const Section* inner = field.section()) {
-      out += '\n';
-      write_yaml(*inner, indent + "  ", out);
+      out.push_back({fmt::format("{}{}:", indent, field.key), ""});
+      write_yaml(*inner, key + ".", indent + "  ", out);
     } else {
-      out += fmt::format(" {}\n", value_text(field));
+      out.push_back({fmt::format("{}{}: {}", indent, field.key, value_text(field)), key});
     }
   }
+}
+
+// The origin in at most `room` characters if that can be: long file names lose their folder.
+std::string origin_text(const Origin& origin, std::size_t room) {
+  if (origin.file.empty()) return "command line";
+  const std::string name = is_line(origin.file) ? origin.file : "a config file";
+  const std::string text = fmt::format("{}:{}", name, origin.line);
+  if (text.size() <= room) return text;
+  return fmt::format("{}:{}", std::filesystem::path(name).filename().string(), origin.line);
 }
 
 Json json(const Field& field) {
   return std::visit(Overloaded{
                         [](const Section& rule) { return json(rule); },
+                        [](const Base&) { return Json(); },
                         [&](const Choice&) { return Json(value_text(field)); },
                         [](const auto& rule) { return Json(*rule.value); },
                     },
@@ -64,7 +83,7 @@ Json schema(const Field& field) {
                             [](const Boolean&) {
                               return Json{{"type", "boolean"}};
                             },
-                            [](const Path&) {
+                            [](const auto&) {  // Path, Base
                               return Json{{"type", "string"}, {"minLength", 1}};
                             },
                         },
@@ -83,8 +102,32 @@ Json schema(const Section& section) {
 }  // namespace
 
 std::string yaml(const Section& section) {
+  std::vector<Line> lines;
+  write_yaml(section, "", "", lines);
   std::string out;
-  write_yaml(section, "", out);
+  for (const Line& line : lines) out += line.text + "\n";
+  return out;
+}
+
+std::string yaml(const Section& section, const std::map<std::string, Origin>& origins) {
+  constexpr std::size_t kWidest = 80, kWidestValue = 40;
+  std::vector<Line> lines;
+  write_yaml(section, "", "", lines);
+  std::size_t column = 0;
+  for (const Line& line : lines)
+    if (line.text.size() <= kWidestValue) column = std::max(column, line.text.size());
+  std::string out;
+  for (const Line& line : lines) {
+    std::string text = line.text;
+    if (!line.key.empty()) {
+      text.resize(std::max(column, text.size()), ' ');
+      text += "  # ";
+      const auto origin = origins.find(line.key);
+      const std::size_t room = kWidest - std::min(kWidest, text.size());
+      text += origin == origins.end() ? "default" : origin_text(origin->second, room);
+    }
+    out += text + '\n';
+  }
   return out;
 }
 
@@ -100,6 +143,11 @@ Json json(const Section& section) {
 std::string to_yaml(const Config& values) {
   Config copy = values;
   return config::yaml(config::describe(copy));
+}
+
+std::string to_yaml(const ResolvedConfig& resolved) {
+  Config copy = resolved.config;
+  return config::yaml(config::describe(copy), resolved.origins);
 }
 
 nlohmann::ordered_json to_json(const Config& values) {

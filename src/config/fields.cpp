@@ -146,7 +146,9 @@ Section fields(TrainConfig& c) {
 }  // namespace
 
 Section describe(Config& c) {
-  return {{{"task", "where sequences come from", fields(c.task)},
+  return {{{"base", "another config file whose values hold where this one says nothing; relative to this one",
+            Base{}},
+           {"task", "where sequences come from", fields(c.task)},
            {"data", "how many sequences each split has", fields(c.data)},
            {"model", "what is trained", fields(c.model)},
            {"train", "how it is trained", fields(c.train)}}};

@@ -46,6 +46,9 @@ struct Path {
   std::string* value;
 };
 
+// Another config file, which this one builds on. The reader follows it; no variable keeps it.
+struct Base {};
+
 struct Field;
 
 struct Section {
@@ -58,7 +61,7 @@ struct Section {
 struct Field {
   std::string_view key;
   std::string_view help;
-  std::variant<Section, Integer, Seed, Real, Choice, Boolean, Path> kind;
+  std::variant<Section, Integer, Seed, Real, Choice, Boolean, Path, Base> kind;
   bool applies = true;      // whether the other values leave it a meaning; a dump leaves it out if not
   bool may_change = false;  // whether training can go on from a checkpoint with another value
 

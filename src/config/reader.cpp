@@ -2,42 +2,23 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <sstream>
 
 #include "config/nearest.h"
 #include "config/text.h"
 #include "config/value.h"
+#include "config/yaml.h"
+#include "thimble/core/error.h"
 
 namespace thimble::config {
+
+namespace fs = std::filesystem;
+
 namespace {
-
-Place place_of(const YAML::Mark& mark) {  // yaml-cpp counts from 0, and has -1 for nowhere
-  return {.line = std::max(mark.line, 0) + 1, .column = std::max(mark.column, 0) + 1};
-}
-
-std::string found(const YAML::Node& node) {
-  constexpr std::size_t kLongest = 40;
-  switch (node.Type()) {
-    case YAML::NodeType::Map:
-      return "a map";
-    case YAML::NodeType::Sequence:
-      return "a list";
-    case YAML::NodeType::Scalar:
-      break;
-    default:
-      return "empty";
-  }
-  std::string text = node.Scalar();
-  if (text.size() > kLongest) text = std::string(first_characters(text, kLongest)) + "...";
-  return node.Tag() == "!" ? '"' + text + '"' : text;  // "!" is what yaml-cpp tags quoted text with
-}
 
 // What to say about a dotted path that is none.
 std::string unknown_key(const std::string& path, const Section& root, Report& report) {
@@ -59,68 +40,18 @@ std::string unknown_key(const std::string& path, const Section& root, Report& re
   return fmt::format("unknown key, must be one of {}", fmt::join(keys(*section), ", "));
 }
 
-// Refuses what YAML allows and a config does not need: aliases, which yaml-cpp follows without a trace when
-// it builds nodes, in circles even, and further documents.
-class Screen : public YAML::EventHandler {
- public:
-  using Style = YAML::EmitterStyle::value;
-
-  explicit Screen(Report& report) : report_(report) {}
-
-  bool passed() const { return passed_; }
-
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) refuse(mark, "a second document; a config file holds one");
-  }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    refuse(mark, "an alias; write the value itself");
-  }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, Style) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, Style) override {}
-  void OnMapEnd() override {}
-
- private:
-  void refuse(const YAML::Mark& mark, std::string_view rule) {
-    report_.problem(place_of(mark), "", rule);
-    passed_ = false;
-  }
-
-  Report& report_;
-  int documents_ = 0;
-  bool passed_ = true;
-};
-
-// The nodes of the text, or none if there is a problem with it.
-std::optional<YAML::Node> parse(const std::string& text, Report& report) {
-  try {
-    std::istringstream stream(text);
-    YAML::Parser parser(stream);
-    Screen screen(report);
-    // Stops early: after a stray comma yaml-cpp would find documents without end.
-    while (screen.passed() && parser.HandleNextDocument(screen)) {
-    }
-    if (screen.passed()) return YAML::Load(text);
-  } catch (const YAML::Exception& e) {
-    report.problem(place_of(e.mark), "", fmt::format("not valid YAML: {}", e.msg));
-  }
-  return std::nullopt;
-}
-
+// Reads one file, or the command line.
 class Reader {
  public:
   // Relative paths start at `folder`.
-  Reader(const Section& root, std::string folder, Report& report)
-      : root_(root), folder_(std::move(folder)), report_(report) {}
+  Reader(int file, std::string folder, const Section& root, Report& report)
+      : file_(file), folder_(std::move(folder)), root_(root), report_(report) {}
 
   // The map `node` as the section whose path is `parent`, "" or "a.b.".
   void read_map(const YAML::Node& node, const Section& section, const std::string& parent) {
     std::map<std::string, int> lines;  // of the keys so far
     for (const auto& entry : node) {
-      const Place place = place_of(entry.first.Mark());
+      const Place place = place_of(entry.first.Mark(), file_);
       if (!entry.first.IsScalar()) {
         report_.problem(place, parent + "?", fmt::format("a key must be a name, not {}", found(entry.first)));
         continue;
@@ -140,7 +71,7 @@ class Reader {
                   const Place& key_place) {
     // yaml-cpp places a missing value after the next line break.
     const bool key_is_nearer = key_place.argument > 0 || node.IsNull();
-    const Place place = key_is_nearer ? key_place : place_of(node.Mark());
+    const Place place = key_is_nearer ? key_place : place_of(node.Mark(), file_);
     report_.given(key, place);
     if (const std::string& tag = node.Tag(); tag.size() > 1)
       return report_.problem(place, key, fmt::format("tag {}; write the plain value", tag));
@@ -156,25 +87,73 @@ class Reader {
   }
 
  private:
-  const Section& root_;
+  int file_;
   std::string folder_;
+  const Section& root_;
   Report& report_;
 };
+
+fs::path folder_of(int file, const Report& report) { return fs::path(report.file_name(file)).parent_path(); }
+
+// The map that a file consists of, or none if it is none, which is then reported.
+std::optional<YAML::Node> parse_map(const std::string& text, int file, const Section& root, Report& report) {
+  const std::optional<YAML::Node> node = parse_yaml(text, file, report);
+  if (!node || node->IsMap()) return node;
+  const std::string map = expectation({"", "", root});
+  if (node->IsNull())
+    report.problem({.file = file}, "", fmt::format("the file is empty; a config is {}", map));
+  else
+    report.problem(place_of(node->Mark(), file), "", fmt::format("must be {}, not {}", map, found(*node)));
+  return std::nullopt;
+}
+
+// The text of the file that this one builds on, which becomes the next of the report, or none.
+std::optional<std::string> read_base(const YAML::Node& map, int file, const Section& root, Report& report) {
+  constexpr int kMostFiles = 8;
+  const auto is_base = [&](const auto& entry) {
+    const Field* field = entry.first.IsScalar() ? root.find(entry.first.Scalar()) : nullptr;
+    return field != nullptr && std::holds_alternative<Base>(field->kind) && entry.second.IsScalar() &&
+           assign(*field, entry.second.Scalar(), false, "");
+  };
+  const auto entry = std::find_if(map.begin(), map.end(), is_base);
+  if (entry == map.end()) return std::nullopt;
+  const std::string name = (folder_of(file, report) / entry->second.Scalar()).lexically_normal().string();
+
+  std::string wrong;
+  std::error_code ignored;
+  for (int i = 0; i <= file; ++i)
+    if (fs::equivalent(name, report.file_name(i), ignored))
+      wrong = fmt::format("{} would build on itself", name);
+  if (file + 1 == kMostFiles) wrong = fmt::format("more than {} files that build on each other", kMostFiles);
+  try {
+    if (wrong.empty()) {
+      std::string text = read_file(name);
+      report.add_file(name);
+      return text;
+    }
+  } catch (const ConfigError& e) {
+    wrong = e.what();
+  }
+  report.problem(place_of(entry->second.Mark(), file), entry->first.Scalar(), wrong);
+  report.distrust("");  // who knows what the base would have said
+  return std::nullopt;
+}
 
 }  // namespace
 
 void read_yaml(const std::string& text, const Section& root, Report& report) {
-  if (!check_text(text, report)) return;
-  const std::optional<YAML::Node> node = parse(text, report);
-  if (!node) return;
-  const Field whole{"", "", root};
-  if (node->IsNull())
-    return report.problem({}, "", fmt::format("the file is empty; a config is {}", expectation(whole)));
-  if (!node->IsMap())
-    return report.problem(place_of(node->Mark()), "",
-                          fmt::format("must be {}, not {}", expectation(whole), found(*node)));
-  Reader(root, std::filesystem::path(report.file_name()).parent_path().string(), report)
-      .read_map(*node, root, "");
+  std::vector<YAML::Node> maps;  // one a file, each followed by what it builds on
+  std::optional<std::string> next = text;
+  while (next) {
+    const int file = static_cast<int>(maps.size());
+    const std::optional<YAML::Node> map = parse_map(*next, file, root, report);
+    if (!map) break;
+    maps.push_back(*map);
+    next = read_base(*map, file, root, report);
+  }
+  for (int file = static_cast<int>(maps.size()) - 1; file >= 0; --file)
+    Reader(file, folder_of(file, report).string(), root, report)
+        .read_map(maps[static_cast<std::size_t>(file)], root, "");
 }
 
 void read_override(const std::string& argument, int number, const Section& root, Report& report) {
@@ -187,12 +166,15 @@ void read_override(const std::string& argument, int number, const Section& root,
   const std::vector<Named> all = flatten(root);
   const auto named = std::find_if(all.begin(), all.end(), [&](const Named& n) { return n.path == path; });
   if (named == all.end()) return report.problem(place, path, unknown_key(path, root, report));
+  if (std::holds_alternative<Base>(named->field->kind))
+    return report.problem(place, path, "belongs into a config file");
   if (const Section* section = named->field->section())
     return report.problem(
         place, path,
         fmt::format("a section; set its keys one by one, as in {}.{}=VALUE", path, section->fields[0].key));
   try {
-    Reader(root, "", report).read_value(YAML::Load(argument.substr(equals + 1)), *named->field, path, place);
+    Reader(0, "", root, report)
+        .read_value(YAML::Load(argument.substr(equals + 1)), *named->field, path, place);
   } catch (const YAML::Exception& e) {
     report.problem(place, path, fmt::format("not a YAML value: {}", e.msg));
   }

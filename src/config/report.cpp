@@ -7,10 +7,17 @@
 #include "thimble/core/error.h"
 
 namespace thimble::config {
+namespace {
+
+// Which of two places has the last word: the one with the larger number.
+int precedence(const Place& place) { return place.argument > 0 ? place.argument : -place.file; }
+
+}  // namespace
 
 void Report::problem(const Place& place, const std::string& key, std::string_view rule) {
-  std::string line = place.argument > 0 ? fmt::format("command line: {}", place.argument_text)
-                                        : fmt::format("{}:{}:{}", file_name_, place.line, place.column);
+  std::string line = place.argument > 0
+                         ? fmt::format("command line: {}", place.argument_text)
+                         : fmt::format("{}:{}:{}", file_name(place.file), place.line, place.column);
   // An argument names its key already.
   if (!key.empty() && place.argument == 0) line += ": " + key;
   line += fmt::format(": {}", rule);
@@ -33,7 +40,7 @@ void Report::conflict(std::initializer_list<std::string> keys, std::string_view 
   for (const std::string& key : keys) {
     const auto found = given_.find(key);
     if (found == given_.end()) continue;
-    if (where == nullptr || found->second.argument > given_.at(*where).argument) where = &key;
+    if (where == nullptr || precedence(found->second) > precedence(given_.at(*where))) where = &key;
   }
   const std::string& key = where == nullptr ? *keys.begin() : *where;
   problem(given_[key], key, rule);
@@ -43,11 +50,11 @@ void Report::finish() const {
   if (problems_.empty()) return;
   auto sorted = problems_;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
-    return std::tie(a.place.argument, a.place.line, a.place.column) <
-           std::tie(b.place.argument, b.place.line, b.place.column);
+    return std::tie(a.place.argument, a.place.file, a.place.line, a.place.column) <
+           std::tie(b.place.argument, b.place.file, b.place.line, b.place.column);
   });
   std::string message =
-      fmt::format("{}: {} problem{}", file_name_, sorted.size(), sorted.size() == 1 ? "" : "s");
+      fmt::format("{}: {} problem{}", file_name(0), sorted.size(), sorted.size() == 1 ? "" : "s");
   for (const Problem& problem : sorted) message += "\n" + problem.line;
   throw ConfigError(message);
 }

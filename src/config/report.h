@@ -10,8 +10,9 @@
 
 namespace thimble::config {
 
-// Where something was written: line and column of the file, from 1, or an argument of the command line.
+// Where something was written: line and column of a file, from 1, or an argument of the command line.
 struct Place {
+  int file = 0;  // its number in the report: 0 for the config, 1 for what it builds on, and so on
   int line = 1, column = 1;
   int argument = 0;  // number of the argument, from 1; 0: in the file
   std::string argument_text{};
@@ -19,12 +20,15 @@ struct Place {
 
 class Report {
  public:
-  explicit Report(std::string file_name) : file_name_(std::move(file_name)) {}
+  explicit Report(std::string file_name) : files_{std::move(file_name)} {}
 
-  const std::string& file_name() const { return file_name_; }
+  // What the last file so far builds on.
+  void add_file(std::string name) { files_.push_back(std::move(name)); }
+  const std::string& file_name(int file) const { return files_[static_cast<std::size_t>(file)]; }
 
   // `key`, a dotted path, got its value there.
   void given(const std::string& key, const Place& place) { given_[key] = place; }
+  const std::map<std::string, Place>& given() const { return given_; }
   bool was_given(const std::string& key) const { return given_.contains(key); }
 
   // The rule that `key` breaks there. An empty key means the file as a whole.
@@ -33,8 +37,9 @@ class Report {
   // No conflict of `key` is to be reported, because its value is not what was meant.
   void distrust(const std::string& key) { distrusted_.insert(key); }
 
-  // The rule that the values of `keys` break together, placed where the first of them that was given stands,
-  // or on the command line if one was given there. Silent when one of them has a problem of its own.
+  // The rule that the values of `keys` break together, placed where the first of them that was given stands:
+  // on the command line if one was given there, else in the file that builds on the others. Silent when one
+  // of them has a problem of its own.
   void conflict(std::initializer_list<std::string> keys, std::string_view rule);
 
   // Throws ConfigError when there are problems: a summary, then one line for each in the order of their
@@ -49,7 +54,7 @@ class Report {
 
   bool distrusted(const std::string& key) const;
 
-  std::string file_name_;
+  std::vector<std::string> files_;
   std::map<std::string, Place> given_;
   std::set<std::string> distrusted_;
   std::vector<Problem> problems_;

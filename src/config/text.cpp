@@ -35,8 +35,11 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x
 std::string read_file(const std::string& path) {
   constexpr std::size_t kLargest = 1 << 20;
   std::error_code ignored;
-  require<ConfigError>(!std::filesystem::is_directory(path, ignored),
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  require<ConfigError>(!std::filesystem::is_directory(status),
                        "{}: cannot be read: it is a directory, not a config file", path);
+  require<ConfigError>(!std::filesystem::exists(status) || std::filesystem::is_regular_file(status),
+                       "{}: cannot be read: it is a pipe or a device, not a config file", path);
   std::ifstream file(path, std::ios::binary);
   require<ConfigError>(file.is_open(), "{}: cannot be read: {}", path,
                        std::generic_category().message(errno));
@@ -48,8 +51,8 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-bool check_text(std::string_view text, Report& report) {
-  Place place;
+bool check_text(std::string_view text, int file, Report& report) {
+  Place place{.file = file};
   bool indentation = true;
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
@@ -64,7 +67,8 @@ bool check_text(std::string_view text, Report& report) {
       return false;
     }
     indentation = c == '\n' || (indentation && c == ' ');
-    place = c == '\n' ? Place{.line = place.line + 1} : Place{.line = place.line, .column = place.column + 1};
+    place.column = c == '\n' ? 1 : place.column + 1;
+    place.line += c == '\n';
     i += size;
   }
   return true;

@@ -8,13 +8,14 @@
 
 namespace thimble::config {
 
-// The contents of a file. Throws ConfigError when it cannot be read or is far too large for a config.
+// The contents of a file. Throws ConfigError when it cannot be read, is no regular file, such as a pipe that
+// may never end, or is far too large for a config.
 std::string read_file(const std::string& path);
 
 // Reports the first byte that does not belong into a config: broken UTF-8, a control character, which
 // yaml-cpp may take for the end of the file, or a tab in an indentation, about which its message is hard to
 // understand.
-bool check_text(std::string_view text, Report& report);
+bool check_text(std::string_view text, int file, Report& report);
 
 bool is_control(char);  // of ASCII
 

@@ -40,6 +40,7 @@ std::string path_text(const std::string& path) {
 bool assign(const Field& field, std::string_view text, bool quoted, const std::string& folder) {
   return std::visit(Overloaded{
                         [](const Section&) { return false; },
+                        [&](const Base&) { return is_line(text) && !text.empty(); },
                         [&](const Integer& rule) {
                           std::int64_t value = 0;
                           if (quoted || !parse(text, value) || value < rule.low || value > rule.high)
@@ -93,6 +94,7 @@ std::string expectation(const Field& field) {
                                rule.high_open ? "below" : "at most", rule.high);
           },
           [](const Choice& rule) { return fmt::format("one of {}", fmt::join(rule.names, ", ")); },
+          [](const Base&) { return std::string("the path of a config file"); },
           [](const Boolean&) { return std::string("true or false"); },
           [](const Path&) { return std::string("the path of a file, in UTF-8 without control characters"); },
       },
@@ -102,6 +104,7 @@ std::string expectation(const Field& field) {
 std::string value_text(const Field& field) {
   return std::visit(Overloaded{
                         [](const Section&) { return std::string(); },
+                        [](const Base&) { return std::string(); },
                         [](const Choice& rule) { return std::string(rule.get(rule.value, rule)); },
                         [](const Path& rule) { return path_text(*rule.value); },
                         [](const auto& rule) { return fmt::format("{}", *rule.value); },

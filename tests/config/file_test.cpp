@@ -22,7 +22,7 @@ struct TemporaryFile {
       std::filesystem::temp_directory_path() / ("thimble_config_" + std::to_string(::getpid()) + ".yaml");
 };
 
-const std::string kMap = "a map of task, data, model, train";
+const std::string kMap = "a map of base, task, data, model, train";
 
 }  // namespace
 

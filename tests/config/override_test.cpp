@@ -37,7 +37,7 @@ TEST_CASE("an override of an unknown key", "[config]") {
   CHECK(complaint("{}", {"model.layer=3"}) ==
         "command line: model.layer=3: unknown key, did you mean model.layers?");
   CHECK(complaint("{}", {"xyz.qqq=3"}) ==
-        "command line: xyz.qqq=3: unknown key, must be one of task, data, model, train");
+        "command line: xyz.qqq=3: unknown key, must be one of base, task, data, model, train");
   CHECK(complaint("{}", {"train.schedule.qqq=3"}) ==
         "command line: train.schedule.qqq=3: unknown key, must be one of name, warmup");
   CHECK(complaint("{}", {"task.name.qqq=3"}) ==

@@ -62,10 +62,17 @@ expect 0 '^thimble [0-9]' --version
 [[ $(grep -A4 '"test"' eval.json) == $(grep -A4 '"test"' run/summary.json) ]] || fail "eval differs from the run's summary"
 
 # What `config show` prints is a config, the same one: as YAML with the cost in comments, and as JSON.
-"$thimble" config show "$configs/sort.yaml" >shown.yaml
-"$thimble" config show shown.yaml | diff shown.yaml - || fail "config show does not print the config it read"
+cp "$configs/sort.yaml" .
+values() { sed 's/ *#.*//' "$1"; }
+"$thimble" config show sort.yaml train.batch=32 >shown.yaml
+"$thimble" config show shown.yaml >again.yaml
+diff <(values shown.yaml) <(values again.yaml) || fail "config show does not print the config it read"
 "$thimble" config show shown.yaml --json shown.json --quiet
-"$thimble" config show shown.json | diff shown.yaml - || fail "the JSON of config show is another config"
+"$thimble" config show shown.json >again.yaml
+diff <(values shown.yaml) <(values again.yaml) || fail "the JSON of config show is another config"
+for line in 'steps: 2000 +# sort.yaml:21' 'batch: 32 +# command line' 'shards: 4 +# default'; do
+  grep -qE "^  $line$" shown.yaml || fail "no $line in what config show prints" "$(cat shown.yaml)"
+done
 ! grep -qE '.{81}' shown.yaml || fail "config show is wider than 80 columns" "$(grep -E '.{81}' shown.yaml)"
 
 # --json - leaves standard output to the JSON alone; a pipe gets no colours and no carriage returns.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -48,17 +49,34 @@ struct Config {
   TrainConfig train;
 };
 
-// Reads and checks a config; `overrides` are "a.b.c=value" and win over the file. Throws one ConfigError
-// whose message is a summary and then every problem, a line each: file:line:column: key: rule, what to do.
+// Reads and checks a config; `overrides` are "a.b.c=value" and win over the file, which wins over the file
+// that its key `base` names. Relative paths start at the folder of the file that says them, or at the current
+// one. Throws one ConfigError whose message is a summary and then every problem, a line each:
+// file:line:column: key: rule, what to do.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// The same for YAML text; `name` stands for the file in messages.
+// Where a value was said; an empty file means the command line.
+struct Origin {
+  std::string file{};
+  int line = 0;
+};
+
+struct ResolvedConfig {
+  Config config;
+  std::map<std::string, Origin> origins;  // by dotted path; what has none has its default
+};
+
+// load_config with the origin of every value.
+ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+// load_config for YAML text; `name` stands for the file.
 Config parse_config(const std::string& yaml, const std::string& name,
                     const std::vector<std::string>& overrides = {});
 
 // Every value that applies, in the order of the field lists; paths that are empty are left out. parse_config
 // of the YAML gives the same config back.
 std::string to_yaml(const Config&);
+std::string to_yaml(const ResolvedConfig&);  // with comments that say where each value comes from
 nlohmann::ordered_json to_json(const Config&);
 
 // JSON Schema (draft-07, which every editor knows) of a config file.
