@@ -9,8 +9,11 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
 
-bool finite(const Real* values, const Shape& shape) {
-  return std::all_of(values, values + shape.elements(), [](Real x) { return std::isfinite(x); });
+// The first number that is not finite, or -1.
+std::int64_t first_bad(const Real* values, const Shape& shape) {
+  const Real* const end = values + shape.elements();
+  const Real* bad = std::find_if(values, end, [](Real x) { return !std::isfinite(x); });
+  return bad == end ? -1 : bad - values;
 }
 
 MatrixView as_matrix(Real* data, const Shape& shape) {
@@ -180,7 +183,7 @@ void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
 
 Tape::Culprit Tape::first_bad_value() const {
   for (const Node& node : nodes_) {
-    if (!finite(node.value, node.shape)) return {node.op, node.layer};
+    if (const std::int64_t at = first_bad(node.value, node.shape); at >= 0) return culprit(node, at);
   }
   return {};
 }
@@ -188,9 +191,14 @@ Tape::Culprit Tape::first_bad_value() const {
 Tape::Culprit Tape::first_bad_gradient() const {
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     const Node& node = nodes_[i];
-    if (node.grad != nullptr && !finite(node.grad, node.shape)) return {node.op, node.layer};
+    if (node.grad == nullptr) continue;
+    if (const std::int64_t at = first_bad(node.grad, node.shape); at >= 0) return culprit(node, at);
   }
   return {};
+}
+
+Tape::Culprit Tape::culprit(const Node& node, std::int64_t at) {
+  return {node.op, node.layer, at % node.shape.last()};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

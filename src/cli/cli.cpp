@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,8 @@ void Output::write(const nlohmann::ordered_json& result) const {
 
 void Source::add_to(CLI::App& command) {
   command.add_option("RUN", run, "Run directory")->type_name("");
+  command.add_option("--checkpoint", checkpoint, "best, final or a step; default: the newest")
+      ->type_name("NAME");
   command.add_option("--config", config, "Config of a model made elsewhere, not RUN")->type_name("FILE");
   command.add_option("--weights", weights, "Its weights, a safetensors file")->type_name("FILE");
   command.add_option("OVERRIDES", overrides, "Changes to its config, as task.length=20")
@@ -39,8 +42,9 @@ void Source::add_to(CLI::App& command) {
 ModelSource Source::open() const {
   if (config.empty() && weights.empty()) {
     require<ConfigError>(!run.empty(), "which run? Give a run directory, or --config and --weights");
-    return open_run(run, overrides);
+    return open_run(run, overrides, checkpoint);
   }
+  require<ConfigError>(checkpoint.empty(), "--checkpoint is for run directories; --weights names the file");
   require<ConfigError>(!config.empty() && !weights.empty(),
                        "--config and --weights belong together: give both");
   std::vector<std::string> changes = overrides;
@@ -67,6 +71,35 @@ bool wants_colour() {
   const char* terminal = std::getenv("TERM");
   const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
   return is_terminal(STDOUT_FILENO) && !dumb && (no_colour == nullptr || *no_colour == '\0');
+}
+
+namespace {
+
+volatile std::sig_atomic_t signals = 0;
+
+extern "C" void on_signal(int) {
+  if (signals > 0) ::_exit(kInterrupted);
+  signals = 1;
+}
+
+}  // namespace
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+bool stop_requested() { return signals > 0; }
+
+bool warn_of_leak(const std::string& name, const SplitReport& report) {
+  if (!report.leak) return false;
+  fmt::print(stderr,
+             "thimble: leak: the {} loss, {:.6f}, is below {:.6f}, the lowest that fresh sequences\n"
+             "of this task allow (standard error {:.1g}): the model sees answers\n",
+             name, report.loss, *report.leak, report.loss_error);
+  return true;
 }
 
 std::string describe(const std::string& name, const SplitReport& report) {

@@ -14,7 +14,7 @@
 
 namespace thimble::cli {
 
-enum Status { kDone = 0, kCheckFailed = 1, kBadInput = 2, kNotFinite = 3 };
+enum Status { kDone = 0, kCheckFailed = 1, kBadInput = 2, kNotFinite = 3, kInterrupted = 130 };
 
 // Options that every subcommand takes.
 struct Output {
@@ -28,7 +28,7 @@ struct Output {
 
 // A run directory, or a config and weights made elsewhere.
 struct Source {
-  std::string run, config, weights;
+  std::string run, checkpoint, config, weights;
   std::vector<std::string> overrides;
 
   void add_to(CLI::App& command);
@@ -48,8 +48,15 @@ struct ConfigArguments {
 bool is_terminal(int descriptor);
 bool wants_colour();  // standard output is a terminal that shows colours, and NO_COLOR is not set
 
+// From now on SIGINT and SIGTERM only make stop_requested() true; a second one ends the program at once.
+void catch_signals();
+bool stop_requested();
+
 // A line such as "test        loss 0.0001   tokens 100.00 %   sequences 100.00 %".
 std::string describe(const std::string& name, const SplitReport& report);
+
+// Says on standard error that a split's loss is lower than can be, if it is; returns whether.
+bool warn_of_leak(const std::string& name, const SplitReport& report);
 
 // A matrix with entries in 0 .. 1 as a picture, one or two characters an entry.
 std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour);

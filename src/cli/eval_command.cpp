@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "thimble/core/error.h"
 
 namespace thimble::cli {
 
@@ -9,21 +10,24 @@ namespace {
 struct Arguments {
   Source source;
   Output output;
+  std::vector<std::string> splits;
+  std::int64_t sequences = 0;
 };
 
 int run(const Arguments& arguments) {
   const ModelSource source = arguments.source.open();
   nlohmann::ordered_json json;
-  for (const Split split : {Split::validation, Split::test}) {
-    const DataConfig& data = source.config.data;
-    if ((split == Split::test ? data.test : data.validation) == 0) continue;
-    const SplitReport report = evaluate(source, split);
+  bool leak = false;
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
     const std::string name(split_name(split));
+    if (std::ranges::find(arguments.splits, name) == arguments.splits.end()) continue;
+    const SplitReport report = evaluate(source, split, arguments.sequences);
     json[name] = to_json(report);
     if (arguments.output.talks()) fmt::print("{}\n", describe(name, report));
+    leak |= warn_of_leak(name, report);
   }
   arguments.output.write(json);
-  return kDone;
+  return leak ? kCheckFailed : kDone;
 }
 
 }  // namespace
@@ -32,6 +36,14 @@ void add_eval(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("eval", "Measure a trained model on fresh sequences");
   auto arguments = std::make_shared<Arguments>();
   arguments->source.add_to(*command);
+  command->add_option("--split", arguments->splits, "train, validation or test; default: the last two")
+      ->check(CLI::IsMember({"train", "validation", "test"}))
+      ->default_val(std::vector<std::string>{"validation", "test"})
+      ->default_str("")
+      ->type_name("NAME");
+  command->add_option("--sequences", arguments->sequences, "The first N of each split; 0: all")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->type_name("N");
   arguments->output.add_to(*command);
   command->callback([arguments, &status] { status = run(*arguments); });
 }

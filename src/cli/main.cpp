@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -7,9 +8,10 @@
 namespace {
 
 constexpr const char* kFooter =
-    "Exit status: 0 done; 1 a check did not hold; 2 the command, config or file\n"
-    "was bad and nothing was written; 3 training stopped on a number that is not\n"
-    "finite.\n";
+    "Exit status: 0 done; 1 a check did not hold or a target was missed; 2 the\n"
+    "command, config or file was bad and nothing was written, or a file could not\n"
+    "be written; 3 training stopped on a number that is not finite; 130 training\n"
+    "was interrupted and is saved.\n";
 
 int report(const char* message, int status) {
   fmt::print(stderr, "thimble: {}\n", message);
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "thimble " THIMBLE_VERSION);
   app.require_subcommand(1);
   app.get_formatter()->column_width(22);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
   int status = cli::kDone;
   cli::add_train(app, status);
   cli::add_eval(app, status);

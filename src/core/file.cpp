@@ -41,7 +41,7 @@ int write_all(int descriptor, std::string_view content) {
     if (n < 0) return errno;
     content.remove_prefix(static_cast<std::size_t>(n));
   }
-  return ::fsync(descriptor) == 0 ? 0 : errno;
+  return 0;
 }
 
 }  // namespace
@@ -67,6 +67,7 @@ void write_file(const fs::path& path, std::string_view content) {
     const Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (!file.open()) fail(path, "cannot be written", errno);
     error = write_all(file.value(), content);
+    if (error == 0 && ::fsync(file.value()) != 0) error = errno;
   }
   if (error == 0 && ::rename(aside.c_str(), path.c_str()) != 0) error = errno;
   if (error != 0) {
@@ -76,6 +77,30 @@ void write_file(const fs::path& path, std::string_view content) {
   const Descriptor directory(path.has_parent_path() ? path.parent_path() : fs::path("."),
                              O_RDONLY | O_DIRECTORY);
   if (directory.open()) ::fsync(directory.value());
+}
+
+AppendFile::AppendFile(const fs::path& path, std::uint64_t size) : path_(path), size_(size) {
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail(path, "cannot be written", errno);
+  const off_t there = ::lseek(descriptor_, 0, SEEK_END);
+  int error = there < 0 ? errno : 0;
+  const bool enough = there >= static_cast<off_t>(size);
+  if (error == 0 && enough && ::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) error = errno;
+  if (error == 0 && enough) return;
+  ::close(descriptor_);
+  if (error != 0) fail(path, "cannot be written", error);
+  throw FileError(fmt::format("{}: has {} bytes, {} were written", path.string(), there, size));
+}
+
+AppendFile::~AppendFile() { ::close(descriptor_); }
+
+void AppendFile::append(std::string_view text) {
+  if (const int error = write_all(descriptor_, text); error != 0) fail(path_, "cannot be written", error);
+  size_ += text.size();
+}
+
+void AppendFile::sync() {
+  if (::fdatasync(descriptor_) != 0) fail(path_, "cannot be written", errno);
 }
 
 }  // namespace thimble

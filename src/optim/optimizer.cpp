@@ -49,6 +49,11 @@ void Optimizer::update(const Segment& segment, std::span<Real> parameters, std::
                       .gradient_scale = real(gradient_scale_)});
 }
 
+std::vector<Optimizer::Moment> Optimizer::moments() {
+  if (config_.name == OptimizerKind::sgd) return {{"momentum_buffer", first_}};
+  return {{"exp_avg", first_}, {"exp_avg_sq", second_}};
+}
+
 double clip_factor(double norm, double max_norm) {
   return max_norm > 0 ? std::min(1.0, max_norm / (norm + 1e-6)) : 1;
 }

@@ -3,18 +3,68 @@
 #include <algorithm>
 
 #include "thimble/core/error.h"
-#include "thimble/tensor/safetensors.h"
+#include "thimble/core/file.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-void save_weights(const std::filesystem::path& path, const ParameterStore& store,
-                  const std::map<std::string, std::string>& metadata) {
-  std::vector<NamedBytes> tensors;
-  for (const auto& entry : store.entries()) {
-    const auto values = store.values().subspan(entry.offset, entry.size());
-    tensors.push_back(
-        {entry.name, sizeof(Real) == 4 ? DType::f32 : DType::f64, entry.shape, std::as_bytes(values)});
+namespace {
+
+const std::string kOptimizer = "optimizer.";
+
+// A buffer with the layout of a store, whose tensors are called prefix + parameter.
+struct Buffer {
+  std::string prefix;
+  std::span<Real> values;
+};
+
+std::vector<Buffer> moments_of(Optimizer& optimizer) {
+  std::vector<Buffer> buffers;
+  for (const auto& moment : optimizer.moments())
+    buffers.push_back({fmt::format("{}{}.", kOptimizer, moment.name), moment.values});
+  return buffers;
+}
+
+// Every tensor of the buffers must be in the file with its shape, and no other parameter.
+void check(const SafetensorsFile& file, const ParameterStore& store, const std::vector<Buffer>& buffers) {
+  const auto& parameters = store.entries();
+  for (const auto& [name, tensor] : file.entries()) {
+    const bool known = name.starts_with(kOptimizer) ||
+                       std::ranges::any_of(parameters, [&](const auto& p) { return p.name == name; });
+    require<CheckpointError>(
+        known, "{}: tensor {} has no place in this model; is it the config it was trained with?", file.path(),
+        name);
   }
+  for (const Buffer& buffer : buffers) {
+    for (const auto& p : parameters) {
+      const std::string name = buffer.prefix + p.name;
+      const Shape& shape = file.entry(name).shape;
+      require<CheckpointError>(shape == p.shape, "{}: tensor {} has shape {}, the model needs {}",
+                               file.path(), name, shape, p.shape);
+    }
+  }
+}
+
+void load(const SafetensorsFile& file, const ParameterStore& store, const std::vector<Buffer>& buffers) {
+  check(file, store, buffers);
+  for (const Buffer& buffer : buffers)
+    for (const auto& p : store.entries())
+      std::ranges::copy(file.values<Real>(buffer.prefix + p.name),
+                        buffer.values.begin() + static_cast<std::ptrdiff_t>(p.offset));
+}
+
+}  // namespace
+
+void save_weights(const std::filesystem::path& path, const ParameterStore& store,
+                  const std::map<std::string, std::string>& metadata, Optimizer* optimizer) {
+  std::vector<NamedBytes> tensors;
+  const auto add = [&](const std::string& prefix, std::span<const Real> values) {
+    for (const auto& entry : store.entries())
+      tensors.push_back({prefix + entry.name, sizeof(Real) == 4 ? DType::f32 : DType::f64, entry.shape,
+                         std::as_bytes(values.subspan(entry.offset, entry.size()))});
+  };
+  add("", store.values());
+  if (optimizer != nullptr)
+    for (const Buffer& buffer : moments_of(*optimizer)) add(buffer.prefix, buffer.values);
   try {
     write_safetensors(path, tensors, metadata);
   } catch (const FileError& e) {
@@ -23,23 +73,13 @@ void save_weights(const std::filesystem::path& path, const ParameterStore& store
 }
 
 void load_weights(const std::filesystem::path& path, ParameterStore& store) {
-  const SafetensorsFile file(path);
-  const auto& parameters = store.entries();
-  for (const auto& [name, tensor] : file.entries()) {
-    const bool known = std::ranges::any_of(parameters, [&](const auto& p) { return p.name == name; });
-    require<CheckpointError>(
-        known, "{}: tensor {} has no place in this model; is it the config it was trained with?",
-        path.string(), name);
-  }
-  for (const auto& p : parameters) {
-    const Shape& shape = file.entry(p.name).shape;
-    require<CheckpointError>(shape == p.shape, "{}: tensor {} has shape {}, the model needs {}",
-                             path.string(), p.name, shape, p.shape);
-  }
-  for (const auto& p : parameters) {
-    std::ranges::copy(file.values<Real>(p.name),
-                      store.values().begin() + static_cast<std::ptrdiff_t>(p.offset));
-  }
+  load(SafetensorsFile(path), store, {{"", store.values()}});
+}
+
+void load_checkpoint(const SafetensorsFile& file, ParameterStore& store, Optimizer& optimizer) {
+  std::vector<Buffer> buffers = moments_of(optimizer);
+  buffers.push_back({"", store.values()});
+  load(file, store, buffers);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

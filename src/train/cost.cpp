@@ -38,7 +38,8 @@ MemoryEstimate training_memory(const Config& config, double real) {
           .gradients = static_cast<double>(config.train.shards) * weights,
           .optimizer = moments * weights,
           .activations = static_cast<double>(threads_of(config)) * real * tapes,
-          .other = weights + kSums * evaluated / static_cast<double>(micro_batch(length))};
+          .checkpoint = (1 + moments) * weights,
+          .other = kSums * evaluated / static_cast<double>(micro_batch(length))};
 }
 
 MemoryEstimate inspection_memory(const Config& config, double real) {
@@ -48,7 +49,7 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   return {.parameters = 2 * weights,
           .activations = real * activations(config, micro_batch(length_of(config)), false) +
                          sizeof(double) * heads * length * length,
-          .other = weights};
+          .checkpoint = weights};
 }
 
 MemoryEstimate check_memory(const Config& config) {

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "thimble/core/error.h"
@@ -10,71 +9,13 @@
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
-#include "train/stopwatch.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-namespace {
-
-// A line of metrics.jsonl; the time comes last, since all the rest is the same in every run.
-template <class Report>
-nlohmann::ordered_json metrics_line(std::int64_t step, std::string_view split, const Report& report,
-                                    double seconds) {
-  nlohmann::ordered_json line{{"step", step}, {"split", split}};
-  line.update(to_json(report));
-  line["seconds"] = seconds;
-  return line;
-}
-
-}  // namespace
-
-TrainResult run_training(const Config& config, const TrainOptions& options) {
-  const Stopwatch watch;
-  Trainer trainer(config);
-  TrainObserver silent;
-  TrainObserver& observer = options.observer != nullptr ? *options.observer : silent;
-  std::optional<RunWriter> run;
-  if (!options.directory.empty()) run.emplace(options.directory, config);
-
-  TrainResult result;
-  result.parameters = static_cast<std::int64_t>(trainer.model().parameters().count());
-  result.threads = trainer.threads();
-  result.directory = options.directory;
-  observer.on_start(config, result);
-  const bool validates = config.data.validation > 0;
-  const std::int64_t every = config.train.evaluate_every, last = config.train.steps;
-  for (std::int64_t step = 1; step <= last; ++step) {
-    result.train = trainer.step();
-    result.steps = step;
-    observer.on_step(result.train);
-    if (run) run->metrics(metrics_line(step, "train", result.train, watch.seconds()));
-    if (validates && (step == last || (every > 0 && step % every == 0))) {
-      result.validation = trainer.evaluate(Split::validation);
-      observer.on_validation(step, *result.validation);
-      if (run) run->metrics(metrics_line(step, "validation", *result.validation, watch.seconds()));
-    }
-  }
-  if (config.data.test > 0) {
-    result.test = trainer.evaluate(Split::test);
-    if (run) run->metrics(metrics_line(last, "test", *result.test, watch.seconds()));
-  }
-  result.weights_hash = trainer.model().parameters().hash();
-  if (run) {
-    save_weights(run->weights_path(), trainer.model().parameters(),
-                 {{"format", "thimble 1"},
-                  {"step", std::to_string(result.steps)},
-                  {"weights_hash", result.weights_hash},
-                  {"config", to_yaml(config)}});
-  }
-  result.seconds = watch.seconds();
-  if (run) run->finish(result);
-  return result;
-}
-
-SplitReport run_evaluation(const ModelSource& source, Split split) {
+SplitReport run_evaluation(const ModelSource& source, Split split, std::int64_t limit) {
   Trainer trainer(source.config);
   load_weights(source.weights, trainer.model().parameters());
-  return trainer.evaluate(split);
+  return trainer.evaluate(split, limit);
 }
 
 std::vector<GradcheckResult> run_model_check(const Config& config) {

@@ -3,10 +3,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
-#include "thimble/core/file.h"
 
 namespace thimble {
 
@@ -14,87 +15,189 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const char* const kWeights = "checkpoints/final.safetensors";
+const fs::path kCheckpoints = "checkpoints";
+const std::string kFinal = "final.safetensors", kBest = "best.safetensors";
 
-void write(const fs::path& path, const std::string& content) {
+// What f does, with errors of files as CheckpointErrors.
+template <class F>
+auto guarded(const F& f) {
   try {
-    write_file(path, content);
+    return f();
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
+  } catch (const fs::filesystem_error& e) {
+    throw CheckpointError(fmt::format("{}: {}", e.path1().string(), e.code().message()));
   }
+}
+
+std::string step_name(std::int64_t step) { return fmt::format("step-{}.safetensors", step); }
+
+// The step that such a name says, or 0.
+std::int64_t step_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  std::int64_t step = 0;
+  if (name.starts_with("step-")) std::from_chars(name.data() + 5, name.data() + name.size(), step);
+  return name == step_name(step) ? step : 0;
+}
+
+// The step-N.safetensors of a directory, newest first.
+std::vector<fs::path> step_files(const fs::path& directory) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (step_of(entry.path()) > 0) found.push_back(entry.path());
+  std::ranges::sort(found, std::greater(), step_of);
+  return found;
+}
+
+bool is_leftover(const fs::path& path) {
+  return path.filename() == DirectoryLock::kFile || path.filename() == kCheckpoints ||
+         path.extension() == ".tmp";
+}
+
+// Whether there is nothing that a run which was stopped at its very beginning would not leave.
+bool is_unused(const fs::path& directory, bool resume) {
+  return std::ranges::all_of(fs::directory_iterator(directory), [&](const auto& entry) {
+    return resume ? is_leftover(entry.path()) : entry.path().filename() == DirectoryLock::kFile;
+  });
+}
+
+void remove_temporary_files(const fs::path& directory) {
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().extension() == ".tmp") fs::remove(entry.path());
+}
+
+void require_same(const fs::path& directory, const Config& config) {
+  const Config there = load_config((directory / "config.yaml").string());
+  std::string lines;
+  for (const Difference& difference : differences(there, config, "the run", "this config"))
+    if (!difference.may_change) lines += "\n  " + difference.text;
+  require<ConfigError>(lines.empty(),
+                       "{}: holds a run of another config:{}\ngive it the same values, or start a new run",
+                       directory.string(), lines);
 }
 
 }  // namespace
 
-ModelSource open_run(const fs::path& directory, const std::vector<std::string>& overrides) {
-  require<CheckpointError>(fs::is_directory(directory), "{}: no such run directory; thimble train makes one",
-                           directory.string());
-  require<CheckpointError>(fs::exists(directory / "config.yaml") && fs::exists(directory / kWeights),
-                           "{}: not a finished run: config.yaml or {} is missing", directory.string(),
-                           kWeights);
-  return {load_config((directory / "config.yaml").string(), overrides), directory / kWeights};
+ModelSource open_run(const fs::path& directory, const std::vector<std::string>& overrides,
+                     const std::string& checkpoint) {
+  return guarded([&]() -> ModelSource {
+    require<CheckpointError>(fs::is_directory(directory),
+                             "{}: no such run directory; thimble train makes one", directory.string());
+    const fs::path checkpoints = directory / kCheckpoints;
+    require<CheckpointError>(fs::exists(directory / "config.yaml") && fs::is_directory(checkpoints),
+                             "{}: not a run: config.yaml or checkpoints is missing", directory.string());
+    fs::path weights = checkpoints / kFinal;
+    if (!checkpoint.empty()) {
+      const bool named = checkpoint == "best" || checkpoint == "final";
+      weights = checkpoints / fmt::format("{}{}.safetensors", named ? "" : "step-", checkpoint);
+      require<CheckpointError>(fs::exists(weights), "{}: there is no such checkpoint", weights.string());
+    } else if (!fs::exists(weights)) {
+      const std::vector<fs::path> steps = step_files(checkpoints);
+      require<CheckpointError>(!steps.empty(), "{}: the run has no checkpoint yet", directory.string());
+      weights = steps.front();
+    }
+    return {load_config((directory / "config.yaml").string(), overrides), weights};
+  });
+}
+
+fs::path run_directory(const fs::path& config_file, const Config& config) {
+  const std::string yaml = to_yaml(config);
+  const auto hash = static_cast<std::uint32_t>(XXH3_64bits(yaml.data(), yaml.size()));
+  return fs::path("runs") / fmt::format("{}-{:08x}", config_file.stem().string(), hash);
 }
 
 fs::path free_run_directory(const fs::path& config_file, const Config& config) {
-  const std::string yaml = to_yaml(config);
-  const auto hash = static_cast<std::uint32_t>(XXH3_64bits(yaml.data(), yaml.size()));
-  const std::string name = fmt::format("{}-{:08x}", config_file.stem().string(), hash);
-  for (int n = 1;; ++n) {
-    fs::path directory = fs::path("runs") / (n == 1 ? name : fmt::format("{}-{}", name, n));
-    if (!fs::exists(directory)) return directory;
-  }
+  const fs::path first = run_directory(config_file, config);
+  fs::path free = first;
+  for (int n = 2; fs::exists(free); ++n) free = fmt::format("{}-{}", first.string(), n);
+  return free;
 }
 
-RunWriter::RunWriter(const fs::path& directory, const Config& config) : directory_(directory) {
-  try {
-    require<CheckpointError>(
-        !fs::exists(directory) || (fs::is_directory(directory) && fs::is_empty(directory)),
-        "{}: exists and is not an empty directory; choose another with --out", directory.string());
-    fs::create_directories(directory / "checkpoints");
-    write(directory / "config.yaml", to_yaml(config));
-  } catch (const fs::filesystem_error& e) {
-    throw CheckpointError(fmt::format("{}: cannot be created: {}", directory.string(), e.code().message()));
-  }
-  metrics_.open(directory / "metrics.jsonl");
+RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resume) : directory_(directory) {
+  guarded([&] {
+    const auto require_unused = [&] {
+      require<CheckpointError>(
+          fs::is_directory(directory) && is_unused(directory, resume),
+          "{}: exists and is not an empty directory; choose another with --out{}", directory.string(),
+          fs::exists(directory / "config.yaml") ? ", or go on with this run: --resume" : "");
+    };
+    const auto continues = [&] { return resume && fs::exists(directory / "config.yaml"); };
+    if (fs::exists(directory) && !continues()) require_unused();
+    fs::create_directories(directory);
+    lock_.emplace(directory);
+    if (continues()) {
+      require_same(directory, config);
+    } else {
+      require_unused();
+    }
+    fs::create_directories(directory / kCheckpoints);
+    remove_temporary_files(directory);
+    remove_temporary_files(directory / kCheckpoints);
+    write_file(directory / "config.yaml", to_yaml(config));
+  });
+}
+
+std::vector<fs::path> RunWriter::checkpoints() const {
+  return guarded([&] {
+    std::vector<fs::path> found = step_files(directory_ / kCheckpoints);
+    if (fs::exists(final_path())) found.insert(found.begin(), final_path());
+    return found;
+  });
+}
+
+void RunWriter::set_aside(const fs::path& damaged) {
+  guarded([&] { fs::rename(damaged, damaged.string() + ".damaged"); });
+}
+
+void RunWriter::require_metrics(std::uint64_t bytes) const {
+  const fs::path path = directory_ / "metrics.jsonl";
+  std::error_code missing;
+  const std::uint64_t there = fs::exists(path) ? fs::file_size(path, missing) : 0;
+  require<CheckpointError>(there >= bytes, "{}: has {} bytes, {} were written", path.string(), there, bytes);
+}
+
+void RunWriter::start_metrics(std::uint64_t bytes) {
+  guarded([&] { metrics_.emplace(directory_ / "metrics.jsonl", bytes); });
 }
 
 void RunWriter::metrics(const nlohmann::ordered_json& line) {
-  metrics_ << line.dump() << '\n';
-  metrics_.flush();
-  require<CheckpointError>(metrics_.good(), "{}: cannot be written", (directory_ / "metrics.jsonl").string());
+  guarded([&] { metrics_->append(line.dump() + '\n'); });
+}
+
+std::uint64_t RunWriter::sync_metrics() {
+  return guarded([&] {
+    metrics_->sync();
+    return metrics_->size();
+  });
+}
+
+fs::path RunWriter::step_path(std::int64_t step) const { return directory_ / kCheckpoints / step_name(step); }
+fs::path RunWriter::best_path() const { return directory_ / kCheckpoints / kBest; }
+fs::path RunWriter::final_path() const { return directory_ / kCheckpoints / kFinal; }
+
+void RunWriter::reopen(std::int64_t final_step) {
+  guarded([&] {
+    fs::remove(directory_ / "summary.json");
+    if (fs::exists(final_path())) fs::rename(final_path(), step_path(final_step));
+  });
+}
+
+void RunWriter::prune(std::size_t keep, bool series) {
+  guarded([&] {
+    const std::vector<fs::path> files = step_files(directory_ / kCheckpoints);
+    for (std::size_t i = keep; i < files.size(); ++i)
+      if (!series || !in_series(step_of(files[i]))) fs::remove(files[i]);
+  });
 }
 
 void RunWriter::finish(const TrainResult& result) {
-  write(directory_ / "summary.json", to_json(result).dump(2) + "\n");
+  guarded([&] { write_file(directory_ / "summary.json", to_json(result).dump(2) + "\n"); });
 }
 
-fs::path RunWriter::weights_path() const { return directory_ / kWeights; }
-
-nlohmann::ordered_json to_json(const StepReport& r) {
-  return {{"step", r.step},
-          {"loss", r.loss},
-          {"accuracy", r.accuracy},
-          {"learning_rate", r.learning_rate},
-          {"gradient_norm", r.gradient_norm}};
-}
-
-nlohmann::ordered_json to_json(const SplitReport& r) {
-  return {{"loss", r.loss},
-          {"accuracy", r.accuracy},
-          {"sequence_accuracy", r.sequence_accuracy},
-          {"sequences", r.sequences}};
-}
-
-nlohmann::ordered_json to_json(const TrainResult& r) {
-  nlohmann::ordered_json json{{"steps", r.steps}, {"train", to_json(r.train)}};
-  if (r.validation) json["validation"] = to_json(*r.validation);
-  if (r.test) json["test"] = to_json(*r.test);
-  json["weights_hash"] = r.weights_hash;
-  json["parameters"] = r.parameters;
-  json["seconds"] = r.seconds;
-  json["threads"] = r.threads;
-  if (!r.directory.empty()) json["directory"] = r.directory;
-  return json;
+bool in_series(std::int64_t step) {
+  if (step < 1) return false;
+  while (step % 10 == 0) step /= 10;
+  return step == 1 || step == 2 || step == 5;
 }
 
 }  // namespace thimble

@@ -182,8 +182,7 @@ StepReport Trainer::step() {
   const double norm = std::sqrt(reduce_gradients()) / labelled;
   if (!std::isfinite(loss) || !std::isfinite(norm)) explain(step, loss, norm);
 
-  const double rate =
-      config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
+  const double rate = learning_rate(step);
   optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labelled);
   const auto& segments = optimizer_.segments();
   pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
@@ -196,14 +195,21 @@ StepReport Trainer::step() {
   return {.step = step + 1,
           .loss = loss,
           .accuracy = static_cast<double>(totals.correct) / labelled,
+          .sequence_accuracy =
+              static_cast<double>(totals.correct_sequences) / static_cast<double>(config_.train.batch),
           .learning_rate = rate,
           .gradient_norm = norm};
+}
+
+double Trainer::learning_rate(std::int64_t step) const {
+  return config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
 }
 
 // Runs the step again, one micro-batch after another, and looks where the first bad number comes from.
 void Trainer::explain(std::int64_t step, double loss, double norm) {
   const std::string where =
-      fmt::format("step {}: the loss is {}, the gradient norm {}", step + 1, std::abs(loss), std::abs(norm));
+      fmt::format("step {}: the loss is {}, the gradient norm {}, the learning rate {:g}", step + 1,
+                  std::abs(loss), std::abs(norm), learning_rate(step));
   Worker& worker = workers_.front();
   for (std::int64_t first = 0; first < config_.train.batch; first += micro_batch_) {
     std::ranges::fill(shards_.front().gradients, Real{0});
@@ -221,10 +227,15 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
       culprit = worker.training.first_bad_gradient();
     }
     if (culprit) {
+      // Its columns are those of one head after the other.
+      const std::int64_t width = config_.model.d_model / config_.model.heads;
+      const std::string head = std::string_view(culprit.op) == "self_attention"
+                                   ? fmt::format(", head {}", culprit.column / width)
+                                   : "";
       throw NumericError(
-          fmt::format("{}; the first {} that is not finite is in op {}, layer {}; lower the learning rate "
+          fmt::format("{}; the first {} that is not finite is in op {}, layer {}{}; lower the learning rate "
                       "or set train.clip_norm",
-                      where, kind, culprit.op, culprit.layer));
+                      where, kind, culprit.op, culprit.layer, head));
     }
   }
   // Every micro-batch is finite, so the sum of their gradients is not, or that of the squares.
@@ -257,10 +268,39 @@ SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
   Totals totals;
   for (const Totals& chunk : chunks_) totals.add(chunk);
   const auto labelled = static_cast<double>(std::max<std::int64_t>(1, totals.labelled));
-  return {.loss = totals.loss / labelled,
-          .accuracy = static_cast<double>(totals.correct) / labelled,
-          .sequence_accuracy = static_cast<double>(totals.correct_sequences) / static_cast<double>(count),
-          .sequences = count};
+  SplitReport report{
+      .loss = totals.loss / labelled,
+      .accuracy = static_cast<double>(totals.correct) / labelled,
+      .sequence_accuracy = static_cast<double>(totals.correct_sequences) / static_cast<double>(count),
+      .sequences = count,
+      .loss_error = loss_error(),
+      .leak = {}};
+  report.leak = leak(split, report);
+  return report;
+}
+
+// From the spread between chunks, each weighed by its labels (the ratio estimator of survey sampling).
+double Trainer::loss_error() const {
+  constexpr std::size_t kFewest = 8;
+  if (chunks_.size() < kFewest) return 0;
+  Totals totals;
+  for (const Totals& chunk : chunks_) totals.add(chunk);
+  const auto labelled = static_cast<double>(std::max<std::int64_t>(1, totals.labelled));
+  const double mean = totals.loss / labelled, n = static_cast<double>(chunks_.size());
+  double squares = 0;
+  for (const Totals& chunk : chunks_) {
+    const double deviation = chunk.loss - mean * static_cast<double>(chunk.labelled);
+    squares += deviation * deviation;
+  }
+  return std::sqrt(squares * n / (n - 1)) / labelled;
+}
+
+std::optional<double> Trainer::leak(Split split, const SplitReport& report) const {
+  const Task& task = dataset_.task();
+  const bool fresh = dataset_.disjoint() && (split != Split::train || dataset_.size(split) == 0);
+  if (!fresh || task.floor == nullptr || report.loss_error == 0) return std::nullopt;
+  const double floor = task.floor(config_.task);
+  return report.loss < floor - 4 * report.loss_error ? std::optional(floor) : std::nullopt;
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

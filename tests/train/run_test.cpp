@@ -14,6 +14,7 @@
 #include "thimble/core/file.h"
 #include "thimble/tensor/safetensors.h"
 #include "thimble/train/trainer.h"
+#include "train/run_files.h"
 #include "train/small_config.h"
 
 using namespace thimble;
@@ -22,25 +23,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Config run_config() {
   Config config = small_config();
   config.train.steps = 6;
   config.train.evaluate_every = 4;
   return config;
-}
-
-std::vector<Json> metrics_of(const fs::path& run) {
-  std::istringstream lines(read_file(run / "metrics.jsonl"));
-  std::vector<Json> result;
-  for (std::string line; std::getline(lines, line);) result.push_back(Json::parse(line));
-  return result;
-}
-
-// The file without the one field that differs from run to run.
-std::string timeless_metrics(const fs::path& run) {
-  return std::regex_replace(read_file(run / "metrics.jsonl"), std::regex(",\"seconds\":[0-9.e+-]+\\}"), "}");
 }
 
 struct Recorder : TrainObserver {
@@ -52,16 +39,6 @@ struct Recorder : TrainObserver {
   std::vector<std::int64_t> validations;
 };
 
-// Everything below a directory, with its content.
-std::map<std::string, std::string> tree(const fs::path& directory) {
-  std::map<std::string, std::string> result;
-  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
-    result[entry.path().lexically_relative(directory).string()] =
-        entry.is_directory() ? "directory" : read_file(entry.path());
-  }
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("a run writes its config, its metrics, its weights and a summary", "[train]") {
@@ -72,8 +49,9 @@ TEST_CASE("a run writes its config, its metrics, its weights and a summary", "[t
 
   std::vector<std::string> files;
   for (const auto& [name, content] : tree(run)) files.push_back(name);
-  CHECK(files == std::vector<std::string>{"checkpoints", "checkpoints/final.safetensors", "config.yaml",
-                                          "metrics.jsonl", "summary.json"});
+  CHECK(files == std::vector<std::string>{"checkpoints", "checkpoints/best.safetensors",
+                                          "checkpoints/final.safetensors", "config.yaml", "metrics.jsonl",
+                                          "summary.json"});
   CHECK(to_yaml(load_config((run / "config.yaml").string())) == to_yaml(run_config()));
 
   Trainer same(run_config());
@@ -97,7 +75,7 @@ TEST_CASE("a run writes its config, its metrics, its weights and a summary", "[t
   CHECK(weights.metadata().at("weights_hash") == result.weights_hash);
   CHECK(weights.metadata().at("step") == "6");
   CHECK(weights.metadata().at("config") == to_yaml(run_config()));
-  CHECK(weights.entries().size() == same.model().parameters().entries().size());
+  CHECK(weights.entries().size() == 3 * same.model().parameters().entries().size());  // with two moments
 }
 
 TEST_CASE("metrics have a line per step and per evaluation, in order", "[train]") {
@@ -113,11 +91,11 @@ TEST_CASE("metrics have a line per step and per evaluation, in order", "[train]"
     std::vector<std::string> keys;
     for (const auto& [key, value] : line.items()) keys.push_back(key);
     if (line["split"] == "train") {
-      CHECK(keys == std::vector<std::string>{"step", "split", "loss", "accuracy", "learning_rate",
-                                             "gradient_norm", "seconds"});
+      CHECK(keys == std::vector<std::string>{"step", "split", "loss", "accuracy", "sequence_accuracy",
+                                             "learning_rate", "gradient_norm", "seconds"});
     } else {
       CHECK(keys == std::vector<std::string>{"step", "split", "loss", "accuracy", "sequence_accuracy",
-                                             "sequences", "seconds"});
+                                             "sequences", "loss_error", "seconds"});
     }
   }
   CHECK(lines[6]["loss"] == result.train.loss);
@@ -204,7 +182,7 @@ TEST_CASE("a directory that is in use is refused and left as it is", "[train]") 
   CHECK(fs::exists(directory / "empty" / "summary.json"));
 }
 
-TEST_CASE("a run that did not finish cannot be opened", "[train]") {
+TEST_CASE("a run without a checkpoint cannot be opened", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run";
   CHECK_THROWS_AS(open_run(run), CheckpointError);
@@ -214,7 +192,9 @@ TEST_CASE("a run that did not finish cannot be opened", "[train]") {
   CHECK_THROWS_AS(train(config, {.directory = run.string()}), NumericError);
   CHECK(fs::exists(run / "config.yaml"));
   CHECK_FALSE(fs::exists(run / "summary.json"));
-  CHECK_THROWS_WITH(open_run(run), ContainsSubstring("not a finished run"));
+  CHECK_THROWS_WITH(open_run(run), ContainsSubstring("the run has no checkpoint yet"));
+  fs::remove(run / "config.yaml");
+  CHECK_THROWS_WITH(open_run(run), ContainsSubstring("not a run: config.yaml or checkpoints is missing"));
 }
 
 TEST_CASE("a run with another model in its config is refused", "[train]") {

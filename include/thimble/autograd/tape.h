@@ -123,6 +123,7 @@ class Tape {
   struct Culprit {
     const char* op = nullptr;
     const char* layer = nullptr;
+    std::int64_t column = 0;  // of the number, in the last dimension
     explicit operator bool() const { return op != nullptr; }
   };
   Culprit first_bad_value() const;
@@ -151,6 +152,7 @@ class Tape {
   Real* reals(std::int64_t count) {
     return static_cast<Real*>(arena_.allocate(static_cast<std::size_t>(count) * sizeof(Real)));
   }
+  static Culprit culprit(const Node& node, std::int64_t at);
   GradientView gradient(Node& node);
   void recycle(Node& node);
 

@@ -1,6 +1,7 @@
 // Files, read whole and written whole or not at all.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,5 +16,24 @@ std::string read_file(const std::filesystem::path& path);
 // Writes to a temporary file beside `path`, flushes it to the disk and renames it, so that `path` holds the
 // old content or the new one and nothing in between, even if the machine stops. Throws FileError.
 void write_file(const std::filesystem::path& path, std::string_view content);
+
+// A file that grows by whole pieces. All functions throw FileError.
+class AppendFile {
+ public:
+  // Opens it, makes it if need be, and cuts it to `size` bytes. A file that is shorter is an error.
+  AppendFile(const std::filesystem::path& path, std::uint64_t size);
+  ~AppendFile();
+  AppendFile(const AppendFile&) = delete;
+  AppendFile& operator=(const AppendFile&) = delete;
+
+  void append(std::string_view text);
+  void sync();  // returns when everything is on the disk
+  std::uint64_t size() const { return size_; }
+
+ private:
+  std::filesystem::path path_;
+  std::uint64_t size_;
+  int descriptor_;
+};
 
 }  // namespace thimble

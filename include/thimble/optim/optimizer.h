@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "thimble/autograd/parameter.h"
@@ -30,6 +31,15 @@ class Optimizer {
   void update(const Segment& segment, std::span<Real> parameters, std::span<const Real> gradients);
 
   std::int64_t steps() const { return step_; }
+  void set_steps(std::int64_t steps) { step_ = steps; }
+
+  // What is kept from step to step, under PyTorch's names, each with the layout of the parameters: Adam's
+  // exp_avg and exp_avg_sq, the momentum_buffer of SGD.
+  struct Moment {
+    std::string_view name;
+    std::span<Real> values;
+  };
+  std::vector<Moment> moments();
   std::span<const Real> first_moment() const { return first_; }    // Adam's m, the momentum of SGD
   std::span<const Real> second_moment() const { return second_; }  // Adam's v; empty for SGD
 

@@ -41,14 +41,16 @@ struct MemoryEstimate {
   double gradients = 0;   // a buffer for every shard
   double optimizer = 0;
   double activations = 0;  // what all threads keep of a micro-batch
-  double other = 0;        // the weights as a file, sums of an evaluation
+  double checkpoint = 0;   // a file while it is written or read
+  double other = 0;        // sums of an evaluation
 
-  double total() const { return parameters + gradients + optimizer + activations + other; }
-  std::array<std::pair<std::string_view, double>, 5> parts() const {
+  double total() const { return parameters + gradients + optimizer + activations + checkpoint + other; }
+  std::array<std::pair<std::string_view, double>, 6> parts() const {
     return {{{"parameters", parameters},
              {"gradients", gradients},
              {"optimizer", optimizer},
              {"activations", activations},
+             {"checkpoint", checkpoint},
              {"other", other}}};
   }
 };

@@ -1,13 +1,20 @@
-// Run directories: config.yaml (resolved, replayable), metrics.jsonl, checkpoints/final.safetensors,
-// summary.json.
+// Run directories:
+//   config.yaml     every value, replayable
+//   metrics.jsonl   an object a line: step, split, loss, ...; the time comes last
+//   checkpoints/    step-N.safetensors (the last two, and a series if asked for), best.safetensors,
+//                   final.safetensors once training is over
+//   summary.json    the result, once it is there
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "thimble/config/config.h"
+#include "thimble/core/file.h"
+#include "thimble/core/lock.h"
 #include "thimble/train/train.h"
 
 namespace thimble {
@@ -18,35 +25,75 @@ struct ModelSource {
   std::filesystem::path weights;
 };
 
-// Throws CheckpointError when `directory` is not a finished run; `overrides` as in load_config.
-ModelSource open_run(const std::filesystem::path& directory, const std::vector<std::string>& overrides = {});
+// The newest checkpoint of a run, or the one named: "best", "final" or a step. Throws CheckpointError when
+// there is no such run or checkpoint; `overrides` as in load_config.
+ModelSource open_run(const std::filesystem::path& directory, const std::vector<std::string>& overrides = {},
+                     const std::string& checkpoint = "");
 
-// How the model does on a split of its config's task. Throws CheckpointError when the weights do not fit the
-// config.
-SplitReport evaluate(const ModelSource& source, Split split);
+// How the model does on a split of its config's task, or on its first `limit` sequences, which an endless
+// split needs. Throws CheckpointError when the weights do not fit the config.
+SplitReport evaluate(const ModelSource& source, Split split, std::int64_t limit = 0);
 
-// The first of runs/NAME, runs/NAME-2, ... that does not exist, NAME being the config's file name and a hash
-// of its values.
+// runs/NAME, NAME being the config's file name and a hash of its values.
+std::filesystem::path run_directory(const std::filesystem::path& config_file, const Config& config);
+// The first of NAME, NAME-2, ... that does not exist.
 std::filesystem::path free_run_directory(const std::filesystem::path& config_file, const Config& config);
 
-// A run being written.
+// Where training stands; what a checkpoint holds besides tensors.
+struct RunState {
+  std::int64_t step = 0;
+  double seconds = 0;               // of training so far
+  std::uint64_t metrics_bytes = 0;  // of metrics.jsonl
+  StepReport train;                 // the last step
+  std::optional<SplitReport> validation;
+  std::int64_t best_step = 0;  // of the lowest validation loss, best_loss; 0: none yet
+  double best_loss = 0;
+  std::int64_t evaluations_since_best = 0;
+};
+
+// A run being written. All functions throw CheckpointError when something cannot be.
 class RunWriter {
  public:
-  // Creates the directory. Throws CheckpointError when it exists and is not empty, or cannot be made.
-  RunWriter(const std::filesystem::path& directory, const Config& config);
+  // Makes the directory and locks it for this process. It must not exist or be empty, unless `resume`: then
+  // it may hold a run. Throws CheckpointError when it is in use or holds something else, and ConfigError,
+  // with each field that differs, when the run is of another config.
+  RunWriter(const std::filesystem::path& directory, const Config& config, bool resume);
 
-  // A line of metrics.jsonl. Throws CheckpointError when it cannot be written.
+  // Checkpoints to resume from, newest first.
+  std::vector<std::filesystem::path> checkpoints() const;
+  void set_aside(const std::filesystem::path& damaged);  // renames it to NAME.damaged
+
+  // Throws when metrics.jsonl is shorter than that.
+  void require_metrics(std::uint64_t bytes) const;
+  // Before the first line: the file is cut to that size.
+  void start_metrics(std::uint64_t bytes);
   void metrics(const nlohmann::ordered_json& line);
+  std::uint64_t sync_metrics();  // returns its size
+
+  // Names for checkpoints.
+  std::filesystem::path step_path(std::int64_t step) const;
+  std::filesystem::path best_path() const;
+  std::filesystem::path final_path() const;
+  // A run that was finished at that step goes on: its final checkpoint becomes one like the others.
+  void reopen(std::int64_t final_step);
+  // Removes checkpoints of steps but for the newest `keep` and, if asked, steps 1, 2, 5, 10, 20, 50, ...
+  void prune(std::size_t keep, bool series);
+
   void finish(const TrainResult& result);
-  std::filesystem::path weights_path() const;
 
  private:
   std::filesystem::path directory_;
-  std::ofstream metrics_;
+  std::optional<DirectoryLock> lock_;
+  std::optional<AppendFile> metrics_;
 };
+
+// Whether a log-spaced series has that step: 1, 2, 5, 10, 20, 50, ...
+bool in_series(std::int64_t step);
 
 nlohmann::ordered_json to_json(const StepReport&);
 nlohmann::ordered_json to_json(const SplitReport&);
 nlohmann::ordered_json to_json(const TrainResult&);
+nlohmann::ordered_json to_json(const RunState&);
+RunState run_state(const nlohmann::ordered_json&);  // throws a JSON exception
 
 }  // namespace thimble

@@ -17,23 +17,37 @@ struct SplitReport {
   double accuracy = 0;           // share of labelled positions predicted right
   double sequence_accuracy = 0;  // share of sequences with every labelled position right
   std::int64_t sequences = 0;
+  double loss_error = 0;  // standard error of the loss; 0 when there are too few sequences to tell
+  // The lowest loss that the task allows, if the loss is below it, by more than 4 standard errors, on
+  // sequences that training never sees: the model must have seen answers.
+  std::optional<double> leak;
 };
 
 struct StepReport {
   std::int64_t step = 0;  // 1 for the first
   double loss = 0;        // mean over the step's labelled positions, before the update
   double accuracy = 0;
+  double sequence_accuracy = 0;
   double learning_rate = 0;
   double gradient_norm = 0;  // global, before clipping
 };
 
+// Why training ended.
+enum class Stopped { at_last_step, at_target, out_of_patience, interrupted };
+
 struct TrainResult {
   std::int64_t steps = 0;
-  StepReport train;  // the last step
+  Stopped stopped = Stopped::at_last_step;
+  bool target_missed = false;  // the config has one, and the last evaluation did not reach it
+  StepReport train;            // the last step
   std::optional<SplitReport> validation, test;
+  std::int64_t best_step = 0;  // of the lowest validation loss; 0 without validation
+  double best_loss = 0;
+  // Sequences of a split that training also has, where the task is too small to keep them apart.
+  std::int64_t shared_validation = 0, shared_test = 0;
   std::string weights_hash;  // XXH3-64 of the final parameters
   std::int64_t parameters = 0;
-  double seconds = 0;
+  double seconds = 0;  // of all sessions of a run that was interrupted
   int threads = 0;
   std::string directory;  // of the run; empty when none was written
 };
@@ -42,23 +56,31 @@ struct TrainResult {
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
+  // Before the first step, with steps > 0 when a run is continued.
   virtual void on_start(const Config&, const TrainResult& /*so_far*/) {}
   virtual void on_step(const StepReport&) {}
   virtual void on_validation(std::int64_t /*step*/, const SplitReport&) {}
+  // A checkpoint that could not be used, and why; the one before it is tried next.
+  virtual void on_damaged(const std::string& /*reason*/) {}
+  // Asked after every step; true ends training with everything saved.
+  virtual bool wants_stop() { return false; }
 };
 
 struct TrainOptions {
   std::string directory;  // where the run is written; empty: nowhere
+  bool resume = false;    // continue the run in the directory, if there is one
   TrainObserver* observer = nullptr;
 };
 
 // Each job below, if a config's memory would not fit, throws ConfigError before it allocates or writes
 // anything; see require_memory.
 
-// Trains from the first step to the last. With a directory, which must not exist or be empty, writes
-// config.yaml, metrics.jsonl, summary.json and checkpoints/final.safetensors there. Throws CheckpointError
-// when that cannot be written and NumericError, naming step, op and layer, when a loss or gradient is not
-// finite.
+// Trains until the last step, the target, the end of patience or a wish of the observer. With a directory,
+// which must not exist or be empty, writes a run there (see run.h). With `resume` it may hold a run of the
+// same config, fields that may change aside: training goes on from its newest checkpoint that is sound, and
+// ends with the same bits as if it had never stopped. Throws CheckpointError when the run cannot be written
+// or read or is in use, ConfigError when it is of another config, and NumericError, naming step, op, layer
+// and head, when a loss or gradient is not finite; checkpoints written before stay.
 TrainResult train(const Config& config, const TrainOptions& options = {});
 
 // Checks the gradient of every parameter of the config's model in double, on a small batch, dropout included.

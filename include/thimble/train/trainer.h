@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -35,13 +36,15 @@ class Trainer {
   // when the loss or the gradient is not finite; the parameters are then those before the step.
   StepReport step();
 
-  // Evaluates on a whole split, or on its first `limit` sequences; endless splits need a limit.
+  // Evaluates on a whole split, or on its first `limit` sequences; endless splits need a limit. Looks for
+  // leaks where sequences are fresh: not those of a finite training split, nor where splits share some.
   SplitReport evaluate(Split split, std::int64_t limit = 0);
 
   std::int64_t steps() const { return optimizer_.steps(); }
   Transformer& model() { return model_; }
   const Transformer& model() const { return model_; }
   const Dataset& dataset() const { return dataset_; }
+  Optimizer& optimizer() { return optimizer_; }
   const Optimizer& optimizer() const { return optimizer_; }
   int threads() const { return pool_.threads(); }
 
@@ -89,6 +92,9 @@ class Trainer {
   void refresh_transposes();
   double reduce_gradients();  // into the first shard; returns the sum of squares
   [[noreturn]] void explain(std::int64_t step, double loss, double norm);
+  double loss_error() const;  // of the chunks of an evaluation
+  std::optional<double> leak(Split split, const SplitReport& report) const;
+  double learning_rate(std::int64_t step) const;
   // Ends the phase before on this worker, and begins one unless the name is empty.
   void phase(Worker& worker, std::string_view name) const;
   Pass training_pass(std::int64_t step, std::int64_t first_sample) const;

@@ -1,0 +1,209 @@
+// A training run, from its first step or from a checkpoint to its end.
+#include <nlohmann/json.hpp>
+
+#include "thimble/core/error.h"
+#include "thimble/train/checkpoint.h"
+#include "thimble/train/trainer.h"
+#include "train/jobs.h"
+#include "train/stopwatch.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+const char* const kFormat = "thimble 2";
+
+bool has_target(const TargetConfig& target) { return target.accuracy > 0 || target.loss > 0; }
+
+bool reached(const TargetConfig& target, const std::optional<SplitReport>& report) {
+  return has_target(target) && report && report->accuracy >= target.accuracy &&
+         (target.loss == 0 || report->loss <= target.loss);
+}
+
+class TrainingRun {
+ public:
+  TrainingRun(const Config& config, const TrainOptions& options)
+      : config_(config),
+        directory_(options.directory),
+        observer_(options.observer != nullptr ? *options.observer : silent_),
+        trainer_(config) {
+    if (directory_.empty()) return;
+    writer_.emplace(directory_, config, options.resume);
+    if (options.resume) resume();
+    writer_->start_metrics(state_.metrics_bytes);
+  }
+
+  TrainResult run() {
+    observer_.on_start(config_, result());
+    std::optional<Stopped> stopped = ending();
+    if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
+    while (!stopped) {
+      step();
+      stopped = ending();
+      if (!stopped && observer_.wants_stop()) stopped = Stopped::interrupted;
+      save_if_due(stopped);
+    }
+    return finish(*stopped);
+  }
+
+ private:
+  double seconds() const { return seconds_before_ + watch_.seconds(); }
+
+  // A line of metrics.jsonl; the time comes last, since all the rest is the same in every run.
+  template <class Report>
+  void metrics(std::string_view split, const Report& report) {
+    if (!writer_) return;
+    nlohmann::ordered_json line{{"step", state_.step}, {"split", split}};
+    line.update(to_json(report));
+    line["seconds"] = seconds();
+    writer_->metrics(line);
+  }
+
+  void step() {
+    state_.train = trainer_.step();
+    state_.step = state_.train.step;
+    observer_.on_step(state_.train);
+    metrics("train", state_.train);
+    const std::int64_t every = config_.train.evaluate_every;
+    if (state_.step == config_.train.steps || (every > 0 && state_.step % every == 0)) validate();
+  }
+
+  void validate() {
+    if (trainer_.dataset().size(Split::validation) == 0) return;
+    state_.validation = trainer_.evaluate(Split::validation);
+    observer_.on_validation(state_.step, *state_.validation);
+    metrics("validation", *state_.validation);
+    ++state_.evaluations_since_best;
+    if (state_.best_step > 0 && state_.validation->loss >= state_.best_loss) return;
+    state_.best_step = state_.step;
+    state_.best_loss = state_.validation->loss;
+    state_.evaluations_since_best = 0;
+    if (writer_) save(writer_->best_path());
+  }
+
+  // Why training is over; nothing if it goes on.
+  std::optional<Stopped> ending() const {
+    const TrainConfig& train = config_.train;
+    if (state_.step > 0 && reached(train.target, state_.validation)) return Stopped::at_target;
+    if (state_.step >= train.steps) return Stopped::at_last_step;
+    if (train.patience > 0 && state_.evaluations_since_best >= train.patience)
+      return Stopped::out_of_patience;
+    return std::nullopt;
+  }
+
+  void save_if_due(std::optional<Stopped> stopped) {
+    if (!writer_) return;
+    const TrainConfig& train = config_.train;
+    const bool ended = stopped && *stopped != Stopped::interrupted;
+    if (ended) {
+      save(writer_->final_path());
+    } else if (stopped || (train.checkpoint_every > 0 && state_.step % train.checkpoint_every == 0) ||
+               (train.checkpoint_series && in_series(state_.step))) {
+      save(writer_->step_path(state_.step));
+    } else {
+      return;
+    }
+    writer_->prune(ended ? 1 : 2, train.checkpoint_series);
+  }
+
+  void save(const std::filesystem::path& path) {
+    state_.metrics_bytes = writer_->sync_metrics();
+    state_.seconds = seconds();
+    save_weights(path, trainer_.model().parameters(),
+                 {{"format", kFormat},
+                  {"step", std::to_string(state_.step)},
+                  {"weights_hash", trainer_.model().parameters().hash()},
+                  {"config", to_yaml(config_)},
+                  {"state", to_json(state_).dump()}},
+                 &trainer_.optimizer());
+  }
+
+  // Takes up the newest checkpoint that is sound, or the first step if there is none.
+  void resume() {
+    for (const std::filesystem::path& path : writer_->checkpoints()) {
+      try {
+        load(path);
+        break;
+      } catch (const CheckpointError& e) {
+        writer_->set_aside(path);
+        observer_.on_damaged(e.what());
+      }
+    }
+    require<ConfigError>(
+        state_.step <= config_.train.steps,
+        "train.steps: {}, but {} has already made {} steps; ask for more, or start a new run",
+        config_.train.steps, directory_, state_.step);
+  }
+
+  void load(const std::filesystem::path& path) {
+    const SafetensorsFile file(path);
+    const auto& metadata = file.metadata();
+    const auto format = metadata.find("format"), state = metadata.find("state");
+    require<CheckpointError>(format != metadata.end() && format->second == kFormat && state != metadata.end(),
+                             "{}: not a checkpoint of format {}", path.string(), kFormat);
+    RunState read;
+    try {
+      read = run_state(nlohmann::ordered_json::parse(state->second));
+    } catch (const nlohmann::ordered_json::exception& e) {
+      throw CheckpointError(fmt::format("{}: the state is not valid: {}", path.string(), e.what()));
+    }
+    writer_->require_metrics(read.metrics_bytes);
+    load_checkpoint(file, trainer_.model().parameters(), trainer_.optimizer());
+    trainer_.optimizer().set_steps(read.step);
+    state_ = read;
+    seconds_before_ = read.seconds;
+  }
+
+  TrainResult finish(Stopped stopped) {
+    TrainResult done = result();
+    done.stopped = stopped;
+    if (stopped == Stopped::interrupted) return done;
+    if (trainer_.dataset().size(Split::test) > 0) {
+      done.test = trainer_.evaluate(Split::test);
+      metrics("test", *done.test);
+    }
+    done.target_missed = has_target(config_.train.target) && !reached(config_.train.target, done.validation);
+    done.seconds = seconds();
+    if (writer_) {
+      writer_->sync_metrics();
+      writer_->finish(done);
+    }
+    return done;
+  }
+
+  TrainResult result() const {
+    const Dataset& data = trainer_.dataset();
+    TrainResult so_far;
+    so_far.steps = state_.step;
+    so_far.train = state_.train;
+    so_far.validation = state_.validation;
+    so_far.best_step = state_.best_step;
+    so_far.best_loss = state_.best_loss;
+    so_far.shared_validation = data.shared_with_training(Split::validation);
+    so_far.shared_test = data.shared_with_training(Split::test);
+    so_far.weights_hash = trainer_.model().parameters().hash();
+    so_far.parameters = static_cast<std::int64_t>(trainer_.model().parameters().count());
+    so_far.seconds = seconds();
+    so_far.threads = trainer_.threads();
+    so_far.directory = directory_;
+    return so_far;
+  }
+
+  const Stopwatch watch_;
+  const Config config_;
+  const std::string directory_;
+  TrainObserver silent_;
+  TrainObserver& observer_;
+  Trainer trainer_;
+  std::optional<RunWriter> writer_;
+  RunState state_;
+  double seconds_before_ = 0;
+};
+
+}  // namespace
+
+TrainResult run_training(const Config& config, const TrainOptions& options) {
+  return TrainingRun(config, options).run();
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION
