@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "config/text.h"
 #include "thimble/core/error.h"
+#include "thimble/core/text.h"
 
 namespace thimble::config {
 namespace {

@@ -6,31 +6,14 @@
 #include <system_error>
 
 #include "thimble/core/error.h"
+#include "thimble/core/text.h"
 
 namespace thimble::config {
 namespace {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// Bytes of the UTF-8 character that the text starts with; 0 when it is none.
-std::size_t character_size(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return 1;
-  if (lead < 0xC2 || lead > 0xF4) return 0;
-  const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  if (text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i)
-    if (!continues(text[i])) return 0;
-  // Neither overlong nor a surrogate nor above U+10FFFF (RFC 3629).
-  const auto second = static_cast<unsigned char>(text[1]);
-  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return 0;
-  if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return 0;
-  return size;
-}
-
 }  // namespace
-
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 std::string read_file(const std::string& path) {
   constexpr std::size_t kLargest = 1 << 20;
@@ -70,14 +53,6 @@ bool check_text(std::string_view text, int file, Report& report) {
     place.column = c == '\n' ? 1 : place.column + 1;
     place.line += c == '\n';
     i += size;
-  }
-  return true;
-}
-
-bool is_line(std::string_view text) {
-  for (std::size_t size = 0; !text.empty(); text.remove_prefix(size)) {
-    size = character_size(text);
-    if (size == 0 || is_control(text[0])) return false;
   }
   return true;
 }

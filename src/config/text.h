@@ -17,11 +17,6 @@ std::string read_file(const std::string& path);
 // understand.
 bool check_text(std::string_view text, int file, Report& report);
 
-bool is_control(char);  // of ASCII
-
-// Whether all of it is UTF-8 without control characters, line breaks among them.
-bool is_line(std::string_view text);
-
 // The longest prefix of UTF-8 text of at most `bytes` bytes that does not cut a character.
 std::string_view first_characters(std::string_view text, std::size_t bytes);
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/overloaded.h"
-#include "config/text.h"
+#include "thimble/core/text.h"
 
 namespace thimble::config {
 namespace {

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "tensor/safetensors_header.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/text.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace thimble {
 
@@ -14,18 +20,47 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kLargestHeader = 100'000'000;
+constexpr std::uint64_t kLargestHeader = 100'000'000;
 
 struct DTypeInfo {
-  DType dtype;
   const char* name;
-  std::size_t size;
+  std::uint64_t bits;
 };
-constexpr DTypeInfo kDTypes[] = {{DType::f32, "F32", 4}, {DType::f64, "F64", 8}, {DType::i64, "I64", 8}};
+constexpr DTypeInfo kDTypes[] = {  // in the order of DType
+    {"BOOL", 8},    {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"U8", 8},          {"I8", 8},
+    {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
+    {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
+    {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64}};
+static_assert(std::size(kDTypes) == static_cast<std::size_t>(DType::u64) + 1);
 
-const DTypeInfo& info(DType dtype) { return *std::ranges::find(kDTypes, dtype, &DTypeInfo::dtype); }
+const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+
+constexpr const char* kChecksumKey = "checksum";
+constexpr const char* kAlgorithmKey = "checksum_algorithm";
+constexpr const char* kAlgorithm = "XXH3-64";
+constexpr std::string_view kBeforeDigits = R"({"__metadata__":{"checksum":")";  // where the header starts
+constexpr std::size_t kDigits = sizeof(std::uint64_t) + kBeforeDigits.size(), kDigitCount = 16;
+
+// The checksum of a file whose digits are all '0'.
+std::string checksum(std::string_view content) {
+  return fmt::format("{:016x}", XXH3_64bits(content.data(), content.size()));
+}
+
+// IEEE 754 binary16, and the upper half of a binary32.
+struct Half {
+  std::uint16_t bits;
+  operator float() const {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const float size = exponent == 31  ? (fraction != 0 ? std::nanf("") : INFINITY)
+                       : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                       : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    return (bits & 0x8000) != 0 ? -size : size;
+  }
+};
+struct Bfloat {
+  std::uint16_t bits;
+  operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+};
 
 template <class Stored, class T>
 std::vector<T> convert(const char* from, std::size_t bytes) {
@@ -38,55 +73,82 @@ std::vector<T> convert(const char* from, std::size_t bytes) {
   return values;
 }
 
-// One entry of the header; throws CheckpointError or a JSON exception.
-SafetensorsFile::Entry parse_entry(const std::string& where, const Json& json, std::size_t data_size) {
-  const auto dtype_name = json.at("dtype").get<std::string>();
-  const auto* dtype = std::ranges::find_if(kDTypes, [&](const DTypeInfo& d) { return d.name == dtype_name; });
-  require<CheckpointError>(dtype != std::end(kDTypes), "{}: dtype {} is not one of F32, F64, I64", where,
-                           dtype_name);
-  const Json& sizes = json.at("shape");
-  require<CheckpointError>(sizes.is_array() && sizes.size() <= Shape::kMaxRank,
-                           "{}: the shape must be a list of at most {} sizes", where, Shape::kMaxRank);
+SafetensorsFile::Entry checked_entry(const std::string& file, const SafetensorsHeader::Tensor& tensor,
+                                     std::size_t data_size) {
+  const std::string where = fmt::format("{}: tensor {}", file, printable(tensor.name));
+  const auto* dtype = std::ranges::find(kDTypes, tensor.dtype, &DTypeInfo::name);
+  require<CheckpointError>(dtype != std::end(kDTypes), "{}: dtype {} is none of the format's", where,
+                           printable(tensor.dtype));
+  constexpr std::uint64_t kMostElements = INT64_MAX / 64;
   Shape shape;
-  std::size_t bytes = dtype->size;
-  for (const Json& size : sizes) {
-    require<CheckpointError>(size.is_number_unsigned(), "{}: a size in the shape is not a whole number",
-                             where);
-    const auto n = size.get<std::uint64_t>();
-    require<CheckpointError>(n == 0 || (n <= INT64_MAX && bytes <= data_size / n),
-                             "{}: the shape needs more bytes than the file has", where);
-    bytes *= n;
-    shape = shape.appended(static_cast<std::int64_t>(n));
+  std::uint64_t elements = 1;
+  for (const std::uint64_t size : tensor.shape) {
+    require<CheckpointError>(size == 0 || (size <= kMostElements && elements <= kMostElements / size),
+                             "{}: the shape has more elements than any file", where);
+    elements *= size;
+    shape = shape.appended(static_cast<std::int64_t>(size));
   }
-  const Json& offsets = json.at("data_offsets");
-  require<CheckpointError>(offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() &&
-                               offsets[1].is_number_unsigned(),
-                           "{}: data_offsets must be two whole numbers", where);
-  const auto begin = offsets[0].get<std::size_t>(), end = offsets[1].get<std::size_t>();
+  const std::uint64_t bits = elements * dtype->bits, begin = tensor.offsets[0], end = tensor.offsets[1];
+  require<CheckpointError>(bits % 8 == 0, "{}: {} elements of {} bits do not fill whole bytes", where,
+                           elements, dtype->bits);
   require<CheckpointError>(begin <= end && end <= data_size,
                            "{}: data_offsets [{}, {}] leave the data of {} bytes", where, begin, end,
                            data_size);
-  require<CheckpointError>(end - begin == bytes, "{}: {} bytes of data for a shape that needs {}", where,
-                           end - begin, bytes);
-  return {dtype->dtype, shape, begin, end};
+  require<CheckpointError>(end - begin == bits / 8, "{}: {} bytes of data for a shape that needs {}", where,
+                           end - begin, bits / 8);
+  return {static_cast<DType>(dtype - kDTypes), shape, begin, end};
+}
+
+void check_text(const std::filesystem::path& path, const std::string& text) {
+  require<CheckpointError>(utf8_size(text) == text.size(), "{}: {} is not UTF-8 and cannot be written",
+                           path.string(), printable(text));
+}
+
+// The header's JSON, its checksum zero.
+nlohmann::ordered_json describe(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
+                                const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header;
+  auto& texts = header[kMetadataKey];
+  texts = {{kChecksumKey, std::string(kDigitCount, '0')}, {kAlgorithmKey, kAlgorithm}};
+  for (const auto& [key, text] : metadata) {
+    check_text(path, key);
+    check_text(path, text);
+    require<CheckpointError>(!texts.contains(key), "{}: metadata {} is the checksum's own", path.string(),
+                             key);
+    texts[key] = text;
+  }
+  std::size_t offset = 0;
+  for (const NamedBytes& tensor : tensors) {
+    check_text(path, tensor.name);
+    require<CheckpointError>(!header.contains(tensor.name), "{}: the name {} is taken", path.string(),
+                             tensor.name);
+    const DTypeInfo& dtype = info(tensor.dtype);
+    require<CheckpointError>(
+        static_cast<std::uint64_t>(tensor.shape.elements()) * dtype.bits == tensor.bytes.size() * 8,
+        "{}: tensor {}: {} bytes for a shape of {} {}", path.string(), tensor.name, tensor.bytes.size(),
+        tensor.shape, dtype.name);
+    std::vector<std::int64_t> sizes;
+    for (int d = 0; d < tensor.shape.rank(); ++d) sizes.push_back(tensor.shape[d]);
+    const std::size_t end = offset + tensor.bytes.size();
+    header[tensor.name] = {{"dtype", dtype.name}, {"shape", sizes}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  return header;
+}
+
+std::string read_checkpoint(const std::filesystem::path& path) {
+  try {
+    return read_file(path);
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  }
 }
 
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  Json header;
-  header["__metadata__"] = metadata;
-  std::size_t offset = 0;
-  for (const NamedBytes& tensor : tensors) {
-    std::vector<std::int64_t> sizes;
-    for (int d = 0; d < tensor.shape.rank(); ++d) sizes.push_back(tensor.shape[d]);
-    const std::size_t end = offset + tensor.bytes.size();
-    header[tensor.name] = {
-        {"dtype", info(tensor.dtype).name}, {"shape", sizes}, {"data_offsets", {offset, end}}};
-    offset = end;
-  }
-  std::string text = header.dump();
+  std::string text = describe(path, tensors, metadata).dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t size = text.size();
   std::string content(sizeof size, '\0');
@@ -95,54 +157,78 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
   for (const NamedBytes& tensor : tensors) {
     content.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
   }
+  content.replace(kDigits, kDigitCount, checksum(content));
   write_file(path, content);
 }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path.string()) {
-  try {
-    content_ = read_file(path);
-  } catch (const FileError& e) {
-    throw CheckpointError(e.what());
-  }
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : SafetensorsFile(read_checkpoint(path), path.string()) {}
+
+SafetensorsFile::SafetensorsFile(std::string content, std::string name)
+    : name_(std::move(name)), content_(std::move(content)) {
   std::uint64_t header_size = 0;
   require<CheckpointError>(content_.size() >= sizeof header_size,
-                           "{}: {} bytes are too few for a safetensors file", path_, content_.size());
+                           "{}: {} bytes are too few for a safetensors file", name_, content_.size());
   std::memcpy(&header_size, content_.data(), sizeof header_size);
   require<CheckpointError>(
-      header_size <= kLargestHeader && header_size <= content_.size() - sizeof header_size,
-      "{}: the header size {} is more than the file holds; it is truncated or no safetensors file", path_,
+      header_size <= content_.size() - sizeof header_size,
+      "{}: the header size {} is more than the file holds; it is truncated or no safetensors file", name_,
       header_size);
+  require<CheckpointError>(header_size <= kLargestHeader,
+                           "{}: the header size {} is more than the {} bytes of the format", name_,
+                           header_size, kLargestHeader);
   data_ = sizeof header_size + header_size;
-  try {
-    const Json header = Json::parse(content_.begin() + sizeof header_size,
-                                    content_.begin() + static_cast<std::ptrdiff_t>(data_));
-    require<CheckpointError>(header.is_object(), "{}: the header is not a JSON object", path_);
-    for (const auto& [name, value] : header.items()) {
-      if (name == "__metadata__") {
-        metadata_ = value.get<std::map<std::string, std::string>>();
-      } else {
-        entries_[name] = parse_entry(path_ + ": tensor " + name, value, content_.size() - data_);
-      }
-    }
-  } catch (const Json::exception& e) {
-    throw CheckpointError(fmt::format("{}: the header is not valid: {}", path_, e.what()));
+  const auto text = std::string_view(content_).substr(sizeof header_size, header_size);
+  SafetensorsHeader header = parse_safetensors_header(text, name_);
+  metadata_ = std::move(header.metadata);
+  check_checksum();
+  for (const auto& tensor : header.tensors)
+    entries_[tensor.name] = checked_entry(name_, tensor, content_.size() - data_);
+  check_layout();
+}
+
+void SafetensorsFile::check_checksum() {
+  const auto is = [&](const char* key, auto&& wanted) {
+    const auto found = metadata_.find(key);
+    return found != metadata_.end() && wanted(found->second);
+  };
+  const bool at_its_place =
+      std::string_view(content_).substr(sizeof(std::uint64_t)).starts_with(kBeforeDigits) &&
+      is(kChecksumKey, [](const std::string& digits) { return digits.size() == kDigitCount; });
+  const bool named = is(kAlgorithmKey, [](const std::string& name) { return name == kAlgorithm; });
+  if (!at_its_place && !named) return;
+  bool matches = at_its_place && named;
+  if (matches) {
+    const std::string expected = content_.substr(kDigits, kDigitCount);
+    content_.replace(kDigits, kDigitCount, kDigitCount, '0');
+    matches = checksum(content_) == expected;
   }
-  std::vector<Entry> order;
-  for (const auto& [name, entry] : entries_) order.push_back(entry);
-  std::ranges::sort(order, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
+  require<CheckpointError>(matches, "{}: the checksum does not match: the file is damaged", name_);
+  metadata_.erase(kChecksumKey);
+  metadata_.erase(kAlgorithmKey);
+}
+
+// Throws unless the tensors fill the data, one after the other.
+void SafetensorsFile::check_layout() const {
+  using Item = std::pair<const std::string, Entry>;
+  std::vector<const Item*> order;
+  for (const Item& item : entries_) order.push_back(&item);
+  std::ranges::sort(order, {}, [](const Item* i) { return std::pair(i->second.begin, i->second.end); });
   std::size_t at = 0;
-  for (const Entry& entry : order) {
-    require<CheckpointError>(entry.begin == at,
-                             "{}: the tensors leave a hole or overlap at byte {} of the data", path_, at);
-    at = entry.end;
+  for (const Item* item : order) {
+    require<CheckpointError>(item->second.begin == at,
+                             "{}: tensor {}: begins at byte {} of the data, not at {} where the one before "
+                             "ends; tensors leave no hole and do not overlap",
+                             name_, printable(item->first), item->second.begin, at);
+    at = item->second.end;
   }
   require<CheckpointError>(at == content_.size() - data_, "{}: {} bytes of data follow the last tensor",
-                           path_, content_.size() - data_ - at);
+                           name_, content_.size() - data_ - at);
 }
 
 const SafetensorsFile::Entry& SafetensorsFile::entry(const std::string& name) const {
   const auto found = entries_.find(name);
-  require<CheckpointError>(found != entries_.end(), "{}: there is no tensor {}", path_, name);
+  require<CheckpointError>(found != entries_.end(), "{}: there is no tensor {}", name_, name);
   return found->second;
 }
 
@@ -150,15 +236,17 @@ template <class T>
 std::vector<T> SafetensorsFile::values(const std::string& name) const {
   const Entry& e = entry(name);
   const char* from = content_.data() + data_ + e.begin;
-  switch (e.dtype) {
-    case DType::f32:
-      return convert<float, T>(from, e.end - e.begin);
-    case DType::f64:
-      return convert<double, T>(from, e.end - e.begin);
-    case DType::i64:
-      return convert<std::int64_t, T>(from, e.end - e.begin);
+  const std::size_t bytes = e.end - e.begin;
+  if (e.dtype == DType::i64) return convert<std::int64_t, T>(from, bytes);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (e.dtype == DType::f64) return convert<double, T>(from, bytes);
+    if (e.dtype == DType::f32) return convert<float, T>(from, bytes);
+    if (e.dtype == DType::f16) return convert<Half, T>(from, bytes);
+    if (e.dtype == DType::bf16) return convert<Bfloat, T>(from, bytes);
   }
-  throw CheckpointError("safetensors: unknown dtype");
+  throw CheckpointError(fmt::format(
+      "{}: tensor {}: elements of type {} cannot be read as {}", name_, printable(name), info(e.dtype).name,
+      std::is_floating_point_v<T> ? "real numbers; store F32 or F64" : "integers; store I64"));
 }
 
 template std::vector<float> SafetensorsFile::values<float>(const std::string&) const;

@@ -40,6 +40,7 @@ void check(const SafetensorsFile& file, const ParameterStore& store, const std::
       const Shape& shape = file.entry(name).shape;
       require<CheckpointError>(shape == p.shape, "{}: tensor {} has shape {}, the model needs {}",
                                file.path(), name, shape, p.shape);
+      file.values<Real>(name);  // throws when its type cannot be converted
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "thimble/core/file.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -123,6 +124,31 @@ TEST_CASE("a file that cannot be written is named, with the reason", "[core]") {
   CHECK_THAT(error_of([&] { write_file(taken, "x"); }),
              ContainsSubstring(taken.string() + ": cannot be written: "));
   CHECK(fs::is_directory(taken));
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("without permission nothing is written, and the old content stays", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file";
+  write_file(path, "the old content");
+  // Root may write anywhere, so root becomes somebody who owns nothing for a moment.
+  const bool root = ::geteuid() == 0;
+  fs::permissions(directory.path(), root ? fs::perms(0755) : fs::perms(0555));
+  if (root) REQUIRE(::seteuid(65534) == 0);
+  const std::string error = error_of([&] { write_file(path, "x"); });
+  if (root) REQUIRE(::seteuid(0) == 0);
+  fs::permissions(directory.path(), fs::perms(0755));
+  CHECK(error == path.string() + ": cannot be written: Permission denied");
+  CHECK(read_file(path) == "the old content");
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("a file below another file cannot be written", "[core]") {
+  const TemporaryDirectory directory;
+  write_file(directory / "file", "content");
+  CHECK(error_of([&] { write_file(directory / "file" / "below", "x"); }) ==
+        (directory / "file" / "below").string() + ": cannot be written: Not a directory");
+  CHECK(read_file(directory / "file") == "content");
   CHECK(directory.files() == 1);
 }
 

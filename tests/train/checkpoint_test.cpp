@@ -97,6 +97,14 @@ TEST_CASE("weights that do not fit are refused, named, and nothing is loaded", "
         path.string() + ": tensor a has shape (3, 2), the model needs (2, 3)");
   write_ones(path, {{"a", {2, 3}}, {"b", {5}}, {"c", {1}}});
   CHECK(complaint(path, store.store) == path.string() + ": tensor c has shape (1), the model needs ()");
+  const std::vector<float> ones(6, 1);
+  const std::vector<std::uint8_t> bytes(5, 1);
+  write_safetensors(path,
+                    std::vector<NamedBytes>{{"a", DType::f32, {2, 3}, std::as_bytes(std::span(ones))},
+                                            {"b", DType::u8, {5}, std::as_bytes(std::span(bytes))},
+                                            {"c", DType::f32, {}, std::as_bytes(std::span(ones).first(1))}},
+                    {});
+  CHECK_THAT(complaint(path, store.store), StartsWith(path.string() + ": tensor b: elements of type U8"));
   write_file(path, "no weights at all");
   CHECK_THAT(complaint(path, store.store), StartsWith(path.string() + ": the header size"));
   CHECK_THAT(complaint(directory / "missing", store.store),

@@ -1,5 +1,9 @@
 // The safetensors format (huggingface/safetensors): an 8-byte little-endian header size, a JSON object that
 // describes the tensors, then their bytes.
+//
+// What thimble writes ends up with two more keys at the start of the metadata: "checksum", 16 hex digits, the
+// XXH3-64 of the whole file with these digits taken as '0', and "checksum_algorithm", "XXH3-64". Either key
+// is enough to have the file checked, so damage to one of them is noticed too.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +18,31 @@
 
 namespace thimble {
 
-enum class DType { f32, f64, i64 };
+// All that the format knows; the 4 and 6 bit types are packed.
+enum class DType {
+  boolean,
+  f4,
+  f6_e2m3,
+  f6_e3m2,
+  u8,
+  i8,
+  f8_e5m2,
+  f8_e4m3,
+  f8_e8m0,
+  f8_e4m3fnuz,
+  f8_e5m2fnuz,
+  i16,
+  u16,
+  f16,
+  bf16,
+  i32,
+  u32,
+  f32,
+  c64,
+  f64,
+  i64,
+  u64
+};
 
 // A tensor to write; the bytes belong to the caller.
 struct NamedBytes {
@@ -24,14 +52,21 @@ struct NamedBytes {
   std::span<const std::byte> bytes;
 };
 
-// Replaces the file at once (see write_file). Throws FileError.
+// Replaces the file at once (see write_file). Throws FileError when it cannot be written, CheckpointError,
+// before anything is written, for what its reader would refuse: a name that is used twice, that is no UTF-8
+// or that the format or the checksum needs, bytes that do not suit the shape.
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata);
 
 class SafetensorsFile {
  public:
-  // Throws CheckpointError, naming the file, the tensor and the rule of the format that it breaks.
+  // Throws CheckpointError, naming the file, the tensor and the rule of the format that it breaks, or saying
+  // that the checksum does not match. Of the format only tensors of more than Shape::kMaxRank dimensions are
+  // not accepted.
   explicit SafetensorsFile(const std::filesystem::path& path);
+
+  // The same for the bytes of a file; `name` stands for it in messages.
+  SafetensorsFile(std::string content, std::string name);
 
   struct Entry {
     DType dtype;
@@ -40,17 +75,21 @@ class SafetensorsFile {
   };
   const std::string& path() const { return path_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }  // without the checksum
 
   // Throws CheckpointError when there is no such tensor.
   const Entry& entry(const std::string& name) const;
 
-  // The elements, converted to T (float, double or std::int64_t).
+  // The elements, converted to T. Throws CheckpointError when there is no such tensor, and when its type is
+  // not one of I64, F64, F32, F16 and BF16 (T float or double) or not I64 (T std::int64_t).
   template <class T>
   std::vector<T> values(const std::string& name) const;
 
  private:
-  std::string path_;
+  void check_layout() const;
+  void check_checksum();
+
+  std::string name_;
   std::string content_;
   std::size_t data_ = 0;  // where the data section starts
   std::map<std::string, Entry> entries_;
