@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets and runs each on what its seeds grow into, for SECONDS (60): a crash, a leak, undefined
+# behaviour or more than 1 GiB is a finding. What finds one is kept in build/fuzz/findings, and the exit status is 1.
+# Usage: scripts/fuzz.sh [SECONDS [TARGET...]]   Needs clang-14 and libfuzzer-14-dev.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+seconds=${1:-60}
+shift || true
+targets=("$@")
+((${#targets[@]} > 0)) || targets=(config safetensors)
+
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz
+mkdir -p build/fuzz/findings
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
+
+status=0
+for target in "${targets[@]}"; do
+  echo "fuzz: $target for $seconds s"
+  mkdir -p "build/fuzz/corpus/$target"
+  if ! "build/fuzz/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -rss_limit_mb=1024 -malloc_limit_mb=1024 \
+    -timeout=20 -detect_leaks=1 -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$target-" \
+    "build/fuzz/corpus/$target" "tests/fuzz/seeds/$target" >"build/fuzz/$target.log" 2>&1; then
+    status=1
+    tail -n 60 "build/fuzz/$target.log"
+    echo "fuzz: $target: found something; the input is in build/fuzz/findings, make it a unit test"
+  fi
+  grep -E '^stat::|^Done' "build/fuzz/$target.log" || true
+done
+exit $status
