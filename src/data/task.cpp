@@ -38,11 +38,13 @@ const Task& checked_task(const TaskConfig& config) {
 
 namespace tasks {
 
-void sample_symbols(const TaskConfig& config, Draws& draws, std::vector<std::int32_t>& out) {
+std::int64_t sample_length(const TaskConfig& config, Draws& draws) {
   const bool varies = config.min_length > 0 && config.min_length < config.length;
-  const std::int64_t shortest = varies ? config.min_length : config.length;
-  out.resize(
-      static_cast<std::size_t>(varies ? shortest + draws.below(config.length - shortest + 1) : shortest));
+  return varies ? config.min_length + draws.below(config.length - config.min_length + 1) : config.length;
+}
+
+void sample_symbols(const TaskConfig& config, Draws& draws, std::vector<std::int32_t>& out) {
+  out.resize(static_cast<std::size_t>(sample_length(config, draws)));
   for (std::int32_t& token : out) token = static_cast<std::int32_t>(draws.below(config.symbols));
 }
 
@@ -56,6 +58,20 @@ double count_symbol_sequences(const TaskConfig& config) {
 std::vector<std::string> number_tokens(const TaskConfig& config) {
   std::vector<std::string> names;
   for (std::int64_t i = 0; i < config.symbols; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+std::vector<std::string> letter_tokens(const TaskConfig& config) {
+  std::vector<std::string> names = number_tokens(config);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    names[i] = names.size() <= 26 ? std::string(1, static_cast<char>('a' + i)) : "s" + names[i];
+  return names;
+}
+
+std::vector<std::string> opening_tokens(const TaskConfig& config) {
+  std::vector<std::string> names = number_tokens(config);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    names[i] = names.size() <= 4 ? std::string(1, "([{<"[i]) : "(" + names[i];
   return names;
 }
 

@@ -1,6 +1,8 @@
 // What parse_config complains about, for tests.
 #pragma once
 
+#include <fmt/ranges.h>
+
 #include <string>
 #include <vector>
 
@@ -22,3 +24,6 @@ inline std::string complaint(const std::string& yaml, const std::vector<std::str
   const std::string summary = "t.yaml: 1 problem\n", all = complaints(yaml, overrides);
   return all.substr(0, summary.size()) == summary ? all.substr(summary.size()) : "not one problem: " + all;
 }
+
+// "copy, reverse, ...": every task there is.
+inline std::string all_tasks() { return fmt::format("{}", fmt::join(thimble::task_names(), ", ")); }

@@ -119,9 +119,11 @@ TEST_CASE("all problems are told at once, in the order of the file, then of the 
         "t.yaml:1:17: train.shards: 4 shards of a batch of 2 would leave some empty\n"
         "t.yaml:3:10: model.heads: 3 heads do not divide a d_model of 32\n"
         "t.yaml:5:3: model.num_layers: unknown key, did you mean model.layers?\n"
-        "t.yaml:6:14: task.name: must be one of copy, reverse, sort, not nothing\n"
-        "command line: train.steps=0: must be an integer from 1 to 1000000000, not 0\n"
-        "command line: data.train=many: must be an integer from 0 to 1000000000, not many");
+        "t.yaml:6:14: task.name: must be one of " +
+            all_tasks() +
+            ", not nothing\n"
+            "command line: train.steps=0: must be an integer from 1 to 1000000000, not 0\n"
+            "command line: data.train=many: must be an integer from 0 to 1000000000, not many");
 }
 
 TEST_CASE("a file that cannot be parsed raises no conflicts", "[config]") {

@@ -82,7 +82,7 @@ TEST_CASE("a name must be one of those there are, and the nearest is suggested",
   CHECK(complaint("model: {norm: xyz}") == "t.yaml:1:15: model.norm: must be one of pre, post, not xyz");
   CHECK(complaint("model: {norm: 3}") == "t.yaml:1:15: model.norm: must be one of pre, post, not 3");
   CHECK(complaint("task: {name: revers}") ==
-        "t.yaml:1:14: task.name: must be one of copy, reverse, sort, not revers; did you mean reverse?");
+        "t.yaml:1:14: task.name: must be one of " + all_tasks() + ", not revers; did you mean reverse?");
   CHECK(parse("model: {norm: 'pre'}").model.norm == NormOrder::pre);
 }
 

@@ -103,14 +103,18 @@ const Task& checked_task(const TaskConfig&);
 // What several tasks are made of.
 namespace tasks {
 
-// `length` (or min_length .. length) independent uniform symbols, and how many such sequences exist.
+// `length`, or uniform in min_length .. length.
+std::int64_t sample_length(const TaskConfig&, Draws&);
+// That many independent uniform symbols, and how many such sequences exist.
 void sample_symbols(const TaskConfig&, Draws&, std::vector<std::int32_t>& out);
 double count_symbol_sequences(const TaskConfig&);
 
-std::vector<std::string> number_tokens(const TaskConfig&);  // "0", "1", ... `symbols` of them
-ExampleSize one_per_position(const TaskConfig&);            // {length, length}
-ExampleSize one_per_sequence(const TaskConfig&);            // {length, 1}
-double one_in_symbols(const TaskConfig&);                   // 1 / symbols
+std::vector<std::string> number_tokens(const TaskConfig&);   // "0", "1", ... `symbols` of them
+std::vector<std::string> letter_tokens(const TaskConfig&);   // "a", "b", ...; "s0", "s1", ... if more than 26
+std::vector<std::string> opening_tokens(const TaskConfig&);  // "(", "[", "{", "<"; "(0", "(1", ... if more
+ExampleSize one_per_position(const TaskConfig&);             // {length, length}
+ExampleSize one_per_sequence(const TaskConfig&);             // {length, 1}
+double one_in_symbols(const TaskConfig&);                    // 1 / symbols
 double zero(const TaskConfig&);
 
 }  // namespace tasks

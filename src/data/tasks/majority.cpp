@@ -1,0 +1,46 @@
+#include <algorithm>
+
+#include "thimble/data/task.h"
+
+namespace thimble::tasks {
+namespace {
+
+void sample(const TaskConfig& config, Draws& draws, Example& example) {
+  sample_symbols(config, draws, example.input);
+  std::int64_t most = 0;
+  std::int32_t answer = 0;
+  for (const std::int32_t token : example.input) {
+    const std::int64_t count = std::ranges::count(example.input, token);
+    if (count > most) answer = token;
+    most = std::max(most, count);
+  }
+  example.target.assign(1, answer);
+}
+
+// Where the input has the answer: only these votes are for it.
+void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
+  for (std::size_t j = 0; j < example.input.size(); ++j)
+    if (example.input[j] == example.target[0]) keys.push_back(static_cast<std::int32_t>(j));
+}
+
+}  // namespace
+
+Task majority() {
+  return {.summary = "the symbol that occurs most often",
+          .definition =
+              "Inputs are `length` (or min_length to length) independent uniform symbols out of "
+              "`symbols`; the one answer is the symbol that occurs most often, and of several that do, "
+              "the one whose first occurrence is first. With 2 symbols and an odd length there are no "
+              "ties: the majority language, which uniform attention decides (Merrill, Sabharwal and "
+              "Smith, \"Saturated Transformers are Constant-Depth Threshold Circuits\", TACL 2022).",
+          .keys = {"symbols", "length", "min_length"},
+          .tokens = number_tokens,
+          .size = one_per_sequence,
+          .sample = sample,
+          .distinct_inputs = count_symbol_sequences,
+          .chance = one_in_symbols,  // renaming the symbols renames the answer
+          .floor = zero,
+          .relevant = relevant};
+}
+
+}  // namespace thimble::tasks

@@ -1,0 +1,49 @@
+#include <numeric>
+
+#include "thimble/data/task.h"
+
+namespace thimble::tasks {
+namespace {
+
+TaskConfig of_bits(TaskConfig config) {
+  config.symbols = 2;
+  return config;
+}
+
+std::vector<std::string> tokens(const TaskConfig&) { return {"0", "1"}; }
+
+void sample(const TaskConfig& config, Draws& draws, Example& example) {
+  sample_symbols(of_bits(config), draws, example.input);
+  example.target.assign(1, std::accumulate(example.input.begin(), example.input.end(), 0) % 2);
+}
+
+double distinct_inputs(const TaskConfig& config) { return count_symbol_sequences(of_bits(config)); }
+double half(const TaskConfig&) { return 0.5; }
+
+// All positions: flipping any bit flips the answer.
+void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
+  for (std::size_t j = 0; j < example.input.size(); ++j) keys.push_back(static_cast<std::int32_t>(j));
+}
+
+}  // namespace
+
+Task parity() {
+  return {.summary = "whether the number of ones is odd",
+          .definition =
+              "Inputs are `length` (or min_length to length) independent uniform bits; the one answer "
+              "is 1 if an odd number of them are 1, else 0. The answer turns on every single bit, "
+              "which soft attention cannot follow as inputs grow (Hahn, \"Theoretical Limitations of "
+              "Self-Attention in Neural Sequence Models\", TACL 2020; Bhattamishra, Ahuja and Goyal, "
+              "\"On the Ability and Limitations of Transformers to Recognize Formal Languages\", EMNLP "
+              "2020).",
+          .keys = {"length", "min_length"},
+          .tokens = tokens,
+          .size = one_per_sequence,
+          .sample = sample,
+          .distinct_inputs = distinct_inputs,
+          .chance = half,
+          .floor = zero,
+          .relevant = relevant};
+}
+
+}  // namespace thimble::tasks

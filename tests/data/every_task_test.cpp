@@ -1,0 +1,210 @@
+// What holds for every task there is.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "catch.h"
+#include "rows.h"
+#include "thimble/core/error.h"
+
+using namespace thimble;
+using rows::Tokens;
+
+namespace {
+
+// A config of that task with few inputs, and, where the task knows min_length, one with inputs of different
+// lengths.
+std::vector<TaskConfig> configs(std::string_view name) {
+  TaskConfig config{.name = std::string(name)};
+  if (name == "anomaly") config.symbols = 64;  // the square of an even number
+  std::vector<TaskConfig> out = {config};
+  const auto& keys = find_task(name).keys;
+  const auto reads = [&](std::string_view key) { return std::ranges::find(keys, key) != keys.end(); };
+  if (reads("min_length")) {
+    config.symbols = 3;
+    config.length = 6;
+    config.min_length = 2;
+    config.offset = 4;
+    config.depth = 2;
+    out.push_back(config);
+  }
+  return out;
+}
+
+constexpr std::int64_t kSamples = 4000;
+
+// Calls f with examples of the task, drawn or all that there are.
+template <class F>
+void for_examples(const TaskConfig& config, F f) {
+  const Task& task = checked_task(config);
+  Example example;
+  const std::int64_t count =
+      task.at == nullptr ? kSamples : static_cast<std::int64_t>(task.distinct_inputs(config));
+  for (std::int64_t index = 0; index < count; ++index) {
+    if (task.at == nullptr) {
+      Draws draws(Random(11, Stream::data), static_cast<std::uint64_t>(index), 0);
+      task.sample(config, draws, example);
+    } else {
+      task.at(config, index, example);
+    }
+    f(example);
+  }
+}
+
+template <class F>
+void for_every_task(F f) {
+  for (const std::string_view name : task_names())
+    for (const TaskConfig& config : configs(name)) {
+      INFO(name << ", symbols " << config.symbols << ", length " << config.length);
+      f(config, checked_task(config));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every task: examples fit the size, the vocabulary and the layouts", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    const ExampleSize size = task.size(config);
+    const auto vocabulary = std::ssize(task.tokens(config));
+    std::int64_t longest_input = 0, longest_target = 0;
+    for_examples(config, [&](const Example& e) {
+      longest_input = std::max(longest_input, std::ssize(e.input));
+      longest_target = std::max(longest_target, std::ssize(e.target));
+      REQUIRE(std::ssize(e.input) >= 1);
+      const bool alike = size.input == size.target ? e.target.size() == e.input.size()
+                                                   : size.target != 1 || e.target.size() == 1;
+      REQUIRE(alike);
+      for (const std::int32_t token : e.input) REQUIRE((token >= 0 && token < vocabulary));
+      for (const std::int32_t token : e.target)
+        REQUIRE((token == kIgnore || (token >= 0 && token < vocabulary)));
+    });
+    CHECK(longest_input == size.input);
+    CHECK(longest_target == size.target);
+  });
+}
+
+TEST_CASE("every task: an example is a pure function of its draws, whatever was there before", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    const auto example = [&](std::uint64_t index, Example e) {
+      Draws draws(Random(11, Stream::data), index, 0);
+      if (task.at == nullptr)
+        task.sample(config, draws, e);
+      else
+        task.at(config, static_cast<std::int64_t>(index), e);
+      return e;
+    };
+    for (std::uint64_t index = 0; index < 20 && (task.at == nullptr || task.distinct_inputs(config) > 20);
+         ++index) {
+      const Example fresh = example(index, {}), again = example(index, {Tokens(99, 1), Tokens(99, 1)});
+      CHECK(fresh.input == again.input);
+      CHECK(fresh.target == again.target);
+    }
+  });
+}
+
+TEST_CASE("every task: inputs are as long as length and min_length say", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    if (std::ranges::find(task.keys, "min_length") == task.keys.end()) return;
+    std::set<std::int64_t> lengths;
+    for_examples(config, [&](const Example& e) { lengths.insert(std::ssize(e.input)); });
+    CHECK(*lengths.begin() == (config.min_length > 0 ? config.min_length : config.length));
+    CHECK(*lengths.rbegin() == config.length);
+  });
+}
+
+TEST_CASE("every task: tokens have names of their own, which a space separates", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    const auto names = task.tokens(config);
+    CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());
+    for (const std::string& name : names) {
+      CHECK_FALSE(name.empty());
+      CHECK(name.find_first_of(" \t\n") == std::string::npos);
+      CHECK(name != ".");  // stands for no answer
+    }
+  });
+}
+
+TEST_CASE("every task: relevant positions lie in the sequence, answers alone have them", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    if (task.relevant == nullptr) return;
+    for_examples(config, [&](const Example& e) {
+      for (std::size_t i = 0; i < e.target.size(); ++i) {
+        if (e.target[i] == kIgnore) continue;
+        Tokens keys = {-7}, again;
+        task.relevant(config, e, i, keys);
+        task.relevant(config, e, i, again);
+        REQUIRE(keys.front() == -7);  // appended
+        keys.erase(keys.begin());
+        REQUIRE(keys == again);
+        REQUIRE_FALSE(keys.empty());
+        const auto last = std::ssize(e.input) + static_cast<std::int64_t>(i);  // exclusive
+        for (const std::int32_t key : keys) REQUIRE((key >= 0 && key < last));
+        REQUIRE(std::set<std::int32_t>(keys.begin(), keys.end()).size() == keys.size());
+      }
+    });
+  });
+}
+
+TEST_CASE("every task: the best constant guess is right as often as chance says", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    std::map<std::int32_t, double> counts;
+    std::map<std::int32_t, double> squares;  // of the occurrences in one example, which hang together
+    double asked = 0, examples = 0;
+    for_examples(config, [&](const Example& e) {
+      std::map<std::int32_t, double> here;
+      double n = 0;
+      for (const std::int32_t token : e.target)
+        if (token != kIgnore) {
+          ++here[token];
+          ++n;
+        }
+      for (const auto& [token, count] : here) {
+        counts[token] += count;
+        const double excess = count - task.chance(config) * n;
+        squares[token] += excess * excess;
+      }
+      asked += n;
+      ++examples;
+    });
+    const auto best =
+        std::ranges::max_element(counts, [](const auto& a, const auto& b) { return a.second < b.second; });
+    const double spread = std::sqrt(squares[best->first]) / asked;
+    INFO("answer " << task.tokens(config)[static_cast<std::size_t>(best->first)] << ", spread " << spread);
+    const double chance = task.chance(config);
+    CHECK((chance > 0 && chance <= 1));
+    // The most frequent of several equally likely answers is luckier than any one of them.
+    CHECK_THAT(best->second / asked, WithinAbs(chance, task.at == nullptr ? 5 * spread : 1e-12));
+  });
+}
+
+TEST_CASE("every task: the lowest loss is a number from 0", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    if (task.floor == nullptr) return;
+    CHECK(task.floor(config) >= 0);
+    CHECK(std::isfinite(task.floor(config)));
+  });
+}
+
+TEST_CASE("every task: the definition explains every key that is read", "[data]") {
+  for_every_task([](const TaskConfig&, const Task& task) {
+    CHECK_FALSE(task.summary.empty());
+    CHECK(task.summary.size() <= 60);
+    CHECK(task.summary.find('\n') == std::string_view::npos);
+    for (const std::string_view key : task.keys)
+      CHECK_THAT(std::string(task.definition), ContainsSubstring(std::string(key)));
+  });
+}
+
+TEST_CASE("every task: inputs are drawn or listed, and there are as many as it says", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    CHECK((task.at == nullptr) != (task.sample == nullptr));
+    std::set<Tokens> inputs;
+    for_examples(config, [&](const Example& e) { inputs.insert(e.input); });
+    const auto seen = static_cast<double>(inputs.size());
+    if (task.at == nullptr)
+      CHECK(task.distinct_inputs(config) >= seen);
+    else
+      CHECK(task.distinct_inputs(config) == seen);
+  });
+}
