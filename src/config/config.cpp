@@ -31,8 +31,10 @@ void check_task(Config& c, Report& report) {
   for (const config::Field& field : root.find("task")->section()->fields) {
     const std::string key = fmt::format("task.{}", field.key);
     if (!field.applies && report.was_given(key))
-      report.conflict({key, "task.name"}, fmt::format("task {} has no such key; it has {}", c.task.name,
-                                                      fmt::join(task.keys, ", ")));
+      report.conflict(
+          {key, "task.name"},
+          fmt::format("task {} has no such key; it has {}", c.task.name,
+                      task.keys.empty() ? "none" : fmt::format("{}", fmt::join(task.keys, ", "))));
   }
   if (task.causal && c.model.attention.mask != Mask::causal)
     report.conflict(

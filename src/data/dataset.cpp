@@ -25,19 +25,23 @@ Split home(const std::vector<std::int32_t>& input) {
 }
 
 // Throws unless targets of that size can be laid out that way.
-void check_layout(const std::string& task, Layout layout, ExampleSize size) {
+void check_layout(const std::string& name, const Task& task, Layout layout, ExampleSize size) {
   switch (layout) {
     case Layout::position:
       return require<DataError>(size.input == size.target,
                                 "task {}: {} targets for {} tokens: one output per position needs one each",
-                                task, size.target, size.input);
+                                name, size.target, size.input);
     case Layout::sequence:
       return require<DataError>(size.target == 1,
-                                "task {}: {} targets: one output per sequence needs exactly one", task,
+                                "task {}: {} targets: one output per sequence needs exactly one", name,
                                 size.target);
     case Layout::next:
+      require<DataError>(!task.sparse,
+                         "task {}: some positions have no answer to go on from; it needs one "
+                         "output per position",
+                         name);
       return require<DataError>(size.input >= 1 && size.target >= 1,
-                                "task {}: next-token output needs an input and a target", task);
+                                "task {}: next-token output needs an input and a target", name);
   }
 }
 
@@ -76,8 +80,9 @@ std::string_view split_name(Split split) {
 }
 
 std::int64_t model_length(const TaskConfig& config, Layout layout) {
-  const ExampleSize size = checked_task(config).size(config);
-  check_layout(config.name, layout, size);
+  const Task& task = checked_task(config);
+  const ExampleSize size = task.size(config);
+  check_layout(config.name, task, layout, size);
   return laid_out_length(layout, size);
 }
 
@@ -147,7 +152,7 @@ void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& 
   draw(split, index, example);
   const std::vector<std::int32_t>&input = example.input, &target = example.target;
   const ExampleSize size{std::ssize(input), std::ssize(target)};
-  check_layout(task_.name, layout_, size);
+  check_layout(task_.name, *source_, layout_, size);
   const std::int64_t used = laid_out_length(layout_, size);
   require<DataError>(used <= length_, "task {}: an example of {} tokens, the longest is {}", task_.name, used,
                      length_);

@@ -97,5 +97,7 @@ TEST_CASE("a key that the task does not read is refused", "[config]") {
         "t.yaml:1:27: task.depth: task copy has no such key; it has symbols, length, min_length");
   CHECK(complaint("{}", {"task.pairs=3"}) ==
         "command line: task.pairs=3: task reverse has no such key; it has symbols, length, min_length");
+  CHECK(complaint("task: {name: coreference, depth: 3}\n") ==
+        "t.yaml:1:34: task.depth: task coreference has no such key; it has none");
   CHECK(thimble::to_yaml(thimble::Config{}).find("depth") == std::string::npos);
 }

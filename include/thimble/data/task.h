@@ -67,6 +67,7 @@ struct Task {
   std::string_view definition;         // exactly what is asked, what the keys mean, and the source
   std::vector<std::string_view> keys;  // of TaskConfig that it reads; setting another one is an error
   bool causal = false;                 // answers stand further on in the input, so the mask must hide them
+  bool sparse = false;                 // some positions are not asked for an answer; never in next layout
 
   // Throws DataError when the keys do not suit each other. Null: their ranges are enough.
   void (*check)(const TaskConfig&) = nullptr;

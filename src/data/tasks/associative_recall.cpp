@@ -1,0 +1,134 @@
+#include <cmath>
+#include <utility>
+
+#include "thimble/core/error.h"
+#include "thimble/data/task.h"
+
+namespace thimble::tasks {
+namespace {
+
+void check(const TaskConfig& config) {
+  require<DataError>(config.symbols % 2 == 0,
+                     "task associative_recall: symbols {}: must be even, half are keys and half are values",
+                     config.symbols);
+  require<DataError>(config.pairs <= config.symbols / 2,
+                     "task associative_recall: pairs {}: {} symbols have {} keys; use more symbols or fewer "
+                     "pairs",
+                     config.pairs, config.symbols, config.symbols / 2);
+  require<DataError>(config.pairs <= config.length / 4,
+                     "task associative_recall: length {}: {} pairs and their queries need at least {}; use "
+                     "longer inputs or fewer pairs",
+                     config.length, config.pairs, 4 * config.pairs);
+}
+
+// Places where a key can be asked for: every other one after the pairs.
+std::int64_t query_places(const TaskConfig& config) { return (config.length - 2 * config.pairs) / 2; }
+
+// Fills every other token from out[0] with different ones of first .. first+n-1, in uniform order (Floyd's
+// sampling, Bentley and Floyd 1987, then a shuffle).
+void draw_distinct(Draws& draws, std::int64_t n, std::int64_t first, std::int64_t count, std::int32_t* out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t last = n - count + i;
+    auto token = static_cast<std::int32_t>(first + draws.below(last + 1));
+    for (std::int64_t j = 0; j < i; ++j)
+      if (out[2 * j] == token) token = static_cast<std::int32_t>(first + last);
+    out[2 * i] = token;
+  }
+  for (std::int64_t i = count - 1; i > 0; --i) std::swap(out[2 * i], out[2 * draws.below(i + 1)]);
+}
+
+// Probability of place i is proportional to (i+1)^(a-1); here in whole numbers, whose sum fits Draws::below.
+std::int32_t place_weight(std::int64_t place) {
+  constexpr double kPower = 0.01, kScale = 1 << 26;
+  return 1 + static_cast<std::int32_t>(kScale * std::pow(static_cast<double>(place + 1), kPower - 1));
+}
+
+void sample(const TaskConfig& config, Draws& draws, Example& example) {
+  const std::int64_t values = config.symbols / 2, places = query_places(config), pairs_end = 2 * config.pairs;
+  example.input.resize(static_cast<std::size_t>(config.length));
+  example.target.assign(static_cast<std::size_t>(config.length), kIgnore);
+  std::int32_t *const input = example.input.data(), *const target = example.target.data();
+  draw_distinct(draws, values, 0, config.pairs, input);
+  draw_distinct(draws, values, values, config.pairs, input + 1);
+  for (std::int64_t i = pairs_end; i < config.length; ++i)
+    input[i] = static_cast<std::int32_t>(draws.below(config.symbols));
+
+  // Answers go to even positions; the odd ones hold the weights of the places until all are drawn.
+  std::int64_t total = 0;
+  for (std::int64_t place = 0; place < places; ++place) total += target[2 * place + 1] = place_weight(place);
+  for (std::int64_t pair = 0; pair < config.pairs; ++pair) {
+    std::int64_t left = draws.below(total), place = 0;
+    for (; left >= target[2 * place + 1]; ++place) left -= target[2 * place + 1];
+    total -= std::exchange(target[2 * place + 1], 0);
+    input[pairs_end + 2 * place] = input[2 * pair];
+    target[pairs_end + 2 * place] = input[2 * pair + 1];
+  }
+  for (std::int64_t place = 0; place < places; ++place) target[2 * place + 1] = kIgnore;
+}
+
+std::vector<std::string> tokens(const TaskConfig& config) {
+  std::vector<std::string> names;
+  for (const char* kind : {"k", "v"})
+    for (std::int64_t i = 0; i < config.symbols / 2; ++i) names.push_back(kind + std::to_string(i));
+  return names;
+}
+
+// Pairs times what can follow them. ways[k]: to fill the places so far so that k of the keys occur.
+double distinct_inputs(const TaskConfig& config) {
+  const auto symbols = static_cast<double>(config.symbols), keys = static_cast<double>(config.pairs);
+  std::vector<double> ways(static_cast<std::size_t>(config.pairs) + 1);
+  ways[0] = 1;
+  const std::int64_t places = query_places(config);
+  for (std::int64_t place = 0; place < places; ++place) {
+    double one_less = 0;
+    for (std::size_t k = 0; k < ways.size(); ++k) {
+      const auto occur = static_cast<double>(k);
+      const double same = ways[k];
+      ways[k] = same * (symbols - keys + occur) + one_less * (keys - occur + 1);
+      one_less = same;
+    }
+  }
+  double count =
+      ways.back() * std::pow(symbols, static_cast<double>(config.length - 2 * config.pairs - places));
+  for (double chosen = 0; chosen < keys; ++chosen) count *= std::pow(symbols / 2 - chosen, 2);
+  return count;
+}
+
+double chance(const TaskConfig& config) { return 2 / static_cast<double>(config.symbols); }
+
+// Where the pairs have the value.
+void relevant(const TaskConfig& config, const Example& example, std::size_t i,
+              std::vector<std::int32_t>& keys) {
+  if (example.target[i] == kIgnore) return;
+  for (std::int64_t pair = 0; pair < config.pairs; ++pair)
+    if (example.input[static_cast<std::size_t>(2 * pair + 1)] == example.target[i])
+      keys.push_back(static_cast<std::int32_t>(2 * pair + 1));
+}
+
+}  // namespace
+
+Task associative_recall() {
+  return {.summary = "the value that was paired with a key",
+          .definition =
+              "The first half of the `symbols` tokens are keys, the second half values. The input, `length` "
+              "tokens, begins with `pairs` pairs of a key and a value, no key and no value in two pairs. "
+              "After them each of these keys stands once more, and there the answer is its value; no other "
+              "position is asked. Queries stand an even number of tokens after the pairs: places 0, 1, ... "
+              "are every other token, and the keys in turn draw a free one with probability proportional to "
+              "(place + 1)^(0.01 - 1). What is left is filled with uniform tokens of both kinds, so the "
+              "answer never follows its query but by chance, and either mask suits. This is multi-query "
+              "associative recall, Arora et al. 2023, Zoology, with power_a 0.01 and random non-queries; "
+              "there token 0 is kept out of the keys, here it is one.",
+          .keys = {"symbols", "length", "pairs"},
+          .sparse = true,
+          .check = check,
+          .tokens = tokens,
+          .size = one_per_position,
+          .sample = sample,
+          .distinct_inputs = distinct_inputs,
+          .chance = chance,
+          .floor = zero,
+          .relevant = relevant};
+}
+
+}  // namespace thimble::tasks

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "thimble/core/error.h"
+#include "thimble/data/task.h"
+
+namespace thimble::tasks {
+namespace {
+
+// From symbol s the next is s + step modulo the number of symbols, with that probability in quarters.
+struct Move {
+  std::int64_t step, quarters;
+};
+constexpr std::array<Move, 3> kMoves = {{{1, 2}, {2, 1}, {5, 1}}};
+constexpr std::int64_t kFewestSymbols = 5;  // below this, two of the steps are the same
+
+void check(const TaskConfig& config) {
+  require<DataError>(config.symbols >= kFewestSymbols,
+                     "task masked: symbols {}: must be at least {}, so that three different ones can follow",
+                     config.symbols, kFewestSymbols);
+  require<DataError>(config.length >= 3,
+                     "task masked: length {}: must be at least 3, a masked token and two neighbours",
+                     config.length);
+}
+
+// 15 % of the positions, to the nearest, but at least one.
+std::int64_t masks(const TaskConfig& config) {
+  return std::max<std::int64_t>(1, (15 * config.length + 50) / 100);
+}
+
+// Choosing masked positions with a neighbour on both sides is choosing among this many things, since each
+// chosen one but the last takes the position after it along.
+std::int64_t mask_places(const TaskConfig& config) { return config.length - 1 - masks(config); }
+
+std::int64_t draw_step(Draws& draws) {
+  std::int64_t quarter = draws.below(4);
+  std::size_t move = 0;
+  for (; quarter >= kMoves[move].quarters; ++move) quarter -= kMoves[move].quarters;
+  return kMoves[move].step;
+}
+
+void sample(const TaskConfig& config, Draws& draws, Example& example) {
+  std::vector<std::int32_t>&input = example.input, &target = example.target;
+  input.resize(static_cast<std::size_t>(config.length));
+  target.assign(input.size(), kIgnore);
+  std::int64_t symbol = draws.below(config.symbols);
+  for (std::int32_t& token : input) {
+    token = static_cast<std::int32_t>(symbol);
+    symbol = (symbol + draw_step(draws)) % config.symbols;
+  }
+  // Selection sampling (Knuth, The Art of Computer Programming 2, algorithm 3.4.2S).
+  std::int64_t missing = masks(config);
+  std::size_t position = 1;
+  for (std::int64_t left = mask_places(config); left > 0; --left, ++position) {
+    if (draws.below(left) >= missing) continue;
+    target[position] = input[position];
+    input[position] = static_cast<std::int32_t>(config.symbols);
+    --missing;
+    ++position;
+  }
+}
+
+std::vector<std::string> tokens(const TaskConfig& config) {
+  std::vector<std::string> names = number_tokens(config);
+  names.push_back("[MASK]");
+  return names;
+}
+
+// Quarters of quarters of two moves that lead from one symbol to one `distance` further on.
+std::int64_t ways(const TaskConfig& config, std::int64_t distance) {
+  std::int64_t count = 0;
+  for (const Move& first : kMoves)
+    for (const Move& second : kMoves)
+      if ((first.step + second.step - distance) % config.symbols == 0)
+        count += first.quarters * second.quarters;
+  return count;
+}
+
+// Ways to choose the masked positions, times what the rest can be: of the symbols that stand next to each
+// other the second is one of three, and of those around a masked one the second is one that two moves reach.
+double distinct_inputs(const TaskConfig& config) {
+  const std::int64_t masked = masks(config);
+  double reached = 0;
+  for (std::int64_t distance = 0; distance < std::min<std::int64_t>(config.symbols, 11); ++distance)
+    if (ways(config, distance) > 0) ++reached;
+  const auto visible_moves = static_cast<double>(config.length - 1 - 2 * masked);
+  double count = static_cast<double>(config.symbols) * std::pow(kMoves.size(), visible_moves) *
+                 std::pow(reached, static_cast<double>(masked));
+  for (std::int64_t i = 0; i < masked; ++i)
+    count *= static_cast<double>(mask_places(config) - i) / static_cast<double>(i + 1);
+  return std::round(count);
+}
+
+// The entropy of a symbol given both its neighbours, all that the rest of a Markov chain says about it.
+double floor(const TaskConfig& config) {
+  double entropy = 0;
+  for (const Move& first : kMoves) {
+    for (const Move& second : kMoves) {
+      const auto count = static_cast<double>(first.quarters * second.quarters);
+      const auto all = static_cast<double>(ways(config, first.step + second.step));
+      entropy -= count / 16 * std::log(count / all);
+    }
+  }
+  return entropy;
+}
+
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+  if (example.target[i] == kIgnore) return;
+  const auto masked = static_cast<std::int32_t>(i);
+  keys.insert(keys.end(), {masked - 1, masked + 1});
+}
+
+}  // namespace
+
+Task masked() {
+  return {.summary = "the hidden tokens of a small language",
+          .definition =
+              "A sentence has `length` tokens of `symbols` kinds: a uniform one, then after each s one of "
+              "s+1, s+2 and s+5 modulo `symbols`, with probabilities 1/2, 1/4 and 1/4. 15 % of the "
+              "positions, to the nearest and at least one, are replaced by [MASK], never the first or the "
+              "last and never two in a row, every such choice equally likely; there the answer is the "
+              "token, elsewhere none is asked. Two different steps lead to the same place in either order, "
+              "so no model can be sure of all answers: the floor is the entropy of a token given its "
+              "neighbours, 5/8 ln 2 for 11 or more symbols. After Devlin et al. 2019, BERT, whose masked "
+              "positions sometimes keep their token or get a random one; here they do not.",
+          .keys = {"symbols", "length"},
+          .sparse = true,
+          .check = check,
+          .tokens = tokens,
+          .size = one_per_position,
+          .sample = sample,
+          .distinct_inputs = distinct_inputs,
+          .chance = one_in_symbols,
+          .floor = floor,
+          .relevant = relevant};
+}
+
+}  // namespace thimble::tasks

@@ -1,0 +1,57 @@
+#include "catch.h"
+#include "rows.h"
+#include "samples.h"
+
+using namespace thimble;
+using namespace thimble::rows;
+
+namespace {
+
+const TaskConfig kAddition{.name = "modular_addition", .symbols = 13};
+
+Dataset addition(std::uint64_t seed) {
+  return Dataset(kAddition, {.train = 50, .validation = 30, .test = 1000}, Layout::sequence, seed);
+}
+
+}  // namespace
+
+TEST_CASE("modular addition adds every pair", "[tasks]") {
+  const Task& task = checked_task(kAddition);
+  CHECK(task.distinct_inputs(kAddition) == 169);
+  std::set<Tokens> seen;
+  std::vector<Example> examples(169);
+  for (std::int64_t index = 0; index < 169; ++index) {
+    Example& e = examples[static_cast<std::size_t>(index)];
+    task.at(kAddition, index, e);
+    REQUIRE(e.input.size() == 3);
+    REQUIRE(e.target.size() == 1);
+    for (std::size_t i : {0U, 1U}) CHECK((e.input[i] >= 0 && e.input[i] < 13));
+    CHECK(e.input[2] == 13);
+    CHECK((e.input[0] + e.input[1] - e.target[0]) % 13 == 0);
+    CHECK((e.target[0] >= 0 && e.target[0] < 13));
+    CHECK(samples::relevant(kAddition, e, 0) == Tokens{0, 1});
+    seen.insert(e.input);
+  }
+  CHECK(seen.size() == 169);
+  const auto tokens = task.tokens(kAddition);
+  CHECK(tokens.size() == 14);
+  CHECK(tokens[13] == "=");
+  const auto shares = samples::answer_shares(examples);
+  for (const auto& [_, share] : shares) CHECK_THAT(share, WithinRel(task.chance(kAddition), 1e-9));
+  CHECK(shares.size() == 13);
+  CHECK(task.floor(kAddition) == 0);
+}
+
+TEST_CASE("the splits of modular addition share out all pairs, by seed", "[tasks]") {
+  const Dataset data = addition(1);
+  CHECK(data.disjoint());
+  CHECK(data.size(Split::train) == 50);
+  CHECK(data.size(Split::validation) == 30);
+  CHECK(data.size(Split::test) == 89);
+  const auto train = inputs(data, Split::train, 50), validation = inputs(data, Split::validation, 30),
+             test = inputs(data, Split::test, 89);
+  CHECK((train.size() == 50 && validation.size() == 30 && test.size() == 89));
+  CHECK(shared(train, validation) + shared(train, test) + shared(validation, test) == 0);
+  CHECK(inputs(addition(1), Split::train, 50) == train);
+  CHECK(inputs(addition(2), Split::train, 50) != train);
+}
