@@ -7,8 +7,8 @@
 
 #include "config/dump.h"
 #include "config/overloaded.h"
-#include "config/text.h"
 #include "config/value.h"
+#include "thimble/core/text.h"
 
 namespace thimble {
 namespace config {

@@ -73,7 +73,7 @@ class SafetensorsFile {
     Shape shape;
     std::size_t begin, end;  // bytes of the data section
   };
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return name_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }  // without the checksum
 
