@@ -128,6 +128,7 @@ TEST_CASE("every task: tokens have names of their own, which a space separates",
 TEST_CASE("every task: relevant positions lie in the sequence, answers alone have them", "[data]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     if (task.relevant == nullptr) return;
+    bool any = false;  // the first half of an induction has nothing to look at
     for_examples(config, [&](const Example& e) {
       for (std::size_t i = 0; i < e.target.size(); ++i) {
         if (e.target[i] == kIgnore) continue;
@@ -137,12 +138,13 @@ TEST_CASE("every task: relevant positions lie in the sequence, answers alone hav
         REQUIRE(keys.front() == -7);  // appended
         keys.erase(keys.begin());
         REQUIRE(keys == again);
-        REQUIRE_FALSE(keys.empty());
+        any = any || !keys.empty();
         const auto last = std::ssize(e.input) + static_cast<std::int64_t>(i);  // exclusive
         for (const std::int32_t key : keys) REQUIRE((key >= 0 && key < last));
         REQUIRE(std::set<std::int32_t>(keys.begin(), keys.end()).size() == keys.size());
       }
     });
+    CHECK(any);
   });
 }
 
@@ -150,7 +152,7 @@ TEST_CASE("every task: the best constant guess is right as often as chance says"
   for_every_task([](const TaskConfig& config, const Task& task) {
     std::map<std::int32_t, double> counts;
     std::map<std::int32_t, double> squares;  // of the occurrences in one example, which hang together
-    double asked = 0, examples = 0;
+    double asked = 0, squares_of_none = 0;
     for_examples(config, [&](const Example& e) {
       std::map<std::int32_t, double> here;
       double n = 0;
@@ -161,15 +163,15 @@ TEST_CASE("every task: the best constant guess is right as often as chance says"
         }
       for (const auto& [token, count] : here) {
         counts[token] += count;
-        const double excess = count - task.chance(config) * n;
-        squares[token] += excess * excess;
+        const double expected = task.chance(config) * n, excess = count - expected;
+        squares[token] += excess * excess - expected * expected;
       }
+      squares_of_none += std::pow(task.chance(config) * n, 2);
       asked += n;
-      ++examples;
     });
     const auto best =
         std::ranges::max_element(counts, [](const auto& a, const auto& b) { return a.second < b.second; });
-    const double spread = std::sqrt(squares[best->first]) / asked;
+    const double spread = std::sqrt(squares_of_none + squares[best->first]) / asked;
     INFO("answer " << task.tokens(config)[static_cast<std::size_t>(best->first)] << ", spread " << spread);
     const double chance = task.chance(config);
     CHECK((chance > 0 && chance <= 1));
