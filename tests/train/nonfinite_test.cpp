@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "catch.h"
+#include "core/temporary_directory.h"
 #include "thimble/core/error.h"
+#include "thimble/tensor/safetensors.h"
+#include "thimble/train/run.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 
@@ -50,6 +53,8 @@ TEST_CASE("a learning rate that blows the model up is reported with step, op and
         CHECK_THAT(message, StartsWith("step " + std::to_string(step) + ": the loss is "));
     }
     CAPTURE(message);
+    CHECK_THAT(message,
+               ContainsSubstring(", the gradient norm ") && ContainsSubstring(", the learning rate "));
     CHECK_THAT(message, ContainsSubstring("that is not finite is in op "));
     CHECK_THAT(message, ContainsSubstring(", layer "));
     CHECK_THAT(message, ContainsSubstring("lower the learning rate or set train.clip_norm"));
@@ -119,4 +124,32 @@ TEST_CASE("a NaN that reaches one logit only is not overlooked", "[train]") {
     CHECK_FALSE(complaint(trainer).empty());
     bias = before;
   }
+}
+
+TEST_CASE("a head that breaks first is named", "[train]") {
+  for (const std::size_t head : {0, 1}) {
+    Trainer trainer(small_config());
+    // Finite queries and keys of this head whose product is not.
+    const std::span<Real> weights = values_of(trainer, "encoder.layers.0.self_attn.in_proj_weight");
+    const std::size_t width = 16, head_width = 8, huge = head * head_width;
+    for (const std::size_t third : {0, 1})
+      for (std::size_t column = 0; column < width; ++column)
+        weights[(third * width + huge) * width + column] =
+            std::sqrt(std::numeric_limits<Real>::max()) * (column == 0 ? 40 : 1);
+    CHECK_THAT(complaint(trainer), ContainsSubstring("op self_attention, layer encoder.layers.0, head " +
+                                                     std::to_string(head) + ";"));
+  }
+}
+
+TEST_CASE("a run that breaks keeps its last good checkpoint", "[train]") {
+  const TemporaryDirectory directory;
+  Config config = small_config();
+  config.train.steps = 200;
+  config.train.optimizer = {.name = OptimizerKind::sgd, .lr = 100, .weight_decay = 100};  // 10^4 times a step
+  config.train.checkpoint_every = 1;
+  const std::filesystem::path run = directory / "run";
+  CHECK_THROWS_AS(train(config, {.directory = run.string()}), NumericError);
+  const ModelSource last = open_run(run);
+  CHECK_NOTHROW(SafetensorsFile(last.weights));
+  CHECK_FALSE(std::filesystem::exists(run / "summary.json"));
 }

@@ -1,4 +1,6 @@
 // When training ends, which checkpoints stay, and what is said about leaks and shared sequences.
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "catch.h"
@@ -157,4 +159,49 @@ TEST_CASE("sequences that splits share are counted", "[train]") {
   }
   CHECK((shared > 5 && shared < 50));
   CHECK(data.shared_with_training(Split::test) == shared);
+}
+
+TEST_CASE("a loss below the floor on fresh sequences is a leak", "[train]") {
+  Config config = evaluated(300, 0);
+  config.task = {.name = "induction", .symbols = 8, .length = 4};
+  config.data = {.train = 0, .validation = 1000, .test = 1000};
+  config.model.d_model = 32;
+  config.train.optimizer.lr = 3e-3;
+  config.model.attention.mask = Mask::none;  // every answer stands one position on; the reader refuses this
+  const TrainResult leaking = train(config);
+  const double floor = make_dataset(config).task().floor(config.task);
+  REQUIRE(leaking.test->leak.has_value());
+  CHECK(*leaking.test->leak == floor);
+  CHECK(leaking.test->loss < floor);
+  CHECK(to_json(*leaking.test)["leak"]["lowest_possible_loss"] == floor);
+
+  config.model.attention.mask = Mask::causal;
+  const TrainResult sound = train(config);
+  CHECK_FALSE(sound.validation->leak.has_value());
+  CHECK_FALSE(sound.test->leak.has_value());
+  CHECK(sound.test->loss > floor);
+  CHECK(sound.test->loss_error > 0);
+}
+
+TEST_CASE("the standard error of a loss says how it varies between samples", "[train]") {
+  Config config = evaluated(1, 0);
+  config.task.length = 40;  // few sequences at once, so many chunks
+  config.data.train = 0;
+  config.data.test = 300;
+  std::vector<double> losses;
+  double error = 0;
+  Trainer trainer(config);
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    config.train.seed = seed;
+    Trainer other(config);
+    std::ranges::copy(trainer.model().parameters().values(), other.model().parameters().values().begin());
+    const SplitReport report = other.evaluate(Split::test);
+    losses.push_back(report.loss);
+    error += report.loss_error / 40;
+  }
+  double mean = 0, squares = 0;
+  for (const double loss : losses) mean += loss / 40;
+  for (const double loss : losses) squares += (loss - mean) * (loss - mean) / 39;
+  CHECK(error > 0.7 * std::sqrt(squares));
+  CHECK(error < 1.4 * std::sqrt(squares));
 }
