@@ -13,14 +13,19 @@ struct Arguments {
   std::int64_t sequences = 1000;
 };
 
+std::string describe(const char* name, const HeadScore& score) {
+  return fmt::format("{} {:.3f} (chance {:.3f})", name, score.value, score.chance);
+}
+
 int run(const Arguments& arguments) {
   const InspectReport report = inspect(arguments.source.open(), arguments.sequences);
   if (arguments.output.talks()) {
     fmt::print("Attention of query (row) on key (column), mean over {} test sequences;\n", report.sequences);
     fmt::print("{}.\n", wants_colour() ? "dark is 0, yellow is 1" : "blank is 0, @ is 1");
     for (const HeadReport& h : report.heads) {
-      fmt::print("\nlayer {} head {}: mirror {:.3f} (chance {:.3f}, {} queries)\n", h.layer, h.head,
-                 h.mirror.value, h.mirror.chance, h.mirror.eligible);
+      fmt::print("\nlayer {} head {}: {}", h.layer, h.head, describe("mirror", h.mirror));
+      if (h.task_target.eligible > 0) fmt::print("; {}", describe("task target", h.task_target));
+      fmt::print("\n");
       if (report.length <= 74) fmt::print("{}", heat_map(h.mean_weights, report.length, wants_colour()));
     }
   }

@@ -217,6 +217,20 @@ std::int64_t Dataset::training_index(std::int64_t step, std::int64_t batch, std:
       order(static_cast<std::uint64_t>(step % (data_.train / batch) * batch + row)));
 }
 
+std::vector<Dataset::Link> Dataset::links(const Example& example) const {
+  std::vector<Link> found;
+  if (source_->relevant == nullptr || layout_ == Layout::sequence) return found;
+  const auto first = layout_ == Layout::next ? static_cast<std::int32_t>(example.input.size()) - 1 : 0;
+  std::vector<std::int32_t> keys;
+  for (std::size_t i = 0; i < example.target.size(); ++i) {
+    if (example.target[i] == kIgnore) continue;
+    keys.clear();
+    source_->relevant(task_, example, i, keys);
+    for (const std::int32_t key : keys) found.push_back({first + static_cast<std::int32_t>(i), key});
+  }
+  return found;
+}
+
 std::int64_t Dataset::shared_with_training(Split split) const {
   if (disjoint_) return 0;
   if (data_.train == 0) return size(split);  // in the end training draws every input

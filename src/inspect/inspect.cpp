@@ -14,16 +14,25 @@ namespace {
 // Adds up the attention weights of every head over the batches of a pass.
 class WeightsWatcher : public Hooks {
  public:
-  WeightsWatcher(const Transformer& model, std::int64_t length) : model_(model), length_(length) {
+  WeightsWatcher(const Transformer& model, const Dataset& dataset)
+      : model_(model), dataset_(dataset), length_(dataset.length()) {
     for (std::int64_t l = 0; l < model.config().layers; ++l) {
       for (std::int64_t h = 0; h < model.config().heads; ++h) {
-        heads_.push_back({.layer = l, .head = h, .mean_weights = {}, .mirror = {}});
-        heads_.back().mean_weights.resize(static_cast<std::size_t>(length * length));
+        heads_.push_back({.layer = l, .head = h, .mean_weights = {}, .mirror = {}, .task_target = {}});
+        heads_.back().mean_weights.resize(static_cast<std::size_t>(length_ * length_));
       }
     }
   }
 
-  void begin(const Batch& batch) { batch_ = &batch; }
+  // The test sequences from `first`.
+  void begin(const Batch& batch, std::int64_t first) {
+    batch_ = &batch;
+    links_.clear();
+    for (std::int64_t i = 0; i < batch.sequences; ++i) {
+      dataset_.example(Split::test, first + i, example_);
+      links_.push_back(dataset_.links(example_));
+    }
+  }
 
   void observe(std::string_view site, const Shape& shape, ConstMatrixView weights) override {
     for (std::size_t l = 0; l < model_.layers().size(); ++l) {
@@ -34,9 +43,11 @@ class WeightsWatcher : public Hooks {
 
   std::vector<HeadReport> finish() {
     for (HeadReport& h : heads_) {
-      const auto eligible = static_cast<double>(std::max<std::int64_t>(1, h.mirror.eligible));
-      h.mirror.value /= eligible;
-      h.mirror.chance /= eligible;
+      for (HeadScore* score : {&h.mirror, &h.task_target}) {
+        const auto eligible = static_cast<double>(std::max<std::int64_t>(1, score->eligible));
+        score->value /= eligible;
+        score->chance /= eligible;
+      }
       for (double& w : h.mean_weights) w /= static_cast<double>(std::max<std::int64_t>(1, full_length_));
     }
     return heads_;
@@ -58,6 +69,14 @@ class WeightsWatcher : public Hooks {
       report.mirror.eligible += 1;
       report.mirror.value += static_cast<double>(w[target]);
       report.mirror.chance += target < visible ? 1 / static_cast<double>(visible) : 0;
+      bool asked = false;
+      for (const Dataset::Link& link : links_[static_cast<std::size_t>(sequence)]) {
+        if (link.query != query) continue;
+        asked = true;
+        report.task_target.value += static_cast<double>(w[link.key]);
+        report.task_target.chance += link.key < visible ? 1 / static_cast<double>(visible) : 0;
+      }
+      report.task_target.eligible += asked ? 1 : 0;
       if (length != length_) continue;
       for (std::int64_t j = 0; j < length_; ++j) {
         report.mean_weights[static_cast<std::size_t>(query * length_ + j)] += static_cast<double>(w[j]);
@@ -66,7 +85,10 @@ class WeightsWatcher : public Hooks {
   }
 
   const Transformer& model_;
+  const Dataset& dataset_;
   std::int64_t length_;
+  Example example_;
+  std::vector<std::vector<Dataset::Link>> links_;  // of each sequence
   const Batch* batch_ = nullptr;
   std::vector<HeadReport> heads_;
   std::int64_t full_length_ = 0;  // sequences without padding
@@ -78,7 +100,7 @@ InspectReport run_inspection(const ModelSource& source, std::int64_t sequences) 
   const Dataset dataset = make_dataset(source.config);
   Transformer model(source.config.model, dataset.vocabulary(), dataset.length());
   load_weights(source.weights, model.parameters());
-  WeightsWatcher watcher(model, dataset.length());
+  WeightsWatcher watcher(model, dataset);
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
   Batch batch;
@@ -87,7 +109,7 @@ InspectReport run_inspection(const ModelSource& source, std::int64_t sequences) 
       dataset.size(Split::test) > 0 ? std::min(sequences, dataset.size(Split::test)) : sequences;
   for (std::int64_t first = 0; first < count; first += at_once) {
     dataset.fill(Split::test, first, std::min(at_once, count - first), batch);
-    watcher.begin(batch);
+    watcher.begin(batch, first);
     tape.rewind();
     model(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &watcher});
     watcher.end();

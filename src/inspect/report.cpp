@@ -18,6 +18,14 @@ InspectReport inspect(const ModelSource& source, std::int64_t sequences) {
   return single ? f32::run_inspection(source, sequences) : f64::run_inspection(source, sequences);
 }
 
+namespace {
+
+nlohmann::ordered_json to_json(const HeadScore& score) {
+  return {{"value", score.value}, {"chance", score.chance}, {"eligible", score.eligible}};
+}
+
+}  // namespace
+
 nlohmann::ordered_json to_json(const InspectReport& report) {
   nlohmann::ordered_json heads = nlohmann::ordered_json::array();
   for (const HeadReport& h : report.heads) {
@@ -26,13 +34,10 @@ nlohmann::ordered_json to_json(const InspectReport& report) {
       const auto first = h.mean_weights.begin() + i * report.length;
       rows.push_back(std::vector<double>(first, first + report.length));
     }
-    heads.push_back(
-        {{"layer", h.layer},
-         {"head", h.head},
-         {"scores",
-          {{"mirror",
-            {{"value", h.mirror.value}, {"chance", h.mirror.chance}, {"eligible", h.mirror.eligible}}}}},
-         {"mean_weights", rows}});
+    heads.push_back({{"layer", h.layer},
+                     {"head", h.head},
+                     {"scores", {{"mirror", to_json(h.mirror)}, {"task_target", to_json(h.task_target)}}},
+                     {"mean_weights", rows}});
   }
   return {{"sequences", report.sequences}, {"heads", heads}};
 }

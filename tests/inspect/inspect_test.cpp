@@ -167,3 +167,24 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
     CHECK(head["mean_weights"][1][2] == report.heads[h].mean_weights[1 * 4 + 2]);
   }
 }
+
+TEST_CASE("the task target is the weight on the keys that the task names", "[inspect]") {
+  // For reversal these are the mirrored positions.
+  for (const HeadReport& head : Trained(small_config(), 10).inspect(60).heads) {
+    CHECK(head.task_target.value == head.mirror.value);
+    CHECK(head.task_target.chance == head.mirror.chance);
+    CHECK(head.task_target.eligible == head.mirror.eligible);
+  }
+  // The queries of an induction whose token stood before: key i - N + 1 of [r, r].
+  Config config = small_config();
+  config.task = {.name = "induction", .symbols = 6, .length = 4};
+  config.model.attention.mask = Mask::causal;
+  const InspectReport report = Trained(config, 10).inspect(60);
+  for (const HeadReport& head : report.heads) {
+    double value = 0;  // the mean over sequences is one over positions too, as all are equally long
+    for (std::size_t query = 4; query < 7; ++query) value += head.mean_weights[query * 7 + query - 3] / 3;
+    CHECK(head.task_target.eligible == 180);
+    CHECK_THAT(head.task_target.value, WithinAbs(value, 1e-6));
+    CHECK_THAT(head.task_target.chance, WithinAbs((1.0 / 5 + 1.0 / 6 + 1.0 / 7) / 3, 1e-12));
+  }
+}

@@ -66,6 +66,13 @@ class Dataset {
   std::int64_t size(Split) const;                          // sequences; train 0: endless
   bool disjoint() const { return disjoint_; }              // whether no input occurs in two splits
 
+  // Which positions of the model's input the task names as those that the answer at another one depends on;
+  // none for one output per sequence, which no position asks for.
+  struct Link {
+    std::int32_t query, key;
+  };
+  std::vector<Link> links(const Example&) const;
+
   // How many sequences of the split have an input that training also has.
   std::int64_t shared_with_training(Split) const;
 

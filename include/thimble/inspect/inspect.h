@@ -19,6 +19,7 @@ struct HeadReport {
   std::int64_t layer = 0, head = 0;
   std::vector<double> mean_weights;  // (T, T): of query i on key j, averaged over sequences of full length
   HeadScore mirror;                  // weight on key n - 1 - i, n the sequence's length
+  HeadScore task_target;             // weight on the keys that the task names, see Dataset::links
 };
 
 struct InspectReport {
