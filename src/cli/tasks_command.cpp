@@ -1,21 +1,105 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "thimble/data/listing.h"
+#include "thimble/data/task_page.h"
 
 namespace thimble::cli {
 
+namespace {
+
+struct Arguments {
+  std::string name, config, split = "train";
+  std::vector<std::string> overrides;
+  std::int64_t examples = 3;
+  Output output;
+};
+
+void list(const Output& output) {
+  nlohmann::ordered_json json;
+  for (const std::string_view name : task_names()) {
+    const std::string_view summary = find_task(name).summary;
+    json[std::string(name)] = summary;
+    if (output.talks()) fmt::print("{:<19}{}\n", name, summary);
+  }
+  output.write(json);
+}
+
+// The task with the keys of the command line, and a model that suits it.
+Config config_of(const Arguments& arguments) {
+  std::string yaml = "{}";
+  if (std::ranges::find(task_names(), arguments.name) != task_names().end()) {
+    constexpr std::string_view kPer[] = {"position", "sequence", "next"};  // in the order of Layout
+    const Layout layout = usual_layout(find_task(arguments.name).size({.name = arguments.name}));
+    yaml = fmt::format("model: {{attention: {{mask: causal}}, output: {{per: {}}}}}",
+                       kPer[static_cast<std::size_t>(layout)]);
+  }
+  std::vector<std::string> overrides = arguments.overrides;
+  overrides.insert(overrides.begin(), "task.name=" + arguments.name);
+  return parse_config(yaml, "tasks", overrides);
+}
+
+void describe(const Arguments& arguments) {
+  const Config config = config_of(arguments);
+  nlohmann::ordered_json keys = to_json(config)["task"];
+  keys.erase("name");
+  const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples);
+  if (arguments.output.talks()) fmt::print("{}", page.text);
+  arguments.output.write(page.json);
+}
+
+void print_sequences(const Arguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.name.empty()) overrides.insert(overrides.begin(), arguments.name);  // it is no NAME then
+  const Config config = load_config(arguments.config, overrides);
+  const Dataset data(config.task, config.data, layout_of(config.model.output.per), config.train.seed);
+  const Names names = data.task().tokens(config.task);
+  nlohmann::ordered_json json = {{"task", config.task.name},  {"split", arguments.split},
+                                 {"seed", config.train.seed}, {"tokens", names},
+                                 {"length", data.length()},   {"examples", nlohmann::ordered_json::array()}};
+  Split split = Split::train;
+  for (const Split other : {Split::validation, Split::test})
+    if (split_name(other) == arguments.split) split = other;
+  for (const Sequence& s : first_sequences(data, split, arguments.examples, config.train.batch)) {
+    nlohmann::ordered_json example = {{"index", s.index}};
+    example.update(example_json(names, s.tokens, s.labels));
+    json["examples"].push_back(example);
+    if (arguments.output.talks())
+      fmt::print("{} {}\n{}\n", arguments.split, s.index, example_text(names, s.tokens, s.labels, 80));
+  }
+  arguments.output.write(json);
+}
+
+}  // namespace
+
 void add_tasks(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("tasks", "List the tasks that a config can name");
-  auto output = std::make_shared<Output>();
-  output->add_to(*command);
-  command->callback([output, &status] {
-    nlohmann::ordered_json json;
-    for (const std::string_view name : task_names()) {
-      const std::string_view summary = find_task(name).summary;
-      json[std::string(name)] = summary;
-      if (output->talks()) fmt::print("{:<11} {}\n", name, summary);
-    }
-    output->write(json);
+  CLI::App* command =
+      app.add_subcommand("tasks", "List or explain tasks, or print the sequences of a config");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("NAME", arguments->name, "Task to explain; default: list them all")->type_name("");
+  command->add_option("OVERRIDES", arguments->overrides, "Changes to its config, as task.length=20")
+      ->type_name("key=value");
+  CLI::Option* config =
+      command->add_option("--config", arguments->config, "Print sequences of this config instead")
+          ->type_name("FILE");
+  command->add_option("--split", arguments->split, "Whose sequences; train: in the order of training")
+      ->check(CLI::IsMember({"train", "validation", "test"}))
+      ->needs(config)
+      ->capture_default_str()
+      ->type_name("");
+  command->add_option("--examples", arguments->examples, "How many sequences")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->capture_default_str()
+      ->type_name("N");
+  arguments->output.add_to(*command);
+  command->callback([arguments, &status] {
+    if (!arguments->config.empty())
+      print_sequences(*arguments);
+    else if (!arguments->name.empty())
+      describe(*arguments);
+    else
+      list(arguments->output);
     status = kDone;
   });
 }

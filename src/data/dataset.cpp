@@ -79,6 +79,11 @@ std::string_view split_name(Split split) {
   return "test";
 }
 
+Layout usual_layout(ExampleSize size) {
+  if (size.target == 1) return Layout::sequence;
+  return size.target == size.input ? Layout::position : Layout::next;
+}
+
 std::int64_t model_length(const TaskConfig& config, Layout layout) {
   const Task& task = checked_task(config);
   const ExampleSize size = task.size(config);

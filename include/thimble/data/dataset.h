@@ -31,6 +31,10 @@ enum class Layout {
              // only
 };
 
+// The layout that suits examples of that size: one label for one target, labels at the positions of as many
+// tokens, or else the target as what follows.
+Layout usual_layout(ExampleSize);
+
 struct Batch {
   std::int64_t sequences = 0;            // B
   std::int64_t length = 0;               // T

@@ -60,8 +60,8 @@ struct ExampleSize {
   std::int64_t input, target;
 };
 
-// What a task is. Functions may be called with any config that `check` accepts, from any thread; `sample` and
-// `at` allocate nothing once the example has room.
+// What a task is. Functions may be called with any config that `check` accepts, `size` with any in range,
+// from any thread; `sample` and `at` allocate nothing once the example has room.
 struct Task {
   std::string_view summary;            // one line for people
   std::string_view definition;         // exactly what is asked, what the keys mean, and the source

@@ -5,19 +5,18 @@
 namespace thimble::tasks {
 namespace {
 
-TaskConfig of_bits(TaskConfig config) {
-  config.symbols = 2;
-  return config;
-}
-
 std::vector<std::string> tokens(const TaskConfig&) { return {"0", "1"}; }
 
 void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  sample_symbols(of_bits(config), draws, example.input);
+  example.input.resize(static_cast<std::size_t>(sample_length(config, draws)));
+  for (std::int32_t& bit : example.input) bit = static_cast<std::int32_t>(draws.below(2));
   example.target.assign(1, std::accumulate(example.input.begin(), example.input.end(), 0) % 2);
 }
 
-double distinct_inputs(const TaskConfig& config) { return count_symbol_sequences(of_bits(config)); }
+double distinct_inputs(const TaskConfig& config) {
+  return count_symbol_sequences({.symbols = 2, .length = config.length, .min_length = config.min_length});
+}
+
 double half(const TaskConfig&) { return 0.5; }
 
 // All positions: flipping any bit flips the answer.

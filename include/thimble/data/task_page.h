@@ -1,0 +1,23 @@
+// All that there is to say about a task.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "thimble/data/task.h"
+
+namespace thimble {
+
+// The same for people, in lines of at most 80 characters, and for programs.
+struct TaskPage {
+  std::string text;
+  nlohmann::ordered_json json;
+};
+
+// `keys`: those of the config that the task reads, with their values. The examples are training sequences of
+// that seed. Throws DataError as checked_task does.
+TaskPage task_page(const TaskConfig&, const nlohmann::ordered_json& keys, std::uint64_t seed,
+                   std::int64_t examples);
+
+}  // namespace thimble

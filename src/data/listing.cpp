@@ -1,0 +1,171 @@
+#include "thimble/data/listing.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "thimble/core/error.h"
+
+namespace thimble {
+namespace {
+
+std::string_view name_of(const Names& names, std::int32_t token) {
+  return token == kIgnore ? std::string_view(".") : names[static_cast<std::size_t>(token)];
+}
+
+// Rows of tokens, the i-th of each one above the other, in as many blocks of lines as it takes.
+std::string columns(const Names& names, std::span<const std::string_view> titles,
+                    std::span<const std::span<const std::int32_t>> rows, std::size_t width) {
+  std::string out;
+  for (std::size_t first = 0, last = 0; first < rows[0].size(); first = last) {
+    std::vector<std::string> lines;
+    for (const std::string_view title : titles) lines.push_back(fmt::format("{:<7}", title));
+    for (; last < rows[0].size(); ++last) {
+      std::size_t widest = 0;
+      for (const auto& row : rows) widest = std::max(widest, name_of(names, row[last]).size());
+      if (last > first && lines[0].size() + 1 + widest > width) break;
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        lines[r] += fmt::format(" {:<{}}", name_of(names, rows[r][last]), widest);
+    }
+    for (std::string& line : lines) out += line.erase(line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
+// In ascending order.
+std::vector<std::int32_t> relevant_to(const Task& task, const TaskConfig& config, const Example& example,
+                                      std::size_t i) {
+  std::vector<std::int32_t> keys;
+  if (example.target[i] != kIgnore) task.relevant(config, example, i, keys);
+  std::ranges::sort(keys);
+  return keys;
+}
+
+// Ascending numbers as "0-3 7".
+std::string ranges_text(const std::vector<std::int32_t>& numbers) {
+  std::string out;
+  for (std::size_t first = 0, last = 0; first < numbers.size(); first = last) {
+    do ++last;
+    while (last < numbers.size() && numbers[last] == numbers[last - 1] + 1);
+    if (first > 0) out += ' ';
+    out += std::to_string(numbers[first]);
+    if (last - first > 1) out += fmt::format("-{}", numbers[last - 1]);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Sequence> first_sequences(const Dataset& data, Split split, std::int64_t count,
+                                      std::int64_t batch) {
+  require<DataError>(split == Split::train || count <= data.size(split),
+                     "dataset: the {} split has {} sequences, not {}", split_name(split), data.size(split),
+                     count);
+  std::vector<Sequence> out;
+  Batch one;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t step = i / batch, row = i % batch;
+    std::int64_t index = i;
+    if (split == Split::train) {
+      data.fill_step(step, batch, row, 1, one);
+      index = data.training_index(step, batch, row);
+    } else {
+      data.fill(split, i, 1, one);
+    }
+    const bool per_token = one.labels.size() == one.tokens.size();
+    one.tokens.resize(static_cast<std::size_t>(one.lengths[0]));
+    if (per_token) one.labels.resize(one.tokens.size());
+    out.push_back({index, one.tokens, one.labels});
+  }
+  return out;
+}
+
+std::string token_text(const Names& names, std::span<const std::int32_t> tokens) {
+  std::string out;
+  for (const std::int32_t token : tokens) {
+    if (!out.empty()) out += ' ';
+    out += name_of(names, token);
+  }
+  return out;
+}
+
+std::string example_text(const Names& names, std::span<const std::int32_t> input,
+                         std::span<const std::int32_t> answers, std::size_t width) {
+  constexpr std::string_view kTitles[] = {"input", "answer"};
+  const std::span<const std::int32_t> rows[] = {input, answers};
+  if (input.size() == answers.size()) return columns(names, kTitles, rows, width);
+  return columns(names, std::span(kTitles).first(1), std::span(rows).first(1), width) +
+         columns(names, std::span(kTitles).last(1), std::span(rows).last(1), width);
+}
+
+std::string vocabulary_text(const Names& names, std::size_t width) {
+  const auto text = [&](std::size_t shown) {
+    std::string out = fmt::format("{} token{}:", names.size(), names.size() == 1 ? "" : "s");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (i == shown / 2 && shown < names.size()) {
+        out += " ...";
+        i += names.size() - shown;
+      }
+      out += ' ' + names[i];
+    }
+    return out;
+  };
+  std::string all = text(names.size());
+  for (std::size_t shown = std::min(names.size(), width); shown > 2 && all.size() > width; --shown)
+    all = text(shown - 1);
+  return all;
+}
+
+std::string relevant_text(const TaskConfig& config, const Example& example, std::size_t width) {
+  const Task& task = find_task(config.name);
+  if (task.relevant == nullptr) return "";
+  const Names names = task.tokens(config);
+  std::string out;
+  for (std::size_t i = 0; i < example.target.size(); ++i) {
+    if (example.target[i] == kIgnore) continue;
+    const std::string title = fmt::format("{:>5}  {:<8}", i, name_of(names, example.target[i]));
+    const std::string lines =
+        wrap(ranges_text(relevant_to(task, config, example, i)), width - title.size() - 1);
+    for (std::size_t start = 0, end = 0; (end = lines.find('\n', start)) != std::string::npos;
+         start = end + 1)
+      out +=
+          fmt::format("{:<{}} {}\n", start == 0 ? title : "", title.size(), lines.substr(start, end - start));
+  }
+  return out;
+}
+
+nlohmann::ordered_json example_json(const Names& names, std::span<const std::int32_t> input,
+                                    std::span<const std::int32_t> target) {
+  return {{"input", input},
+          {"target", target},
+          {"input_text", token_text(names, input)},
+          {"target_text", token_text(names, target)}};
+}
+
+nlohmann::ordered_json relevant_json(const TaskConfig& config, const Example& example) {
+  const Task& task = find_task(config.name);
+  if (task.relevant == nullptr) return nullptr;
+  auto out = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < example.target.size(); ++i)
+    out.push_back(relevant_to(task, config, example, i));
+  return out;
+}
+
+std::string wrap(std::string_view text, std::size_t width) {
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    if (column > 0 && column + 1 + word.size() > width) {
+      out += '\n';
+      column = 0;
+    }
+    if (column > 0) out += ' ';
+    column += word.size() + (column > 0 ? 1 : 0);
+    out += word;
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return out + '\n';
+}
+
+}  // namespace thimble

@@ -1,0 +1,61 @@
+#include "thimble/data/task_page.h"
+
+#include <fmt/format.h>
+
+#include "thimble/data/listing.h"
+
+namespace thimble {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+
+std::string facts(const Task& task, const TaskConfig& config, const nlohmann::ordered_json& keys) {
+  std::string values;
+  for (const auto& [key, value] : keys.items())
+    values += fmt::format("{}{}={}", values.empty() ? "" : ", ", key, value.dump());
+  std::string out = fmt::format("keys         {}\n", values.empty() ? "none" : values);
+  out += fmt::format("vocabulary   {}\n", vocabulary_text(task.tokens(config), kWidth - 13));
+  out += fmt::format("inputs       {:.6g} in all\n", task.distinct_inputs(config));
+  out += fmt::format("chance       {:.2f} % right, always with the same answer\n", 100 * task.chance(config));
+  out += task.floor == nullptr ? "lowest loss  unknown\n"
+                               : fmt::format("lowest loss  {:.6g} nats\n", task.floor(config));
+  if (task.causal) out += "mask         causal, or the answers could be read\n";
+  return out;
+}
+
+}  // namespace
+
+TaskPage task_page(const TaskConfig& config, const nlohmann::ordered_json& keys, std::uint64_t seed,
+                   std::int64_t examples) {
+  const Task& task = checked_task(config);
+  const Names names = task.tokens(config);
+  const double inputs = task.distinct_inputs(config);
+  TaskPage page;
+  page.text = fmt::format("{}: {}\n\n{}\n{}", config.name, task.summary, wrap(task.definition, kWidth),
+                          facts(task, config, keys));
+  page.json = {{"task", config.name}, {"summary", task.summary},      {"definition", task.definition},
+               {"keys", keys},        {"causal", task.causal},        {"tokens", names},
+               {"inputs", inputs},    {"chance", task.chance(config)}};
+  page.json["floor"] = nullptr;
+  if (task.floor != nullptr) page.json["floor"] = task.floor(config);
+  auto& list = page.json["examples"] = nlohmann::ordered_json::array();
+
+  const std::int64_t train = task.at == nullptr ? 0 : static_cast<std::int64_t>(inputs) - 1;
+  const Dataset data(config, {.train = train}, usual_layout(task.size(config)), seed);
+  std::string relevant;
+  Example e;
+  for (std::int64_t i = 0; i < examples; ++i) {
+    data.example(Split::train, i, e);
+    page.text += '\n' + example_text(names, e.input, e.target, kWidth);
+    if (i == 0) relevant = relevant_text(config, e, kWidth);
+    list.push_back(example_json(names, e.input, e.target));
+    list.back()["relevant"] = relevant_json(config, e);
+  }
+  if (!relevant.empty())
+    page.text +=
+        "\nThe first example: where an answer stands, the answer, and the positions that it\ndepends on:\n" +
+        relevant;
+  return page;
+}
+
+}  // namespace thimble
