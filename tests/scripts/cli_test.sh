@@ -52,7 +52,12 @@ expect 0 '^# parameters +[0-9]+$' config show "$configs/reverse.yaml"
 expect 0 '^training step +126\.4 GFLOP' config cost "$configs/bench/base.yaml"
 expect 0 '"parameters": 4804736,$' config cost "$configs/bench/base.yaml" --json -
 expect 0 '"\$schema"' config schema
-expect 0 '^reverse ' tasks
+expect 0 '^reverse +the input backwards$' tasks
+expect 0 '^keys +symbols=10, length=8, min_length=0, offset=3$' tasks shift task.length=8 task.offset=3
+expect 0 '^answer  [01]$' tasks parity
+expect 0 '"chance": 0.5,' tasks majority task.symbols=2 --json -
+expect 0 '^train [0-9]+$' tasks --config "$configs/reverse.yaml" --examples 1
+expect 0 '^test 0$' tasks --config "$configs/reverse.yaml" --split test task.length=8
 expect 0 '0 wrong' gradcheck --op softmax
 expect 0 'Exit status' --help
 expect 0 '^thimble [0-9]' --version
@@ -74,6 +79,17 @@ for line in 'steps: 2000 +# sort.yaml:21' 'batch: 32 +# command line' 'shards: 4
   grep -qE "^  $line$" shown.yaml || fail "no $line in what config show prints" "$(cat shown.yaml)"
 done
 ! grep -qE '.{81}' shown.yaml || fail "config show is wider than 80 columns" "$(grep -E '.{81}' shown.yaml)"
+
+# The sequences of a config are the same every time, of another seed others, and in 80 columns.
+sequences() { "$thimble" tasks --config "$configs/reverse.yaml" --examples 300 --json - "$@"; }
+sequences >once.json
+sequences | diff once.json - || fail "tasks --config printed other sequences the second time"
+! sequences train.seed=7 | grep -v '"seed"' | diff -q <(grep -v '"seed"' once.json) - >/dev/null ||
+  fail "tasks --config does not mind the seed"
+(($(grep -c '"index"' once.json) == 300)) || fail "tasks --config --examples 300 printed another number"
+for arguments in '' 'histogram task.symbols=100' 'dyck_valid task.length=100' "--config $configs/reverse.yaml"; do
+  ! "$thimble" tasks $arguments | grep -E '.{81}' || fail "thimble tasks $arguments is wider than 80 columns"
+done
 
 # --json - leaves standard output to the JSON alone; a pipe gets no colours and no carriage returns.
 "$thimble" train "$configs/reverse.yaml" "${short[@]}" --out piped --json - >out 2>err
@@ -111,6 +127,10 @@ refuse 'run: exists and is not an empty directory' train "$configs/reverse.yaml"
 refuse 'no such run' eval nowhere
 refuse 'not a finished run' eval each
 refuse 'belong together' eval --config "$configs/reverse.yaml"
+refuse 'task.name=majorit: .*did you mean majority' tasks majorit
+refuse 'length 5: brackets come in pairs' tasks dyck_match task.length=5
+refuse 'requires --config' tasks copy --split test
+refuse '100 sequences, not 101' tasks --config "$configs/reverse.yaml" --split test data.test=100 --examples 101
 refuse 'there is no op frob; there are add' gradcheck --op frob
 refuse 'config or --op' gradcheck "$configs/reverse.yaml" --op add
 refuse 'shape \(16, 32\), the model needs|has shape' eval run model.d_model=16
