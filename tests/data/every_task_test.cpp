@@ -67,7 +67,8 @@ TEST_CASE("every task: examples fit the size, the vocabulary and the layouts", "
   for_every_task([](const TaskConfig& config, const Task& task) {
     const ExampleSize size = task.size(config);
     const auto vocabulary = std::ssize(task.tokens(config));
-    std::int64_t longest_input = 0, longest_target = 0;
+    CHECK_NOTHROW(model_length(config, usual_layout(size)));
+    std::int64_t longest_input = 0, longest_target = 0, ignored = 0;
     for_examples(config, [&](const Example& e) {
       longest_input = std::max(longest_input, std::ssize(e.input));
       longest_target = std::max(longest_target, std::ssize(e.target));
@@ -75,12 +76,14 @@ TEST_CASE("every task: examples fit the size, the vocabulary and the layouts", "
       const bool alike = size.input == size.target ? e.target.size() == e.input.size()
                                                    : size.target != 1 || e.target.size() == 1;
       REQUIRE(alike);
+      ignored += std::ranges::count(e.target, kIgnore);
       for (const std::int32_t token : e.input) REQUIRE((token >= 0 && token < vocabulary));
       for (const std::int32_t token : e.target)
         REQUIRE((token == kIgnore || (token >= 0 && token < vocabulary)));
     });
     CHECK(longest_input == size.input);
     CHECK(longest_target == size.target);
+    CHECK(task.sparse == (ignored > 0));
   });
 }
 

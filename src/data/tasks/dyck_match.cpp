@@ -87,6 +87,7 @@ Task dyck_match() {
               "languages with optimal memory\" (EMNLP 2020); transformers need two layers for them (Yao "
               "et al., \"Self-Attention Networks Can Process Bounded Hierarchical Languages\", ACL 2021).",
           .keys = {"symbols", "length", "min_length", "depth"},
+          .sparse = true,
           .check = check,
           .tokens = tokens,
           .size = one_per_position,
