@@ -89,6 +89,10 @@ Section fields(ModelConfig& c) {
        {"norm", "layer norm before or after each sub-layer", one_of(c.norm, {"pre", "post"})},
        {"activation", "of the feed-forward net", one_of(c.activation, {"relu", "gelu", "gelu_tanh", "tanh"})},
        {"positions", "how tokens know their place", one_of(c.positions, {"sinusoidal", "learned", "none"})},
+       {"embedding_std", "standard deviation of token embeddings at the start",
+        Real{&c.embedding_std, 0, 100}},
+       {"position_std", "standard deviation of learned positions at the start",
+        Real{&c.position_std, 0, 100}},
        {"attention", "how positions read from each other", fields(c.attention)},
        {"dropout", "of the embedding and of every sub-layer's output", fraction(c.dropout)},
        {"output", "how answers are read off", fields(c.output)}}};

@@ -99,8 +99,8 @@ Transformer::Transformer(const ModelConfig& config, std::int64_t vocabulary, std
 }
 
 void Transformer::init(std::uint64_t seed) {
-  token_embedding_.init(store_, seed);
-  if (position_embedding_) position_embedding_->init(store_, seed);
+  token_embedding_.init(store_, seed, config_.embedding_std);
+  if (position_embedding_) position_embedding_->init(store_, seed, config_.position_std);
   for (const EncoderLayer& layer : layers_) layer.init(store_, seed);
   if (norm_) norm_->init(store_);
   if (hidden_) hidden_->init(store_, seed);

@@ -32,7 +32,9 @@ Var LayerNorm::operator()(Var x) const {
 Embedding::Embedding(ParameterStore& store, const std::string& name, std::int64_t rows, std::int64_t channels)
     : weight(store.add(name + ".weight", {rows, channels})) {}
 
-void Embedding::init(ParameterStore& store, std::uint64_t seed) const { init_normal(store, weight, seed, 1); }
+void Embedding::init(ParameterStore& store, std::uint64_t seed, double standard_deviation) const {
+  init_normal(store, weight, seed, standard_deviation);
+}
 
 Var Embedding::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length) const {
   return embedding(tape.parameter(weight), tokens, length);

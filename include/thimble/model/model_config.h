@@ -32,6 +32,8 @@ struct ModelConfig {
   NormOrder norm = NormOrder::post;
   Activation activation = Activation::relu;
   Positions positions = Positions::sinusoidal;
+  double embedding_std = 1;  // standard deviation of token embeddings at the start; 1 is PyTorch's
+  double position_std = 1;   // the same for learned positions
   AttentionConfig attention;
   double dropout = 0;  // of the embedding and of every sub-layer's output, in [0, 1)
   OutputConfig output;

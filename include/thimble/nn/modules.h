@@ -36,7 +36,7 @@ struct Embedding {
   Parameter weight;
 
   Embedding(ParameterStore&, const std::string& name, std::int64_t rows, std::int64_t channels);
-  void init(ParameterStore&, std::uint64_t seed) const;  // standard normal: PyTorch's default
+  void init(ParameterStore&, std::uint64_t seed, double standard_deviation) const;  // normal
   Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length) const;
 };
 

@@ -6,54 +6,58 @@ namespace thimble::tasks {
 namespace {
 
 void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  const auto period = static_cast<std::size_t>(config.length);
-  example.input.resize(2 * period - 1);
-  example.target.resize(2 * period - 1);
-  for (std::size_t i = 0; i < period; ++i)
-    example.input[i] = static_cast<std::int32_t>(draws.below(config.symbols));
-  for (std::size_t i = period; i < 2 * period - 1; ++i) example.input[i] = example.input[i - period];
-  for (std::size_t i = 0; i < 2 * period - 1; ++i) example.target[i] = example.input[(i + 1) % period];
+  sample_symbols(config, draws, example.input);
+  const std::size_t period = example.input.size(), n = 2 * period - 1;
+  example.input.resize(n);
+  example.target.resize(n);
+  for (std::size_t i = period; i < n; ++i) example.input[i] = example.input[i - period];
+  for (std::size_t i = 0; i < n; ++i) example.target[i] = example.input[(i + 1) % period];
 }
 
 ExampleSize size(const TaskConfig& config) { return {2 * config.length - 1, 2 * config.length - 1}; }
 
-double distinct_inputs(const TaskConfig& config) {
-  return std::pow(static_cast<double>(config.symbols), static_cast<double>(config.length));
-}
-
-// The first length - 1 answers are independent of all that stands before them.
+// The answers within the first round are independent of all that stands before them. A model that does not
+// know when the second round starts has to guess more, so with varying lengths this is a bound that none
+// reaches.
 double floor(const TaskConfig& config) {
-  return static_cast<double>(config.length - 1) / static_cast<double>(2 * config.length - 1) *
-         std::log(static_cast<double>(config.symbols));
+  const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
+  const double mean = 0.5 * static_cast<double>(shortest + config.length);
+  return (mean - 1) / (2 * mean - 1) * std::log(static_cast<double>(config.symbols));
 }
 
 // What followed the last time. The first answer of the second round is known from its position alone.
-void relevant(const TaskConfig& config, const Example&, std::size_t i, std::vector<std::int32_t>& keys) {
-  const auto period = static_cast<std::size_t>(config.length);
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+  const std::size_t period = (example.input.size() + 1) / 2;
   if (i >= period) keys.push_back(static_cast<std::int32_t>(i - period + 1));
 }
 
 }  // namespace
 
 Task induction() {
-  return {.summary = "the next token of a random sequence that repeats",
-          .definition =
-              "Let r be `length` independent uniform symbols, of `symbols` there are. The input is r "
-              "twice in a row without the last token, 2 length - 1 tokens, and the answer at every "
-              "position is the token that comes next. The first length - 1 answers can only be guessed; "
-              "from there on each is the token that followed the same one in the first round, which an "
-              "induction head looks up. Elhage et al. 2021, A Mathematical Framework for Transformer "
-              "Circuits; Olsson et al. 2022, In-context Learning and Induction Heads; the setting is "
-              "that of a demonstration of TransformerLens (Nanda).",
-          .keys = {"symbols", "length"},
-          .causal = true,
-          .tokens = number_tokens,
-          .size = size,
-          .sample = sample,
-          .distinct_inputs = distinct_inputs,
-          .chance = one_in_symbols,
-          .floor = floor,
-          .relevant = relevant};
+  return {
+      .summary = "the next token of a random sequence that repeats",
+      .definition =
+          "Let r be `length` (or min_length to length) independent uniform symbols, of `symbols` there are. "
+          "The "
+          "input is r twice in a row without the last token, and the answer at every position is the token "
+          "that "
+          "comes next. Within the first round answers can only be guessed; after it each is the token that "
+          "followed the same one in the first round, which an induction head looks up. With one length only, "
+          "looking back that far does as well; with several, nothing but the content tells where to look. "
+          "Elhage "
+          "et al. 2021, A Mathematical Framework for Transformer Circuits; Olsson et al. 2022, In-context "
+          "Learning "
+          "and Induction Heads; the setting with one length is that of a demonstration of TransformerLens "
+          "(Nanda).",
+      .keys = {"symbols", "length", "min_length"},
+      .causal = true,
+      .tokens = number_tokens,
+      .size = size,
+      .sample = sample,
+      .distinct_inputs = count_symbol_sequences,
+      .chance = one_in_symbols,
+      .floor = floor,
+      .relevant = relevant};
 }
 
 }  // namespace thimble::tasks
