@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "config/text.h"
 #include "thimble/core/error.h"
 #include "thimble/core/text.h"
 
@@ -15,11 +16,12 @@ int precedence(const Place& place) { return place.argument > 0 ? place.argument 
 }  // namespace
 
 void Report::problem(const Place& place, const std::string& key, std::string_view rule) {
+  constexpr std::size_t kLongestKey = 80;
   std::string line = place.argument > 0
                          ? fmt::format("command line: {}", place.argument_text)
                          : fmt::format("{}:{}:{}", file_name(place.file), place.line, place.column);
   // An argument names its key already.
-  if (!key.empty() && place.argument == 0) line += ": " + key;
+  if (!key.empty() && place.argument == 0) line += ": " + shortened(key, kLongestKey);
   line += fmt::format(": {}", rule);
   // Quoted YAML can put line breaks and worse into a key or a value.
   std::replace_if(line.begin(), line.end(), is_control, ' ');
@@ -47,6 +49,7 @@ void Report::conflict(std::initializer_list<std::string> keys, std::string_view 
 }
 
 void Report::finish() const {
+  constexpr std::size_t kMostShown = 100;
   if (problems_.empty()) return;
   auto sorted = problems_;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
@@ -55,7 +58,9 @@ void Report::finish() const {
   });
   std::string message =
       fmt::format("{}: {} problem{}", file_name(0), sorted.size(), sorted.size() == 1 ? "" : "s");
-  for (const Problem& problem : sorted) message += "\n" + problem.line;
+  const std::size_t shown = std::min(sorted.size(), kMostShown);
+  for (std::size_t i = 0; i < shown; ++i) message += "\n" + sorted[i].line;
+  if (shown < sorted.size()) message += fmt::format("\nand {} more", sorted.size() - shown);
   throw ConfigError(message);
 }
 

@@ -42,8 +42,8 @@ class Report {
   // of them has a problem of its own.
   void conflict(std::initializer_list<std::string> keys, std::string_view rule);
 
-  // Throws ConfigError when there are problems: a summary, then one line for each in the order of their
-  // places.
+  // Throws ConfigError when there are problems: a summary, then one line for each of the first hundred
+  // in the order of their places.
   void finish() const;
 
  private:

@@ -57,10 +57,10 @@ bool check_text(std::string_view text, int file, Report& report) {
   return true;
 }
 
-std::string_view first_characters(std::string_view text, std::size_t bytes) {
-  if (bytes >= text.size()) return text;
+std::string shortened(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
   while (bytes > 0 && continues(text[bytes])) --bytes;
-  return text.substr(0, bytes);
+  return fmt::format("{}...", text.substr(0, bytes));
 }
 
 }  // namespace thimble::config

@@ -17,7 +17,7 @@ std::string read_file(const std::string& path);
 // understand.
 bool check_text(std::string_view text, int file, Report& report);
 
-// The longest prefix of UTF-8 text of at most `bytes` bytes that does not cut a character.
-std::string_view first_characters(std::string_view text, std::size_t bytes);
+// UTF-8 text, cut between two characters and with "..." at its end if it is longer than `bytes`.
+std::string shortened(std::string_view text, std::size_t bytes);
 
 }  // namespace thimble::config

@@ -1,6 +1,7 @@
 #include "config/yaml.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
@@ -65,8 +66,7 @@ std::string found(const YAML::Node& node) {
     default:
       return "empty";
   }
-  std::string text = node.Scalar();
-  if (text.size() > kLongest) text = std::string(first_characters(text, kLongest)) + "...";
+  const std::string text = shortened(node.Scalar(), kLongest);
   return node.Tag() == "!" ? '"' + text + '"' : text;  // "!" is what yaml-cpp tags quoted text with
 }
 
@@ -80,6 +80,8 @@ std::optional<YAML::Node> parse_yaml(const std::string& text, int file, Report& 
     while (screen.passed() && parser.HandleNextDocument(screen)) {
     }
     if (screen.passed()) return YAML::Load(text);
+  } catch (const YAML::DeepRecursion& e) {  // whose own message is "bad file"
+    report.problem(place_of(e.mark, file), "", "not valid YAML: nested too deeply");
   } catch (const YAML::Exception& e) {
     report.problem(place_of(e.mark, file), "", fmt::format("not valid YAML: {}", e.msg));
   }

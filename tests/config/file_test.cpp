@@ -1,11 +1,14 @@
 // The file as a whole: text, YAML syntax, reading, the order of the report.
+#include <sys/stat.h>
 #include <unistd.h>
+
 #include <filesystem>
 
 #include <fstream>
 
 #include "catch.h"
 #include "complaints.h"
+#include "core/temporary_directory.h"
 
 using namespace thimble;
 
@@ -42,6 +45,18 @@ TEST_CASE("a file that cannot be read is named with the reason", "[config]") {
   CHECK_THROWS_WITH(load_config("/tmp"),
                     Equals("/tmp: cannot be read: it is a directory, not a config file"));
   CHECK_THROWS_AS(load_config(""), ConfigError);
+  CHECK_THROWS_WITH(load_config("/dev/zero"),
+                    Equals("/dev/zero: cannot be read: it is a pipe or a device, not a config file"));
+  const TemporaryDirectory folder;
+  const std::string pipe = folder / "pipe", loop = folder / "loop", secret = folder / "secret";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(load_config(pipe), EndsWith("it is a pipe or a device, not a config file"));
+  std::filesystem::create_symlink(loop, loop);
+  CHECK_THROWS_WITH(load_config(loop), EndsWith("cannot be read: Too many levels of symbolic links"));
+  std::ofstream(secret) << "{}";
+  std::filesystem::permissions(secret, std::filesystem::perms::none);
+  if (::geteuid() != 0)
+    CHECK_THROWS_WITH(load_config(secret), Equals(secret + ": cannot be read: Permission denied"));
   const TemporaryFile huge(std::string((1 << 20) + 1, '#'));
   CHECK_THROWS_AS(load_config(huge.path), ConfigError);
   CHECK_THROWS_WITH(load_config(huge.path), ContainsSubstring("more than 1048576 bytes"));
@@ -67,7 +82,6 @@ TEST_CASE("a syntax error is placed", "[config]") {
   CHECK_THAT(complaint("task: {name: copy\ndata: {train: 1}\n"), StartsWith("t.yaml:2:5: not valid YAML: "));
   CHECK_THAT(complaint("task: {}\nmodel: a: b\n"), StartsWith("t.yaml:2:9: not valid YAML: "));
   CHECK_THAT(complaint("task: *nowhere\n"), StartsWith("t.yaml:1:7: not valid YAML: "));
-  CHECK_THAT(complaint(std::string(3000, '[')), StartsWith("t.yaml:1:1: not valid YAML: "));
 }
 
 TEST_CASE("text that is not UTF-8 is refused at its first bad byte", "[config]") {
@@ -98,6 +112,29 @@ TEST_CASE("line ends may be those of Windows", "[config]") {
 
 TEST_CASE("JSON is YAML", "[config]") {
   CHECK(parse_config(R"({"train": {"steps": 7, "optimizer": {"name": "sgd"}}})", "t.json").train.steps == 7);
+}
+
+TEST_CASE("nesting beyond reason is refused, whatever it is made of", "[config]") {
+  std::string maps, flow, keys;
+  for (int i = 0; i < 10000; ++i) {
+    flow += "{a: ";
+    keys += "? ";
+  }
+  for (int i = 0; i < 1000; ++i) maps += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
+  for (const std::string& text : {std::string(10000, '['), std::string(10000, '{'), flow, maps, keys,
+                                  std::string(500, '[') + "1" + std::string(500, ']')})
+    CHECK_THAT(complaint(text), EndsWith("not valid YAML: nested too deeply"));
+  CHECK_THAT(complaint(std::string(400, '[') + "1" + std::string(400, ']')), EndsWith("not a list"));
+}
+
+TEST_CASE("a report shows the first hundred problems", "[config]") {
+  std::string many;
+  for (int i = 0; i < 103; ++i) many += fmt::format("k{}: 1\n", i);
+  const std::string all = complaints(many);
+  CHECK_THAT(all, StartsWith("t.yaml: 103 problems\n"));
+  CHECK_THAT(all, ContainsSubstring("\nt.yaml:100:1: k99: "));
+  CHECK_THAT(all, EndsWith("\nand 3 more"));
+  CHECK_THAT(complaints(many.substr(0, many.find("k100"))), !ContainsSubstring(" more"));
 }
 
 TEST_CASE("flow maps have right columns", "[config]") {

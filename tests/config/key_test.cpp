@@ -44,15 +44,28 @@ TEST_CASE("a repeated key is refused, with the line of the first", "[config]") {
   CHECK(complaint("model:\n  heads: 2\n  layers: 1\n  heads: 2\n") ==
         "t.yaml:4:3: model.heads: repeated key, first on line 2");
   CHECK(complaint("task: {}\ndata: {}\ntask: {}\n") == "t.yaml:3:1: task: repeated key, first on line 1");
+  CHECK(complaint("model: {heads: 2, \"heads\": 4}\n") ==
+        "t.yaml:1:19: model.heads: repeated key, first on line 1");
+  CHECK_THAT(complaints("x: 1\nx: 1\n"), ContainsSubstring("\nt.yaml:2:1: x: repeated key, first on line 1"));
 }
 
 TEST_CASE("a key must be a name", "[config]") {
   CHECK(complaint("[a, b]: 3\n") == "t.yaml:1:1: ?: a key must be a name, not a list");
   CHECK(complaint("model: {{a: b}: 3}\n") == "t.yaml:1:9: model.?: a key must be a name, not a map");
+  CHECK(complaint("~: 3\n") == "t.yaml:1:1: ?: a key must be a name, not empty");
+  CHECK_THAT(complaint("3: 3\n"), StartsWith("t.yaml:1:1: 3: unknown key"));
+  CHECK_THAT(complaint("true: 3\n"), StartsWith("t.yaml:1:1: true: unknown key"));
 }
 
 TEST_CASE("merge keys are unknown keys", "[config]") {
   CHECK_THAT(complaint("model:\n  <<: {heads: 1}\n"), StartsWith("t.yaml:2:3: model.<<: unknown key"));
+  CHECK(complaint("model: &m {heads: 1}\ndata:\n  <<: *m\n") ==
+        "t.yaml:3:7: an alias; write the value itself");
+}
+
+TEST_CASE("a long key is cut in the report", "[config]") {
+  CHECK_THAT(complaint("? " + std::string(100'000, 'x') + "\n: 3\n"),
+             StartsWith("t.yaml:1:3: " + std::string(80, 'x') + "...: unknown key"));
 }
 
 TEST_CASE("control characters in a key do not break the report into lines", "[config]") {

@@ -29,12 +29,13 @@ TEST_CASE("numbers are read exactly", "[config]") {
   CHECK(lr("0.1") == 0.1);
   CHECK(parse("train: {steps: 1000000000}").train.steps == 1000000000);
   CHECK(parse("train: {steps: +7}").train.steps == 7);
+  CHECK(parse("train: {steps: 010}").train.steps == 10);  // as in YAML 1.2, not octal as in 1.1
   CHECK(parse("train: {seed: 18446744073709551615}").train.seed == std::numeric_limits<std::uint64_t>::max());
 }
 
 TEST_CASE("an integer must be one", "[config]") {
-  for (const std::string text :
-       {"1.5", "1e3", "many", "true", "0x10", "1_000", "\"7\"", "'7'", "7 8", "--7", "+-7", "+"})
+  for (const std::string text : {"1.5", "1e3", "many", "true", "0x10", "0o10", "0b1", "1_000", "7.0", "\"7\"",
+                                 "'7'", "7 8", "--7", "+-7", "+"})
     CHECK(bad_steps(text) == kSteps + (text == "'7'" ? "\"7\"" : text));
   CHECK_THAT(complaint("task: {min_length: +-0}"), EndsWith("not +-0"));
 }
@@ -47,6 +48,7 @@ TEST_CASE("an integer out of range is refused with the range", "[config]") {
 
 TEST_CASE("an integer that overflows is refused", "[config]") {
   CHECK(bad_steps("9223372036854775808") == kSteps + "9223372036854775808");
+  CHECK(bad_steps("-9223372036854775809") == kSteps + "-9223372036854775809");
   CHECK(bad_steps("18446744073709551617") == kSteps + "18446744073709551617");  // 2^64 + 1
   const std::string seed = "t.yaml:1:15: train.seed: must be an integer from 0 to 18446744073709551615, not ";
   for (const std::string text : {"-1", "18446744073709551616", "1.0", "\"1\""})
@@ -61,7 +63,9 @@ TEST_CASE("a number must be one", "[config]") {
 }
 
 TEST_CASE("a number must be finite", "[config]") {
-  for (const std::string text : {".nan", "nan", ".inf", "-.inf", "inf", "infinity", "1e999", "-1e999"})
+  for (const std::string text :
+       {".nan",  ".NaN",  ".NAN", "nan",  "NaN",  "-nan", "nan(1)",   ".inf",  ".Inf",   ".INF",
+        "+.inf", "-.inf", "inf",  "-inf", "+inf", "Inf",  "infinity", "1e999", "-1e999", "1e-999"})
     CHECK(bad_lr(text) == kLr + text);
 }
 
@@ -115,6 +119,9 @@ TEST_CASE("a value where a map should be", "[config]") {
 TEST_CASE("aliases are refused, endless ones too", "[config]") {
   CHECK(complaint("task: {symbols: &n 8, length: *n}\n") == "t.yaml:1:31: an alias; write the value itself");
   CHECK(complaint("train: &all\n  optimizer: *all\n") == "t.yaml:2:14: an alias; write the value itself");
+  std::string bomb = "a0: &a0 [x, x, x]\n";
+  for (int i = 1; i <= 30; ++i) bomb += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
+  CHECK_THAT(complaints(bomb), ContainsSubstring("\nt.yaml:2:10: an alias; write the value itself\n"));
   CHECK(complaints("task: {symbols: &n 8}\n").empty());
 }
 
@@ -127,6 +134,7 @@ TEST_CASE("tags are refused", "[config]") {
 TEST_CASE("a long value is cut in the report, never inside a character", "[config]") {
   CHECK(bad_steps(std::string(41, 'x')) == kSteps + std::string(40, 'x') + "...");
   CHECK(bad_steps(std::string(39, 'x') + "\u00e9\u00e9") == kSteps + std::string(39, 'x') + "...");
+  CHECK(bad_steps(std::string(1'000'000, '9')) == kSteps + std::string(40, '9') + "...");
   CHECK(bad_steps(std::string(40, 'x')) == kSteps + std::string(40, 'x'));
 }
 

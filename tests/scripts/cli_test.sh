@@ -106,11 +106,15 @@ without_times() { sed 's/,"seconds":[^}]*//' "$1/metrics.jsonl"; }
 [[ $(without_times one) == "$(without_times two)" ]] || fail "metrics depend on the number of threads"
 [[ $(without_times run) == "$(without_times one)" ]] || fail "metrics differ between two runs"
 
-# Every config runs.
-for config in "$configs"/*.yaml "$configs"/bench/*.yaml; do
-  expect 0 'weights +[0-9a-f]{16}' train "$config" train.steps=2 train.schedule.warmup=0 data.validation=8 data.test=8 \
-    --out "each/$(basename "$config" .yaml)"
-done
+# Paths on the command line start at the current folder, those of a config at its own; a base that is wrong is placed.
+mkdir -p sub
+printf 'base: ../base.yaml\nmodel: {layers: 2}\n' >sub/on_top.yaml
+printf 'model: {layers: 1, heads: 4}\n' >base.yaml
+expect 0 '^  heads: 4 +# base.yaml:1$' config show sub/on_top.yaml
+expect 0 '^  layers: 2 +# sub/on_top.yaml:2$' config show sub/on_top.yaml
+expect 0 '"heads": 4' config show sub/on_top.yaml --json - --quiet
+printf 'model: {layers: 1, head: 4}\n' >base.yaml
+refuse '^base.yaml:1:20: model.head: unknown key' train sub/on_top.yaml
 
 # Training that cannot go on: status 3, with step, op and layer.
 expect 3 'step [0-9]+: .*op [a-z_]+, layer [a-z]' train "$configs/reverse.yaml" "${short[@]}" --out diverges \
@@ -125,7 +129,7 @@ refuse 'frobnicate' frobnicate
 refuse 'did you mean model.heads' train "$configs/reverse.yaml" model.head=2
 refuse 'run: exists and is not an empty directory' train "$configs/reverse.yaml" --out run
 refuse 'no such run' eval nowhere
-refuse 'not a finished run' eval each
+refuse 'not a finished run' eval sub
 refuse 'belong together' eval --config "$configs/reverse.yaml"
 refuse 'task.name=majorit: .*did you mean majority' tasks majorit
 refuse 'length 5: brackets come in pairs' tasks dyck_match task.length=5

@@ -1,0 +1,113 @@
+// The JSON Schema, applied as an editor does it to what stands in a file.
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "config/text.h"
+#include "config/yaml.h"
+#include "thimble/config/config.h"
+
+using namespace thimble;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// What a file says, as YAML's core schema types it.
+template <class Node>
+Json to_json(const Node& node) {
+  if (node.IsSequence()) return Json::array();  // no config has one that is right
+  if (node.IsMap()) {
+    Json out = Json::object();
+    for (const auto& entry : node) out[entry.first.Scalar()] = to_json(entry.second);
+    return out;
+  }
+  const Json value = node.Tag() == "!" ? Json(node.Scalar()) : Json::parse(node.Scalar(), nullptr, false);
+  return value.is_discarded() ? Json(node.Scalar()) : value;
+}
+
+Json parse(const std::string& text) {
+  config::Report report("t.yaml");
+  const auto node = config::parse_yaml(text, 0, report);
+  report.finish();
+  return to_json(*node);
+}
+
+bool has_type(const Json& value, const std::string& type) {
+  if (type == "object") return value.is_object();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "string") return value.is_string();
+  if (type == "number") return value.is_number();
+  return type == "integer" &&
+         (value.is_number_integer() || (value.is_number() && value == std::floor(value.get<double>())));
+}
+
+// The words that the schema consists of, after draft-07; "" or what is wrong.
+std::string invalid(const Json& value, const Json& schema, const std::string& path = "") {
+  const auto wrong = [&](const std::string& rule) { return path + ": " + rule; };
+  for (const auto& [word, rule] : schema.items()) {
+    if (word == "type") {
+      if (!has_type(value, rule)) return wrong("not of type " + rule.get<std::string>());
+    } else if (word == "enum") {
+      if (std::find(rule.begin(), rule.end(), value) == rule.end()) return wrong("not one of " + rule.dump());
+    } else if (word == "minimum" || word == "exclusiveMinimum") {
+      if (value < rule || (word != "minimum" && value == rule)) return wrong("below " + rule.dump());
+    } else if (word == "maximum" || word == "exclusiveMaximum") {
+      if (value > rule || (word != "maximum" && value == rule)) return wrong("above " + rule.dump());
+    } else if (word == "minLength") {
+      if (value.get<std::string>().size() < rule) return wrong("too short");
+    } else if (word == "additionalProperties") {
+      for (const auto& [key, below] : value.items())
+        if (!schema.at("properties").contains(key)) return wrong("no property " + key);
+    } else if (word == "properties") {
+      for (const auto& [key, below] : value.items())
+        if (const std::string inner = rule.contains(key) ? invalid(below, rule[key], path + "/" + key) : "";
+            !inner.empty())
+          return inner;
+    } else if (word != "$schema" && word != "title" && word != "description" && word != "default") {
+      return wrong("a word that draft-07 has no rule for here: " + word);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("every config in configs/ satisfies the schema", "[config]") {
+  const Json schema = config_schema();
+  int count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(THIMBLE_SOURCE_DIR "/configs")) {
+    if (!entry.is_regular_file()) continue;
+    INFO(entry.path().string());
+    CHECK(invalid(parse(config::read_file(entry.path())), schema).empty());
+    ++count;
+  }
+  CHECK(count >= 7);
+}
+
+TEST_CASE("a dump satisfies the schema", "[config]") {
+  CHECK(invalid(to_json(Config{}), config_schema()).empty());
+  CHECK(invalid(parse(to_yaml(Config{})), config_schema()).empty());
+}
+
+TEST_CASE("the schema refuses what the reader refuses", "[config]") {
+  const Json schema = config_schema();
+  for (const auto& [text, wrong] : {
+           std::pair{"modle: {}", ": no property modle"},
+           {"model: {head: 2}", "/model: no property head"},
+           {"model: 3", "/model: not of type object"},
+           {"train: {steps: 1.5}", "/train/steps: not of type integer"},
+           {"train: {steps: '7'}", "/train/steps: not of type integer"},
+           {"train: {steps: 0}", "/train/steps: below 1"},
+           {"train: {batch: 65537}", "/train/batch: above 65536"},
+           {"model: {dropout: 1}", "/model/dropout: above 1.0"},
+           {"train: {optimizer: {lr: 0}}", "/train/optimizer/lr: below 0.0"},
+           {"train: {precision: half}", "/train/precision: not one of [\"float32\",\"float64\"]"},
+           {"train: {checkpoint_series: yes}", "/train/checkpoint_series: not of type boolean"},
+           {"task: {file: ''}", "/task/file: too short"},
+           {"base: [a]", "/base: not of type string"},
+       })
+    CHECK(invalid(parse(text), schema) == wrong);
+  CHECK(
+      invalid(parse("base: a.yaml\ntask: {file: a.tsv}\ntrain: {checkpoint_series: true}"), schema).empty());
+}
