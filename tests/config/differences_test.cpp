@@ -47,9 +47,13 @@ TEST_CASE("numbers that differ in their last bit differ", "[config]") {
 
 TEST_CASE("what only one of the tasks reads is no difference", "[config]") {
   Config a, b;
-  b.task.depth = 3;
   b.task.file = "/a";
   CHECK(texts(a, b).empty());
+  b.task.name = "shift";
+  b.task.offset = 3;
+  const std::vector<std::string> names{"task.name: reverse in the run, shift in new.yaml"};
+  CHECK(texts(a, b) == names);
+  CHECK(texts(b, a).size() == 1);
 }
 
 TEST_CASE("what may change on a resume", "[config]") {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "complaints.h"
 #include "config/dump.h"
 #include "config/reader.h"
-#include "thimble/core/error.h"
 
 using namespace thimble;
 using namespace thimble::config;
@@ -44,6 +44,22 @@ TEST_CASE("a relative path starts at the folder of the config that names it", "[
   CHECK(read("file: a.tsv", "t.yaml") == here + "/a.tsv");
   CHECK(read("file: a.tsv", "configs/t.yaml") == here + "/configs/a.tsv");
   CHECK(read("{}").empty());
+}
+
+TEST_CASE("each key of a file sets its own variable", "[config]") {
+  Config config;
+  Report report("/data/t.yaml");
+  read_yaml("task: {file: a, validation_file: b, test_file: c, vocabulary_file: d}", describe(config),
+            report);
+  CHECK_NOTHROW(report.finish());
+  const TaskConfig& task = config.task;
+  CHECK((task.file == "/data/a" && task.validation_file == "/data/b"));
+  CHECK((task.test_file == "/data/c" && task.vocabulary_file == "/data/d"));
+}
+
+TEST_CASE("a file for a task that reads none is refused", "[config]") {
+  CHECK_THAT(complaint("task: {file: a}"),
+             StartsWith("t.yaml:1:14: task.file: task reverse has no such key; it has "));
 }
 
 TEST_CASE("a relative path on the command line starts at the current folder", "[config]") {

@@ -1,24 +1,29 @@
 // The experiments in configs/.
-#include <filesystem>
+#include <fstream>
 
 #include "catch.h"
+#include "experiments.h"
 #include "thimble/config/config.h"
 
 using namespace thimble;
 
 TEST_CASE("every config in configs/ is valid and its data can be had", "[config]") {
-  int count = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(THIMBLE_SOURCE_DIR "/configs")) {
-    if (!entry.is_regular_file()) continue;
-    INFO(entry.path().string());
-    const Config config = load_config(entry.path().string());
+  for (const std::string& file : experiments()) {
+    INFO(file);
+    const Config config = load_config(file);
     const Dataset data(config.task, config.data, layout_of(config.model.output.per), config.train.seed);
     CHECK(data.disjoint());
     Batch batch;
     CHECK_NOTHROW(data.fill_step(config.train.steps - 1, config.train.batch, 0, config.train.batch, batch));
     CHECK_NOTHROW(data.fill(Split::test, 0, 100, batch));
     CHECK(std::ssize(batch.rows) >= 100);
-    ++count;
   }
-  CHECK(count >= 7);
+  CHECK(experiments().size() >= 7);
+}
+
+TEST_CASE("every config in configs/ starts with a comment on what it shows", "[config]") {
+  for (const std::string& file : experiments()) {
+    INFO(file);
+    CHECK(std::ifstream(file).get() == '#');
+  }
 }

@@ -80,6 +80,12 @@ TEST_CASE("a number out of range is refused with the range, open ends too", "[co
         "t.yaml:1:18: model.dropout: must be a number of at least 0 and below 1, not 1");
 }
 
+TEST_CASE("the share of a target is at most 1", "[config]") {
+  CHECK(complaint("train: {target: {accuracy: 1.01}}") ==
+        "t.yaml:1:28: train.target.accuracy: must be a number of at least 0 and at most 1, not 1.01");
+  CHECK(parse("train: {target: {accuracy: 1}, evaluate_every: 9}").train.target.accuracy == 1);
+}
+
 TEST_CASE("a name must be one of those there are, and the nearest is suggested", "[config]") {
   CHECK(complaint("model: {norm: past}") ==
         "t.yaml:1:15: model.norm: must be one of pre, post, not past; did you mean post?");

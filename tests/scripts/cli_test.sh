@@ -129,7 +129,7 @@ refuse 'frobnicate' frobnicate
 refuse 'did you mean model.heads' train "$configs/reverse.yaml" model.head=2
 refuse 'run: exists and is not an empty directory' train "$configs/reverse.yaml" --out run
 refuse 'no such run' eval nowhere
-refuse 'not a finished run' eval sub
+refuse 'not a run' eval sub
 refuse 'belong together' eval --config "$configs/reverse.yaml"
 refuse 'task.name=majorit: .*did you mean majority' tasks majorit
 refuse 'length 5: brackets come in pairs' tasks dyck_match task.length=5
@@ -146,7 +146,7 @@ for place in 'bad.yaml:4:3: .*d_modle' 'bad.yaml:5:3: .*d_model' 'bad.yaml:6:16:
 done
 : >empty.yaml
 refuse 'empty.yaml' train empty.yaml
-refuse 'is a directory|cannot be read' train "$configs"
+refuse 'a directory, not a config' train "$configs"
 head -c 100 run/checkpoints/final.safetensors >cut.safetensors
 refuse 'cut.safetensors: .*truncated' eval --config run/config.yaml --weights cut.safetensors
 

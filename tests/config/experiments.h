@@ -1,0 +1,14 @@
+// The files in configs/ that are experiments.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+inline std::vector<std::string> experiments() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(THIMBLE_SOURCE_DIR "/configs"))
+    if (entry.is_regular_file() && entry.path().parent_path().filename() != "sweeps")
+      files.push_back(entry.path());
+  return files;
+}
