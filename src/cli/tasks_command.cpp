@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "thimble/core/error.h"
 #include "thimble/data/listing.h"
 #include "thimble/data/task_page.h"
 
@@ -26,13 +27,17 @@ void list(const Output& output) {
   output.write(json);
 }
 
+bool is_task(const std::string& name) { return std::ranges::find(task_names(), name) != task_names().end(); }
+
 // The task with the keys of the command line, and a model that suits it.
 Config config_of(const Arguments& arguments) {
   std::string yaml = "{}";
-  if (std::ranges::find(task_names(), arguments.name) != task_names().end()) {
+  if (is_task(arguments.name)) {
     constexpr std::string_view kPer[] = {"position", "sequence", "next"};  // in the order of Layout
-    const Layout layout = usual_layout(find_task(arguments.name).size({.name = arguments.name}));
-    yaml = fmt::format("model: {{attention: {{mask: causal}}, output: {{per: {}}}}}",
+    const Task& task = find_task(arguments.name);
+    const Layout layout = usual_layout(task.size({.name = arguments.name}));
+    yaml = fmt::format("model: {{attention: {{mask: {}}}, output: {{per: {}}}}}",
+                       task.causal || layout == Layout::next ? "causal" : "none",
                        kPer[static_cast<std::size_t>(layout)]);
   }
   std::vector<std::string> overrides = arguments.overrides;
@@ -40,13 +45,21 @@ Config config_of(const Arguments& arguments) {
   return parse_config(yaml, "tasks", overrides);
 }
 
-void describe(const Arguments& arguments) {
-  const Config config = config_of(arguments);
-  nlohmann::ordered_json keys = to_json(config)["task"];
-  keys.erase("name");
-  const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples);
-  if (arguments.output.talks()) fmt::print("{}", page.text);
-  arguments.output.write(page.json);
+void explain(const Arguments& arguments) {
+  try {
+    const Config config = config_of(arguments);
+    nlohmann::ordered_json keys = to_json(config)["task"];
+    keys.erase("name");
+    const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples);
+    if (arguments.output.talks()) fmt::print("{}", page.text);
+    arguments.output.write(page.json);
+  } catch (const Error&) {
+    // Some tasks cannot do without keys of their own; their definition says which.
+    if (is_task(arguments.name) && arguments.overrides.empty() && arguments.output.talks())
+      fmt::print("{}\n", wrap(find_task(arguments.name).definition, 80));
+    std::fflush(stdout);
+    throw;
+  }
 }
 
 void print_sequences(const Arguments& arguments) {
@@ -97,7 +110,7 @@ void add_tasks(CLI::App& app, int& status) {
     if (!arguments->config.empty())
       print_sequences(*arguments);
     else if (!arguments->name.empty())
-      describe(*arguments);
+      explain(*arguments);
     else
       list(arguments->output);
     status = kDone;

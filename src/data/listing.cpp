@@ -42,6 +42,7 @@ std::vector<std::int32_t> relevant_to(const Task& task, const TaskConfig& config
 
 // Ascending numbers as "0-3 7".
 std::string ranges_text(const std::vector<std::int32_t>& numbers) {
+  if (numbers.empty()) return "none";
   std::string out;
   for (std::size_t first = 0, last = 0; first < numbers.size(); first = last) {
     do ++last;

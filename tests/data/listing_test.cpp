@@ -128,6 +128,8 @@ TEST_CASE("positions that an answer depends on are told in ranges", "[data]") {
                                             "    4  4        " + zero + "    5  3        " + one);
   CHECK(relevant_text(config, {.input = {0, 1, 0, 1, 0}, .target = {3, kIgnore, kIgnore, kIgnore, kIgnore}},
                       20) == "    0  2        0 2\n                4\n");
+  CHECK(relevant_text({.name = "induction", .length = 2}, {.input = {7, 8, 7}, .target = {8, 7, 8}}, 80) ==
+        "    0  8        none\n    1  7        none\n    2  8        1\n");
   CHECK(relevant_json(config, e).dump() == "[[0,1,2,4],[0,1,2,4],[0,1,2,4],[3,5,6],[0,1,2,4],[3,5,6],[]]");
 }
 

@@ -80,6 +80,10 @@ for line in 'steps: 2000 +# sort.yaml:21' 'batch: 32 +# command line' 'shards: 4
 done
 ! grep -qE '.{81}' shown.yaml || fail "config show is wider than 80 columns" "$(grep -E '.{81}' shown.yaml)"
 
+"$thimble" tasks | while read -r name summary; do
+  grep -qF "| \`$name\` | $summary |" "$configs/../README.md" || fail "the table of README.md lacks $name: $summary"
+done
+
 # The sequences of a config are the same every time, of another seed others, and in 80 columns.
 sequences() { "$thimble" tasks --config "$configs/reverse.yaml" --examples 300 --json - "$@"; }
 sequences >once.json
@@ -133,6 +137,8 @@ refuse 'not a run' eval sub
 refuse 'belong together' eval --config "$configs/reverse.yaml"
 refuse 'task.name=majorit: .*did you mean majority' tasks majorit
 refuse 'length 5: brackets come in pairs' tasks dyck_match task.length=5
+refuse 'symbols 10: must be the cells of a square' tasks anomaly
+grep -q '^Tokens are the cells of a square' <<<"$output" || fail "thimble tasks anomaly does not define it" "$output"
 refuse 'requires --config' tasks copy --split test
 refuse '100 sequences, not 101' tasks --config "$configs/reverse.yaml" --split test data.test=100 --examples 101
 refuse 'there is no op frob; there are add' gradcheck --op frob
