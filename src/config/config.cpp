@@ -2,11 +2,15 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "config/fields.h"
 #include "config/reader.h"
 #include "config/report.h"
 #include "config/text.h"
 #include "thimble/core/error.h"
+#include "thimble/data/table.h"
 
 namespace thimble {
 namespace {
@@ -36,6 +40,9 @@ void check_task(Config& c, Report& report) {
           fmt::format("task {} has no such key; it has {}", c.task.name,
                       task.keys.empty() ? "none" : fmt::format("{}", fmt::join(task.keys, ", "))));
   }
+  if (task.table != nullptr && c.task.file.empty())
+    report.conflict({"task.file", "task.name"},
+                    fmt::format("task {} needs a data file; set task.file", c.task.name));
   if (task.causal && c.model.attention.mask != Mask::causal)
     report.conflict(
         {"model.attention.mask", "task.name"},
@@ -64,10 +71,12 @@ void check_lengths(const Config& c, Report& report) {
 
 void check_training(const Config& c, Report& report) {
   const TrainConfig& train = c.train;
-  if (c.data.train != 0 && train.batch > c.data.train)
+  const std::int64_t rows = c.task.table ? c.task.table->splits()[0] : c.data.train;
+  const std::int64_t sequences = std::min(rows, c.data.train);
+  if (c.data.train != 0 && train.batch > sequences)
     report.conflict(
-        {"train.batch", "data.train"},
-        fmt::format("a batch of {} is more than all {} training sequences", train.batch, c.data.train));
+        {"train.batch", "data.train", "task.file"},
+        fmt::format("a batch of {} is more than all {} training sequences", train.batch, sequences));
   if (train.shards > train.batch)
     report.conflict(
         {"train.shards", "train.batch"},
@@ -99,6 +108,10 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
   check_model(out.model, report);
   check_task(out, report);
+  if (find_task(out.task.name).table != nullptr) {
+    report.finish();  // a config that is wrong already is not worth reading the files
+    out.task.table = std::make_shared<Table>(load_table(out.task));
+  }
   check_lengths(out, report);
   check_training(out, report);
   report.finish();

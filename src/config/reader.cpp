@@ -13,6 +13,7 @@
 #include "config/value.h"
 #include "config/yaml.h"
 #include "thimble/core/error.h"
+#include "thimble/core/nearest.h"
 #include "thimble/core/text.h"
 
 namespace thimble::config {

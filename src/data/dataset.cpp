@@ -5,6 +5,7 @@
 #include <set>
 
 #include "thimble/core/error.h"
+#include "thimble/data/table.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -15,14 +16,6 @@ namespace {
 constexpr double kFewestInputs = 200;  // below this, splits would be too small to mean anything
 constexpr std::uint32_t kMaxAttempts =
     10000;  // a tenth of the inputs suits, so 100 failures in a row are luck
-
-// The split that an input belongs to. Independent of the seed, so that runs on several seeds hold out the
-// same.
-Split home(const std::vector<std::int32_t>& input) {
-  constexpr std::uint64_t kTenth = std::numeric_limits<std::uint64_t>::max() / 10;
-  const std::uint64_t hash = XXH3_64bits(input.data(), input.size() * sizeof(input[0]));
-  return hash < kTenth ? Split::validation : hash < 2 * kTenth ? Split::test : Split::train;
-}
 
 // Throws unless targets of that size can be laid out that way.
 void check_layout(const std::string& name, const Task& task, Layout layout, ExampleSize size) {
@@ -55,6 +48,12 @@ DataConfig available(const Task& task, const TaskConfig& config, DataConfig data
                      "data: {} train, {} validation, {} test sequences: none may be negative", data.train,
                      data.validation, data.test);
   if (task.at == nullptr) return data;
+  if (task.table != nullptr) {
+    require<DataError>(data.train >= 1,
+                       "task {}: data.train must be at least 1: a file has no fresh sequences", config.name);
+    const auto& rows = task.table(config).splits();
+    return {std::min(data.train, rows[0]), std::min(data.validation, rows[1]), std::min(data.test, rows[2])};
+  }
   const auto inputs = static_cast<std::int64_t>(task.distinct_inputs(config));
   require<DataError>(data.train >= 1 && data.train < inputs,
                      "task {}: there are {} inputs in all, so data.train must be 1 to {}, not {}",
@@ -66,6 +65,12 @@ DataConfig available(const Task& task, const TaskConfig& config, DataConfig data
 }
 
 }  // namespace
+
+Split home_split(std::span<const std::int32_t> input) {
+  constexpr std::uint64_t kTenth = std::numeric_limits<std::uint64_t>::max() / 10;
+  const std::uint64_t hash = XXH3_64bits(input.data(), input.size_bytes());
+  return hash < kTenth ? Split::validation : hash < 2 * kTenth ? Split::test : Split::train;
+}
 
 std::string_view split_name(Split split) {
   switch (split) {
@@ -87,6 +92,7 @@ Layout usual_layout(ExampleSize size) {
 std::int64_t model_length(const TaskConfig& config, Layout layout) {
   const Task& task = checked_task(config);
   const ExampleSize size = task.size(config);
+  if (task.table != nullptr) task.table(config).check(layout);
   check_layout(config.name, task, layout, size);
   return laid_out_length(layout, size);
 }
@@ -102,10 +108,15 @@ Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, 
       layout_(layout),
       length_(model_length(task, layout)),
       vocabulary_(vocabulary_size(task)),
-      disjoint_(source_->at != nullptr || source_->distinct_inputs(task) >= kFewestInputs),
+      disjoint_(source_->table != nullptr
+                    ? source_->table(task).disjoint()
+                    : source_->at != nullptr || source_->distinct_inputs(task) >= kFewestInputs),
       draws_(seed, Stream::data),
       order_(seed, Stream::order) {
-  if (source_->at != nullptr)
+  const bool is_table = source_->table != nullptr;
+  const std::int64_t train = is_table ? source_->table(task).splits()[0] : data_.train;
+  starts_ = {0, train, train + (is_table ? source_->table(task).splits()[1] : data_.validation)};
+  if (source_->at != nullptr && !is_table)
     inputs_.emplace(static_cast<std::uint64_t>(source_->distinct_inputs(task)), Random(seed, Stream::split),
                     0);
 }
@@ -115,18 +126,17 @@ std::int64_t Dataset::size(Split split) const {
 }
 
 void Dataset::draw(Split split, std::int64_t index, Example& out) const {
-  if (inputs_) {
-    const std::int64_t before = split == Split::train        ? 0
-                                : split == Split::validation ? data_.train
-                                                             : data_.train + data_.validation;
-    const auto input = (*inputs_)(static_cast<std::uint64_t>(before + index));
-    return source_->at(task_, static_cast<std::int64_t>(input), out);
+  if (source_->at != nullptr) {
+    const std::int64_t position = starts_[static_cast<std::size_t>(split)] + index;
+    const auto input =
+        inputs_ ? static_cast<std::int64_t>((*inputs_)(static_cast<std::uint64_t>(position))) : position;
+    return source_->at(task_, input, out);
   }
   for (std::uint32_t attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const std::uint32_t lane = attempt << 2 | static_cast<std::uint32_t>(split);
     Draws draws(draws_, static_cast<std::uint64_t>(index), lane);
     source_->sample(task_, draws, out);
-    if (!disjoint_ || home(out.input) == split) return;
+    if (!disjoint_ || home_split(out.input) == split) return;
   }
   throw DataError(fmt::format("task {}: no {} example in {} attempts; allow more symbols or longer sequences",
                               task_.name, split_name(split), kMaxAttempts));

@@ -52,7 +52,8 @@ struct Config {
 // Reads and checks a config; `overrides` are "a.b.c=value" and win over the file, which wins over the file
 // that its key `base` names. Relative paths start at the folder of the file that says them, or at the current
 // one. Throws one ConfigError whose message is a summary and then every problem, a line each:
-// file:line:column: key: rule, what to do.
+// file:line:column: key: rule, what to do. The files of task `file` are read last; what is wrong with them is
+// a DataError, see Table.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
 // Where a value was said; an empty file means the command line.

@@ -2,8 +2,10 @@
 // index): nothing is stored, so threads, shards and resumed runs see the same data.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,10 @@ namespace thimble {
 
 enum class Split { train, validation, test };
 std::string_view split_name(Split);
+
+// The split that an input belongs to where a hash of it decides: 80 % train, 10 % validation, 10 % test.
+// Independent of the seed, so that runs on several seeds hold out the same.
+Split home_split(std::span<const std::int32_t> input);
 
 // Sequences of each split; at most, for a task that does not have as many.
 struct DataConfig {
@@ -57,7 +63,7 @@ std::int64_t vocabulary_size(const TaskConfig&);
 // % train, 10 % validation, 10 % test), and an example is drawn again until it belongs to the split asked
 // for; a task with fewer than 200 distinct inputs is too small for that, and draws every split from all of
 // them. Where they can be listed, the list is put into a seeded order and cut: train, then validation, then
-// test.
+// test. A table says itself which split a row belongs to; of each split the first rows are used.
 class Dataset {
  public:
   // Throws DataError as model_length does, when a size is negative, and when a list of inputs is too short.
@@ -110,7 +116,8 @@ class Dataset {
   std::int64_t length_, vocabulary_;
   bool disjoint_;
   Random draws_, order_;
-  std::optional<Permutation> inputs_;  // the order of a list of inputs
+  std::array<std::int64_t, 3> starts_;  // of the splits, in a list of inputs
+  std::optional<Permutation> inputs_;   // the order of a list of inputs that is no table
 };
 
 }  // namespace thimble

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "thimble/core/random.h"
 
 namespace thimble {
+
+class Table;
 
 // Each task reads some of these, see Task::keys; what they mean for it is in its definition.
 struct TaskConfig {
@@ -26,7 +29,8 @@ struct TaskConfig {
   std::string file{};             // JSON Lines or tab-separated: input and target sequences
   std::string validation_file{};  // the same for the other splits
   std::string test_file{};
-  std::string vocabulary_file{};  // the tokens there are
+  std::string vocabulary_file{};         // the tokens there are
+  std::shared_ptr<const Table> table{};  // what is in them; a config that is loaded has it
 };
 
 inline constexpr std::int32_t kIgnore = -1;  // the answer of a position that is not asked for one
@@ -79,6 +83,8 @@ struct Task {
   void (*sample)(const TaskConfig&, Draws&, Example&) = nullptr;
   void (*at)(const TaskConfig&, std::int64_t index, Example&) = nullptr;
   double (*distinct_inputs)(const TaskConfig&);  // how many inputs there are; infinity allowed
+  // The table whose rows `at` gives, and which says their splits. Null: there is none.
+  const Table& (*table)(const TaskConfig&) = nullptr;
 
   // Share of right answers of the best guess that is the same for every input and position.
   double (*chance)(const TaskConfig&);

@@ -1,0 +1,84 @@
+// Pairs of an input and a target that somebody wrote into files.
+//
+// JSON Lines (.jsonl), an object a line: {"input": ["the", 2, "cats"], "target": "le 2 chats"}. A sequence is
+// a list of texts and integers, a text that is split at its spaces, or one integer; null in the list of a
+// target asks for no answer there. Tab-separated (.tsv, .txt), a pair a line: INPUT, one tab, TARGET, both
+// split at their spaces; _ in a target asks for no answer there. Both: UTF-8, lines of at most 1 MiB that end
+// in LF or CRLF, none of them blank. A token is a text of 1 to 255 bytes without spaces and control
+// characters; the integer 2 is the token "2". Sequences have 1 to 8192 tokens, a target at least one answer.
+// A vocabulary file has a token on each line.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thimble/data/dataset.h"
+#include "thimble/data/task.h"
+
+namespace thimble {
+
+// A file and what is in it; the end of the name says the format.
+struct TableText {
+  std::string name;
+  std::string text;
+};
+
+struct TableTexts {
+  TableText main;
+  std::optional<TableText> validation, test, vocabulary;
+};
+
+class Table {
+ public:
+  // The vocabulary is the vocabulary file's, in its order, or else all tokens that occur, sorted by their
+  // bytes. A row of the main file belongs to the split that home_split says, or to training where that split
+  // has a file of its own. Throws DataError, whose message is a summary and then the problems, "FILE:LINE:
+  // rule, remedy", the first 20 of them: what is not as above; a token that is not in the vocabulary; more
+  // than 65536 tokens; a split that gets no row.
+  explicit Table(const TableTexts&);
+
+  const std::vector<std::string>& tokens() const { return tokens_; }
+  std::int64_t rows() const { return static_cast<std::int64_t>(order_.size()); }
+  // How many rows are training, validation and test; in this order they stand.
+  const std::array<std::int64_t, 3>& splits() const { return splits_; }
+  bool disjoint() const { return disjoint_; }  // whether splits share no input: there is one file
+  void example(std::int64_t row, Example& out) const;
+
+  ExampleSize longest() const { return longest_; }  // input and target, of the same row or not
+  double chance() const { return chance_; }         // share of the most frequent answer
+  std::string hash() const;                         // 16 hex digits, XXH3-64 of vocabulary, rows and splits
+
+  // Throws DataError, with the lines, unless all rows can be laid out that way.
+  void check(Layout) const;
+
+ private:
+  struct File {
+    std::string name;
+    std::uint32_t end;  // one past its last row; row i of a file is its line i + 1
+  };
+
+  // Of a row as it is stored: those of the files, one after the other.
+  ExampleSize size(std::uint32_t row) const;
+  void read(std::uint32_t row, Example& out) const;
+  void assign_splits();
+  void measure();
+
+  std::vector<File> files_;
+  std::vector<std::string> tokens_;
+  std::vector<std::int32_t> ids_;     // of all inputs and targets, one after the other
+  std::vector<std::uint32_t> ends_;   // in ids_: of input 0, target 0, input 1, ...
+  std::vector<std::uint32_t> order_;  // stored rows: those of training, validation, test
+  std::array<std::int64_t, 3> splits_{};
+  bool disjoint_ = true;
+  ExampleSize longest_{};
+  double chance_ = 0;
+};
+
+// The table that the paths of the task config name. Throws DataError when a file cannot be read, is not a
+// regular one, is larger than 1 GiB, and as Table does.
+Table load_table(const TaskConfig&);
+
+}  // namespace thimble

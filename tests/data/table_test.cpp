@@ -1,0 +1,376 @@
+#include "thimble/data/table.h"
+
+#include <sys/stat.h>
+
+#include <set>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "rows.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+
+using namespace thimble;
+using rows::Tokens;
+
+namespace {
+
+// `count` rows that differ, "0 a", "1 a" and so on, so that every split gets some.
+std::string many(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format("{} a\tb c\n", i);
+  return text;
+}
+
+Table tsv(const std::string& text) {
+  return Table({.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
+}
+
+// A file's own rows and none of its splits: validation and test have files.
+Table rows_of(const TableText& main) {
+  return Table(
+      {.main = main, .validation = {{"v.tsv", "v\tv"}}, .test = {{"w.tsv", "w\tw"}}, .vocabulary = {}});
+}
+
+std::string complaints(const TableTexts& texts) {
+  try {
+    const Table table(texts);
+  } catch (const DataError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+// What is wrong with the only line of a file that is wrong.
+std::string complaint(const std::string& name, const std::string& line) {
+  const std::string before = name + ": 1 problem\n" + name + ":1: ";
+  const std::string all = complaints({.main = {name, line},
+                                      .validation = {{"v.tsv", "v\tv"}},
+                                      .test = {{"w.tsv", "w\tw"}},
+                                      .vocabulary = {}});
+  return all.starts_with(before) ? all.substr(before.size()) : all;
+}
+
+// "the cat = la - chat": the tokens of a row, "-" for no answer.
+std::string text(const Table& table, std::int64_t row) {
+  Example e;
+  table.example(row, e);
+  std::string out;
+  const auto add = [&](std::int32_t id) {
+    out += (id == kIgnore ? "-" : table.tokens()[static_cast<std::size_t>(id)]) + " ";
+  };
+  for (const std::int32_t id : e.input) add(id);
+  out += "=";
+  for (const std::int32_t id : e.target) (out += " ", add(id), out.pop_back());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("tab-separated rows are read, at any number of spaces", "[data]") {
+  const Table table = rows_of({"t.tsv", "the  cat \t le chat\r\n2 dogs\t2 _ chiens"});
+  CHECK(text(table, 0) == "the cat = le chat");
+  CHECK(text(table, 1) == "2 dogs = 2 - chiens");
+  CHECK(table.splits() == std::array<std::int64_t, 3>{2, 1, 1});
+  CHECK(table.longest().input == 2);
+  CHECK(table.longest().target == 3);
+  CHECK(text(rows_of({"t.txt", "_ _\ta"}), 0) == "_ _ = a");  // only a target can ask for no answer
+}
+
+TEST_CASE("JSON lines are read: lists, texts and integers", "[data]") {
+  const Table table =
+      rows_of({"t.jsonl",
+               "{\"input\": [\"the\", -2, \"c\\u00e9ts\"], \"target\": [null, 18446744073709551615]}\n"
+               "{\"target\":7,\"input\":\" a  b \"}\r\n\n"});
+  CHECK(text(table, 0) == "the -2 c\xc3\xa9ts = - 18446744073709551615");
+  CHECK(text(table, 1) == "a b = 7");
+  CHECK(text(rows_of({"t.jsonl", R"({"input": "_", "target": ["_"]})"}), 0) == "_ = _");
+  CHECK(rows_of({"t.jsonl", R"({"input": ["7", 7], "target": 7})"}).tokens() ==
+        std::vector<std::string>{"7", "v", "w"});
+}
+
+TEST_CASE("the vocabulary is sorted, so the order of lines does not change it", "[data]") {
+  const std::vector<std::string> sorted{"a", "b", "c", "v", "w", "\xc3\xa9"};
+  CHECK(rows_of({"t.tsv", "b a\tc\na \xc3\xa9\tb"}).tokens() == sorted);
+  CHECK(rows_of({"t.tsv", "a \xc3\xa9\tb\nb a\tc"}).tokens() == sorted);
+}
+
+TEST_CASE("a vocabulary file gives the order, and no other token is allowed", "[data]") {
+  const TableTexts texts{.main = {"t.tsv", many(200)},
+                         .validation = {},
+                         .test = {},
+                         .vocabulary = {{"v.txt", "c\nspare\r\nb\na\n"}}};
+  CHECK_THAT(complaints(texts),
+             StartsWith("t.tsv: 200 problems\nt.tsv:1: token 0 is not in the vocabulary file\n"));
+  TableTexts close = texts;
+  close.main.text = "a\tb\nsparse\tb";
+  CHECK(complaints(close) ==
+        "t.tsv: 1 problem\nt.tsv:2: token sparse is not in the vocabulary file, did you mean spare?");
+  close.main.text = "a c\tb";
+  close.validation = close.test = close.main;
+  CHECK(Table(close).tokens() == std::vector<std::string>{"c", "spare", "b", "a"});
+  CHECK(text(Table(close), 0) == "a c = b");
+}
+
+TEST_CASE("a vocabulary file that breaks a rule is refused", "[data]") {
+  TableTexts texts{.main = {"t.tsv", "a\ta"},
+                   .validation = {{"t.tsv", "a\ta"}},
+                   .test = {{"t.tsv", "a\ta"}},
+                   .vocabulary = {{"v.txt", ""}}};
+  const auto refused = [&](const std::string& vocabulary) {
+    texts.vocabulary->text = vocabulary;
+    return complaints(texts);
+  };
+  CHECK(refused("a") == "accepted");
+  CHECK(refused("a\nb\na") == "v.txt: 1 problem\nv.txt:3: token a stands twice");
+  CHECK(refused("a\n\nb") == "v.txt: 1 problem\nv.txt:2: a blank line; delete it");
+  CHECK(refused("a\nb c") == "v.txt: 1 problem\nv.txt:2: a space in token b c");
+  CHECK(refused("a\nb\tc") == "v.txt: 1 problem\nv.txt:2: a control character in token b?c");
+  CHECK_THAT(refused(""), StartsWith("v.txt: 4 problems\nv.txt: is empty"));
+}
+
+TEST_CASE("one file: equal inputs are in one split, whatever their targets and lines", "[data]") {
+  const Table table = tsv(many(500) + many(500));
+  CHECK(table.disjoint());
+  const auto [train, validation, test] = table.splits();
+  CHECK(train + validation + test == 1000);
+  CHECK_THAT(static_cast<double>(validation), WithinAbs(100, 60));
+  CHECK_THAT(static_cast<double>(test), WithinAbs(100, 60));
+  std::map<std::string, std::set<int>> found;
+  for (std::int64_t row = 0; row < 1000; ++row) {
+    const int split = row < train ? 0 : row < train + validation ? 1 : 2;
+    Example e;
+    table.example(row, e);
+    CHECK(static_cast<int>(home_split(e.input)) == split);
+    found[text(table, row)].insert(split);
+  }
+  CHECK(found.size() == 500);
+  for (const auto& [row, splits] : found) CHECK(splits.size() == 1);
+}
+
+TEST_CASE("rows of a split keep the order of the file", "[data]") {
+  const Table table = tsv(many(300));
+  for (std::int64_t row = 1; row < table.splits()[0]; ++row)
+    CHECK(std::stoi(text(table, row - 1)) < std::stoi(text(table, row)));
+}
+
+TEST_CASE("a split with a file of its own takes nothing from the main file", "[data]") {
+  TableTexts texts{.main = {"t.tsv", many(300)},
+                   .validation = {},
+                   .test = {{"test.jsonl", R"({"input": "0 a", "target": "b"})"}},
+                   .vocabulary = {}};
+  const Table one(texts);
+  CHECK_FALSE(one.disjoint());
+  CHECK(one.splits()[2] == 1);
+  CHECK(one.splits()[0] > 230);
+  CHECK(one.splits()[1] > 10);
+  CHECK(text(one, 300) == "0 a = b");
+  texts.validation = {{"validation.tsv", "x\ty"}};
+  CHECK(Table(texts).splits() == std::array<std::int64_t, 3>{300, 1, 1});
+}
+
+TEST_CASE("a file that leaves a split without rows is refused", "[data]") {
+  CHECK(complaints({.main = {"t.tsv", "b\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
+        "t.tsv: 1 problem\nt.tsv: none of the 1 lines falls to the validation split; give more lines, or a "
+        "validation_file");
+}
+
+TEST_CASE("the most frequent answer is the best constant guess", "[data]") {
+  CHECK(rows_of({"t.tsv", "a\tx x\nb\tx _\nc\ty"}).chance() == 3.0 / 6);
+}
+
+TEST_CASE("the hash knows rows, vocabulary and splits", "[data]") {
+  const TableTexts texts{.main = {"t.tsv", "a b\tc"},
+                         .validation = {{"v.tsv", "a\tc"}},
+                         .test = {{"w.tsv", "b\tc"}},
+                         .vocabulary = {{"v.txt", "a\nb\nc"}}};
+  const std::string hash = Table(texts).hash();
+  CHECK(hash.size() == 16);
+  TableTexts same = texts;
+  same.main.name = "elsewhere.tsv";
+  same.main.text = "a  b\tc\r\n";
+  CHECK(Table(same).hash() == hash);
+  std::set<std::string> hashes{hash};
+  const auto differs = [&](auto change) {
+    TableTexts other = texts;
+    change(other);
+    CHECK(hashes.insert(Table(other).hash()).second);
+  };
+  differs([](TableTexts& t) { t.main.text = "a a\tc"; });
+  differs([](TableTexts& t) { t.main.text = "a\tb c"; });
+  differs([](TableTexts& t) { t.main.text = "a b\t_ c"; });
+  differs([](TableTexts& t) { t.main.text = "a b\tc\na b\tc"; });
+  differs([](TableTexts& t) { t.vocabulary->text = "a\nb\nd\nc"; });
+  differs([](TableTexts& t) { t.vocabulary->text = "a\nb\nc\nd"; });
+  differs([](TableTexts& t) { std::swap(t.validation->text, t.test->text); });
+  differs([](TableTexts& t) {
+    t.main.text = "a b\tc\na\tc";
+    t.validation->text = "b\tc";
+    t.test->text = "b\tc";
+  });
+}
+
+TEST_CASE("rows that cannot be laid out are told with their lines", "[data]") {
+  const Table table({.main = {"t.tsv", "a b\tc d\na\tb\na\tb c"},
+                     .validation = {{"v.tsv", "a\tb\na b\tb _"}},
+                     .test = {{"w.tsv", "a\t_ b"}},
+                     .vocabulary = {}});
+  CHECK_THROWS_AS(table.check(Layout::position), DataError);
+  CHECK_THROWS_WITH(table.check(Layout::position),
+                    "t.tsv: 2 problems\n"
+                    "t.tsv:3: 2 answers for 1 tokens: one output per position needs one each\n"
+                    "w.tsv:1: 2 answers for 1 tokens: one output per position needs one each");
+  CHECK_THROWS_WITH(table.check(Layout::sequence),
+                    "t.tsv: 4 problems\n"
+                    "t.tsv:1: 2 answers: one output per sequence needs exactly one\n"
+                    "t.tsv:3: 2 answers: one output per sequence needs exactly one\n"
+                    "v.tsv:2: 2 answers: one output per sequence needs exactly one\n"
+                    "w.tsv:1: 2 answers: one output per sequence needs exactly one");
+  CHECK_THROWS_WITH(table.check(Layout::next),
+                    "v.tsv: 2 problems\n"
+                    "v.tsv:2: a position without an answer: one output per next token needs all of them\n"
+                    "w.tsv:1: a position without an answer: one output per next token needs all of them");
+  CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc d"}).check(Layout::position));
+  CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc d e"}).check(Layout::next));
+  CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc"}).check(Layout::sequence));
+}
+
+TEST_CASE("a line that is not text is refused", "[data]") {
+  for (const char* name : {"t.tsv", "t.jsonl"}) {
+    CAPTURE(name);
+    CHECK(complaint(name, "a\xff\tb") == "not UTF-8 at its byte 2; save the file as UTF-8");
+    CHECK(complaint(name, std::string("a\0\tb", 4)) == "a NUL byte, its byte 2");
+    CHECK(complaint(name,
+                    "\xef\xbb\xbf"
+                    "a\tb") == "a byte order mark; save the file without it");
+    CHECK(complaint(name, "  \nx") != "accepted");
+    CHECK(complaint(name, std::string((1 << 20) + 1, 'x')) ==
+          "1048577 bytes, more than the 1048576 of the longest line");
+  }
+  CHECK(complaint("t.tsv", "a\tb\n\n\r\n") == "accepted");
+  CHECK(complaints({.main = {"t.tsv", "a\tb\n\na\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
+        "t.tsv: 1 problem\nt.tsv:2: a blank line; delete it");
+  CHECK(complaints({.main = {"t.tsv", "\n\r\n"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
+        "t.tsv: 1 problem\nt.tsv: is empty");
+  CHECK(complaints({.main = {"t.csv", "a\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
+        "t.csv: 1 problem\nt.csv: the name must end in .jsonl, .tsv or .txt, which says the format");
+}
+
+TEST_CASE("a line without exactly one tab is refused", "[data]") {
+  CHECK(complaint("t.tsv", "a b") == "0 tabs; one stands between input and target");
+  CHECK(complaint("t.tsv", "a\tb\tc") == "2 tabs; one stands between input and target");
+}
+
+TEST_CASE("a sequence without tokens, without answers or with too many is refused", "[data]") {
+  CHECK(complaint("t.tsv", "\tb") == "an empty input");
+  CHECK(complaint("t.tsv", "a\t ") == "an empty target");
+  CHECK(complaint("t.tsv", "a\t_ _") == "a target without an answer");
+  CHECK(complaint("t.jsonl", R"({"input": [], "target": "a"})") == "an empty input");
+  CHECK(complaint("t.jsonl", R"({"input": "a", "target": ""})") == "an empty target");
+  CHECK(complaint("t.jsonl", R"({"input": "a", "target": [null]})") == "a target without an answer");
+  std::string words;
+  for (int i = 0; i < 8192; ++i) words += "a ";
+  CHECK(complaint("t.tsv", words + "\tb") == "accepted");
+  CHECK(complaint("t.tsv", words + "a\tb") == "input of 8193 tokens; 8192 is the most");
+  CHECK(complaint("t.tsv", "b\t" + words + "a") == "target of 8193 tokens; 8192 is the most");
+}
+
+TEST_CASE("a token that breaks a rule is refused", "[data]") {
+  CHECK(complaint("t.tsv", "a\x01\tb") == "a control character in token a?");
+  CHECK(complaint("t.tsv", "a\x7f\tb") == "a control character in token a?");
+  CHECK(complaint("t.tsv", "a\rb\tb") == "a control character in token a?b");
+  CHECK(complaint("t.jsonl", R"({"input": ["a\nb"], "target": 1})") == "a control character in token a?b");
+  CHECK(complaint("t.jsonl", R"({"input": ["a\u0000"], "target": 1})") == "a control character in token a?");
+  CHECK(complaint("t.jsonl", R"({"input": ["a b"], "target": 1})") == "a space in token a b");
+  CHECK(complaint("t.jsonl", R"({"input": [""], "target": 1})") == "an empty token");
+  CHECK(complaint("t.tsv", std::string(255, 'a') + "\tb") == "accepted");
+  CHECK(complaint("t.tsv", std::string(256, 'a') + "\tb") ==
+        "a token of 256 bytes, " + std::string(100, 'a') + "...; 255 is the most");
+}
+
+TEST_CASE("a line that is not a JSON object of input and target is refused", "[data]") {
+  const auto refused = [](const std::string& line) { return complaint("t.jsonl", line); };
+  const std::string object = R"({"input": ..., "target": ...})";
+  for (const char* line : {"3", "[]", "null", "\"a\"", "true", "1.5"}) {
+    CAPTURE(line);
+    CHECK_THAT(refused(line), EndsWith("must be " + object) || EndsWith("an integer of 64 bits"));
+  }
+  CHECK(refused("{") == "not valid JSON at its byte 2");
+  CHECK(refused("{\"input\": \"a\", \"target\": \"b\",}") == "not valid JSON at its byte 30");
+  CHECK(refused(R"({"input": "a", "target": "b"} x)") == "not valid JSON at its byte 31");
+  CHECK(refused(R"({"input": "\ud800", "target": "b"})").starts_with("not valid JSON"));
+  CHECK(refused(R"({"input": "a"})") == "no target; a line is " + object);
+  CHECK(refused(R"({"target": "a"})") == "no input; a line is " + object);
+  CHECK(refused(R"({"input": "a", "target": "b", "weight": 1})") ==
+        "unknown key weight; a line is " + object);
+  CHECK(refused(R"({"input": "a", "input": "b", "target": "c"})") == "input stands twice");
+  CHECK(refused(R"({"input": [null], "target": "c"})") ==
+        "null in the input; only a target can ask for no answer");
+  for (const char* value :
+       {"null", "true", "1.5", "1e2", "{}", "[[]]", "[true]", "[1.5]", "[{}]", "18446744073709551616"}) {
+    CAPTURE(value);
+    CHECK(refused(fmt::format(R"({{"input": "a", "target": {}}})", value)) ==
+          "target must be a list of texts and integers, a text, or an integer of 64 bits");
+  }
+  CHECK_THAT(refused(std::string(1'000'000, '[')), EndsWith(object));
+}
+
+TEST_CASE("more tokens than a vocabulary can have are refused", "[data]") {
+  std::string text;
+  for (int i = 0; i < 65536 - 2; ++i) text += fmt::format("{} ", i) + (i % 8000 == 7999 ? "\t0\n" : "");
+  CHECK(rows_of({"t.tsv", text + "\t0"}).tokens().size() == 65536);
+  CHECK(complaint("t.tsv", text + "\t0\nx\t0").find("t.tsv:10: token x is one more than the 65536") !=
+        std::string::npos);
+}
+
+TEST_CASE("twenty problems are told, the others counted", "[data]") {
+  std::string text;
+  for (int i = 0; i < 23; ++i) text += "x\n";
+  const std::string all =
+      complaints({.main = {"t.tsv", text}, .validation = {{"v.tsv", "x"}}, .test = {}, .vocabulary = {}});
+  CHECK_THAT(all, StartsWith("t.tsv: 24 problems\nt.tsv:1: 0 tabs"));
+  CHECK_THAT(all, EndsWith("\nt.tsv:20: 0 tabs; one stands between input and target\nand 4 more"));
+}
+
+TEST_CASE("tables are loaded from the files that a task config names", "[data]") {
+  const TemporaryDirectory directory;
+  const auto written = [&](const std::string& name, const std::string& content) {
+    write_file(directory / name, content);
+    return (directory / name).string();
+  };
+  TaskConfig config{.name = "file"};
+  config.file = written("t.tsv", "a\tb");
+  config.validation_file = written("v.jsonl", R"({"input": "b", "target": "a"})");
+  config.test_file = written("w.txt", "a\ta");
+  config.vocabulary_file = written("words", "b\na");
+  const Table table = load_table(config);
+  CHECK(table.tokens() == std::vector<std::string>{"b", "a"});
+  CHECK(text(table, 0) == "a = b");
+  CHECK(text(table, 1) == "b = a");
+  CHECK(text(table, 2) == "a = a");
+}
+
+TEST_CASE("what is no readable regular file of at most 1 GiB is refused", "[data]") {
+  const TemporaryDirectory directory;
+  TaskConfig config{.name = "file"};
+  const auto refused = [&](const std::filesystem::path& path) {
+    config.file = path.string();
+    try {
+      load_table(config);
+    } catch (const DataError& e) {
+      const std::string message = e.what(), before = path.string() + ": ";
+      return message.starts_with(before) ? message.substr(before.size()) : message;
+    }
+    return std::string("accepted");
+  };
+  CHECK(refused(directory.path()) == "is a directory, not a data file");
+  CHECK(refused(directory / "missing.tsv") == "cannot be read: No such file or directory");
+  CHECK(refused("/dev/null") == "is a pipe or a device, not a data file");
+  REQUIRE(::mkfifo((directory / "pipe.tsv").c_str(), 0600) == 0);
+  CHECK(refused(directory / "pipe.tsv") == "is a pipe or a device, not a data file");
+  write_file(directory / "file", "x");
+  CHECK(refused(directory / "file" / "below.tsv") == "cannot be read: Not a directory");
+  write_file(directory / "large.tsv", "");
+  std::filesystem::resize_file(directory / "large.tsv", (std::uintmax_t{1} << 30) + 1);
+  CHECK(refused(directory / "large.tsv") == "1073741825 bytes; 1073741824 is the most");
+}
