@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Published results on one seed each, inside their bands, and controls that must fail.
+# Usage: goldens_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+thimble=$(realpath "$1")
+configs=$(realpath "$2")/configs
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "goldens_test: $1" >&2
+  exit 1
+}
+# The first number of that key after a line that matches; JSON has a key a line.
+number() { awk -v at="$2" -v key="\"$3\":" '$0 ~ at { found = 1 } found && index($0, key) { print $2 + 0; exit }' "$1"; }
+holds() { awk "BEGIN { exit !($1) }" || fail "$2: $1 does not hold"; }
+metric() { grep "\"step\":$2,\"split\":\"validation\"" "$1/metrics.jsonl" | sed 's/.*"loss":\([^,]*\),.*/\1/'; }
+
+"$thimble" train "$configs/reverse.yaml" --out reverse --quiet
+"$thimble" inspect reverse --json reverse.json --quiet
+holds "$(number reverse/summary.json '"test"' accuracy) >= 0.9999" "reverse, test accuracy"
+holds "$(number reverse.json '"mirror"' value) >= 0.5" "reverse, mirror score"
+
+"$thimble" train "$configs/induction.yaml" --out induction --quiet
+"$thimble" inspect induction --json induction.json --quiet
+holds "$(metric induction 490) <= 2.06 && $(metric induction 490) >= 2.0123" "induction, loss at step 490"
+best=0
+for head in 0 1; do
+  score=$(awk -v h=$head '/"layer": 1/ { l = 1 } l && $0 ~ "\"head\": " h { f = 1 } f && /"task_target"/ { t = 1 }
+    t && /"value"/ { print $2 + 0; exit }' induction.json)
+  best=$(awk "BEGIN { print ($score > $best) ? $score : $best }")
+done
+holds "$best >= 0.5" "induction, the better head of layer 1"
+
+# Controls, shortened.
+status=0
+"$thimble" train "$configs/induction_lengths.yaml" train.steps=1000 train.target.accuracy=0.4 --out two --quiet || status=$?
+((status == 0)) || fail "two layers miss the target that one must miss: exit status $status"
+status=0
+"$thimble" train "$configs/controls/induction_one_layer.yaml" train.steps=1000 --out one --quiet 2>said || status=$?
+((status == 1)) || fail "one layer does induction: exit status $status"
+grep -q 'train.target was not reached' said || fail "a missed target is not said: $(cat said)"
+status=0
+"$thimble" train "$configs/controls/parity.yaml" train.steps=500 train.evaluate_every=250 --out parity --quiet 2>/dev/null || status=$?
+((status == 1)) || fail "parity: exit status $status"
+"$thimble" eval parity task.min_length=41 task.length=100 --quiet --json parity.json
+holds "$(number parity.json '"test"' accuracy) < 0.6" "parity of 41 to 100 bits"
+
+echo "goldens_test: ok"
