@@ -64,6 +64,13 @@ Config ConfigArguments::load() const {
   return result;
 }
 
+std::string duration(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
 
 bool wants_colour() {

@@ -45,6 +45,9 @@ struct ConfigArguments {
   Config load() const;
 };
 
+// "5 s", "1 min 05 s" or "2 h 03 min".
+std::string duration(double seconds);
+
 bool is_terminal(int descriptor);
 bool wants_colour();  // standard output is a terminal that shows colours, and NO_COLOR is not set
 
@@ -62,6 +65,7 @@ bool warn_of_leak(const std::string& name, const SplitReport& report);
 std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour);
 
 void add_train(CLI::App& app, int& status);
+void add_sweep(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);
 void add_inspect(CLI::App& app, int& status);
 void add_gradcheck(CLI::App& app, int& status);

@@ -8,10 +8,10 @@
 namespace {
 
 constexpr const char* kFooter =
-    "Exit status: 0 done; 1 a check did not hold or a target was missed; 2 the\n"
-    "command, config or file was bad and nothing was written, or a file could not\n"
-    "be written; 3 training stopped on a number that is not finite; 130 training\n"
-    "was interrupted and is saved.\n";
+    "Exit status: 0 done; 1 a check did not hold, a target was missed or a run of a\n"
+    "sweep failed; 2 the command, config or file was bad and nothing was written,\n"
+    "or a file could not be written; 3 training stopped on a number that is not\n"
+    "finite; 130 training was interrupted and is saved.\n";
 
 int report(const char* message, int status) {
   fmt::print(stderr, "thimble: {}\n", message);
@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
   int status = cli::kDone;
   cli::add_train(app, status);
+  cli::add_sweep(app, status);
   cli::add_eval(app, status);
   cli::add_inspect(app, status);
   cli::add_gradcheck(app, status);

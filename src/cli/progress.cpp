@@ -6,13 +6,6 @@ namespace thimble::cli {
 
 namespace {
 
-std::string duration(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
-}
-
 const char* plural(std::int64_t n) { return n == 1 ? "" : "s"; }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "catch.h"
 #include "experiments.h"
 #include "thimble/config/config.h"
+#include "thimble/config/sweep.h"
 
 using namespace thimble;
 
@@ -26,4 +27,14 @@ TEST_CASE("every config in configs/ starts with a comment on what it shows", "[c
     INFO(file);
     CHECK(std::ifstream(file).get() == '#');
   }
+}
+
+TEST_CASE("every sweep in configs/sweeps is valid", "[config]") {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(THIMBLE_SOURCE_DIR "/configs/sweeps")) {
+    INFO(entry.path().string());
+    CHECK_NOTHROW(load_sweep(entry.path().string()));
+    ++count;
+  }
+  CHECK(count >= 1);
 }

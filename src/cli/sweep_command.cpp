@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/sweep_table.h"
+#include "thimble/train/sweep.h"
+
+namespace thimble::cli {
+
+namespace {
+
+// A line for each run that ends.
+class Progress : public SweepObserver {
+ public:
+  explicit Progress(const Sweep& sweep) : labels_(setting_labels(sweep)) {}
+
+  void on_start(const std::vector<SweepRun>& runs, const std::filesystem::path& directory,
+                std::int64_t jobs) override {
+    before_ = over(runs);
+    fmt::print(stderr, "{}: {} settings, {} runs, {} of them finished before, {} at a time\n",
+               directory.string(), labels_.size(), runs.size(), before_, jobs);
+  }
+
+  void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
+    const auto now = over(runs);
+    std::string line =
+        fmt::format("{}/{}  {} seed {}: ", now, runs.size(), labels_[run.setting], run.config.train.seed);
+    if (run.status != RunStatus::done) line += fmt::format("{}: {}", name(run.status), run.error);
+    if (run.status == RunStatus::done && run.result.contains("test")) {
+      const auto& test = run.result["test"];
+      line += fmt::format("test loss {:.6f}, {:.2f} %", test["loss"].get<double>(),
+                          100 * test["accuracy"].get<double>());
+    }
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    const auto left = static_cast<double>(runs.size()) - static_cast<double>(now);
+    const double per_run = elapsed.count() / static_cast<double>(std::max<std::ptrdiff_t>(1, now - before_));
+    fmt::print(stderr, "{}  {:.1f} s  ({} elapsed, {} left)\n", line, seconds, duration(elapsed.count()),
+               duration(per_run * left));
+  }
+
+  void on_interrupt(std::size_t running) override {
+    fmt::print(stderr, "interrupted: {} run{} to finish a step and save; once more to stop at once\n",
+               running, running == 1 ? " has" : "s have");
+  }
+
+ private:
+  static std::ptrdiff_t over(const std::vector<SweepRun>& runs) {
+    return std::ranges::count_if(runs, [](const SweepRun& r) { return r.status != RunStatus::waiting; });
+  }
+
+  const std::vector<std::string> labels_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::ptrdiff_t before_ = 0;
+};
+
+struct Arguments {
+  std::string file, directory;
+  std::vector<std::string> overrides;
+  std::int64_t jobs = 0;
+  Output output;
+};
+
+int run(const Arguments& arguments) {
+  const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
+  Progress progress(sweep);
+  const SweepResult result = run_sweep(sweep, {.directory = arguments.directory,
+                                               .jobs = arguments.jobs,
+                                               .observer = arguments.output.quiet ? nullptr : &progress});
+  if (arguments.output.talks())
+    fmt::print("{}sweep {}\n", sweep_table(sweep, result.runs), result.directory.string());
+  arguments.output.write(to_json(sweep, result.runs, result.directory));
+  if (result.interrupted) {
+    fmt::print(stderr, "thimble: interrupted; the same command with --out {} goes on\n",
+               result.directory.string());
+    return kInterrupted;
+  }
+  const auto is_done = [](const SweepRun& r) { return r.status == RunStatus::done; };
+  return std::ranges::all_of(result.runs, is_done) ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("sweep", "Train settings of a config, with several seeds, in parallel");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("SWEEP", arguments->file, "Sweep file (YAML)")->required()->type_name("");
+  command->add_option("OVERRIDES", arguments->overrides, "Changes to its config, such as train.steps=300")
+      ->type_name("key=value");
+  command->add_option("--out", arguments->directory, "Directory; default: one under runs/, found again")
+      ->type_name("DIR");
+  command->add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
+      ->check(CLI::Range(0, 4096))
+      ->type_name("N");
+  arguments->output.add_to(*command);
+  command->callback([arguments, &status] { status = run(*arguments); });
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,101 @@
+#include "core/process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "thimble/core/error.h"
+
+namespace thimble {
+
+namespace {
+
+constexpr std::array kQueued = {SIGINT, SIGTERM, SIGCHLD};
+
+int queue[2];  // a pipe: read from 0, written to 1
+std::array<struct sigaction, kQueued.size()> before_queue;
+
+void enqueue(int signal) {
+  const int error = errno;
+  const auto byte = static_cast<unsigned char>(signal);
+  // Fails only when thousands of signals wait already.
+  [[maybe_unused]] const ssize_t written = ::write(queue[1], &byte, 1);
+  errno = error;
+}
+
+// What the child does before it is another program; only calls that are safe after fork in a process with
+// threads (signal-safety(7)).
+[[noreturn]] void become(char* const* command, int input, int output, pid_t parent, const sigset_t& signals) {
+  for (const int signal : kQueued) ::signal(signal, SIG_DFL);
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(128 + SIGTERM);  // it has ended before prctl
+  ::dup2(input, STDIN_FILENO);
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
+  ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+  ::execv(command[0], command);
+  constexpr std::string_view kMessage = "the program cannot be run\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  ::_exit(127);
+}
+
+}  // namespace
+
+pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  require<FileError>(out >= 0, "{}: cannot be written: {}", output.string(), std::strerror(errno));
+  const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+  // No signal may reach the child while it has the handlers, and the queue, of its parent.
+  sigset_t all, signals;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &signals);
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) become(arguments.data(), in, out, parent, signals);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+  ::close(in);
+  ::close(out);
+  require<FileError>(child > 0, "{}: cannot be started: {}", command[0], std::strerror(error));
+  return child;
+}
+
+std::optional<int> exit_status(pid_t child) {
+  int status = 0;
+  if (::waitpid(child, &status, WNOHANG) != child) return std::nullopt;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+SignalQueue::SignalQueue() {
+  require<FileError>(::pipe2(queue, O_CLOEXEC) == 0, "a pipe cannot be made: {}", std::strerror(errno));
+  ::fcntl(queue[1], F_SETFL, O_NONBLOCK);
+  struct sigaction action {};
+  action.sa_handler = enqueue;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < kQueued.size(); ++i) ::sigaction(kQueued[i], &action, &before_queue[i]);
+}
+
+SignalQueue::~SignalQueue() {
+  for (std::size_t i = 0; i < kQueued.size(); ++i) ::sigaction(kQueued[i], &before_queue[i], nullptr);
+  ::close(queue[0]);
+  ::close(queue[1]);
+}
+
+int SignalQueue::wait() {
+  unsigned char byte = 0;
+  while (::read(queue[0], &byte, 1) != 1) {
+  }
+  return byte;
+}
+
+}  // namespace thimble

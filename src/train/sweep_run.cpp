@@ -1,0 +1,182 @@
+// The processes of a sweep.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <map>
+
+#include "core/process.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/core/thread_pool.h"
+#include "thimble/train/sweep.h"
+#include "train/stopwatch.h"
+
+namespace thimble {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Holds a directory against other sweeps until this one ends, however it ends.
+class Lock {
+ public:
+  explicit Lock(const fs::path& directory)
+      : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    throw CheckpointError(
+        fmt::format("{}: another sweep is at work there; wait for it, or choose another directory with --out",
+                    directory.string()));
+  }
+  ~Lock() { ::close(descriptor_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+// The last line with anything in it, without the program's name in front.
+std::string last_line(const fs::path& file) {
+  const std::string text = read_file(file);
+  const std::size_t end = text.find_last_not_of("\r\n ");
+  if (end == std::string::npos) return "";
+  const std::size_t begin = text.find_last_of("\r\n", end) + 1;  // 0 if there is none
+  const std::string line = text.substr(begin, end + 1 - begin), program = "thimble: ";
+  return line.starts_with(program) ? line.substr(program.size()) : line;
+}
+
+class Runner {
+ public:
+  Runner(const Sweep& sweep, const SweepOptions& options, SweepResult& result)
+      : sweep_(sweep), options_(options), result_(result) {}
+  ~Runner() {  // nothing runs any more, unless there was an error
+    signal_all(SIGTERM);
+    for (const auto& [child, running] : children_) ::waitpid(child, nullptr, 0);
+  }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  void run(std::size_t jobs) {
+    save();
+    auto next = result_.runs.begin();
+    for (;;) {
+      while (!result_.interrupted && children_.size() < jobs && next != result_.runs.end()) {
+        if (next->status == RunStatus::waiting) start(*next);
+        ++next;
+      }
+      if (children_.empty()) return;
+      const int signal = signals_.wait();
+      if (signal == SIGCHLD)
+        collect();
+      else
+        interrupt();
+    }
+  }
+
+ private:
+  struct Running {
+    SweepRun* run;
+    Stopwatch watch;
+  };
+
+  fs::path directory(const SweepRun& run) const { return result_.directory / "runs" / run.name; }
+  fs::path log(const SweepRun& run) const { return result_.directory / "runs" / (run.name + ".log"); }
+
+  void start(SweepRun& run) {
+    const SweepSetting& setting = sweep_.settings[run.setting];
+    std::vector<std::string> command{options_.program.string(), "train", sweep_.config};
+    command.insert(command.end(), sweep_.overrides.begin(), sweep_.overrides.end());
+    command.insert(command.end(), setting.overrides.begin(), setting.overrides.end());
+    command.push_back(fmt::format("train.seed={}", run.config.train.seed));
+    for (const char* option : {"--threads", "1", "--quiet", "--out"}) command.emplace_back(option);
+    command.push_back(directory(run).string());
+    if (fs::exists(directory(run))) command.emplace_back("--resume");
+    children_[start_process(command, log(run))] = {.run = &run, .watch = {}};
+  }
+
+  // Takes note of every child that has ended.
+  void collect() {
+    for (auto child = children_.begin(); child != children_.end();) {
+      const std::optional<int> exit = exit_status(child->first);
+      if (!exit) {
+        ++child;
+        continue;
+      }
+      const Running ended = child->second;
+      child = children_.erase(child);
+      finish(*ended.run, *exit);
+      save();
+      if (options_.observer != nullptr)
+        options_.observer->on_finished(result_.runs, *ended.run, ended.watch.seconds());
+    }
+  }
+
+  void finish(SweepRun& run, int exit) {
+    constexpr int kInterrupted = 130, kSignal = 128;  // of thimble train; added to a signal's number
+    const fs::path summary = directory(run) / "summary.json";
+    const bool stopped = result_.interrupted && (exit == kSignal + SIGTERM || exit == kSignal + SIGKILL);
+    run.exit = exit;
+    if (exit == kInterrupted || stopped)
+      run.status = RunStatus::interrupted;
+    else if (exit > 1 || !fs::exists(summary))
+      run.status = RunStatus::failed;
+    else
+      run.status = exit == 0 ? RunStatus::done : RunStatus::missed_target;
+    if (run.status == RunStatus::done || run.status == RunStatus::missed_target)
+      run.result = nlohmann::ordered_json::parse(read_file(summary));
+    if (run.status != RunStatus::done) run.error = last_line(log(run));
+    if (run.status == RunStatus::failed && run.error.empty())
+      run.error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
+                                 : fmt::format("exit status {}", exit);
+  }
+
+  void interrupt() {
+    signal_all(result_.interrupted ? SIGKILL : SIGTERM);
+    result_.interrupted = true;
+    if (options_.observer != nullptr) options_.observer->on_interrupt(children_.size());
+  }
+
+  void signal_all(int signal) const {
+    for (const auto& [child, running] : children_) ::kill(child, signal);
+  }
+
+  void save() const {
+    write_file(result_.directory / "sweep.json",
+               to_json(sweep_, result_.runs, result_.directory).dump(2) + "\n");
+  }
+
+  const Sweep& sweep_;
+  const SweepOptions& options_;
+  SweepResult& result_;
+  SignalQueue signals_;
+  std::map<pid_t, Running> children_;
+};
+
+}  // namespace
+
+SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options) {
+  SweepResult result;
+  result.runs = plan_runs(sweep);
+  result.directory = options.directory;
+  if (result.directory.empty()) result.directory = sweep_directory(sweep, result.runs);
+  recall_runs(result.directory, sweep, result.runs);
+  const std::int64_t jobs = options.jobs > 0 ? options.jobs : usable_cores();
+  try {
+    fs::create_directories(result.directory / "runs");
+    const Lock lock(result.directory);
+    if (options.observer != nullptr) options.observer->on_start(result.runs, result.directory, jobs);
+    Runner(sweep, options, result).run(static_cast<std::size_t>(jobs));
+  } catch (const fs::filesystem_error& e) {
+    throw CheckpointError(
+        fmt::format("{}: cannot be created: {}", result.directory.string(), e.code().message()));
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  }
+  return result;
+}
+
+}  // namespace thimble
