@@ -34,7 +34,8 @@ class Loader {
  public:
   Loader(const SweepFile& file, Report& report) : file_(file), report_(report) {
     Config config;
-    for (const config::Named& named : flatten(config::describe(config))) keys_.insert(named.path);
+    const config::Section root = config::describe(config);
+    for (const config::Named& named : flatten(root)) keys_.insert(named.path);
   }
 
   void load(Sweep& sweep, const Changes& own) {

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -17,7 +18,13 @@ namespace {
 
 class SweepReader {
  public:
-  explicit SweepReader(Report& report) : report_(report) {}
+  explicit SweepReader(Report& report)
+      : report_(report), folder_(std::filesystem::path(report.file_name()).parent_path()) {
+    Config config;
+    const Section root = describe(config);
+    for (const Named& named : flatten(root))
+      if (std::holds_alternative<Path>(named.field->kind)) path_keys_.insert(named.path);
+  }
 
   SweepFile file;
 
@@ -115,7 +122,11 @@ class SweepReader {
     if (node.Tag().size() > 1)
       return report_.problem(place, key, fmt::format("tag {}; write the plain value", node.Tag()));
     std::string text = node.IsNull() ? "" : node.Scalar();
-    if (node.Tag() == "!") {  // it stood in quotes, and still does
+    if (!is_line(text)) return report_.problem(place, key, "must be UTF-8 without control characters");
+    // Overrides start at the current folder.
+    const bool is_path = path_keys_.contains(key) && !text.empty();
+    if (is_path) text = std::filesystem::absolute(folder_ / text).lexically_normal().string();
+    if (is_path || node.Tag() == "!") {  // what stood in quotes still does
       for (std::size_t i = 0; (i = text.find('\'', i)) != std::string::npos; i += 2) text.insert(i, 1, '\'');
       text = '\'' + text + '\'';
     }
@@ -129,7 +140,7 @@ class SweepReader {
       const Place seed_place = place_in(entry, place);
       std::uint64_t seed = 0;
       const Field field{"", "", Seed{&seed}};
-      if (!entry.IsScalar() || !assign(field, entry.Scalar(), entry.Tag() == "!")) {
+      if (!entry.IsScalar() || !assign(field, entry.Scalar(), entry.Tag() == "!", "")) {
         must_be(seed_place, "seeds", expectation(field), entry);
         continue;
       }
@@ -178,6 +189,8 @@ class SweepReader {
   }
 
   Report& report_;
+  std::filesystem::path folder_;     // of the sweep file
+  std::set<std::string> path_keys_;  // of a config
 };
 
 }  // namespace

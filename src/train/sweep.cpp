@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -91,16 +90,12 @@ void require_same(const fs::path& directory, const Json& before, const Json& now
 
 // The run's directory, if it is there, must hold the config of the run.
 void require_config(const fs::path& directory, const SweepRun& run) {
-  if (!fs::exists(directory / "config.yaml")) return;
-  std::istringstream old(read_file(directory / "config.yaml")), planned(to_yaml(run.config));
-  for (std::string was, is; old || planned;) {
-    if (!std::getline(old, was)) was.clear();
-    if (!std::getline(planned, is)) is.clear();
-    require<CheckpointError>(was == is,
-                             "{}: made from another config: it has \"{}\", the sweep \"{}\"; choose another "
-                             "directory with --out",
-                             directory.string(), was, is);
-  }
+  const fs::path file = directory / "config.yaml";
+  if (!fs::exists(file)) return;
+  const auto changed = differences(load_config(file.string()), run.config, "the directory", "the sweep");
+  require<CheckpointError>(changed.empty(),
+                           "{}: made from another config: {}; choose another directory with --out",
+                           directory.string(), changed.empty() ? "" : changed.front().text);
 }
 
 Json read_json(const fs::path& path) {

@@ -126,12 +126,20 @@ class Runner {
       run.status = RunStatus::failed;
     else
       run.status = exit == 0 ? RunStatus::done : RunStatus::missed_target;
-    if (run.status == RunStatus::done || run.status == RunStatus::missed_target)
-      run.result = nlohmann::ordered_json::parse(read_file(summary));
     if (run.status != RunStatus::done) run.error = last_line(log(run));
     if (run.status == RunStatus::failed && run.error.empty())
       run.error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
                                  : fmt::format("exit status {}", exit);
+    if (run.status == RunStatus::done || run.status == RunStatus::missed_target) read_result(run, summary);
+  }
+
+  static void read_result(SweepRun& run, const fs::path& summary) {
+    try {
+      run.result = nlohmann::ordered_json::parse(read_file(summary));
+    } catch (const nlohmann::ordered_json::exception& e) {
+      run.status = RunStatus::failed;
+      run.error = fmt::format("its summary.json cannot be read: {}", e.what());
+    }
   }
 
   void interrupt() {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "catch.h"
+#include "config/sweep_reader.h"
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -159,8 +160,19 @@ TEST_CASE("values mean what they mean in a config", "[config]") {
   CHECK(load("grid: {model.norm: ['pre', \"post\"]}\n").settings[0].config.model.norm == NormOrder::pre);
   CHECK_THAT(complaint("grid: {model.heads: [~]}\n"),
              StartsWith("s.yaml:2:8: model.heads=: must be an integer from"));
+  CHECK(complaint("grid: {model.norm: [\"a\\nb\"]}\n") ==
+        "s.yaml:2:21: model.norm: must be UTF-8 without control characters");
   CHECK(complaint("grid: &a {model.heads: [1]}\nlist: *a\n") ==
         "s.yaml:3:7: an alias; write the value itself");
+}
+
+TEST_CASE("a path starts at the sweep file", "[config]") {
+  config::Report report("/data/s.yaml");
+  const auto file =
+      config::read_sweep("config: c.yaml\ngrid: {task.file: ['it''s.tsv', ../b.tsv]}\n", {}, report);
+  CHECK_NOTHROW(report.finish());
+  CHECK(file.grid.at(0).at(0).text == "task.file='/data/it''s.tsv'");
+  CHECK(file.grid.at(0).at(1).text == "task.file='/b.tsv'");
 }
 
 TEST_CASE("what a config refuses is refused where the sweep says it", "[config]") {

@@ -1,0 +1,74 @@
+// Children and queued signals.
+#include "core/process.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "catch.h"
+#include "temporary_directory.h"
+#include "thimble/core/file.h"
+
+using namespace thimble;
+
+namespace {
+
+// The exit status and output of a shell script, without polling.
+std::pair<int, std::string> shell(const std::string& script) {
+  const TemporaryDirectory directory;
+  const SignalQueue signals;
+  const pid_t child = start_process({"/bin/sh", "-c", script, "name"}, directory / "out");
+  siginfo_t info;
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  const std::optional<int> status = exit_status(child);
+  return {status.value(), read_file(directory / "out")};
+}
+
+}  // namespace
+
+TEST_CASE("a child has its arguments, no input, and both its outputs in a file", "[core]") {
+  CHECK(shell("echo $0; echo wrong >&2; cat; exit 7") == std::pair(7, std::string("name\nwrong\n")));
+}
+
+TEST_CASE("a child that a signal ended has a status of its own", "[core]") {
+  CHECK(shell("kill -TERM $$").first == 128 + SIGTERM);
+}
+
+TEST_CASE("a child leads a process group, and no signal is kept from it", "[core]") {
+  CHECK(shell("[ $(cut -d' ' -f5 /proc/$$/stat) = $$ ]").first == 0);
+  CHECK(shell("grep SigBlk /proc/self/status").second == "SigBlk:\t0000000000000000\n");
+}
+
+TEST_CASE("a child that still runs has no status", "[core]") {
+  const TemporaryDirectory directory;
+  const pid_t child = start_process({"/bin/sleep", "100"}, directory / "out");
+  CHECK_FALSE(exit_status(child).has_value());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_CASE("what cannot be run or written", "[core]") {
+  const TemporaryDirectory directory;
+  const pid_t child = start_process({"/no/such/program"}, directory / "out");
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WEXITSTATUS(status) == 127);
+  CHECK(read_file(directory / "out") == "the program cannot be run\n");
+  CHECK_THROWS_AS(start_process({"/bin/true"}, directory / "none/out"), FileError);
+}
+
+TEST_CASE("queued signals come one by one, and afterwards do what they did before", "[core]") {
+  struct sigaction before {};
+  ::sigaction(SIGTERM, nullptr, &before);
+  {
+    SignalQueue signals;
+    ::raise(SIGTERM);
+    ::raise(SIGINT);
+    ::raise(SIGCHLD);
+    CHECK(signals.wait() == SIGTERM);
+    CHECK(signals.wait() == SIGINT);
+    CHECK(signals.wait() == SIGCHLD);
+  }
+  struct sigaction after {};
+  ::sigaction(SIGTERM, nullptr, &after);
+  CHECK(after.sa_handler == before.sa_handler);
+}
