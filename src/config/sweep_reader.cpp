@@ -7,10 +7,10 @@
 #include <set>
 
 #include "config/fields.h"
-#include "config/nearest.h"
 #include "config/text.h"
 #include "config/value.h"
 #include "config/yaml.h"
+#include "thimble/core/nearest.h"
 #include "thimble/core/text.h"
 
 namespace thimble::config {
@@ -19,7 +19,7 @@ namespace {
 class SweepReader {
  public:
   explicit SweepReader(Report& report)
-      : report_(report), folder_(std::filesystem::path(report.file_name()).parent_path()) {
+      : report_(report), folder_(std::filesystem::path(report.file_name(0)).parent_path()) {
     Config config;
     const Section root = describe(config);
     for (const Named& named : flatten(root))

@@ -10,6 +10,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/lock.h"
 
 namespace thimble {
 
@@ -96,6 +97,16 @@ void require_config(const fs::path& directory, const SweepRun& run) {
   require<CheckpointError>(changed.empty(),
                            "{}: made from another config: {}; choose another directory with --out",
                            directory.string(), changed.empty() ? "" : changed.front().text);
+}
+
+// Whether there is nothing that a sweep which was stopped at its very beginning would not leave.
+bool is_unused(const fs::path& directory) {
+  return fs::is_directory(directory) &&
+         std::ranges::all_of(fs::directory_iterator(directory), [](const auto& entry) {
+           const fs::path& path = entry.path();
+           return path.filename() == DirectoryLock::kFile || path.extension() == ".tmp" ||
+                  (path.filename() == "runs" && fs::is_empty(path));
+         });
 }
 
 Json read_json(const fs::path& path) {
@@ -188,7 +199,7 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
 }
 
 void recall_runs(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs) {
-  if (!fs::exists(directory) || (fs::is_directory(directory) && fs::is_empty(directory))) return;
+  if (!fs::exists(directory) || is_unused(directory)) return;
   require<CheckpointError>(fs::exists(directory / "sweep.json"),
                            "{}: exists and is not the directory of a sweep; choose another with --out",
                            directory.string());

@@ -1,8 +1,5 @@
 // The processes of a sweep.
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <map>
@@ -10,6 +7,7 @@
 #include "core/process.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/lock.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/train/sweep.h"
 #include "train/stopwatch.h"
@@ -19,25 +17,6 @@ namespace thimble {
 namespace fs = std::filesystem;
 
 namespace {
-
-// Holds a directory against other sweeps until this one ends, however it ends.
-class Lock {
- public:
-  explicit Lock(const fs::path& directory)
-      : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-    if (descriptor_ >= 0) ::close(descriptor_);
-    throw CheckpointError(
-        fmt::format("{}: another sweep is at work there; wait for it, or choose another directory with --out",
-                    directory.string()));
-  }
-  ~Lock() { ::close(descriptor_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  int descriptor_;
-};
 
 // The last line with anything in it, without the program's name in front.
 std::string last_line(const fs::path& file) {
@@ -126,7 +105,8 @@ class Runner {
       run.status = RunStatus::failed;
     else
       run.status = exit == 0 ? RunStatus::done : RunStatus::missed_target;
-    if (run.status != RunStatus::done) run.error = last_line(log(run));
+    if (run.status == RunStatus::failed || run.status == RunStatus::missed_target)
+      run.error = last_line(log(run));
     if (run.status == RunStatus::failed && run.error.empty())
       run.error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
                                  : fmt::format("exit status {}", exit);
@@ -175,7 +155,7 @@ SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options) {
   const std::int64_t jobs = options.jobs > 0 ? options.jobs : usable_cores();
   try {
     fs::create_directories(result.directory / "runs");
-    const Lock lock(result.directory);
+    const DirectoryLock lock(result.directory);
     if (options.observer != nullptr) options.observer->on_start(result.runs, result.directory, jobs);
     Runner(sweep, options, result).run(static_cast<std::size_t>(jobs));
   } catch (const fs::filesystem_error& e) {

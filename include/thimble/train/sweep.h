@@ -29,7 +29,7 @@ struct SweepRun {
   std::string name;         // of its directory, such as 003-heads_2-seed_42
   RunStatus status = RunStatus::waiting;
   std::optional<int> exit;                  // its exit status
-  std::string error;                        // the last line it printed, unless it is done
+  std::string error;                        // the last line it printed, if it failed or missed its target
   nlohmann::ordered_json result = nullptr;  // its summary.json, once there is one
 };
 

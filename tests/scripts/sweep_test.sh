@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Sweeps as people run them: the table and sweep.json, going on where one stopped, failures, signals.
+# Usage: sweep_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+thimble=$(realpath "$1")
+configs=$(realpath "$2")/configs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "sweep_test: $1" >&2
+  shift
+  printf '%s\n' "$@" >&2
+  exit 1
+}
+
+# expect STATUS PATTERN ARGUMENT...: the exit status and a regular expression that the output must match.
+expect() {
+  local wanted=$1 pattern=$2 status=0
+  shift 2
+  output=$("$thimble" sweep "$@" </dev/null 2>&1) || status=$?
+  ((status == wanted)) || fail "thimble sweep $*: exit status $status, not $wanted" "$output"
+  grep -qE -- "$pattern" <<<"$output" || fail "thimble sweep $*: no match for $pattern in" "$output"
+}
+
+# What is there, and since when.
+state() { find . -printf '%p %T@\n' | sort; }
+hashes() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/sweep.json"; }
+
+short=(train.steps=6 train.schedule.warmup=2 data.validation=50 data.test=50)
+cat >s.yaml <<END
+config: $configs/reverse.yaml
+grid: {model.heads: [1, 2, 4]}
+seeds: [7, 8]
+END
+
+# Six runs: a table of 80 columns, a line for each run, and the same result in two files.
+expect 0 '^heads=4 +2/2( +[0-9.]+){6}$' s.yaml "${short[@]}" --out s --json copy.json
+grep -qE '^ +\+-( +[0-9.]+){6}$' <<<"$output" || fail "no standard deviations" "$output"
+grep -qE '^6/6  heads=[124] seed [78]: test loss [0-9.]+, +[0-9.]+ %' <<<"$output" || fail "no progress" "$output"
+! grep -E '^(setting|heads| +\+-)' <<<"$output" | grep -qE '.{81}' || fail "the table is wider than 80 columns" "$output"
+cmp s/sweep.json copy.json
+[[ $(grep -c '"status": "done"' s/sweep.json) == 6 ]] || fail "not six runs done" "$(cat s/sweep.json)"
+[[ $(hashes s | sort -u | wc -l) == 6 ]] || fail "not six different results" "$(hashes s)"
+for file in config.yaml metrics.jsonl summary.json; do
+  [[ $(find s/runs -name "$file" | wc -l) == 6 ]] || fail "not six $file"
+done
+
+# Again: nothing is trained, the same table comes.
+before=$(find s/runs -type f -printf '%p %T@\n' | sort)
+expect 0 '6 of them finished before' s.yaml "${short[@]}" --out s
+[[ $before == "$(find s/runs -type f -printf '%p %T@\n' | sort)" ]] || fail "a second sweep wrote into its runs"
+grep -qE '^heads=4 +2/2' <<<"$output" || fail "no table the second time" "$output"
+
+# The same numbers whatever the jobs, and as thimble train gets them.
+expect 0 'heads=4' s.yaml "${short[@]}" --out one --jobs 1
+expect 0 'heads=4' s.yaml "${short[@]}" --out three --jobs 3
+[[ $(hashes one) == "$(hashes s)" && $(hashes three) == "$(hashes s)" ]] || fail "results depend on --jobs"
+"$thimble" train "$configs/reverse.yaml" "${short[@]}" model.heads=4 train.seed=8 --out alone --quiet
+[[ $(hashes s | tail -n 1) == "$(grep -o '"weights_hash": "[0-9a-f]*"' alone/summary.json)" ]] ||
+  fail "a run differs from thimble train"
+
+# Without --out it finds its directory again; one seed has no deviation; quiet and JSON alone.
+sed 's/seeds:.*/seeds: [7]/' s.yaml >t.yaml
+expect 0 '^sweep runs/sweep-t-[0-9a-f]{8}$' t.yaml "${short[@]}"
+grep -qE '^ +\+-( +-){6}$' <<<"$output" || fail "a deviation of one seed" "$output"
+expect 0 '3 of them finished before' t.yaml "${short[@]}"
+expect 0 '^\{$' t.yaml "${short[@]}" --json - --quiet
+[[ $output == "{"*"}" ]] || fail "standard output is not JSON alone" "$output"
+
+# A run that fails: status 1, the reason in table and file, and all others done.
+cat >fails.yaml <<END
+config: $configs/reverse.yaml
+list:
+  - {model.heads: 2}
+  - {train.optimizer.name: sgd, train.optimizer.lr: 100, train.optimizer.momentum: 0.99, train.clip_norm: 0,
+     model.norm: pre, model.layers: 4, model.positions: none}
+  - {model.heads: 4}
+END
+expect 1 '^  seed 42: failed: step [0-9]+: the loss is' fails.yaml "${short[@]}" train.steps=20 \
+  train.schedule.warmup=5 --out fails
+[[ $(grep -c '^heads=[24] .* 1/1 ' <<<"$output") == 2 ]] || fail "others are not done" "$output"
+! grep -vE '^([0-9]+/|fails: )' <<<"$output" | grep -qE '.{81}' || fail "a table is wider than 80 columns" "$output"
+grep -qE '"error": "step [0-9]+: the loss is .*train.clip_norm"' fails/sweep.json || fail "no reason in sweep.json"
+grep -qE '"failed": 1$' fails/sweep.json || fail "not one failure in sweep.json"
+
+# Refused, with nothing written: another sweep's directory, a bad sweep, bad arguments.
+before=$(state)
+expect 2 'one: made by another sweep: its setting 1 is .* seeds \[7,8\], here .* seeds \[7\]' \
+  t.yaml "${short[@]}" --out one
+expect 2 'made from another config: train.steps: 6 in the directory, 7 in the sweep' s.yaml "${short[@]}" \
+  train.steps=7 --out one
+expect 2 'alone: exists and is not the directory of a sweep' s.yaml "${short[@]}" --out alone
+printf 'config: %s\nsead: [1]\ngrid: {model.heads: [3, 1]}\n' "$configs/reverse.yaml" >"$work.yaml"
+trap 'rm -rf "$work" "$work.yaml"' EXIT
+expect 2 '2 problems' "$work.yaml" --out bad
+for line in ':2:1: sead: unknown key, did you mean seeds\?' ':3:22: model.heads=3: 3 heads do not divide'; do
+  grep -qE "$line" <<<"$output" || fail "no $line" "$output"
+done
+expect 2 'cannot be read' none.yaml
+expect 2 'jobs' s.yaml --jobs -1
+expect 2 'SWEEP' --quiet
+[[ $before == "$(state)" ]] || fail "a refused sweep wrote something" "$(state)"
+
+# start ARGUMENT...: a sweep in the background, with its process in $sweep and its first run, held, in $child.
+start() {
+  "$thimble" sweep "$@" </dev/null >log 2>&1 &
+  sweep=$!
+  child=
+  until [[ -n $child ]] && kill -STOP "$child" 2>/dev/null; do
+    kill -0 "$sweep" 2>/dev/null || fail "the sweep ended" "$(cat log)"
+    read -r child _ <"/proc/$sweep/task/$sweep/children" || true
+    sleep 0.02
+  done
+}
+
+# Interrupted: status 130 once its runs have ended, and the same command goes on.
+start s.yaml "${short[@]}" train.steps=100 --jobs 1 --out stopped
+kill -INT "$sweep"
+until grep -q 'once more to stop at once' log; do sleep 0.02; done
+kill -CONT "$child" 2>/dev/null || true  # it has ended if it was too young to save anything
+status=0
+wait "$sweep" || status=$?
+((status == 130)) || fail "an interrupted sweep has exit status $status" "$(cat log)"
+grep -q 'the same command with --out stopped goes on' log || fail "no word about going on" "$(cat log)"
+expect 0 'heads=4 +2/2' s.yaml "${short[@]}" train.steps=100 --out stopped
+expect 0 'heads=4 +2/2' s.yaml "${short[@]}" train.steps=100 --out whole
+[[ $(hashes stopped) == "$(hashes whole)" ]] || fail "an interruption changed results"
+
+# Interrupted twice, its runs end at once; killed, they end too.
+start s.yaml "${short[@]}" train.steps=1000000 --jobs 1 --out twice
+kill -TERM "$sweep"
+until grep -q 'once more to stop at once' log; do sleep 0.02; done
+kill -TERM "$sweep" 2>/dev/null || true
+status=0
+wait "$sweep" || status=$?
+((status == 130)) || fail "a sweep interrupted twice has exit status $status" "$(cat log)"
+! kill -0 "$child" 2>/dev/null || fail "a run goes on after a second signal"
+start s.yaml "${short[@]}" train.steps=1000000 --jobs 1 --out killed
+kill -KILL "$sweep"
+kill -CONT "$child" 2>/dev/null || true
+wait "$sweep" 2>/dev/null || true
+while kill -0 "$child" 2>/dev/null; do sleep 0.02; done
+echo "sweep_test: ok"
