@@ -35,7 +35,9 @@ Config config_of(const Arguments& arguments) {
   if (is_task(arguments.name)) {
     constexpr std::string_view kPer[] = {"position", "sequence", "next"};  // in the order of Layout
     const Task& task = find_task(arguments.name);
-    const Layout layout = usual_layout(task.size({.name = arguments.name}));
+    // Rows of files that are not read yet fit the layout of next tokens, whatever they are.
+    const Layout layout =
+        task.table != nullptr ? Layout::next : usual_layout(task.size({.name = arguments.name}));
     yaml = fmt::format("model: {{attention: {{mask: {}}}, output: {{per: {}}}}}",
                        task.causal || layout == Layout::next ? "causal" : "none",
                        kPer[static_cast<std::size_t>(layout)]);

@@ -8,7 +8,7 @@
 inline std::vector<std::string> experiments() {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(THIMBLE_SOURCE_DIR "/configs"))
-    if (entry.is_regular_file() && entry.path().parent_path().filename() != "sweeps")
+    if (entry.path().extension() == ".yaml" && entry.path().parent_path().filename() != "sweeps")
       files.push_back(entry.path());
   return files;
 }

@@ -16,8 +16,9 @@ TEST_CASE("every config in configs/ is valid and its data can be had", "[config]
     CHECK(data.disjoint());
     Batch batch;
     CHECK_NOTHROW(data.fill_step(config.train.steps - 1, config.train.batch, 0, config.train.batch, batch));
-    CHECK_NOTHROW(data.fill(Split::test, 0, 100, batch));
-    CHECK(std::ssize(batch.rows) >= 100);
+    const std::int64_t tests = std::min<std::int64_t>(data.size(Split::test), 50);
+    CHECK_NOTHROW(data.fill(Split::test, 0, tests, batch));
+    CHECK(std::ssize(batch.rows) >= 50);
   }
   CHECK(experiments().size() >= 7);
 }

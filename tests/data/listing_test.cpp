@@ -135,8 +135,7 @@ TEST_CASE("positions that an answer depends on are told in ranges", "[data]") {
 
 TEST_CASE("the page of every task is complete and 80 columns wide", "[data]") {
   for (const std::string_view name : task_names()) {
-    TaskConfig config{.name = std::string(name)};
-    if (name == "anomaly") config.symbols = 64;
+    const TaskConfig config = usual(name);
     INFO(name);
     const nlohmann::ordered_json keys = {{"length", 16}, {"symbols", 10}};
     const TaskPage page = task_page(config, keys, 42, 2);

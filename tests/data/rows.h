@@ -1,16 +1,32 @@
 // Small data sets and their rows, for tests.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <vector>
 
+#include "thimble/core/error.h"
 #include "thimble/data/dataset.h"
+#include "thimble/data/table.h"
 
 namespace thimble::rows {
 
 using Tokens = std::vector<std::int32_t>;
 
 inline const TaskConfig kReverse{.name = "reverse", .symbols = 4, .length = 6};
+
+// That task, with a table where it needs one: rows "0 a = b c", "1 a = b c" and so on.
+inline TaskConfig usual(std::string_view name) {
+  TaskConfig config{.name = std::string(name)};
+  if (name == "anomaly") config.symbols = 64;  // the square of an even number
+  if (name != "file") return config;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += fmt::format("{} a\tb c\n", i);
+  config.file = "t.tsv";
+  config.table = std::make_shared<Table>(
+      TableTexts{.main = {config.file, text}, .validation = {}, .test = {}, .vocabulary = {}});
+  return config;
+}
 
 inline Dataset dataset(const TaskConfig& task = kReverse, Layout layout = Layout::position,
                        std::int64_t train = 100, std::uint64_t seed = 3) {

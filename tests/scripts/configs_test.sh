@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every experiment in configs/ runs, shortened, and ends with finite losses. Folders listed in `others` hold files that
+# Every experiment in configs/ runs, shortened, and ends with finite losses, whatever target it misses. Folders listed in `others` hold files that
 # are not experiments.
 # Usage: configs_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
@@ -24,7 +24,10 @@ short=(train.steps=3 train.schedule.warmup=0 train.evaluate_every=1 train.checkp
   data.test=8)
 for config in "${files[@]}"; do
   name=${config#"$configs"/} run=${config//\//_}
-  "$thimble" train "$config" "${short[@]}" --out "$run" --quiet || fail "$name: exit status $?"
+  status=0
+  "$thimble" train "$config" "${short[@]}" --out "$run" --quiet 2>said || status=$?
+  ((status == 0)) || { ((status == 1)) && [[ $(cat said) == 'thimble: train.target was not reached' ]]; } ||
+    fail "$name: exit status $status: $(cat said)"
   # Numbers that are not finite are null in JSON.
   losses=$(grep -oE '"loss": -?[0-9.e+-]+,' "$run/summary.json" | wc -l)
   ((losses == 3)) || fail "$name: not three finite losses, of train, validation and test: $(cat "$run/summary.json")"

@@ -62,7 +62,7 @@ TEST_CASE("training stops once the target is reached, and says when it was not",
 
 TEST_CASE("training stops when patience ends", "[train]") {
   Config config = evaluated(40, 2);
-  config.train.optimizer.lr = 1e-12;  // nothing changes, so nothing gets better
+  config.train.optimizer.lr = 1e-30;  // nothing changes, so nothing gets better
   config.train.patience = 3;
   config.train.optimizer.name = OptimizerKind::sgd;
   const TrainResult result = train(config);
