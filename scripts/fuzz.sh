@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-60}
 shift || true
 targets=("$@")
-((${#targets[@]} > 0)) || targets=(config safetensors)
+((${#targets[@]} > 0)) || targets=(config safetensors table)
 
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz
