@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/file.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 #include "train/jobs.h"
@@ -118,11 +119,13 @@ class TrainingRun {
                  &trainer_.optimizer());
   }
 
-  // Takes up the newest checkpoint that is sound, or the first step if there is none.
+  // Takes up the newest checkpoint that is sound, or the first step if there is none. One that cannot be read
+  // may be sound, so that ends the attempt.
   void resume() {
     for (const std::filesystem::path& path : writer_->checkpoints()) {
+      std::string content = read_file(path);
       try {
-        load(path);
+        load(SafetensorsFile(std::move(content), path.string()));
         break;
       } catch (const CheckpointError& e) {
         writer_->set_aside(path);
@@ -135,17 +138,16 @@ class TrainingRun {
         config_.train.steps, directory_, state_.step);
   }
 
-  void load(const std::filesystem::path& path) {
-    const SafetensorsFile file(path);
+  void load(const SafetensorsFile& file) {
     const auto& metadata = file.metadata();
     const auto format = metadata.find("format"), state = metadata.find("state");
     require<CheckpointError>(format != metadata.end() && format->second == kFormat && state != metadata.end(),
-                             "{}: not a checkpoint of format {}", path.string(), kFormat);
+                             "{}: not a checkpoint of format {}", file.path(), kFormat);
     RunState read;
     try {
       read = run_state(nlohmann::ordered_json::parse(state->second));
     } catch (const nlohmann::ordered_json::exception& e) {
-      throw CheckpointError(fmt::format("{}: the state is not valid: {}", path.string(), e.what()));
+      throw CheckpointError(fmt::format("{}: the state is not valid: {}", file.path(), e.what()));
     }
     writer_->require_metrics(read.metrics_bytes);
     load_checkpoint(file, trainer_.model().parameters(), trainer_.optimizer());

@@ -145,6 +145,20 @@ TEST_CASE("a damaged newest checkpoint is set aside and the one before it used",
   }
 }
 
+TEST_CASE("a checkpoint that cannot be read is not taken for damaged", "[train]") {
+  const TemporaryDirectory directory;
+  const TrainResult expected = train(long_config(), {.directory = (directory / "whole").string()});
+  const fs::path run = directory / "run", newest = run / "checkpoints/step-6.safetensors";
+  kill(long_config(), run, 8);
+  fs::rename(newest, directory / "aside");
+  fs::create_directory(newest);
+  CHECK_THROWS_AS(resume(long_config(), run), FileError);
+  CHECK_FALSE(fs::exists(newest.string() + ".damaged"));
+  fs::remove(newest);
+  fs::rename(directory / "aside", newest);
+  CHECK(resume(long_config(), run).weights_hash == expected.weights_hash);
+}
+
 TEST_CASE("with every checkpoint damaged, a run starts again", "[train]") {
   const TemporaryDirectory directory;
   const TrainResult expected = train(long_config(), {.directory = (directory / "whole").string()});
