@@ -297,7 +297,7 @@ double Trainer::loss_error() const {
 
 std::optional<double> Trainer::leak(Split split, const SplitReport& report) const {
   const Task& task = dataset_.task();
-  const bool fresh = dataset_.disjoint() && (split != Split::train || dataset_.size(split) == 0);
+  const bool fresh = split != Split::train || dataset_.size(split) == 0;
   if (!fresh || task.floor == nullptr || report.loss_error == 0) return std::nullopt;
   const double floor = task.floor(config_.task);
   return report.loss < floor - 4 * report.loss_error ? std::optional(floor) : std::nullopt;

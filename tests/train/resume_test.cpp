@@ -145,6 +145,20 @@ TEST_CASE("a damaged newest checkpoint is set aside and the one before it used",
   }
 }
 
+TEST_CASE("patience goes on where it was", "[train]") {
+  const TemporaryDirectory directory;
+  Config config = long_config();
+  config.train.optimizer.lr = 1e-30;  // nothing gets better
+  config.train.evaluate_every = 2;
+  config.train.patience = 3;
+  const TrainResult whole = train(config, {.directory = (directory / "whole").string()});
+  CHECK(whole.steps == 8);
+  interrupt(config, directory / "run", 5);
+  const TrainResult resumed = resume(config, directory / "run");
+  CHECK(resumed.stopped == Stopped::out_of_patience);
+  CHECK(resumed.steps == 8);
+}
+
 TEST_CASE("a checkpoint that cannot be read is not taken for damaged", "[train]") {
   const TemporaryDirectory directory;
   const TrainResult expected = train(long_config(), {.directory = (directory / "whole").string()});

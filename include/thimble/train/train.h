@@ -19,7 +19,7 @@ struct SplitReport {
   std::int64_t sequences = 0;
   double loss_error = 0;  // standard error of the loss; 0 when there are too few sequences to tell
   // The lowest loss that the task allows, if the loss is below it, by more than 4 standard errors, on
-  // sequences that training never sees: the model must have seen answers.
+  // sequences drawn apart from those of training: the model must have seen answers.
   std::optional<double> leak;
 };
 

@@ -37,7 +37,7 @@ class Trainer {
   StepReport step();
 
   // Evaluates on a whole split, or on its first `limit` sequences; endless splits need a limit. Looks for
-  // leaks where sequences are fresh: not those of a finite training split, nor where splits share some.
+  // leaks where sequences are fresh: not those of a finite training split.
   SplitReport evaluate(Split split, std::int64_t limit = 0);
 
   std::int64_t steps() const { return optimizer_.steps(); }
