@@ -1,0 +1,100 @@
+// What depends on a head: what changes when its output z_h = A_h V_h, before the output projection and
+// without its bias, is replaced, and how much the loss feels it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace thimble {
+
+// The middle 95 % of a bootstrap distribution.
+struct Interval {
+  double low = 0, high = 0;
+  bool contains(double x) const { return low <= x && x <= high; }
+};
+
+// With the intervention minus without it, on the same sequences. Loss: mean cross entropy per labelled
+// position, nats; accuracy: share of labelled positions predicted right.
+struct Effect {
+  double loss_change = 0, accuracy_change = 0;
+  Interval interval;  // of the loss
+  Interval accuracy_interval;
+};
+
+// Michel, Levy and Neubig, "Are sixteen heads really better than one?", NeurIPS 2019, equation 2:
+// E_x |<z_h(x), dL(x)/dz_h(x)>|, where x is a sequence, the inner product is over all of its positions, L(x)
+// is its cross entropy summed over labelled positions, and E the mean over sequences.
+struct Importance {
+  double raw = 0;
+  double normalised =
+      0;  // raw, divided by the l2 norm of the layer's raws, as in the paper; 0 where that is 0
+};
+
+struct HeadEffects {
+  std::int64_t layer = 0, head = 0;
+  Effect zero;      // z_h set to 0
+  Effect mean;      // its mean at that position, over the sequences that have it
+  Effect resample;  // its value, at that position, on another sequence of the same length
+  Importance importance;
+};
+
+// After the removal (zero ablation) of the `removed` least important heads, the last of which is this one.
+struct RemovalStep {
+  std::int64_t removed = 0;
+  std::int64_t layer = -1, head = -1;  // -1: nothing is removed yet
+  double loss = 0, accuracy = 0;
+};
+
+// The model as it is: the same numbers as evaluate() gives.
+struct Baseline {
+  double loss = 0, accuracy = 0, sequence_accuracy = 0;
+  std::int64_t sequences = 0;
+};
+
+struct EffectsReport {
+  Baseline baseline;
+  std::vector<HeadEffects> heads;  // by layer, then head
+  std::vector<RemovalStep> cumulative_ablation;
+  // Sequences whose length no other has: in the resample ablation they keep their own values.
+  std::int64_t unpaired = 0;
+};
+
+// Activation patching: z_h of the source input, at all positions, put into the run on the base input. With
+// D = the sum, over positions where both have a label and these differ, of logit(source's label) minus
+// logit(base's label), effect = (D_patched - D_base) / (D_source - D_base): 0 when nothing changes, 1 when
+// the source's answer is recovered. The logit difference is the measure that Zhang and Nanda, "Towards best
+// practices of activation patching in language models", ICLR 2024, recommend.
+struct PatchingReport {
+  std::vector<std::string> base, source;  // names of the tokens
+  struct Head {
+    std::int64_t layer = 0, head = 0;
+    double effect = 0;
+  };
+  std::vector<Head> heads;  // by layer, then head
+};
+
+inline constexpr int kBootstrapDraws = 1000;
+
+// Percentile intervals (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13) of
+// sum_i sums[k][i] / sum_i counts[i] for each k, where sequences i are drawn with replacement, the same ones
+// for all k. Throws ShapeError when sizes differ or there is no sequence.
+std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
+                                std::uint64_t seed);
+
+// Told the share of the work that is done, by the thread that asked for it.
+using Progress = std::function<void(double share)>;
+
+nlohmann::ordered_json to_json(const Interval&);     // [low, high]
+nlohmann::ordered_json to_json(const Effect&);       // {"loss_change", "accuracy_change", "interval", ...}
+nlohmann::ordered_json to_json(const HeadEffects&);  // {"zero", "mean", "resample"}, without the importance
+nlohmann::ordered_json to_json(const Importance&);   // {"raw", "normalised"}
+nlohmann::ordered_json to_json(const RemovalStep&);  // {"removed", "layer", "head", "loss", "accuracy"}
+nlohmann::ordered_json to_json(const Baseline&);     // {"loss", "accuracy", "sequence_accuracy", "sequences"}
+nlohmann::ordered_json to_json(
+    const PatchingReport&);  // {"base", "source", "heads": [{"layer", "head", "effect"}]}
+
+}  // namespace thimble
