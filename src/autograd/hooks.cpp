@@ -8,6 +8,7 @@ Var site(Hooks* hooks, const std::string& name, Var x) {
   std::copy_n(x.value().data, x.shape().elements(), copy.value().data);
   if (hooks->replace(name, copy.shape(), copy.value())) x = copy;
   hooks->observe(name, x.shape(), x.value());
+  hooks->record(name, x);
   return x;
 }
 

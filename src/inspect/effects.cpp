@@ -31,7 +31,7 @@ std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, st
   require<ShapeError>(n > 0, "bootstrap: there are no sequences; look at one at least");
   for (const auto& sum : sums)
     require<ShapeError>(sum.size() == n, "bootstrap: {} sums for {} sequences", sum.size(), n);
-  const Random random(seed, Stream::bootstrap);
+  const Random random(seed, Stream::inspect);
   std::vector<std::vector<double>> draws(sums.size());
   std::vector<double> times(n);  // that a sequence is drawn
   for (std::uint32_t draw = 0; draw < kBootstrapDraws; ++draw) {

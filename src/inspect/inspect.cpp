@@ -1,9 +1,6 @@
 #include "thimble/inspect/inspect.h"
 
-#include "thimble/core/error.h"
-#include "thimble/train/checkpoint.h"
-#include "thimble/train/cost.h"
-#include "thimble/train/trainer.h"
+#include "thimble/inspect/subject.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -12,7 +9,7 @@ InspectReport run_inspection(const ModelSource& source, std::int64_t sequences);
 namespace {
 
 // Adds up the attention weights of every head over the batches of a pass.
-class WeightsWatcher : public Hooks {
+class WeightsWatcher : public ChunkHooks {
  public:
   WeightsWatcher(const Transformer& model, const Dataset& dataset)
       : model_(model), dataset_(dataset), length_(dataset.length()) {
@@ -24,12 +21,11 @@ class WeightsWatcher : public Hooks {
     }
   }
 
-  // The test sequences from `first`.
-  void begin(const Batch& batch, std::int64_t first) {
-    batch_ = &batch;
+  void begin(const Chunk& chunk) override {
+    batch_ = &chunk.batch;
     links_.clear();
-    for (std::int64_t i = 0; i < batch.sequences; ++i) {
-      dataset_.example(Split::test, first + i, example_);
+    for (std::int64_t i = 0; i < batch_->sequences; ++i) {
+      dataset_.example(Split::test, chunk.first + i, example_);
       links_.push_back(dataset_.links(example_));
     }
   }
@@ -53,7 +49,7 @@ class WeightsWatcher : public Hooks {
     return heads_;
   }
 
-  void end() { full_length_ += std::ranges::count(batch_->lengths, length_); }
+  void end() override { full_length_ += std::ranges::count(batch_->lengths, length_); }
 
  private:
   void add(std::size_t first_head, const Shape& shape, ConstMatrixView weights) {
@@ -97,24 +93,10 @@ class WeightsWatcher : public Hooks {
 }  // namespace
 
 InspectReport run_inspection(const ModelSource& source, std::int64_t sequences) {
-  const Dataset dataset = make_dataset(source.config);
-  Transformer model(source.config.model, dataset.vocabulary(), dataset.length());
-  load_weights(source.weights, model.parameters());
-  WeightsWatcher watcher(model, dataset);
-  Tape tape(Tape::Mode::inference);
-  tape.bind(model.parameters(), {});
-  Batch batch;
-  const std::int64_t at_once = micro_batch(dataset.length());
-  const std::int64_t count =
-      dataset.size(Split::test) > 0 ? std::min(sequences, dataset.size(Split::test)) : sequences;
-  for (std::int64_t first = 0; first < count; first += at_once) {
-    dataset.fill(Split::test, first, std::min(at_once, count - first), batch);
-    watcher.begin(batch, first);
-    tape.rewind();
-    model(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &watcher});
-    watcher.end();
-  }
-  return {.length = dataset.length(), .sequences = count, .heads = watcher.finish()};
+  Subject subject(source, Split::test, sequences);
+  WeightsWatcher watcher(subject.model(), subject.dataset());
+  subject.watch(watcher);
+  return {.length = subject.dataset().length(), .sequences = subject.sequences(), .heads = watcher.finish()};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -19,6 +19,10 @@ class Hooks {
 
   // The value that the rest of the pass uses.
   virtual void observe(std::string_view /*site*/, const Shape&, ConstMatrixView /*value*/) {}
+
+  // The same value on the tape, whose gradient can be read after backward(). Not for attention weights, which
+  // are part of a larger op.
+  virtual void record(std::string_view /*site*/, Var) {}
 };
 
 // x as the rest of the pass is to use it: x itself, or a constant in its place.

@@ -8,7 +8,7 @@
 namespace thimble {
 
 // What a draw is for. Streams never overlap, whatever the counters.
-enum class Stream : std::uint32_t { init, data, order, dropout, gradcheck, inspect, split, bootstrap };
+enum class Stream : std::uint32_t { init, data, order, dropout, gradcheck, inspect, split };
 
 class Random {
  public:

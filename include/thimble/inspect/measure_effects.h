@@ -1,0 +1,51 @@
+// Interventions on heads, and what they change; effects.h says what is measured.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "thimble/inspect/effects.h"
+#include "thimble/inspect/subject.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+struct HeadPlace {
+  std::int64_t layer, head;
+};
+
+// What stands in for the head outputs of a sequence at a position: C values, or null for zeros.
+using Substitute = std::function<const Real*(std::int64_t sequence, std::int64_t position)>;
+
+// Replaces z_h of some heads, wherever they are, by the same columns of the substitute.
+class Ablation : public ChunkHooks {
+ public:
+  Ablation(const Transformer& model, std::span<const HeadPlace> heads, const Substitute& substitute)
+      : model_(model), heads_(heads), substitute_(substitute) {}
+
+  void begin(const Chunk& chunk) override { first_ = chunk.first; }
+  bool replace(std::string_view site, const Shape& shape, MatrixView value) override;
+
+ private:
+  const Transformer& model_;
+  std::span<const HeadPlace> heads_;
+  const Substitute& substitute_;
+  std::int64_t first_ = 0;
+};
+
+// For each sequence another one of the same length: those of a length are put into a random order, and each
+// gets the next one. A sequence whose length no other has gets itself.
+std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::uint64_t seed);
+
+// Everything in the report, at 1 + layers (1 + 4 heads) passes without gradients and one with them. What is
+// drawn depends on the config's seed. Heads are removed by their normalised importance, the first of equals
+// first. Memory: the outputs of one layer's heads, (sequences, T, C) reals, and 6 doubles per head and
+// sequence. Throws as Subject::run.
+EffectsReport measure_effects(Subject& subject, const Progress& progress = {});
+
+// From the source sequence into the base sequence, both of the subject's split. Throws ShapeError when there
+// is no such sequence, and DataError when their lengths or the positions of their labels differ, when no
+// label does, or when the model's logits do not tell them apart.
+PatchingReport patching(const Subject& subject, std::int64_t base, std::int64_t source);
+
+}  // namespace thimble::inline THIMBLE_PRECISION

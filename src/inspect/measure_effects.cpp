@@ -1,0 +1,264 @@
+#include "thimble/inspect/measure_effects.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+bool Ablation::replace(std::string_view site, const Shape& shape, MatrixView value) {
+  bool replaced = false;
+  for (const HeadPlace& place : heads_) {
+    const MultiHeadAttention& attention = model_.layers()[static_cast<std::size_t>(place.layer)].self_attn;
+    if (site != attention.output_site) continue;
+    const std::int64_t width = value.cols / attention.heads, column = place.head * width;
+    for (std::int64_t row = 0; row < value.rows; ++row) {
+      const Real* from = substitute_(first_ + row / shape[1], row % shape[1]);
+      Real* to = value.row(row) + column;
+      from != nullptr ? std::copy_n(from + column, width, to) : std::fill_n(to, width, Real{0});
+    }
+    replaced = true;
+  }
+  return replaced;
+}
+
+std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::uint64_t seed) {
+  const Random random(seed, Stream::inspect);
+  constexpr std::uint32_t kPairing = 1;  // the bootstrap has 0
+  std::map<std::int32_t, std::vector<std::int64_t>> groups;
+  for (std::size_t i = 0; i < lengths.size(); ++i) groups[lengths[i]].push_back(static_cast<std::int64_t>(i));
+  std::vector<std::int64_t> partner(lengths.size());
+  for (auto& [length, group] : groups) {
+    for (std::size_t i = group.size(); i > 1; --i) {
+      const auto key = static_cast<std::uint64_t>(group[i - 1]);
+      std::swap(group[i - 1], group[static_cast<std::size_t>(random.below(i, key, 0, kPairing))]);
+    }
+    for (std::size_t i = 0; i < group.size(); ++i)
+      partner[static_cast<std::size_t>(group[i])] = group[(i + 1) % group.size()];
+  }
+  return partner;
+}
+
+namespace {
+
+const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
+
+// Copies the head outputs of a layer, (sequences, T, C).
+class Capture : public ChunkHooks {
+ public:
+  Capture(const std::string& site, MatrixView all) : site_(site), all_(all) {}
+
+  void begin(const Chunk& chunk) override { first_row_ = chunk.first * chunk.batch.length; }
+  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
+    if (site == site_) std::copy_n(value.data, value.elements(), all_.row(first_row_));
+  }
+
+ private:
+  const std::string& site_;
+  MatrixView all_;
+  std::int64_t first_row_ = 0;
+};
+
+// |<z_h, dL/dz_h>| of every sequence, into scores[layer * heads + head][sequence].
+class Sensitivity : public ChunkHooks {
+ public:
+  Sensitivity(const Transformer& model, std::vector<std::vector<double>>& scores)
+      : model_(model), scores_(scores) {}
+
+  void begin(const Chunk& chunk) override { chunk_ = &chunk; }
+  void record(std::string_view site, Var x) override {
+    for (const EncoderLayer& layer : model_.layers())
+      if (site == layer.self_attn.output_site) outputs_.push_back(x);
+  }
+  void end() override {
+    const std::int64_t heads = model_.config().heads;
+    for (std::size_t i = 0; i < scores_.size(); ++i) {
+      const Var z = outputs_[i / static_cast<std::size_t>(heads)];
+      const std::int64_t width = z.shape()[2] / heads;
+      const std::int64_t column = static_cast<std::int64_t>(i) % heads * width;
+      for (std::int64_t b = 0; b < chunk_->batch.sequences; ++b) {
+        const std::int64_t time = z.shape()[1];
+        scores_[i][static_cast<std::size_t>(chunk_->first + b)] =
+            std::abs(product(z.value().row_block(b * time, time).column_block(column, width),
+                             z.grad().row_block(b * time, time).column_block(column, width)));
+      }
+    }
+  }
+
+ private:
+  static double product(ConstMatrixView a, ConstMatrixView b) {
+    double sum = 0;
+    for (std::int64_t r = 0; r < a.rows; ++r)
+      sum = std::inner_product(a.row(r), a.row(r) + a.cols, b.row(r), sum, std::plus<>(), [](Real x, Real y) {
+        return static_cast<double>(x) * static_cast<double>(y);
+      });
+    return sum;
+  }
+
+  const Transformer& model_;
+  std::vector<std::vector<double>>& scores_;
+  const Chunk* chunk_ = nullptr;
+  std::vector<Var> outputs_;  // by layer
+};
+
+// The mean at each position of rows (sequences, T, C), over the sequences that have it: (T, C).
+Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) {
+  const std::int64_t time = all.shape()[1], width = all.shape()[2];
+  Tensor means({time, width});
+  std::vector<double> sum(static_cast<std::size_t>(width));
+  for (std::int64_t t = 0; t < time; ++t) {
+    std::ranges::fill(sum, 0);
+    double count = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (t >= lengths[i]) continue;
+      const Real* row = all.matrix().row(static_cast<std::int64_t>(i) * time + t);
+      for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += static_cast<double>(row[c]);
+      ++count;
+    }
+    for (std::size_t c = 0; c < sum.size(); ++c)
+      means.matrix().row(t)[c] = static_cast<Real>(sum[c] / std::max(1.0, count));
+  }
+  return means;
+}
+
+class Measurement {
+ public:
+  Measurement(Subject& subject, const Progress& progress)
+      : subject_(subject), progress_(progress), baseline_(subject.run()) {
+    const ModelConfig& model = subject.model().config();
+    passes_ = 2 + model.layers * (1 + 4 * model.heads);
+    for (const Chunk& chunk : subject.chunks())
+      lengths_.insert(lengths_.end(), chunk.batch.lengths.begin(), chunk.batch.lengths.end());
+    for (std::int64_t l = 0; l < model.layers; ++l)
+      for (std::int64_t h = 0; h < model.heads; ++h) places_.push_back({l, h});
+    pass_done();
+  }
+
+  EffectsReport finish() {
+    EffectsReport report;
+    report.baseline = baseline_.total;
+    for (const HeadPlace& place : places_) {
+      HeadEffects& head = report.heads.emplace_back();
+      head.layer = place.layer;
+      head.head = place.head;
+    }
+    partners_ = partners(lengths_, subject_.config().train.seed);
+    for (std::size_t i = 0; i < partners_.size(); ++i)
+      report.unpaired += partners_[i] == static_cast<std::int64_t>(i);
+    for (std::size_t l = 0; l < subject_.model().layers().size(); ++l) ablate_layer(l);
+    set_effects(report.heads);
+    set_importance(report.heads);
+    report.cumulative_ablation = remove_heads(report.heads);
+    return report;
+  }
+
+ private:
+  static constexpr std::size_t kKinds = 3;  // zero, mean, resample
+
+  Outcomes ablated(std::span<const HeadPlace> heads, const Substitute& substitute) {
+    const Outcomes outcomes =
+        subject_.run([&] { return std::make_unique<Ablation>(subject_.model(), heads, substitute); });
+    pass_done();
+    return outcomes;
+  }
+
+  void pass_done() {
+    ++done_;
+    if (progress_) progress_(static_cast<double>(done_) / static_cast<double>(passes_));
+  }
+
+  // Appends to differences_ those of each head and kind, in order.
+  void ablate_layer(std::size_t layer) {
+    const MultiHeadAttention& attention = subject_.model().layers()[layer].self_attn;
+    const std::int64_t time = subject_.dataset().length();
+    Tensor all({subject_.sequences(), time, subject_.model().config().d_model});
+    subject_.run([&] { return std::make_unique<Capture>(attention.output_site, all.matrix()); });
+    pass_done();
+    const Tensor means = position_means(all, lengths_);
+    const Substitute mean = [&](std::int64_t, std::int64_t t) { return means.matrix().row(t); };
+    const Substitute resample = [&](std::int64_t sequence, std::int64_t t) {
+      return std::as_const(all).matrix().row(partners_[static_cast<std::size_t>(sequence)] * time + t);
+    };
+    for (std::int64_t h = 0; h < attention.heads; ++h) {
+      const HeadPlace place{static_cast<std::int64_t>(layer), h};
+      for (const Substitute& substitute : {Substitute(zeros), mean, resample})
+        add_differences(ablated({&place, 1}, substitute));
+    }
+  }
+
+  void add_differences(const Outcomes& outcomes) {
+    std::vector<double>& losses = differences_.emplace_back();
+    for (std::size_t i = 0; i < outcomes.sequences.size(); ++i)
+      losses.push_back(outcomes.sequences[i].loss - baseline_.sequences[i].loss);
+    std::vector<double>& corrects = differences_.emplace_back();
+    for (std::size_t i = 0; i < outcomes.sequences.size(); ++i)
+      corrects.push_back(static_cast<double>(outcomes.sequences[i].correct - baseline_.sequences[i].correct));
+  }
+
+  void set_effects(std::vector<HeadEffects>& heads) const {
+    std::vector<double> labelled;
+    for (const Outcome& outcome : baseline_.sequences)
+      labelled.push_back(static_cast<double>(outcome.labelled));
+    const double count = std::max(1.0, std::reduce(labelled.begin(), labelled.end()));
+    const std::vector<Interval> intervals = bootstrap(differences_, labelled, subject_.config().train.seed);
+    const auto mean = [&](std::size_t k) {
+      return std::accumulate(differences_[k].begin(), differences_[k].end(), 0.0) / count;
+    };
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      std::size_t k = 2 * kKinds * i;  // loss, then accuracy
+      for (Effect* effect : {&heads[i].zero, &heads[i].mean, &heads[i].resample}) {
+        *effect = {mean(k), mean(k + 1), intervals[k], intervals[k + 1]};
+        k += 2;
+      }
+    }
+  }
+
+  void set_importance(std::vector<HeadEffects>& heads) {
+    const auto n = static_cast<std::size_t>(subject_.sequences());
+    std::vector<std::vector<double>> scores(heads.size(), std::vector<double>(n));
+    subject_.run([&] { return std::make_unique<Sensitivity>(subject_.model(), scores); },
+                 Tape::Mode::training);
+    pass_done();
+    std::vector<double> squares(subject_.model().layers().size());
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      const double raw = std::accumulate(scores[i].begin(), scores[i].end(), 0.0) / static_cast<double>(n);
+      heads[i].importance.raw = raw;
+      squares[static_cast<std::size_t>(heads[i].layer)] += raw * raw;
+    }
+    for (HeadEffects& head : heads) {
+      const double norm = std::sqrt(squares[static_cast<std::size_t>(head.layer)]);
+      head.importance.normalised = norm > 0 ? head.importance.raw / norm : 0;
+    }
+  }
+
+  std::vector<RemovalStep> remove_heads(std::vector<HeadEffects> heads) {
+    std::ranges::stable_sort(heads, {}, [](const HeadEffects& h) { return h.importance.normalised; });
+    std::vector<RemovalStep> steps{{.loss = baseline_.total.loss, .accuracy = baseline_.total.accuracy}};
+    std::vector<HeadPlace> removed;
+    for (const HeadEffects& head : heads) {
+      removed.push_back({head.layer, head.head});
+      const Baseline total = ablated(removed, zeros).total;
+      steps.push_back({std::ssize(removed), head.layer, head.head, total.loss, total.accuracy});
+    }
+    return steps;
+  }
+
+  Subject& subject_;
+  const Progress& progress_;
+  Outcomes baseline_;
+  std::int64_t passes_ = 0, done_ = 0;
+  std::vector<std::int32_t> lengths_;  // of all sequences
+  std::vector<std::int64_t> partners_;
+  std::vector<HeadPlace> places_;
+  // Of each head, each kind of ablation: of losses, then of right answers, for each sequence.
+  std::vector<std::vector<double>> differences_;
+};
+
+}  // namespace
+
+EffectsReport measure_effects(Subject& subject, const Progress& progress) {
+  return Measurement(subject, progress).finish();
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,88 @@
+#include "thimble/core/error.h"
+#include "thimble/inspect/measure_effects.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+// Keeps the head outputs of every layer.
+struct Outputs : Hooks {
+  explicit Outputs(const Transformer& m) : model(m) {}
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+    for (const EncoderLayer& layer : model.layers()) {
+      if (site == layer.self_attn.output_site)
+        by_layer.emplace_back(shape, std::span(value.data, static_cast<std::size_t>(value.elements())));
+    }
+  }
+  const Transformer& model;
+  std::vector<Tensor> by_layer;
+};
+
+// logit(source's label) - logit(base's label), summed over labels that differ.
+double difference(const Transformer& model, Tape& tape, const Batch& input, const Batch& base,
+                  const Batch& source, Hooks* hooks) {
+  tape.rewind();
+  const MatrixView logits = model(tape, input.tokens, input.length, input.lengths, {.hooks = hooks}).value();
+  double sum = 0;
+  for (std::size_t i = 0; i < base.labels.size(); ++i) {
+    if (base.labels[i] == source.labels[i]) continue;
+    const Real* z = logits.row(static_cast<std::int64_t>(i));
+    sum += static_cast<double>(z[source.labels[i]]) - static_cast<double>(z[base.labels[i]]);
+  }
+  return sum;
+}
+
+Batch sequence(const Subject& subject, std::int64_t index) {
+  require<ShapeError>(index >= 0 && index < subject.sequences(),
+                      "patching: there is no sequence {}, give 0 to {}", index, subject.sequences() - 1);
+  Batch batch;
+  subject.dataset().fill(subject.split(), index, 1, batch);
+  return batch;
+}
+
+void check(const Batch& base, const Batch& source) {
+  require<DataError>(base.lengths == source.lengths,
+                     "patching: the inputs have {} and {} tokens; choose two of equal length",
+                     base.lengths[0], source.lengths[0]);
+  require<DataError>(base.rows == source.rows,
+                     "patching: the inputs have labels at different positions; choose two with the same");
+  require<DataError>(base.labels != source.labels,
+                     "patching: the inputs have the same labels; choose two that differ");
+}
+
+std::vector<std::string> names(const Subject& subject, const Batch& batch) {
+  const std::vector<std::string> tokens = subject.dataset().task().tokens(subject.dataset().config());
+  std::vector<std::string> result;
+  for (std::int32_t i = 0; i < batch.lengths[0]; ++i)
+    result.push_back(tokens[static_cast<std::size_t>(batch.tokens[static_cast<std::size_t>(i)])]);
+  return result;
+}
+
+}  // namespace
+
+PatchingReport patching(const Subject& subject, std::int64_t base_index, std::int64_t source_index) {
+  const Batch base = sequence(subject, base_index), source = sequence(subject, source_index);
+  check(base, source);
+  const Transformer& model = subject.model();
+  Tape tape(Tape::Mode::inference);
+  tape.bind(model.parameters(), {});
+  Outputs outputs(model);
+  const double of_source = difference(model, tape, source, base, source, &outputs);
+  const double of_base = difference(model, tape, base, base, source, nullptr);
+  require<DataError>(of_source != of_base,
+                     "patching: the model's logits are the same for both inputs; choose other inputs");
+  PatchingReport report{.base = names(subject, base), .source = names(subject, source), .heads = {}};
+  for (std::int64_t l = 0; l < model.config().layers; ++l) {
+    const ConstMatrixView z = std::as_const(outputs.by_layer[static_cast<std::size_t>(l)]).matrix();
+    const Substitute substitute = [&](std::int64_t, std::int64_t t) { return z.row(t); };
+    for (std::int64_t h = 0; h < model.config().heads; ++h) {
+      const HeadPlace place{l, h};
+      Ablation patch(model, {&place, 1}, substitute);
+      const double patched = difference(model, tape, base, base, source, &patch);
+      report.heads.push_back({l, h, (patched - of_base) / (of_source - of_base)});
+    }
+  }
+  return report;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION
