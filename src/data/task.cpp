@@ -36,6 +36,17 @@ const Task& checked_task(const TaskConfig& config) {
   return task;
 }
 
+std::vector<std::int32_t> special_tokens(const TaskConfig& config) {
+  const Task& task = checked_task(config);
+  const std::vector<std::string> names = task.tokens(config);
+  std::vector<std::int32_t> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::ranges::find(task.special, names[i]) != task.special.end())
+      found.push_back(static_cast<std::int32_t>(i));
+  }
+  return found;
+}
+
 namespace tasks {
 
 std::int64_t sample_length(const TaskConfig& config, Draws& draws) {

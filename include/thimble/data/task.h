@@ -90,6 +90,7 @@ struct Task {
   double (*chance)(const TaskConfig&);
   // Lowest mean cross entropy of an answer that any model can reach on fresh inputs, nats. Null: unknown.
   double (*floor)(const TaskConfig&) = nullptr;
+  std::vector<std::string_view> special{};  // tokens that mark something and are no content, such as "="
   // The input positions that answer `i` of the example depends on, appended to `keys`: where a head that
   // solves the task should look. In next-token layout position input.size() + k is target k. Null: nowhere in
   // particular.
@@ -106,6 +107,9 @@ const Task& find_task(std::string_view name);
 // The task of that config. Throws DataError when there is none, when a key that it reads is out of range, or
 // when its check fails.
 const Task& checked_task(const TaskConfig&);
+
+// The numbers of the task's special tokens, in its vocabulary.
+std::vector<std::int32_t> special_tokens(const TaskConfig&);
 
 // What several tasks are made of.
 namespace tasks {

@@ -4,16 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "thimble/inspect/scores.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
-
-// A score is a mean over the eligible queries; chance is its value for uniform attention over the visible
-// keys.
-struct HeadScore {
-  double value = 0, chance = 0;
-  std::int64_t eligible = 0;
-};
 
 struct HeadReport {
   std::int64_t layer = 0, head = 0;

@@ -133,6 +133,7 @@ Task masked() {
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
           .floor = floor,
+          .special = {"[MASK]"},
           .relevant = relevant};
 }
 

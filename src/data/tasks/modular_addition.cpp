@@ -43,6 +43,7 @@ Task modular_addition() {
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
           .floor = zero,
+          .special = {"="},
           .relevant = relevant};
 }
 

@@ -1,0 +1,60 @@
+// What a head is called. A label is a claim, made only where pattern and effect agree: the head looks at
+// something more than chance and more than before training, and the model is worse without it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "thimble/inspect/scores.h"
+
+namespace thimble {
+
+// A score's strength is (value - chance) / (attainable - chance): 0 at chance, 1 for a perfect head. A head
+// has a pattern where the strength is at least kPatternMargin, and at least that much above the strength of
+// its value at initialisation, if that is known.
+inline constexpr double kPatternMargin = 0.2;
+
+// Fewer eligible queries than this are no evidence for a pattern.
+inline constexpr std::int64_t kEnoughQueries = 100;
+
+// Patterns describe the same head in more or less specific terms: mirror, induction, previous, next, same and
+// duplicate token and this position; then the task's own target; then a fixed offset; then a fixed position.
+// The strongest of the first kind that has one within kAmbiguous of the strongest of all gives the name: with
+// sequences of one length a previous-token head is one with offset -1, too, and reversal asks for a mirror.
+inline constexpr double kAmbiguous = 0.1;
+
+// A head without any of these is uniform when its entropy is at least kUniformEntropy and, where the entropy
+// at initialisation is known, at most kUniformShare as far from 1 as it was then.
+inline constexpr double kUniformEntropy = 0.99;
+inline constexpr double kUniformShare = 0.25;
+
+// What replacing the head's output by zero does; ends of 95 % intervals.
+struct ZeroEffect {
+  double loss_change = 0, loss_low = 0, loss_high = 0;
+  double accuracy_change = 0, accuracy_low = 0, accuracy_high = 0;
+
+  // Whether the model is worse without the head: the interval of the loss lies above 0.
+  bool hurts() const { return loss_low > 0; }
+};
+
+enum class Verdict {
+  shown,       // pattern and effect
+  no_effect,   // a pattern, but nothing depends on the head
+  no_pattern,  // the model needs the head, for no known pattern
+  not_enough,  // too few eligible queries to tell
+  none,        // neither pattern nor effect
+};
+std::string_view verdict_name(Verdict);
+
+struct Label {
+  std::string name;  // "mirror", "previous token", "offset -3", "position 0", ...; "": no known pattern
+  Verdict verdict = Verdict::none;
+  std::string sentence;  // for people, with the numbers that it rests on
+};
+
+// scores: all that HeadScorer gives, with at_init where it is known.
+Label label_head(std::span<const HeadScore> scores, const ZeroEffect& effect);
+
+}  // namespace thimble

@@ -1,0 +1,146 @@
+// What a head looks at: every score is a mean over queries, taken from the attention weights that a model
+// uses, after the mask and the softmax and before dropout, in evaluation mode.
+//
+// A[i,j] is the weight of query i on key j, x the tokens, n <= T the length of a sequence without padding,
+// V(i) the keys that query i sees: 0 .. i with a causal mask, else 0 .. n-1. A query counts where the score
+// has something to ask, which makes it eligible; means are over all eligible queries of all sequences.
+//
+// The shape of attention:
+//   entropy            H(A[i,:]) / ln |V(i)|, queries that see one key left out: 0 focused, 1 uniform
+//   distance           sum_j A[i,j] |i-j|
+//   signed_distance    sum_j A[i,j] (j-i): negative looks back
+//   self, previous, next, first
+//                      A[i,j] for j = i, i-1, i+1, 0; queries that see that key
+//   special            sum of A[i,j] over the tokens that the task calls special; queries that see one
+//   positional_share   sum_ij (M_ij - u_ij)^2 / sum_ij mean_x (A_ij - u_ij)^2 over sequences of length T, two
+//                      or more; M the mean of A over them, u uniform over V(i). 1: attention ignores content,
+//                      0: it depends on nothing else. Undefined for a uniform head; it has no chance value.
+//
+// What the head looks for, the sum of A[i,j] over target keys j, whether the query sees them or not:
+//   previous_token     i-1, queries that have one
+//   next_token         i+1, likewise; without a causal mask only
+//   mirror             n-1-i, all queries
+//   offset             i+k where that is a position, for the best k of those that at least half of all
+//                      queries have and any may see: a k that few queries have describes no head
+//   same_token         j != i with x[j] = x[i], queries with such a j
+//   duplicate_token    j < i with x[j] = x[i], queries with such a j
+//   induction          1 <= j <= i with x[j-1] = x[i], queries with an earlier x[i] (Olsson et al. 2022)
+//   absolute_position  k, for the best k; all queries
+//   task_target        the keys that the task names (Dataset::links), queries for which it names one
+//
+// The best k is the one whose value is furthest above its chance; chance and attainable are those of that k
+// alone, so a little above chance is what any head has. Best of many only matters for small differences.
+//
+// chance is the value for weights uniform over V(i), attainable the largest value that any weights on V(i)
+// have: 1 where a target is seen and 0 where none is, for entropy and positional_share 1, for the distances
+// that of the key furthest away. Both are means over the same queries as the value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "thimble/data/dataset.h"
+
+namespace thimble {
+
+// Without an eligible query value, chance and attainable are NaN.
+struct HeadScore {
+  std::string_view name;
+  double value = 0, chance = 0, attainable = 0;
+  double at_init = std::numeric_limits<double>::quiet_NaN();  // unknown until set_at_init
+  std::int64_t eligible = 0;                                  // queries
+  std::optional<std::int64_t> at{};                           // the best k
+};
+
+// In how many and which cells of one sequence's weights the content-dependent scores look. Made once for a
+// sequence and shared by the scorers of all heads.
+class ScoreTargets {
+ public:
+  struct Cell {
+    std::int64_t query, key;
+  };
+  // Of one score: the target keys that are seen, and the sums over eligible queries.
+  struct Sum {
+    std::vector<Cell> cells;
+    double chance = 0, attainable = 0;
+    std::int64_t eligible = 0;
+  };
+  enum Score { special, same_token, duplicate_token, induction, task_target, kScores };
+
+  // tokens: those of the sequence, without padding. links: what the task names; naming a key twice is naming
+  // it once. special_tokens: see special_tokens(TaskConfig). Throws ShapeError when a link is not within the
+  // sequence.
+  ScoreTargets(std::span<const std::int32_t> tokens, bool causal, std::span<const Dataset::Link> links,
+               std::span<const std::int32_t> special_tokens = {});
+
+  std::int64_t length() const { return length_; }  // n
+  bool causal() const { return causal_; }
+  // |V(i)|: a query sees keys 0 .. visible - 1.
+  std::int64_t visible(std::int64_t query) const { return causal_ ? query + 1 : length_; }
+  const Sum& operator[](Score score) const { return sums_[score]; }
+
+ private:
+  void add(Score score, std::int64_t query, std::span<const std::int64_t> keys);
+
+  std::int64_t length_;
+  bool causal_;
+  std::array<Sum, kScores> sums_;
+};
+
+// The scores of one head over any number of sequences.
+class HeadScorer {
+ public:
+  // length: T, of the longest sequence.
+  HeadScorer(std::int64_t length, bool causal);
+
+  // weights (T, T) of a sequence; what lies beyond its n x n is not read. Throws ShapeError when the sequence
+  // is longer than T, has another mask, or the weights are not T x T; NumericError when the weights of a
+  // query do not add up to 1 over the keys that it sees.
+  void add(const ScoreTargets& targets, std::span<const double> weights);
+
+  // All scores, in the order above.
+  std::vector<HeadScore> scores() const;
+
+  // (T, T), averaged over sequences of length T; zeros if there was none.
+  std::vector<double> mean_weights() const;
+
+ private:
+  struct Mean {
+    double value = 0, chance = 0, attainable = 0, eligible = 0;  // sums until divided
+    HeadScore score(std::string_view name) const;
+  };
+  struct Positions;
+
+  void add_row(const ScoreTargets& targets, std::int64_t query, const double* row);
+  Positions positions() const;
+  HeadScore positional_share() const;
+
+  std::int64_t length_;
+  bool causal_;
+  std::vector<std::int64_t> sequences_;    // of each length, 0 .. T
+  std::vector<double> offset_, position_;  // summed weight on key i + k, at k + T - 1, and on key k
+  std::vector<double> full_;               // summed weights of sequences of length T
+  double full_squares_ = 0;                // of their distance from uniform
+  double mirror_ = 0, entropy_ = 0;        // summed
+  std::int64_t entropy_queries_ = 0;
+  std::array<Mean, ScoreTargets::kScores> content_{};
+};
+
+// The score of that name. Throws Error when there is none.
+const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view name);
+
+// Sets at_init to the values at step 0; `initial` are the scores of the same head and sequences. For a best k
+// that is the value of the k that was best then.
+void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial);
+
+// {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a best k;
+// null for what is not a number.
+nlohmann::ordered_json to_json(std::span<const HeadScore> scores);
+
+}  // namespace thimble

@@ -1,0 +1,138 @@
+#include "thimble/inspect/label.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "thimble/core/error.h"
+
+namespace thimble {
+
+namespace {
+
+// A score that can name a head. Of a lower kind, a name is more specific.
+struct Pattern {
+  std::string_view score, name;
+  int kind;
+};
+constexpr std::array<Pattern, 10> kPatterns = {{{"mirror", "mirror", 0},
+                                                {"induction", "induction", 0},
+                                                {"previous_token", "previous token", 0},
+                                                {"next_token", "next token", 0},
+                                                {"duplicate_token", "duplicate token", 0},
+                                                {"same_token", "same token", 0},
+                                                {"self", "this position", 0},
+                                                {"task_target", "task target", 1},
+                                                {"offset", "offset", 2},
+                                                {"absolute_position", "position", 3}}};
+
+struct Candidate {
+  const Pattern* pattern = nullptr;
+  const HeadScore* score = nullptr;
+  double strength = 0;
+};
+
+double strength(const HeadScore& score, double value) {
+  return (value - score.chance) / (score.attainable - score.chance);
+}
+
+// Whether the head has this pattern, number of queries aside.
+bool has_pattern(const HeadScore& score) {
+  if (score.eligible == 0 || score.attainable <= score.chance) return false;
+  const double now = strength(score, score.value);
+  const bool unknown = std::isnan(score.at_init);
+  return now >= kPatternMargin && (unknown || now - strength(score, score.at_init) >= kPatternMargin);
+}
+
+// The pattern that names the head, of those with at least `queries`; one without a score if there is none.
+Candidate find_pattern(std::span<const HeadScore> scores, std::int64_t queries) {
+  std::array<Candidate, 4> kinds;  // the strongest of each kind
+  double strongest = 0;
+  for (const Pattern& pattern : kPatterns) {
+    const HeadScore& score = find_score(scores, pattern.score);
+    if (score.eligible < queries || !has_pattern(score)) continue;
+    const Candidate candidate{&pattern, &score, strength(score, score.value)};
+    Candidate& best = kinds[static_cast<std::size_t>(pattern.kind)];
+    if (candidate.strength > best.strength) best = candidate;
+    strongest = std::max(strongest, candidate.strength);
+  }
+  for (const Candidate& best : kinds)
+    if (best.score != nullptr && best.strength >= strongest - kAmbiguous) return best;
+  return {};
+}
+
+bool is_uniform(const HeadScore& entropy) {
+  if (entropy.eligible < kEnoughQueries || entropy.value < kUniformEntropy) return false;
+  return std::isnan(entropy.at_init) || 1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
+}
+
+// What is lost without the head: accuracy, or loss where no change of accuracy is certain.
+std::string effect_text(const ZeroEffect& effect) {
+  if (effect.accuracy_high < 0) {
+    return fmt::format("without it accuracy falls by {:.2f} ({:.2f} to {:.2f})", -effect.accuracy_change,
+                       -effect.accuracy_high, -effect.accuracy_low);
+  }
+  return fmt::format("without it the loss rises by {:.3g} ({:.3g} to {:.3g})", effect.loss_change,
+                     effect.loss_low, effect.loss_high);
+}
+
+// `numbers` say how strong the pattern is.
+Label pattern_label(const std::string& name, const std::string& numbers, const ZeroEffect& effect) {
+  if (!effect.hurts()) {
+    return {name, Verdict::no_effect,
+            fmt::format("looks like {}, {}, but nothing depends on it here", name, numbers)};
+  }
+  return {name, Verdict::shown, fmt::format("{}: {}; {}", name, numbers, effect_text(effect))};
+}
+
+std::string full_name(const Candidate& found) {
+  if (!found.score->at) return std::string(found.pattern->name);
+  const bool relative = found.pattern->score == "offset";
+  return relative ? fmt::format("{} {:+}", found.pattern->name, *found.score->at)
+                  : fmt::format("{} {}", found.pattern->name, *found.score->at);
+}
+
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::shown:
+      return "shown";
+    case Verdict::no_effect:
+      return "no_effect";
+    case Verdict::no_pattern:
+      return "no_pattern";
+    case Verdict::not_enough:
+      return "not_enough";
+    case Verdict::none:
+      return "none";
+  }
+  throw Error("label: unknown verdict");
+}
+
+Label label_head(std::span<const HeadScore> scores, const ZeroEffect& effect) {
+  if (const Candidate found = find_pattern(scores, kEnoughQueries); found.score != nullptr) {
+    const auto& [value, chance] = std::pair(found.score->value, found.score->chance);
+    return pattern_label(full_name(found), fmt::format("{:.2f} of the weight (chance {:.2f})", value, chance),
+                         effect);
+  }
+  const HeadScore& entropy = find_score(scores, "entropy");
+  if (is_uniform(entropy))
+    return pattern_label("uniform", fmt::format("entropy {:.3f} of 1", entropy.value), effect);
+  if (const Candidate found = find_pattern(scores, 1); found.score != nullptr) {
+    return {"", Verdict::not_enough,
+            fmt::format("not enough evidence: may be {}, but {} queries are too few to tell",
+                        full_name(found), found.score->eligible)};
+  }
+  const std::int64_t queries = find_score(scores, "self").eligible;
+  if (queries < kEnoughQueries) {
+    return {"", Verdict::not_enough,
+            fmt::format("not enough evidence: {} queries are too few to tell", queries)};
+  }
+  if (effect.hurts()) return {"", Verdict::no_pattern, "matters, no known pattern; " + effect_text(effect)};
+  return {"", Verdict::none, "nothing depends on it, no known pattern"};
+}
+
+}  // namespace thimble
