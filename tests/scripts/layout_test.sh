@@ -65,6 +65,10 @@ accepts src/cli/planted.cpp $'#include "cli/table.h"\n#include "thimble/inspect/
 rejects src/kernels/planted.cpp '#include <cblas.h>' 1 "allowed only in src/kernels/gemm.cpp"
 rejects src/kernels/planted.cpp 'void f() { openblas_set_num_threads(1); }' 1 "BLAS is called only"
 rejects src/ops/planted.cpp 'void f() { cblas_sscal(1, 2.f, x, 1); }' 1 "BLAS is called only"
+rejects src/kernels/planted.cpp '#include <lapacke.h>' 1 "allowed only in src/kernels/spectral.cpp"
+rejects src/kernels/planted.cpp 'void dgeev_(const char*);' 1 "LAPACK is called only"
+rejects src/inspect/planted.cpp 'int f() { return LAPACKE_dgesvd(1); }' 1 "LAPACK is called only"
+rejects tests/kernels/planted.cpp 'void f() { dsyev_("N", "U"); }' 1 "LAPACK is called only"
 rejects src/train/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/"
 rejects tests/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
 rejects src/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in src/kernels/"
@@ -72,6 +76,7 @@ rejects src/config/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/c
 rejects src/data/planted.cpp '#include <Random123/philox.h>' 1 "allowed only in src/core/random.cpp"
 rejects src/autograd/planted.cpp '#include <catch2/catch.hpp>' 1 "allowed only in tests/"
 accepts src/kernels/planted.cpp '#include "hwy/highway.h"'
+accepts src/train/planted.cpp 'X::X() : sorted_(1), steps_(2), degrees_(3), store_(4), states_(5) {} // dgeev_(x)'
 accepts src/config/planted.cpp $'#include <yaml-cpp/yaml.h>\nYAML::Node n;'
 accepts tests/planted.cpp '#include <catch2/catch_test_macros.hpp>'
 

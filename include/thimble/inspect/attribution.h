@@ -1,0 +1,65 @@
+// Direct logit attribution from the sites of a forward pass.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "thimble/data/dataset.h"
+#include "thimble/inspect/circuits.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// Why a model's logits are no sum of parts: post-norm, or a two-layer output net. Empty when they are.
+std::string attribution_obstacle(const ModelConfig&);
+
+// For each batch: begin, then one evaluation pass over it, without `rows`, with these hooks. Only for models
+// without an obstacle.
+class AttributionWatcher : public Hooks {
+ public:
+  explicit AttributionWatcher(const Transformer&);
+
+  void begin(const Batch&);
+  // At "logits", throws NumericError when the parts of a label's logit do not add up to it; ShapeError when
+  // the pass is not over that batch.
+  void observe(std::string_view site, const Shape&, ConstMatrixView value) override;
+  Attribution finish() const;
+
+ private:
+  // A position from which a label's logit is read, with its share of it.
+  struct Reading {
+    std::int64_t row;  // of (B T)
+    std::size_t label;
+    double share;
+  };
+  struct Label {
+    std::int64_t row;  // of the logits
+    std::int32_t token;
+  };
+  // Parts, in the order of their names.
+  std::size_t layer_part(std::size_t layer, std::int64_t head = 0) const;
+  std::size_t attention_bias(std::size_t layer) const;
+  std::size_t feed_forward(std::size_t layer) const;
+
+  void add_label(const Batch&, std::int64_t i);
+  void add(std::size_t part, double sign, ConstMatrixView value);
+  void add_heads(std::size_t layer, ConstMatrixView head_output);
+  void apply_norm(ConstMatrixView residual);
+  void check(ConstMatrixView logits);
+
+  const Transformer& model_;
+  std::vector<std::string> names_;
+  DoubleMatrix directions_;  // (V, C): what the final norm and the output net read of a vector
+  std::vector<DoubleMatrix> head_directions_;          // by layer (V, C): the same, of the heads side by side
+  std::vector<std::vector<double>> attention_biases_;  // by layer (V)
+  std::vector<double> norm_bias_, output_bias_;        // (V)
+
+  std::int64_t rows_ = 0;  // B T
+  std::vector<Reading> readings_;
+  std::vector<Label> labels_;
+  DoubleMatrix raw_;            // (readings, parts), before the norm's scale
+  DoubleMatrix sums_;           // (labels, parts)
+  std::vector<double> totals_;  // by part, over all labels
+  Attribution result_;
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,200 @@
+// A pre-norm model's last vector is x = sum of parts p, and its logit of token y
+//   sum_c U[y, c] (n_c w_c + b_c) + o[y],  n = (x - mean x) rstd:
+// linear in x but for rstd. With u = U[y] w, a part adds rstd sum_c (u_c - mean u) p_c. The rows u - mean u
+// are the `directions`; a head's are they times its columns of the output projection.
+#include "thimble/inspect/attribution.h"
+
+#include <cmath>
+
+#include "inspect/weights.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+constexpr double kEpsilon = 1e-5;  // of layer_norm; another one would not add up
+constexpr double kTolerance = sizeof(Real) == 8 ? 1e-10 : 1e-5;
+
+double dot(const double* a, const Real* b, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * static_cast<double>(b[i]);
+  return sum;
+}
+
+double norm_scale(const Real* x, std::int64_t n) {
+  double mean = 0, variance = 0;
+  for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double centred = static_cast<double>(x[i]) - mean;
+    variance += centred * centred / static_cast<double>(n);
+  }
+  return 1 / std::sqrt(variance + kEpsilon);
+}
+
+// U (V, C) times the norm's weight, every row centred.
+DoubleMatrix directions(DoubleMatrix output, const DoubleMatrix& norm_weight) {
+  for (std::int64_t y = 0; y < output.rows; ++y) {
+    double* row = output.row(y);
+    double mean = 0;
+    for (std::int64_t c = 0; c < output.cols; ++c) {
+      row[c] *= norm_weight(0, c);
+      mean += row[c] / static_cast<double>(output.cols);
+    }
+    for (std::int64_t c = 0; c < output.cols; ++c) row[c] -= mean;
+  }
+  return output;
+}
+
+}  // namespace
+
+std::string attribution_obstacle(const ModelConfig& config) {
+  if (config.norm == NormOrder::post)
+    return "post-norm: every later norm rescales what a part added, so logits are no sum of parts; needs "
+           "model.norm pre";
+  if (config.output.hidden > 0)
+    return "two-layer output net: logits are no sum of parts of the model's vectors; needs "
+           "model.output.hidden 0";
+  return "";
+}
+
+AttributionWatcher::AttributionWatcher(const Transformer& model) : model_(model) {
+  const std::string obstacle = attribution_obstacle(model.config());
+  require<ConfigError>(obstacle.empty(), "attribution: {}", obstacle);
+  const ParameterStore& store = model.parameters();
+  const DoubleMatrix output = in_double(store, "output.weight");
+  directions_ = directions(output, in_double(store, "encoder.norm.weight"));
+  norm_bias_ = product(output, transposed(in_double(store, "encoder.norm.bias"))).values;
+  output_bias_ = in_double(store, "output.bias").values;
+  names_ = {"embedding"};
+  for (std::size_t l = 0; l < model.layers().size(); ++l) {
+    const Linear& projection = model.layers()[l].self_attn.out_proj;
+    head_directions_.push_back(product(directions_, in_double(store, projection.weight)));
+    attention_biases_.push_back(product(directions_, transposed(in_double(store, projection.bias))).values);
+    for (std::int64_t h = 0; h < model.config().heads; ++h)
+      names_.push_back(fmt::format("layer {} head {}", l, h));
+    names_.push_back(fmt::format("layer {} attention bias", l));
+    names_.push_back(fmt::format("layer {} feed-forward", l));
+  }
+  names_.insert(names_.end(), {"final norm bias", "output bias"});
+  totals_.resize(names_.size());
+}
+
+std::size_t AttributionWatcher::layer_part(std::size_t layer, std::int64_t head) const {
+  return 1 + layer * (static_cast<std::size_t>(model_.config().heads) + 2) + static_cast<std::size_t>(head);
+}
+
+std::size_t AttributionWatcher::attention_bias(std::size_t layer) const {
+  return layer_part(layer, model_.config().heads);
+}
+
+std::size_t AttributionWatcher::feed_forward(std::size_t layer) const { return attention_bias(layer) + 1; }
+
+void AttributionWatcher::begin(const Batch& batch) {
+  readings_.clear();
+  labels_.clear();
+  rows_ = batch.sequences * batch.length;
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    if (batch.labels[i] != kIgnore) add_label(batch, static_cast<std::int64_t>(i));
+  }
+  const auto parts = static_cast<std::int64_t>(names_.size());
+  raw_ = DoubleMatrix(static_cast<std::int64_t>(readings_.size()), parts);
+  sums_ = DoubleMatrix(static_cast<std::int64_t>(labels_.size()), parts);
+}
+
+// Logits per sequence come from the first, the last or the mean vector of it: linear too.
+void AttributionWatcher::add_label(const Batch& batch, std::int64_t i) {
+  const std::size_t label = labels_.size();
+  labels_.push_back({i, batch.labels[static_cast<std::size_t>(i)]});
+  const OutputConfig& output = model_.config().output;
+  if (output.per != OutputPer::sequence) {
+    readings_.push_back({i, label, 1});
+    return;
+  }
+  const std::int64_t length = batch.lengths[static_cast<std::size_t>(i)];
+  const std::int64_t from = output.pooling == Pooling::last ? length - 1 : 0;
+  const std::int64_t to = output.pooling == Pooling::first ? 1 : length;
+  for (std::int64_t t = from; t < to; ++t)
+    readings_.push_back({i * batch.length + t, label, 1 / static_cast<double>(to - from)});
+}
+
+void AttributionWatcher::observe(std::string_view site, const Shape&, ConstMatrixView value) {
+  if (site == "embedding") add(0, 1, value);
+  for (std::size_t l = 0; l < model_.layers().size(); ++l) {
+    const EncoderLayer& layer = model_.layers()[l];
+    if (site == layer.self_attn.output_site) add_heads(l, value);
+    if (site == layer.mid_site) add(feed_forward(l), -1, value);
+    if (site != layer.out_site) continue;
+    add(feed_forward(l), 1, value);
+    if (l + 1 == model_.layers().size()) apply_norm(value);
+  }
+  if (site == "logits") check(value);
+}
+
+void AttributionWatcher::add(std::size_t part, double sign, ConstMatrixView value) {
+  require<ShapeError>(value.rows == rows_, "attribution: a pass over {} positions, the batch has {}",
+                      value.rows, rows_);
+  for (std::size_t r = 0; r < readings_.size(); ++r) {
+    const double* direction = directions_.row(labels_[readings_[r].label].token);
+    raw_.row(static_cast<std::int64_t>(r))[part] +=
+        sign * dot(direction, value.row(readings_[r].row), value.cols);
+  }
+}
+
+void AttributionWatcher::add_heads(std::size_t layer, ConstMatrixView head_output) {
+  const std::int64_t size = model_.config().d_model / model_.config().heads;
+  for (std::size_t r = 0; r < readings_.size(); ++r) {
+    const std::int32_t token = labels_[readings_[r].label].token;
+    const double* direction = head_directions_[layer].row(token);
+    double* raw = raw_.row(static_cast<std::int64_t>(r));
+    for (std::int64_t h = 0; h < model_.config().heads; ++h) {
+      raw[layer_part(layer, h)] =
+          dot(direction + h * size, head_output.row(readings_[r].row) + h * size, size);
+    }
+    raw[attention_bias(layer)] = attention_biases_[layer][static_cast<std::size_t>(token)];
+  }
+}
+
+void AttributionWatcher::apply_norm(ConstMatrixView residual) {
+  for (std::size_t r = 0; r < readings_.size(); ++r) {
+    const double scale = readings_[r].share * norm_scale(residual.row(readings_[r].row), residual.cols);
+    const double* from = raw_.row(static_cast<std::int64_t>(r));
+    double* to = sums_.row(static_cast<std::int64_t>(readings_[r].label));
+    for (std::int64_t p = 0; p < raw_.cols; ++p) to[p] += scale * from[p];
+  }
+}
+
+void AttributionWatcher::check(ConstMatrixView logits) {
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    const auto token = static_cast<std::size_t>(labels_[i].token);
+    double* parts = sums_.row(static_cast<std::int64_t>(i));
+    parts[names_.size() - 2] = norm_bias_[token];
+    parts[names_.size() - 1] = output_bias_[token];
+    const auto logit = static_cast<double>(logits.row(labels_[i].row)[token]);
+    double sum = 0, largest = std::abs(logit);
+    for (std::size_t p = 0; p < names_.size(); ++p) {
+      sum += parts[p];
+      largest = std::max(largest, std::abs(parts[p]));
+      totals_[p] += parts[p];
+    }
+    const double error = std::abs(sum - logit) / std::max(largest, 1e-30);
+    require<NumericError>(
+        error <= kTolerance,
+        "attribution: the parts of the logit of token {} at output {} add up to {}, the model's is {}: "
+        "its values were changed on the way, or float is too coarse for them",
+        token, labels_[i].row, sum, logit);
+    result_.worst_error = std::max(result_.worst_error, error);
+    result_.logit += logit;
+    ++result_.labels;
+  }
+}
+
+Attribution AttributionWatcher::finish() const {
+  Attribution attribution = result_;
+  const double labels = static_cast<double>(std::max<std::int64_t>(1, result_.labels));
+  attribution.logit /= labels;
+  for (std::size_t p = 0; p < names_.size(); ++p)
+    attribution.parts.push_back({names_[p], totals_[p] / labels});
+  return attribution;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

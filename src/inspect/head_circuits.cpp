@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <cmath>
+
+#include "thimble/core/error.h"
+#include "thimble/inspect/circuits.h"
+
+namespace thimble {
+
+namespace {
+
+double dot(const DoubleMatrix& a, const DoubleMatrix& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.values.size(); ++i) sum += a.values[i] * b.values[i];
+  return sum;
+}
+
+// The nonzero eigenvalues of (W_U W_O) (W_V W_E) are those of (W_V W_E) (W_U W_O), which is (D, D).
+std::optional<double> copying(const DoubleMatrix& to_logits, const DoubleMatrix& from_tokens) {
+  double real = 0, size = 0;
+  for (const std::complex<double>& e : eigenvalues(product(from_tokens, to_logits))) {
+    real += e.real();
+    size += std::abs(e);
+  }
+  return size > 0 ? std::optional(real / size) : std::nullopt;
+}
+
+// With M = Q^T K: |M|^2 = <Q Q^T, K K^T> and <M, M^T> = <K Q^T, (K Q^T)^T>, and |M - M^T|^2 = 2 |M|^2 - 2 <M,
+// M^T>.
+std::optional<double> reciprocity(const DoubleMatrix& query, const DoubleMatrix& key) {
+  const DoubleMatrix q = transposed(query), k = transposed(key), mixed = product(key, q);
+  const double square = dot(product(query, q), product(key, k)), inner = dot(mixed, transposed(mixed));
+  if (square <= 0) return std::nullopt;
+  return 1 - std::sqrt(std::max(0.0, 2 * square - 2 * inner)) / (2 * std::sqrt(square));
+}
+
+void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const DoubleMatrix& embedding,
+                    const DoubleMatrix* to_logits, const DoubleMatrix& from_tokens) {
+  const DoubleMatrix queries = product(embedding, transposed(head.query)),
+                     keys = product(head.key, transposed(embedding));
+  circuits.qk_tokens = product(queries, keys);
+  const double scale = 1 / std::sqrt(static_cast<double>(head.query.rows));
+  for (double& x : circuits.qk_tokens.values) x *= scale;
+  if (to_logits != nullptr) circuits.ov_tokens = product(*to_logits, from_tokens);
+}
+
+}  // namespace
+
+HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embedding,
+                           const DoubleMatrix* unembedding) {
+  HeadCircuits circuits;
+  circuits.ov_singular_values = singular_values_of_product(head.output, head.value);
+  circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
+  circuits.qk_reciprocity = reciprocity(head.query, head.key);
+  if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK map is zero";
+
+  const DoubleMatrix from_tokens = product(head.value, transposed(embedding));
+  std::optional<DoubleMatrix> to_logits;
+  if (unembedding != nullptr) {
+    to_logits = product(*unembedding, head.output);
+    circuits.ov_copying = copying(*to_logits, from_tokens);
+    if (!circuits.ov_copying) circuits.reasons["ov_copying"] = "the OV map has no eigenvalue but zero";
+  } else {
+    for (const char* name : {"ov_copying", "ov_tokens"})
+      circuits.reasons[name] =
+          "two-layer output net: no single matrix leads to the logits; needs model.output.hidden 0";
+  }
+  if (embedding.rows <= kTokenMapVocabulary) {
+    add_token_maps(circuits, head, embedding, to_logits ? &*to_logits : nullptr, from_tokens);
+  } else {
+    for (const char* name : {"qk_tokens", "ov_tokens"}) {
+      circuits.reasons[name] = fmt::format("{} tokens: token maps are for vocabularies of at most {}",
+                                           embedding.rows, kTokenMapVocabulary);
+    }
+  }
+  return circuits;
+}
+
+}  // namespace thimble

@@ -1,0 +1,30 @@
+// Parameters of a model in double.
+#pragma once
+
+#include <string_view>
+
+#include "thimble/autograd/parameter.h"
+#include "thimble/core/error.h"
+#include "thimble/kernels/spectral.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// A vector is a matrix of one row.
+inline DoubleMatrix in_double(const ParameterStore& store, Parameter p) {
+  const Shape& shape = store.entry(p).shape;
+  DoubleMatrix m(shape.rank() == 1 ? 1 : shape[0], shape.last());
+  const auto values = store.values(p);
+  m.values.assign(values.begin(), values.end());
+  return m;
+}
+
+// Throws Error when there is none of that name.
+inline DoubleMatrix in_double(const ParameterStore& store, std::string_view name) {
+  const auto& entries = store.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].name == name) return in_double(store, Parameter{static_cast<int>(i)});
+  }
+  throw Error(fmt::format("the model has no parameter {}", name));
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

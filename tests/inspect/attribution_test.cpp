@@ -1,0 +1,289 @@
+// Direct logit attribution and rollout against plain computations from the same forward passes.
+#include "thimble/inspect/attribution.h"
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "inspect/weights.h"
+#include "thimble/core/error.h"
+#include "thimble/train/trainer.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace {
+
+constexpr double kClose = sizeof(Real) == 8 ? 1e-10 : 1e-5;
+
+struct Recorder : Hooks {
+  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
+    seen[std::string(site)].assign(value.data, value.data + value.elements());
+  }
+  std::map<std::string, std::vector<double>> seen;
+};
+
+Var forward(const Transformer& model, Tape& tape, const Batch& batch, Hooks& hooks,
+            std::span<const std::int32_t> rows = {}) {
+  tape.bind(model.parameters(), {});
+  return model(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &hooks}, rows);
+}
+
+struct Trained : Trainer {
+  explicit Trained(const Config& config) : Trainer(config) {
+    for (int i = 0; i < 5; ++i) step();
+  }
+};
+
+Config with_output(OutputConfig output) {
+  Config config = rich_config();
+  config.model.output = output;
+  if (output.per == OutputPer::next)
+    config.task = {.name = "reverse", .symbols = 6, .length = 4, .min_length = 2};
+  if (output.per == OutputPer::sequence) {
+    config.task = {.name = "majority", .symbols = 4, .length = 6, .min_length = 3};
+    config.model.attention.mask = Mask::none;
+  }
+  return config;
+}
+
+using Channels = std::vector<double>;
+
+// What the frozen final norm and the output matrix make of a part of x, for one token.
+double logit_of(const Transformer& model, const Channels& part, const Channels& x, std::int32_t token) {
+  const auto n = static_cast<double>(x.size());
+  double mean = 0, variance = 0, part_mean = 0, sum = 0;
+  for (std::size_t c = 0; c < x.size(); ++c) {
+    mean += x[c] / n;
+    part_mean += part[c] / n;
+  }
+  for (const double value : x) variance += (value - mean) * (value - mean) / n;
+  const DoubleMatrix weight = in_double(model.parameters(), "encoder.norm.weight"),
+                     output = in_double(model.parameters(), "output.weight");
+  for (std::size_t c = 0; c < x.size(); ++c) {
+    sum += output(token, static_cast<std::int64_t>(c)) * weight.values[c] * (part[c] - part_mean) /
+           std::sqrt(variance + 1e-5);
+  }
+  return sum;
+}
+
+// The parts of the vector at one position, by name.
+std::map<std::string, Channels> parts_at(const Transformer& model,
+                                         std::map<std::string, std::vector<double>>& seen, std::int64_t row) {
+  const std::int64_t channels = model.config().d_model, size = channels / model.config().heads;
+  const auto at = [&](const std::string& site) {
+    const auto first = seen.at(site).begin() + row * channels;
+    return Channels(first, first + channels);
+  };
+  std::map<std::string, Channels> parts{{"embedding", at("embedding")}};
+  for (std::size_t l = 0; l < model.layers().size(); ++l) {
+    const EncoderLayer& layer = model.layers()[l];
+    const std::string name = "layer " + std::to_string(l);
+    const DoubleMatrix out = in_double(model.parameters(), layer.self_attn.out_proj.weight);
+    const Channels z = at(layer.self_attn.output_site), mid = at(layer.mid_site);
+    for (std::int64_t h = 0; h < model.config().heads; ++h) {
+      Channels& part = parts[name + " head " + std::to_string(h)] = Channels(z.size());
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t d = h * size; d < (h + 1) * size; ++d)
+          part[static_cast<std::size_t>(c)] += out(c, d) * z[static_cast<std::size_t>(d)];
+      }
+    }
+    parts[name + " attention bias"] = in_double(model.parameters(), layer.self_attn.out_proj.bias).values;
+    Channels& feed_forward = parts[name + " feed-forward"] = at(layer.out_site);
+    for (std::size_t c = 0; c < mid.size(); ++c) feed_forward[c] -= mid[c];
+  }
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("the parts add up to the logits of the model's own passes, whatever the output", "[inspect]") {
+  for (const OutputConfig& output :
+       {OutputConfig{.per = OutputPer::position}, OutputConfig{.per = OutputPer::next},
+        OutputConfig{.per = OutputPer::sequence, .pooling = Pooling::mean},
+        OutputConfig{.per = OutputPer::sequence, .pooling = Pooling::first},
+        OutputConfig{.per = OutputPer::sequence, .pooling = Pooling::last}}) {
+    CAPTURE(output.per, output.pooling);
+    const Trained trainer(with_output(output));
+    const Attribution attribution = inspect_circuits(trainer.model(), trainer.dataset(), 60).attribution;
+    REQUIRE(attribution.reason.empty());
+    Batch batch;
+    trainer.dataset().fill(Split::test, 0, 60, batch);
+    Tape tape(Tape::Mode::inference);
+    tape.bind(trainer.model().parameters(), {});
+    const Var logits = labelled_logits(trainer.model(), tape, batch, {});
+    double mean = 0, sum = 0;
+    for (std::size_t i = 0; i < batch.row_labels.size(); ++i)
+      mean += static_cast<double>(logits.value().row(static_cast<std::int64_t>(i))[batch.row_labels[i]]);
+    mean /= static_cast<double>(batch.row_labels.size());
+    for (const Attribution::Part& part : attribution.parts) sum += part.mean;
+    CHECK(attribution.labels == static_cast<std::int64_t>(batch.row_labels.size()));
+    CHECK_THAT(attribution.logit, WithinAbs(mean, kClose));
+    CHECK_THAT(sum, WithinAbs(mean, kClose));
+    CHECK(attribution.worst_error > 0);
+    CHECK(attribution.worst_error <= kClose);
+  }
+}
+
+TEST_CASE("every part is what a frozen norm and the output net make of it", "[inspect]") {
+  const Trained trainer(rich_config());
+  const Transformer& model = trainer.model();
+  Batch batch;
+  trainer.dataset().fill(Split::test, 0, 9, batch);
+  Recorder recorder;
+  Tape tape(Tape::Mode::inference);
+  forward(model, tape, batch, recorder);
+  const DoubleMatrix output = in_double(model.parameters(), "output.weight");
+  std::map<std::string, double> means;
+  const auto labels = static_cast<double>(batch.rows.size());
+  for (std::size_t i = 0; i < batch.rows.size(); ++i) {
+    const std::int32_t token = batch.row_labels[i];
+    const auto parts = parts_at(model, recorder.seen, batch.rows[i]);
+    const auto first = recorder.seen.at(model.layers().back().out_site).begin() + batch.rows[i] * 16;
+    const Channels x(first, first + 16);
+    for (const auto& [name, part] : parts) means[name] += logit_of(model, part, x, token) / labels;
+    const auto norm_bias = in_double(model.parameters(), "encoder.norm.bias").values;
+    for (std::size_t c = 0; c < 16; ++c)
+      means["final norm bias"] += output(token, static_cast<std::int64_t>(c)) * norm_bias[c] / labels;
+    means["output bias"] +=
+        in_double(model.parameters(), "output.bias").values[static_cast<std::size_t>(token)] / labels;
+  }
+  const Attribution attribution = inspect_circuits(model, trainer.dataset(), 9).attribution;
+  REQUIRE(attribution.parts.size() == means.size());
+  CHECK(attribution.parts.front().name == "embedding");
+  for (const Attribution::Part& part : attribution.parts) {
+    CAPTURE(part.name);
+    CHECK(part.mean != 0);
+    CHECK_THAT(part.mean, WithinAbs(means.at(part.name), kClose));
+  }
+}
+
+TEST_CASE("parts that do not add up to the logit are an error", "[inspect]") {
+  // Passes on what it sees, but for a thousandth of one site.
+  struct Tampering : Hooks {
+    AttributionWatcher& watcher;
+    std::string where;
+    Tampering(AttributionWatcher& w, std::string site) : watcher(w), where(std::move(site)) {}
+    void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+      std::vector<Real> copy(value.data, value.data + value.elements());
+      for (Real& x : copy) x *= site == where ? Real(1.001) : Real(1);
+      watcher.observe(site, shape, {copy.data(), value.rows, value.cols, value.cols});
+    }
+  };
+  const Trained trainer(rich_config());
+  const Transformer& model = trainer.model();
+  Batch batch;
+  trainer.dataset().fill(Split::test, 0, 4, batch);
+  const EncoderLayer& layer = model.layers()[0];
+  for (const std::string& site : {std::string("embedding"), layer.self_attn.output_site, layer.mid_site,
+                                  layer.out_site, std::string("logits")}) {
+    CAPTURE(site);
+    AttributionWatcher watcher(model);
+    Tampering hooks(watcher, site);
+    Tape tape(Tape::Mode::inference);
+    watcher.begin(batch);
+    CHECK_THROWS_AS(forward(model, tape, batch, hooks), NumericError);
+  }
+  AttributionWatcher watcher(model);
+  Tampering honest(watcher, "nowhere");
+  Tape tape(Tape::Mode::inference);
+  watcher.begin(batch);
+  CHECK_NOTHROW(forward(model, tape, batch, honest));
+}
+
+TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {
+  const Trainer trainer(rich_config());
+  Batch batch;
+  trainer.dataset().fill(Split::test, 0, 4, batch);
+  AttributionWatcher watcher(trainer.model());
+  watcher.begin(batch);
+  Tape tape(Tape::Mode::inference);
+  CHECK_THROWS_AS(forward(trainer.model(), tape, batch, watcher, batch.rows), ShapeError);
+}
+
+TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspect]") {
+  Config post = rich_config(), two_layer = rich_config();
+  post.model.norm = NormOrder::post;
+  two_layer.model.output.hidden = 8;
+  for (const auto& [config, word] :
+       {std::pair{post, "post-norm"}, std::pair{two_layer, "two-layer output net"}}) {
+    const Trainer trainer(config);
+    const CircuitReport report = inspect_circuits(trainer.model(), trainer.dataset(), 20);
+    CHECK_THAT(report.attribution.reason, ContainsSubstring(word));
+    CHECK(report.attribution.parts.empty());
+    CHECK(report.heads.size() == 4);
+    CHECK(report.rollout.rows == 7);
+    const nlohmann::ordered_json json = to_json(report.attribution);
+    CHECK(json["offered"] == false);
+    CHECK(json["reason"] == report.attribution.reason);
+    CHECK_THROWS_AS(AttributionWatcher(trainer.model()), ConfigError);
+  }
+}
+
+TEST_CASE("attribution as JSON", "[inspect]") {
+  const Trained trainer(rich_config());
+  const Attribution attribution = inspect_circuits(trainer.model(), trainer.dataset(), 20).attribution;
+  const nlohmann::ordered_json json = to_json(attribution);
+  CHECK(json["offered"] == true);
+  REQUIRE(json["parts"].size() == 11);
+  CHECK(json["parts"][2]["name"] == "layer 0 head 1");
+  CHECK(json["parts"][2]["mean"] == attribution.parts[2].mean);
+  CHECK(json["logit"] == attribution.logit);
+  CHECK(json["labels"] == attribution.labels);
+  CHECK(json["worst_error"] == attribution.worst_error);
+}
+
+TEST_CASE("rollout is the product over layers of mean weights and identity, normalised", "[inspect]") {
+  for (const Mask mask : {Mask::causal, Mask::none}) {
+    Config config = rich_config();
+    config.model.layers = 3;
+    config.model.attention.mask = mask;
+    const Trained trainer(config);
+    DoubleMatrix mean(7, 7);
+    double full = 0;
+    for (std::int64_t b = 0; b < 40; ++b) {
+      Batch batch;
+      trainer.dataset().fill(Split::test, b, 1, batch);
+      if (batch.lengths[0] != 7) continue;
+      Recorder recorder;
+      Tape tape(Tape::Mode::inference);
+      forward(trainer.model(), tape, batch, recorder);
+      DoubleMatrix rollout(7, 7);
+      for (std::int64_t i = 0; i < 7; ++i) rollout(i, i) = 1;
+      for (const EncoderLayer& layer : trainer.model().layers()) {
+        const auto& weights = recorder.seen.at(layer.self_attn.weights_site);
+        DoubleMatrix step(7, 7);
+        for (std::size_t i = 0; i < 49; ++i)
+          step.values[i] = (weights[i] + weights[49 + i]) / 2 + (i % 8 == 0);
+        for (std::int64_t i = 0; i < 7; ++i) {
+          double sum = 0;
+          for (std::int64_t j = 0; j < 7; ++j) sum += step(i, j);
+          for (std::int64_t j = 0; j < 7; ++j) step(i, j) /= sum;
+        }
+        rollout = product(step, rollout);
+      }
+      for (std::size_t i = 0; i < 49; ++i) mean.values[i] += rollout.values[i];
+      ++full;
+    }
+    REQUIRE((full > 1 && full < 40));
+    const CircuitReport report = inspect_circuits(trainer.model(), trainer.dataset(), 40);
+    REQUIRE(report.rollout.values.size() == 49);
+    for (std::size_t i = 0; i < 49; ++i)
+      CHECK_THAT(report.rollout.values[i], WithinAbs(mean.values[i] / full, 1e-6));
+    CHECK(to_json(report.rollout)[3][2] == report.rollout(3, 2));
+  }
+}
+
+TEST_CASE("without a sequence of full length there is no rollout", "[inspect]") {
+  const Trainer trainer(rich_config());
+  std::int64_t shorter = 0;
+  for (Batch batch; shorter < 60; ++shorter) {
+    trainer.dataset().fill(Split::test, shorter, 1, batch);
+    if (batch.lengths[0] == 7) break;
+  }
+  INFO("the first sequence of full length is number " << shorter);
+  const CircuitReport report = inspect_circuits(trainer.model(), trainer.dataset(), shorter);
+  CHECK(report.rollout.values.empty());
+  CHECK(to_json(report.rollout).is_null());
+}
