@@ -1,10 +1,7 @@
 #include "cli/cli.h"
 
-#include <fmt/color.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -112,34 +109,6 @@ bool warn_of_leak(const std::string& name, const SplitReport& report) {
 std::string describe(const std::string& name, const SplitReport& report) {
   return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   sequences {:6.2f} % of {}", name, report.loss,
                      100 * report.accuracy, 100 * report.sequence_accuracy, report.sequences);
-}
-
-std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour) {
-  constexpr std::string_view kShades = " .:-=+*#%@";
-  const bool wide = 2 * size <= 74;
-  std::string picture;
-  for (std::int64_t i = 0; i < size; ++i) {
-    picture += fmt::format("{:>4} ", i);
-    for (std::int64_t j = 0; j < size; ++j) {
-      const double value = std::clamp(values[static_cast<std::size_t>(i * size + j)], 0.0, 1.0);
-      if (colour) {
-        // Lightness follows the weight: dark is 0 and yellow is 1, in the order of the viridis palette.
-        const auto channel = [&](double low, double middle, double high) {
-          const double x =
-              value < 0.5 ? low + (middle - low) * 2 * value : middle + (high - middle) * (2 * value - 1);
-          return static_cast<std::uint8_t>(std::lround(x));
-        };
-        picture +=
-            fmt::format(fmt::bg(fmt::rgb(channel(68, 33, 253), channel(1, 145, 231), channel(84, 140, 37))),
-                        "{}", wide ? "  " : " ");
-      } else {
-        const char shade = kShades[static_cast<std::size_t>(std::lround(value * (kShades.size() - 1)))];
-        picture += std::string(wide ? 2 : 1, shade);
-      }
-    }
-    picture += '\n';
-  }
-  return picture;
 }
 
 }  // namespace thimble::cli

@@ -61,9 +61,6 @@ std::string describe(const std::string& name, const SplitReport& report);
 // Says on standard error that a split's loss is lower than can be, if it is; returns whether.
 bool warn_of_leak(const std::string& name, const SplitReport& report);
 
-// A matrix with entries in 0 .. 1 as a picture, one or two characters an entry.
-std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour);
-
 void add_train(CLI::App& app, int& status);
 void add_sweep(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);

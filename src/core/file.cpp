@@ -19,8 +19,7 @@ namespace fs = std::filesystem;
 // A file descriptor that closes itself.
 class Descriptor {
  public:
-  Descriptor(const fs::path& path, int flags, mode_t mode = 0)
-      : value_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  Descriptor(const fs::path& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC)) {}
   ~Descriptor() {
     if (value_ >= 0) ::close(value_);
   }
@@ -61,20 +60,34 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file(const fs::path& path, std::string_view content) {
-  const fs::path aside = path.string() + fmt::format(".{}.tmp", ::getpid());
-  int error = 0;
-  {
-    const Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (!file.open()) fail(path, "cannot be written", errno);
-    error = write_all(file.value(), content);
-    if (error == 0 && ::fsync(file.value()) != 0) error = errno;
-  }
-  if (error == 0 && ::rename(aside.c_str(), path.c_str()) != 0) error = errno;
-  if (error != 0) {
-    ::unlink(aside.c_str());
-    fail(path, "cannot be written", error);
-  }
-  const Descriptor directory(path.has_parent_path() ? path.parent_path() : fs::path("."),
+  NewFile file(path);
+  file.append(content);
+  file.commit();
+}
+
+NewFile::NewFile(const fs::path& path)
+    : path_(path),
+      aside_(path.string() + fmt::format(".{}.tmp", ::getpid())),
+      descriptor_(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+  if (descriptor_ < 0) fail(path_, "cannot be written", errno);
+}
+
+NewFile::~NewFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(aside_.c_str());
+}
+
+void NewFile::append(std::string_view content) {
+  if (const int error = write_all(descriptor_, content); error != 0) fail(path_, "cannot be written", error);
+}
+
+void NewFile::commit() {
+  if (::fsync(descriptor_) != 0 || ::rename(aside_.c_str(), path_.c_str()) != 0)
+    fail(path_, "cannot be written", errno);
+  ::close(descriptor_);
+  descriptor_ = -1;
+  const Descriptor directory(path_.has_parent_path() ? path_.parent_path() : fs::path("."),
                              O_RDONLY | O_DIRECTORY);
   if (directory.open()) ::fsync(directory.value());
 }

@@ -17,6 +17,23 @@ std::string read_file(const std::filesystem::path& path);
 // old content or the new one and nothing in between, even if the machine stops. Throws FileError.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
+// A file that is written in pieces, aside, and takes its place as write_file does. Nothing is left of it
+// without commit(). All functions throw FileError.
+class NewFile {
+ public:
+  explicit NewFile(const std::filesystem::path& path);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void append(std::string_view content);
+  void commit();
+
+ private:
+  std::filesystem::path path_, aside_;
+  int descriptor_;
+};
+
 // A file that grows by whole pieces. All functions throw FileError.
 class AppendFile {
  public:

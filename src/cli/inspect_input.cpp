@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/heat_map.h"
+#include "cli/inspect.h"
+#include "thimble/core/error.h"
+
+namespace thimble::cli {
+
+namespace {
+
+constexpr std::size_t kWidth = 80, kTitle = 12, kLongestName = 16;
+
+std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
+  std::vector<std::string> out;
+  for (const std::int32_t token : tokens)
+    out.push_back(shortened(names[static_cast<std::size_t>(token)], kLongestName));
+  return out;
+}
+
+// Rows of words, the i-th of each below the other, in as many blocks of lines as it takes.
+void print_columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::string> lines;
+  std::size_t used = 0;
+  const auto flush = [&] {
+    for (const std::string& line : lines) fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  };
+  for (std::size_t i = 0; i < rows[0].size() - 1; ++i) {
+    std::size_t width = 0;
+    for (const auto& row : rows) width = std::max(width, characters(row[i + 1]));
+    if (i == 0 || used + 1 + width > kWidth) {
+      flush();
+      lines.clear();
+      for (const auto& row : rows) lines.push_back(fmt::format("{:<{}}", row[0], kTitle - 1));
+      used = kTitle - 1;
+    }
+    for (std::size_t r = 0; r < rows.size(); ++r) lines[r] += fmt::format(" {:<{}}", rows[r][i + 1], width);
+    used += 1 + width;
+  }
+  flush();
+}
+
+void print_predictions(const Passage& passage, const Names& names) {
+  std::vector<std::string> tokens = names_of(passage.tokens, names),
+                           predictions = names_of(passage.predictions, names), probabilities;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const auto first = passage.probabilities.begin() + static_cast<std::ptrdiff_t>(i * names.size());
+    probabilities.push_back(fmt::format("{:.2f}", first[passage.predictions[i]]));
+  }
+  const bool per_token = tokens.size() == predictions.size();
+  tokens.insert(tokens.begin(), "token");
+  predictions.insert(predictions.begin(), "prediction");
+  probabilities.insert(probabilities.begin(), "probability");
+  if (per_token) return print_columns({tokens, predictions, probabilities});
+  print_columns({tokens});
+  print_columns({predictions, probabilities});
+}
+
+void print_maps(const Passage& passage, const ModelConfig& model, const Names& names,
+                const HeadChoice& heads) {
+  const std::size_t size = passage.tokens.size() * passage.tokens.size();
+  const std::vector<std::string> labels = names_of(passage.tokens, names);
+  fmt::print("\nAttention of query (row) on key (column); {}.\n", legend(wants_colour()));
+  for (std::int64_t l = 0; l < model.layers; ++l) {
+    for (std::int64_t h = 0; h < model.heads; ++h) {
+      if (!heads.has(l, h)) continue;
+      const auto map =
+          std::span(passage.attention).subspan(static_cast<std::size_t>(l * model.heads + h) * size);
+      const std::string picture = heat_map(map.first(size), labels, wants_colour());
+      fmt::print(
+          "\nlayer {} head {}\n{}", l, h,
+          picture.empty() ? "too many tokens to draw in 80 columns; --json has the numbers\n" : picture);
+    }
+  }
+}
+
+// "layer 0" or "layers 0 to 3".
+std::string range(const char* what, std::int64_t count) {
+  return count == 1 ? fmt::format("{} 0", what) : fmt::format("{}s 0 to {}", what, count - 1);
+}
+
+}  // namespace
+
+void HeadChoice::add_to(CLI::App& command) {
+  command.add_option("--layer", layer, "Show the heads of this layer only; the first is 0")->type_name("N");
+  command.add_option("--head", head, "Show this head of a layer only; the first is 0")->type_name("N");
+}
+
+void HeadChoice::check(const ModelConfig& model) const {
+  require<ConfigError>(!layer || (*layer >= 0 && *layer < model.layers),
+                       "--layer {}: there is no such layer, the model has {}", layer.value_or(0),
+                       range("layer", model.layers));
+  require<ConfigError>(!head || (*head >= 0 && *head < model.heads),
+                       "--head {}: there is no such head, each layer of the model has {}", head.value_or(0),
+                       range("head", model.heads));
+}
+
+void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
+                const Output& output) {
+  const Passage passage = read_input(source, text);
+  const Names names = vocabulary(source);
+  if (output.talks()) {
+    print_predictions(passage, names);
+    print_maps(passage, source.config.model, names, heads);
+  }
+  output.write(to_json(passage, source.config.model, names));
+}
+
+}  // namespace thimble::cli

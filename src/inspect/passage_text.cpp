@@ -1,0 +1,130 @@
+// Compiled once: reads the text of a passage, hands it to the library of its precision, writes JSON.
+#include <nlohmann/json.hpp>
+
+#include "thimble/core/error.h"
+#include "thimble/core/nearest.h"
+#include "thimble/core/text.h"
+#include "thimble/inspect/passage.h"
+#include "thimble/train/cost.h"
+
+namespace thimble {
+
+#define THIMBLE_PASSAGES                                                                 \
+  Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens); \
+  void run_split(const ModelSource& source, Split split, std::int64_t count,             \
+                 const std::function<void(const Passage&)>& visit);
+
+namespace f32 {
+THIMBLE_PASSAGES
+}
+namespace f64 {
+THIMBLE_PASSAGES
+}
+
+namespace {
+
+bool single(const ModelSource& source) { return source.config.train.precision == Precision::float32; }
+
+std::int64_t longest(const Config& config) {
+  return config.model.max_length > 0 ? config.model.max_length
+                                     : model_length(config.task, layout_of(config.model.output.per));
+}
+
+std::int32_t token_of(const Names& names, std::string_view name) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string_view guess = nearest_name(name, views);
+  throw DataError(fmt::format("input: there is no token {}{}{}; the vocabulary has {}", printable(name),
+                              guess.empty() ? "" : ", did you mean ", guess, vocabulary_text(names, 160)));
+}
+
+std::vector<std::int32_t> parse_tokens(const Names& names, std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::vector<std::int32_t> tokens;
+  for (std::size_t start = 0, end = 0;; start = end) {
+    start = text.find_first_not_of(kSpace, end);
+    if (start == std::string_view::npos) break;
+    end = std::min(text.find_first_of(kSpace, start), text.size());
+    tokens.push_back(token_of(names, text.substr(start, end - start)));
+  }
+  require<DataError>(!tokens.empty(), "input: is empty; give tokens with spaces between them, out of {}",
+                     vocabulary_text(names, 160));
+  return tokens;
+}
+
+// The matrices (rows, columns) that follow each other in `values`, nested as `sizes` says.
+nlohmann::ordered_json nested(std::span<const double>& values, std::span<const std::int64_t> sizes) {
+  auto list = nlohmann::ordered_json::array();
+  for (std::int64_t i = 0; i < sizes[0]; ++i) {
+    if (sizes.size() > 1) {
+      list.push_back(nested(values, sizes.subspan(1)));
+    } else {
+      list.push_back(values.front());
+      values = values.subspan(1);
+    }
+  }
+  return list;
+}
+
+nlohmann::ordered_json nested(std::span<const double> values, std::initializer_list<std::int64_t> sizes) {
+  return nested(values, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
+}
+
+nlohmann::ordered_json named(const Names& names, const std::vector<std::int32_t>& tokens) {
+  auto list = nlohmann::ordered_json::array();
+  for (const std::int32_t token : tokens) {
+    list.push_back(nullptr);
+    if (token != kIgnore) list.back() = names[static_cast<std::size_t>(token)];
+  }
+  return list;
+}
+
+}  // namespace
+
+Names vocabulary(const ModelSource& source) {
+  return checked_task(source.config.task).tokens(source.config.task);
+}
+
+Passage read_input(const ModelSource& source, std::string_view text) {
+  require_memory(Job::inspection, source.config);
+  const std::vector<std::int32_t> tokens = parse_tokens(vocabulary(source), text);
+  require<DataError>(std::ssize(tokens) <= longest(source.config),
+                     "input: {} tokens, the longest sequence that this model takes has {}", tokens.size(),
+                     longest(source.config));
+  return single(source) ? f32::run_input(source, tokens) : f64::run_input(source, tokens);
+}
+
+std::int64_t readable(const ModelSource& source, Split split, std::int64_t count) {
+  const Config& config = source.config;
+  const Dataset dataset(config.task, config.data, layout_of(config.model.output.per), config.train.seed);
+  const bool endless = split == Split::train && dataset.size(split) == 0;
+  return endless ? count : std::min(count, dataset.size(split));
+}
+
+void read_split(const ModelSource& source, Split split, std::int64_t count,
+                const std::function<void(const Passage&)>& visit) {
+  require_memory(Job::inspection, source.config);
+  count = readable(source, split, count);
+  single(source) ? f32::run_split(source, split, count, visit) : f64::run_split(source, split, count, visit);
+}
+
+nlohmann::ordered_json example_json(const Passage& passage, const ModelConfig& model, const Names& names) {
+  const std::int64_t length = std::ssize(passage.tokens);
+  nlohmann::ordered_json json{{"tokens", named(names, passage.tokens)}};
+  if (!passage.targets.empty()) json["targets"] = named(names, passage.targets);
+  json["predictions"] = named(names, passage.predictions);
+  json["attention"] = nested(passage.attention, {model.layers, model.heads, length, length});
+  return json;
+}
+
+nlohmann::ordered_json to_json(const Passage& passage, const ModelConfig& model, const Names& names) {
+  const std::int64_t rows = std::ssize(passage.predictions), columns = std::ssize(names);
+  nlohmann::ordered_json json = example_json(passage, model, names);
+  json["vocabulary"] = names;
+  json["probabilities"] = nested(passage.probabilities, {rows, columns});
+  json["logits"] = nested(passage.logits, {rows, columns});
+  return json;
+}
+
+}  // namespace thimble
