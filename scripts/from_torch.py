@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Writes a PyTorch state dict as a file that `thimble inspect --config C.yaml --weights FILE` reads.
+
+As a module:
+    from from_torch import save
+    save(model.state_dict(), "weights.safetensors", {"transformer": "encoder", "fc": "output"})
+
+thimble looks for token_embedding, position_embedding (if learned), encoder (a torch.nn.TransformerEncoder) and
+output; other names are given with what they become, and what thimble has no use for with "" (a table of sinusoids,
+say). Needs PyTorch (Debian and Ubuntu: apt-get install python3-torch, then run with /usr/bin/python3).
+"""
+
+import argparse
+import sys
+
+import torch
+
+import safetensors_file
+
+
+def renamed(name, names):
+    """The name with the longest of the given prefixes replaced; None when that is to be left out."""
+    for prefix in sorted(names, key=len, reverse=True):
+        if name == prefix or name.startswith(prefix + "."):
+            return names[prefix] + name[len(prefix):] if names[prefix] else None
+    return name
+
+
+def save(state, path, names=None):
+    """Writes the tensors of a state dict, in float32 or float64, under the names that `names` turns theirs into."""
+    arrays = {}
+    for name, tensor in state.items():
+        new = renamed(name, names or {})
+        if new is None:
+            continue
+        if new in arrays:
+            raise ValueError(f"{name}: two tensors would be called {new}")
+        if not tensor.is_floating_point():
+            raise ValueError(f"{name}: holds {tensor.dtype}, not weights; leave it out with the name \"\"")
+        tensor = tensor.detach().cpu()
+        arrays[new] = (tensor if tensor.dtype == torch.float64 else tensor.float()).contiguous().numpy()
+    safetensors_file.write(path, arrays)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("state", metavar="STATE.pt", help="a state dict, or a checkpoint with one as state_dict")
+    parser.add_argument("out", metavar="OUT.safetensors")
+    parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW",
+                        help="a name, or the start of names up to a dot; OLD= leaves them out")
+    args = parser.parse_args()
+    try:
+        state = torch.load(args.state, map_location="cpu")
+        save(state.get("state_dict", state), args.out, dict(rule.split("=", 1) for rule in args.rename))
+    except (OSError, ValueError, AttributeError) as error:
+        print(f"from_torch: {args.state}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
