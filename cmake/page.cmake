@@ -1,0 +1,26 @@
+# Puts the files of the HTML report, src/inspect/page, into one C++ source, so that the program needs no file beside it.
+
+# In the order in which they run.
+set(THIMBLE_PAGE_SCRIPTS base.js map.js chart.js table.js heads.js head.js tokens.js model.js page.js)
+set(THIMBLE_PAGE_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/inspect/page)
+
+# Sets OUT_VAR to the generated source of what src/inspect/page.h declares.
+function(thimble_page OUT_VAR)
+  foreach(file page.html page.css ${THIMBLE_PAGE_SCRIPTS})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${THIMBLE_PAGE_DIR}/${file})
+  endforeach()
+  file(READ ${THIMBLE_PAGE_DIR}/page.html PAGE_HTML)
+  file(READ ${THIMBLE_PAGE_DIR}/page.css PAGE_STYLE)
+  set(PAGE_SCRIPTS)
+  set(script)
+  foreach(file IN LISTS THIMBLE_PAGE_SCRIPTS)
+    file(READ ${THIMBLE_PAGE_DIR}/${file} text)
+    string(APPEND script "${text}")
+    string(APPEND PAGE_SCRIPTS "R\"page(${text})page\",\n")
+  endforeach()
+  string(SHA256 PAGE_STYLE_HASH "${PAGE_STYLE}")
+  string(SHA256 PAGE_SCRIPT_HASH "${script}")
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/page.cpp)
+  configure_file(${THIMBLE_PAGE_DIR}/page.cpp.in ${generated} @ONLY)
+  set(${OUT_VAR} ${generated} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,16 @@
+// A head report as a page for the browser.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace thimble {
+
+// One HTML file that needs no other and no network, from the report that `thimble inspect --json` writes.
+// Attention weights of examples are stored in steps of 1/65535, or of 1/255 where that would take more than 2
+// MiB; mean weights and rollout in steps of 1/65535; matrices of tokens in steps of their largest magnitude /
+// 32767; every other number as it is. Throws NumericError for a weight outside [0, 1] or one that is not
+// finite, ShapeError for a ragged map.
+std::string html_page(const nlohmann::ordered_json& report);
+
+}  // namespace thimble

@@ -1,0 +1,15 @@
+// The files of src/inspect/page, put into the library by cmake/page.cmake.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace thimble::page {
+
+std::string_view html();   // with the places {{policy}}, {{style}}, {{report}} and {{script}}
+std::string_view style();  // page.css
+std::span<const std::string_view> scripts();  // one script, in pieces
+std::string_view style_hash();                // SHA-256 of style(), in hexadecimal
+std::string_view script_hash();               // SHA-256 of the whole script, in hexadecimal
+
+}  // namespace thimble::page

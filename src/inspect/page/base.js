@@ -1,0 +1,108 @@
+"use strict";
+// What all views share: the report, the state, elements, numbers, tokens and packed maps.
+
+const report = JSON.parse(document.getElementById("report").textContent);
+
+// What is being looked at. `source` is "example" or "mean" (over all sequences); `full` is the weight that gets the
+// full colour.
+const state = { head: 0, source: "mean", example: 0, query: 0, full: 1, theme: "light" };
+const watchers = [];
+
+// Calls draw now, and again whenever one of the named parts of the state has changed.
+function watch(names, draw) {
+  watchers.push({ names, draw });
+  draw();
+}
+
+function update(changes) {
+  const changed = Object.keys(changes).filter((name) => state[name] !== changes[name]);
+  Object.assign(state, changes);
+  for (const { names, draw } of watchers) if (names.some((name) => changed.includes(name))) draw();
+}
+
+const kSvg = "http://www.w3.org/2000/svg";
+const kSvgNames = new Set(["svg", "g", "line", "path", "rect", "text", "circle"]);
+
+// An element with attributes, handlers (functions) and children: elements, texts, or null for none.
+function element(name, attributes = {}, ...children) {
+  const node = kSvgNames.has(name) ? document.createElementNS(kSvg, name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") node.addEventListener(key, value);
+    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+// A section of the page, with an entry in the navigation.
+function section(id, title, about, ...children) {
+  return element("section", { id, "aria-labelledby": `${id}-title`, "data-title": title },
+    element("h2", { id: `${id}-title` }, title), about ? element("p", { class: "about" }, about) : null, ...children);
+}
+
+const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
+const shorter = (x, digits = 3) => (isNumber(x) ? x.toFixed(digits).replace("-", "−") : "–");
+const signed = (x, digits = 3) => (isNumber(x) && x > 0 ? "+" : "") + shorter(x, digits);
+const grouped = (n) => (isNumber(n) ? n.toLocaleString("en") : "–");
+const percent = (x) => (isNumber(x) ? `${(100 * x).toFixed(2)} %` : "–");
+
+// A number rounded for reading; pointing at it shows all of it.
+function number(x, show = shorter) {
+  return element("span", { class: "number", title: isNumber(x) ? String(x) : "not defined" }, show(x));
+}
+
+// A token as it can be seen: blanks become visible, an empty one gets a sign.
+function visible(token) {
+  const text = String(token);
+  return text === "" ? "∅" : text.replace(/\s/g, "␣");
+}
+
+function clipped(token, longest = 12) {
+  const characters = [...visible(token)];
+  return characters.length > longest ? characters.slice(0, longest - 1).join("") + "…" : characters.join("");
+}
+
+const headName = (h) => `layer ${h.layer} head ${h.head}`;
+
+// What a head is called, as carefully as its verdict is.
+function claim(h) {
+  return {
+    shown: h.label,
+    no_effect: `looks like ${h.label}, no effect`,
+    no_pattern: "matters, no known pattern",
+    not_enough: "not enough evidence",
+  }[h.verdict] ?? "–";
+}
+
+const unpacked = new WeakMap();
+
+// The numbers of a packed map in order, whole ones, to be multiplied by `step`.
+function unpack(packed) {
+  if (!unpacked.has(packed)) {
+    const bytes = Uint8Array.from(atob(packed.data), (c) => c.charCodeAt(0));
+    const hasSign = packed.scale !== undefined;
+    const numbers = packed.bytes === 1 ? bytes : hasSign ? new Int16Array(bytes.buffer) : new Uint16Array(bytes.buffer);
+    unpacked.set(packed, { numbers, step: hasSign ? packed.scale / 32767 : 1 / (packed.bytes === 1 ? 255 : 65535) });
+  }
+  return unpacked.get(packed);
+}
+
+// One (rows, columns) map of a packed array that may hold several. `at` is null for keys that the mask hides.
+function mapOf(packed, index, labels, causal) {
+  const { numbers, step } = unpack(packed);
+  const [rows, columns] = packed.shape.slice(-2);
+  const at = (r, c) => (causal && c > r ? null : numbers[(index * rows + r) * columns + c] * step);
+  return { rows, columns, at, step, rowLabels: labels, columnLabels: labels, causal, full: packed.scale ?? state.full };
+}
+
+const isCausal = report.model?.mask === "causal";
+const positions = (n) => Array.from({ length: n }, (_, i) => String(i));
+const example = () => report.examples[state.example];
+
+// The attention of a head in what is being looked at.
+function attention(headIndex) {
+  const head = report.heads[headIndex];
+  if (state.source === "mean") return mapOf(head.mean_weights, 0, positions(head.mean_weights.shape[0]), isCausal);
+  const { attention: packed, tokens } = example();
+  return mapOf(packed, head.layer * packed.shape[1] + head.head, tokens, isCausal);
+}

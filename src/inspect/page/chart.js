@@ -1,0 +1,113 @@
+// Line charts and bars, drawn as SVG at the width that there is.
+
+const kMarks = { size: 11, left: 46, right: 12, top: 10, bottom: 34 };
+
+// About `count` round numbers from low to high.
+function ticks(low, high, count) {
+  const rough = (high - low) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= rough * 0.999);
+  const out = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-6; ++k) out.push(Number((k * step).toPrecision(12)));
+  return out;
+}
+
+// Powers of ten for steps that are spaced by their logarithm; step 0 has its own place.
+const logTicks = (low, high) => [0, 1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].filter((x) => x >= low && x <= high);
+
+const brief = (x) => (Math.abs(x) >= 1e4 ? `${x / 1000}k` : String(x).replace("-", "−"));
+
+// Places of the numbers of a chart in its picture.
+function scales(spec, width, height) {
+  const points = spec.series.flatMap((s) => s.points).filter(([x, y]) => isNumber(x) && isNumber(y));
+  const xs = points.map(([x]) => x);
+  const ys = points.map(([, y]) => y);
+  const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
+  const [y0, y1] = spec.range ?? [Math.min(0, ...ys), Math.max(...ys) || 1];
+  const bend = spec.log ? (x) => Math.log10(1 + x) : (x) => x;
+  const inner = { width: width - kMarks.left - kMarks.right, height: height - kMarks.top - kMarks.bottom };
+  const x = (value) => kMarks.left + ((bend(value) - bend(x0)) / (bend(x1) - bend(x0) || 1)) * inner.width;
+  const y = (value) => kMarks.top + (1 - (value - y0) / (y1 - y0 || 1)) * inner.height;
+  const columns = [...new Set(xs)].sort((a, b) => a - b);
+  return { x, y, columns, xTicks: spec.log ? logTicks(x0, x1) : ticks(x0, x1, Math.max(2, inner.width / 90)),
+    yTicks: ticks(y0, y1, 4), bottom: kMarks.top + inner.height, right: kMarks.left + inner.width };
+}
+
+function axes(spec, at) {
+  const text = (x, y, anchor, ...words) => element("text", { x, y, "text-anchor": anchor }, ...words);
+  return [
+    at.yTicks.map((y) => element("line", { class: "rule", x1: kMarks.left, x2: at.right, y1: at.y(y), y2: at.y(y) })),
+    at.yTicks.map((y) => text(kMarks.left - 6, at.y(y) + 4, "end", brief(y))),
+    at.xTicks.map((x) => text(at.x(x), at.bottom + 15, "middle", brief(x))),
+    text((kMarks.left + at.right) / 2, at.bottom + 30, "middle", spec.xLabel),
+  ].flat();
+}
+
+function lines(spec, at) {
+  return spec.series.flatMap((s) => {
+    const points = s.points.filter(([x, y]) => isNumber(x) && isNumber(y));
+    const path = points.map(([x, y], i) => `${i ? "L" : "M"}${at.x(x).toFixed(1)} ${at.y(y).toFixed(1)}`).join("");
+    const dots = s.dots && points.length <= 60 ? points.map(([x, y]) => element("circle", { class: s.look, cx: at.x(x), cy: at.y(y), r: 2.5 })) : [];
+    return [element("path", { class: `line ${s.look}`, d: path }), ...dots];
+  });
+}
+
+// A chart of {title, xLabel, series: [{name, look, points: [[x, y]], dots, quiet}], range, log, bands: [[from, to]],
+// show}: `look` is a class of the style sheet; a quiet series is left out of the legend and of what the pointer or the
+// arrow keys say; `show` writes a y.
+function lineChart(spec) {
+  const show = spec.show ?? ((y) => shorter(y, 4));
+  const spoken = spec.series.filter((s) => !s.quiet);
+  const says = element("output", { class: "says", "aria-live": "polite" });
+  const picture = element("div", { class: "picture", tabindex: "0", role: "application", "aria-roledescription": "chart",
+    "aria-label": `${spec.title}: left and right arrow keys go through the points` });
+  const keys = spoken.length > 1 ? spoken.map((s) => element("span", { class: "key" }, element("i", { class: s.look }), s.name)) : [];
+  let at, pointed = -1;
+
+  const point = (index) => {
+    pointed = index;
+    const x = at.columns[index];
+    picture.querySelector(".pointed")?.remove();
+    says.textContent = index < 0 ? "" : `${spec.xLabel} ${grouped(x)}: ` + spoken
+      .map((s) => [s, s.points.find(([px]) => px === x)]).filter(([, found]) => found && isNumber(found[1]))
+      .map(([s, found]) => `${spoken.length > 1 ? `${s.name} ` : ""}${show(found[1])}${found[2] ? `, ${found[2]}` : ""}`).join(" · ");
+    if (index >= 0) picture.firstChild.append(element("line", { class: "pointed", x1: at.x(x), x2: at.x(x), y1: kMarks.top, y2: at.bottom }));
+  };
+  const draw = () => {
+    const [width, height] = [picture.clientWidth, spec.height ?? 200];
+    if (!width) return;
+    at = scales(spec, width, height);
+    const bands = (spec.bands ?? []).map(([from, to]) => element("rect", { class: "band", x: at.x(from), y: kMarks.top,
+      width: Math.max(2, at.x(to) - at.x(from)), height: at.bottom - kMarks.top }));
+    picture.replaceChildren(element("svg", { width, height, "aria-hidden": "true" }, bands, axes(spec, at), lines(spec, at)));
+    point(pointed < at.columns.length ? pointed : -1);
+  };
+  picture.addEventListener("pointermove", (event) => {
+    const x = event.clientX - picture.getBoundingClientRect().left;
+    const distances = at.columns.map((column) => Math.abs(at.x(column) - x));
+    point(distances.indexOf(Math.min(...distances)));
+  });
+  picture.addEventListener("pointerleave", () => point(-1));
+  picture.addEventListener("blur", () => point(-1));
+  picture.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    point(pointed < 0 ? 0 : Math.min(Math.max(pointed + step, 0), at.columns.length - 1));
+  });
+  new ResizeObserver(draw).observe(picture);
+  return element("figure", { class: "chart" }, element("figcaption", {}, element("b", {}, spec.title), keys), picture, says);
+}
+
+// Named bars from a common zero, to the left for negative values. rows: [[name, value]].
+function barList(rows, show) {
+  const low = Math.min(0, ...rows.map(([, value]) => value ?? 0));
+  const high = Math.max(0, ...rows.map(([, value]) => value ?? 0));
+  const share = (x) => (100 * (x - low)) / (high - low || 1);
+  return element("dl", { class: "bars" }, rows.flatMap(([name, value]) => {
+    const bar = element("i", { class: value < 0 ? "negative" : "" });
+    bar.style.left = `${share(Math.min(value, 0))}%`;
+    bar.style.width = `${share(Math.max(value, 0)) - share(Math.min(value, 0))}%`;
+    return [element("dt", {}, name), element("dd", {}, element("span", { class: "track" }, bar), number(value, show))];
+  }));
+}

@@ -1,0 +1,81 @@
+// One sequence token by token: what was predicted where, and which keys a query looks at.
+
+// Answers are given for each position, or one for the sequence; null is a position that is not asked.
+const perPosition = (e) => Array.isArray(e.targets) && e.targets.length === e.tokens.length;
+const asked = (e) => (e.targets ?? []).map((target, i) => ({ target, prediction: e.predictions?.[i] }))
+  .filter(({ target }) => target !== null && target !== undefined);
+const wrongIn = (e) => asked(e).filter(({ target, prediction }) => target !== prediction).length;
+
+const word = (token) => element("bdi", { class: "token", title: String(token) }, clipped(token, 16));
+
+// What the model answered, under the query's token: a tick, or a cross with what it should have been.
+function answer(e, i) {
+  const target = e.targets[i];
+  if (target === null || target === undefined) return element("span", { class: "answer none" }, "\u00a0");
+  const right = target === e.predictions[i];
+  return element("span", { class: right ? "answer" : "answer wrong" }, right ? "✓ " : "✗ ", word(e.predictions[i]),
+    right ? null : element("small", {}, "not ", word(target)));
+}
+
+function summary(e) {
+  const [count, wrong] = [asked(e).length, wrongIn(e)];
+  if (!count) return element("p", { class: "result" }, `Example ${state.example + 1}.`);
+  if (!perPosition(e) && count === 1)
+    return element("p", { class: "result" }, `Example ${state.example + 1}. The model answers `, answer(e, 0), ".");
+  return element("p", { class: "result" }, `Example ${state.example + 1}: `,
+    element("b", { class: wrong ? "wrong" : "" }, wrong ? `✗ ${wrong} of ${count} predictions are wrong` : `✓ all ${count} predictions are right`),
+    ". Under each query is what the model predicts there.");
+}
+
+// The ink that can be read on a colour: black or white, by relative luminance (WCAG 2).
+function inkOn(rgb) {
+  const [r, g, b] = rgb.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000" : "#fff";
+}
+
+// Click or walk to a query, and see the weights that it gives to its keys.
+function tokenView() {
+  const about = element("div");
+  const queries = element("div", { class: "strip", role: "group", "aria-label": "queries" });
+  const keys = element("div", { class: "strip keys", role: "group", "aria-label": "keys of the query" });
+  const heading = element("h4", { "aria-live": "polite" });
+
+  queries.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    update({ query: Math.min(Math.max(state.query + step, 0), queries.children.length - 1) });
+    queries.children[state.query].focus();
+  });
+
+  watch(["source", "example"], () => {
+    const map = attention(state.head);
+    const e = state.source === "example" ? example() : null;
+    about.replaceChildren(e ? summary(e) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`));
+    queries.replaceChildren(...map.rowLabels.map((token, i) => element("button", { class: "chip", click: () => update({ query: i }) },
+      element("small", {}, e ? String(i) : "\u00a0"), word(token), e && perPosition(e) ? answer(e, i) : null)));
+  });
+  watch(["head", "source", "example", "query", "full", "theme"], () => {
+    const map = attention(state.head);
+    const query = Math.min(state.query, map.rows - 1);
+    [...queries.children].forEach((chip, i) => {
+      chip.setAttribute("aria-pressed", String(i === query));
+      chip.tabIndex = i === query ? 0 : -1;
+    });
+    heading.replaceChildren(state.source === "example" ? `Query ${query} ` : "Query at position ", word(map.rowLabels[query]), " looks at");
+    keys.replaceChildren(...map.columnLabels.map((token, c) => {
+      const weight = map.at(query, c);
+      const chip = element("span", { class: weight === null ? "chip hidden" : "chip", "data-weight": weight ?? "masked",
+        title: `key ${c}: ${precisely(weight, map.step)}` },
+        element("small", {}, state.source === "example" ? String(c) : "\u00a0"), word(token),
+        element("span", { class: "weight" }, weight === null ? "masked" : weight < 0.005 ? "0" : weight.toFixed(2).replace(/^0/, "")));
+      if (weight !== null) {
+        const rgb = colour(weight, map.full, false);
+        chip.style.backgroundColor = `rgb(${rgb.join(" ")})`;
+        chip.style.color = inkOn(rgb);
+      }
+      return chip;
+    }));
+  });
+  return element("div", { class: "panel wide" }, element("h3", {}, "Token to token"), about, queries, heading, keys);
+}

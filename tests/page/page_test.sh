@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Opens reports in chromium, headless, and uses them; leaves screenshots in the directory.
+# Exits with 77, and says what is missing, where it cannot run.
+# Usage: page_test.sh PAGE_REPORT DIRECTORY
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+report=$1 directory=$2
+
+skip() {
+  echo "page: skipped: $1"
+  exit 77
+}
+
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+  skip "no chromium; on Debian: scripts/setup.sh chromium"
+command -v node >/dev/null || skip "no node; on Debian: scripts/setup.sh nodejs npm"
+
+mkdir -p "$directory"
+cp "$here/package.json" "$directory"
+wanted=$(node -p 'require(process.argv[1]).dependencies["playwright-core"]' "$directory/package.json")
+driver=$directory/node_modules/playwright-core/package.json
+if [[ ! -f $driver || $(node -p 'require(process.argv[1]).version' "$driver") != "$wanted" ]]; then
+  command -v npm >/dev/null || skip "no npm to install playwright-core with"
+  npm install --prefix "$directory" --no-audit --no-fund --no-package-lock </dev/null >"$directory/npm.log" 2>&1 ||
+    skip "npm could not install playwright-core, see $directory/npm.log"
+fi
+
+"$report" "$directory"
+exec node "$here/page_test.mjs" "$directory" "$chromium"
