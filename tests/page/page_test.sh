@@ -16,6 +16,7 @@ chromium=$(command -v chromium || command -v chromium-browser || command -v goog
 command -v node >/dev/null || skip "no node; on Debian: scripts/setup.sh nodejs npm"
 
 mkdir -p "$directory"
+directory=$(cd "$directory" && pwd)
 cp "$here/package.json" "$directory"
 wanted=$(node -p 'require(process.argv[1]).dependencies["playwright-core"]' "$directory/package.json")
 driver=$directory/node_modules/playwright-core/package.json

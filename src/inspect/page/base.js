@@ -41,8 +41,9 @@ function section(id, title, about, ...children) {
 }
 
 const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
-const shorter = (x, digits = 3) => (isNumber(x) ? x.toFixed(digits).replace("-", "−") : "–");
-const signed = (x, digits = 3) => (isNumber(x) && x > 0 ? "+" : "") + shorter(x, digits);
+// What rounds to 0 has no sign.
+const shorter = (x, digits = 3) => (!isNumber(x) ? "–" : `${Number(x.toFixed(digits)) < 0 ? "−" : ""}${Math.abs(x).toFixed(digits)}`);
+const signed = (x, digits = 3) => (isNumber(x) && Number(x.toFixed(digits)) > 0 ? "+" : "") + shorter(x, digits);
 const grouped = (n) => (isNumber(n) ? n.toLocaleString("en") : "–");
 const percent = (x) => (isNumber(x) ? `${(100 * x).toFixed(2)} %` : "–");
 

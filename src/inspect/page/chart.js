@@ -1,6 +1,6 @@
 // Line charts and bars, drawn as SVG at the width that there is.
 
-const kMarks = { size: 11, left: 46, right: 12, top: 10, bottom: 34 };
+const kMarks = { size: 11, left: 46, right: 22, top: 10, bottom: 34 };
 
 // About `count` round numbers from low to high.
 function ticks(low, high, count) {

@@ -44,7 +44,7 @@ function scoreRows(h, names) {
 }
 
 function scoresPanel() {
-  const body = element("div", { class: "stack" });
+  const body = element("div", { class: "columns two" });
   watch(["head"], () => {
     const h = report.heads[state.head];
     const rest = ["value", "chance", "at start", "attainable", "|E|"];

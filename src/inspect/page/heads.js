@@ -7,11 +7,11 @@ function choices() {
     element("select", { "data-choice": name, change: (event) => act(event.target.value) },
       options.map(([value, text]) => element("option", { value, selected: String(value) === String(chosen) }, text))));
   const sources = [["mean", `mean of ${grouped(report.sequences)} sequences`], ...(examples.length ? [["example", "one example"]] : [])];
-  const step = (by) => update({ example: (state.example + by + examples.length) % examples.length, query: 0, source: "example" });
+  const step = (by) => update({ example: (state.example + by + examples.length) % examples.length, source: "example" });
   const pick = choice("example", examples.map((e, i) => [i, `${i + 1} of ${examples.length}${wrongIn(e) ? " ✗" : ""}`]), state.example,
-    (value) => update({ example: Number(value), query: 0, source: "example" }));
+    (value) => update({ example: Number(value), source: "example" }));
   const list = pick.querySelector("select");
-  const source = choice("show", sources, state.source, (value) => update({ source: value, query: 0 }));
+  const source = choice("show", sources, state.source, (value) => update({ source: value }));
   const full = choice("full colour at", [[1, "1"], [0.5, "0.5"], [0.2, "0.2"], [0.1, "0.1"]], state.full, (value) => update({ full: Number(value) }));
   watch(["source", "example"], () => {
     source.querySelector("select").value = state.source;

@@ -40,7 +40,9 @@ function timeline() {
   const events = report.events ?? [];
   const names = [...new Set(times.flatMap((t) => t.heads.flatMap((h) => Object.keys(h.scores))))];
   const known = [...Object.keys(kTargets), ...Object.keys(kShapes)].filter((name) => names.includes(name));
-  const best = known.find((name) => scoreName(name) === report.heads.find((h) => h.verdict === "shown")?.label) ?? known[0];
+  const last = (name) => Math.max(...times.at(-1).heads.map((h) => h.scores[name] ?? 0));
+  const targets = known.filter((name) => name in kTargets).sort((a, b) => last(b) - last(a));
+  const best = targets.find((name) => scoreName(name) === report.heads[state.head].label) ?? targets[0];
   const list = element("select", { "data-choice": "score over time", change: () => draw() },
     known.map((name) => element("option", { value: name, selected: name === best }, scoreName(name))));
   const host = element("div", { class: "columns two" });

@@ -17,13 +17,14 @@ function themeButton() {
 
 function heads() {
   return section("heads", "Attention", null, choices(),
-    element("div", { class: "columns explorer" }, headGrid(), headMap()), tokenView(),
-    element("div", { class: "columns explorer" }, scoresPanel(), effectPanel()));
+    element("div", { class: "columns explorer" }, element("div", { class: "stack" }, headGrid(), effectPanel()), headMap()),
+    tokenView(), scoresPanel());
 }
 
 function start() {
   const most = report.heads.map((h) => h.verdict === "shown").indexOf(true);
-  Object.assign(state, { head: Math.max(most, 0), source: report.examples?.length ? "example" : "mean" });
+  Object.assign(state, { head: Math.max(most, 0), source: report.examples?.length ? "example" : "mean",
+    query: Math.floor(report.length / 2) });
   document.title = `${report.task} · thimble inspect`;
   const theme = themeButton();
   const sections = [training, headTable, heads, circuits, timeline, removal, attribution, rollout].map((make) => make()).filter(Boolean);

@@ -95,7 +95,7 @@ function headTable() {
   };
   body.append(...rows);
   watch(["head"], () => rows.forEach((row, index) => row.setAttribute("aria-selected", String(index === state.head))));
-  return section("table", "Heads", "What each head looks for, and what its loss costs. A mark on a bar is chance. Choose a row to see the head.",
+  return section("table", "Heads", "What each head looks for, and what is lost without it. A mark on a bar is chance. Choose a row to see the head.",
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of heads" },
       element("table", {}, element("thead", {}, element("tr", {}, headings)), body)));
 }

@@ -13,7 +13,7 @@ function answer(e, i) {
   const target = e.targets[i];
   if (target === null || target === undefined) return element("span", { class: "answer none" }, "\u00a0");
   const right = target === e.predictions[i];
-  return element("span", { class: right ? "answer" : "answer wrong" }, right ? "✓ " : "✗ ", word(e.predictions[i]),
+  return element("span", { class: right ? "answer" : "answer wrong" }, element("span", {}, right ? "✓ " : "✗ ", word(e.predictions[i])),
     right ? null : element("small", {}, "not ", word(target)));
 }
 
@@ -62,13 +62,13 @@ function tokenView() {
       chip.setAttribute("aria-pressed", String(i === query));
       chip.tabIndex = i === query ? 0 : -1;
     });
-    heading.replaceChildren(state.source === "example" ? `Query ${query} ` : "Query at position ", word(map.rowLabels[query]), " looks at");
+    heading.replaceChildren(state.source === "example" ? `Query ${query} ` : "Query at position ", word(map.rowLabels[query]), " looks at", isCausal ? " (hatched: masked)" : "");
     keys.replaceChildren(...map.columnLabels.map((token, c) => {
       const weight = map.at(query, c);
       const chip = element("span", { class: weight === null ? "chip hidden" : "chip", "data-weight": weight ?? "masked",
         title: `key ${c}: ${precisely(weight, map.step)}` },
         element("small", {}, state.source === "example" ? String(c) : "\u00a0"), word(token),
-        element("span", { class: "weight" }, weight === null ? "masked" : weight < 0.005 ? "0" : weight.toFixed(2).replace(/^0/, "")));
+        element("span", { class: "weight" }, weight === null ? "–" : weight < 0.005 ? "0" : weight.toFixed(2).replace(/^0/, "")));
       if (weight !== null) {
         const rgb = colour(weight, map.full, false);
         chip.style.backgroundColor = `rgb(${rgb.join(" ")})`;
@@ -77,5 +77,5 @@ function tokenView() {
       return chip;
     }));
   });
-  return element("div", { class: "panel wide" }, element("h3", {}, "Token to token"), about, queries, heading, keys);
+  return element("div", { class: "panel" }, element("h3", {}, "Token to token"), about, queries, heading, keys);
 }
