@@ -1,0 +1,222 @@
+// Transformers whose weights are set by hand, so that a head does exactly one thing and the task needs it.
+//
+// A feature is a pair of channels, +1 and -1 where it is present and 0 elsewhere, so vectors have mean 0.
+// Every position has the same number of features, so a norm multiplies all by the same number, and its weight
+// undoes that. Features are, in this order: the token (V), the position (T), the token before (V), and the
+// answer (V), which is all that the output reads. Layers are pre-norm, feed-forward nets zero; head 0 works,
+// head 1 is idle.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "thimble/core/error.h"
+#include "thimble/data/table.h"
+#include "thimble/model/transformer.h"
+#include "train/small_config.h"
+
+namespace hand_made {
+
+using namespace thimble;
+
+struct HandMade {
+  Config config;
+  std::function<void(Transformer&)> set_weights;  // of a model of that config, whose parameters are zero
+};
+
+// Sets the weights of a model feature by feature.
+class Maker {
+ public:
+  explicit Maker(Transformer& model)
+      : model_(model),
+        channels_(model.config().d_model),
+        head_(channels_ / model.config().heads),
+        vocabulary_(model.vocabulary()),
+        time_(model.max_length()) {
+    for (std::int64_t t = 0; t < vocabulary_; ++t) mark("token_embedding.weight", t, token(t));
+    for (std::int64_t p = 0; p < time_; ++p) mark("position_embedding.weight", p, position(p));
+    std::ranges::fill(values("encoder.norm.weight"), Real(1));
+    for (std::int64_t t = 0; t < vocabulary_; ++t) set("output.weight", t, 2 * answer(t), 10);
+  }
+
+  std::int64_t vocabulary() const { return vocabulary_; }
+  std::int64_t time() const { return time_; }
+  std::int64_t token(std::int64_t t) const { return t; }
+  std::int64_t position(std::int64_t p) const { return vocabulary_ + p; }
+  std::int64_t before(std::int64_t t) const { return vocabulary_ + time_ + t; }
+  std::int64_t answer(std::int64_t t) const { return 2 * vocabulary_ + time_ + t; }
+  static std::int64_t features(std::int64_t vocabulary, std::int64_t time) { return 3 * vocabulary + time; }
+
+  // Says how many features the input of a layer's attention has, so that each reads as 1.
+  void start_layer(std::int64_t layer, int present) {
+    layer_ = "encoder.layers." + std::to_string(layer);
+    const double scale = std::sqrt(2.0 * present / static_cast<double>(channels_));
+    std::ranges::fill(values(layer_ + ".norm1.weight"), static_cast<Real>(scale));
+  }
+  // Adds `strength` to the logit of a key with feature `key` for a query with feature `query`. What shares a
+  // slot adds up to sums over queries times sums over keys.
+  void match(std::int64_t slot, std::int64_t query, std::int64_t key, double strength) {
+    ask(slot, query, strength);
+    offer(slot, key);
+  }
+  void ask(std::int64_t slot, std::int64_t query, double strength) {
+    set(layer_ + ".self_attn.in_proj_weight", slot, 2 * query,
+        strength * std::sqrt(static_cast<double>(head_)));
+  }
+  void offer(std::int64_t slot, std::int64_t key) {
+    set(layer_ + ".self_attn.in_proj_weight", channels_ + slot, 2 * key, 1);
+  }
+  // The head writes the token that it looks at into these features.
+  void copy_token(const std::function<std::int64_t(std::int64_t)>& to) {
+    for (std::int64_t t = 0; t < vocabulary_; ++t) {
+      set(layer_ + ".self_attn.in_proj_weight", 2 * channels_ + t, 2 * token(t), 1);
+      set(layer_ + ".self_attn.out_proj.weight", 2 * to(t), t, 1);
+      set(layer_ + ".self_attn.out_proj.weight", 2 * to(t) + 1, t, -1);
+    }
+  }
+  void copy_token_to_answer() {
+    copy_token([this](std::int64_t t) { return answer(t); });
+  }
+
+ private:
+  std::span<Real> values(const std::string& name) {
+    const auto& entries = model_.parameters().entries();
+    const auto found = std::ranges::find(entries, name, &ParameterStore::Entry::name);
+    require<Error>(found != entries.end(), "hand-made model: no parameter {}", name);
+    return model_.parameters().values(Parameter{static_cast<int>(found - entries.begin())});
+  }
+
+  void set(const std::string& name, std::int64_t row, std::int64_t column, double value) {
+    values(name)[static_cast<std::size_t>(row * channels_ + column)] = static_cast<Real>(value);
+  }
+  void mark(const std::string& name, std::int64_t row, std::int64_t feature) {
+    set(name, row, 2 * feature, 1);
+    set(name, row, 2 * feature + 1, -1);
+  }
+
+  Transformer& model_;
+  std::int64_t channels_, head_, vocabulary_, time_;
+  std::string layer_;
+};
+
+inline constexpr double kSharp = 30;  // a logit that leaves e^-30 to the others
+
+inline Config hand_made_config(const TaskConfig& task, std::int64_t vocabulary, std::int64_t time) {
+  Config config = small_config();
+  config.task = task;
+  config.data = {.train = 100, .validation = 20, .test = 60};
+  config.model.heads = 2;
+  config.model.d_model = 2 * Maker::features(vocabulary, time);
+  config.model.norm = NormOrder::pre;
+  config.model.positions = Positions::learned;
+  config.model.output.hidden = 0;
+  return config;
+}
+
+// Answer i is token T - 1 - i.
+inline HandMade mirror() {
+  return {hand_made_config({.name = "reverse", .symbols = 8, .length = 8}, 8, 8), [](Transformer& model) {
+            Maker make(model);
+            make.start_layer(0, 2);
+            for (std::int64_t p = 0; p < make.time(); ++p)
+              make.match(p, make.position(make.time() - 1 - p), make.position(p), kSharp);
+            make.copy_token_to_answer();
+          }};
+}
+
+// The same head, but nothing reads what it writes.
+inline HandMade ignored_mirror() {
+  return {mirror().config, [](Transformer& model) {
+            mirror().set_weights(model);
+            const MultiHeadAttention& attention = model.layers()[0].self_attn;
+            std::ranges::fill(model.parameters().values(attention.out_proj.weight), Real(0));
+          }};
+}
+
+// Answer i is token i - 1, and the first one the last token.
+inline HandMade previous_token() {
+  return {hand_made_config({.name = "shift", .symbols = 8, .length = 8}, 8, 8), [](Transformer& model) {
+            Maker make(model);
+            make.start_layer(0, 2);
+            for (std::int64_t p = 0; p < make.time(); ++p)
+              make.match(p, make.position((p + 1) % make.time()), make.position(p), kSharp);
+            make.copy_token_to_answer();
+          }};
+}
+
+// Answers are the tokens themselves, which the head reads where they stand again: never at its own position.
+inline HandMade same_token() {
+  return {hand_made_config({.name = "copy", .symbols = 4, .length = 12}, 4, 12), [](Transformer& model) {
+            Maker make(model);
+            make.start_layer(0, 2);
+            for (std::int64_t t = 0; t < make.vocabulary(); ++t)
+              make.match(t, make.token(t), make.token(t), kSharp);
+            for (std::int64_t p = 0; p < make.time(); ++p)
+              make.match(make.vocabulary() + p, make.position(p), make.position(p), -2 * kSharp);
+            make.copy_token_to_answer();
+          }};
+}
+
+// What followed the same token before: layer 0 writes down the token before, layer 1 looks for the query's
+// token there. Key 0 has no token before; there layer 0 can only see, and write down, its own.
+inline HandMade induction() {
+  const TaskConfig task = {.name = "induction", .symbols = 16, .length = 8, .min_length = 5};
+  HandMade made{hand_made_config(task, 16, 15), [](Transformer& model) {
+                  Maker make(model);
+                  make.start_layer(0, 2);
+                  for (std::int64_t p = 0; p + 1 < make.time(); ++p)
+                    make.match(p, make.position(p + 1), make.position(p), kSharp);
+                  make.copy_token([&](std::int64_t t) { return make.before(t); });
+                  make.start_layer(1, 3);
+                  const std::int64_t last_slot = make.vocabulary();
+                  for (std::int64_t t = 0; t < make.vocabulary(); ++t) {
+                    make.match(t, make.token(t), make.before(t), kSharp);
+                    make.ask(last_slot, make.token(t), -2 * kSharp);
+                  }
+                  make.offer(last_slot, make.position(0));
+                  make.copy_token_to_answer();
+                }};
+  made.config.model.layers = 2;
+  made.config.model.attention.mask = Mask::causal;
+  return made;
+}
+
+// The first position, which gives the answer, averages all tokens: the majority.
+inline HandMade uniform() {
+  HandMade made{hand_made_config({.name = "majority", .symbols = 2, .length = 9}, 2, 9),
+                [](Transformer& model) {
+                  Maker make(model);
+                  make.start_layer(0, 2);
+                  make.copy_token_to_answer();
+                }};
+  made.config.model.output.per = OutputPer::sequence;
+  made.config.model.output.pooling = Pooling::first;
+  return made;
+}
+
+// Every answer is the token at position 2, of 5 tokens of 4 kinds.
+inline HandMade fixed_position() {
+  constexpr int kRows = 1024;
+  std::string rows;
+  for (int row = 0; row < kRows; ++row) {
+    std::string input;
+    for (int p = 0, rest = row; p < 5; ++p, rest /= 4)
+      input += std::string(p > 0 ? " " : "") + "abcd"[rest % 4];
+    rows += input + "\t";
+    for (int p = 0; p < 5; ++p) rows += std::string(p > 0 ? " " : "") + input[4];
+    rows += "\n";
+  }
+  TaskConfig task{.name = "file"};
+  task.table = std::make_shared<const Table>(TableTexts{.main = {"rows.tsv", rows}});
+  return {hand_made_config(task, 4, 5), [](Transformer& model) {
+            Maker make(model);
+            make.start_layer(0, 2);
+            for (std::int64_t t = 0; t < make.vocabulary(); ++t) make.ask(0, make.token(t), kSharp);
+            make.offer(0, make.position(2));
+            make.copy_token_to_answer();
+          }};
+}
+
+}  // namespace hand_made

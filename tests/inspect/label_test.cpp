@@ -1,0 +1,178 @@
+// What heads are called: every verdict, every margin, and which of several names wins.
+#include "thimble/inspect/label.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "thimble/core/error.h"
+
+using namespace thimble;
+
+namespace {
+
+constexpr ZeroEffect kNeeded = {0.4, 0.3, 0.5, -0.63, -0.65, -0.61};
+constexpr ZeroEffect kUseless = {0.001, -0.002, 0.004, 0, 0, 0};
+
+// The scores of a head at chance, before and after training.
+std::vector<HeadScore> at_chance() {
+  std::vector<HeadScore> scores = HeadScorer(4, false).scores();
+  for (HeadScore& s : scores) {
+    const bool entropy = s.name == "entropy";
+    s.value = s.at_init = entropy ? 0.9 : 0.1;
+    s.chance = entropy ? 1 : 0.1;
+    s.attainable = 1;
+    s.eligible = 1000;
+    if (s.name == "offset") s.at = -3;
+    if (s.name == "absolute_position") s.at = 2;
+  }
+  return scores;
+}
+
+HeadScore& score(std::vector<HeadScore>& scores, std::string_view name) {
+  return const_cast<HeadScore&>(find_score(scores, name));
+}
+
+// A head with that value of one score, or of several.
+template <class... More>
+std::vector<HeadScore> with(std::string_view name, double value, More... more) {
+  std::vector<HeadScore> scores = at_chance();
+  if constexpr (sizeof...(more) > 0) scores = with(more...);
+  score(scores, name).value = value;
+  return scores;
+}
+
+std::string name_of(const std::vector<HeadScore>& scores) { return label_head(scores, kNeeded).name; }
+
+}  // namespace
+
+TEST_CASE("a pattern with an effect is a label", "[inspect]") {
+  const Label label = label_head(with("mirror", 0.57), kNeeded);
+  CHECK(label.name == "mirror");
+  CHECK(label.verdict == Verdict::shown);
+  CHECK(label.sentence ==
+        "mirror: 0.57 of the weight (chance 0.10); without it accuracy falls by 0.63 (0.61 to 0.65)");
+  CHECK(name_of(with("previous_token", 0.9)) == "previous token");
+  CHECK(name_of(with("next_token", 0.9)) == "next token");
+  CHECK(name_of(with("same_token", 0.9)) == "same token");
+  CHECK(name_of(with("duplicate_token", 0.9)) == "duplicate token");
+  CHECK(name_of(with("induction", 0.9)) == "induction");
+  CHECK(name_of(with("self", 0.9)) == "this position");
+  CHECK(name_of(with("task_target", 0.9)) == "task target");
+  CHECK(name_of(with("offset", 0.9)) == "offset -3");
+  CHECK(name_of(with("absolute_position", 0.9)) == "position 2");
+  auto ahead = with("offset", 0.9);
+  score(ahead, "offset").at = 3;
+  CHECK(name_of(ahead) == "offset +3");
+}
+
+TEST_CASE("a pattern without an effect is none that counts", "[inspect]") {
+  const Label label = label_head(with("mirror", 0.57), kUseless);
+  CHECK(label.name == "mirror");
+  CHECK(label.verdict == Verdict::no_effect);
+  CHECK(label.sentence ==
+        "looks like mirror, 0.57 of the weight (chance 0.10), but nothing depends on it here");
+  // A model that is better without the head does not need it either.
+  CHECK(label_head(with("mirror", 0.57), {-0.4, -0.5, -0.3, 0.1, 0.05, 0.2}).verdict == Verdict::no_effect);
+}
+
+TEST_CASE("an effect without a pattern gets no name", "[inspect]") {
+  const Label label = label_head(at_chance(), kNeeded);
+  CHECK(label.name.empty());
+  CHECK(label.verdict == Verdict::no_pattern);
+  CHECK(label.sentence == "matters, no known pattern; without it accuracy falls by 0.63 (0.61 to 0.65)");
+  CHECK(label_head(at_chance(), {0.25, 0.125, 0.5, 0, 0, 0}).sentence ==
+        "matters, no known pattern; without it the loss rises by 0.25 (0.125 to 0.5)");
+  const Label none = label_head(at_chance(), kUseless);
+  CHECK(none.name.empty());
+  CHECK(none.verdict == Verdict::none);
+  CHECK(none.sentence == "nothing depends on it, no known pattern");
+}
+
+TEST_CASE("a pattern is well above chance and above what was there before training", "[inspect]") {
+  // Strength 0.2 is a fifth of the way from chance, 0.1, to what is attainable.
+  CHECK(name_of(with("mirror", 0.281)) == "mirror");
+  CHECK(name_of(with("mirror", 0.279)).empty());
+  auto scores = with("mirror", 0.281);
+  score(scores, "mirror").attainable = 1.1;
+  CHECK(name_of(scores).empty());
+
+  scores = with("mirror", 0.9);
+  score(scores, "mirror").at_init = 0.719;
+  CHECK(name_of(scores) == "mirror");
+  score(scores, "mirror").at_init = 0.721;
+  CHECK(name_of(scores).empty());
+  score(scores, "mirror").at_init = std::numeric_limits<double>::quiet_NaN();
+  CHECK(name_of(scores) == "mirror");
+
+  // Nothing can be above a chance that is all there is.
+  scores = with("mirror", 1);
+  score(scores, "mirror").chance = 1;
+  CHECK(name_of(scores).empty());
+}
+
+TEST_CASE("few queries are no evidence", "[inspect]") {
+  auto scores = with("induction", 0.9);
+  score(scores, "induction").eligible = 99;
+  const Label label = label_head(scores, kNeeded);
+  CHECK(label.name.empty());
+  CHECK(label.verdict == Verdict::not_enough);
+  CHECK(label.sentence == "not enough evidence: may be induction, but 99 queries are too few to tell");
+  score(scores, "induction").eligible = 100;
+  CHECK(label_head(scores, kNeeded).verdict == Verdict::shown);
+  // A pattern that is sure wins over a stronger one that is not.
+  score(scores, "induction").eligible = 99;
+  score(scores, "mirror").value = 0.5;
+  CHECK(label_head(scores, kNeeded).name == "mirror");
+  scores = at_chance();
+  for (HeadScore& s : scores) s.eligible = 12;
+  CHECK(label_head(scores, kNeeded).sentence == "not enough evidence: 12 queries are too few to tell");
+  score(scores, "entropy").value = 1;
+  CHECK(label_head(scores, kNeeded).verdict == Verdict::not_enough);
+  scores = with("mirror", 0.9);
+  score(scores, "mirror").eligible = 0;
+  CHECK(label_head(scores, kNeeded).verdict == Verdict::no_pattern);
+}
+
+TEST_CASE("the strongest pattern names the head, of about equal ones the most specific", "[inspect]") {
+  CHECK(name_of(with("mirror", 0.5, "same_token", 0.6)) == "same token");
+  CHECK(name_of(with("mirror", 0.9, "task_target", 0.9, "absolute_position", 0.9)) == "mirror");
+  CHECK(name_of(with("induction", 0.83, "task_target", 0.9, "offset", 0.91)) == "induction");
+  CHECK(name_of(with("induction", 0.8, "task_target", 0.9)) == "task target");
+  CHECK(name_of(with("previous_token", 0.9, "offset", 0.9)) == "previous token");
+  CHECK(name_of(with("task_target", 0.9, "offset", 0.9, "absolute_position", 0.9)) == "task target");
+  CHECK(name_of(with("offset", 0.9, "absolute_position", 0.9)) == "offset -3");
+  CHECK(name_of(with("offset", 0.5, "absolute_position", 0.9)) == "position 2");
+  // Strength counts, not the value: here 0.6 of 0.6 is more than 0.65 of 1.
+  auto scores = with("mirror", 0.6, "same_token", 0.65);
+  score(scores, "mirror").attainable = 0.6;
+  CHECK(name_of(scores) == "mirror");
+}
+
+TEST_CASE("a uniform head is one that has become so", "[inspect]") {
+  const Label label = label_head(with("entropy", 0.995), kNeeded);
+  CHECK(label.name == "uniform");
+  CHECK(label.verdict == Verdict::shown);
+  CHECK(label.sentence == "uniform: entropy 0.995 of 1; without it accuracy falls by 0.63 (0.61 to 0.65)");
+  CHECK(label_head(with("entropy", 0.995), kUseless).verdict == Verdict::no_effect);
+  CHECK(name_of(with("entropy", 0.989)).empty());
+  CHECK(name_of(with("entropy", 0.995, "mirror", 0.5)) == "mirror");
+  // With small embeddings a head starts nearly uniform.
+  auto scores = with("entropy", 0.999);
+  score(scores, "entropy").at_init = 0.997;
+  CHECK(name_of(scores).empty());
+  score(scores, "entropy").at_init = 0.995;
+  CHECK(name_of(scores) == "uniform");
+  score(scores, "entropy").at_init = std::numeric_limits<double>::quiet_NaN();
+  CHECK(name_of(scores) == "uniform");
+}
+
+TEST_CASE("verdicts have names", "[inspect]") {
+  CHECK(verdict_name(Verdict::shown) == "shown");
+  CHECK(verdict_name(Verdict::no_effect) == "no_effect");
+  CHECK(verdict_name(Verdict::no_pattern) == "no_pattern");
+  CHECK(verdict_name(Verdict::not_enough) == "not_enough");
+  CHECK(verdict_name(Verdict::none) == "none");
+  CHECK_THROWS_AS(label_head({}, kNeeded), Error);
+}
