@@ -4,12 +4,19 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/cli.h"
-#include "thimble/inspect/passage.h"
+#include "thimble/inspect/inspect.h"
 
 namespace thimble::cli {
+
+// A head by its numbers.
+struct HeadPlace {
+  std::int64_t layer, head;
+};
 
 // Which heads to show; all by default.
 struct HeadChoice {
@@ -18,10 +25,19 @@ struct HeadChoice {
   void add_to(CLI::App& command);
   void check(const ModelConfig& model) const;  // throws ConfigError when the model has no such layer or head
   bool has(std::int64_t l, std::int64_t h) const { return l == layer.value_or(l) && h == head.value_or(h); }
+  HeadPlace only(const ModelConfig& model) const;  // throws ConfigError when there are several
 };
 
+// The table of heads, a sentence for each, the curve of cumulative ablation, and maps.
+void print_report(const InspectReport& report, const HeadChoice& heads);
+
 // The subcommand for one's own sequence: its tokens and the predictions below them, and maps of the heads.
+// With a path, one head is drawn there.
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
-                const Output& output);
+                const Output& output, const std::string& svg);
+
+// weights (T, T), T names.
+void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& names,
+               std::span<const double> weights, bool causal);
 
 }  // namespace thimble::cli

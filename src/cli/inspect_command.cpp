@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
-#include "cli/heat_map.h"
 #include "cli/inspect.h"
-#include "thimble/inspect/inspect.h"
+#include "thimble/core/file.h"
+#include "thimble/inspect/html.h"
 #include "thimble/inspect/npy.h"
 
 namespace thimble::cli {
@@ -13,39 +13,48 @@ namespace {
 struct Arguments {
   Source source;
   Output output;
-  std::int64_t sequences = 1000;
+  InspectOptions options;
   std::optional<std::string> input;
-  std::string npy;
+  std::string html, npy, svg;
   HeadChoice heads;
 };
 
-std::string describe(const char* name, const HeadScore& score) {
-  return fmt::format("{} {:.3f} (chance {:.3f})", name, score.value, score.chance);
+// The share that is done, on a terminal.
+Progress progress(const Output& output) {
+  if (!output.talks() || !is_terminal(2)) return {};
+  return [](double share) {
+    fmt::print(stderr, "\rlooking at the heads: {:3.0f} %{}", 100 * share, share < 1 ? "" : "\r\033[K");
+  };
 }
 
-void print(const InspectReport& report, const HeadChoice& heads) {
-  fmt::print("Attention of query (row) on key (column), mean over {} test sequences;\n{}.\n",
-             report.sequences, legend(wants_colour()));
-  for (const HeadReport& h : report.heads) {
-    if (!heads.has(h.layer, h.head)) continue;
-    fmt::print("\nlayer {} head {}: {}", h.layer, h.head, describe("mirror", h.mirror));
-    if (h.task_target.eligible > 0) fmt::print("; {}", describe("task target", h.task_target));
-    fmt::print("\n");
-    if (report.length <= 74) fmt::print("{}", heat_map(h.mean_weights, report.length, wants_colour()));
-  }
+void draw_head(const Arguments& arguments, const InspectReport& report) {
+  const ModelConfig& model = report.config.model;
+  const auto [layer, head] = arguments.heads.only(model);
+  std::vector<std::string> positions;
+  for (std::int64_t i = 0; i < report.length; ++i) positions.push_back(std::to_string(i));
+  write_svg(arguments.svg,
+            fmt::format("layer {} head {}, mean of {} sequences", layer, head, report.baseline.sequences),
+            positions, report.heads[static_cast<std::size_t>(layer * model.heads + head)].mean_weights,
+            model.attention.mask == Mask::causal);
 }
 
 int run(const Arguments& arguments) {
   const ModelSource source = arguments.source.open();
   arguments.heads.check(source.config.model);
+  if (!arguments.svg.empty()) arguments.heads.only(source.config.model);
   if (arguments.input) {
-    show_input(source, *arguments.input, arguments.heads, arguments.output);
+    show_input(source, *arguments.input, arguments.heads, arguments.output, arguments.svg);
     return kDone;
   }
-  const InspectReport report = inspect(source, arguments.sequences);
-  if (!arguments.npy.empty()) write_attention(source, Split::test, arguments.sequences, arguments.npy);
-  if (arguments.output.talks()) print(report, arguments.heads);
-  arguments.output.write(to_json(report));
+  InspectOptions options = arguments.options;
+  options.progress = progress(arguments.output);
+  const InspectReport report = inspect(source, options);
+  const nlohmann::ordered_json json = to_json(report);
+  if (!arguments.npy.empty()) write_attention(source, Split::test, options.sequences, arguments.npy);
+  if (!arguments.html.empty()) write_file(arguments.html, html_page(json));
+  if (!arguments.svg.empty()) draw_head(arguments, report);
+  if (arguments.output.talks()) print_report(report, arguments.heads);
+  arguments.output.write(json);
   return kDone;
 }
 
@@ -56,17 +65,28 @@ void add_inspect(CLI::App& app, int& status) {
   auto arguments = std::make_shared<Arguments>();
   arguments->source.add_to(*command);
   CLI::Option* sequences =
-      command->add_option("--sequences", arguments->sequences, "Test sequences to look at")
+      command->add_option("--sequences", arguments->options.sequences, "Test sequences to look at")
           ->check(CLI::Range(1, 1'000'000'000))
           ->capture_default_str()
           ->type_name("N");
+  CLI::Option* examples =
+      command->add_option("--examples", arguments->options.examples, "How many of them to show one by one")
+          ->check(CLI::Range(0, 1000))
+          ->capture_default_str()
+          ->type_name("N");
+  CLI::Option* html =
+      command->add_option("--html", arguments->html, "Write the report there, as a page")->type_name("FILE");
   CLI::Option* npy =
       command->add_option("--npy", arguments->npy, "Write their attention there, as NumPy arrays")
           ->type_name("DIR");
   command->add_option("--input", arguments->input, "Show what the model makes of \"a b c\" instead")
       ->excludes(sequences)
+      ->excludes(examples)
+      ->excludes(html)
       ->excludes(npy)
       ->type_name("TEXT");
+  command->add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
+      ->type_name("FILE");
   arguments->heads.add_to(*command);
   arguments->output.add_to(*command);
   command->callback([arguments, &status] { status = run(*arguments); });

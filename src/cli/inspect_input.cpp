@@ -74,31 +74,21 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
   }
 }
 
-// "layer 0" or "layers 0 to 3".
-std::string range(const char* what, std::int64_t count) {
-  return count == 1 ? fmt::format("{} 0", what) : fmt::format("{}s 0 to {}", what, count - 1);
-}
-
 }  // namespace
 
-void HeadChoice::add_to(CLI::App& command) {
-  command.add_option("--layer", layer, "Show the heads of this layer only; the first is 0")->type_name("N");
-  command.add_option("--head", head, "Show this head of a layer only; the first is 0")->type_name("N");
-}
-
-void HeadChoice::check(const ModelConfig& model) const {
-  require<ConfigError>(!layer || (*layer >= 0 && *layer < model.layers),
-                       "--layer {}: there is no such layer, the model has {}", layer.value_or(0),
-                       range("layer", model.layers));
-  require<ConfigError>(!head || (*head >= 0 && *head < model.heads),
-                       "--head {}: there is no such head, each layer of the model has {}", head.value_or(0),
-                       range("head", model.heads));
-}
-
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
-                const Output& output) {
+                const Output& output, const std::string& svg) {
   const Passage passage = read_input(source, text);
   const Names names = vocabulary(source);
+  if (!svg.empty()) {
+    const ModelConfig& model = source.config.model;
+    const auto [layer, head] = heads.only(model);
+    const std::size_t size = passage.tokens.size() * passage.tokens.size();
+    const auto map = std::span(passage.attention)
+                         .subspan(static_cast<std::size_t>(layer * model.heads + head) * size, size);
+    write_svg(svg, fmt::format("layer {} head {}", layer, head), names_of(passage.tokens, names), map,
+              model.attention.mask == Mask::causal);
+  }
   if (output.talks()) {
     print_predictions(passage, names);
     print_maps(passage, source.config.model, names, heads);

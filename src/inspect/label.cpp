@@ -68,19 +68,21 @@ bool is_uniform(const HeadScore& entropy) {
   return std::isnan(entropy.at_init) || 1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
 }
 
+bool hurts(const Effect& effect) { return effect.interval.low > 0; }
+
 // What is lost without the head: accuracy, or loss where no change of accuracy is certain.
-std::string effect_text(const ZeroEffect& effect) {
-  if (effect.accuracy_high < 0) {
+std::string effect_text(const Effect& effect) {
+  if (effect.accuracy_interval.high < 0) {
     return fmt::format("without it accuracy falls by {:.2f} ({:.2f} to {:.2f})", -effect.accuracy_change,
-                       -effect.accuracy_high, -effect.accuracy_low);
+                       -effect.accuracy_interval.high, -effect.accuracy_interval.low);
   }
   return fmt::format("without it the loss rises by {:.3g} ({:.3g} to {:.3g})", effect.loss_change,
-                     effect.loss_low, effect.loss_high);
+                     effect.interval.low, effect.interval.high);
 }
 
 // `numbers` say how strong the pattern is.
-Label pattern_label(const std::string& name, const std::string& numbers, const ZeroEffect& effect) {
-  if (!effect.hurts()) {
+Label pattern_label(const std::string& name, const std::string& numbers, const Effect& effect) {
+  if (!hurts(effect)) {
     return {name, Verdict::no_effect,
             fmt::format("looks like {}, {}, but nothing depends on it here", name, numbers)};
   }
@@ -112,7 +114,7 @@ std::string_view verdict_name(Verdict verdict) {
   throw Error("label: unknown verdict");
 }
 
-Label label_head(std::span<const HeadScore> scores, const ZeroEffect& effect) {
+Label label_head(std::span<const HeadScore> scores, const Effect& effect) {
   if (const Candidate found = find_pattern(scores, kEnoughQueries); found.score != nullptr) {
     const auto& [value, chance] = std::pair(found.score->value, found.score->chance);
     return pattern_label(full_name(found), fmt::format("{:.2f} of the weight (chance {:.2f})", value, chance),
@@ -131,7 +133,7 @@ Label label_head(std::span<const HeadScore> scores, const ZeroEffect& effect) {
     return {"", Verdict::not_enough,
             fmt::format("not enough evidence: {} queries are too few to tell", queries)};
   }
-  if (effect.hurts()) return {"", Verdict::no_pattern, "matters, no known pattern; " + effect_text(effect)};
+  if (hurts(effect)) return {"", Verdict::no_pattern, "matters, no known pattern; " + effect_text(effect)};
   return {"", Verdict::none, "nothing depends on it, no known pattern"};
 }
 

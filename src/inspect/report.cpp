@@ -6,40 +6,71 @@
 namespace thimble {
 
 namespace f32 {
-InspectReport run_inspection(const ModelSource& source, std::int64_t sequences);
+InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
 }
 namespace f64 {
-InspectReport run_inspection(const ModelSource& source, std::int64_t sequences);
+InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
 }
 
-InspectReport inspect(const ModelSource& source, std::int64_t sequences) {
+InspectReport inspect(const ModelSource& source, const InspectOptions& options) {
   require_memory(Job::inspection, source.config);
   const bool single = source.config.train.precision == Precision::float32;
-  return single ? f32::run_inspection(source, sequences) : f64::run_inspection(source, sequences);
+  InspectReport report = single ? f32::run_inspection(source, options) : f64::run_inspection(source, options);
+  if (options.examples > 0)
+    read_split(source, Split::test, options.examples,
+               [&](const Passage& passage) { report.examples.push_back(passage); });
+  return report;
 }
 
 namespace {
 
-nlohmann::ordered_json to_json(const HeadScore& score) {
-  return {{"value", score.value}, {"chance", score.chance}, {"eligible", score.eligible}};
+using Json = nlohmann::ordered_json;
+
+Json rows(const std::vector<double>& matrix, std::int64_t length) {
+  Json out = Json::array();
+  for (auto row = matrix.begin(); row != matrix.end(); row += length)
+    out.push_back(std::vector<double>(row, row + length));
+  return out;
+}
+
+Json model_json(const Config& config) {
+  const Json all = to_json(config)["model"];
+  return {{"layers", config.model.layers},    {"heads", config.model.heads},
+          {"d_model", config.model.d_model},  {"norm", all["norm"]},
+          {"mask", all["attention"]["mask"]}, {"output", all["output"]["per"]}};
+}
+
+Json head_json(const HeadReport& head, std::int64_t length) {
+  return {{"layer", head.effects.layer},        {"head", head.effects.head},
+          {"label", head.label.name},           {"verdict", verdict_name(head.label.verdict)},
+          {"sentence", head.label.sentence},    {"scores", to_json(head.scores)},
+          {"ablation", to_json(head.effects)},  {"importance", to_json(head.effects.importance)},
+          {"circuits", to_json(head.circuits)}, {"mean_weights", rows(head.mean_weights, length)}};
 }
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const InspectReport& report) {
-  nlohmann::ordered_json heads = nlohmann::ordered_json::array();
-  for (const HeadReport& h : report.heads) {
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    for (std::int64_t i = 0; i < report.length; ++i) {
-      const auto first = h.mean_weights.begin() + i * report.length;
-      rows.push_back(std::vector<double>(first, first + report.length));
-    }
-    heads.push_back({{"layer", h.layer},
-                     {"head", h.head},
-                     {"scores", {{"mirror", to_json(h.mirror)}, {"task_target", to_json(h.task_target)}}},
-                     {"mean_weights", rows}});
-  }
-  return {{"sequences", report.sequences}, {"heads", heads}};
+Json to_json(const InspectReport& report) {
+  Json json = {{"task", report.config.task.name},
+               {"split", split_name(Split::test)},
+               {"sequences", report.baseline.sequences},
+               {"length", report.length},
+               {"tokens", report.tokens},
+               {"model", model_json(report.config)},
+               {"weights_hash", report.weights_hash},
+               {"baseline", to_json(report.baseline)},
+               {"unpaired", report.unpaired},
+               {"heads", Json::array()},
+               {"cumulative_ablation", Json::array()},
+               {"attribution", to_json(report.attribution)},
+               {"rollout", to_json(report.rollout)},
+               {"examples", Json::array()}};
+  for (const HeadReport& head : report.heads) json["heads"].push_back(head_json(head, report.length));
+  for (const RemovalStep& step : report.cumulative_ablation)
+    json["cumulative_ablation"].push_back(to_json(step));
+  for (const Passage& passage : report.examples)
+    json["examples"].push_back(example_json(passage, report.config.model, report.tokens));
+  return json;
 }
 
 }  // namespace thimble

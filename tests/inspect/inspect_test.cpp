@@ -25,7 +25,8 @@ struct Trained {
     save_weights(directory / "weights", trainer.model().parameters(), {});
   }
   InspectReport inspect(std::int64_t sequences) const {
-    return thimble::inspect({config, directory / "weights"}, sequences);
+    return thimble::inspect({config, directory / "weights"},
+                            {.sequences = sequences, .examples = 2, .progress = {}});
   }
 
   Config config;
@@ -58,14 +59,15 @@ void expect_true_report(const Trained& trained, std::int64_t sequences) {
   const InspectReport report = trained.inspect(sequences);
   const ModelConfig& model = trained.config.model;
   const std::int64_t time = trained.trainer.dataset().length();
-  CHECK(report.sequences == sequences);
+  CHECK(report.baseline.sequences == sequences);
   CHECK(report.length == time);
   REQUIRE(static_cast<std::int64_t>(report.heads.size()) == model.layers * model.heads);
   for (std::int64_t l = 0; l < model.layers; ++l) {
     for (std::int64_t h = 0; h < model.heads; ++h) {
       const HeadReport& head = report.heads[static_cast<std::size_t>(l * model.heads + h)];
-      CHECK(head.layer == l);
-      CHECK(head.head == h);
+      CHECK(head.effects.layer == l);
+      CHECK(head.effects.head == h);
+      const HeadScore& mirror = find_score(head.scores, "mirror");
       std::vector<double> mean(static_cast<std::size_t>(time * time));
       double value = 0, chance = 0, queries = 0, full = 0;
       each_sequence(trained, sequences, [&](std::int64_t length, const auto& seen) {
@@ -83,9 +85,9 @@ void expect_true_report(const Trained& trained, std::int64_t sequences) {
         full += length == time;
       });
       REQUIRE(full > 0);
-      CHECK(head.mirror.eligible == static_cast<std::int64_t>(queries));
-      CHECK_THAT(head.mirror.value, WithinRel(value / queries, 1e-5));
-      CHECK_THAT(head.mirror.chance, WithinRel(chance / queries, 1e-12));
+      CHECK(mirror.eligible == static_cast<std::int64_t>(queries));
+      CHECK_THAT(mirror.value, WithinRel(value / queries, 1e-5));
+      CHECK_THAT(mirror.chance, WithinRel(chance / queries, 1e-12));
       REQUIRE(head.mean_weights.size() == mean.size());
       double worst = 0;
       for (std::size_t i = 0; i < mean.size(); ++i)
@@ -131,18 +133,21 @@ TEST_CASE("a head that has learned to reverse looks at the mirrored position", "
   config.train.optimizer.lr = 5e-3;
   const Trained trained(config, 900);
   REQUIRE(trained.inspect(60).heads.size() == 1);
-  const HeadScore mirror = trained.inspect(60).heads[0].mirror;
+  const InspectReport report = trained.inspect(60);
+  const HeadScore mirror = find_score(report.heads[0].scores, "mirror");
   CHECK(mirror.chance == 0.25);
   CHECK(mirror.eligible == 240);
   CHECK(mirror.value > 0.6);
-  const HeadScore untrained = Trained(config, 0).inspect(60).heads[0].mirror;
-  CHECK_THAT(untrained.value, WithinAbs(0.25, 0.1));
+  CHECK_THAT(mirror.at_init, WithinAbs(0.25, 0.1));
+  CHECK(mirror.at_init == find_score(Trained(config, 0).inspect(60).heads[0].scores, "mirror").value);
+  CHECK(report.heads[0].label.name == "mirror");
+  CHECK(report.heads[0].label.verdict == Verdict::shown);
 }
 
 TEST_CASE("no more sequences than there are are looked at", "[inspect]") {
   const Trained trained(small_config(), 0);
-  CHECK(trained.inspect(1000).sequences == 60);
-  CHECK(trained.inspect(1).sequences == 1);
+  CHECK(trained.inspect(1000).baseline.sequences == 60);
+  CHECK(trained.inspect(1).baseline.sequences == 1);
 }
 
 TEST_CASE("weights of another model cannot be inspected", "[inspect]") {
@@ -155,25 +160,45 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
   const InspectReport report = Trained(small_config(), 3).inspect(20);
   const nlohmann::ordered_json json = to_json(report);
   CHECK(json["sequences"] == 20);
+  CHECK(json["length"] == 4);
+  CHECK(json["tokens"].size() == 6);
+  CHECK(json["weights_hash"] == report.weights_hash);
+  CHECK(json["baseline"]["loss"] == report.baseline.loss);
+  CHECK(json["cumulative_ablation"].size() == 3);
+  CHECK(json["rollout"].size() == 4);
+  CHECK(json["attribution"]["offered"] == false);
   REQUIRE(json["heads"].size() == 2);
   for (std::size_t h = 0; h < 2; ++h) {
     const auto& head = json["heads"][h];
     CHECK(head["layer"] == 0);
     CHECK(head["head"] == h);
-    CHECK(head["scores"]["mirror"]["value"] == report.heads[h].mirror.value);
-    CHECK(head["scores"]["mirror"]["chance"] == report.heads[h].mirror.chance);
+    CHECK(head["label"] == report.heads[h].label.name);
+    CHECK(head["sentence"] == report.heads[h].label.sentence);
+    const HeadScore& mirror = find_score(report.heads[h].scores, "mirror");
+    CHECK(head["scores"]["mirror"]["value"] == mirror.value);
+    CHECK(head["scores"]["mirror"]["chance"] == mirror.chance);
+    CHECK(head["scores"]["mirror"]["at_init"] == mirror.at_init);
+    CHECK(head["scores"]["mirror"]["attainable"] == 1);
     CHECK(head["scores"]["mirror"]["eligible"] == 80);
+    CHECK(head["ablation"]["zero"]["loss_change"] == report.heads[h].effects.zero.loss_change);
+    CHECK(head["importance"]["raw"] == report.heads[h].effects.importance.raw);
+    CHECK(head["circuits"]["qk_reciprocity"] == *report.heads[h].circuits.qk_reciprocity);
     REQUIRE(head["mean_weights"].size() == 4);
     CHECK(head["mean_weights"][1][2] == report.heads[h].mean_weights[1 * 4 + 2]);
   }
+  REQUIRE(json["examples"].size() == 2);
+  CHECK(json["examples"][1]["attention"][0][1][3][2] == report.examples[1].attention[(1 * 4 + 3) * 4 + 2]);
 }
 
 TEST_CASE("the task target is the weight on the keys that the task names", "[inspect]") {
   // For reversal these are the mirrored positions.
-  for (const HeadReport& head : Trained(small_config(), 10).inspect(60).heads) {
-    CHECK(head.task_target.value == head.mirror.value);
-    CHECK(head.task_target.chance == head.mirror.chance);
-    CHECK(head.task_target.eligible == head.mirror.eligible);
+  const InspectReport reversed = Trained(small_config(), 10).inspect(60);
+  for (const HeadReport& head : reversed.heads) {
+    const HeadScore &target = find_score(head.scores, "task_target"),
+                    &mirror = find_score(head.scores, "mirror");
+    CHECK_THAT(target.value, WithinRel(mirror.value, 1e-12));
+    CHECK_THAT(target.chance, WithinRel(mirror.chance, 1e-12));
+    CHECK(target.eligible == mirror.eligible);
   }
   // The queries of an induction whose token stood before: key i - N + 1 of [r, r].
   Config config = small_config();
@@ -183,8 +208,9 @@ TEST_CASE("the task target is the weight on the keys that the task names", "[ins
   for (const HeadReport& head : report.heads) {
     double value = 0;  // the mean over sequences is one over positions too, as all are equally long
     for (std::size_t query = 4; query < 7; ++query) value += head.mean_weights[query * 7 + query - 3] / 3;
-    CHECK(head.task_target.eligible == 180);
-    CHECK_THAT(head.task_target.value, WithinAbs(value, 1e-6));
-    CHECK_THAT(head.task_target.chance, WithinAbs((1.0 / 5 + 1.0 / 6 + 1.0 / 7) / 3, 1e-12));
+    const HeadScore& target = find_score(head.scores, "task_target");
+    CHECK(target.eligible == 180);
+    CHECK_THAT(target.value, WithinAbs(value, 1e-6));
+    CHECK_THAT(target.chance, WithinAbs((1.0 / 5 + 1.0 / 6 + 1.0 / 7) / 3, 1e-12));
   }
 }

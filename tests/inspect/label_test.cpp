@@ -12,8 +12,8 @@ using namespace thimble;
 
 namespace {
 
-constexpr ZeroEffect kNeeded = {0.4, 0.3, 0.5, -0.63, -0.65, -0.61};
-constexpr ZeroEffect kUseless = {0.001, -0.002, 0.004, 0, 0, 0};
+constexpr Effect kNeeded = {0.4, -0.63, {0.3, 0.5}, {-0.65, -0.61}};
+constexpr Effect kUseless = {0.001, 0, {-0.002, 0.004}, {0, 0}};
 
 // The scores of a head at chance, before and after training.
 std::vector<HeadScore> at_chance() {

@@ -131,7 +131,7 @@ TEST_CASE("every job refuses what would not fit, and writes nothing", "[train]")
   CHECK_THROWS_AS(benchmark(huge_config(), 1, 1), ConfigError);
   CHECK_THROWS_AS(evaluate(source, Split::test), ConfigError);
   CHECK_THROWS_AS(check_model(huge_config()), ConfigError);
-  CHECK_THROWS_AS(inspect(source, 1), ConfigError);
+  CHECK_THROWS_AS(inspect(source, {}), ConfigError);
   CHECK(directory.files() == 0);
 }
 

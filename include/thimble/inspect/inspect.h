@@ -1,31 +1,55 @@
-// What the attention heads of a trained model do, seen on test sequences.
+// What each attention head of a trained model does, seen on test sequences: what it looks at, whether that is
+// more than chance, and what breaks without it.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
+#include "thimble/data/listing.h"
+#include "thimble/inspect/circuits.h"
+#include "thimble/inspect/effects.h"
+#include "thimble/inspect/label.h"
+#include "thimble/inspect/passage.h"
 #include "thimble/inspect/scores.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
 
 struct HeadReport {
-  std::int64_t layer = 0, head = 0;
+  std::vector<HeadScore> scores;     // with their values at initialisation
   std::vector<double> mean_weights;  // (T, T): of query i on key j, averaged over sequences of full length
-  HeadScore mirror;                  // weight on key n - 1 - i, n the sequence's length
-  HeadScore task_target;             // weight on the keys that the task names, see Dataset::links
+  HeadEffects effects;               // layer and head among them
+  HeadCircuits circuits;
+  Label label;
 };
 
 struct InspectReport {
-  std::int64_t length = 0;     // T
-  std::int64_t sequences = 0;  // looked at
+  Config config;
+  Names tokens;               // the vocabulary
+  std::string weights_hash;   // as in the summary of a run
+  std::int64_t length = 0;    // T
+  Baseline baseline;          // on the sequences looked at
+  std::int64_t unpaired = 0;  // see EffectsReport
   std::vector<HeadReport> heads;
+  std::vector<RemovalStep> cumulative_ablation;
+  Attribution attribution;
+  DoubleMatrix rollout;
+  std::vector<Passage> examples;
 };
 
-// Runs the model, in evaluation mode, on the first `sequences` test sequences and watches its attention
-// weights: after the mask and the softmax, in every layer. Throws CheckpointError when the weights do not fit
-// the config.
-InspectReport inspect(const ModelSource& source, std::int64_t sequences);
+struct InspectOptions {
+  std::int64_t sequences = 1000;  // the first of the test split
+  std::int64_t examples = 16;     // of them, kept with all their weights
+  Progress progress;
+};
+
+// Everything above, with the weights as the model uses them in evaluation mode: after the mask and the
+// softmax, in every layer. Initial values are those that the config's seed gives. Throws CheckpointError when
+// the weights do not fit the config, DataError when there are no test sequences, and NumericError when a
+// number that must be finite is not.
+InspectReport inspect(const ModelSource& source, const InspectOptions& options);
 
 nlohmann::ordered_json to_json(const InspectReport&);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "thimble/inspect/effects.h"
 #include "thimble/inspect/scores.h"
 
 namespace thimble {
@@ -30,15 +31,6 @@ inline constexpr double kAmbiguous = 0.1;
 inline constexpr double kUniformEntropy = 0.99;
 inline constexpr double kUniformShare = 0.25;
 
-// What replacing the head's output by zero does; ends of 95 % intervals.
-struct ZeroEffect {
-  double loss_change = 0, loss_low = 0, loss_high = 0;
-  double accuracy_change = 0, accuracy_low = 0, accuracy_high = 0;
-
-  // Whether the model is worse without the head: the interval of the loss lies above 0.
-  bool hurts() const { return loss_low > 0; }
-};
-
 enum class Verdict {
   shown,       // pattern and effect
   no_effect,   // a pattern, but nothing depends on the head
@@ -54,7 +46,8 @@ struct Label {
   std::string sentence;  // for people, with the numbers that it rests on
 };
 
-// scores: all that HeadScorer gives, with at_init where it is known.
-Label label_head(std::span<const HeadScore> scores, const ZeroEffect& effect);
+// scores: all that HeadScorer gives, with at_init where it is known. effect: of zero ablation; the model is
+// worse without the head where the interval of the loss lies above 0.
+Label label_head(std::span<const HeadScore> scores, const Effect& effect);
 
 }  // namespace thimble

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "cli/heat_map.h"
+#include "cli/inspect.h"
+#include "thimble/data/listing.h"
+
+namespace thimble::cli {
+
+namespace {
+
+// Scores that the table has room for, and what it calls them.
+constexpr std::pair<std::string_view, std::string_view> kColumns[] = {{"previous_token", "prev"},
+                                                                      {"next_token", "next"},
+                                                                      {"mirror", "mirror"},
+                                                                      {"same_token", "same"},
+                                                                      {"duplicate_token", "dupl"},
+                                                                      {"induction", "induct"},
+                                                                      {"task_target", "target"},
+                                                                      {"offset", "offset"},
+                                                                      {"absolute_position", "position"},
+                                                                      {"self", "self"}};
+constexpr std::size_t kScoreColumns = 3;
+constexpr std::size_t kLabelWidth = 18;
+
+// How far above chance, on the way to the largest attainable.
+double strength(const HeadScore& score) {
+  return score.eligible > 0 && score.attainable > score.chance
+             ? (score.value - score.chance) / (score.attainable - score.chance)
+             : 0;
+}
+
+// The columns in which some head stands out most, in the order above.
+std::vector<std::pair<std::string_view, std::string_view>> telling_columns(const InspectReport& report) {
+  std::vector<std::pair<double, std::size_t>> found;
+  for (std::size_t i = 0; i < std::size(kColumns); ++i) {
+    double best = 0;
+    for (const HeadReport& head : report.heads)
+      best = std::max(best, strength(find_score(head.scores, kColumns[i].first)));
+    found.emplace_back(-best, i);
+  }
+  std::ranges::sort(found);
+  found.resize(kScoreColumns);
+  std::ranges::sort(found, {}, &std::pair<double, std::size_t>::second);
+  std::vector<std::pair<std::string_view, std::string_view>> out;
+  for (const auto& [best, i] : found) out.push_back(kColumns[i]);
+  return out;
+}
+
+std::string number(const HeadScore& score) {
+  return score.eligible > 0 ? fmt::format("{:.3f}", score.value) : "-";
+}
+
+// In brackets: nothing depends on the head.
+std::string label_text(const Label& label) {
+  switch (label.verdict) {
+    case Verdict::shown:
+      return label.name;
+    case Verdict::no_effect:
+      return "(" + label.name + ")";
+    case Verdict::no_pattern:
+      return "needed, unknown";
+    case Verdict::not_enough:
+      return "too few queries";
+    case Verdict::none:
+      break;
+  }
+  return "-";
+}
+
+void print_maps(const InspectReport& report, const HeadChoice& heads) {
+  const bool chosen = heads.layer || heads.head;
+  constexpr std::size_t kMost = 4;
+  constexpr std::int64_t kLongest = 74;
+  if (report.length > kLongest)
+    return fmt::print("\n{} positions are too many to draw in 80 columns; see --html or --npy\n",
+                      report.length);
+  std::vector<const HeadReport*> drawn;
+  for (const HeadReport& head : report.heads)
+    if (heads.has(head.effects.layer, head.effects.head)) drawn.push_back(&head);
+  if (!chosen && drawn.size() > kMost) {
+    std::ranges::stable_sort(drawn, std::greater(),
+                             [](const HeadReport* h) { return h->effects.importance.raw; });
+    drawn.resize(kMost);
+    fmt::print("\nThe {} most important heads; --layer and --head choose others.", kMost);
+  }
+  fmt::print("\nAttention of query (row) on key (column), mean over sequences; {}.\n",
+             legend(wants_colour()));
+  for (const HeadReport* head : drawn)
+    fmt::print("\nlayer {} head {}\n{}", head->effects.layer, head->effects.head,
+               heat_map(head->mean_weights, report.length, wants_colour()));
+}
+
+}  // namespace
+
+void print_report(const InspectReport& report, const HeadChoice& heads) {
+  const Baseline& base = report.baseline;
+  fmt::print(
+      "{} test sequences: loss {:.4f}, {:.2f} % of tokens right. Without a head (zero ablation)\n"
+      "the loss and the tokens that are right change by:\n\n",
+      base.sequences, base.loss, 100 * base.accuracy);
+  const auto columns = telling_columns(report);
+  fmt::print("layer head {:<{}} entropy", "label", kLabelWidth);
+  for (const auto& column : columns) fmt::print(" {:>8}", column.second);
+  fmt::print("     loss tokens %  import.\n");
+  for (const HeadReport& head : report.heads) {
+    if (!heads.has(head.effects.layer, head.effects.head)) continue;
+    const Effect& zero = head.effects.zero;
+    fmt::print("{:>5} {:>4} {:<{}} {:>7}", head.effects.layer, head.effects.head,
+               shortened(label_text(head.label), kLabelWidth), kLabelWidth,
+               number(find_score(head.scores, "entropy")));
+    for (const auto& column : columns) fmt::print(" {:>8}", number(find_score(head.scores, column.first)));
+    fmt::print(" {:>+8.3f} {:>+8.2f} {:>8.2f}\n", zero.loss_change, 100 * zero.accuracy_change,
+               head.effects.importance.normalised);
+  }
+  fmt::print("\n");
+  for (const HeadReport& head : report.heads) {
+    if (!heads.has(head.effects.layer, head.effects.head)) continue;
+    fmt::print("{}", wrap(fmt::format("layer {} head {}: {}", head.effects.layer, head.effects.head,
+                                      head.label.sentence),
+                          80));
+  }
+  if (report.heads.size() > 1) {
+    std::string curve = "accuracy with 0, 1, ... heads removed, the least important first:";
+    for (const RemovalStep& step : report.cumulative_ablation)
+      curve += fmt::format(" {:.2f}", 100 * step.accuracy);
+    fmt::print("\n{}", wrap(curve, 80));
+  }
+  print_maps(report, heads);
+}
+
+}  // namespace thimble::cli
