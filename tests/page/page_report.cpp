@@ -212,7 +212,9 @@ int main(int, char** argv) {
       "</script>", "<img src=x onerror=alert(1)>",        "&amp;", "\"'", " ", "é", "😀", "\u2028",
       "שלום",      "a-very-long-token-that-does-not-fit", "<!--",  "0"};
   const Size small{1, 1, 12, 12, false};
-  report = base(small, odd, 2);
+  report = base(small, odd, 3);
+  report["examples"][2]["targets"] = {"é"};  // one answer for the sequence
+  report["examples"][2]["predictions"] = {"0"};
   report["attribution"] = {{"offered", false},
                            {"reason", "post-norm: the last norm comes after the last sum"}};
   report["timeline"] = report["events"] = report["curves"] = report["cumulative_ablation"] =

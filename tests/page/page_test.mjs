@@ -187,6 +187,8 @@ test("odd tokens, and sections without data", async () => {
   for (const odd of ["</script>", "<img src=x onerror=alert(1)>", "&amp;", "\u2028", "😀"])
     assert.ok(tokens.includes(odd) || await page.evaluate((t) => report.tokens.includes(t), odd), `${odd} is lost`);
   assert.equal(await page.locator(".keys .chip.hidden").count(), 0);
+  await page.locator('[data-choice="example"]').selectOption("2");
+  assert.equal(await page.locator(".result").textContent(), "Example 3. The model answers ✗ 0not é.");
   await closed(page);
 });
 
