@@ -80,7 +80,9 @@ const unpacked = new WeakMap();
 // The numbers of a packed map in order, whole ones, to be multiplied by `step`.
 function unpack(packed) {
   if (!unpacked.has(packed)) {
-    const bytes = Uint8Array.from(atob(packed.data), (c) => c.charCodeAt(0));
+    const text = atob(packed.data);
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
     const hasSign = packed.scale !== undefined;
     const numbers = packed.bytes === 1 ? bytes : hasSign ? new Int16Array(bytes.buffer) : new Uint16Array(bytes.buffer);
     unpacked.set(packed, { numbers, step: hasSign ? packed.scale / 32767 : 1 / (packed.bytes === 1 ? 255 : 65535) });

@@ -28,7 +28,12 @@ function pixels(map) {
   for (let r = 0, at = 0; r < map.rows; ++r)
     for (let c = 0; c < map.columns; ++c, at += 4) {
       const value = map.at(r, c);
-      if (value !== null) image.data.set([...colour(value, map.full, map.signed), 255], at);
+      if (value === null) continue;
+      const [red, green, blue] = colour(value, map.full, map.signed);
+      image.data[at] = red;
+      image.data[at + 1] = green;
+      image.data[at + 2] = blue;
+      image.data[at + 3] = 255;
     }
   canvas.getContext("2d").putImageData(image, 0, 0);
   return canvas;
