@@ -17,8 +17,7 @@ function themeButton() {
 
 function heads() {
   return section("heads", "Attention", null, choices(),
-    element("div", { class: "columns explorer" }, element("div", { class: "stack" }, headGrid(), effectPanel()), headMap()),
-    tokenView(), scoresPanel());
+    element("div", { class: "columns explorer" }, headGrid(), headMap(), effectPanel()), tokenView(), scoresPanel());
 }
 
 function start() {
