@@ -1,137 +1,17 @@
-// Ablation, importance and patching, against plain passes over one sequence at a time.
+// Ablation and importance of heads, against plain passes over one sequence at a time.
 #include "thimble/inspect/effects.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/inspect/measure_effects.h"
-#include "thimble/train/trainer.h"
-#include "train/small_config.h"
+#include "inspect/interventions.h"
 
 using namespace thimble;
 
 namespace {
-
-constexpr double kTolerance = sizeof(Real) == 8 ? 1e-10 : 2e-5;
-
-// A model after some steps, with biases that are not 0.
-struct Trained {
-  explicit Trained(Config config, std::int64_t sequences = 60, int steps = 30)
-      : trainer(config), subject(config, Split::test, sequences) {
-    for (int i = 0; i < steps; ++i) trainer.step();
-    for (const auto& entry : parameters().entries()) {
-      if (!entry.name.ends_with("bias")) continue;
-      for (std::size_t i = 0; i < entry.size(); ++i)
-        parameters().values()[entry.offset + i] += static_cast<Real>(0.1 * std::cos(static_cast<double>(i)));
-    }
-    give();
-  }
-  ParameterStore& parameters() { return trainer.model().parameters(); }
-  // To the subject what the trainer has.
-  void give() { std::ranges::copy(parameters().values(), subject.model().parameters().values().begin()); }
-  // Zeroes what a head adds to the residual stream: its columns of the output projection.
-  void silence(ParameterStore& store, HeadPlace place) const {
-    const auto& attention = trainer.model().layers()[static_cast<std::size_t>(place.layer)].self_attn;
-    const std::int64_t c = trainer.model().config().d_model, width = c / attention.heads;
-    const std::span<Real> weight = store.values(attention.out_proj.weight);
-    for (std::int64_t row = 0; row < c; ++row)
-      std::fill_n(weight.data() + row * c + place.head * width, width, Real{0});
-  }
-  std::vector<HeadPlace> places() const {
-    std::vector<HeadPlace> all;
-    for (std::int64_t l = 0; l < trainer.model().config().layers; ++l)
-      for (std::int64_t h = 0; h < trainer.model().config().heads; ++h) all.push_back({l, h});
-    return all;
-  }
-
-  Trainer trainer;
-  Subject subject;
-};
-
-Config sequence_config() {  // one answer for each sequence
-  Config config = small_config();
-  config.task = {.name = "parity", .length = 8};
-  config.model.layers = 2;
-  config.model.output.per = OutputPer::sequence;
-  return config;
-}
-
-// Scales, or replaces by `rows` (T, C), the columns of a head in the pass over one sequence.
-struct Plain : Hooks {
-  bool replace(std::string_view site, const Shape&, MatrixView value) override {
-    if (site != changed) return false;
-    const std::int64_t width = value.cols / heads;
-    for (std::int64_t t = 0; t < value.rows; ++t) {
-      for (std::int64_t c = head * width; c < (head + 1) * width; ++c) {
-        Real& x = value.row(t)[c];
-        x = rows.empty() ? factor * x : rows[static_cast<std::size_t>(t * value.cols + c)];
-      }
-    }
-    return true;
-  }
-  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
-    if (site.ends_with("head_output")) seen.emplace_back(value.data, value.data + value.elements());
-  }
-  std::string changed;
-  std::int64_t head = 0, heads = 1;
-  Real factor = 1;
-  std::vector<Real> rows;
-  std::vector<std::vector<Real>> seen;  // by layer, (T, C)
-};
-
-struct Result {
-  double loss = 0, labelled = 0, correct = 0;
-  std::vector<double> logits;
-  Batch batch;
-};
-
-Result plain_pass(const Trained& trained, std::int64_t sequence, Plain& hooks) {
-  Result result;
-  trained.trainer.dataset().fill(Split::test, sequence, 1, result.batch);
-  const Batch& batch = result.batch;
-  Tape tape(Tape::Mode::inference);
-  tape.bind(trained.trainer.model().parameters(), {});
-  hooks.seen.clear();
-  const MatrixView z =
-      trained.trainer.model()(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &hooks}).value();
-  result.logits.assign(z.data, z.data + z.elements());
-  for (std::int64_t i = 0; i < z.rows; ++i) {
-    const std::int32_t label = batch.labels[static_cast<std::size_t>(i)];
-    if (label == kIgnore) continue;
-    double sum = 0;
-    for (std::int64_t j = 0; j < z.cols; ++j) sum += std::exp(double(z.row(i)[j]) - double(z.row(i)[label]));
-    result.loss += std::log(sum);
-    result.labelled += 1;
-    result.correct += std::max_element(z.row(i), z.row(i) + z.cols) - z.row(i) == label;
-  }
-  return result;
-}
-
-Plain change(const Trained& trained, HeadPlace place) {
-  Plain hooks;
-  hooks.changed = "encoder.layers." + std::to_string(place.layer) + ".self_attn.head_output";
-  hooks.head = place.head;
-  hooks.heads = trained.trainer.model().config().heads;
-  return hooks;
-}
-
-// Head outputs of every sequence, [sequence][layer], and the lengths.
-struct Observed {
-  explicit Observed(const Trained& trained) {
-    for (std::int64_t i = 0; i < trained.subject.sequences(); ++i) {
-      Plain hooks;
-      lengths.push_back(plain_pass(trained, i, hooks).batch.lengths[0]);
-      outputs.push_back(hooks.seen);
-    }
-  }
-  std::vector<std::vector<std::vector<Real>>> outputs;
-  std::vector<std::int32_t> lengths;
-};
 
 // The change when each sequence has rows(sequence) in place of the head's output.
 template <class Rows>
@@ -384,23 +264,6 @@ TEST_CASE("heads of equal importance are removed in order", "[inspect]") {
   }
 }
 
-TEST_CASE("partners have the same length and are somebody else", "[inspect]") {
-  std::vector<std::int32_t> lengths(200);
-  for (std::size_t i = 0; i < 200; ++i) lengths[i] = static_cast<std::int32_t>(3 + i % 7 % 3);
-  lengths[50] = 9;
-  const std::vector<std::int64_t> partner = partners(lengths, 4);
-  std::vector<std::int64_t> sorted = partner, all(200);
-  std::ranges::sort(sorted);
-  std::iota(all.begin(), all.end(), 0);
-  CHECK(sorted == all);
-  for (std::size_t i = 0; i < 200; ++i) {
-    CHECK(lengths[static_cast<std::size_t>(partner[i])] == lengths[i]);
-    CHECK((partner[i] == static_cast<std::int64_t>(i)) == (i == 50));
-  }
-  CHECK(partners(lengths, 4) == partner);
-  CHECK(partners(lengths, 5) != partner);
-}
-
 TEST_CASE("sequences without a partner are counted, and keep their values", "[inspect]") {
   Trained trained(small_config(), 1);
   const EffectsReport report = measure_effects(trained.subject);
@@ -409,35 +272,6 @@ TEST_CASE("sequences without a partner are counted, and keep their values", "[in
   CHECK(report.heads[0].zero.loss_change != 0);
   Trained two(small_config(), 2);
   CHECK(measure_effects(two.subject).unpaired == 0);
-}
-
-TEST_CASE("the interval of a mean is what its spread says", "[inspect]") {
-  const Random random(3, Stream::gradcheck);
-  constexpr std::size_t n = 400;
-  std::vector<double> values, wide, ones(n, 1.0), zeros(n), counts, twice;
-  for (std::size_t i = 0; i < n; ++i) {
-    values.push_back(5 + 2 * random.normal(i));
-    counts.push_back(1 + static_cast<double>(i % 3));
-    twice.push_back(2 * counts.back());
-  }
-  const double mean = std::reduce(values.begin(), values.end()) / n;
-  const std::vector<Interval> of = bootstrap({values, zeros}, ones, 7);
-  CHECK_THAT(of[0].low, WithinAbs(mean - 1.96 * 2 / 20, 0.03));
-  CHECK_THAT(of[0].high, WithinAbs(mean + 1.96 * 2 / 20, 0.03));
-  CHECK(of[0].contains(mean));
-  CHECK_FALSE(of[0].contains(mean + 0.4));
-  CHECK_FALSE(of[0].contains(mean - 0.4));
-  CHECK(of[1].low == 0);
-  CHECK(of[1].high == 0);
-  const std::vector<Interval> again = bootstrap({values}, ones, 7), other = bootstrap({values}, ones, 8);
-  CHECK(again[0].low == of[0].low);
-  CHECK(other[0].low != of[0].low);
-  // A ratio: sequences bring their labels along.
-  const Interval ratio = bootstrap({twice}, counts, 7)[0];
-  CHECK_THAT(ratio.low, WithinRel(2, 1e-12));
-  CHECK_THAT(ratio.high, WithinRel(2, 1e-12));
-  CHECK_THROWS_AS(bootstrap({{1, 2}}, std::vector<double>{1}, 1), ShapeError);
-  CHECK_THROWS_AS(bootstrap({}, {}, 1), ShapeError);
 }
 
 TEST_CASE("intervals belong to the differences between sequences", "[inspect]") {
@@ -460,93 +294,4 @@ TEST_CASE("intervals belong to the differences between sequences", "[inspect]") 
   CHECK_THAT(zero.accuracy_interval.high, WithinAbs(intervals[1].high, 1e-12));
   CHECK(zero.interval.contains(zero.loss_change));
   CHECK(zero.interval.low < zero.interval.high);
-}
-
-TEST_CASE("patching says how much of the source's answer a head brings along", "[inspect]") {
-  for (const Config& config : {small_config(), rich_config(), sequence_config()}) {
-    Trained trained(config);
-    trained.silence(trained.parameters(), {0, 1});
-    trained.give();
-    Plain none;
-    const Result base = plain_pass(trained, 0, none);
-    std::int64_t source_index = 1;
-    Result source = plain_pass(trained, 1, none);
-    while (source.batch.lengths != base.batch.lengths || source.batch.labels == base.batch.labels)
-      source = plain_pass(trained, ++source_index, none);
-    const std::vector<std::vector<Real>> outputs = none.seen;
-    const auto difference = [&](const Result& result) {
-      double sum = 0;
-      const std::size_t v = result.logits.size() / base.batch.labels.size();
-      for (std::size_t i = 0; i < base.batch.labels.size(); ++i) {
-        const std::int32_t from = base.batch.labels[i], to = source.batch.labels[i];
-        if (from != to)
-          sum += result.logits[i * v + static_cast<std::size_t>(to)] -
-                 result.logits[i * v + static_cast<std::size_t>(from)];
-      }
-      return sum;
-    };
-    const PatchingReport report = patching(trained.subject, 0, source_index);
-    REQUIRE(report.heads.size() == trained.places().size());
-    for (const PatchingReport::Head& head : report.heads) {
-      Plain hooks = change(trained, {head.layer, head.head});
-      hooks.rows = outputs[static_cast<std::size_t>(head.layer)];
-      const double expected = (difference(plain_pass(trained, 0, hooks)) - difference(base)) /
-                              (difference(source) - difference(base));
-      CHECK_THAT(head.effect, WithinAbs(expected, 1e-3 * kTolerance / 2e-5));
-    }
-    CHECK(report.heads[1].effect == 0);
-    CHECK(report.heads[0].effect != 0);
-    CHECK(static_cast<std::int32_t>(report.base.size()) == base.batch.lengths[0]);
-    CHECK(report.source != report.base);
-  }
-}
-
-TEST_CASE("patching refuses inputs that cannot be compared", "[inspect]") {
-  Trained trained(rich_config());
-  const std::vector<std::int32_t> lengths = Observed(trained).lengths;
-  const auto longer = std::ranges::find_if(lengths, [&](auto n) { return n != lengths[0]; });
-  CHECK_THROWS_AS(patching(trained.subject, 0, longer - lengths.begin()), DataError);
-  CHECK_THROWS_AS(patching(trained.subject, 0, 0), DataError);  // the same labels
-  CHECK_THROWS_AS(patching(trained.subject, 0, 60), ShapeError);
-  CHECK_THROWS_AS(patching(trained.subject, -1, 0), ShapeError);
-  std::ranges::fill(trained.subject.model().parameters().values(), Real{0});
-  CHECK_THROWS_AS(patching(trained.subject, 0, partners(lengths, 1)[0]), DataError);  // the same logits
-}
-
-TEST_CASE("progress is told after every pass, up to the whole", "[inspect]") {
-  Trained trained(rich_config(), 20, 1);
-  std::vector<double> shares;
-  measure_effects(trained.subject, [&](double share) { shares.push_back(share); });
-  CHECK(shares.size() == 2 + 2 * (1 + 4 * 2));
-  CHECK(std::ranges::is_sorted(shares));
-  CHECK(shares.back() == 1);
-}
-
-TEST_CASE("without a sequence, or with a loss that is no number, nothing is measured", "[inspect]") {
-  CHECK_THROWS_AS(Subject(small_config(), Split::test, 0), DataError);
-  Config config = small_config();
-  config.data.test = 0;
-  CHECK_THROWS_AS(Subject(config, Split::test, 10), DataError);
-  Trained trained(small_config());
-  trained.subject.model().parameters().values()[0] = std::numeric_limits<Real>::quiet_NaN();
-  CHECK_THROWS_AS(measure_effects(trained.subject), NumericError);
-}
-
-TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
-  const Effect effect{
-      .loss_change = 1, .accuracy_change = 2, .interval = {3, 4}, .accuracy_interval = {5, 6}};
-  CHECK(to_json(effect).dump() ==
-        R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0]})");
-  HeadEffects head;
-  head.mean = effect;
-  CHECK(to_json(head).size() == 3);
-  CHECK(to_json(head)["mean"] == to_json(effect));
-  CHECK(to_json(Importance{1, 2}).dump() == R"({"raw":1.0,"normalised":2.0})");
-  CHECK(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2}).dump() ==
-        R"({"removed":0,"layer":null,"head":null,"loss":1.0,"accuracy":2.0})");
-  CHECK(to_json(RemovalStep{1, 0, 2, 1, 2})["head"] == 2);
-  CHECK(to_json(Baseline{1, 2, 3, 4}).dump() ==
-        R"({"loss":1.0,"accuracy":2.0,"sequence_accuracy":3.0,"sequences":4})");
-  CHECK(to_json(PatchingReport{{"a"}, {"b"}, {{1, 2, 0.5}}}).dump() ==
-        R"({"base":["a"],"source":["b"],"heads":[{"layer":1,"head":2,"effect":0.5}]})");
 }

@@ -1,0 +1,132 @@
+// What the tests of interventions on heads share: a small trained model, and plain passes over one sequence
+// at a time to compare with.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "thimble/inspect/measure_effects.h"
+#include "thimble/train/trainer.h"
+#include "train/small_config.h"
+
+namespace thimble {
+
+constexpr double kTolerance = sizeof(Real) == 8 ? 1e-10 : 2e-5;
+
+// A model after some steps, with biases that are not 0.
+struct Trained {
+  explicit Trained(Config config, std::int64_t sequences = 60, int steps = 30)
+      : trainer(config), subject(config, Split::test, sequences) {
+    for (int i = 0; i < steps; ++i) trainer.step();
+    for (const auto& entry : parameters().entries()) {
+      if (!entry.name.ends_with("bias")) continue;
+      for (std::size_t i = 0; i < entry.size(); ++i)
+        parameters().values()[entry.offset + i] += static_cast<Real>(0.1 * std::cos(static_cast<double>(i)));
+    }
+    give();
+  }
+  ParameterStore& parameters() { return trainer.model().parameters(); }
+  // To the subject what the trainer has.
+  void give() { std::ranges::copy(parameters().values(), subject.model().parameters().values().begin()); }
+  // Zeroes what a head adds to the residual stream: its columns of the output projection.
+  void silence(ParameterStore& store, HeadPlace place) const {
+    const auto& attention = trainer.model().layers()[static_cast<std::size_t>(place.layer)].self_attn;
+    const std::int64_t c = trainer.model().config().d_model, width = c / attention.heads;
+    const std::span<Real> weight = store.values(attention.out_proj.weight);
+    for (std::int64_t row = 0; row < c; ++row)
+      std::fill_n(weight.data() + row * c + place.head * width, width, Real{0});
+  }
+  std::vector<HeadPlace> places() const {
+    std::vector<HeadPlace> all;
+    for (std::int64_t l = 0; l < trainer.model().config().layers; ++l)
+      for (std::int64_t h = 0; h < trainer.model().config().heads; ++h) all.push_back({l, h});
+    return all;
+  }
+
+  Trainer trainer;
+  Subject subject;
+};
+
+inline Config sequence_config() {  // one answer for each sequence
+  Config config = small_config();
+  config.task = {.name = "parity", .length = 8};
+  config.model.layers = 2;
+  config.model.output.per = OutputPer::sequence;
+  return config;
+}
+
+// Scales, or replaces by `rows` (T, C), the columns of a head in the pass over one sequence.
+struct Plain : Hooks {
+  bool replace(std::string_view site, const Shape&, MatrixView value) override {
+    if (site != changed) return false;
+    const std::int64_t width = value.cols / heads;
+    for (std::int64_t t = 0; t < value.rows; ++t) {
+      for (std::int64_t c = head * width; c < (head + 1) * width; ++c) {
+        Real& x = value.row(t)[c];
+        x = rows.empty() ? factor * x : rows[static_cast<std::size_t>(t * value.cols + c)];
+      }
+    }
+    return true;
+  }
+  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
+    if (site.ends_with("head_output")) seen.emplace_back(value.data, value.data + value.elements());
+  }
+  std::string changed;
+  std::int64_t head = 0, heads = 1;
+  Real factor = 1;
+  std::vector<Real> rows;
+  std::vector<std::vector<Real>> seen;  // by layer, (T, C)
+};
+
+struct Result {
+  double loss = 0, labelled = 0, correct = 0;
+  std::vector<double> logits;
+  Batch batch;
+};
+
+inline Result plain_pass(const Trained& trained, std::int64_t sequence, Plain& hooks) {
+  Result result;
+  trained.trainer.dataset().fill(Split::test, sequence, 1, result.batch);
+  const Batch& batch = result.batch;
+  Tape tape(Tape::Mode::inference);
+  tape.bind(trained.trainer.model().parameters(), {});
+  hooks.seen.clear();
+  const MatrixView z =
+      trained.trainer.model()(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &hooks}).value();
+  result.logits.assign(z.data, z.data + z.elements());
+  for (std::int64_t i = 0; i < z.rows; ++i) {
+    const std::int32_t label = batch.labels[static_cast<std::size_t>(i)];
+    if (label == kIgnore) continue;
+    double sum = 0;
+    for (std::int64_t j = 0; j < z.cols; ++j) sum += std::exp(double(z.row(i)[j]) - double(z.row(i)[label]));
+    result.loss += std::log(sum);
+    result.labelled += 1;
+    result.correct += std::max_element(z.row(i), z.row(i) + z.cols) - z.row(i) == label;
+  }
+  return result;
+}
+
+inline Plain change(const Trained& trained, HeadPlace place) {
+  Plain hooks;
+  hooks.changed = "encoder.layers." + std::to_string(place.layer) + ".self_attn.head_output";
+  hooks.head = place.head;
+  hooks.heads = trained.trainer.model().config().heads;
+  return hooks;
+}
+
+// Head outputs of every sequence, [sequence][layer], and the lengths.
+struct Observed {
+  explicit Observed(const Trained& trained) {
+    for (std::int64_t i = 0; i < trained.subject.sequences(); ++i) {
+      Plain hooks;
+      lengths.push_back(plain_pass(trained, i, hooks).batch.lengths[0]);
+      outputs.push_back(hooks.seen);
+    }
+  }
+  std::vector<std::vector<std::vector<Real>>> outputs;
+  std::vector<std::int32_t> lengths;
+};
+
+}  // namespace thimble

@@ -1,0 +1,148 @@
+// Patching, and what all interventions rest on: partners, intervals, progress, refusals, JSON.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "catch.h"
+#include "inspect/interventions.h"
+#include "thimble/core/error.h"
+#include "thimble/core/random.h"
+
+using namespace thimble;
+
+TEST_CASE("partners have the same length and are somebody else", "[inspect]") {
+  std::vector<std::int32_t> lengths(200);
+  for (std::size_t i = 0; i < 200; ++i) lengths[i] = static_cast<std::int32_t>(3 + i % 7 % 3);
+  lengths[50] = 9;
+  const std::vector<std::int64_t> partner = partners(lengths, 4);
+  std::vector<std::int64_t> sorted = partner, all(200);
+  std::ranges::sort(sorted);
+  std::iota(all.begin(), all.end(), 0);
+  CHECK(sorted == all);
+  for (std::size_t i = 0; i < 200; ++i) {
+    CHECK(lengths[static_cast<std::size_t>(partner[i])] == lengths[i]);
+    CHECK((partner[i] == static_cast<std::int64_t>(i)) == (i == 50));
+  }
+  CHECK(partners(lengths, 4) == partner);
+  CHECK(partners(lengths, 5) != partner);
+}
+
+TEST_CASE("the interval of a mean is what its spread says", "[inspect]") {
+  const Random random(3, Stream::gradcheck);
+  constexpr std::size_t n = 400;
+  std::vector<double> values, wide, ones(n, 1.0), zeros(n), counts, twice;
+  for (std::size_t i = 0; i < n; ++i) {
+    values.push_back(5 + 2 * random.normal(i));
+    counts.push_back(1 + static_cast<double>(i % 3));
+    twice.push_back(2 * counts.back());
+  }
+  const double mean = std::reduce(values.begin(), values.end()) / n;
+  const std::vector<Interval> of = bootstrap({values, zeros}, ones, 7);
+  CHECK_THAT(of[0].low, WithinAbs(mean - 1.96 * 2 / 20, 0.03));
+  CHECK_THAT(of[0].high, WithinAbs(mean + 1.96 * 2 / 20, 0.03));
+  CHECK(of[0].contains(mean));
+  CHECK_FALSE(of[0].contains(mean + 0.4));
+  CHECK_FALSE(of[0].contains(mean - 0.4));
+  CHECK(of[1].low == 0);
+  CHECK(of[1].high == 0);
+  const std::vector<Interval> again = bootstrap({values}, ones, 7), other = bootstrap({values}, ones, 8);
+  CHECK(again[0].low == of[0].low);
+  CHECK(other[0].low != of[0].low);
+  // A ratio: sequences bring their labels along.
+  const Interval ratio = bootstrap({twice}, counts, 7)[0];
+  CHECK_THAT(ratio.low, WithinRel(2, 1e-12));
+  CHECK_THAT(ratio.high, WithinRel(2, 1e-12));
+  CHECK_THROWS_AS(bootstrap({{1, 2}}, std::vector<double>{1}, 1), ShapeError);
+  CHECK_THROWS_AS(bootstrap({}, {}, 1), ShapeError);
+}
+
+TEST_CASE("patching says how much of the source's answer a head brings along", "[inspect]") {
+  for (const Config& config : {small_config(), rich_config(), sequence_config()}) {
+    Trained trained(config);
+    trained.silence(trained.parameters(), {0, 1});
+    trained.give();
+    Plain none;
+    const Result base = plain_pass(trained, 0, none);
+    std::int64_t source_index = 1;
+    Result source = plain_pass(trained, 1, none);
+    while (source.batch.lengths != base.batch.lengths || source.batch.labels == base.batch.labels)
+      source = plain_pass(trained, ++source_index, none);
+    const std::vector<std::vector<Real>> outputs = none.seen;
+    const auto difference = [&](const Result& result) {
+      double sum = 0;
+      const std::size_t v = result.logits.size() / base.batch.labels.size();
+      for (std::size_t i = 0; i < base.batch.labels.size(); ++i) {
+        const std::int32_t from = base.batch.labels[i], to = source.batch.labels[i];
+        if (from != to)
+          sum += result.logits[i * v + static_cast<std::size_t>(to)] -
+                 result.logits[i * v + static_cast<std::size_t>(from)];
+      }
+      return sum;
+    };
+    const PatchingReport report = patching(trained.subject, 0, source_index);
+    REQUIRE(report.heads.size() == trained.places().size());
+    for (const PatchingReport::Head& head : report.heads) {
+      Plain hooks = change(trained, {head.layer, head.head});
+      hooks.rows = outputs[static_cast<std::size_t>(head.layer)];
+      const double expected = (difference(plain_pass(trained, 0, hooks)) - difference(base)) /
+                              (difference(source) - difference(base));
+      CHECK_THAT(head.effect, WithinAbs(expected, 1e-3 * kTolerance / 2e-5));
+    }
+    CHECK(report.heads[1].effect == 0);
+    CHECK(report.heads[0].effect != 0);
+    CHECK(static_cast<std::int32_t>(report.base.size()) == base.batch.lengths[0]);
+    CHECK(report.source != report.base);
+  }
+}
+
+TEST_CASE("patching refuses inputs that cannot be compared", "[inspect]") {
+  Trained trained(rich_config());
+  const std::vector<std::int32_t> lengths = Observed(trained).lengths;
+  const auto longer = std::ranges::find_if(lengths, [&](auto n) { return n != lengths[0]; });
+  CHECK_THROWS_AS(patching(trained.subject, 0, longer - lengths.begin()), DataError);
+  CHECK_THROWS_AS(patching(trained.subject, 0, 0), DataError);  // the same labels
+  CHECK_THROWS_AS(patching(trained.subject, 0, 60), ShapeError);
+  CHECK_THROWS_AS(patching(trained.subject, -1, 0), ShapeError);
+  std::ranges::fill(trained.subject.model().parameters().values(), Real{0});
+  CHECK_THROWS_AS(patching(trained.subject, 0, partners(lengths, 1)[0]), DataError);  // the same logits
+}
+
+TEST_CASE("progress is told after every pass, up to the whole", "[inspect]") {
+  Trained trained(rich_config(), 20, 1);
+  std::vector<double> shares;
+  measure_effects(trained.subject, [&](double share) { shares.push_back(share); });
+  CHECK(shares.size() == 2 + 2 * (1 + 4 * 2));
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(shares.back() == 1);
+}
+
+TEST_CASE("without a sequence, or with a loss that is no number, nothing is measured", "[inspect]") {
+  CHECK_THROWS_AS(Subject(small_config(), Split::test, 0), DataError);
+  Config config = small_config();
+  config.data.test = 0;
+  CHECK_THROWS_AS(Subject(config, Split::test, 10), DataError);
+  Trained trained(small_config());
+  trained.subject.model().parameters().values()[0] = std::numeric_limits<Real>::quiet_NaN();
+  CHECK_THROWS_AS(measure_effects(trained.subject), NumericError);
+}
+
+TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
+  const Effect effect{
+      .loss_change = 1, .accuracy_change = 2, .interval = {3, 4}, .accuracy_interval = {5, 6}};
+  CHECK(to_json(effect).dump() ==
+        R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0]})");
+  HeadEffects head;
+  head.mean = effect;
+  CHECK(to_json(head).size() == 3);
+  CHECK(to_json(head)["mean"] == to_json(effect));
+  CHECK(to_json(Importance{1, 2}).dump() == R"({"raw":1.0,"normalised":2.0})");
+  CHECK(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2}).dump() ==
+        R"({"removed":0,"layer":null,"head":null,"loss":1.0,"accuracy":2.0})");
+  CHECK(to_json(RemovalStep{1, 0, 2, 1, 2})["head"] == 2);
+  CHECK(to_json(Baseline{1, 2, 3, 4}).dump() ==
+        R"({"loss":1.0,"accuracy":2.0,"sequence_accuracy":3.0,"sequences":4})");
+  CHECK(to_json(PatchingReport{{"a"}, {"b"}, {{1, 2, 0.5}}}).dump() ==
+        R"({"base":["a"],"source":["b"],"heads":[{"layer":1,"head":2,"effect":0.5}]})");
+}
