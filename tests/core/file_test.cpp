@@ -160,3 +160,37 @@ TEST_CASE("a file that cannot be read is named, with the reason", "[core]") {
   CHECK(error_of([&] { read_file(directory.path()); }) ==
         directory.path().string() + ": cannot be read: Is a directory");
 }
+
+TEST_CASE("a file written in pieces is there once it is committed, or not at all", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file";
+  write_file(path, "old");
+  {
+    NewFile abandoned(path);
+    abandoned.append("new");
+  }
+  CHECK(read_file(path) == "old");
+  CHECK(directory.files() == 1);
+  {
+    NewFile file(path);
+    file.append("ne");
+    file.append("w");
+    CHECK(read_file(path) == "old");
+    file.commit();
+  }
+  CHECK(read_file(path) == "new");
+  CHECK(directory.files() == 1);
+  CHECK_THROWS_AS(NewFile(directory / "no" / "file"), FileError);
+}
+
+TEST_CASE("a disk that is full leaves nothing of a file written in pieces", "[core]") {
+  const TemporaryDirectory directory;
+  {
+    const FileSizeLimit limit(100);
+    NewFile file(directory / "file");
+    file.append(std::string(90, 'x'));
+    CHECK(error_of([&] { file.append(std::string(90, 'x')); }).find("cannot be written") !=
+          std::string::npos);
+  }
+  CHECK(directory.files() == 0);
+}

@@ -44,6 +44,12 @@ expect 0 '"weights_hash"' train "$configs/reverse.yaml" "${short[@]}" --json - -
 expect 0 'runs/reverse-[0-9a-f]{8}-2$' train "$configs/reverse.yaml" "${short[@]}"
 expect 0 'test +loss' eval run
 expect 0 'layer 0 head 0: mirror 0\.[0-9]+ \(chance 0.062' inspect run --sequences 50
+expect 0 '^prediction  ' inspect run --input "1 2 3"
+expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --layer 0 --head 0
+expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(printf '1 %.0s' {1..79})"
+! grep -E '.{81}' <<<"$output" || fail "inspect --input is wider than 80 columns" "$output"
+expect 0 '' inspect run --npy arrays --sequences 7
+[[ $(cd arrays && echo *) == "attention.npy lengths.npy tokens.npy" ]] || fail "other arrays" "$(ls arrays)"
 expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/final.safetensors
 expect 0 'median' bench "$configs/bench/micro.yaml" --steps 5
 expect 0 'd_model: 32' config show "$configs/reverse.yaml"
@@ -145,6 +151,17 @@ refuse 'there is no op frob; there are add' gradcheck --op frob
 refuse 'config or --op' gradcheck "$configs/reverse.yaml" --op add
 refuse 'shape \(16, 32\), the model needs|has shape' eval run model.d_model=16
 refuse 'threads' train "$configs/reverse.yaml" --threads -1
+refuse 'no token 12, did you mean [0-9]\?; the vocabulary has 10 tokens: 0 1 2 3 4 5 6 7 8 9$' inspect run --input "1 12"
+refuse 'input: is empty' inspect run --input ""
+refuse '17 tokens, the longest sequence that this model takes has 16' inspect run --input "$(printf '1 %.0s' {1..17})"
+refuse 'no such layer, the model has layer 0$' inspect run --layer 1
+refuse 'no such head, each layer of the model has heads 0 to 1$' inspect run model.heads=2 --head 2
+refuse 'no such head' inspect run --head -1 --input "1 2"
+refuse 'head' inspect run --head first
+refuse '--input excludes --npy|--npy excludes --input' inspect run --input "1 2" --npy other
+refuse 'config.yaml: cannot be made: ' inspect run --npy run/config.yaml
+refuse 'nowhere/arrays: cannot be made: No such file' inspect run --npy nowhere/arrays
+refuse 'nowhere/out.json: cannot be written' inspect run --input "1 2" --json nowhere/out.json
 printf 'model:\n  d_model: 30\n  heads: 4\n  d_modle: 3\n  d_model: 32\ntrain: {steps: many, batch: -1}\n' >bad.yaml
 refuse 'bad.yaml: [0-9]+ problems' train bad.yaml
 for place in 'bad.yaml:4:3: .*d_modle' 'bad.yaml:5:3: .*d_model' 'bad.yaml:6:16: .*steps' 'bad.yaml:6:29: .*batch'; do

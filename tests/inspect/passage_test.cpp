@@ -1,0 +1,199 @@
+// Single sequences through a model: what is shown is what the model itself computes.
+#include "thimble/inspect/passage.h"
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/core/error.h"
+#include "thimble/train/checkpoint.h"
+#include "thimble/train/trainer.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace {
+
+struct Recorder : Hooks {
+  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
+    seen[std::string(site)].assign(value.data, value.data + value.elements());
+  }
+  std::map<std::string, std::vector<double>> seen;
+};
+
+// A model after some steps of training, and the place of its weights.
+struct Trained {
+  explicit Trained(const Config& config, int steps = 5)
+      : trainer(config), source{config, directory / "weights"} {
+    for (int i = 0; i < steps; ++i) trainer.step();
+    save_weights(source.weights, trainer.model().parameters(), {});
+  }
+
+  // The same pass, made here. Padding must be gone from `passage`, and be all that is gone.
+  void expect_own(const Passage& passage, std::span<const std::int32_t> tokens, std::int32_t length) const {
+    Recorder recorder;
+    Tape tape(Tape::Mode::inference);
+    tape.bind(trainer.model().parameters(), {});
+    trainer.model()(tape, tokens, std::ssize(tokens), std::span(&length, 1), {.hooks = &recorder});
+    std::vector<double> logits = recorder.seen.at("logits");
+    const bool one = source.config.model.output.per == OutputPer::sequence;
+    const auto rows = static_cast<std::size_t>(one ? 1 : length);
+    logits.resize(rows * static_cast<std::size_t>(trainer.model().vocabulary()));
+    CHECK(passage.tokens == std::vector<std::int32_t>(tokens.begin(), tokens.begin() + length));
+    CHECK(passage.logits == logits);  // to the bit
+    std::vector<double> attention;
+    for (const EncoderLayer& layer : trainer.model().layers()) {
+      const std::vector<double>& weights = recorder.seen.at(layer.self_attn.weights_site);
+      const std::int64_t time = std::ssize(tokens);
+      for (std::int64_t row = 0; row < source.config.model.heads * time; ++row)
+        if (row % time < length)
+          attention.insert(attention.end(), weights.begin() + row * time,
+                           weights.begin() + row * time + length);
+    }
+    CHECK(passage.attention == attention);
+  }
+
+  TemporaryDirectory directory;
+  Trainer trainer;
+  ModelSource source;
+};
+
+std::string error_of(const Trained& trained, std::string_view text) {
+  try {
+    read_input(trained.source, text);
+  } catch (const DataError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+Config per_sequence() {
+  Config config = small_config();
+  config.task = {.name = "majority", .symbols = 5, .length = 7};
+  config.model.output.per = OutputPer::sequence;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("one's own sequence gives the logits and maps of the model, to the bit", "[inspect]") {
+  for (const Config& config : {small_config(), rich_config(), per_sequence()}) {
+    const Trained trained(config);
+    const std::vector<std::int32_t> tokens{3, 0, 4, 4};
+    trained.expect_own(read_input(trained.source, token_text(vocabulary(trained.source), tokens)), tokens, 4);
+  }
+}
+
+TEST_CASE("white space of any kind separates tokens, and shorter sequences will do", "[inspect]") {
+  const Trained trained(small_config());
+  trained.expect_own(read_input(trained.source, "  5\t1\n"), std::vector<std::int32_t>{5, 1}, 2);
+}
+
+TEST_CASE("dropout is off for one's own sequence", "[inspect]") {
+  Config config = rich_config();
+  config.model.attention.dropout = config.model.dropout = 0.5;
+  const Trained trained(config);
+  const Passage first = read_input(trained.source, "1 2 3");
+  CHECK(read_input(trained.source, "1 2 3").logits == first.logits);
+  for (std::size_t row = 0; row < first.attention.size(); row += 3)
+    CHECK_THAT(first.attention[row] + first.attention[row + 1] + first.attention[row + 2],
+               WithinAbs(1, 1e-6));
+}
+
+TEST_CASE("predictions are the likeliest tokens", "[inspect]") {
+  const Trained trained(small_config());
+  const Passage passage = read_input(trained.source, "0 1 2 3");
+  REQUIRE(passage.predictions.size() == 4);
+  for (std::size_t row = 0; row < 4; ++row) {
+    double sum = 0;
+    const auto best = row * 6 + static_cast<std::size_t>(passage.predictions[row]);
+    for (std::size_t i = row * 6; i < row * 6 + 6; ++i) {
+      sum += passage.probabilities[i];
+      CHECK(passage.logits[i] <= passage.logits[best]);
+      CHECK_THAT(std::log(passage.probabilities[i] / passage.probabilities[best]),
+                 WithinAbs(passage.logits[i] - passage.logits[best], 1e-9));
+    }
+    CHECK_THAT(sum, WithinAbs(1, 1e-12));
+  }
+}
+
+TEST_CASE("sequences of a split are read one by one, with their targets and without padding", "[inspect]") {
+  for (const Config& config : {small_config(), rich_config(), per_sequence()}) {
+    const Trained trained(config);
+    std::int64_t i = 0;
+    read_split(trained.source, Split::test, 12, [&](const Passage& passage) {
+      Batch batch;
+      trained.trainer.dataset().fill(Split::test, i++, 1, batch);
+      trained.expect_own(passage, batch.tokens, batch.lengths[0]);
+      batch.labels.resize(passage.predictions.size());
+      CHECK(passage.targets == batch.labels);
+    });
+    CHECK(i == 12);
+  }
+}
+
+TEST_CASE("no more sequences are read than a split has, and as many as asked for of an endless one",
+          "[inspect]") {
+  const Trained small(small_config(), 0), endless(rich_config(), 0);
+  int count = 0;
+  const auto visit = [&](const Passage&) { ++count; };
+  read_split(small.source, Split::validation, 1000, visit);
+  CHECK(count == 40);
+  read_split(endless.source, Split::train, 90, visit);
+  CHECK(count == 130);
+}
+
+TEST_CASE("a passage as JSON has names, and maps by layer, head, query and key", "[inspect]") {
+  const Trained trained(rich_config());
+  const Names names = vocabulary(trained.source);
+  Passage passage = read_input(trained.source, "5 0 2");
+  nlohmann::ordered_json json = to_json(passage, trained.source.config.model, names);
+  CHECK(json["tokens"] == nlohmann::ordered_json{"5", "0", "2"});
+  CHECK(json["vocabulary"] == nlohmann::ordered_json{"0", "1", "2", "3", "4", "5"});
+  CHECK(!json.contains("targets"));
+  REQUIRE(json["attention"].size() == 2);
+  REQUIRE(json["attention"][1].size() == 2);
+  CHECK(json["attention"][1][0][2][1] == passage.attention[((1 * 2 + 0) * 3 + 2) * 3 + 1]);
+  REQUIRE(json["logits"].size() == 3);
+  CHECK(json["logits"][1][4] == passage.logits[1 * 6 + 4]);
+  CHECK(json["probabilities"][2][5] == passage.probabilities[2 * 6 + 5]);
+  CHECK(json["predictions"][1] == names[static_cast<std::size_t>(passage.predictions[1])]);
+
+  passage.targets = {1, kIgnore, 3};
+  json = example_json(passage, trained.source.config.model, names);
+  CHECK(json["targets"] == nlohmann::ordered_json{"1", nullptr, "3"});
+  CHECK(!json.contains("logits"));
+}
+
+TEST_CASE("what the model cannot read is refused, with what is valid", "[inspect]") {
+  const Trained trained(small_config(), 0);
+  CHECK(error_of(trained, "1 6 2") == "input: there is no token 6; the vocabulary has 6 tokens: 0 1 2 3 4 5");
+  CHECK(error_of(trained, "1 22 2") ==
+        "input: there is no token 22, did you mean 2?; the vocabulary has 6 tokens: 0 1 2 3 4 5");
+  CHECK(error_of(trained, "1\x01").find("no token 1?") != std::string::npos);
+  for (const char* empty : {"", " \n\t "})
+    CHECK(error_of(trained, empty) ==
+          "input: is empty; give tokens with spaces between them, out of 6 tokens: 0 1 2 3 4 5");
+  CHECK(error_of(trained, "1 2 3 4 5") ==
+        "input: 5 tokens, the longest sequence that this model takes has 4");
+
+  Config config = small_config();
+  config.model.max_length = 6;  // more than the task needs
+  const Trained longer(config, 0);
+  CHECK(error_of(longer, "1 2 3 4 5 1") == "no error");
+  CHECK(error_of(longer, "1 2 3 4 5 1 1").find("takes has 6") != std::string::npos);
+
+  config.task.symbols = 500;
+  const std::string refusal = error_of(Trained(config, 0), "x");
+  CHECK(refusal.find("500 tokens: 0 1 2") != std::string::npos);
+  CHECK(refusal.size() < 260);
+}
+
+TEST_CASE("weights of another model read nothing", "[inspect]") {
+  Trained trained(small_config(), 0);
+  trained.source.config.model.d_ff = 25;
+  CHECK_THROWS_AS(read_input(trained.source, "1 2"), CheckpointError);
+  CHECK_THROWS_AS(read_split(trained.source, Split::test, 1, [](const Passage&) {}), CheckpointError);
+}
