@@ -209,8 +209,9 @@ inline HandMade fixed_position() {
     rows += "\n";
   }
   TaskConfig task{.name = "file"};
-  task.table = std::make_shared<const Table>(
-      TableTexts{.main = {"rows.tsv", rows}, .validation = {}, .test = {}, .vocabulary = {}});
+  TableTexts texts;
+  texts.main = {"rows.tsv", rows};
+  task.table = std::make_shared<const Table>(texts);
   return {hand_made_config(task, 4, 5), [](Transformer& model) {
             Maker make(model);
             make.start_layer(0, 2);
