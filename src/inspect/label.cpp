@@ -63,9 +63,10 @@ Candidate find_pattern(std::span<const HeadScore> scores, std::int64_t queries) 
   return {};
 }
 
+// Of NaN nothing is true.
 bool is_uniform(const HeadScore& entropy) {
   if (entropy.eligible < kEnoughQueries || entropy.value < kUniformEntropy) return false;
-  return std::isnan(entropy.at_init) || 1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
+  return 1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
 }
 
 bool hurts(const Effect& effect) { return effect.interval.low > 0; }

@@ -15,7 +15,7 @@ namespace thimble {
 // A score's strength is (value - chance) / (attainable - chance): 0 at chance, 1 for a perfect head. A head
 // has a pattern where the strength is at least kPatternMargin, and at least that much above the strength of
 // its value at initialisation, if that is known.
-inline constexpr double kPatternMargin = 0.2;
+inline constexpr double kPatternMargin = 0.25;
 
 // Fewer eligible queries than this are no evidence for a pattern.
 inline constexpr std::int64_t kEnoughQueries = 100;
@@ -26,8 +26,9 @@ inline constexpr std::int64_t kEnoughQueries = 100;
 // sequences of one length a previous-token head is one with offset -1, too, and reversal asks for a mirror.
 inline constexpr double kAmbiguous = 0.1;
 
-// A head without any of these is uniform when its entropy is at least kUniformEntropy and, where the entropy
-// at initialisation is known, at most kUniformShare as far from 1 as it was then.
+// A head without any of these is uniform when its entropy is at least kUniformEntropy and at most
+// kUniformShare as far from 1 as at initialisation: untrained heads are nearly uniform, so where that is not
+// known none is called so.
 inline constexpr double kUniformEntropy = 0.99;
 inline constexpr double kUniformShare = 0.25;
 
@@ -46,8 +47,8 @@ struct Label {
   std::string sentence;  // for people, with the numbers that it rests on
 };
 
-// scores: all that HeadScorer gives, with at_init where it is known. effect: of zero ablation; the model is
-// worse without the head where the interval of the loss lies above 0.
-Label label_head(std::span<const HeadScore> scores, const Effect& effect);
+// scores: all that HeadScorer gives, with at_init where it is known; zero: what setting the head's output to
+// zero does. The model is worse without the head if the interval of the change of loss lies above 0.
+Label label_head(std::span<const HeadScore> scores, const Effect& zero);
 
 }  // namespace thimble
