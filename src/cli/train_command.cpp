@@ -3,6 +3,7 @@
 
 #include "cli/progress.h"
 #include "thimble/core/error.h"
+#include "thimble/inspect/watch.h"
 
 namespace thimble::cli {
 
@@ -57,7 +58,8 @@ int run(Arguments arguments) {
         arguments.resume ? run_directory(source, config) : free_run_directory(source, config);
   catch_signals();
   Progress progress(arguments.output.quiet);
-  return report(train(config, {arguments.directory, arguments.resume, &progress}), arguments.output);
+  return report(train(config, {arguments.directory, arguments.resume, &progress, head_watch}),
+                arguments.output);
 }
 
 }  // namespace

@@ -144,7 +144,9 @@ Section fields(TrainConfig& c) {
        may_change({"checkpoint_every", "steps between checkpoints; 0: only at the end and when interrupted",
                    Integer{&c.checkpoint_every, 0, 1'000'000'000}}),
        may_change({"checkpoint_series", "keep checkpoints at steps 1, 2, 5, 10, 20, 50, ..., too",
-                   Boolean{&c.checkpoint_series}})}};
+                   Boolean{&c.checkpoint_series}}),
+       {"watch_heads", "write what the heads look at into metrics.jsonl, at steps evenly spaced by logarithm",
+        Boolean{&c.watch_heads}}}};
 }
 
 }  // namespace

@@ -34,10 +34,13 @@ MemoryEstimate training_memory(const Config& config, double real) {
                        activations(config, micro_batch(length), false);
   constexpr double kSums = 32;  // bytes that an evaluation keeps of a micro-batch
   const auto evaluated = static_cast<double>(std::max(config.data.validation, config.data.test));
-  return {.parameters = 2 * weights,
+  // The watch has a model and a tape of its own.
+  const double watch = config.train.watch_heads ? 1 : 0;
+  return {.parameters = (2 + 2 * watch) * weights,
           .gradients = static_cast<double>(config.train.shards) * weights,
           .optimizer = moments * weights,
-          .activations = static_cast<double>(threads_of(config)) * real * tapes,
+          .activations = static_cast<double>(threads_of(config)) * real * tapes +
+                         watch * real * activations(config, micro_batch(length), false),
           .checkpoint = (1 + moments) * weights,
           .other = kSums * evaluated / static_cast<double>(micro_batch(length))};
 }

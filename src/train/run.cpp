@@ -200,4 +200,13 @@ bool in_series(std::int64_t step) {
   return step == 1 || step == 2 || step == 5;
 }
 
+bool watched(std::int64_t step) {
+  constexpr std::int64_t kR20[] = {1000, 1120, 1250, 1400, 1600, 1800, 2000, 2240, 2500, 2800,
+                                   3150, 3550, 4000, 4500, 5000, 5600, 6300, 7100, 8000, 9000};
+  if (step <= 0) return step == 0;
+  std::int64_t decade = 1;
+  while (step / decade >= 10) decade *= 10;
+  return std::ranges::any_of(kR20, [&](std::int64_t number) { return number * decade / 1000 == step; });
+}
+
 }  // namespace thimble

@@ -29,6 +29,11 @@ class TrainingRun {
         observer_(options.observer != nullptr ? *options.observer : silent_),
         trainer_(config) {
     if (directory_.empty()) return;
+    if (config.train.watch_heads) {
+      require<ConfigError>(options.watch != nullptr,
+                           "train.watch_heads: TrainOptions.watch is missing; give it head_watch of inspect");
+      head_watch_ = options.watch(config);
+    }
     writer_.emplace(directory_, config, options.resume);
     if (options.resume) resume();
     writer_->start_metrics(state_.metrics_bytes);
@@ -38,6 +43,7 @@ class TrainingRun {
     observer_.on_start(config_, result());
     std::optional<Stopped> stopped = ending();
     if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
+    if (state_.step == 0) watch_heads();
     while (!stopped) {
       step();
       stopped = ending();
@@ -51,11 +57,10 @@ class TrainingRun {
   double seconds() const { return seconds_before_ + watch_.seconds(); }
 
   // A line of metrics.jsonl; the time comes last, since all the rest is the same in every run.
-  template <class Report>
-  void metrics(std::string_view split, const Report& report) {
+  void metrics(std::string_view split, const nlohmann::ordered_json& report) {
     if (!writer_) return;
     nlohmann::ordered_json line{{"step", state_.step}, {"split", split}};
-    line.update(to_json(report));
+    line.update(report);
     line["seconds"] = seconds();
     writer_->metrics(line);
   }
@@ -64,16 +69,21 @@ class TrainingRun {
     state_.train = trainer_.step();
     state_.step = state_.train.step;
     observer_.on_step(state_.train);
-    metrics("train", state_.train);
+    metrics("train", to_json(state_.train));
+    if (watched(state_.step)) watch_heads();
     const std::int64_t every = config_.train.evaluate_every;
     if (state_.step == config_.train.steps || (every > 0 && state_.step % every == 0)) validate();
+  }
+
+  void watch_heads() {
+    if (head_watch_) metrics("heads", head_watch_(std::as_const(trainer_).model().parameters().values()));
   }
 
   void validate() {
     if (trainer_.dataset().size(Split::validation) == 0) return;
     state_.validation = trainer_.evaluate(Split::validation);
     observer_.on_validation(state_.step, *state_.validation);
-    metrics("validation", *state_.validation);
+    metrics("validation", to_json(*state_.validation));
     ++state_.evaluations_since_best;
     if (state_.best_step > 0 && state_.validation->loss >= state_.best_loss) return;
     state_.best_step = state_.step;
@@ -160,9 +170,10 @@ class TrainingRun {
     TrainResult done = result();
     done.stopped = stopped;
     if (stopped == Stopped::interrupted) return done;
+    if (!watched(state_.step)) watch_heads();
     if (trainer_.dataset().size(Split::test) > 0) {
       done.test = trainer_.evaluate(Split::test);
-      metrics("test", *done.test);
+      metrics("test", to_json(*done.test));
     }
     done.target_missed = has_target(config_.train.target) && !reached(config_.train.target, done.validation);
     done.seconds = seconds();
@@ -197,6 +208,7 @@ class TrainingRun {
   TrainObserver silent_;
   TrainObserver& observer_;
   Trainer trainer_;
+  HeadWatch head_watch_;  // empty: nothing is watched
   std::optional<RunWriter> writer_;
   RunState state_;
   double seconds_before_ = 0;

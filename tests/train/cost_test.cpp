@@ -76,6 +76,16 @@ TEST_CASE("every thread has activations of its own", "[train]") {
   CHECK(estimate_memory(Job::training, config).activations == static_cast<double>(usable_cores()) * one);
 }
 
+TEST_CASE("watching heads takes a model and a tape more", "[train]") {
+  Config config = small_config();
+  config.train.precision = Precision::float32;
+  const MemoryEstimate before = estimate_memory(Job::training, config);
+  config.train.watch_heads = true;
+  const MemoryEstimate after = estimate_memory(Job::training, config);
+  CHECK(after.parameters == before.parameters + 2 * 4 * parameter_count(config));
+  CHECK(after.activations > before.activations);
+}
+
 TEST_CASE("inspection needs no gradients, a check of the model's gradients is in double", "[train]") {
   Config config = small_config();
   config.train.precision = Precision::float32;

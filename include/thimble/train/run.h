@@ -1,6 +1,7 @@
 // Run directories:
 //   config.yaml     every value, replayable
-//   metrics.jsonl   an object a line: step, split, loss, ...; the time comes last
+//   metrics.jsonl   an object a line: step, split (train, validation, test, heads), loss, ...; the time comes
+//                   last
 //   checkpoints/    step-N.safetensors (the last two, and a series if asked for), best.safetensors,
 //                   final.safetensors once training is over
 //   summary.json    the result, once it is there
@@ -89,6 +90,12 @@ class RunWriter {
 
 // Whether a log-spaced series has that step: 1, 2, 5, 10, 20, 50, ...
 bool in_series(std::int64_t step);
+
+// Whether train.watch_heads looks at the model after that step; step 0 is before the first. It does at the
+// R20 preferred numbers of ISO 3, 20 a decade, rounded down: 0, every step up to 12, 14, 16, 18, 20, 22, 25,
+// ..., 90, 100, 112, 125, 140, ... From 6 on none is more than 1.17 times the one before. The end of
+// training is looked at in any case.
+bool watched(std::int64_t step);
 
 nlohmann::ordered_json to_json(const StepReport&);
 nlohmann::ordered_json to_json(const SplitReport&);

@@ -1,0 +1,256 @@
+// How a run went, read from metrics.jsonl, and what is said of it.
+#include "thimble/inspect/timeline.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+
+using namespace thimble;
+
+namespace {
+
+using Values = std::vector<double>;
+
+// One head, watched at steps 0, 10, 20, ...; the loss falls by 0.1 from one to the next, from 5. Chance is
+// 0.1, so that the strength is 0.125 at 0.2, and 1 at 0.9, the most there can be.
+std::vector<WatchedStep> steps_of(const std::map<std::string, Values>& scores) {
+  std::vector<WatchedStep> steps(scores.begin()->second.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    steps[i].step = static_cast<std::int64_t>(10 * i);
+    steps[i].loss = 5 - 0.1 * static_cast<double>(i);
+    steps[i].heads.push_back({.layer = 1, .head = 2, .scores = {}});
+    for (const auto& [name, values] : scores) {
+      steps[i].heads[0].scores[name] = values[i];
+      steps[i].chance[name] = 0.1;
+      steps[i].attainable[name] = 0.9;
+    }
+  }
+  return steps;
+}
+
+std::vector<std::string> sentences(const std::vector<WatchedStep>& steps) {
+  std::vector<std::string> found;
+  for (const HeadEvent& e : find_events(steps)) found.push_back(sentence(e));
+  return found;
+}
+
+std::vector<std::string> sentences(const std::string& score, const Values& values) {
+  return sentences(steps_of({{score, values}}));
+}
+
+using Sentences = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a head that forms at once did so between two watched steps", "[inspect]") {
+  const auto events = find_events(steps_of({{"induction", {0.1, 0.1, 0.11, 0.9, 0.9, 0.9}}}));
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].layer == 1);
+  CHECK(events[0].head == 2);
+  CHECK(events[0].score == "induction");
+  CHECK(events[0].formed);
+  CHECK(events[0].before == 20);
+  CHECK(events[0].after == 30);
+  CHECK_THAT(events[0].loss_before, WithinAbs(4.8, 1e-12));
+  CHECK_THAT(events[0].loss_after, WithinAbs(4.7, 1e-12));
+  CHECK(
+      sentence(events[0]) ==
+      "layer 1 head 2 became an induction head between steps 20 and 30, when the loss fell from 4.8 to 4.7");
+}
+
+TEST_CASE("a head that forms slowly did so from a quarter to three quarters of the rise", "[inspect]") {
+  // From 0.1 to 0.9: a quarter is 0.3, half 0.5, three quarters 0.7.
+  CHECK(
+      sentences("mirror", {0.1, 0.2, 0.29, 0.31, 0.45, 0.55, 0.69, 0.71, 0.8, 0.9}) ==
+      Sentences{"layer 1 head 2 became a mirror head between steps 20 and 70, when the loss fell from 4.8 to "
+                "4.3"});
+  // What a head has by chance or at the start is not of its making.
+  const auto later = find_events(steps_of({{"mirror", {0.5, 0.4, 0.59, 0.61, 0.79, 0.81, 0.9}}}));
+  REQUIRE(later.size() == 1);
+  CHECK(later[0].before == 20);
+  CHECK(later[0].after == 50);
+}
+
+TEST_CASE("a head that stays near chance, or near its start, became nothing", "[inspect]") {
+  CHECK(sentences("induction", {0.1, 0.1, 0.12, 0.15, 0.25}).empty());
+  CHECK(sentences("induction", {0.0, 0.1, 0.12, 0.15, 0.25}).empty());
+  CHECK(sentences("induction", {0.8, 0.8, 0.85, 0.89}).empty());
+  CHECK(sentences("induction", {0.9, 0.1, 0.1, 0.1, 0.1}).empty());
+  CHECK(sentences("induction", {0.1, 0.1, 0.12, 0.15, 0.27}).size() == 1);
+}
+
+TEST_CASE("of a score that goes up and down the last time counts", "[inspect]") {
+  const auto events = find_events(steps_of({{"induction", {0.1, 0.9, 0.1, 0.9, 0.1, 0.2, 0.9, 0.9}}}));
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].before == 50);
+  CHECK(events[0].after == 60);
+  CHECK(sentences("induction", {0.1, 0.9, 0.1, 0.9, 0.1, 0.9, 0.1}).empty());
+}
+
+TEST_CASE("a head that gives up what it was did both", "[inspect]") {
+  CHECK(sentences("previous_token", {0.1, 0.1, 0.8, 0.9, 0.85, 0.65, 0.6, 0.2, 0.15, 0.1}) ==
+        Sentences{
+            "layer 1 head 2 became a previous-token head between steps 10 and 20, when the loss fell from "
+            "4.9 to 4.8",
+            "layer 1 head 2 stopped being a previous-token head between steps 50 and 70, when the loss fell "
+            "from 4.5 to 4.3"});
+  CHECK(sentences("previous_token", {0.1, 0.1, 0.9, 0.9, 0.1, 0.1}).empty());  // too short to mean anything
+}
+
+TEST_CASE("one head's change has one name", "[inspect]") {
+  const Values rise{0.1, 0.1, 0.8, 0.8}, less{0.1, 0.1, 0.6, 0.6}, most{0.1, 0.1, 0.85, 0.85};
+  const auto became = [](const std::map<std::string, Values>& scores) {
+    std::vector<std::string> names;
+    for (const HeadEvent& e : find_events(steps_of(scores))) names.push_back(e.score);
+    return names;
+  };
+  CHECK(became({{"mirror", less}, {"previous_token", rise}}) == Sentences{"previous_token"});
+  CHECK(became({{"mirror", rise}, {"previous_token", less}}) == Sentences{"mirror"});
+  CHECK(became({{"same_token", rise}, {"duplicate_token", rise}}) == Sentences{"duplicate_token"});
+  CHECK(became({{"induction", rise}, {"task_target", most}}) == Sentences{"induction"});
+  CHECK(became({{"induction", less}, {"task_target", rise}}) == Sentences{"task_target"});
+  // First one thing, then another.
+  CHECK(became({{"mirror", {0.1, 0.9, 0.9, 0.9, 0.1, 0.1, 0.1}},
+                {"induction", {0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9}}}) ==
+        Sentences{"mirror", "induction", "mirror"});
+}
+
+TEST_CASE("each head is looked at, and only what is known at every step", "[inspect]") {
+  auto steps = steps_of({{"induction", {0.1, 0.9, 0.9}}});
+  for (WatchedStep& step : steps) step.heads.push_back({3, 0, step.heads[0].scores});
+  CHECK(find_events(steps).size() == 2);
+  CHECK(find_events(steps)[1].layer == 3);
+  steps[1].heads[0].scores.clear();
+  CHECK(find_events(steps).size() == 1);
+  CHECK(find_events({steps[0]}).empty());
+  CHECK(find_events({}).empty());
+  for (WatchedStep& step : steps) step.chance.clear();
+  CHECK(find_events(steps).empty());
+}
+
+TEST_CASE("a loss that rises, stays or is no number is said as it is", "[inspect]") {
+  HeadEvent event{.layer = 0,
+                  .head = 3,
+                  .score = "same_token",
+                  .formed = false,
+                  .before = 100,
+                  .after = 112,
+                  .loss_before = 1,
+                  .loss_after = 0.021};
+  const std::string what = "layer 0 head 3 stopped being a same-token head between steps 100 and 112";
+  CHECK(sentence(event) == what + ", when the loss fell from 1 to 0.021");
+  event.loss_after = 1.25;
+  CHECK(sentence(event) == what + ", when the loss rose from 1 to 1.2");
+  event.loss_after = 1.001;
+  CHECK(sentence(event) == what + ", when the loss stayed at 1");
+  event.loss_after = std::nan("");
+  CHECK(sentence(event) == what);
+}
+
+namespace {
+
+const char* const kHeads =
+    R"({"step":0,"split":"heads","loss":4.25,"chance":{"mirror":0.25,"induction":null},)"
+    R"("attainable":{"mirror":1,"induction":null},)"
+    R"("heads":[{"layer":0,"head":0,"scores":{"mirror":0.5,"induction":null}},)"
+    R"({"layer":0,"head":1,"scores":{"mirror":0.125,"induction":null}}],"seconds":0.1})";
+const char* const kTrain = R"({"step":1,"split":"train","loss":4.5,"accuracy":0.5,"seconds":0.2})";
+const char* const kValidation =
+    R"({"step":1,"split":"validation","loss":null,"accuracy":0.25,"seconds":0.2})";
+const char* const kTest = R"({"step":1,"split":"test","loss":4.5,"accuracy":0.75,"seconds":0.2})";
+
+// Of a run with these metrics.
+Timeline timeline_of(const std::string& metrics) {
+  const TemporaryDirectory run;
+  write_file(run / "metrics.jsonl", metrics);
+  return read_timeline(run.path());
+}
+
+std::string lines(std::initializer_list<std::string> all) {
+  std::string text;
+  for (const std::string& line : all) text += line + '\n';
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a timeline is read from the metrics", "[inspect]") {
+  const Timeline timeline = timeline_of(lines({kHeads, kTrain, kValidation, kTest}));
+  REQUIRE(timeline.steps.size() == 1);
+  CHECK(timeline.steps[0].step == 0);
+  CHECK(timeline.steps[0].loss == 4.25);
+  CHECK(timeline.steps[0].chance == ScoresByName{{"mirror", 0.25}});
+  CHECK(timeline.steps[0].attainable == ScoresByName{{"mirror", 1}});
+  REQUIRE(timeline.steps[0].heads.size() == 2);
+  CHECK(timeline.steps[0].heads[1].head == 1);
+  CHECK(timeline.steps[0].heads[1].scores == ScoresByName{{"mirror", 0.125}});
+  REQUIRE(timeline.curves.size() == 2);
+  CHECK((timeline.curves[0].split == "train" && timeline.curves[0].loss == 4.5));
+  CHECK((timeline.curves[1].split == "validation" && std::isnan(timeline.curves[1].loss)));
+  CHECK(timeline.curves[1].accuracy == 0.25);
+  const TemporaryDirectory none;
+  CHECK(read_timeline(none.path()).steps.empty());
+}
+
+TEST_CASE("a last line that is cut short is passed over, any other damage is an error", "[inspect]") {
+  const std::string train = kTrain, cut = train.substr(0, 40);
+  CHECK(timeline_of(train + "\n" + cut).curves.size() == 1);
+  CHECK(timeline_of(train + "\n" + train).curves.size() == 2);
+  CHECK(timeline_of("").curves.empty());
+  for (const std::string& damaged : {cut, std::string(), std::string("[]"), std::string("{\"step\":1}"),
+                                     std::string(R"({"step":1,"split":"train","loss":"x","accuracy":0})"),
+                                     std::string(R"({"step":1,"split":"heads","loss":1})")}) {
+    CAPTURE(damaged);
+    CHECK_THROWS_AS(timeline_of(lines({kTrain, damaged, kTrain})), CheckpointError);
+    CHECK_THROWS_WITH(timeline_of(lines({kTrain, damaged})),
+                      ContainsSubstring("metrics.jsonl:2: not a line"));
+  }
+}
+
+TEST_CASE("of a long run's training some points are kept, the last one too, and every evaluation",
+          "[inspect]") {
+  std::string metrics;
+  for (int step = 1; step <= 2500; ++step) {
+    for (const char* split : {"train", "validation"})
+      metrics +=
+          nlohmann::json{{"step", step}, {"split", split}, {"loss", 1.5}, {"accuracy", 0.5}}.dump() + "\n";
+  }
+  std::size_t train = 0;
+  std::int64_t last = 0;
+  const Timeline timeline = timeline_of(metrics);
+  for (const CurvePoint& p : timeline.curves) {
+    if (p.split != "train") continue;
+    if (last > 0) CHECK(p.step == last + 3);
+    last = p.step;
+    ++train;
+  }
+  CHECK(last == 2500);
+  CHECK(train == 834);
+  CHECK(timeline.curves.size() == train + 2500);
+}
+
+TEST_CASE("the timeline as JSON", "[inspect]") {
+  Timeline timeline{steps_of({{"induction", {0.1, 0.9, 0.9}}}), {{10, "validation", 2.5, 0.75}}};
+  const auto json = to_json(timeline);
+  REQUIRE(json["timeline"].size() == 3);
+  CHECK(json["timeline"][1].dump() ==
+        R"({"step":10,"loss":4.9,"heads":[{"layer":1,"head":2,"scores":{"induction":0.9}}]})");
+  CHECK(json["events"][0] == sentence(find_events(timeline.steps)[0]));
+  CHECK(json["curves"].dump() == R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75}])");
+  CHECK(to_json(Timeline{}).dump() == R"({"timeline":[],"events":[],"curves":[]})");
+}
+
+TEST_CASE("scores over time are drawn as bars", "[inspect]") {
+  auto steps = steps_of({{"induction", {0.1, 0.1, 0.5, 0.9, 1.0}}, {"mirror", {0.1, 0.2, 0.1, 0.2, 0.1}}});
+  for (std::size_t i = 1; i < steps.size(); ++i) steps[i].step = i == 4 ? 12 : static_cast<std::int64_t>(i);
+  steps[1].loss = std::nan("");
+  CHECK(draw(steps, true) ==
+        "step                    01 12\n"
+        "loss                    #?###     4.6\n"
+        "layer 1 head 2 induction   =##       1\n");
+  CHECK(draw({}, true).empty());
+}
