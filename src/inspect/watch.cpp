@@ -45,14 +45,15 @@ class Look : public Hooks {
     Json chance = Json::object(), attainable = Json::object(), heads = Json::array();
     for (const HeadScore& score : heads_.front().scores()) {
       if (score.at) continue;
-      chance[score.name] = known(score, score.chance);
-      attainable[score.name] = known(score, score.attainable);
+      chance[std::string(score.name)] = known(score, score.chance);
+      attainable[std::string(score.name)] = known(score, score.attainable);
     }
     for (std::size_t i = 0; i < heads_.size(); ++i) {
-      const auto [layer, head] = std::div(static_cast<std::int64_t>(i), model_.config().heads);
+      const auto number = static_cast<std::int64_t>(i), per_layer = model_.config().heads;
       Json scores = Json::object();
-      for (const HeadScore& score : heads_[i].scores()) scores[score.name] = known(score, score.value);
-      heads.push_back({{"layer", layer}, {"head", head}, {"scores", scores}});
+      for (const HeadScore& score : heads_[i].scores())
+        scores[std::string(score.name)] = known(score, score.value);
+      heads.push_back({{"layer", number / per_layer}, {"head", number % per_layer}, {"scores", scores}});
     }
     return {{"chance", chance}, {"attainable", attainable}, {"heads", heads}};
   }
