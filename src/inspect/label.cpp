@@ -69,7 +69,7 @@ bool is_uniform(const HeadScore& entropy) {
   return 1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
 }
 
-bool hurts(const Effect& effect) { return effect.interval.low > 0; }
+bool hurts(const Effect& effect) { return effect.interval.low > 0 || effect.accuracy_interval.high < 0; }
 
 // What is lost without the head: accuracy, or loss where no change of accuracy is certain.
 std::string effect_text(const Effect& effect) {

@@ -16,6 +16,7 @@ InspectReport inspect(const ModelSource& source, const InspectOptions& options) 
   require_memory(Job::inspection, source.config);
   const bool single = source.config.train.precision == Precision::float32;
   InspectReport report = single ? f32::run_inspection(source, options) : f64::run_inspection(source, options);
+  if (!source.run.empty()) report.timeline = read_timeline(source.run);
   if (options.examples > 0)
     read_split(source, Split::test, options.examples,
                [&](const Passage& passage) { report.examples.push_back(passage); });
@@ -65,6 +66,7 @@ Json to_json(const InspectReport& report) {
                {"attribution", to_json(report.attribution)},
                {"rollout", to_json(report.rollout)},
                {"examples", Json::array()}};
+  json.update(to_json(report.timeline));
   for (const HeadReport& head : report.heads) json["heads"].push_back(head_json(head, report.length));
   for (const RemovalStep& step : report.cumulative_ablation)
     json["cumulative_ablation"].push_back(to_json(step));

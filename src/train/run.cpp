@@ -96,7 +96,7 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
       require<CheckpointError>(!steps.empty(), "{}: the run has no checkpoint yet", directory.string());
       weights = steps.front();
     }
-    return {load_config((directory / "config.yaml").string(), overrides), weights};
+    return {load_config((directory / "config.yaml").string(), overrides), weights, directory};
   });
 }
 

@@ -25,8 +25,7 @@ struct Trained {
     save_weights(directory / "weights", trainer.model().parameters(), {});
   }
   InspectReport inspect(std::int64_t sequences) const {
-    return thimble::inspect({config, directory / "weights"},
-                            {.sequences = sequences, .examples = 2, .progress = {}});
+    return thimble::inspect({config, directory / "weights"}, {.sequences = sequences, .examples = 2});
   }
 
   Config config;

@@ -148,7 +148,7 @@ TEST_CASE("nothing is watched unless asked for, and for a run that is written", 
     return sum_of_weights(config);
   };
   Config config = watched_config();
-  train(config, {.watch = count});
+  train(config, {.directory = "", .watch = count});
   config.train.watch_heads = false;
   train(config, {.directory = (directory / "off").string(), .watch = count});
   CHECK(asked == 0);

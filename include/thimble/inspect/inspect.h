@@ -13,6 +13,7 @@
 #include "thimble/inspect/label.h"
 #include "thimble/inspect/passage.h"
 #include "thimble/inspect/scores.h"
+#include "thimble/inspect/timeline.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
@@ -37,12 +38,13 @@ struct InspectReport {
   Attribution attribution;
   DoubleMatrix rollout;
   std::vector<Passage> examples;
+  Timeline timeline;  // of the run that the model comes from
 };
 
 struct InspectOptions {
   std::int64_t sequences = 1000;  // the first of the test split
   std::int64_t examples = 16;     // of them, kept with all their weights
-  Progress progress;
+  Progress progress{};
 };
 
 // Everything above, with the weights as the model uses them in evaluation mode: after the mask and the

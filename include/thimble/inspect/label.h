@@ -48,7 +48,8 @@ struct Label {
 };
 
 // scores: all that HeadScorer gives, with at_init where it is known; zero: what setting the head's output to
-// zero does. The model is worse without the head if the interval of the change of loss lies above 0.
+// zero does. The model is worse without the head if the interval of the change of loss lies above 0, or that
+// of accuracy below 0.
 Label label_head(std::span<const HeadScore> scores, const Effect& zero);
 
 }  // namespace thimble

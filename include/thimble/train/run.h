@@ -24,6 +24,7 @@ namespace thimble {
 struct ModelSource {
   Config config;
   std::filesystem::path weights;
+  std::filesystem::path run{};  // its directory; empty for weights made elsewhere
 };
 
 // The newest checkpoint of a run, or the one named: "best", "final" or a step. Throws CheckpointError when
