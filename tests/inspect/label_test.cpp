@@ -107,6 +107,10 @@ TEST_CASE("a pattern is well above chance and above what was there before traini
   score(scores, "mirror").at_init = std::numeric_limits<double>::quiet_NaN();
   CHECK(name_of(scores) == "mirror");
 
+  scores = with("mirror", 0.324);
+  score(scores, "mirror").at_init = std::numeric_limits<double>::quiet_NaN();
+  CHECK(name_of(scores).empty());
+
   // Nothing can be above a chance that is all there is.
   scores = with("mirror", 1);
   score(scores, "mirror").chance = 1;
@@ -146,9 +150,9 @@ TEST_CASE("the strongest pattern names the head, of about equal ones the most sp
   CHECK(name_of(with("offset", 0.9, "absolute_position", 0.9)) == "offset -3");
   CHECK(name_of(with("offset", 0.5, "absolute_position", 0.9)) == "position 2");
   // Strength counts, not the value: here 0.6 of 0.6 is more than 0.65 of 1.
-  auto scores = with("mirror", 0.6, "same_token", 0.65);
-  score(scores, "mirror").attainable = 0.6;
-  CHECK(name_of(scores) == "mirror");
+  auto scores = with("mirror", 0.65, "same_token", 0.6);
+  score(scores, "same_token").attainable = 0.6;
+  CHECK(name_of(scores) == "same token");
 }
 
 TEST_CASE("a uniform head is one that has become so", "[inspect]") {

@@ -20,6 +20,17 @@ TEST_CASE("an offset that few queries have does not describe a head", "[inspect]
   CHECK(find_score(found, "offset").value < 0.3);
 }
 
+TEST_CASE("an offset that a causal mask hides is never the best", "[inspect]") {
+  // Every offset back is rarer than by chance.
+  Weights weights = one_hot(kTime, [](std::int64_t) { return 0; });
+  for (const std::size_t i : {2, 3})
+    for (std::size_t j = 0; j <= i; ++j) weights[i * kTime + j] = 1 / static_cast<double>(i + 1);
+  const auto found = scores({{{0, 1, 2, 3, 4, 5, 6}, {}, weights}}, true);
+  const HeadScore& offset = find_score(found, "offset");
+  CHECK(offset.value < offset.chance);
+  CHECK(offset.at == -1);
+}
+
 TEST_CASE("the positional share is 1 for a fixed pattern, 0 for none, and undefined for a uniform head",
           "[inspect]") {
   const Tokens tokens = {0, 1, 2, 3, 4, 5, 6};
