@@ -27,7 +27,7 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": functools.partial(F.
 
 def sinusoidal(time, channels):
     """pe[t, 2i] = sin(t / 10000^(2i/C)), pe[t, 2i+1] = cos(same): Vaswani et al. 2017, section 3.5."""
-    angle = torch.arange(time)[:, None] / 10000 ** (torch.arange(0, channels, 2) / channels)
+    angle = torch.arange(time).double()[:, None] / 10000 ** (torch.arange(0, channels, 2).double() / channels)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :channels]
 
 
