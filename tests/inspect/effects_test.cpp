@@ -72,7 +72,7 @@ void expect_true_ablations(Trained& trained) {
 }
 
 std::string text(const EffectsReport& report) {
-  nlohmann::ordered_json json{to_json(report.baseline)};
+  auto json = nlohmann::ordered_json::array({to_json(report.baseline)});
   for (const HeadEffects& h : report.heads) {
     json.push_back(to_json(h));
     json.push_back(to_json(h.importance));
