@@ -21,8 +21,8 @@ constexpr std::pair<std::string_view, std::string_view> kColumns[] = {{"previous
                                                                       {"offset", "offset"},
                                                                       {"absolute_position", "position"},
                                                                       {"self", "self"}};
-constexpr std::size_t kScoreColumns = 3;
-constexpr std::size_t kLabelWidth = 18;
+constexpr std::size_t kScoreColumns = 2;
+constexpr std::size_t kLabelWidth = 17;
 
 // How far above chance, on the way to the largest attainable.
 double strength(const HeadScore& score) {
@@ -103,7 +103,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   const auto columns = telling_columns(report);
   fmt::print("layer head {:<{}} entropy", "label", kLabelWidth);
   for (const auto& column : columns) fmt::print(" {:>8}", column.second);
-  fmt::print("     loss tokens %  import.\n");
+  fmt::print("     loss tokens % import.\n");
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.layer, head.effects.head)) continue;
     const Effect& zero = head.effects.zero;
@@ -111,7 +111,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
                shortened(label_text(head.label), kLabelWidth), kLabelWidth,
                number(find_score(head.scores, "entropy")));
     for (const auto& column : columns) fmt::print(" {:>8}", number(find_score(head.scores, column.first)));
-    fmt::print(" {:>+8.3f} {:>+8.2f} {:>8.2f}\n", zero.loss_change, 100 * zero.accuracy_change,
+    fmt::print(" {:>+8.3f} {:>+8.2f} {:>7.2f}\n", zero.loss_change, 100 * zero.accuracy_change,
                head.effects.importance.normalised);
   }
   fmt::print("\n");

@@ -35,8 +35,9 @@ std::int32_t token_of(const Names& names, std::string_view name) {
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view guess = nearest_name(name, views);
-  throw DataError(fmt::format("input: there is no token {}{}{}; the vocabulary has {}", printable(name),
-                              guess.empty() ? "" : ", did you mean ", guess, vocabulary_text(names, 160)));
+  throw DataError(fmt::format("input: there is no token {}{}; the vocabulary has {}", printable(name),
+                              guess.empty() ? std::string() : fmt::format(", did you mean {}?", guess),
+                              vocabulary_text(names, 160)));
 }
 
 std::vector<std::int32_t> parse_tokens(const Names& names, std::string_view text) {

@@ -49,9 +49,15 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   const double weights = real * parameter_count(config);
   const auto length = static_cast<double>(length_of(config));
   const double heads = static_cast<double>(config.model.layers) * static_cast<double>(config.model.heads);
+  const auto threads = static_cast<double>(threads_of(config));
+  const std::int64_t at_once = micro_batch(length_of(config));
+  const double tapes = activations(config, at_once, true) + activations(config, at_once, false);
+  // What the heads of a layer hand on, for each sequence; and mean weights.
+  constexpr double kSequences = 1000;
+  const double outputs = real * kSequences * length * static_cast<double>(config.model.d_model);
   return {.parameters = 2 * weights,
-          .activations = real * activations(config, micro_batch(length_of(config)), false) +
-                         sizeof(double) * heads * length * length,
+          .gradients = threads * weights,
+          .activations = threads * real * tapes + outputs + sizeof(double) * heads * length * length,
           .checkpoint = weights};
 }
 
@@ -121,7 +127,7 @@ void require_memory(Job job, const Config& config, double available) {
 }
 
 void require_memory(Job job, const Config& config) {
-  require_memory(job, config, available_memory(job == Job::training ? threads_of(config) : 1));
+  require_memory(job, config, available_memory(job == Job::model_check ? 1 : threads_of(config)));
 }
 
 std::string format_bytes(double bytes) {

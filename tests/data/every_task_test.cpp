@@ -86,6 +86,19 @@ TEST_CASE("every task: examples fit the size, the vocabulary and the layouts", "
   });
 }
 
+TEST_CASE("every task: special tokens are in the vocabulary", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    const auto numbers = special_tokens(config);
+    REQUIRE(numbers.size() == task.special.size());
+    for (const std::int32_t number : numbers) {
+      const std::string name = task.tokens(config)[static_cast<std::size_t>(number)];
+      CHECK(std::ranges::find(task.special, name) != task.special.end());
+    }
+  });
+  TaskConfig masked = rows::usual("masked");
+  CHECK(special_tokens(masked) == std::vector<std::int32_t>{static_cast<std::int32_t>(masked.symbols)});
+}
+
 TEST_CASE("every task: an example is a pure function of its draws, whatever was there before", "[data]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     const auto example = [&](std::uint64_t index, Example e) {

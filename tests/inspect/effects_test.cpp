@@ -65,7 +65,7 @@ void expect_true_ablations(Trained& trained) {
     expect_same(head.resample, plain_effect(trained, places[k], [&](std::size_t i) {
                   return observed.outputs[static_cast<std::size_t>(partner[i])][layer];
                 }));
-    CHECK(std::abs(head.zero.loss_change) > 1e-4);  // there was something to measure
+    CHECK(std::abs(head.zero.loss_change) > 1e-5);  // there was something to measure
     CHECK(head.zero.loss_change != head.mean.loss_change);
     CHECK(head.mean.loss_change != head.resample.loss_change);
   }
@@ -177,7 +177,7 @@ TEST_CASE("a head that says the same of every input is missed only when it is si
   std::fill(weight.begin() + 2 * 16 * 16 + 8 * 16, weight.end(), Real{0});  // values of head 1: its bias
   trained.give();
   const HeadEffects head = measure_effects(trained.subject).heads[1];
-  CHECK(std::abs(head.zero.loss_change) > 1e-4);
+  CHECK(std::abs(head.zero.loss_change) > 1e-5);
   for (const Effect& effect : {head.mean, head.resample}) {
     CHECK_THAT(effect.loss_change, WithinAbs(0, 1e-6));
     CHECK(effect.accuracy_change == 0);

@@ -86,13 +86,15 @@ TEST_CASE("watching heads takes a model and a tape more", "[train]") {
   CHECK(after.activations > before.activations);
 }
 
-TEST_CASE("inspection needs no gradients, a check of the model's gradients is in double", "[train]") {
+TEST_CASE("inspection has gradients for every thread, a check of the model's gradients is in double",
+          "[train]") {
   Config config = small_config();
   config.train.precision = Precision::float32;
   const double count = parameter_count(config);
   const MemoryEstimate inspection = estimate_memory(Job::inspection, config);
   CHECK(inspection.parameters == 2 * 4 * count);
-  CHECK(inspection.gradients + inspection.optimizer == 0);
+  CHECK(inspection.gradients == 4 * count);
+  CHECK(inspection.optimizer == 0);
   CHECK(inspection.activations > 0);
   const MemoryEstimate check = estimate_memory(Job::model_check, config);
   CHECK(check.parameters == 3 * 8 * count);

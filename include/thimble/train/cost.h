@@ -31,7 +31,7 @@ Flops step_flops(const Config&);
 // What memory is needed for.
 enum class Job {
   training,     // and timing, and measuring a trained model, which builds all that training does
-  inspection,   // of attention weights
+  inspection,   // of the heads, on 1000 sequences
   model_check,  // of gradients, in double
 };
 
