@@ -85,7 +85,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads) {
     drawn.resize(kMost);
     fmt::print("\nThe {} most important heads; --layer and --head choose others.", kMost);
   }
-  fmt::print("\nAttention of query (row) on key (column), mean over sequences; {}.\n",
+  fmt::print("\nAttention of query (row) on key (column), mean over sequences;\n{}.\n",
              legend(wants_colour()));
   for (const HeadReport* head : drawn)
     fmt::print("\nlayer {} head {}\n{}", head->effects.layer, head->effects.head,

@@ -43,7 +43,14 @@ done
 expect 0 '"weights_hash"' train "$configs/reverse.yaml" "${short[@]}" --json - --quiet
 expect 0 'runs/reverse-[0-9a-f]{8}-2$' train "$configs/reverse.yaml" "${short[@]}"
 expect 0 'test +loss' eval run
-expect 0 'layer 0 head 0: mirror 0\.[0-9]+ \(chance 0.062' inspect run --sequences 50
+expect 0 '^layer head label +entropy .* loss tokens % import\.$' inspect run --sequences 50
+! grep -E '.{81}' <<<"$output" || fail "inspect is wider than 80 columns" "$output"
+grep -q '^layer 0 head 0: ' <<<"$output" || fail "no sentence on head 0" "$output"
+expect 0 '' inspect run --sequences 50 --html page.html --svg head.svg --json report.json
+grep -q '^<!doctype html>' page.html && grep -q '^<svg ' head.svg || fail "no page or no drawing" "$(ls)"
+[[ $(grep -c '"sentence"' report.json) == 1 ]] || fail "not one sentence in the report" "$(cat report.json)"
+expect 0 '' inspect run --input "1 2 3" --svg input.svg
+grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
 expect 0 '^prediction  ' inspect run --input "1 2 3"
 expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --layer 0 --head 0
 expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(printf '1 %.0s' {1..79})"
@@ -158,6 +165,9 @@ refuse 'no such layer, the model has layer 0$' inspect run --layer 1
 refuse 'no such head, each layer of the model has heads 0 to 1$' inspect run model.heads=2 --head 2
 refuse 'no such head' inspect run --head -1 --input "1 2"
 refuse 'head' inspect run --head first
+refuse '\-\-svg draws one head; choose it with --layer and --head' inspect run model.layers=2 --svg two.svg
+refuse 'nowhere/page.html: cannot be written' inspect run --sequences 50 --html nowhere/page.html
+refuse 'nowhere/head.svg: cannot be written' inspect run --sequences 50 --svg nowhere/head.svg
 refuse '--input excludes --npy|--npy excludes --input' inspect run --input "1 2" --npy other
 refuse 'config.yaml: cannot be made: ' inspect run --npy run/config.yaml
 refuse 'nowhere/arrays: cannot be made: No such file' inspect run --npy nowhere/arrays

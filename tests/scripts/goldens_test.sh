@@ -21,14 +21,14 @@ metric() { grep "\"step\":$2,\"split\":\"validation\"" "$1/metrics.jsonl" | sed 
 "$thimble" train "$configs/reverse.yaml" --out reverse --quiet
 "$thimble" inspect reverse --json reverse.json --quiet
 holds "$(number reverse/summary.json '"test"' accuracy) >= 0.9999" "reverse, test accuracy"
-holds "$(number reverse.json '"mirror"' value) >= 0.5" "reverse, mirror score"
+holds "$(number reverse.json '"mirror": {' value) >= 0.5" "reverse, mirror score"
 
 "$thimble" train "$configs/induction.yaml" --out induction --quiet
 "$thimble" inspect induction --json induction.json --quiet
 holds "$(metric induction 490) <= 2.06 && $(metric induction 490) >= 2.0123" "induction, loss at step 490"
 best=0
 for head in 0 1; do
-  score=$(awk -v h=$head '/"layer": 1/ { l = 1 } l && $0 ~ "\"head\": " h { f = 1 } f && /"task_target"/ { t = 1 }
+  score=$(awk -v h=$head '/"layer": 1/ { l = 1 } l && $0 ~ "\"head\": " h { f = 1 } f && /"task_target": {/ { t = 1 }
     t && /"value"/ { print $2 + 0; exit }' induction.json)
   best=$(awk "BEGIN { print ($score > $best) ? $score : $best }")
 done

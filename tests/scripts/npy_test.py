@@ -10,7 +10,7 @@ import numpy
 
 thimble = pathlib.Path(sys.argv[1]).resolve()
 CONFIG = """task: {name: copy, symbols: 6, length: 7, min_length: 3}
-data: {train: 100, validation: 0, test: 25}
+data: {train: 100, validation: 10, test: 25}
 model: {d_model: 12, heads: 3, layers: 2, d_ff: 16, norm: pre, positions: learned, attention: {mask: causal}}
 train: {steps: 5, batch: 10, threads: 1}
 """

@@ -18,7 +18,7 @@ from to_torch import Model, load  # noqa: E402
 
 TOLERANCE = 1e-5
 TRAIN = "{steps: 30, batch: 32, threads: 1, optimizer: {name: adam, lr: 3e-3}}"
-DATA = "{train: 500, validation: 0, test: 20}"
+DATA = "{train: 500, validation: 10, test: 20}"
 CONFIGS = {
     "post": f"""task: {{name: reverse, symbols: 7, length: 6}}
 data: {DATA}
