@@ -73,6 +73,9 @@ TEST_CASE("a pattern without an effect is none that counts", "[inspect]") {
   CHECK(label.verdict == Verdict::no_effect);
   CHECK(label.sentence ==
         "looks like mirror, 0.57 of the weight (chance 0.10), but nothing depends on it here");
+  // Answers that get worse are an effect, even if the loss does not say so.
+  CHECK(label_head(with("mirror", 0.57), {0.001, -0.2, {-0.002, 0.004}, {-0.3, -0.1}}).verdict ==
+        Verdict::shown);
   // A model that is better without the head does not need it either.
   CHECK(label_head(with("mirror", 0.57), {-0.4, 0.1, {-0.5, -0.3}, {0.05, 0.2}}).verdict ==
         Verdict::no_effect);
