@@ -44,19 +44,20 @@ namespace {
 
 const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
 
-// Copies the head outputs of a layer, (sequences, T, C).
+// Copies the values of some sites, (sequences, T, C).
 class Capture : public ChunkHooks {
  public:
-  Capture(const std::string& site, MatrixView all) : site_(site), all_(all) {}
+  using Places = std::map<std::string, MatrixView, std::less<>>;
+  explicit Capture(const Places& places) : places_(places) {}
 
   void begin(const Chunk& chunk) override { first_row_ = chunk.first * chunk.batch.length; }
   void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
-    if (site == site_) std::copy_n(value.data, value.elements(), all_.row(first_row_));
+    if (const auto place = places_.find(site); place != places_.end())
+      std::copy_n(value.data, value.elements(), place->second.row(first_row_));
   }
 
  private:
-  const std::string& site_;
-  MatrixView all_;
+  const Places& places_;
   std::int64_t first_row_ = 0;
 };
 
@@ -156,9 +157,11 @@ class Measurement {
  private:
   static constexpr std::size_t kKinds = 3;  // zero, mean, resample
 
-  Outcomes ablated(std::span<const HeadPlace> heads, const Substitute& substitute) {
+  Outcomes ablated(std::span<const HeadPlace> heads, const Substitute& substitute,
+                   const LayerInput* from = nullptr) {
     const Outcomes outcomes =
-        subject_.run([&] { return std::make_unique<Ablation>(subject_.model(), heads, substitute); });
+        subject_.run([&] { return std::make_unique<Ablation>(subject_.model(), heads, substitute); },
+                     Tape::Mode::inference, from);
     pass_done();
     return outcomes;
   }
@@ -172,8 +175,12 @@ class Measurement {
   void ablate_layer(std::size_t layer) {
     const MultiHeadAttention& attention = subject_.model().layers()[layer].self_attn;
     const std::int64_t time = subject_.dataset().length();
-    Tensor all({subject_.sequences(), time, subject_.model().config().d_model});
-    subject_.run([&] { return std::make_unique<Capture>(attention.output_site, all.matrix()); });
+    const std::vector<EncoderLayer>& layers = subject_.model().layers();
+    Tensor all({subject_.sequences(), time, subject_.model().config().d_model}), inputs(all.shape());
+    const Capture::Places places{{attention.output_site, all.matrix()},
+                                 {layer == 0 ? "embedding" : layers[layer - 1].out_site, inputs.matrix()}};
+    subject_.run([&] { return std::make_unique<Capture>(places); });
+    const LayerInput from{layer, inputs};
     pass_done();
     const Tensor means = position_means(all, lengths_);
     const Substitute mean = [&](std::int64_t, std::int64_t t) { return means.matrix().row(t); };
@@ -183,7 +190,7 @@ class Measurement {
     for (std::int64_t h = 0; h < attention.heads; ++h) {
       const HeadPlace place{static_cast<std::int64_t>(layer), h};
       for (const Substitute& substitute : {Substitute(zeros), mean, resample})
-        add_differences(ablated({&place, 1}, substitute));
+        add_differences(ablated({&place, 1}, substitute, &from));
     }
   }
 

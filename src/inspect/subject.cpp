@@ -53,7 +53,7 @@ Tape& Subject::rewound_tape(Worker& worker, Tape::Mode mode) {
   return tape;
 }
 
-Outcomes Subject::run(const MakeHooks& make_hooks, Tape::Mode mode) {
+Outcomes Subject::run(const MakeHooks& make_hooks, Tape::Mode mode, const LayerInput* from) {
   refresh_transposes();
   Outcomes outcomes{.total = {}, .sequences = std::vector<Outcome>(static_cast<std::size_t>(sequences_))};
   std::vector<Totals> totals(chunks_.size());
@@ -61,7 +61,7 @@ Outcomes Subject::run(const MakeHooks& make_hooks, Tape::Mode mode) {
     const auto index = static_cast<std::size_t>(i);
     const std::unique_ptr<ChunkHooks> hooks = make_hooks ? make_hooks() : nullptr;
     Tape& tape = rewound_tape(workers_[static_cast<std::size_t>(thread)], mode);
-    totals[index] = run_chunk(chunks_[index], hooks.get(), tape, outcomes.sequences);
+    totals[index] = run_chunk(chunks_[index], hooks.get(), tape, from, outcomes.sequences);
   });
   Totals all;
   for (const Totals& chunk : totals) {
@@ -82,14 +82,23 @@ Outcomes Subject::run(const MakeHooks& make_hooks, Tape::Mode mode) {
   return outcomes;
 }
 
-Subject::Totals Subject::run_chunk(const Chunk& chunk, ChunkHooks* hooks, Tape& tape,
+Var Subject::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const LayerInput* from) const {
+  const Batch& batch = chunk.batch;
+  if (from == nullptr) return labelled_logits(model_, tape, batch, {.hooks = hooks});
+  Tensor x({batch.sequences, batch.length, model_.config().d_model});
+  std::copy_n(from->values.matrix().row(chunk.first * batch.length), x.matrix().elements(), x.matrix().data);
+  return model_.from_layer(from->layer, tape.constant(x), batch.lengths, {.hooks = hooks},
+                           labelled_rows(batch));
+}
+
+Subject::Totals Subject::run_chunk(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const LayerInput* from,
                                    std::vector<Outcome>& outcomes) const {
   const Batch& batch = chunk.batch;
   if (hooks != nullptr) hooks->begin(chunk);
-  const Var logits = labelled_logits(model_, tape, batch, {.hooks = hooks});
-  const Var loss = cross_entropy(logits, batch.row_labels, {.normalizer = 1});
+  const Var scores = logits(chunk, hooks, tape, from);
+  const Var loss = cross_entropy(scores, batch.row_labels, {.normalizer = 1});
   Totals totals{.loss = static_cast<double>(loss.item()), .labelled = std::ssize(batch.rows)};
-  const MatrixView slope = tape.scratch(logits.value().rows, logits.value().cols);
+  const MatrixView slope = tape.scratch(scores.value().rows, scores.value().cols);
   const auto rows_per_sequence = std::ssize(batch.labels) / batch.sequences;
   auto row = batch.rows.begin();
   for (std::int64_t sequence = 0; sequence < batch.sequences; ++sequence) {
@@ -98,7 +107,7 @@ Subject::Totals Subject::run_chunk(const Chunk& chunk, ChunkHooks* hooks, Tape& 
     const auto count = row - batch.rows.begin() - first;
     const auto labels =
         std::span(batch.row_labels).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-    const ConstMatrixView z = logits.value().row_block(first, count);
+    const ConstMatrixView z = scores.value().row_block(first, count);
     Outcome& outcome = outcomes[static_cast<std::size_t>(chunk.first + sequence)];
     outcome = {.loss = kernels::cross_entropy_forward(slope.row_block(first, count), z, labels, 0, 1),
                .labelled = count,

@@ -126,13 +126,18 @@ Var Transformer::output(Var x) const {
 Var Transformer::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
                             std::span<const std::int32_t> lengths, const Pass& pass,
                             std::span<const std::int32_t> rows) const {
-  require<ShapeError>(rows.empty() || config_.output.per != OutputPer::sequence,
-                      "transformer: one output per sequence has no positions to choose from");
   require<ShapeError>(length <= max_length_,
                       "transformer: sequences of {} tokens, the model takes at most {}", length, max_length_);
   tape.set_layer("embedding");
-  Var x = embed(tape, tokens, length, pass);
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
+  return from_layer(0, embed(tape, tokens, length, pass), lengths, pass, rows);
+}
+
+Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass& pass,
+                            std::span<const std::int32_t> rows) const {
+  require<ShapeError>(rows.empty() || config_.output.per != OutputPer::sequence,
+                      "transformer: one output per sequence has no positions to choose from");
+  Tape& tape = x.tape();
+  for (std::size_t l = first; l < layers_.size(); ++l) {
     x = layers_[l](x, lengths, pass, l + 1 == layers_.size() ? rows : std::span<const std::int32_t>());
   }
   tape.set_layer("encoder");

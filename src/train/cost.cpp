@@ -52,9 +52,9 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   const auto threads = static_cast<double>(threads_of(config));
   const std::int64_t at_once = micro_batch(length_of(config));
   const double tapes = activations(config, at_once, true) + activations(config, at_once, false);
-  // What the heads of a layer hand on, for each sequence; and mean weights.
+  // What goes into a layer and what its heads hand on, for each sequence; and mean weights.
   constexpr double kSequences = 1000;
-  const double outputs = real * kSequences * length * static_cast<double>(config.model.d_model);
+  const double outputs = 2 * real * kSequences * length * static_cast<double>(config.model.d_model);
   return {.parameters = 2 * weights,
           .gradients = threads * weights,
           .activations = threads * real * tapes + outputs + sizeof(double) * heads * length * length,

@@ -87,10 +87,13 @@ std::int64_t Trainer::shard_begin(std::int64_t shard) const {
   return config_.train.batch * shard / config_.train.shards;
 }
 
-Var labelled_logits(const Transformer& model, Tape& tape, const Batch& batch, const Pass& pass) {
+std::span<const std::int32_t> labelled_rows(const Batch& batch) {
   const bool all = batch.rows.size() == batch.labels.size();
-  return model(tape, batch.tokens, batch.length, batch.lengths, pass,
-               all ? std::span<const std::int32_t>() : batch.rows);
+  return all ? std::span<const std::int32_t>() : batch.rows;
+}
+
+Var labelled_logits(const Transformer& model, Tape& tape, const Batch& batch, const Pass& pass) {
+  return model(tape, batch.tokens, batch.length, batch.lengths, pass, labelled_rows(batch));
 }
 
 Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& totals) const {

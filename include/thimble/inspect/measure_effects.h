@@ -39,8 +39,8 @@ std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::u
 
 // Everything in the report, at 1 + layers (1 + 4 heads) passes without gradients and one with them. What is
 // drawn depends on the config's seed. Heads are removed by their normalised importance, the first of equals
-// first. Memory: the outputs of one layer's heads, (sequences, T, C) reals, and 6 doubles per head and
-// sequence. Throws as Subject::run.
+// first. Memory: input and head outputs of one layer, twice (sequences, T, C) reals, and 6 doubles per head
+// and sequence. Throws as Subject::run.
 EffectsReport measure_effects(Subject& subject, const Progress& progress = {});
 
 // From the source sequence into the base sequence, both of the subject's split. Throws ShapeError when there

@@ -40,6 +40,12 @@ struct Outcomes {
   std::vector<Outcome> sequences;
 };
 
+// What goes into a layer, for all sequences: (sequences, T, C).
+struct LayerInput {
+  std::size_t layer;
+  const Tensor& values;
+};
+
 class Subject {
  public:
   // The first `sequences` of the split, or as many as there are, with the weights of the source; without a
@@ -61,8 +67,10 @@ class Subject {
   // A pass over all sequences, chunks in parallel, each with hooks of its own; only what labelled positions
   // need is computed after the last layer's attention. In training mode every chunk is followed by the
   // backward pass of the sum of its losses; dropout stays off. Without hooks, `total` has the bits of
-  // evaluate(). Throws NumericError when the loss is not finite.
-  Outcomes run(const MakeHooks& make_hooks = {}, Tape::Mode mode = Tape::Mode::inference);
+  // evaluate(). With `from`, the layers before that one are not run. Throws NumericError when the loss is not
+  // finite.
+  Outcomes run(const MakeHooks& make_hooks = {}, Tape::Mode mode = Tape::Mode::inference,
+               const LayerInput* from = nullptr);
 
   // The same for one pair of eyes: all positions, one chunk after the other, in order.
   void watch(ChunkHooks& hooks);
@@ -79,7 +87,9 @@ class Subject {
 
   void refresh_transposes();
   Tape& rewound_tape(Worker& worker, Tape::Mode mode);
-  Totals run_chunk(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, std::vector<Outcome>& outcomes) const;
+  Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const LayerInput* from) const;
+  Totals run_chunk(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const LayerInput* from,
+                   std::vector<Outcome>& outcomes) const;
 
   Config config_;
   Split split_;

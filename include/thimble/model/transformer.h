@@ -55,6 +55,10 @@ class Transformer {
   Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length,
                  std::span<const std::int32_t> lengths, const Pass&,
                  std::span<const std::int32_t> rows = {}) const;
+  // The same from the input of a layer on: x (B, T, C), as the layer before leaves it or, for the first, as
+  // the site "embedding" has it.
+  Var from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass&,
+                 std::span<const std::int32_t> rows = {}) const;
 
   ParameterStore& parameters() { return store_; }
   const ParameterStore& parameters() const { return store_; }

@@ -24,6 +24,9 @@ namespace thimble::inline THIMBLE_PRECISION {
 // The dataset that a config's task and output describe.
 Dataset make_dataset(const Config& config);
 
+// The labelled positions of a batch, or none where all are.
+std::span<const std::int32_t> labelled_rows(const Batch&);
+
 // Logits of a batch's labelled positions, (R, V) for the labels batch.row_labels; the rest is not computed.
 Var labelled_logits(const Transformer&, Tape&, const Batch&, const Pass&);
 
