@@ -30,6 +30,7 @@ void print_columns(const std::vector<std::vector<std::string>>& rows) {
     for (const auto& row : rows) width = std::max(width, characters(row[i + 1]));
     if (i == 0 || used + 1 + width > kWidth) {
       flush();
+      if (i > 0) fmt::print("\n");
       lines.clear();
       for (const auto& row : rows) lines.push_back(fmt::format("{:<{}}", row[0], kTitle - 1));
       used = kTitle - 1;

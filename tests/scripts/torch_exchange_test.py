@@ -16,6 +16,7 @@ sys.path.insert(0, str(source / "scripts"))
 from from_torch import save  # noqa: E402
 from to_torch import Model, load  # noqa: E402
 
+torch.set_num_threads(1)  # spinning threads would starve thimble
 TOLERANCE = 1e-5
 TRAIN = "{steps: 30, batch: 32, threads: 1, optimizer: {name: adam, lr: 3e-3}}"
 DATA = "{train: 500, validation: 10, test: 20}"
