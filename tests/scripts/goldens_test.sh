@@ -22,6 +22,10 @@ metric() { grep "\"step\":$2,\"split\":\"validation\"" "$1/metrics.jsonl" | sed 
 "$thimble" inspect reverse --json reverse.json --quiet
 holds "$(number reverse/summary.json '"test"' accuracy) >= 0.9999" "reverse, test accuracy"
 holds "$(number reverse.json '"mirror": {' value) >= 0.5" "reverse, mirror score"
+# Labels of a layer's heads, those that are shown; HEADS is what inspect printed.
+named() { grep -qE "^layer $2 head [0-9]+: $3: " "$1" || fail "no head of layer $2 is called $3: $(cat "$1")"; }
+"$thimble" inspect reverse >heads
+named heads 0 mirror
 
 "$thimble" train "$configs/induction.yaml" --out induction --quiet
 "$thimble" inspect induction --json induction.json --quiet
@@ -34,10 +38,20 @@ for head in 0 1; do
 done
 holds "$best >= 0.5" "induction, the better head of layer 1"
 
+"$thimble" train "$configs/induction_lengths.yaml" --out two --quiet
+holds "$(number two/summary.json '"validation"' accuracy) >= 0.4" "two layers, the target that one must miss"
+"$thimble" inspect two >heads
+named heads 0 'previous token'
+named heads 1 induction
+grep -q '^layer 1 head [01] became an induction head between steps' heads || fail "not said when: $(cat heads)"
+
+# The heads that link a pronoun to its noun, and what is lost without them.
+"$thimble" train "$configs/coreference.yaml" --out coreference --quiet
+"$thimble" inspect coreference --layer 1 >heads
+grep -A1 '^layer 1 head [01]: task target: ' heads | grep -q 'accuracy falls by' ||
+  fail "no head links pronouns to nouns: $(cat heads)"
+
 # Controls, shortened.
-status=0
-"$thimble" train "$configs/induction_lengths.yaml" train.steps=1000 train.target.accuracy=0.4 --out two --quiet || status=$?
-((status == 0)) || fail "two layers miss the target that one must miss: exit status $status"
 status=0
 "$thimble" train "$configs/controls/induction_one_layer.yaml" train.steps=1000 --out one --quiet 2>said || status=$?
 ((status == 1)) || fail "one layer does induction: exit status $status"
