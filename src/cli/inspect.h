@@ -36,6 +36,9 @@ void print_report(const InspectReport& report, const HeadChoice& heads);
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
                 const Output& output, const std::string& svg);
 
+// How much of the source's answer each head carries into the run on the base.
+void show_patching(const PatchingReport& report, const HeadChoice& heads, const Output& output);
+
 // weights (T, T), T names.
 void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& names,
                std::span<const double> weights, bool causal);

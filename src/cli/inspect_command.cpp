@@ -15,6 +15,7 @@ struct Arguments {
   Output output;
   InspectOptions options;
   std::optional<std::string> input;
+  std::vector<std::int64_t> patch;
   std::string html, npy, svg;
   HeadChoice heads;
 };
@@ -44,6 +45,10 @@ int run(const Arguments& arguments) {
   if (!arguments.svg.empty()) arguments.heads.only(source.config.model);
   if (arguments.input) {
     show_input(source, *arguments.input, arguments.heads, arguments.output, arguments.svg);
+    return kDone;
+  }
+  if (!arguments.patch.empty()) {
+    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), arguments.heads, arguments.output);
     return kDone;
   }
   InspectOptions options = arguments.options;
@@ -85,6 +90,15 @@ void add_inspect(CLI::App& app, int& status) {
       ->excludes(html)
       ->excludes(npy)
       ->type_name("TEXT");
+  command
+      ->add_option("--patch", arguments->patch,
+                   "Put each head's output on test sequence SOURCE into the run on BASE instead")
+      ->expected(2)
+      ->excludes(sequences)
+      ->excludes(examples)
+      ->excludes(html)
+      ->excludes(npy)
+      ->type_name("BASE SOURCE");
   command->add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
       ->type_name("FILE");
   arguments->heads.add_to(*command);

@@ -1,8 +1,10 @@
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "cli/inspect.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/data/listing.h"
 #include "thimble/inspect/svg.h"
 
 namespace thimble::cli {
@@ -35,6 +37,18 @@ HeadPlace HeadChoice::only(const ModelConfig& model) const {
   require<ConfigError>((layer || model.layers == 1) && (head || model.heads == 1),
                        "--svg draws one head; choose it with --layer and --head");
   return {layer.value_or(0), head.value_or(0)};
+}
+
+void show_patching(const PatchingReport& report, const HeadChoice& heads, const Output& output) {
+  if (output.talks()) {
+    fmt::print("{}{}\nShare of the way from the base's answer to the source's, by one head's output:\n\n",
+               wrap(fmt::format("base    {}", fmt::join(report.base, " ")), 80),
+               wrap(fmt::format("source  {}", fmt::join(report.source, " ")), 80));
+    fmt::print("layer head   share\n");
+    for (const PatchingReport::Head& h : report.heads)
+      if (heads.has(h.layer, h.head)) fmt::print("{:>5} {:>4} {:>+7.3f}\n", h.layer, h.head, h.effect);
+  }
+  output.write(to_json(report));
 }
 
 void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& names,

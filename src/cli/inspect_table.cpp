@@ -97,8 +97,8 @@ void print_maps(const InspectReport& report, const HeadChoice& heads) {
 void print_report(const InspectReport& report, const HeadChoice& heads) {
   const Baseline& base = report.baseline;
   fmt::print(
-      "{} test sequences: loss {:.4f}, {:.2f} % of tokens right. Without a head (zero ablation)\n"
-      "the loss and the tokens that are right change by:\n\n",
+      "{} test sequences: loss {:.4f}, {:.2f} % of tokens right. Without a head (its\n"
+      "output set to zero) the loss and the tokens that are right change by:\n\n",
       base.sequences, base.loss, 100 * base.accuracy);
   const auto columns = telling_columns(report);
   fmt::print("layer head {:<{}} entropy", "label", kLabelWidth);

@@ -1,11 +1,14 @@
 #include "thimble/inspect/inspect.h"
 
+#include <algorithm>
+
 #include "inspect/score_watcher.h"
 #include "thimble/inspect/measure_effects.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
 
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options) {
   Subject subject(source, Split::test, options.sequences);
@@ -37,6 +40,10 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
   report.attribution = std::move(circuits.attribution);
   report.rollout = std::move(circuits.rollout);
   return report;
+}
+
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from) {
+  return patching(Subject(source, Split::test, std::max(base, from) + 1), base, from);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -7,9 +7,11 @@ namespace thimble {
 
 namespace f32 {
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
 }
 namespace f64 {
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
 }
 
 InspectReport inspect(const ModelSource& source, const InspectOptions& options) {
@@ -21,6 +23,12 @@ InspectReport inspect(const ModelSource& source, const InspectOptions& options) 
     read_split(source, Split::test, options.examples,
                [&](const Passage& passage) { report.examples.push_back(passage); });
   return report;
+}
+
+PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t from) {
+  require_memory(Job::inspection, source.config);
+  const bool single = source.config.train.precision == Precision::float32;
+  return single ? f32::run_patching(source, base, from) : f64::run_patching(source, base, from);
 }
 
 namespace {

@@ -49,6 +49,7 @@ grep -q '^layer 0 head 0: ' <<<"$output" || fail "no sentence on head 0" "$outpu
 expect 0 '' inspect run --sequences 50 --html page.html --svg head.svg --json report.json
 grep -q '^<!doctype html>' page.html && grep -q '^<svg ' head.svg || fail "no page or no drawing" "$(ls)"
 [[ $(grep -c '"sentence"' report.json) == 1 ]] || fail "not one sentence in the report" "$(cat report.json)"
+expect 0 '^    0    0 +[+-][0-9.]+$' inspect run --patch 0 1
 expect 0 '' inspect run --input "1 2 3" --svg input.svg
 grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
 expect 0 '^prediction  ' inspect run --input "1 2 3"
@@ -165,6 +166,10 @@ refuse 'no such layer, the model has layer 0$' inspect run --layer 1
 refuse 'no such head, each layer of the model has heads 0 to 1$' inspect run model.heads=2 --head 2
 refuse 'no such head' inspect run --head -1 --input "1 2"
 refuse 'head' inspect run --head first
+refuse 'there is no sequence 100, give 0 to 99' inspect run --patch 1 100
+refuse 'there is no sequence -1' inspect run --patch -1 1
+refuse 'choose two that differ' inspect run --patch 3 3
+refuse 'patch' inspect run --patch 1
 refuse '\-\-svg draws one head; choose it with --layer and --head' inspect run model.layers=2 --svg two.svg
 refuse 'nowhere/page.html: cannot be written' inspect run --sequences 50 --html nowhere/page.html
 refuse 'nowhere/head.svg: cannot be written' inspect run --sequences 50 --svg nowhere/head.svg

@@ -55,4 +55,9 @@ InspectReport inspect(const ModelSource& source, const InspectOptions& options);
 
 nlohmann::ordered_json to_json(const InspectReport&);
 
+// Activation patching between two test sequences, by their numbers: which head's output carries the source's
+// answer into the run on the base, see PatchingReport. Throws DataError when there is no such sequence, when
+// lengths or the positions of labels differ, or when no label does; CheckpointError as above.
+PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t from);
+
 }  // namespace thimble
