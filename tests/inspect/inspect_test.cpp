@@ -120,7 +120,7 @@ TEST_CASE("the rows of the mean weights are distributions", "[inspect]") {
         CHECK((j <= i ? w > 0 : w == 0));
         sum += w;
       }
-      CHECK_THAT(sum, WithinAbs(1, 1e-5));
+      CHECK_THAT(sum, WithinAbs(1, 1e-6));
     }
   }
 }
