@@ -1,6 +1,7 @@
 #include "core/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,8 +94,11 @@ SignalQueue::~SignalQueue() {
 
 int SignalQueue::wait() {
   unsigned char byte = 0;
-  while (::read(queue[0], &byte, 1) != 1) {
-  }
+  // The thread sanitizer runs handlers of signals that come while a call waits only where that is poll.
+  pollfd readable{.fd = queue[0], .events = POLLIN, .revents = 0};
+  do {
+    ::poll(&readable, 1, -1);
+  } while (readable.revents == 0 || ::read(queue[0], &byte, 1) != 1);
   return byte;
 }
 
