@@ -24,20 +24,15 @@ constexpr std::pair<std::string_view, std::string_view> kColumns[] = {{"previous
 constexpr std::size_t kScoreColumns = 2;
 constexpr std::size_t kLabelWidth = 17;
 
-// How far above chance, on the way to the largest attainable.
-double strength(const HeadScore& score) {
-  return score.eligible > 0 && score.attainable > score.chance
-             ? (score.value - score.chance) / (score.attainable - score.chance)
-             : 0;
-}
-
 // The columns in which some head stands out most, in the order above.
 std::vector<std::pair<std::string_view, std::string_view>> telling_columns(const InspectReport& report) {
   std::vector<std::pair<double, std::size_t>> found;
   for (std::size_t i = 0; i < std::size(kColumns); ++i) {
     double best = 0;
-    for (const HeadReport& head : report.heads)
-      best = std::max(best, strength(find_score(head.scores, kColumns[i].first)));
+    for (const HeadReport& head : report.heads) {
+      const HeadScore& score = find_score(head.scores, kColumns[i].first);
+      best = std::max(best, strength(score.value, score.chance, score.attainable));
+    }
     found.emplace_back(-best, i);
   }
   std::ranges::sort(found);

@@ -34,16 +34,16 @@ struct Candidate {
   double strength = 0;
 };
 
-double strength(const HeadScore& score, double value) {
-  return (value - score.chance) / (score.attainable - score.chance);
+double strength_of(const HeadScore& score, double value) {
+  return strength(value, score.chance, score.attainable);
 }
 
 // Whether the head has this pattern, number of queries aside.
 bool has_pattern(const HeadScore& score) {
   if (score.eligible == 0 || score.attainable <= score.chance) return false;
-  const double now = strength(score, score.value);
+  const double now = strength_of(score, score.value);
   const bool unknown = std::isnan(score.at_init);
-  return now >= kPatternMargin && (unknown || now - strength(score, score.at_init) >= kPatternMargin);
+  return now >= kPatternMargin && (unknown || now - strength_of(score, score.at_init) >= kPatternMargin);
 }
 
 // The pattern that names the head, of those with at least `queries`; one without a score if there is none.
@@ -53,7 +53,7 @@ Candidate find_pattern(std::span<const HeadScore> scores, std::int64_t queries) 
   for (const Pattern& pattern : kPatterns) {
     const HeadScore& score = find_score(scores, pattern.score);
     if (score.eligible < queries || !has_pattern(score)) continue;
-    const Candidate candidate{&pattern, &score, strength(score, score.value)};
+    const Candidate candidate{&pattern, &score, strength_of(score, score.value)};
     Candidate& best = kinds[static_cast<std::size_t>(pattern.kind)];
     if (candidate.strength > best.strength) best = candidate;
     strongest = std::max(strongest, candidate.strength);

@@ -256,6 +256,10 @@ const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view 
   return *found;
 }
 
+double strength(double value, double chance, double attainable) {
+  return attainable > chance && !std::isnan(value) ? (value - chance) / (attainable - chance) : 0;
+}
+
 void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial) {
   for (HeadScore& score : scores) score.at_init = find_score(initial, score.name).value;
 }

@@ -24,7 +24,7 @@ std::optional<double> strength(const WatchedStep& step, std::size_t head, std::s
   const auto value = find(step.heads[head].scores, score), chance = find(step.chance, score),
              attainable = find(step.attainable, score);
   if (!value || !chance || !attainable || *attainable <= *chance) return std::nullopt;
-  return (*value - *chance) / (*attainable - *chance);
+  return strength(*value, *chance, *attainable);
 }
 
 std::string_view best_pattern(const WatchedStep& step, std::size_t head) {

@@ -12,9 +12,8 @@
 
 namespace thimble {
 
-// A score's strength is (value - chance) / (attainable - chance): 0 at chance, 1 for a perfect head. A head
-// has a pattern where the strength is at least kPatternMargin, and at least that much above the strength of
-// its value at initialisation, if that is known.
+// A head has a pattern where the strength of a score (scores.h) is at least kPatternMargin, and at least that
+// much above the strength of its value at initialisation, if that is known.
 inline constexpr double kPatternMargin = 0.25;
 
 // Fewer eligible queries than this are no evidence for a pattern.

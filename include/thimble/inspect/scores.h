@@ -135,6 +135,10 @@ class HeadScorer {
 // The score of that name. Throws Error when there is none.
 const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view name);
 
+// How far a value is on the way from chance to the largest attainable: 0 at chance, 1 for a perfect head; 0
+// where no head can be above chance, and where a number is not known.
+double strength(double value, double chance, double attainable);
+
 // Sets at_init to the values at step 0; `initial` are the scores of the same head and sequences. For a best k
 // that is the value of the k that was best then.
 void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial);
