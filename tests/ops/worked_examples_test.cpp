@@ -1,12 +1,12 @@
 // Attention in numbers small enough to follow by hand: softmax(q k^T / sqrt(d_k)) v (Vaswani et al. 2017,
 // section 3.2). Each stage is computed by an op of its own and compared; then the fused op must show the same
-// weights and output.
+// weights and output. A whole sentence is in docs/attention.md and attention_page_test.cpp.
 #include <algorithm>
 #include <limits>
 
 #include "catch.h"
 #include "fixtures_compare.h"
-#include "thimble/nn/modules.h"
+#include "thimble/ops/ops.h"
 
 using namespace thimble;
 using tests::compare_gradient;
@@ -80,84 +80,6 @@ TEST_CASE("worked example: one query over three keys, d_k = 4 and d_v = 2", "[op
                    {-0.14077035746963018, 0, -0.07038517873481509, -0.07038517873481509,  //
                     0.2825874510794423, 0, 0.14129372553972114, 0.14129372553972114,      //
                     -0.14181709360981215, 0, -0.07090854680490608, -0.07090854680490608});
-}
-
-TEST_CASE("worked example: self-attention over a sentence of four tokens", "[ops][nn][attention]") {
-  const Tensor sentence({1, 4, 2}, {1, 0,     // the
-                                    0, 1,     // cat
-                                    1, 1,     // chases
-                                    -1, 1});  // mice
-  // The weights of three linear layers, (out, in), one below the other: query, key, value.
-  const Tensor projections({6, 2}, {1, 1,   //
-                                    0, 1,   //
-                                    1, 0,   //
-                                    -1, 1,  //
-                                    2, 0,   //
-                                    1, -1});
-  const std::initializer_list<double> queries{1, 0,  //
-                                              1, 1,  //
-                                              2, 1,  //
-                                              0, 1};
-  const std::initializer_list<double> keys{1,  -1,  //
-                                           0,  1,   //
-                                           1,  0,   //
-                                           -1, 2};
-  const std::initializer_list<double> values{2,  1,   //
-                                             0,  -1,  //
-                                             2,  0,   //
-                                             -2, -2};
-  // Row i holds what token i sees in each token: q_i . k_j.
-  const std::initializer_list<double> scores{1,  0, 1, -1,  //
-                                             0,  1, 1, 1,   //
-                                             1,  1, 2, 0,   //
-                                             -1, 1, 0, 2};
-  // Divided by sqrt(2).
-  const double root = 0.70710678118654752;
-  const std::initializer_list<double> scaled{root,  0,    root,     -root,  //
-                                             0,     root, root,     root,   //
-                                             root,  root, 2 * root, 0,      //
-                                             -root, root, 0,        2 * root};
-  // The softmax of each row: "mice" looks at itself most, "the" at itself and at "chases".
-  const std::initializer_list<double> weights{
-      0.3654723070154712,  0.1802029521613177,  0.3654723070154712,  0.08885243380773993,  //
-      0.1411563112428496,  0.2862812295857168,  0.2862812295857168,  0.2862812295857168,   //
-      0.22118101637021303, 0.22118101637021303, 0.44858053295644384, 0.10905743430313006,  //
-      0.06458483864659638, 0.26565361202674675, 0.13098547884644676, 0.5387760704802101};
-  const std::initializer_list<double> output{1.284184360446405,  0.007564487238673617,  //
-                                             0.2823126224856992, -0.7176873775143007,   //
-                                             1.1214082300470536, -0.21811486860626011,  //
-                                             -0.686411505974334, -1.2786209143405707};
-
-  Tape stages;
-  const Var x = stages.constant(Tensor({4, 2}, sentence.values()));
-  const auto projection = [&](std::size_t i) {
-    return linear(x, stages.constant(Tensor({2, 2}, projections.values().subspan(4 * i, 4))));
-  };
-  const Var q = projection(0), k = projection(1), v = projection(2);
-  compare_value("queries", q, queries);
-  compare_value("keys", k, keys);
-  compare_value("values", v, values);
-  const Var dots = linear(q, k);  // q k^T
-  compare_value("scores", dots, scores);
-  const Var small = scale(dots, static_cast<Real>(root));
-  compare_value("scaled scores", small, scaled);
-  const Var soft = softmax(small);
-  compare_value("weights", soft, weights);
-  compare_value("output", matmul(soft, v), output);
-
-  // The module, with these projections, no biases, and an output projection that changes nothing.
-  ParameterStore store;
-  const MultiHeadAttention module(store, "module", 2, 1, false, {});
-  std::ranges::copy(projections.values(), store.values(module.in_proj_weight).begin());
-  std::ranges::copy(std::initializer_list<Real>{1, 0, 0, 1}, store.values(module.out_proj.weight).begin());
-  tests::Capture capture;
-  Pass pass;
-  pass.hooks = &capture;
-  Tape tape;
-  tape.bind(store, {});
-  const Var out = module(tape.constant(sentence), {}, pass);
-  compare_tensor("captured weights", capture.value("module.weights"), weights);
-  compare_value("output of the module", out, output);
 }
 
 TEST_CASE("worked example: two heads are two separate attentions, side by side", "[ops][attention]") {

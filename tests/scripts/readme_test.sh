@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs the commands that README.md shows (its ```sh blocks), in a folder of their own that looks like the source tree,
+# Runs the commands that a page shows (its ```sh blocks), in a folder of their own that looks like the source tree,
 # so that what people are told to type works. Of commands that install, build or test, which other checks run for real,
 # only the script or preset they name must exist.
-# Usage: readme_test.sh THIMBLE_BINARY SOURCE_DIR
+# Usage: readme_test.sh THIMBLE_BINARY SOURCE_DIR PAGE
 set -euo pipefail
 binary=$(realpath "$1")
 source=$(realpath "$2")
+page=$3
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,11 +29,11 @@ commands() {
     { if (command == "") line = NR; command = command $0 }
     sub(/\\$/, "", command) { next }
     command !~ /^[ ]*(#|$)/ { printf "%d\t%s\n", line, command }
-    { command = "" }' README.md
+    { command = "" }' "$page"
 }
 
 fail() {
-  echo "README.md:$line: $1: $command" >&2
+  echo "$page:$line: $1: $command" >&2
   exit 1
 }
 
@@ -60,5 +61,5 @@ while IFS=$'\t' read -r line command; do
   esac
 done < <(commands)
 
-((ran > 0)) || { echo "README.md: no command in a \`\`\`sh block was run" >&2; exit 1; }
+((ran > 0)) || { echo "$page: no command in a \`\`\`sh block was run" >&2; exit 1; }
 echo "readme_test: $ran commands ran"
