@@ -1,5 +1,8 @@
 // The examples of docs/attention.md: what the page gives is read from it, the rest is computed twice, with
 // the ops and with plain loops, and compared with what the page says.
+#include <filesystem>
+#include <regex>
+
 #include "catch.h"
 #include "fixtures_compare.h"
 #include "ops/attention_page_loops.h"
@@ -195,6 +198,17 @@ TEST_CASE("every section of docs/attention.md ends with a command", "[ops][docs]
   REQUIRE(last.size() == 5);
   CHECK(last.front().empty());  // the introduction
   for (std::size_t section = 1; section < last.size(); ++section) CHECK(last[section] == "sh");
+}
+
+TEST_CASE("every file that docs/attention.md names is there", "[ops][docs]") {
+  const std::string text = page_text();
+  const std::regex link(R"(\]\(\.\./([^)]*)\))");
+  const std::sregex_iterator first(text.begin(), text.end(), link), last;
+  CHECK(std::distance(first, last) > 5);
+  for (auto i = first; i != last; ++i) {
+    INFO(i->str());
+    CHECK(std::filesystem::exists(std::filesystem::path(THIMBLE_SOURCE_DIR) / i->str(1)));
+  }
 }
 
 TEST_CASE("the cat sat on the mat, by the module: weights as captured, and output", "[ops][nn][docs]") {
