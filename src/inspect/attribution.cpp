@@ -89,7 +89,8 @@ std::size_t AttributionWatcher::attention_bias(std::size_t layer) const {
 
 std::size_t AttributionWatcher::feed_forward(std::size_t layer) const { return attention_bias(layer) + 1; }
 
-void AttributionWatcher::begin(const Batch& batch) {
+void AttributionWatcher::begin(const Chunk& chunk) {
+  const Batch& batch = chunk.batch;
   readings_.clear();
   labels_.clear();
   rows_ = batch.sequences * batch.length;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "inspect/circuit_watcher.h"
+#include "inspect/passage_watcher.h"
 #include "inspect/score_watcher.h"
 #include "thimble/inspect/measure_effects.h"
 
@@ -19,9 +21,13 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
   report.length = subject.dataset().length();
 
   EffectsReport effects = measure_effects(subject, options.progress);
-  CircuitReport circuits = inspect_circuits(subject.model(), subject.dataset(), subject.sequences());
   ScoreWatcher trained(subject), initial(subject);
-  subject.watch(trained);
+  CircuitWatcher circuit_watcher(subject);
+  PassageWatcher examples(subject.model(), options.examples,
+                          [&](const Passage& passage) { report.examples.push_back(passage); });
+  Watchers watchers{&trained, &circuit_watcher, &examples};
+  subject.watch(watchers);
+  CircuitReport circuits = circuit_watcher.finish();
   subject.model().init(source.config.train.seed);
   subject.watch(initial);
 

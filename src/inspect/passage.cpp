@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "inspect/passage_watcher.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 
@@ -12,80 +13,83 @@ Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& to
 void run_split(const ModelSource& source, Split split, std::int64_t count,
                const std::function<void(const Passage&)>& visit);
 
-namespace {
-
-// A trained model that reads one sequence at a time.
-class Reader : private Hooks {
- public:
-  explicit Reader(const ModelSource& source)
-      : dataset_(make_dataset(source.config)),
-        model_(source.config.model, dataset_.vocabulary(), dataset_.length()) {
-    load_weights(source.weights, model_.parameters());
-    tape_.bind(model_.parameters(), {});
+void PassageWatcher::begin(const Chunk& chunk) {
+  batch_ = &chunk.batch;
+  const std::int64_t wanted = std::clamp<std::int64_t>(count_ - chunk.first, 0, batch_->sequences);
+  passages_.assign(static_cast<std::size_t>(wanted), {});
+  for (std::size_t b = 0; b < passages_.size(); ++b) {
+    const auto first = batch_->tokens.begin() + static_cast<std::ptrdiff_t>(b) * batch_->length;
+    passages_[b].tokens.assign(first, first + batch_->lengths[b]);
   }
+}
 
-  const Dataset& dataset() const { return dataset_; }
+void PassageWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
+  for (const EncoderLayer& layer : model_.layers())
+    if (site == layer.self_attn.weights_site) add_attention(value, shape.last());
+  if (site == "logits") add_answers(value);
+}
 
-  // tokens (length), the first `used` of them a sequence and the rest padding.
-  Passage operator()(std::span<const std::int32_t> tokens, std::int32_t used) {
-    passage_ = {};
-    used_ = used;
-    tape_.rewind();
-    const Var logits =
-        model_(tape_, tokens, std::ssize(tokens), std::span(&used, 1), {.hooks = static_cast<Hooks*>(this)});
-    passage_.tokens.assign(tokens.begin(), tokens.begin() + used);
-    answer(logits.value());
-    return std::move(passage_);
-  }
+void PassageWatcher::end() { std::ranges::for_each(passages_, visit_); }
 
- private:
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView weights) override {
-    if (!std::ranges::any_of(model_.layers(),
-                             [&](const EncoderLayer& layer) { return layer.self_attn.weights_site == site; }))
-      return;
-    for (std::int64_t row = 0; row < weights.rows; ++row)
-      if (row % shape.last() < used_)
-        passage_.attention.insert(passage_.attention.end(), weights.row(row), weights.row(row) + used_);
-  }
-
-  void answer(ConstMatrixView logits) {
-    const std::int64_t rows = model_.config().output.per == OutputPer::sequence ? 1 : std::int64_t{used_};
+// weights (B H T, T)
+void PassageWatcher::add_attention(ConstMatrixView weights, std::int64_t length) {
+  const std::int64_t rows = model_.config().heads * length;  // of a sequence
+  for (std::size_t b = 0; b < passages_.size(); ++b) {
+    const std::int64_t used = std::ssize(passages_[b].tokens);
+    std::vector<double>& attention = passages_[b].attention;
     for (std::int64_t row = 0; row < rows; ++row) {
+      const Real* from = weights.row(static_cast<std::int64_t>(b) * rows + row);
+      if (row % length < used) attention.insert(attention.end(), from, from + used);
+    }
+  }
+}
+
+void PassageWatcher::add_answers(ConstMatrixView logits) {
+  const std::int64_t rows = logits.rows / batch_->sequences;
+  for (std::size_t b = 0; b < passages_.size(); ++b) {
+    Passage& passage = passages_[b];
+    const std::int64_t first = static_cast<std::int64_t>(b) * rows;
+    const std::int64_t answers = std::min(rows, std::ssize(passage.tokens));
+    if (!batch_->labels.empty())
+      passage.targets.assign(batch_->labels.begin() + first, batch_->labels.begin() + first + answers);
+    for (std::int64_t row = first; row < first + answers; ++row) {
       const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
       const auto best = std::ranges::max_element(z);
-      passage_.predictions.push_back(static_cast<std::int32_t>(best - z.begin()));
+      passage.predictions.push_back(static_cast<std::int32_t>(best - z.begin()));
       double sum = 0;
       for (const Real x : z) sum += std::exp(static_cast<double>(x) - static_cast<double>(*best));
       for (const Real x : z) {
-        passage_.logits.push_back(static_cast<double>(x));
-        passage_.probabilities.push_back(std::exp(static_cast<double>(x) - static_cast<double>(*best)) / sum);
+        passage.logits.push_back(static_cast<double>(x));
+        passage.probabilities.push_back(std::exp(static_cast<double>(x) - static_cast<double>(*best)) / sum);
       }
     }
   }
-
-  Dataset dataset_;
-  Transformer model_;
-  Tape tape_{Tape::Mode::inference};
-  std::int32_t used_ = 0;
-  Passage passage_;  // of the pass that runs
-};
-
-}  // namespace
+}
 
 Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens) {
-  return Reader(source)(tokens, static_cast<std::int32_t>(tokens.size()));
+  const Dataset dataset = make_dataset(source.config);
+  Transformer model(source.config.model, dataset.vocabulary(), dataset.length());
+  load_weights(source.weights, model.parameters());
+  Chunk chunk;
+  chunk.batch.sequences = 1;
+  chunk.batch.length = std::ssize(tokens);
+  chunk.batch.tokens = tokens;
+  chunk.batch.lengths = {static_cast<std::int32_t>(tokens.size())};
+  Passage passage;
+  PassageWatcher hooks(model, 1, [&](const Passage& made) { passage = made; });
+  Tape tape(Tape::Mode::inference);
+  tape.bind(model.parameters(), {});
+  hooks.begin(chunk);
+  model(tape, chunk.batch.tokens, chunk.batch.length, chunk.batch.lengths, {.hooks = &hooks});
+  hooks.end();
+  return passage;
 }
 
 void run_split(const ModelSource& source, Split split, std::int64_t count,
                const std::function<void(const Passage&)>& visit) {
-  Reader reader(source);
-  Batch batch;
-  for (std::int64_t i = 0; i < count; ++i) {
-    reader.dataset().fill(split, i, 1, batch);
-    Passage passage = reader(batch.tokens, batch.lengths[0]);
-    passage.targets.assign(batch.labels.begin(), batch.labels.begin() + std::ssize(passage.predictions));
-    visit(passage);
-  }
+  Subject subject(source, split, count);
+  PassageWatcher hooks(subject.model(), count, visit);
+  subject.watch(hooks);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,3 +1,4 @@
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "thimble/inspect/inspect.h"
@@ -19,14 +20,15 @@ InspectReport inspect(const ModelSource& source, const InspectOptions& options) 
   const bool single = source.config.train.precision == Precision::float32;
   InspectReport report = single ? f32::run_inspection(source, options) : f64::run_inspection(source, options);
   if (!source.run.empty()) report.timeline = read_timeline(source.run);
-  if (options.examples > 0)
-    read_split(source, Split::test, options.examples,
-               [&](const Passage& passage) { report.examples.push_back(passage); });
   return report;
 }
 
 PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t from) {
   require_memory(Job::inspection, source.config);
+  const std::int64_t there = readable(source, Split::test, std::numeric_limits<std::int64_t>::max());
+  for (const std::int64_t index : {base, from})
+    require<DataError>(index >= 0 && index < there, "patching: there is no sequence {}, give 0 to {}", index,
+                       there - 1);
   const bool single = source.config.train.precision == Precision::float32;
   return single ? f32::run_patching(source, base, from) : f64::run_patching(source, base, from);
 }

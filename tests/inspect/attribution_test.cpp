@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "inspect/circuit_watcher.h"
 #include "inspect/weights.h"
 #include "thimble/core/error.h"
 #include "thimble/train/trainer.h"
@@ -31,9 +32,18 @@ Var forward(const Transformer& model, Tape& tape, const Batch& batch, Hooks& hoo
 }
 
 struct Trained : Trainer {
-  explicit Trained(const Config& config) : Trainer(config) {
-    for (int i = 0; i < 5; ++i) step();
+  explicit Trained(const Config& c, int steps = 5) : Trainer(c), config(c) {
+    for (int i = 0; i < steps; ++i) step();
   }
+  // On the first `sequences` test sequences.
+  CircuitReport circuits(std::int64_t sequences) const {
+    Subject subject(config, Split::test, sequences);
+    std::ranges::copy(model().parameters().values(), subject.model().parameters().values().begin());
+    CircuitWatcher watcher(subject);
+    subject.watch(watcher);
+    return watcher.finish();
+  }
+  Config config;
 };
 
 Config with_output(OutputConfig output) {
@@ -106,7 +116,7 @@ TEST_CASE("the parts add up to the logits of the model's own passes, whatever th
         OutputConfig{.per = OutputPer::sequence, .pooling = Pooling::last}}) {
     CAPTURE(output.per, output.pooling);
     const Trained trainer(with_output(output));
-    const Attribution attribution = inspect_circuits(trainer.model(), trainer.dataset(), 60).attribution;
+    const Attribution attribution = trainer.circuits(60).attribution;
     REQUIRE(attribution.reason.empty());
     Batch batch;
     trainer.dataset().fill(Split::test, 0, 60, batch);
@@ -149,7 +159,7 @@ TEST_CASE("every part is what a frozen norm and the output net make of it", "[in
     means["output bias"] +=
         in_double(model.parameters(), "output.bias").values[static_cast<std::size_t>(token)] / labels;
   }
-  const Attribution attribution = inspect_circuits(model, trainer.dataset(), 9).attribution;
+  const Attribution attribution = trainer.circuits(9).attribution;
   REQUIRE(attribution.parts.size() == means.size());
   CHECK(attribution.parts.front().name == "embedding");
   for (const Attribution::Part& part : attribution.parts) {
@@ -182,13 +192,13 @@ TEST_CASE("parts that do not add up to the logit are an error", "[inspect]") {
     AttributionWatcher watcher(model);
     Tampering hooks(watcher, site);
     Tape tape(Tape::Mode::inference);
-    watcher.begin(batch);
+    watcher.begin({.batch = batch});
     CHECK_THROWS_AS(forward(model, tape, batch, hooks), NumericError);
   }
   AttributionWatcher watcher(model);
   Tampering honest(watcher, "nowhere");
   Tape tape(Tape::Mode::inference);
-  watcher.begin(batch);
+  watcher.begin({.batch = batch});
   CHECK_NOTHROW(forward(model, tape, batch, honest));
 }
 
@@ -197,7 +207,7 @@ TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 4, batch);
   AttributionWatcher watcher(trainer.model());
-  watcher.begin(batch);
+  watcher.begin({.batch = batch});
   Tape tape(Tape::Mode::inference);
   CHECK_THROWS_AS(forward(trainer.model(), tape, batch, watcher, batch.rows), ShapeError);
 }
@@ -208,8 +218,8 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
   two_layer.model.output.hidden = 8;
   for (const auto& [config, word] :
        {std::pair{post, "post-norm"}, std::pair{two_layer, "two-layer output net"}}) {
-    const Trainer trainer(config);
-    const CircuitReport report = inspect_circuits(trainer.model(), trainer.dataset(), 20);
+    const Trained trainer(config, 0);
+    const CircuitReport report = trainer.circuits(20);
     CHECK_THAT(report.attribution.reason, ContainsSubstring(word));
     CHECK(report.attribution.parts.empty());
     CHECK(report.heads.size() == 4);
@@ -223,7 +233,7 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
 
 TEST_CASE("attribution as JSON", "[inspect]") {
   const Trained trainer(rich_config());
-  const Attribution attribution = inspect_circuits(trainer.model(), trainer.dataset(), 20).attribution;
+  const Attribution attribution = trainer.circuits(20).attribution;
   const nlohmann::ordered_json json = to_json(attribution);
   CHECK(json["offered"] == true);
   REQUIRE(json["parts"].size() == 11);
@@ -267,7 +277,7 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
       ++full;
     }
     REQUIRE((full > 1 && full < 40));
-    const CircuitReport report = inspect_circuits(trainer.model(), trainer.dataset(), 40);
+    const CircuitReport report = trainer.circuits(40);
     REQUIRE(report.rollout.values.size() == 49);
     for (std::size_t i = 0; i < 49; ++i)
       CHECK_THAT(report.rollout.values[i], WithinAbs(mean.values[i] / full, 1e-6));
@@ -276,14 +286,14 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
 }
 
 TEST_CASE("without a sequence of full length there is no rollout", "[inspect]") {
-  const Trainer trainer(rich_config());
+  const Trained trainer(rich_config(), 0);
   std::int64_t shorter = 0;
   for (Batch batch; shorter < 60; ++shorter) {
     trainer.dataset().fill(Split::test, shorter, 1, batch);
     if (batch.lengths[0] == 7) break;
   }
   INFO("the first sequence of full length is number " << shorter);
-  const CircuitReport report = inspect_circuits(trainer.model(), trainer.dataset(), shorter);
+  const CircuitReport report = trainer.circuits(shorter);
   CHECK(report.rollout.values.empty());
   CHECK(to_json(report.rollout).is_null());
 }

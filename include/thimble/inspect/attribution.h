@@ -4,23 +4,22 @@
 #include <string>
 #include <vector>
 
-#include "thimble/data/dataset.h"
 #include "thimble/inspect/circuits.h"
+#include "thimble/inspect/subject.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
 // Why a model's logits are no sum of parts: post-norm, or a two-layer output net. Empty when they are.
 std::string attribution_obstacle(const ModelConfig&);
 
-// For each batch: begin, then one evaluation pass over it, without `rows`, with these hooks. Only for models
-// without an obstacle.
-class AttributionWatcher : public Hooks {
+// For evaluation passes over all positions, of models without an obstacle.
+class AttributionWatcher : public ChunkHooks {
  public:
   explicit AttributionWatcher(const Transformer&);
 
-  void begin(const Batch&);
-  // At "logits", throws NumericError when the parts of a label's logit do not add up to it; ShapeError when
-  // the pass is not over that batch.
+  void begin(const Chunk&) override;
+  // At "logits", throws NumericError when the parts of a label's logit do not add up to it within 1e-5 (in
+  // double 1e-10), see Attribution::worst_error; ShapeError when the pass is not over that chunk.
   void observe(std::string_view site, const Shape&, ConstMatrixView value) override;
   Attribution finish() const;
 

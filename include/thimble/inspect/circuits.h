@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "thimble/data/dataset.h"
 #include "thimble/kernels/spectral.h"
 #include "thimble/model/transformer.h"
 
@@ -83,9 +82,5 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 // Of every head, layer by layer; throws as head_circuits does.
 std::vector<HeadCircuits> head_circuits(const Transformer&);
-
-// All of it, on the first `sequences` test sequences. Throws NumericError as head_circuits does, and when the
-// parts of a logit do not add up to it within 1e-5 (in double 1e-10), see Attribution::worst_error.
-CircuitReport inspect_circuits(const Transformer&, const Dataset&, std::int64_t sequences);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -33,7 +33,8 @@ Names vocabulary(const ModelSource& source);
 Passage read_input(const ModelSource& source, std::string_view text);
 
 // Runs the model on the first `count` sequences of a split, all if there are fewer; visit(passage) is called
-// for one after the other. Throws CheckpointError when the weights do not fit the config.
+// for one after the other. Throws CheckpointError when the weights do not fit the config, and DataError when
+// there is no sequence.
 void read_split(const ModelSource& source, Split split, std::int64_t count,
                 const std::function<void(const Passage&)>& visit);
 

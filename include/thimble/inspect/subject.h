@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -27,6 +28,25 @@ class ChunkHooks : public Hooks {
  public:
   virtual void begin(const Chunk&) {}
   virtual void end() {}  // after the pass, and after its backward pass if there is one
+};
+
+// Several hooks that watch the same passes.
+class Watchers : public ChunkHooks {
+ public:
+  Watchers(std::initializer_list<ChunkHooks*> all) : all_(all) {}
+
+  void begin(const Chunk& chunk) override {
+    for (ChunkHooks* hooks : all_) hooks->begin(chunk);
+  }
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+    for (ChunkHooks* hooks : all_) hooks->observe(site, shape, value);
+  }
+  void end() override {
+    for (ChunkHooks* hooks : all_) hooks->end();
+  }
+
+ private:
+  std::vector<ChunkHooks*> all_;
 };
 
 // What the model makes of a sequence.

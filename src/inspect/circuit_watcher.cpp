@@ -1,0 +1,84 @@
+#include "inspect/circuit_watcher.h"
+
+#include "thimble/kernels/gemm.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+RolloutWatcher::RolloutWatcher(const Subject& subject)
+    : model_(subject.model()), length_(subject.dataset().length()) {}
+
+void RolloutWatcher::observe(std::string_view site, const Shape&, ConstMatrixView value) {
+  for (std::size_t l = 0; l < model_.layers().size(); ++l) {
+    if (site == model_.layers()[l].self_attn.weights_site) apply_layer(l, value);
+  }
+}
+
+DoubleMatrix RolloutWatcher::finish() const {
+  DoubleMatrix mean = sum_;
+  for (double& x : mean.values) x /= static_cast<double>(count_);
+  return mean;
+}
+
+void RolloutWatcher::apply_layer(std::size_t layer, ConstMatrixView weights) {
+  if (layer == 0) products_.assign(batch_->lengths.size(), {});
+  for (std::size_t b = 0; b < products_.size(); ++b) {
+    if (batch_->lengths[b] != length_) continue;
+    Tensor step = mixed(weights, static_cast<std::int64_t>(b));
+    if (layer == 0) {
+      products_[b] = std::move(step);
+    } else {
+      Tensor next({length_, length_});
+      kernels::gemm(next.matrix(), step.matrix(), kernels::Op::none, products_[b].matrix(), kernels::Op::none,
+                    1, 0);
+      products_[b] = std::move(next);
+    }
+    if (layer + 1 == model_.layers().size()) add(products_[b]);
+  }
+}
+
+// Half the mean over the heads of a sequence and half the identity, (T, T); weights (B H T, T).
+Tensor RolloutWatcher::mixed(ConstMatrixView weights, std::int64_t sequence) const {
+  const std::int64_t heads = model_.config().heads;
+  Tensor out({length_, length_});
+  for (std::int64_t i = 0; i < length_; ++i) {
+    Real* to = out.matrix().row(i);
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const Real* from = weights.row((sequence * heads + h) * length_ + i);
+      for (std::int64_t j = 0; j < length_; ++j) to[j] += from[j] / static_cast<Real>(2 * heads);
+    }
+    to[i] += Real(0.5);
+  }
+  return out;
+}
+
+void RolloutWatcher::add(const Tensor& rollout) {
+  if (count_++ == 0) sum_ = DoubleMatrix(length_, length_);
+  for (std::size_t i = 0; i < sum_.values.size(); ++i)
+    sum_.values[i] += static_cast<double>(rollout.values()[i]);
+}
+
+CircuitWatcher::CircuitWatcher(const Subject& subject) : model_(subject.model()), rollout_(subject) {
+  if (attribution_obstacle(model_.config()).empty()) attribution_.emplace(model_);
+}
+
+void CircuitWatcher::begin(const Chunk& chunk) {
+  rollout_.begin(chunk);
+  if (attribution_) attribution_->begin(chunk);
+}
+
+void CircuitWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
+  rollout_.observe(site, shape, value);
+  if (attribution_) attribution_->observe(site, shape, value);
+}
+
+CircuitReport CircuitWatcher::finish() const {
+  CircuitReport report{.heads = head_circuits(model_), .attribution = {}, .rollout = rollout_.finish()};
+  if (attribution_) {
+    report.attribution = attribution_->finish();
+  } else {
+    report.attribution.reason = attribution_obstacle(model_.config());
+  }
+  return report;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

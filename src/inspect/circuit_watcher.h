@@ -1,0 +1,50 @@
+// What of a CircuitReport takes passes over sequences.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "thimble/inspect/attribution.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// Attention rollout, see CircuitReport. The weights are distributions over the keys, so half of their mean
+// and half of the identity is one too: the normalisation of rows in the definition changes nothing.
+class RolloutWatcher : public ChunkHooks {
+ public:
+  explicit RolloutWatcher(const Subject& subject);
+
+  void begin(const Chunk& chunk) override { batch_ = &chunk.batch; }
+  void observe(std::string_view site, const Shape&, ConstMatrixView value) override;
+  DoubleMatrix finish() const;
+
+ private:
+  void apply_layer(std::size_t layer, ConstMatrixView weights);
+  Tensor mixed(ConstMatrixView weights, std::int64_t sequence) const;
+  void add(const Tensor& rollout);
+
+  const Transformer& model_;
+  std::int64_t length_;
+  const Batch* batch_ = nullptr;
+  std::vector<Tensor> products_;  // by sequence
+  DoubleMatrix sum_;
+  std::int64_t count_ = 0;
+};
+
+// Rollout always, attribution where it is offered.
+class CircuitWatcher : public ChunkHooks {
+ public:
+  explicit CircuitWatcher(const Subject& subject);
+
+  void begin(const Chunk& chunk) override;
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
+  // After the passes. Throws as head_circuits does.
+  CircuitReport finish() const;
+
+ private:
+  const Transformer& model_;
+  RolloutWatcher rollout_;
+  std::optional<AttributionWatcher> attribution_;
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION

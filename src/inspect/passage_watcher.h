@@ -1,0 +1,35 @@
+// Makes passages of the sequences of some passes.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "thimble/inspect/passage.h"
+#include "thimble/inspect/subject.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// Calls visit(passage) for each of the first `count` sequences, in order. For passes over all positions.
+class PassageWatcher : public ChunkHooks {
+ public:
+  using Visit = std::function<void(const Passage&)>;
+
+  PassageWatcher(const Transformer& model, std::int64_t count, Visit visit)
+      : model_(model), count_(count), visit_(std::move(visit)) {}
+
+  void begin(const Chunk& chunk) override;
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
+  void end() override;
+
+ private:
+  void add_attention(ConstMatrixView weights, std::int64_t length);
+  void add_answers(ConstMatrixView logits);
+
+  const Transformer& model_;
+  const std::int64_t count_;
+  const Visit visit_;
+  const Batch* batch_ = nullptr;
+  std::vector<Passage> passages_;  // of the chunk
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION
