@@ -4,34 +4,18 @@
 
 #include <array>
 #include <cmath>
-#include <vector>
+#include <limits>
 
+#include "inspect/patterns.h"
 #include "thimble/core/error.h"
 
 namespace thimble {
 
 namespace {
 
-// A score that can name a head. Of a lower kind, a name is more specific.
-struct Pattern {
-  std::string_view score, name;
-  int kind;
-};
-constexpr std::array<Pattern, 10> kPatterns = {{{"mirror", "mirror", 0},
-                                                {"induction", "induction", 0},
-                                                {"previous_token", "previous token", 0},
-                                                {"next_token", "next token", 0},
-                                                {"duplicate_token", "duplicate token", 0},
-                                                {"same_token", "same token", 0},
-                                                {"self", "this position", 0},
-                                                {"task_target", "task target", 1},
-                                                {"offset", "offset", 2},
-                                                {"absolute_position", "position", 3}}};
-
 struct Candidate {
   const Pattern* pattern = nullptr;
   const HeadScore* score = nullptr;
-  double strength = 0;
 };
 
 double strength_of(const HeadScore& score, double value) {
@@ -48,19 +32,12 @@ bool has_pattern(const HeadScore& score) {
 
 // The pattern that names the head, of those with at least `queries`; one without a score if there is none.
 Candidate find_pattern(std::span<const HeadScore> scores, std::int64_t queries) {
-  std::array<Candidate, 4> kinds;  // the strongest of each kind
-  double strongest = 0;
-  for (const Pattern& pattern : kPatterns) {
+  const Pattern* found = naming_pattern([&](const Pattern& pattern) -> std::optional<double> {
     const HeadScore& score = find_score(scores, pattern.score);
-    if (score.eligible < queries || !has_pattern(score)) continue;
-    const Candidate candidate{&pattern, &score, strength_of(score, score.value)};
-    Candidate& best = kinds[static_cast<std::size_t>(pattern.kind)];
-    if (candidate.strength > best.strength) best = candidate;
-    strongest = std::max(strongest, candidate.strength);
-  }
-  for (const Candidate& best : kinds)
-    if (best.score != nullptr && best.strength >= strongest - kAmbiguous) return best;
-  return {};
+    if (score.eligible < queries || !has_pattern(score)) return std::nullopt;
+    return strength_of(score, score.value);
+  });
+  return {found, found == nullptr ? nullptr : &find_score(scores, found->score)};
 }
 
 // Of NaN nothing is true.
@@ -98,6 +75,26 @@ std::string full_name(const Candidate& found) {
 }
 
 }  // namespace
+
+const Pattern* naming_pattern(const std::function<std::optional<double>(const Pattern&)>& strength_of) {
+  constexpr double kRounding = 1e-9;
+  struct Strongest {
+    const Pattern* pattern = nullptr;
+    double strength = -std::numeric_limits<double>::infinity();
+  };
+  std::array<Strongest, 4> kinds;
+  double strongest = kinds[0].strength;
+  for (const Pattern& pattern : kPatterns) {
+    const std::optional<double> strength = strength_of(pattern);
+    Strongest& best = kinds[static_cast<std::size_t>(pattern.kind)];
+    if (!strength || *strength <= best.strength + kRounding) continue;
+    best = {&pattern, *strength};
+    strongest = std::max(strongest, *strength);
+  }
+  for (const Strongest& best : kinds)
+    if (best.pattern != nullptr && best.strength >= strongest - kAmbiguous) return best.pattern;
+  return nullptr;
+}
 
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {

@@ -1,6 +1,7 @@
-// The patterns that a head can take up, and which of them it shows.
+// The patterns that a head can take up, and which of them names it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -8,27 +9,36 @@
 
 namespace thimble {
 
+// A score that can name a head. Of a lower kind, a name is more specific.
 struct Pattern {
-  std::string_view score, noun;
+  std::string_view score;
+  std::string_view name;  // in a label
+  std::string_view noun;  // of a head that has it
+  int kind;
 };
 
 // Of equally strong ones the first counts: with a causal mask, duplicate tokens are the same tokens.
 inline constexpr Pattern kPatterns[] = {
-    {"mirror", "a mirror head"},
-    {"induction", "an induction head"},
-    {"previous_token", "a previous-token head"},
-    {"next_token", "a next-token head"},
-    {"duplicate_token", "a duplicate-token head"},
-    {"same_token", "a same-token head"},
-    {"self", "a head that looks at its own position"},
-    {"task_target", "a head that looks at what the task names"},
+    {"mirror", "mirror", "a mirror head", 0},
+    {"induction", "induction", "an induction head", 0},
+    {"previous_token", "previous token", "a previous-token head", 0},
+    {"next_token", "next token", "a next-token head", 0},
+    {"duplicate_token", "duplicate token", "a duplicate-token head", 0},
+    {"same_token", "same token", "a same-token head", 0},
+    {"self", "this position", "a head that looks at its own position", 0},
+    {"task_target", "task target", "a head that looks at what the task names", 1},
+    {"offset", "offset", "a head that looks at a fixed offset", 2},
+    {"absolute_position", "position", "a head that looks at a fixed position", 3},
 };
+
+// The pattern that names a head, see kAmbiguous; null when no strength is known. strength_of(pattern) is
+// nothing for a pattern that is out of the question.
+const Pattern* naming_pattern(const std::function<std::optional<double>(const Pattern&)>& strength_of);
 
 // (value - chance) / (attainable - chance); nothing when the score is not known.
 std::optional<double> strength(const WatchedStep&, std::size_t head, std::string_view score);
 
-// The strongest pattern, but the task's own only when it is more than kAmbiguous stronger than all others;
-// empty when none is known.
+// The score of the pattern that names a head at that step; empty when no score is known.
 std::string_view best_pattern(const WatchedStep&, std::size_t head);
 
 }  // namespace thimble

@@ -28,17 +28,8 @@ std::optional<double> strength(const WatchedStep& step, std::size_t head, std::s
 }
 
 std::string_view best_pattern(const WatchedStep& step, std::size_t head) {
-  constexpr double kRounding = 1e-9;
-  std::string_view best;
-  double most = 0;
-  for (const Pattern& pattern : kPatterns) {
-    const auto found = strength(step, head, pattern.score);
-    const double ahead = pattern.score == "task_target" ? kAmbiguous : kRounding;
-    if (!found || (!best.empty() && *found <= most + ahead)) continue;
-    most = *found;
-    best = pattern.score;
-  }
-  return best;
+  const Pattern* found = naming_pattern([&](const Pattern& p) { return strength(step, head, p.score); });
+  return found == nullptr ? std::string_view() : found->score;
 }
 
 namespace {
