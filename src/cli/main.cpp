@@ -1,9 +1,11 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 
 #include "cli/cli.h"
 #include "thimble/core/error.h"
+#include "thimble/data/listing.h"
 
 namespace {
 
@@ -13,8 +15,13 @@ constexpr const char* kFooter =
     "or a file could not be written; 3 training stopped on a number that is not\n"
     "finite; 130 training was interrupted and is saved.\n";
 
-int report(const char* message, int status) {
-  fmt::print(stderr, "thimble: {}\n", message);
+// In 80 columns for people; programs that read it find each problem on one line.
+int report(std::string_view message, int status) {
+  std::istringstream lines(fmt::format("thimble: {}", message));
+  for (std::string line; std::getline(lines, line);) {
+    const bool too_long = thimble::cli::is_terminal(2) && line.size() > 80;
+    fmt::print(stderr, "{}", too_long ? thimble::wrap(line, 80) : line + "\n");
+  }
   return status;
 }
 
@@ -43,10 +50,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     const auto unknown = app.remaining();
     if (app.get_subcommands().empty() && !unknown.empty()) {
-      return report(fmt::format("there is no command {}; thimble --help lists them", unknown.front()).c_str(),
+      return report(fmt::format("there is no command {}; thimble --help lists them", unknown.front()),
                     cli::kBadInput);
     }
-    return app.exit(e) == 0 ? cli::kDone : cli::kBadInput;
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return report(fmt::format("{}; --help says what there is", e.what()), cli::kBadInput);
   } catch (const NumericError& e) {
     return report(e.what(), cli::kNotFinite);
   } catch (const std::exception& e) {
