@@ -7,12 +7,26 @@
 #include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
-#include "thimble/core/file.h"
 
 namespace thimble::cli {
 
+CLI::Validator writable(void (*check)(const std::filesystem::path&)) {
+  const auto test = [check](const std::string& path) -> std::string {
+    try {
+      if (path != "-") check(path);
+    } catch (const FileError& e) {
+      throw FileError(
+          fmt::format("{}; choose a path in a folder that is there and may be written to", e.what()));
+    }
+    return "";
+  };
+  return {test, ""};
+}
+
 void Output::add_to(CLI::App& command) {
-  command.add_option("--json", json, "Result as JSON, - for standard output")->type_name("FILE");
+  command.add_option("--json", json, "Result as JSON, - for standard output")
+      ->check(writable())
+      ->type_name("FILE");
   command.add_flag("--quiet", quiet, "Print nothing but errors");
 }
 

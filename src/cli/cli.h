@@ -5,16 +5,22 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "thimble/config/config.h"
+#include "thimble/core/file.h"
 #include "thimble/train/run.h"
 
 namespace thimble::cli {
 
 enum Status { kDone = 0, kCheckFailed = 1, kBadInput = 2, kNotFinite = 3, kInterrupted = 130 };
+
+// For options that name an output: refuses what cannot be written while the command line is read, before any
+// work and before any other output is there. `check` throws FileError; "-" is standard output.
+CLI::Validator writable(void (*check)(const std::filesystem::path&) = require_writable);
 
 // Options that every subcommand takes.
 struct Output {

@@ -79,17 +79,24 @@ void add_inspect(CLI::App& app, int& status) {
           ->check(CLI::Range(0, 1000))
           ->capture_default_str()
           ->type_name("N");
-  CLI::Option* html =
-      command->add_option("--html", arguments->html, "Write the report there, as a page")->type_name("FILE");
+  CLI::Option* html = command->add_option("--html", arguments->html, "Write the report there, as a page")
+                          ->check(writable())
+                          ->type_name("FILE");
   CLI::Option* npy =
       command->add_option("--npy", arguments->npy, "Write their attention there, as NumPy arrays")
+          ->check(writable(require_writable_attention))
           ->type_name("DIR");
-  command->add_option("--input", arguments->input, "Show what the model makes of \"a b c\" instead")
-      ->excludes(sequences)
-      ->excludes(examples)
-      ->excludes(html)
-      ->excludes(npy)
-      ->type_name("TEXT");
+  CLI::Option* svg =
+      command->add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
+          ->check(writable())
+          ->type_name("FILE");
+  CLI::Option* input =
+      command->add_option("--input", arguments->input, "Show what the model makes of \"a b c\" instead")
+          ->excludes(sequences)
+          ->excludes(examples)
+          ->excludes(html)
+          ->excludes(npy)
+          ->type_name("TEXT");
   command
       ->add_option("--patch", arguments->patch,
                    "Put each head's output on test sequence SOURCE into the run on BASE instead")
@@ -98,9 +105,9 @@ void add_inspect(CLI::App& app, int& status) {
       ->excludes(examples)
       ->excludes(html)
       ->excludes(npy)
+      ->excludes(svg)
+      ->excludes(input)
       ->type_name("BASE SOURCE");
-  command->add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
-      ->type_name("FILE");
   arguments->heads.add_to(*command);
   arguments->output.add_to(*command);
   command->callback([arguments, &status] { status = run(*arguments); });

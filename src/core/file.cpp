@@ -65,10 +65,16 @@ void write_file(const fs::path& path, std::string_view content) {
   file.commit();
 }
 
+void require_writable(const fs::path& path) { const NewFile probe(path); }
+
 NewFile::NewFile(const fs::path& path)
-    : path_(path),
-      aside_(path.string() + fmt::format(".{}.tmp", ::getpid())),
-      descriptor_(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+    : path_(path), aside_(path.string() + fmt::format(".{}.tmp", ::getpid())) {
+  std::error_code unknown;
+  const fs::file_status there = fs::status(path, unknown);
+  require<FileError>(!fs::exists(there) || fs::is_regular_file(there), "{}: cannot be written: {}",
+                     path.string(), fs::is_directory(there) ? "Is a directory" : "Is no regular file");
+  if (!path.has_filename()) fail(path_, "cannot be written", ENOENT);
+  descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail(path_, "cannot be written", errno);
 }
 
@@ -90,6 +96,18 @@ void NewFile::commit() {
   const Descriptor directory(path_.has_parent_path() ? path_.parent_path() : fs::path("."),
                              O_RDONLY | O_DIRECTORY);
   if (directory.open()) ::fsync(directory.value());
+}
+
+NewDirectory::NewDirectory(const fs::path& path) : path_(path) {
+  std::error_code error;
+  made_ = fs::create_directory(path, error);
+  if (!error && !fs::is_directory(path)) error = std::make_error_code(std::errc::not_a_directory);
+  require<FileError>(!error, "{}: cannot be made: {}", path.string(), error.message());
+}
+
+NewDirectory::~NewDirectory() {
+  std::error_code not_empty;
+  if (made_) fs::remove(path_, not_empty);
 }
 
 AppendFile::AppendFile(const fs::path& path, std::uint64_t size) : path_(path), size_(size) {

@@ -28,28 +28,9 @@ std::string header(NpyFile::Type type, std::span<const std::int64_t> shape) {
   return std::string(kMagic) + static_cast<char>(size % 256) + static_cast<char>(size / 256) + dictionary;
 }
 
-// A directory that is made for files; destroyed without keep(), it is removed if it was made and is empty.
-class OutputDirectory {
- public:
-  explicit OutputDirectory(const fs::path& path) : path_(path) {
-    std::error_code error;
-    made_ = fs::create_directory(path, error);
-    if (!error && !fs::is_directory(path)) error = std::make_error_code(std::errc::not_a_directory);
-    require<FileError>(!error, "{}: cannot be made: {}", path.string(), error.message());
-  }
-  ~OutputDirectory() {
-    std::error_code not_empty;
-    if (made_) fs::remove(path_, not_empty);
-  }
-  OutputDirectory(const OutputDirectory&) = delete;
-  OutputDirectory& operator=(const OutputDirectory&) = delete;
-
-  void keep() { made_ = false; }
-
- private:
-  fs::path path_;
-  bool made_;
-};
+constexpr const char* kAttention = "attention.npy";
+constexpr const char* kTokens = "tokens.npy";
+constexpr const char* kLengths = "lengths.npy";
 
 }  // namespace
 
@@ -77,17 +58,22 @@ void NpyFile::commit() {
   file_.commit();
 }
 
+void require_writable_attention(const fs::path& directory) {
+  const NewDirectory made(directory);
+  for (const char* name : {kAttention, kTokens, kLengths}) require_writable(directory / name);
+}
+
 void write_attention(const ModelSource& source, Split split, std::int64_t count, const fs::path& directory) {
   const ModelConfig& model = source.config.model;
   const std::int64_t sequences = readable(source, split, count);
   const std::int64_t length = model_length(source.config.task, layout_of(model.output.per));
   const std::int64_t maps = model.layers * model.heads;
-  OutputDirectory made(directory);
+  NewDirectory made(directory);
   using enum NpyFile::Type;
-  NpyFile attention(directory / "attention.npy", float32,
+  NpyFile attention(directory / kAttention, float32,
                     std::array{sequences, model.layers, model.heads, length, length});
-  NpyFile tokens(directory / "tokens.npy", int32, std::array{sequences, length});
-  NpyFile lengths(directory / "lengths.npy", int32, std::array{sequences});
+  NpyFile tokens(directory / kTokens, int32, std::array{sequences, length});
+  NpyFile lengths(directory / kLengths, int32, std::array{sequences});
 
   read_split(source, split, sequences, [&](const Passage& passage) {
     const auto used = static_cast<std::int32_t>(passage.tokens.size());

@@ -49,6 +49,15 @@ std::vector<fs::path> step_files(const fs::path& directory) {
   return found;
 }
 
+// What `--checkpoint` of a run may be: "best, final, 300, 200".
+std::string checkpoint_names(const fs::path& directory) {
+  std::vector<std::string> names;
+  for (const char* name : {"best", "final"})
+    if (fs::exists(directory / fmt::format("{}.safetensors", name))) names.emplace_back(name);
+  for (const fs::path& path : step_files(directory)) names.push_back(std::to_string(step_of(path)));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 bool is_leftover(const fs::path& path) {
   return path.filename() == DirectoryLock::kFile || path.filename() == kCheckpoints ||
          path.extension() == ".tmp";
@@ -90,7 +99,8 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
     if (!checkpoint.empty()) {
       const bool named = checkpoint == "best" || checkpoint == "final";
       weights = checkpoints / fmt::format("{}{}.safetensors", named ? "" : "step-", checkpoint);
-      require<CheckpointError>(fs::exists(weights), "{}: there is no such checkpoint", weights.string());
+      require<CheckpointError>(fs::exists(weights), "{}: there is no such checkpoint; the run has {}",
+                               weights.string(), checkpoint_names(checkpoints));
     } else if (!fs::exists(weights)) {
       const std::vector<fs::path> steps = step_files(checkpoints);
       require<CheckpointError>(!steps.empty(), "{}: the run has no checkpoint yet", directory.string());

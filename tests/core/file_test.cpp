@@ -1,6 +1,7 @@
 #include "thimble/core/file.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -125,6 +126,44 @@ TEST_CASE("a file that cannot be written is named, with the reason", "[core]") {
              ContainsSubstring(taken.string() + ": cannot be written: "));
   CHECK(fs::is_directory(taken));
   CHECK(directory.files() == 1);
+}
+
+TEST_CASE("what can be written is known beforehand, and nothing is left of the question", "[core]") {
+  const TemporaryDirectory directory;
+  write_file(directory / "file", "content");
+  CHECK_NOTHROW(require_writable(directory / "file"));
+  CHECK_NOTHROW(require_writable(directory / "new"));
+  CHECK(read_file(directory / "file") == "content");
+  for (const fs::path& path : {directory / "none" / "file", directory / "file" / "below", directory.path(),
+                               directory / "none" / "", fs::path()})
+    CHECK_THAT(error_of([&] { require_writable(path); }),
+               ContainsSubstring(path.string() + ": cannot be written: "));
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("what is no regular file is not replaced", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path pipe = directory / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of([&] { write_file(pipe, "x"); }) ==
+        pipe.string() + ": cannot be written: Is no regular file");
+  CHECK(fs::is_fifo(pipe));
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("a directory that is made for files goes if it stays empty and is not kept", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "made";
+  { const NewDirectory unused(path); }
+  CHECK(!fs::exists(path));
+  { NewDirectory(path).keep(); }
+  CHECK(fs::is_directory(path));
+  { const NewDirectory there(path); }
+  CHECK(fs::is_directory(path));
+  write_file(directory / "file", "content");
+  CHECK_THROWS_AS(NewDirectory(directory / "file"), FileError);
+  CHECK_THROWS_AS(NewDirectory(directory / "none" / "made"), FileError);
+  CHECK(read_file(directory / "file") == "content");
 }
 
 TEST_CASE("without permission nothing is written, and the old content stays", "[core]") {

@@ -99,3 +99,14 @@ TEST_CASE("arrays that cannot be written leave nothing behind", "[inspect]") {
   CHECK_THROWS_AS(write_attention(model.source, Split::test, 9, model.directory / "mine"), CheckpointError);
   CHECK(std::filesystem::is_empty(model.directory / "mine"));
 }
+
+TEST_CASE("whether arrays can be written is known beforehand, and nothing is left of the question",
+          "[inspect]") {
+  const TemporaryDirectory directory;
+  CHECK_NOTHROW(require_writable_attention(directory / "arrays"));
+  CHECK(directory.files() == 0);
+  std::filesystem::create_directories(directory / "arrays" / "lengths.npy");
+  CHECK_THROWS_AS(require_writable_attention(directory / "arrays"), FileError);
+  CHECK_THROWS_AS(require_writable_attention(directory / "none" / "arrays"), FileError);
+  CHECK(directory.files() == 1);
+}

@@ -52,6 +52,12 @@ grep -q '^<!doctype html>' page.html && grep -q '^<svg ' head.svg || fail "no pa
 expect 0 '^    0    0 +[+-][0-9.]+$' inspect run --patch 0 1
 expect 0 '' inspect run --input "1 2 3" --svg input.svg
 grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
+# Both halves of the map of a model that sees both ways are drawn; keys that a causal mask hides are hatched.
+! grep -q "hatched: masked" head.svg input.svg || fail "masked keys in a model without a mask" "$(cat input.svg)"
+expect 0 '^ *1 ([^ ][^ ]){3}$' inspect run --input "1 2 3"
+expect 0 '' train "$configs/reverse.yaml" "${short[@]}" model.attention.mask=causal --out causal
+expect 0 '^ *1 [^ ][^ ]$' inspect causal --input "1 2 3" --svg causal.svg
+grep -q "hatched: masked" causal.svg || fail "masked keys of a causal model are not hatched" "$(cat causal.svg)"
 expect 0 '^prediction  ' inspect run --input "1 2 3"
 expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --layer 0 --head 0
 expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(printf '1 %.0s' {1..79})"
@@ -171,12 +177,45 @@ refuse 'there is no sequence -1' inspect run --patch -1 1
 refuse 'choose two that differ' inspect run --patch 3 3
 refuse 'patch' inspect run --patch 1
 refuse '\-\-svg draws one head; choose it with --layer and --head' inspect run model.layers=2 --svg two.svg
-refuse 'nowhere/page.html: cannot be written' inspect run --sequences 50 --html nowhere/page.html
-refuse 'nowhere/head.svg: cannot be written' inspect run --sequences 50 --svg nowhere/head.svg
 refuse '--input excludes --npy|--npy excludes --input' inspect run --input "1 2" --npy other
-refuse 'config.yaml: cannot be made: ' inspect run --npy run/config.yaml
-refuse 'nowhere/arrays: cannot be made: No such file' inspect run --npy nowhere/arrays
-refuse 'nowhere/out.json: cannot be written' inspect run --input "1 2" --json nowhere/out.json
+refuse '--svg excludes --patch|--patch excludes --svg' inspect run --patch 0 1 --svg other.svg
+refuse '--input excludes --patch|--patch excludes --input' inspect run --patch 0 1 --input "1 2"
+refuse 'there is no sequence 9223372036854775807, give 0 to 99' inspect run --patch 0 9223372036854775807
+refuse 'there is no sequence 2, give' inspect run data.test=2 --patch 0 2
+refuse 'patch = a,b' inspect run --patch a b
+refuse 'no such run' inspect nowhere
+refuse 'no such checkpoint; the run has best, final$' inspect run --checkpoint 7
+cp -r run damaged
+printf '\377\377\377\377' | dd of=damaged/checkpoints/final.safetensors bs=1 seek=9000 conv=notrunc status=none
+refuse 'checksum does not match: the file is damaged' inspect damaged --html damaged.html --json damaged.json
+refuse 'checksum does not match' inspect damaged --input "1 2" --svg damaged.svg
+refuse 'checksum does not match' inspect damaged --patch 0 1 --json damaged.json
+truncate -s 1000 damaged/checkpoints/final.safetensors
+refuse 'it is truncated' inspect damaged --npy arrays_of_damaged
+other=(--config "$configs/sort.yaml" --weights run/checkpoints/final.safetensors --json other.json)
+refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}"
+refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}" --input "1 2"
+refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}" --patch 0 1
+refuse 'weights: cannot be read: No such file' inspect --config run/config.yaml --weights weights
+
+# Outputs that cannot be written are refused before any work, here before what comes first is read or written.
+for job in "train $configs/reverse.yaml --out unwritable" "sweep none.yaml" 'eval none' 'inspect none' 'tasks none' \
+  'gradcheck none' 'bench none' 'config show none' 'config cost none'; do
+  refuse '^thimble: nowhere/a: cannot be written: No such file or directory; choose ' $job --json nowhere/a
+done
+refuse '^thimble: nowhere/a: cannot be written: ' inspect none --html nowhere/a
+refuse '^thimble: nowhere/a: cannot be written: ' inspect none --svg nowhere/a
+refuse '^thimble: nowhere/a: cannot be made: No such file' inspect none --npy nowhere/a
+refuse '^thimble: run/config.yaml: cannot be made: ' inspect none --npy run/config.yaml
+refuse '^thimble: sub: cannot be written: Is a directory' inspect run --html a.html --npy a --json a.json --svg sub
+refuse '^thimble: : cannot be written' inspect run --json ''
+
+# On a terminal an error takes lines of 80 columns, elsewhere one.
+expect 2 '.{81}' inspect run --input "1 12"
+on_terminal=$(script -qec "'$thimble' inspect run --input '1 12'" /dev/null </dev/null | tr -d '\r') || true
+! grep -E '.{81}' <<<"$on_terminal" || fail "an error is wider than a terminal" "$on_terminal"
+[[ $(tr '\n' ' ' <<<"$on_terminal") == "$output " ]] || fail "a terminal gets another error" "$on_terminal"
+
 printf 'model:\n  d_model: 30\n  heads: 4\n  d_modle: 3\n  d_model: 32\ntrain: {steps: many, batch: -1}\n' >bad.yaml
 refuse 'bad.yaml: [0-9]+ problems' train bad.yaml
 for place in 'bad.yaml:4:3: .*d_modle' 'bad.yaml:5:3: .*d_model' 'bad.yaml:6:16: .*steps' 'bad.yaml:6:29: .*batch'; do

@@ -87,8 +87,9 @@ TEST_CASE("the best checkpoint is that of the lowest validation loss", "[train]"
   CHECK(evaluate(open_run(run, {}, "best"), Split::validation).loss == lowest);
   CHECK(evaluate(open_run(run, {}, "final"), Split::validation).loss == result.validation->loss);
   CHECK(evaluate(open_run(run), Split::validation).loss == result.validation->loss);
-  CHECK_THROWS_WITH(open_run(run, {}, "17"),
-                    ContainsSubstring("step-17.safetensors: there is no such checkpoint"));
+  CHECK_THROWS_WITH(
+      open_run(run, {}, "17"),
+      ContainsSubstring("step-17.safetensors: there is no such checkpoint; the run has best, final"));
 }
 
 TEST_CASE("the last two checkpoints stay, and a log-spaced series if asked for", "[train]") {

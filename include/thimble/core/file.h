@@ -17,8 +17,12 @@ std::string read_file(const std::filesystem::path& path);
 // old content or the new one and nothing in between, even if the machine stops. Throws FileError.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
+// Throws FileError if write_file cannot write there as things are. Leaves nothing behind, and what is there
+// as it is.
+void require_writable(const std::filesystem::path& path);
+
 // A file that is written in pieces, aside, and takes its place as write_file does. Nothing is left of it
-// without commit(). All functions throw FileError.
+// without commit(). What is there and no regular file is not replaced. All functions throw FileError.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path);
@@ -32,6 +36,22 @@ class NewFile {
  private:
   std::filesystem::path path_, aside_;
   int descriptor_;
+};
+
+// A directory that is made for files, or one that is there already. Destroyed without keep(), it is removed
+// if it was made and is empty. Throws FileError.
+class NewDirectory {
+ public:
+  explicit NewDirectory(const std::filesystem::path& path);
+  ~NewDirectory();
+  NewDirectory(const NewDirectory&) = delete;
+  NewDirectory& operator=(const NewDirectory&) = delete;
+
+  void keep() { made_ = false; }
+
+ private:
+  std::filesystem::path path_;
+  bool made_;
 };
 
 // A file that grows by whole pieces. All functions throw FileError.

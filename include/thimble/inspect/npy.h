@@ -45,4 +45,7 @@ class NpyFile {
 void write_attention(const ModelSource& source, Split split, std::int64_t count,
                      const std::filesystem::path& directory);
 
+// Throws FileError if write_attention cannot write there as things are; leaves nothing behind.
+void require_writable_attention(const std::filesystem::path& directory);
+
 }  // namespace thimble
