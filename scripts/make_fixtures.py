@@ -142,6 +142,32 @@ def encoder_layer(norm, activation):
     return fixture
 
 
+def head_linear():
+    heads, depth, width = 3, 4, 5
+    fixture = Fixture("head_linear", heads=heads)
+    leaves = {"x": leaf(fixture.normal(2, 6, heads * depth)),
+              "weight": leaf(fixture.normal(heads, depth, width))}
+    y = torch.einsum("bthd,hde->bthe", leaves["x"].unflatten(-1, (heads, depth)), leaves["weight"])
+    fixture.add_with_gradients(leaves, "y", y.flatten(-2))
+    return fixture
+
+
+def rotary():
+    """Su et al. 2021, equation 13: pairs of columns as complex numbers, times e^(i m theta)."""
+    first, heads, depth, first_position, time = 3, 2, 6, 4, 5
+    count = heads * depth
+    fixture = Fixture("rotary", first=first, count=count, depth=depth, first_position=first_position)
+    x = leaf(fixture.normal(2, time, first + count + 2))
+    theta = 10000.0 ** (-2 * torch.arange(depth // 2) / depth)
+    angle = torch.outer(torch.arange(first_position, first_position + time).double(), theta)
+    turning = x[..., first:first + count].contiguous()
+    pairs = torch.view_as_complex(turning.unflatten(-1, (heads, depth // 2, 2)))
+    turned = torch.view_as_real(pairs * torch.exp(1j * angle)[:, None]).flatten(-3)
+    y = torch.cat([x[..., :first], turned, x[..., first + count:]], dim=-1)
+    fixture.add_with_gradients({"x": x}, "y", y)
+    return fixture
+
+
 def layer_norm():
     fixture = Fixture("layer_norm", eps=1e-5)
     leaves = {"x": leaf(fixture.normal(4, 5, 7)), "weight": leaf(1 + 0.3 * fixture.normal(7)),
@@ -279,7 +305,8 @@ def main():
     torch.set_num_threads(1)  # a fixed order of summation, so that two runs give the same bytes
     masks = ["none", "causal", "padding", "causal_padding"]
     fixtures = [*map(attention, masks), *map(mha, masks), encoder_layer("pre", "gelu"),
-                encoder_layer("post", "relu"), layer_norm(), gelu("erf"), gelu("tanh"), softmax(),
+                encoder_layer("post", "relu"), head_linear(), rotary(),
+                layer_norm(), gelu("erf"), gelu("tanh"), softmax(),
                 cross_entropy("cross_entropy", 0.0), cross_entropy("cross_entropy_smoothed", 0.1),
                 adamw_model(), adam_model(), sgd_model()]
     for fixture in fixtures:

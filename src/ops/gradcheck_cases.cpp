@@ -174,6 +174,31 @@ void add_attention_cases(std::vector<GradcheckCase>& cases) {
   cases.push_back({"self_attention", "one token", {normal("qkv", {2, 1, 6})}, self(two)});
 }
 
+void add_head_parts(std::vector<GradcheckCase>& cases) {
+  const auto heads = [](std::int64_t count) {
+    return [count](Tape&, Inputs in) { return head_linear(in[0], in[1], count); };
+  };
+  cases.push_back({"head_linear", "", {normal("x", {2, 3, 10}), normal("weight", {2, 5, 7})}, heads(2)});
+  cases.push_back(
+      {"head_linear", "one of all", {normal("x", {1, 1}), normal("weight", {1, 1, 1})}, heads(1)});
+  cases.push_back(
+      {"head_linear", "40 columns", {normal("x", {19, 40}), normal("weight", {1, 40, 37})}, heads(1)});
+  cases.push_back({"head_linear",
+                   "a block of columns, and the whole",
+                   {normal("x", {2, 3, 10}), normal("weight", {2, 2, 5})},
+                   [](Tape&, Inputs in) {
+                     return add(head_linear({in[0], 3, 4}, in[1], 2), in[0]);
+                   }});
+
+  const auto rotate = [](std::int64_t first, std::int64_t count, std::int64_t depth, std::int64_t position) {
+    return [=](Tape&, Inputs in) { return rotary(in[0], first, count, depth, position); };
+  };
+  cases.push_back({"rotary", "", {normal("x", {2, 3, 12})}, rotate(0, 12, 6, 0)});
+  cases.push_back({"rotary", "a block of columns", {normal("x", {2, 3, 11})}, rotate(5, 4, 2, 7)});
+  cases.push_back({"rotary", "one token, 40 columns", {normal("x", {1, 1, 40})}, rotate(0, 40, 40, 3)});
+  cases.push_back({"rotary", "no column", {normal("x", {1, 2, 3})}, rotate(1, 0, 2, 0)});
+}
+
 }  // namespace
 
 std::vector<GradcheckCase> gradcheck_cases() {
@@ -182,6 +207,7 @@ std::vector<GradcheckCase> gradcheck_cases() {
   add_elementwise(cases);
   add_sequences(cases);
   add_attention_cases(cases);
+  add_head_parts(cases);
   return cases;
 }
 

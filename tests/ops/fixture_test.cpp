@@ -47,6 +47,31 @@ TEST_CASE("attention agrees with PyTorch", "[ops][fixture]") {
   fixture.check_all_used();
 }
 
+TEST_CASE("head_linear agrees with PyTorch", "[ops][fixture]") {
+  Fixture fixture("head_linear");
+  Tape tape;
+  const Var x = tape.variable(fixture.tensor("x"));
+  const Var weight = tape.variable(fixture.tensor("weight"));
+  const Var y = head_linear(x, weight, fixture.integer("heads"));
+  fixture.backward("y", y);
+  fixture.compare_value("y", y);
+  fixture.compare_gradient("x", x);
+  fixture.compare_gradient("weight", weight);
+  fixture.check_all_used();
+}
+
+TEST_CASE("rotary agrees with PyTorch", "[ops][fixture]") {
+  Fixture fixture("rotary");
+  const auto setting = [&](const char* key) { return fixture.integer(key); };
+  Tape tape;
+  const Var x = tape.variable(fixture.tensor("x"));
+  const Var y = rotary(x, setting("first"), setting("count"), setting("depth"), setting("first_position"));
+  fixture.backward("y", y);
+  fixture.compare_value("y", y);
+  fixture.compare_gradient("x", x);
+  fixture.check_all_used();
+}
+
 TEST_CASE("layer_norm agrees with PyTorch", "[ops][fixture]") {
   Fixture fixture("layer_norm");
   Tape tape;

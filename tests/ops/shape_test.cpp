@@ -1,38 +1,12 @@
 // What each op says when its arguments do not fit: its name, the shapes, the rule.
-#include <functional>
-#include <string>
-#include <vector>
-
-#include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/ops/ops.h"
+#include "ops/misuse.h"
 
 using namespace thimble;
+using tests::expect_refused, tests::of;
 
 namespace {
 
 using Numbers = std::vector<std::int32_t>;
-
-struct Misuse {
-  std::function<void(Tape&)> call;
-  std::vector<std::string> says;
-};
-
-// A leaf of this shape.
-Var of(Tape& tape, const Shape& shape) { return tape.variable(Tensor(shape)); }
-
-void expect_refused(const std::vector<Misuse>& misuses) {
-  for (const Misuse& misuse : misuses) {
-    Tape tape;
-    std::string message = "accepted";
-    try {
-      misuse.call(tape);
-    } catch (const ShapeError& e) {
-      message = e.what();
-    }
-    for (const std::string& part : misuse.says) CHECK_THAT(message, ContainsSubstring(part));
-  }
-}
 
 AttentionOptions with_lengths(const Numbers& lengths) {
   AttentionOptions options;

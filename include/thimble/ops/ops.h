@@ -15,6 +15,23 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
+// Columns first .. first + count - 1 of `source`, as an operand: query, key or value inside one projection,
+// say. Columns outside of it throw ShapeError.
+struct Columns {
+  Var source;
+  std::int64_t first, count;
+
+  Columns(Var x);  // all of x
+  Columns(Var x, std::int64_t first_column, std::int64_t columns);
+
+  Shape shape() const { return source.shape().with_last(count); }
+  MatrixView value() const { return source.value().column_block(first, count); }
+  bool needs_grad() const { return source.needs_grad(); }
+  MatrixView grad() const { return source.grad().column_block(first, count); }
+  // For ops, as in Var. That of a part is never empty, for nobody else may write the rest.
+  GradientView grad_sum() const;
+};
+
 // a + b, of one shape.
 Var add(Var a, Var b);
 
@@ -26,6 +43,17 @@ Var matmul(Var a, Var b);
 
 // x W^T + bias with x (..., I), weight (O, I) and bias (O), if any: (..., O).
 Var linear(Var x, Var weight, std::optional<Var> bias = std::nullopt);
+
+// y_h = x_h W_h for every head h, with x (..., H D) and weight (H, D, E): (..., H E). What makes a dot
+// product Luong et al.'s (2015) "general" score, q^T W k.
+Var head_linear(Columns x, Var weight, std::int64_t heads);
+
+// Rotary positions (Su et al. 2021, "RoFormer"): x (B, T, C) with every head, `depth` columns (an even
+// number), of columns first .. first + count - 1 rotated by its position; the other columns stay as they are.
+// Row t is at position first_position + t; columns 2i and 2i+1 of a head turn by that times 10000^(-2i /
+// depth).
+Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth,
+           std::int64_t first_position = 0);
 
 // Softmax over the last dimension.
 Var softmax(Var x);

@@ -1,0 +1,105 @@
+// Rotary positions. Every pair (a, b) of columns 2i and 2i+1 of a head of D columns, at position p, turns by
+// the angle t = p 10000^(-2i / D).
+//   forward    (a, b) -> (a cos t - b sin t, b cos t + a sin t)
+//   backward   the gradient turns back, by -t
+//   saved: the table of (cos t, cos t) and (-sin t, sin t)
+#include "thimble/kernels/rotary.h"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/rotary.cpp"
+#include <hwy/foreach_target.h>
+
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+
+// f(d, i) for consecutive even i that cover 0 .. n-1, n even.
+template <class F>
+HWY_INLINE void pairs(std::int64_t n, const F& f) {
+  const Wide wide;
+  const hn::CappedTag<Real, 2> pair;
+  std::int64_t i = 0;
+  for (; i + width(wide) <= n; i += width(wide)) f(wide, i);
+  for (; i < n; i += width(pair)) f(pair, i);
+}
+
+// turn(d, c, i) for the columns c that turn, column i of their head; keep(d, c) for the others.
+template <class Turn, class Keep>
+HWY_INLINE void each_column(std::int64_t cols, const RotaryColumns& which, const Turn& turn,
+                            const Keep& keep) {
+  const std::int64_t end = which.first + which.count;
+  lanes(which.first, keep);
+  for (std::int64_t head = which.first; head < end; head += which.depth) {
+    pairs(which.depth, [&](auto d, std::int64_t i) HWY_ATTR { turn(d, head + i, i); });
+  }
+  lanes(cols - end, [&](auto d, std::int64_t c) HWY_ATTR { keep(d, end + c); });
+}
+
+void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, const RotaryColumns& columns) {
+  for (std::int64_t r = 0; r < y.rows; ++r) {
+    const Real *from = x.row(r), *own = table.row(r % table.rows), *other = own + columns.depth;
+    Real* to = y.row(r);
+    each_column(
+        y.cols, columns,
+        [=](auto d, std::int64_t c, std::int64_t i) HWY_ATTR {
+          const auto v = hn::LoadU(d, from + c);
+          const auto turned = hn::Mul(hn::Reverse2(d, v), hn::LoadU(d, other + i));
+          hn::StoreU(hn::MulAdd(v, hn::LoadU(d, own + i), turned), d, to + c);
+        },
+        [=](auto d, std::int64_t c) HWY_ATTR { hn::StoreU(hn::LoadU(d, from + c), d, to + c); });
+  }
+}
+
+void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
+                     const RotaryColumns& columns) {
+  for (std::int64_t r = 0; r < dx.rows; ++r) {
+    const Real *from = dy.row(r), *own = table.row(r % table.rows), *other = own + columns.depth;
+    Real* to = dx.row(r);
+    each_column(
+        dx.cols, columns,
+        [=, empty = dx.empty](auto d, std::int64_t c, std::int64_t i) HWY_ATTR {
+          const auto g = hn::LoadU(d, from + c);
+          const auto turned = hn::Mul(hn::Reverse2(d, g), hn::LoadU(d, other + i));
+          add_to(d, to + c, hn::MulSub(g, hn::LoadU(d, own + i), turned), empty);
+        },
+        [=, empty = dx.empty](auto d, std::int64_t c)
+            HWY_ATTR { add_to(d, to + c, hn::LoadU(d, from + c), empty); });
+  }
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace thimble::inline THIMBLE_PRECISION::kernels {
+
+HWY_EXPORT(rotary_forward);
+HWY_EXPORT(rotary_backward);
+
+void rotary_table(MatrixView table, std::int64_t first_position) {
+  const std::int64_t depth = table.cols / 2;
+  for (std::int64_t i = 0; i < depth; i += 2) {
+    const double turn = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(depth));
+    for (std::int64_t t = 0; t < table.rows; ++t) {
+      const double angle = static_cast<double>(first_position + t) * turn;
+      Real *own = table.row(t) + i, *other = own + depth;
+      own[0] = own[1] = static_cast<Real>(std::cos(angle));
+      other[1] = static_cast<Real>(std::sin(angle));
+      other[0] = -other[1];
+    }
+  }
+}
+
+void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, const RotaryColumns& columns) {
+  HWY_DYNAMIC_DISPATCH(rotary_forward)(y, x, table, columns);
+}
+void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
+                     const RotaryColumns& columns) {
+  HWY_DYNAMIC_DISPATCH(rotary_backward)(dx, dy, table, columns);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+#endif  // HWY_ONCE

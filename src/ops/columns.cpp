@@ -1,0 +1,19 @@
+#include "thimble/core/error.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+Columns::Columns(Var x) : source(x), first(0), count(x.shape().last()) {}
+
+Columns::Columns(Var x, std::int64_t first_column, std::int64_t columns)
+    : source(x), first(first_column), count(columns) {
+  require<ShapeError>(first >= 0 && count >= 0 && first <= x.shape().last() - count,
+                      "columns: {} from column {} of {}: they must lie inside the last dimension", count,
+                      first, x.shape());
+}
+
+GradientView Columns::grad_sum() const {
+  return count == source.shape().last() ? source.grad_sum() : GradientView(grad());
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

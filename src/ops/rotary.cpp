@@ -1,0 +1,29 @@
+#include "thimble/kernels/rotary.h"
+
+#include "thimble/core/error.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth, std::int64_t first_position) {
+  const Shape shape = x.shape();
+  require<ShapeError>(shape.rank() == 3, "rotary: x {} must be (batch, time, channels)", shape);
+  require<ShapeError>(
+      depth > 0 && depth % 2 == 0 && count % depth == 0,
+      "rotary: {} columns in heads of {}: heads must have an even number of columns and divide "
+      "all of them",
+      count, depth);
+  require<ShapeError>(first_position >= 0, "rotary: the first position is {}, it must be at least 0",
+                      first_position);
+  const Columns turning(x, first, count);  // refuses columns outside of x
+  const kernels::RotaryColumns columns{turning.first, turning.count, depth};
+  Tape& tape = x.tape();
+  const Var y = tape.node("rotary", shape, {x});
+  const MatrixView table = tape.scratch(shape[1], 2 * depth);
+  kernels::rotary_table(table, first_position);
+  kernels::rotary_forward(y.value(), x.value(), table, columns);
+  tape.on_backward(y, [=] { kernels::rotary_backward(x.grad_sum(), y.grad(), table, columns); });
+  return y;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,66 @@
+#include "thimble/kernels/head_linear.h"
+
+#include "catch.h"
+#include "kernels/matrix.h"
+
+using namespace thimble;
+
+namespace {
+
+using Wide = long double;
+
+struct Sizes {
+  std::int64_t rows, heads, in, out, gap;
+};
+
+// Element by element, in long double.
+void check(const Sizes& s) {
+  CAPTURE(s.rows, s.heads, s.in, s.out, s.gap);
+  const Matrix x(s.rows, s.heads * s.in, 1, s.gap), weight(s.heads * s.in, s.out, 2, s.gap);
+  const Matrix dy(s.rows, s.heads * s.out, 3, s.gap);
+  const Matrix dx_before(s.rows, s.heads * s.in, 4, s.gap), dw_before(s.heads * s.in, s.out, 5, s.gap);
+  Matrix y(s.rows, s.heads * s.out, 6, s.gap), dx = dx_before, dw = dw_before;
+  kernels::head_linear_forward(y, x, weight, s.heads);
+  kernels::head_linear_backward(dx, dw, dy, x, weight, s.heads);
+  CHECK(worst_error(y, [&](auto r, auto c) {
+          const std::int64_t h = c / s.out, e = c % s.out;
+          Wide sum = 0;
+          for (std::int64_t i = h * s.in; i < (h + 1) * s.in; ++i) sum += Wide(x(r, i)) * weight(i, e);
+          return sum;
+        }) < kRounding);
+  CHECK(worst_error(dx, [&](auto r, auto i) {
+          const std::int64_t h = i / s.in;
+          Wide sum = dx_before(r, i);
+          for (std::int64_t e = 0; e < s.out; ++e) sum += Wide(dy(r, h * s.out + e)) * weight(i, e);
+          return sum;
+        }) < kRounding);
+  CHECK(worst_error(dw, [&](auto i, auto e) {
+          const std::int64_t h = i / s.in;
+          Wide sum = dw_before(i, e);
+          for (std::int64_t r = 0; r < s.rows; ++r) sum += Wide(x(r, i)) * dy(r, h * s.out + e);
+          return sum;
+        }) < kRounding);
+  CHECK((y.intact() && dx.intact() && dw.intact()));
+}
+
+}  // namespace
+
+TEST_CASE("every head's columns go through its own matrix", "[kernels]") {
+  for (const std::int64_t heads : {1, 2, 3}) {
+    for (const std::int64_t in : {1, 3, 16, 20}) {
+      for (const std::int64_t out : {1, 5, 16}) {
+        for (const std::int64_t gap : {0, 3}) check({7, heads, in, out, gap});
+      }
+    }
+  }
+}
+
+TEST_CASE("head_linear's backward skips what is not wanted", "[kernels]") {
+  const Matrix x(4, 6, 1), weight(6, 5, 2), dy(4, 10, 3);
+  Matrix dx(4, 6), dw(6, 5), dx_alone(4, 6), dw_alone(6, 5);
+  kernels::head_linear_backward(dx, dw, dy, x, weight, 2);
+  kernels::head_linear_backward(dx_alone, {}, dy, x, weight, 2);
+  kernels::head_linear_backward({}, dw_alone, dy, x, weight, 2);
+  CHECK(worst_error(dx_alone, [&](auto r, auto c) { return dx(r, c); }) == 0);
+  CHECK(worst_error(dw_alone, [&](auto r, auto c) { return dw(r, c); }) == 0);
+}

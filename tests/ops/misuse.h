@@ -1,0 +1,35 @@
+// Calls of ops that must be refused, and what the refusal must say.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "thimble/core/error.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::tests {
+
+struct Misuse {
+  std::function<void(Tape&)> call;
+  std::vector<std::string> says;
+};
+
+// A leaf of this shape.
+inline Var of(Tape& tape, const Shape& shape) { return tape.variable(Tensor(shape)); }
+
+inline void expect_refused(const std::vector<Misuse>& misuses) {
+  for (const Misuse& misuse : misuses) {
+    Tape tape;
+    std::string message = "accepted";
+    try {
+      misuse.call(tape);
+    } catch (const ShapeError& e) {
+      message = e.what();
+    }
+    for (const std::string& part : misuse.says) CHECK_THAT(message, ContainsSubstring(part));
+  }
+}
+
+}  // namespace thimble::tests
