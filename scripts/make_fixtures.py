@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the reference values of tests/fixtures: PyTorch in float64, as small safetensors files.
 
-Needs PyTorch (Debian and Ubuntu: apt-get install python3-torch, then run with /usr/bin/python3).
+Needs PyTorch and NumPy (Debian and Ubuntu: apt-get install python3-torch, then run with /usr/bin/python3).
 tests/fixtures/README.md says what each file holds. Every file draws from its own generator, seeded by the
 file's name, so that adding or changing one leaves the others as they are.
 
@@ -15,6 +15,7 @@ import pathlib
 import struct
 import zlib
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -149,6 +150,27 @@ def head_linear():
               "weight": leaf(fixture.normal(heads, depth, width))}
     y = torch.einsum("bthd,hde->bthe", leaves["x"].unflatten(-1, (heads, depth)), leaves["weight"])
     fixture.add_with_gradients(leaves, "y", y.flatten(-2))
+    return fixture
+
+
+def additive_score():
+    """Bahdanau et al. 2015, appendix A.1.2, of every query and key; NumPy must agree, element by element."""
+    batch, queries, keys, heads, kv_heads, depth = 2, 3, 5, 4, 2, 3
+    fixture = Fixture("additive_score", heads=heads, kv_heads=kv_heads)
+    leaves = {"q": leaf(fixture.normal(batch, queries, heads * depth)),
+              "k": leaf(fixture.normal(batch, keys, kv_heads * depth)),
+              "weight": leaf(fixture.normal(heads, depth))}
+    q = leaves["q"].unflatten(-1, (heads, depth)).transpose(1, 2)
+    k = leaves["k"].unflatten(-1, (kv_heads, depth)).transpose(1, 2)
+    k = k.repeat_interleave(heads // kv_heads, dim=1)
+    tangents = torch.tanh(q[:, :, :, None] + k[:, :, None])
+    scores = (leaves["weight"][:, None, None] * tangents).sum(-1)
+    for b, h, i, j in np.ndindex(*scores.shape):
+        key = leaves["k"][b, j].detach().numpy()[h * kv_heads // heads * depth:][:depth]
+        query = leaves["q"][b, i].detach().numpy()[h * depth:][:depth]
+        score = leaves["weight"][h].detach().numpy() @ np.tanh(query + key)
+        assert abs(score - scores[b, h, i, j].item()) < 1e-12
+    fixture.add_with_gradients(leaves, "scores", scores)
     return fixture
 
 
@@ -305,7 +327,7 @@ def main():
     torch.set_num_threads(1)  # a fixed order of summation, so that two runs give the same bytes
     masks = ["none", "causal", "padding", "causal_padding"]
     fixtures = [*map(attention, masks), *map(mha, masks), encoder_layer("pre", "gelu"),
-                encoder_layer("post", "relu"), head_linear(), rotary(),
+                encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(),
                 layer_norm(), gelu("erf"), gelu("tanh"), softmax(),
                 cross_entropy("cross_entropy", 0.0), cross_entropy("cross_entropy_smoothed", 0.1),
                 adamw_model(), adam_model(), sgd_model()]

@@ -1,4 +1,5 @@
-// The exponential of numbers up to 0, for softmax and GELU. Toggled guard: see simd-inl.h.
+// The exponential of numbers up to 88, for softmax, GELU and the additive score. Toggled guard: see
+// simd-inl.h.
 #if defined(THIMBLE_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef THIMBLE_KERNELS_EXP_INL_H_
 #undef THIMBLE_KERNELS_EXP_INL_H_
@@ -13,12 +14,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
-// exp(x) for x <= 0; NaN stays, and what would not be a normal number is 0.
-// In float half the operations of Highway's, which takes all numbers: x = n ln 2 + r, exp(x) = 2^n exp(r),
+// exp(x) for x <= 88, just below where float overflows; NaN stays, and what would not be a normal number is
+// 0. In float half the operations of Highway's, which takes all numbers: x = n ln 2 + r, exp(x) = 2^n exp(r),
 // with exp(r) = 1 + r + r^2 p(r) for |r| <= ln(2) / 2, p fitted at Chebyshev nodes. Relative error 1e-8
 // before rounding.
 template <class D, class V>
-HWY_INLINE V exp_nonpositive(D d, V x) {
+HWY_INLINE V exp_up_to_88(D d, V x) {
 #ifdef THIMBLE_DOUBLE
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
 #else

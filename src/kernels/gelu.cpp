@@ -64,7 +64,7 @@ void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
     for (int i = kLast; i-- > 0;) polynomial = hn::MulAdd(polynomial, q, hn::Set(d, kErfc[i]));
     // exp(-x^2 / 2) with the rounding error of the square put right: far out it would cost several digits.
     const auto half = hn::Set(d, Real{-0.5}), square = hn::Mul(near, near);
-    const auto rounded = exp_nonpositive(d, hn::Mul(half, square));
+    const auto rounded = exp_up_to_88(d, hn::Mul(half, square));
     const auto e = hn::MulAdd(hn::Mul(half, rounded), hn::MulSub(near, near, square), rounded);
     const auto tail =
         hn::Mul(hn::Mul(hn::Set(d, Real{0.5}), e), hn::Mul(polynomial, hn::Mul(inverse, z_plus)));

@@ -14,7 +14,7 @@ namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 // y = exp(x - max) for n >= 1 values up to max; the sum of y is returned. y may be x.
 HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
   return sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    const auto e = exp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
+    const auto e = exp_up_to_88(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
     hn::StoreU(e, d, y + i);
     return e;
   });

@@ -199,6 +199,32 @@ void add_head_parts(std::vector<GradcheckCase>& cases) {
   cases.push_back({"rotary", "no column", {normal("x", {1, 2, 3})}, rotate(1, 0, 2, 0)});
 }
 
+void add_additive_scores(std::vector<GradcheckCase>& cases) {
+  const auto inputs = [](std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads,
+                         std::int64_t depth) {
+    return std::vector{normal("q", {2, queries, heads * depth}), normal("k", {2, keys, kv_heads * depth}),
+                       normal("weight", {heads, depth})};
+  };
+  const auto score = [](std::int64_t heads, std::int64_t kv_heads) {
+    return [=](Tape&, Inputs in) { return additive_score(in[0], in[1], in[2], heads, kv_heads); };
+  };
+  cases.push_back({"additive_score", "", inputs(5, 5, 2, 2, 3), score(2, 2)});
+  cases.push_back({"additive_score", "3 queries, 7 keys", inputs(3, 7, 2, 2, 3), score(2, 2)});
+  cases.push_back({"additive_score", "9 queries, 20 keys, 21 columns", inputs(9, 20, 1, 1, 21), score(1, 1)});
+  cases.push_back({"additive_score", "4 heads share 2 of keys", inputs(5, 4, 4, 2, 3), score(4, 2)});
+  cases.push_back({"additive_score", "one of all", inputs(1, 1, 1, 1, 1), score(1, 1)});
+  cases.push_back({"additive_score",
+                   "columns of one projection",
+                   {normal("x", {2, 4, 10}), normal("weight", {2, 3})},
+                   [](Tape&, Inputs in) {
+                     return additive_score({in[0], 1, 6}, {in[0], 7, 3}, in[1], 2, 1);
+                   }});
+  GradcheckInput q = normal("q", {1, 3, 4}), k = normal("k", {1, 3, 4});
+  for (Real& x : q.value.values()) x += 500;
+  for (Real& x : k.value.values()) x -= 500;
+  cases.push_back({"additive_score", "large, and cancelling", {q, k, normal("weight", {1, 4})}, score(1, 1)});
+}
+
 }  // namespace
 
 std::vector<GradcheckCase> gradcheck_cases() {
@@ -208,6 +234,7 @@ std::vector<GradcheckCase> gradcheck_cases() {
   add_sequences(cases);
   add_attention_cases(cases);
   add_head_parts(cases);
+  add_additive_scores(cases);
   return cases;
 }
 

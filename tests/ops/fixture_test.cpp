@@ -60,6 +60,21 @@ TEST_CASE("head_linear agrees with PyTorch", "[ops][fixture]") {
   fixture.check_all_used();
 }
 
+TEST_CASE("additive_score agrees with PyTorch and NumPy", "[ops][fixture]") {
+  Fixture fixture("additive_score");
+  Tape tape;
+  const Var q = tape.variable(fixture.tensor("q"));
+  const Var k = tape.variable(fixture.tensor("k"));
+  const Var weight = tape.variable(fixture.tensor("weight"));
+  const Var scores = additive_score(q, k, weight, fixture.integer("heads"), fixture.integer("kv_heads"));
+  fixture.backward("scores", scores);
+  fixture.compare_value("scores", scores);
+  fixture.compare_gradient("q", q);
+  fixture.compare_gradient("k", k);
+  fixture.compare_gradient("weight", weight);
+  fixture.check_all_used();
+}
+
 TEST_CASE("rotary agrees with PyTorch", "[ops][fixture]") {
   Fixture fixture("rotary");
   const auto setting = [&](const char* key) { return fixture.integer(key); };

@@ -48,6 +48,11 @@ Var linear(Var x, Var weight, std::optional<Var> bias = std::nullopt);
 // product Luong et al.'s (2015) "general" score, q^T W k.
 Var head_linear(Columns x, Var weight, std::int64_t heads);
 
+// score_ij = sum_d weight_d tanh(q_id + k_jd), head by head (Bahdanau et al. 2015, appendix A.1.2; their W q
+// and U k are projections made before): q (B, Tq, H D), k (B, Tk, KV D), weight (H, D): (B, H, Tq, Tk). KV
+// divides H; H / KV consecutive heads share their keys. Takes memory for the scores, not for every d of them.
+Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::int64_t kv_heads);
+
 // Rotary positions (Su et al. 2021, "RoFormer"): x (B, T, C) with every head, `depth` columns (an even
 // number), of columns first .. first + count - 1 rotated by its position; the other columns stay as they are.
 // Row t is at position first_position + t; columns 2i and 2i+1 of a head turn by that times 10000^(-2i /

@@ -1,0 +1,33 @@
+#include "thimble/kernels/additive_score.h"
+
+#include "thimble/core/error.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::int64_t kv_heads) {
+  const Shape sq = q.shape(), sk = k.shape(), w = weight.shape();
+  require<ShapeError>(sq.rank() == 3 && sk.rank() == 3 && sq[0] == sk[0],
+                      "additive_score: q {}, k {}: both must be (batch, time, channels) of one batch", sq,
+                      sk);
+  require<ShapeError>(heads > 0 && kv_heads > 0 && heads % kv_heads == 0,
+                      "additive_score: {} heads, {} of keys: these must divide those", heads, kv_heads);
+  require<ShapeError>(
+      w.rank() == 2 && w[0] == heads && sq[2] == heads * w[1] && sk[2] == kv_heads * w[1],
+      "additive_score: q {}, k {}, weight {}, {} heads, {} of keys: weight must be (heads, D), q "
+      "have heads D channels, and k D for each of its heads",
+      sq, sk, w, heads, kv_heads);
+  const kernels::AdditiveSizes sizes{sq[0], sq[1], sk[1], heads, kv_heads};
+  Tape& tape = weight.tape();
+  const Var y = tape.node("additive_score", {sq[0], heads, sq[1], sk[1]}, {q.source, k.source, weight});
+  const MatrixView scratch = tape.scratch(sq[1] + 2 * sk[1] + 1, w[1]);
+  kernels::additive_score_forward(y.value(), q.value(), k.value(), weight.value(), scratch.data, sizes);
+  tape.on_backward(y, [=] {
+    const auto wanted = [](const Columns& x) { return x.needs_grad() ? x.grad() : MatrixView{}; };
+    kernels::additive_score_backward(wanted(q), wanted(k), wanted(weight), y.grad(), q.value(), k.value(),
+                                     weight.value(), scratch.data, sizes);
+  });
+  return y;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

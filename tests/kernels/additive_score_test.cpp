@@ -1,0 +1,196 @@
+// Additive scores against the formula, element by element, in long double.
+#include "thimble/kernels/additive_score.h"
+
+#include "catch.h"
+#include "kernels/matrix.h"
+
+using namespace thimble;
+
+namespace {
+
+using Wide = long double;
+
+constexpr std::int64_t kBatch = 2;
+
+struct Case {
+  std::int64_t queries, keys, depth, heads, kv_heads, gap = 0;
+
+  kernels::AdditiveSizes sizes() const { return {kBatch, queries, keys, heads, kv_heads}; }
+};
+
+// Everything that goes in, and the results of the kernels.
+struct Run {
+  const Case c;
+  Matrix q, k, weight, dscores, scores, dq, dk, dweight, scratch;
+  const Matrix dq_before, dk_before, dweight_before;
+
+  explicit Run(const Case& the_case)
+      : c(the_case),
+        q(kBatch * c.queries, c.heads * c.depth, 1, c.gap),
+        k(kBatch * c.keys, c.kv_heads * c.depth, 2, c.gap),
+        weight(c.heads, c.depth, 3, c.gap),
+        dscores(kBatch * c.heads * c.queries, c.keys, 4),
+        scores(kBatch * c.heads * c.queries, c.keys, 5),
+        dq(kBatch * c.queries, c.heads * c.depth, 6, c.gap),
+        dk(kBatch * c.keys, c.kv_heads * c.depth, 7, c.gap),
+        dweight(c.heads, c.depth, 8, c.gap),
+        scratch(c.queries + 2 * c.keys + 1, c.depth),
+        dq_before(dq),
+        dk_before(dk),
+        dweight_before(dweight) {}
+
+  void forward() { kernels::additive_score_forward(scores, q, k, weight, scratch.view().data, c.sizes()); }
+  void backward() {
+    kernels::additive_score_backward(dq, dk, dweight, dscores, q, k, weight, scratch.view().data, c.sizes());
+  }
+
+  // What counts sequences, heads, queries, keys and columns of a head: b, h, i, j, d.
+  std::int64_t row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return (b * c.heads + h) * c.queries + i;
+  }
+  Wide tangent(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t d) const {
+    const std::int64_t shared_by = c.heads / c.kv_heads;
+    return std::tanh(Wide(q(b * c.queries + i, h * c.depth + d)) +
+                     k(b * c.keys + j, h / shared_by * c.depth + d));
+  }
+  Wide score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    Wide sum = 0;
+    for (std::int64_t d = 0; d < c.depth; ++d) sum += weight(h, d) * tangent(b, h, i, j, d);
+    return sum;
+  }
+  // What the score of (i, j) adds to the gradient of its query and of its key in column d.
+  Wide slope(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t d) const {
+    const Wide t = tangent(b, h, i, j, d);
+    return dscores(row(b, h, i), j) * weight(h, d) * (1 - t * t);
+  }
+
+  void check_forward(double bound) const {
+    CHECK(worst_error(scores, [&](auto r, auto j) {
+            const std::int64_t i = r % c.queries, h = r / c.queries % c.heads;
+            return score(r / c.queries / c.heads, h, i, j);
+          }) < bound);
+    CHECK((scores.intact() && scratch.intact()));
+  }
+  void check_backward(double bound) const {
+    const double pairs = static_cast<double>(kBatch * c.queries * c.keys);
+    CHECK(worst_error(dq, [&](auto r, auto x) {
+            Wide sum = dq_before(r, x);
+            for (std::int64_t j = 0; j < c.keys; ++j)
+              sum += slope(r / c.queries, x / c.depth, r % c.queries, j, x % c.depth);
+            return sum;
+          }) < bound);
+    CHECK(worst_error(dk, [&](auto r, auto x) {
+            Wide sum = dk_before(r, x);
+            for (std::int64_t h = 0; h < c.heads; ++h) {
+              const bool reads = h * c.kv_heads / c.heads == x / c.depth;
+              for (std::int64_t i = 0; reads && i < c.queries; ++i)
+                sum += slope(r / c.keys, h, i, r % c.keys, x % c.depth);
+            }
+            return sum;
+          }) < bound);
+    CHECK(worst_error(dweight, [&](auto h, auto d) {
+            Wide sum = dweight_before(h, d);
+            for (std::int64_t b = 0; b < kBatch; ++b) {
+              for (std::int64_t i = 0; i < c.queries; ++i)
+                for (std::int64_t j = 0; j < c.keys; ++j)
+                  sum += dscores(row(b, h, i), j) * tangent(b, h, i, j, d);
+            }
+            return sum;
+          }) < bound * std::max(1.0, pairs / 500));
+    CHECK((dq.intact() && dk.intact() && dweight.intact() && scratch.intact()));
+  }
+};
+
+void check(const Case& c) {
+  CAPTURE(c.queries, c.keys, c.depth, c.heads, c.kv_heads, c.gap);
+  Run run(c);
+  run.forward();
+  run.check_forward(kRounding);
+  run.backward();
+  run.check_backward(kRounding);
+}
+
+// One head of one column and weight 1, so that scores are tanh(q + k), once for every pair of these.
+Run tangents_of(const std::vector<double>& queries, const std::vector<double>& keys) {
+  Run run({std::ssize(queries), std::ssize(keys), 1, 1, 1});
+  for (std::int64_t b = 0; b < kBatch; ++b) {
+    for (std::int64_t i = 0; i < run.c.queries; ++i)
+      run.q(b * run.c.queries + i, 0) = static_cast<Real>(queries[static_cast<std::size_t>(i)]);
+    for (std::int64_t j = 0; j < run.c.keys; ++j)
+      run.k(b * run.c.keys + j, 0) = static_cast<Real>(keys[static_cast<std::size_t>(j)]);
+  }
+  run.weight(0, 0) = 1;
+  return run;
+}
+
+constexpr double kExact = sizeof(Real) == sizeof(double) ? 1e-14 : 1e-6;
+
+}  // namespace
+
+TEST_CASE("additive scores, forward and backward, at every size", "[kernels]") {
+  for (const std::int64_t queries : {1, 3, 16, 37}) {
+    for (const std::int64_t keys : {1, 4, 17, 37, 64}) {
+      for (const std::int64_t depth : {1, 3, 8, 16, 21}) {
+        check({queries, keys, depth, 2, 2});
+        check({queries, keys, depth, 2, 1});
+      }
+    }
+  }
+}
+
+TEST_CASE("additive scores of heads that share keys, on blocks of wider matrices", "[kernels]") {
+  for (const std::int64_t kv_heads : {1, 2, 3, 6}) {
+    for (const std::int64_t gap : {1, 40}) check({5, 7, 8, 6, kv_heads, gap});
+  }
+}
+
+TEST_CASE("additive scores are exact for small and large numbers, and for large ones that cancel",
+          "[kernels]") {
+  // From +-1e-4 over +-100 to what is far beyond the exponents of Real.
+  std::vector<double> numbers;
+  for (const double largest :
+       {1e-4, 0.1, 1.0, 10.0, 21.4, 21.6, 43.0, 80.0, 100.0, 174.0, 176.0, 400.0, 1e5}) {
+    numbers.clear();
+    for (int i = -25; i <= 25; ++i) numbers.push_back(largest * i / 25);
+    CAPTURE(largest);
+    Run run = tangents_of(numbers, numbers);
+    run.forward();
+    run.check_forward(kExact);
+    run.backward();
+    run.check_backward(20 * kExact);  // sums of 51 terms
+  }
+  Run run = tangents_of({80, -80}, {-80.5, 80.5, 0.25});
+  run.forward();
+  run.check_forward(kExact);
+}
+
+TEST_CASE("a number that is not finite shows in its own scores alone", "[kernels]") {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
+                   kInf = std::numeric_limits<double>::infinity();
+  for (const double other : {0.5, 200.0}) {
+    Run run = tangents_of({kNaN, other, kInf}, {1, 2, 3, 4, 5});
+    run.forward();
+    for (std::int64_t j = 0; j < 5; ++j) {
+      CHECK(std::isnan(run.scores(0, j)));
+      CHECK_THAT(run.scores(1, j), WithinAbs(std::tanh(other + static_cast<double>(j) + 1), kExact));
+      CHECK(run.scores(2, j) == 1);
+    }
+  }
+}
+
+TEST_CASE("the additive score's backward skips what is not wanted", "[kernels]") {
+  const Case c{5, 7, 8, 4, 2};
+  Run run(c);
+  run.backward();
+  Run again(c);
+  const auto backward = [&](MatrixView dq, MatrixView dk, MatrixView dweight) {
+    kernels::additive_score_backward(dq, dk, dweight, again.dscores, again.q, again.k, again.weight,
+                                     again.scratch.view().data, c.sizes());
+  };
+  backward(again.dq, {}, {});
+  backward({}, again.dk, {});
+  backward({}, {}, again.dweight);
+  CHECK(worst_error(again.dq, [&](auto r, auto x) { return run.dq(r, x); }) == 0);
+  CHECK(worst_error(again.dk, [&](auto r, auto x) { return run.dk(r, x); }) == 0);
+  CHECK(worst_error(again.dweight, [&](auto r, auto x) { return run.dweight(r, x); }) == 0);
+}
