@@ -73,8 +73,8 @@ HWY_INLINE V share(D d, V a, V b) {
   if constexpr (kForm == Form::powers) {
     return reciprocal(d, hn::MulAdd(a, b, one));
   } else {
-    const auto limit = hn::Set(d, 2 * kLargestExponent);
-    const auto exponent = hn::Min(limit, hn::Max(hn::Neg(limit), hn::Add(a, b)));  // in this order NaN stays
+    const auto limit = hn::Set(d, 2 * kLargestExponent), sum = hn::Add(a, b);
+    const auto exponent = hn::IfThenElse(hn::Gt(hn::Abs(sum), limit), hn::CopySign(limit, sum), sum);
     return reciprocal(d, hn::Add(exp_up_to_88(d, exponent), one));
   }
 }

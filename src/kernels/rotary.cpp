@@ -16,24 +16,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
-// f(d, i) for consecutive even i that cover 0 .. n-1, n even.
-template <class F>
-HWY_INLINE void pairs(std::int64_t n, const F& f) {
-  const Wide wide;
-  const hn::CappedTag<Real, 2> pair;
-  std::int64_t i = 0;
-  for (; i + width(wide) <= n; i += width(wide)) f(wide, i);
-  for (; i < n; i += width(pair)) f(pair, i);
+// For elements of a head from column i on, the other ones of their pairs.
+template <class D>
+HWY_INLINE auto partners(D d, const Real* head, std::int64_t i) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::LoadU(d, head + (i ^ 1));
+  } else {
+    return hn::Reverse2(d, hn::LoadU(d, head + i));
+  }
 }
 
-// turn(d, c, i) for the columns c that turn, column i of their head; keep(d, c) for the others.
+// turn(d, head, i) for the columns that turn, i of the head that starts at column `head`; keep(d, c) for the
+// others.
 template <class Turn, class Keep>
 HWY_INLINE void each_column(std::int64_t cols, const RotaryColumns& which, const Turn& turn,
                             const Keep& keep) {
   const std::int64_t end = which.first + which.count;
   lanes(which.first, keep);
   for (std::int64_t head = which.first; head < end; head += which.depth) {
-    pairs(which.depth, [&](auto d, std::int64_t i) HWY_ATTR { turn(d, head + i, i); });
+    lanes(which.depth, [&](auto d, std::int64_t i) HWY_ATTR { turn(d, head, i); });
   }
   lanes(cols - end, [&](auto d, std::int64_t c) HWY_ATTR { keep(d, end + c); });
 }
@@ -44,10 +45,10 @@ void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, cons
     Real* to = y.row(r);
     each_column(
         y.cols, columns,
-        [=](auto d, std::int64_t c, std::int64_t i) HWY_ATTR {
-          const auto v = hn::LoadU(d, from + c);
-          const auto turned = hn::Mul(hn::Reverse2(d, v), hn::LoadU(d, other + i));
-          hn::StoreU(hn::MulAdd(v, hn::LoadU(d, own + i), turned), d, to + c);
+        [=](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
+          const auto turned = hn::Mul(partners(d, from + head, i), hn::LoadU(d, other + i));
+          const auto v = hn::LoadU(d, from + head + i);
+          hn::StoreU(hn::MulAdd(v, hn::LoadU(d, own + i), turned), d, to + head + i);
         },
         [=](auto d, std::int64_t c) HWY_ATTR { hn::StoreU(hn::LoadU(d, from + c), d, to + c); });
   }
@@ -60,10 +61,10 @@ void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
     Real* to = dx.row(r);
     each_column(
         dx.cols, columns,
-        [=, empty = dx.empty](auto d, std::int64_t c, std::int64_t i) HWY_ATTR {
-          const auto g = hn::LoadU(d, from + c);
-          const auto turned = hn::Mul(hn::Reverse2(d, g), hn::LoadU(d, other + i));
-          add_to(d, to + c, hn::MulSub(g, hn::LoadU(d, own + i), turned), empty);
+        [=, empty = dx.empty](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
+          const auto turned = hn::Mul(partners(d, from + head, i), hn::LoadU(d, other + i));
+          const auto g = hn::LoadU(d, from + head + i);
+          add_to(d, to + head + i, hn::MulSub(g, hn::LoadU(d, own + i), turned), empty);
         },
         [=, empty = dx.empty](auto d, std::int64_t c)
             HWY_ATTR { add_to(d, to + c, hn::LoadU(d, from + c), empty); });
