@@ -35,18 +35,19 @@ TEST_CASE("additive_score names what does not fit", "[ops]") {
                         std::int64_t kv_heads) {
     return [=](Tape& t) { additive_score(of(t, q), of(t, k), of(t, weight), heads, kv_heads); };
   };
-  const Shape x{2, 3, 8};
-  expect_refused(
-      {{score({6, 8}, x, {2, 4}, 2, 2), {"additive_score: ", "q (6, 8)", "(batch, time, channels)"}},
-       {score(x, {6, 8}, {2, 4}, 2, 2), {"additive_score: ", "k (6, 8)", "(batch, time, channels)"}},
-       {score(x, {1, 3, 8}, {2, 4}, 2, 2), {"additive_score: ", "k (1, 3, 8)", "one batch"}},
-       {score(x, x, {0, 4}, 0, 1), {"additive_score: ", "0 heads"}},
-       {score(x, x, {2, 4}, 2, 0), {"additive_score: ", "2 heads, 0 of keys", "divide"}},
-       {score(x, {2, 3, 6}, {4, 2}, 4, 3), {"additive_score: ", "4 heads, 3 of keys", "divide"}},
-       {score(x, x, {8}, 2, 2), {"additive_score: ", "weight (8)", "(heads, D)"}},
-       {score(x, x, {4, 2}, 2, 2), {"additive_score: ", "weight (4, 2)", "2 heads"}},
-       {score({2, 3, 6}, x, {2, 4}, 2, 2), {"additive_score: ", "q (2, 3, 6)"}},
-       {score(x, x, {2, 4}, 2, 1), {"additive_score: ", "k (2, 3, 8)", "1 of keys"}}});
+  // Each fits but for one thing.
+  const Shape x{2, 3, 8}, wide{2, 3, 8, 8};
+  expect_refused({{score(wide, x, {2, 4}, 2, 2), {"additive_score: ", "q (2, 3, 8, 8)", "time, channels"}},
+                  {score(x, wide, {2, 4}, 2, 2), {"additive_score: ", "k (2, 3, 8, 8)", "time, channels"}},
+                  {score({6, 8}, {6, 8}, {2, 4}, 2, 2), {"additive_score: ", "q (6, 8)", "time, channels"}},
+                  {score(x, {1, 3, 8}, {2, 4}, 2, 2), {"additive_score: ", "k (1, 3, 8)", "one batch"}},
+                  {score({2, 3, 0}, {2, 3, 4}, {0, 4}, 0, 1), {"additive_score: ", "0 heads"}},
+                  {score(x, {2, 3, 0}, {2, 4}, 2, 0), {"additive_score: ", "2 heads, 0 of keys", "divide"}},
+                  {score(x, {2, 3, 6}, {4, 2}, 4, 3), {"additive_score: ", "4 heads, 3 of keys", "divide"}},
+                  {score(x, x, {2, 4, 1}, 2, 2), {"additive_score: ", "weight (2, 4, 1)", "(heads, D)"}},
+                  {score(x, x, {3, 4}, 2, 2), {"additive_score: ", "weight (3, 4), 2 heads"}},
+                  {score({2, 3, 6}, x, {2, 4}, 2, 2), {"additive_score: ", "q (2, 3, 6)"}},
+                  {score(x, x, {2, 4}, 2, 1), {"additive_score: ", "k (2, 3, 8)", "1 of keys"}}});
 }
 
 TEST_CASE("queries and keys may be columns of one projection, even the same", "[ops]") {

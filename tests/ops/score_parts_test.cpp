@@ -27,8 +27,9 @@ TEST_CASE("head_linear names what does not fit", "[ops]") {
     return [=](Tape& t) { head_linear(of(t, x), of(t, weight), heads); };
   };
   expect_refused({{apply({2, 6}, {2, 4, 5}, 2), {"head_linear: ", "x (2, 6)", "(2, 4, 5)", "heads D"}},
-                  {apply({2, 6}, {2, 3, 5}, 3), {"head_linear: ", "3 heads"}},
-                  {apply({2, 6}, {6, 5}, 2), {"head_linear: ", "weight (6, 5)", "(heads, D, E)"}},
+                  {apply({2, 6}, {3, 3, 5}, 2), {"head_linear: ", "(3, 3, 5), 2 heads"}},
+                  {apply({2, 6}, {2, 3, 5, 1}, 2), {"head_linear: ", "(2, 3, 5, 1)", "(heads, D, E)"}},
+                  {apply({2, 6}, {2, 3}, 2), {"head_linear: ", "weight (2, 3)", "(heads, D, E)"}},
                   {apply({2, 0}, {0, 3, 5}, 0), {"head_linear: ", "0 heads"}}});
 }
 
