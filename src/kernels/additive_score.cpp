@@ -2,9 +2,8 @@
 // e^2(a+b) = e^2a e^2b, the exponentials are those of q and k alone: a product and a reciprocal are left for
 // each of the Tq Tk D numbers, none of which is kept.
 //   forward    s_ij = sum_d w_d tanh(q_id + k_jd) = sum_d w_d - 2 sum_d w_d r_ijd
-//   backward   dq_id += w_d sum_j ds_ij u_ijd,  dk_jd += w_d sum_i ds_ij u_ijd,  u = 1 - tanh^2 = 4 (r -
-//   r^2),
-//              dw_d += sum_ij ds_ij tanh(q_id + k_jd)
+//   backward   with u = 1 - tanh^2 = 4 (r - r^2):  dq_id += w_d sum_j ds_ij u_ijd,
+//              dk_jd += w_d sum_i ds_ij u_ijd,  dw_d += sum_ij ds_ij tanh(q_id + k_jd)
 //   saved: nothing but q, k and w
 #include "thimble/kernels/additive_score.h"
 
@@ -114,8 +113,8 @@ void score_rows(MatrixView scores, const Real* a, const Real* b, const Real* wei
   }
 }
 
-// M queries against all keys, one vector of columns. Rows of a become sum_j ds u, those of sum_k grow by
-// sum_i ds u; returned is sum_ij ds r.
+// M queries against all keys, one vector of columns. Rows of a become sum_j ds (r - r^2), those of sum_k grow
+// by sum_i ds (r - r^2); returned is sum_ij ds r.
 template <Form kForm, int M, class D>
 HWY_INLINE auto gradient_tile(D d, Real* a, const Real* b, Real* sum_k, ConstMatrixView ds,
                               std::int64_t depth) {
@@ -129,10 +128,10 @@ HWY_INLINE auto gradient_tile(D d, Real* a, const Real* b, Real* sum_k, ConstMat
     auto sum = hn::LoadU(d, sum_k + j * depth);
     for (int m = 0; m < M; ++m) {
       const auto g = hn::Set(d, ds.row(m)[j]), r = share<kForm>(d, query[m], key);
-      const auto u = hn::NegMulAdd(r, r, r);
+      const auto slope = hn::NegMulAdd(r, r, r);
       shares[m] = hn::MulAdd(g, r, shares[m]);
-      sum_q[m] = hn::MulAdd(g, u, sum_q[m]);
-      sum = hn::MulAdd(g, u, sum);
+      sum_q[m] = hn::MulAdd(g, slope, sum_q[m]);
+      sum = hn::MulAdd(g, slope, sum);
     }
     hn::StoreU(sum, d, sum_k + j * depth);
   }
@@ -159,7 +158,7 @@ void gradient_rows(Real* a, const Real* b, Real* sum_k, Real* shares, ConstMatri
     gradient_panel<kForm, 1>(a + i * depth, b, sum_k, shares, ds.row_block(i, 1), depth);
 }
 
-// to += 4 w sum: what u leaves out, and w.
+// to += 4 w sum.
 void add_gradient(MatrixView to, const Real* sum, const Real* weight) {
   for (std::int64_t r = 0; r < to.rows; ++r) {
     lanes(to.cols, [row = to.row(r), from = sum + r * to.cols, weight](auto d, std::int64_t c) HWY_ATTR {
