@@ -199,6 +199,23 @@ def layer_norm():
     return fixture
 
 
+def rms_norm():
+    """torch.nn.RMSNorm, in words that older versions know too."""
+    fixture = Fixture("rms_norm", eps=1e-5)
+    leaves = {"x": leaf(fixture.normal(4, 5, 7)), "weight": leaf(1 + 0.3 * fixture.normal(7))}
+    x = leaves["x"]
+    y = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * leaves["weight"]
+    fixture.add_with_gradients(leaves, "y", y)
+    return fixture
+
+
+def silu():
+    fixture = Fixture("silu")
+    x = leaf(torch.cat([torch.linspace(-6, 6, 49), 2 * fixture.normal(31)]))
+    fixture.add_with_gradients({"x": x}, "y", F.silu(x))
+    return fixture
+
+
 def gelu(form):
     fixture = Fixture(f"gelu_{form}")
     x = leaf(torch.cat([torch.linspace(-6, 6, 49), 2 * fixture.normal(31)]))
@@ -328,7 +345,7 @@ def main():
     masks = ["none", "causal", "padding", "causal_padding"]
     fixtures = [*map(attention, masks), *map(mha, masks), encoder_layer("pre", "gelu"),
                 encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(),
-                layer_norm(), gelu("erf"), gelu("tanh"), softmax(),
+                layer_norm(), rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),
                 cross_entropy("cross_entropy", 0.0), cross_entropy("cross_entropy_smoothed", 0.1),
                 adamw_model(), adam_model(), sgd_model()]
     for fixture in fixtures:

@@ -1,6 +1,7 @@
 // Element-wise kernels: each forward next to the backward that undoes it.
 //   add    y = a + b                 da += dy, db += dy
 //   scale  y = f x                   dx += f dy
+//   product  y = a b                 da += dy b, db += dy a    saved: a, b
 //   ReLU   y = max(x, 0)             dx += dy [y > 0]          saved: y
 //   tanh   y = tanh x                dx += dy (1 - y^2)        saved: y
 #include "thimble/kernels/elementwise.h"
@@ -66,6 +67,14 @@ void scale_backward(GradientView dx, ConstMatrixView dy, Real factor) {
   update(dx, dy, [factor](auto d, auto g) HWY_ATTR { return hn::Mul(hn::Set(d, factor), g); });
 }
 
+void multiply_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
+  map2(y, a, b, [](auto, auto p, auto q) HWY_ATTR { return hn::Mul(p, q); });
+}
+
+void multiply_backward(GradientView da, ConstMatrixView dy, ConstMatrixView b) {
+  update2(da, dy, b, [](auto, auto g, auto q) HWY_ATTR { return hn::Mul(g, q); });
+}
+
 void relu_forward(MatrixView y, ConstMatrixView x) {
   // Max would hide a NaN; this comparison keeps it.
   map(y, x, [](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v); });
@@ -96,6 +105,8 @@ HWY_EXPORT(add_forward);
 HWY_EXPORT(accumulate);
 HWY_EXPORT(scale_forward);
 HWY_EXPORT(scale_backward);
+HWY_EXPORT(multiply_forward);
+HWY_EXPORT(multiply_backward);
 HWY_EXPORT(relu_forward);
 HWY_EXPORT(relu_backward);
 HWY_EXPORT(tanh_forward);
@@ -108,6 +119,12 @@ void accumulate(GradientView dx, ConstMatrixView dy) { HWY_DYNAMIC_DISPATCH(accu
 void scale_forward(MatrixView y, ConstMatrixView x, Real f) { HWY_DYNAMIC_DISPATCH(scale_forward)(y, x, f); }
 void scale_backward(GradientView dx, ConstMatrixView dy, Real f) {
   HWY_DYNAMIC_DISPATCH(scale_backward)(dx, dy, f);
+}
+void multiply_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
+  HWY_DYNAMIC_DISPATCH(multiply_forward)(y, a, b);
+}
+void multiply_backward(GradientView da, ConstMatrixView dy, ConstMatrixView b) {
+  HWY_DYNAMIC_DISPATCH(multiply_backward)(da, dy, b);
 }
 void relu_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(relu_forward)(y, x); }
 void relu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {

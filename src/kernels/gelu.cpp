@@ -1,6 +1,7 @@
-// GELU, y = x Phi(x).
+// GELU and SiLU, y = x Phi(x).
 //   erf form    Phi(x) = erfc(-x / sqrt 2) / 2                       slope = Phi(x) + x phi(x)
 //   tanh form   Phi(x) ~ (1 + tanh u) / 2 = s, s = sigmoid(2u)       slope = s + x s (1 - s) d(2u)/dx
+//   SiLU        Phi(x) ~ s = sigmoid(x)                             slope = s + x s (1 - s)
 //   backward    dx += dy slope
 //   saved: slope. Forward has the exponential at hand that the slope needs, so backward is one
 //   multiplication.
@@ -93,6 +94,17 @@ void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   });
 }
 
+void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
+  map_with_slope(y, slope, x, [](auto d, auto v, auto& derivative) HWY_ATTR {
+    const auto one = hn::Set(d, Real{1});
+    const auto e = exp_up_to_88(d, hn::Neg(hn::Abs(v)));
+    const auto large = hn::Div(one, hn::Add(one, e)), small = hn::Mul(e, large);  // sigmoid of |x| and -|x|
+    const auto s = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), small, large);
+    derivative = hn::MulAdd(v, hn::Mul(small, large), s);
+    return hn::Mul(v, s);
+  });
+}
+
 void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r), s = slope.row(r)](auto d, std::int64_t i) HWY_ATTR {
@@ -109,6 +121,7 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 
 HWY_EXPORT(gelu_erf_forward);
 HWY_EXPORT(gelu_tanh_forward);
+HWY_EXPORT(silu_forward);
 HWY_EXPORT(gelu_backward);
 
 void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
@@ -116,6 +129,9 @@ void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
 }
 void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   HWY_DYNAMIC_DISPATCH(gelu_tanh_forward)(y, slope, x);
+}
+void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
+  HWY_DYNAMIC_DISPATCH(silu_forward)(y, slope, x);
 }
 void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
   HWY_DYNAMIC_DISPATCH(gelu_backward)(dx, dy, slope);

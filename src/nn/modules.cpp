@@ -29,6 +29,13 @@ Var LayerNorm::operator()(Var x) const {
   return layer_norm(x, x.tape().parameter(weight), x.tape().parameter(bias));
 }
 
+RmsNorm::RmsNorm(ParameterStore& store, const std::string& name, std::int64_t channels)
+    : weight(store.add(name + ".weight", {channels})) {}
+
+void RmsNorm::init(ParameterStore& store) const { init_constant(store, weight, 1); }
+
+Var RmsNorm::operator()(Var x) const { return rms_norm(x, x.tape().parameter(weight)); }
+
 Embedding::Embedding(ParameterStore& store, const std::string& name, std::int64_t rows, std::int64_t channels)
     : weight(store.add(name + ".weight", {rows, channels})) {}
 

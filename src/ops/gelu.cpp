@@ -22,4 +22,6 @@ Var gelu(Var x) { return gelu_with("gelu", x, kernels::gelu_erf_forward); }
 
 Var gelu_tanh(Var x) { return gelu_with("gelu_tanh", x, kernels::gelu_tanh_forward); }
 
+Var silu(Var x) { return gelu_with("silu", x, kernels::silu_forward); }
+
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -46,6 +46,12 @@ void add_arithmetic(std::vector<GradcheckCase>& cases) {
                    }});
   cases.push_back(
       {"add", "the same twice", {normal("a", {2, 3})}, [](Tape&, Inputs in) { return add(in[0], in[0]); }});
+  const auto product = [](Tape&, Inputs in) { return multiply(in[0], in[1]); };
+  cases.push_back({"multiply", "", {normal("a", {2, 3, 5}), normal("b", {2, 3, 5})}, product});
+  cases.push_back({"multiply", "40 columns", {normal("a", {1, 40}), normal("b", {1, 40})}, product});
+  cases.push_back({"multiply", "the same twice", {normal("a", {2, 3})}, [](Tape&, Inputs in) {
+                     return multiply(in[0], in[0]);
+                   }});
   add_unary(cases, "scale", [](Var x) { return scale(x, Real(-1.7)); });
   cases.push_back({"matmul", "", {normal("a", {3, 5}), normal("b", {5, 7})}, [](Tape&, Inputs in) {
                      return matmul(in[0], in[1]);
@@ -84,9 +90,14 @@ void add_elementwise(std::vector<GradcheckCase>& cases) {
        "one column",
        {zero_gradient(normal("x", {3, 1})), zero_gradient(normal("weight", {1})), normal("bias", {1})},
        norm});
+  const auto rms = [](Tape&, Inputs in) { return rms_norm(in[0], in[1]); };
+  cases.push_back({"rms_norm", "", {normal("x", {2, 3, 7}), normal("weight", {7})}, rms});
+  cases.push_back({"rms_norm", "40 columns", {normal("x", {3, 40}), normal("weight", {40})}, rms});
+  cases.push_back({"rms_norm", "one row", {normal("x", {1, 5}), normal("weight", {5})}, rms});
   add_unary(cases, "relu", [](Var x) { return relu(x); });
   add_unary(cases, "gelu", [](Var x) { return gelu(x); });
   add_unary(cases, "gelu_tanh", [](Var x) { return gelu_tanh(x); });
+  add_unary(cases, "silu", [](Var x) { return silu(x); });
   add_unary(cases, "tanh", [](Var x) { return tanh(x); });
   const kernels::DropoutKey key{Random(3, Stream::dropout), 1, 0, 2};
   add_unary(cases, "dropout", [key](Var x) { return dropout(x, Real(0.4), key); });

@@ -19,6 +19,7 @@
 #include "thimble/kernels/linear.h"
 #include "thimble/kernels/optimizer.h"
 #include "thimble/kernels/pool.h"
+#include "thimble/kernels/rms_norm.h"
 #include "thimble/kernels/softmax.h"
 
 namespace thimble::inline THIMBLE_PRECISION::naive {
@@ -198,6 +199,27 @@ inline void layer_norm_backward(GradientView dx, MatrixView dweight, MatrixView 
   }
 }
 
+inline void rms_norm_forward(MatrixView y, MatrixView rrms, ConstMatrixView x, ConstMatrixView weight,
+                             Real epsilon) {
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const Real squares = sum(x.cols, [&](auto c) { return at(x, r, c) * at(x, r, c); });
+    at(rrms, r, 0) = 1 / std::sqrt(squares / static_cast<Real>(x.cols) + epsilon);
+    for (std::int64_t c = 0; c < x.cols; ++c) at(y, r, c) = at(x, r, c) * at(rrms, r, 0) * at(weight, 0, c);
+  }
+}
+inline void rms_norm_backward(GradientView dx, MatrixView dweight, ConstMatrixView dy, ConstMatrixView x,
+                              ConstMatrixView weight, ConstMatrixView rrms) {
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const auto n = [&](auto c) { return at(x, r, c) * at(rrms, r, 0); };
+    const auto g = [&](auto c) { return at(dy, r, c) * at(weight, 0, c); };
+    const Real mean_gn = sum(x.cols, [&](auto c) { return g(c) * n(c); }) / static_cast<Real>(x.cols);
+    for (std::int64_t c = 0; c < x.cols; ++c) {
+      at(dweight, 0, c) += at(dy, r, c) * n(c);
+      add(dx, r, c, at(rrms, r, 0) * (g(c) - n(c) * mean_gn));
+    }
+  }
+}
+
 inline void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   constexpr Real kRootHalf = std::numbers::sqrt2_v<Real> / 2;
   constexpr Real kDensity = std::numbers::inv_sqrtpi_v<Real> * kRootHalf;  // 1 / sqrt(2 pi)
@@ -216,6 +238,13 @@ inline void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x)
     at(slope, r, c) = (1 + t) / 2 + v / 2 * (1 - t * t) * kRoot * (1 + 3 * kCubic * v * v);
   });
 }
+inline void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
+  each(x, [&](auto r, auto c) {
+    const Real v = at(x, r, c), s = 1 / (1 + std::exp(-v));
+    at(y, r, c) = v * s;
+    at(slope, r, c) = s + v * s * (1 - s);
+  });
+}
 inline void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
   each(dx, [&](auto r, auto c) { add(dx, r, c, at(dy, r, c) * at(slope, r, c)); });
 }
@@ -225,6 +254,12 @@ inline void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
 }
 inline void accumulate(GradientView dx, ConstMatrixView dy) {
   each(dx, [&](auto r, auto c) { add(dx, r, c, at(dy, r, c)); });
+}
+inline void multiply_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
+  each(y, [&](auto r, auto c) { at(y, r, c) = at(a, r, c) * at(b, r, c); });
+}
+inline void multiply_backward(GradientView da, ConstMatrixView dy, ConstMatrixView b) {
+  each(da, [&](auto r, auto c) { add(da, r, c, at(dy, r, c) * at(b, r, c)); });
 }
 inline void scale_forward(MatrixView y, ConstMatrixView x, Real factor) {
   each(y, [&](auto r, auto c) { at(y, r, c) = factor * at(x, r, c); });

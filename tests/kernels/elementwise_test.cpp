@@ -33,6 +33,12 @@ Wide gelu_tanh_slope(Wide x) {
   return s + x * s * (1 - s) * 2 * kRoot * (1 + 3 * Wide(0.044715) * x * x);
 }
 
+Wide silu(Wide x) { return x / (1 + std::exp(-x)); }
+Wide silu_slope(Wide x) {
+  const Wide s = 1 / (1 + std::exp(-x));
+  return s + x * s / (1 + std::exp(x));
+}
+
 // The largest error of a row of values of f, absolute or relative.
 double worst(const Matrix& y, const Matrix& x, Wide (*f)(Wide), bool relative) {
   double most = 0;
@@ -48,7 +54,7 @@ using GeluForward = void (*)(MatrixView, MatrixView, ConstMatrixView);
 
 }  // namespace
 
-TEST_CASE("sums, multiples and ReLU are exact, at every width", "[kernels]") {
+TEST_CASE("sums, products, multiples and ReLU are exact, at every width", "[kernels]") {
   for (const std::int64_t n : kSizes) {
     for (const std::int64_t gap : {0, 3}) {
       CAPTURE(n, gap);
@@ -56,6 +62,8 @@ TEST_CASE("sums, multiples and ReLU are exact, at every width", "[kernels]") {
       Matrix y(3, n, 0, gap);
       kernels::add_forward(y, a, b);
       CHECK(worst_error(y, [&](auto r, auto c) { return a(r, c) + b(r, c); }) == 0);
+      kernels::multiply_forward(y, a, b);
+      CHECK(worst_error(y, [&](auto r, auto c) { return a(r, c) * b(r, c); }) == 0);
       kernels::scale_forward(y, a, Real(-1.7));
       CHECK(worst_error(y, [&](auto r, auto c) { return Real(-1.7) * a(r, c); }) == 0);
       kernels::relu_forward(y, a);
@@ -81,6 +89,8 @@ TEST_CASE("every element-wise backward adds, at every width", "[kernels]") {
             kRounding / 10);
       CHECK(error_of([&](Matrix& dx) { kernels::scale_backward(dx, dy, Real(0.5)); },
                      [](Wide) { return Wide(0.5); }) < kRounding / 10);
+      CHECK(error_of([&](Matrix& da) { kernels::multiply_backward(da, dy, saved); },
+                     [](Wide b) { return b; }) < kRounding / 10);
       CHECK(error_of([&](Matrix& dx) { kernels::relu_backward(dx, dy, saved); },
                      [](Wide y) { return Wide(y > 0); }) < kRounding / 10);
       CHECK(error_of([&](Matrix& dx) { kernels::tanh_backward(dx, dy, saved); },
@@ -108,6 +118,8 @@ TEST_CASE("the functions do not depend on where in a row an element stands", "[k
       compare([&](Matrix& y, Matrix& slope) { kernels::gelu_tanh_forward(y, slope, x); }, gelu_tanh);
       compare([&](Matrix& y, Matrix& slope) { kernels::gelu_erf_forward(slope, y, x); }, gelu_slope);
       compare([&](Matrix& y, Matrix& slope) { kernels::gelu_tanh_forward(slope, y, x); }, gelu_tanh_slope);
+      compare([&](Matrix& y, Matrix& slope) { kernels::silu_forward(y, slope, x); }, silu);
+      compare([&](Matrix& y, Matrix& slope) { kernels::silu_forward(slope, y, x); }, silu_slope);
     }
   }
 }
@@ -130,6 +142,14 @@ TEST_CASE("the tanh form of GELU and its slope are accurate", "[kernels]") {
   CHECK(worst(slope, x, gelu_tanh_slope, false) < (sizeof(Real) == 8 ? 1e-14 : 1e-6));
 }
 
+TEST_CASE("SiLU and its slope are accurate", "[kernels]") {
+  const Matrix x = ramp(30);
+  Matrix y(1, x.cols()), slope(1, x.cols());
+  kernels::silu_forward(y, slope, x);
+  CHECK(worst(y, x, silu, true) < 8 * static_cast<double>(std::numeric_limits<Real>::epsilon()));
+  CHECK(worst(slope, x, silu_slope, false) < (sizeof(Real) == 8 ? 1e-14 : 1e-6));
+}
+
 TEST_CASE("tanh is accurate, small and large arguments included", "[kernels]") {
   for (const Real limit : {Real(1e-6), Real(0.1), Real(3), Real(30), Real(1e6)}) {
     CAPTURE(limit);
@@ -142,10 +162,11 @@ TEST_CASE("tanh is accurate, small and large arguments included", "[kernels]") {
   }
 }
 
-TEST_CASE("GELU of huge arguments is x or 0", "[kernels]") {
+TEST_CASE("GELU and SiLU of huge arguments is x or 0", "[kernels]") {
   constexpr Real kLargest = std::numeric_limits<Real>::max();
   const std::pair<GeluForward, std::vector<Real>> cases[] = {
       {kernels::gelu_tanh_forward, {50, Real(1e4), Real(1e6)}},
+      {kernels::silu_forward, {50, Real(1e4), Real(1e20), kLargest}},
       {kernels::gelu_erf_forward, {50, Real(1e4), Real(1e6), Real(1e20), kLargest}}};
   for (const auto& [forward, arguments] : cases) {
     for (const Real large : arguments) {
@@ -185,6 +206,7 @@ TEST_CASE("NaN stays NaN in every function", "[kernels]") {
       CHECK(keeps(kernels::tanh_forward));
       CHECK(keeps(with_slope(kernels::gelu_erf_forward)));
       CHECK(keeps(with_slope(kernels::gelu_tanh_forward)));
+      CHECK(keeps(with_slope(kernels::silu_forward)));
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "thimble/kernels/layer_norm.h"
 #include "thimble/kernels/linear.h"
 #include "thimble/kernels/pool.h"
+#include "thimble/kernels/rms_norm.h"
 #include "thimble/kernels/softmax.h"
 
 using namespace thimble;
@@ -40,12 +41,15 @@ TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::relu_backward(dx, dy, saved); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::tanh_backward(dx, dy, saved); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::gelu_backward(dx, dy, saved); }));
+    CHECK(overwrites(6, n, [&](GradientView da) { kernels::multiply_backward(da, dy, saved); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::softmax_backward(dx, dy, saved); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::dropout_backward(dx, dy, saved); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::cross_entropy_backward(dx, 2, dy); }));
     CHECK(overwrites(6, n, [&](GradientView dx) {
       kernels::layer_norm_backward(dx, {}, {}, dy, saved, row, statistics);
     }));
+    CHECK(overwrites(
+        6, n, [&](GradientView dx) { kernels::rms_norm_backward(dx, {}, dy, saved, row, statistics); }));
     CHECK(
         overwrites(6, n, [&](GradientView dx) { kernels::linear_backward(dx, {}, {}, dy, saved, square); }));
     CHECK(

@@ -102,9 +102,23 @@ TEST_CASE("layer_norm agrees with PyTorch", "[ops][fixture]") {
   fixture.check_all_used();
 }
 
-TEST_CASE("gelu, gelu_tanh and softmax agree with PyTorch", "[ops][fixture]") {
+TEST_CASE("rms_norm agrees with PyTorch", "[ops][fixture]") {
+  Fixture fixture("rms_norm");
+  Tape tape;
+  const Var x = tape.variable(fixture.tensor("x"));
+  const Var weight = tape.variable(fixture.tensor("weight"));
+  const Var y = rms_norm(x, weight, static_cast<Real>(fixture.number("eps")));
+  fixture.backward("y", y);
+  fixture.compare_value("y", y);
+  fixture.compare_gradient("x", x);
+  fixture.compare_gradient("weight", weight);
+  fixture.check_all_used();
+}
+
+TEST_CASE("gelu, gelu_tanh, silu and softmax agree with PyTorch", "[ops][fixture]") {
   check_unary("gelu_erf", gelu);
   check_unary("gelu_tanh", gelu_tanh);
+  check_unary("silu", silu);
   check_unary("softmax", softmax);
 }
 

@@ -35,6 +35,10 @@ TEST_CASE("sums and products name the shapes that do not fit", "[ops]") {
        },
        {"add: ", "(2, 3, 1)"}},
       {[](Tape& t) {
+         multiply(of(t, {2, 3}), of(t, {3, 2}));
+       },
+       {"multiply: ", "(2, 3)", "(3, 2)", "equal"}},
+      {[](Tape& t) {
          matmul(of(t, {2, 3}), of(t, {4, 5}));
        },
        {"matmul: ", "(2, 3)", "(4, 5)", "inner dimensions", "3 vs 4"}},
@@ -79,6 +83,10 @@ TEST_CASE("row-wise ops name the shapes that do not fit", "[ops]") {
          layer_norm(of(t, {2, 3}), of(t, {3}), of(t, {1, 3}));
        },
        {"layer_norm: ", "bias (1, 3)", "must be (3)"}},
+      {[](Tape& t) {
+         rms_norm(of(t, {2, 3}), of(t, {1, 3}));
+       },
+       {"rms_norm: ", "(2, 3)", "weight (1, 3)", "must be (3)"}},
       {[](Tape& t) {
          dropout(of(t, {2, 3}), 1, {Random(1, Stream::dropout)});
        },

@@ -31,6 +31,14 @@ struct LayerNorm {
   Var operator()(Var x) const;
 };
 
+struct RmsNorm {
+  Parameter weight;
+
+  RmsNorm(ParameterStore&, const std::string& name, std::int64_t channels);
+  void init(ParameterStore&) const;  // weight 1
+  Var operator()(Var x) const;
+};
+
 // A table (rows, channels), used by token or by position.
 struct Embedding {
   Parameter weight;

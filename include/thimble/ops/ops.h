@@ -35,6 +35,9 @@ struct Columns {
 // a + b, of one shape.
 Var add(Var a, Var b);
 
+// a b element by element, of one shape.
+Var multiply(Var a, Var b);
+
 // factor x.
 Var scale(Var x, Real factor);
 
@@ -66,9 +69,13 @@ Var softmax(Var x);
 // Layer normalisation over the last dimension, x (..., C), weight and bias (C).
 Var layer_norm(Var x, Var weight, Var bias, Real epsilon = Real(1e-5));
 
+// RMS normalisation over the last dimension (Zhang and Sennrich 2019), x (..., C), weight (C).
+Var rms_norm(Var x, Var weight, Real epsilon = Real(1e-5));
+
 Var relu(Var x);
 Var gelu(Var x);       // exact: x Phi(x)
 Var gelu_tanh(Var x);  // the tanh approximation
+Var silu(Var x);       // x sigmoid(x)
 Var tanh(Var x);
 
 // Each element 0 with probability p, else times 1 / (1 - p); 0 <= p < 1. The first dimension counts samples.
