@@ -133,6 +133,24 @@ def mha(mask):
     return fixture
 
 
+def convolution(kind):
+    """Centred: as many positions before as after; causal: the window ends at the position."""
+    batch, time, channels, window = 3, 5, 4, 3
+    fixture = Fixture(f"convolution_{kind}", window=window, causal=int(kind == "causal"))
+    module = nn.Conv1d(channels, channels, window)
+    fixture.randomise(module)
+    x = leaf(fixture.normal(batch, time, channels))
+    counted = x
+    if kind == "padding":
+        lengths = torch.tensor([5, 3, 1])
+        counted = x * (torch.arange(time) < lengths[:, None])[:, :, None]
+        fixture.add({"lengths": lengths})
+    before = window - 1 if kind == "causal" else window // 2
+    y = module(F.pad(counted.transpose(1, 2), (before, window - 1 - before))).transpose(1, 2)
+    fixture.add_with_gradients({"x": x, **dict(module.named_parameters())}, "out", y)
+    return fixture
+
+
 def encoder_layer(norm, activation):
     fixture = Fixture(f"encoder_layer_{norm}", heads=3, norm=norm, activation=activation, norm_eps=1e-5)
     layer = nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, activation=activation, batch_first=True,
@@ -343,9 +361,9 @@ def main():
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)  # a fixed order of summation, so that two runs give the same bytes
     masks = ["none", "causal", "padding", "causal_padding"]
-    fixtures = [*map(attention, masks), *map(mha, masks), encoder_layer("pre", "gelu"),
-                encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(),
-                layer_norm(), rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),
+    fixtures = [*map(attention, masks), *map(mha, masks),
+                *map(convolution, ["centred", "causal", "padding"]), encoder_layer("pre", "gelu"),
+                encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(), layer_norm(), rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),
                 cross_entropy("cross_entropy", 0.0), cross_entropy("cross_entropy_smoothed", 0.1),
                 adamw_model(), adam_model(), sgd_model()]
     for fixture in fixtures:

@@ -47,6 +47,24 @@ Var Embedding::operator()(Tape& tape, std::span<const std::int32_t> tokens, std:
   return embedding(tape.parameter(weight), tokens, length);
 }
 
+Convolution::Convolution(ParameterStore& store, const std::string& name, std::int64_t channels,
+                         std::int64_t window_size, bool is_causal)
+    : weight(store.add(name + ".weight", {channels, channels, window_size})),
+      bias(store.add(name + ".bias", {channels})),
+      window(window_size),
+      causal(is_causal) {}
+
+void Convolution::init(ParameterStore& store, std::uint64_t seed) const {
+  const Shape& shape = store.entry(weight).shape;
+  const double bound = 1 / std::sqrt(static_cast<double>(shape[1] * shape[2]));
+  init_uniform(store, weight, seed, bound);
+  init_uniform(store, bias, seed, bound);
+}
+
+Var Convolution::operator()(Var x, std::span<const std::int32_t> lengths) const {
+  return linear(windows(x, window, causal, lengths), x.tape().parameter(weight), x.tape().parameter(bias));
+}
+
 Var Dropout::operator()(Var x, const Pass& pass) const {
   if (!pass.training || p == 0) return x;
   return dropout(x, p, pass.dropout_key(site));

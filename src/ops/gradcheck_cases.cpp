@@ -67,6 +67,10 @@ void add_arithmetic(std::vector<GradcheckCase>& cases) {
       {"linear", "19 rows", {normal("x", {19, 3}), normal("weight", {40, 3}), normal("bias", {40})}, biased});
   cases.push_back(
       {"linear", "one output", {normal("x", {3, 5}), normal("weight", {1, 5}), normal("bias", {1})}, biased});
+  cases.push_back({"linear",
+                   "inputs in two dimensions",
+                   {normal("x", {2, 3, 10}), normal("weight", {7, 5, 2}), normal("bias", {7})},
+                   biased});
   cases.push_back(
       {"linear", "no bias", {normal("x", {3, 5}), normal("weight", {7, 5})}, [](Tape&, Inputs in) {
          return linear(in[0], in[1]);
@@ -115,6 +119,14 @@ void add_sequences(std::vector<GradcheckCase>& cases) {
   cases.push_back({"add_positions", "", {normal("x", {2, 3, 5}), normal("positions", {3, 5})}, positions});
   cases.push_back(
       {"add_positions", "longer table", {normal("x", {2, 3, 5}), normal("positions", {4, 5})}, positions});
+  const auto window = [](std::int64_t size, bool causal, std::span<const std::int32_t> counted) {
+    return [=](Tape&, Inputs in) { return windows(in[0], size, causal, counted); };
+  };
+  cases.push_back({"windows", "", {normal("x", {2, 5, 3})}, window(3, false, {})});
+  cases.push_back(
+      {"windows", "causal, even, wider than the sequence", {normal("x", {2, 3, 5})}, window(4, true, {})});
+  cases.push_back({"windows", "padding", {normal("x", {2, 3, 17})}, window(5, false, lengths)});
+  cases.push_back({"windows", "one position", {normal("x", {1, 1, 5})}, window(1, false, {})});
   cases.push_back(
       {"mean_pool", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return mean_pool(in[0]); }});
   cases.push_back({"mean_pool", "padding", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) {

@@ -170,6 +170,11 @@ void add_residual(Cases& cases, const Model& s, const Sizes& sizes) {
   });
   cases.add(PAIR(dropout_forward), "", 0, [=](Memory& m) { return std::tuple(x(m), x(m), x(m)); });
   cases.add(PAIR(dropout_backward), "", 0, [=](Memory& m) { return std::tuple(empty(x(m)), x(m), x(m)); });
+  const kernels::WindowSizes windows{.time = length, .window = 3, .before = 1};
+  cases.add(PAIR(windows_forward), "", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(rows, 3 * c), x(m), windows); });
+  cases.add(PAIR(windows_backward), "", 0,
+            [=](Memory& m) { return std::tuple(empty(x(m)), m.matrix(rows, 3 * c), windows); });
   cases.add(PAIR(add_positions_forward), "", 0,
             [=](Memory& m) { return std::tuple(x(m), x(m), m.matrix(length, c), length); });
   cases.add(PAIR(add_positions_backward), "", 0,

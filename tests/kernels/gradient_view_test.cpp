@@ -14,6 +14,7 @@
 #include "thimble/kernels/pool.h"
 #include "thimble/kernels/rms_norm.h"
 #include "thimble/kernels/softmax.h"
+#include "thimble/kernels/windows.h"
 
 using namespace thimble;
 
@@ -54,6 +55,11 @@ TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
         overwrites(6, n, [&](GradientView dx) { kernels::linear_backward(dx, {}, {}, dy, saved, square); }));
     CHECK(
         overwrites(n, n, [&](GradientView dw) { kernels::linear_backward({}, dw, {}, dy, saved, square); }));
+    const std::vector<std::int32_t> lengths{2, 0};
+    const Matrix window(6, 3 * n, 8);
+    CHECK(overwrites(6, n, [&](GradientView dx) {
+      kernels::windows_backward(dx, window, {.time = 3, .window = 3, .before = 1, .lengths = lengths});
+    }));
     const Matrix pooled(2, n, 6), weights(2, 3, 7);
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::pool_backward(dx, pooled, weights); }));
   }

@@ -28,3 +28,22 @@ TEST_CASE("MultiHeadAttention agrees with PyTorch", "[nn][fixture]") {
   fixture.compare_parameters(store, gradients, "d_", "module.");
   fixture.check_all_used();
 }
+
+TEST_CASE("Convolution agrees with PyTorch", "[nn][fixture]") {
+  const std::string kind = GENERATE(as<std::string>{}, "centred", "causal", "padding");
+  tests::Fixture fixture("convolution_" + kind);
+  ParameterStore store;
+  const Convolution module(store, "conv", fixture.shape("x").last(), fixture.integer("window"),
+                           fixture.integer("causal") != 0);
+  fixture.load(store, "", "conv.");
+  AlignedVector<Real> gradients(store.size());
+  Tape tape;
+  tape.bind(store, gradients);
+  const Var x = tape.variable(fixture.tensor("x"));
+  const Var out = module(x, fixture.lengths());
+  fixture.backward("out", out);
+  fixture.compare_value("out", out);
+  fixture.compare_gradient("x", x);
+  fixture.compare_parameters(store, gradients, "d_", "conv.");
+  fixture.check_all_used();
+}

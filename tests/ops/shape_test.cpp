@@ -59,6 +59,10 @@ TEST_CASE("sums and products name the shapes that do not fit", "[ops]") {
        },
        {"linear: ", "(2, 3)", "(3)"}},
       {[](Tape& t) {
+         linear(of(t, {2, 3}), of(t, {5, 2, 3}));
+       },
+       {"linear: ", "(2, 3)", "(5, 2, 3)", "3 vs 6"}},
+      {[](Tape& t) {
          linear(of(t, {2, 3}), of(t, {5, 3}), of(t, {3}));
        },
        {"linear: ", "bias (3)", "(5, 3)", "(5)"}},
@@ -187,6 +191,35 @@ TEST_CASE("pools name what does not fit", "[ops]") {
          last_pool(of(t, {2, 4, 3}), kFive);
        },
        {"last_pool: ", "length", "1 .. 4"}},
+  });
+}
+
+TEST_CASE("windows name what does not fit", "[ops]") {
+  expect_refused({
+      {[](Tape& t) {
+         windows(of(t, {2, 3}), 3, false);
+       },
+       {"windows: ", "(2, 3)", "(batch, time, channels)"}},
+      {[](Tape& t) {
+         windows(of(t, {2, 3, 4}), 2, false);
+       },
+       {"windows: ", "2 positions", "odd"}},
+      {[](Tape& t) {
+         windows(of(t, {2, 3, 4}), 0, true);
+       },
+       {"windows: ", "0 positions", "positive"}},
+      {[](Tape& t) {
+         windows(of(t, {2, 4, 3}), 3, false, kThree);
+       },
+       {"windows: ", "3 lengths", "batch of 2"}},
+      {[](Tape& t) {
+         windows(of(t, {2, 4, 3}), 3, false, kFive);
+       },
+       {"windows: ", "length", "0 .. 4"}},
+      {[](Tape& t) {
+         windows(of(t, {2, 4, 3}), 3, false, kNegative);
+       },
+       {"windows: ", "length", "0 .. 4"}},
   });
 }
 

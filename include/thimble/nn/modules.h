@@ -48,6 +48,21 @@ struct Embedding {
   Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length) const;
 };
 
+// A convolution over time in which every channel sees all of a window, as torch.nn.Conv1d with padding that
+// keeps the length: `window` positions around each one (odd), or, if causal, those that end with it.
+struct Convolution {
+  Parameter weight, bias;  // (C, C, window), (C)
+  std::int64_t window;
+  bool causal;
+
+  Convolution(ParameterStore&, const std::string& name, std::int64_t channels, std::int64_t window,
+              bool causal);
+  // Uniform in +-1 / sqrt(C window), weight and bias: PyTorch's default.
+  void init(ParameterStore&, std::uint64_t seed) const;
+  // x (B, T, C), of which lengths (B) positions count, empty: all.
+  Var operator()(Var x, std::span<const std::int32_t> lengths) const;
+};
+
 struct Dropout {
   Real p = 0;
   std::uint32_t site = 0;  // different for every dropout of a model

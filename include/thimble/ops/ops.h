@@ -44,7 +44,8 @@ Var scale(Var x, Real factor);
 // a b with a (M, K) and b (K, N): (M, N).
 Var matmul(Var a, Var b);
 
-// x W^T + bias with x (..., I), weight (O, I) and bias (O), if any: (..., O).
+// x W^T + bias with x (..., I), weight (O, I) and bias (O), if any: (..., O). The I inputs of the weight may
+// be several dimensions.
 Var linear(Var x, Var weight, std::optional<Var> bias = std::nullopt);
 
 // y_h = x_h W_h for every head h, with x (..., H D) and weight (H, D, E): (..., H E). What makes a dot
@@ -90,6 +91,12 @@ Var select_rows(Var x, std::span<const std::int32_t> rows);
 
 // x (B, T, C) plus positions (at least T, C) in every sequence.
 Var add_positions(Var x, Var positions);
+
+// For every position of x (B, T, C) the `window` positions around it, or, if causal, those that end with it:
+// (B, T, C window), position k of channel c in column c window + k, 0 outside the sequence. lengths (B) says
+// how many positions of x count, empty: all T. A linear map of it with a weight (O, C, window) is
+// torch.nn.Conv1d. Throws ShapeError on an even window that is not causal, or a length outside 0 .. T.
+Var windows(Var x, std::int64_t window, bool causal, std::span<const std::int32_t> lengths = {});
 
 // One vector per sequence of x (B, T, C): (B, C). lengths (B) says how many positions count, empty: all T.
 // Throws ShapeError on a length outside 1 .. T.

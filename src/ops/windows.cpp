@@ -1,0 +1,28 @@
+#include "thimble/kernels/windows.h"
+
+#include <algorithm>
+
+#include "thimble/core/error.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+Var windows(Var x, std::int64_t window, bool causal, std::span<const std::int32_t> lengths) {
+  require<ShapeError>(x.shape().rank() == 3, "windows: x {} must be (batch, time, channels)", x.shape());
+  require<ShapeError>(window >= 1 && (causal || window % 2 == 1),
+                      "windows: a window of {} positions: it must be positive and, unless causal, odd",
+                      window);
+  const std::int64_t batch = x.shape()[0], time = x.shape()[1];
+  require<ShapeError>(lengths.empty() || static_cast<std::int64_t>(lengths.size()) == batch,
+                      "windows: {} lengths for a batch of {}", lengths.size(), batch);
+  const bool inside = std::ranges::all_of(lengths, [=](auto n) { return n >= 0 && n <= time; });
+  require<ShapeError>(inside, "windows: every length must be 0 .. {}", time);
+  Tape& tape = x.tape();
+  const Var y = tape.node("windows", {batch, time, x.shape()[2] * window}, {x});
+  const kernels::WindowSizes sizes{time, window, causal ? window - 1 : window / 2, tape.keep(lengths)};
+  kernels::windows_forward(y.value(), x.value(), sizes);
+  tape.on_backward(y, [x, y, sizes] { kernels::windows_backward(x.grad_sum(), y.grad(), sizes); });
+  return y;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION
