@@ -151,6 +151,47 @@ def convolution(kind):
     return fixture
 
 
+def attend(q, k, v, scale, hidden=None):
+    """Of heads (B, H, T, D); k and v may have fewer heads, which are then shared."""
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
+    scores = scale * (q @ k.transpose(-1, -2))
+    if hidden is not None:
+        scores = scores.masked_fill(hidden[:, None], -math.inf)
+    weights = F.softmax(scores, dim=-1)
+    return weights, weights @ v
+
+
+def heads(name, count, kv_heads, key_width, value_width, tied=False, summed=False, score="scaled_dot"):
+    """Self-attention whose heads share keys and values, have widths of their own, are tied or added up."""
+    batch, time, channels = 3, 5, 12
+    fixture = Fixture(name, heads=count, kv_heads=kv_heads, key_width=key_width, value_width=value_width,
+                      tied=int(tied), summed=int(summed), score=score)
+    sizes = [count * key_width, 0 if tied else kv_heads * key_width, kv_heads * value_width]
+    leaves = {"x": fixture.normal(batch, time, channels),
+              "in_proj_weight": 0.5 * fixture.normal(sum(sizes), channels),
+              "in_proj_bias": 0.5 * fixture.normal(sum(sizes))}
+    outs = [f"out_proj.{h}.weight" for h in range(count)] if summed else ["out_proj.weight"]
+    for out in outs:
+        leaves[out] = 0.5 * fixture.normal(channels, count * value_width // len(outs))
+    leaves["out_proj.bias"] = 0.5 * fixture.normal(channels)
+    leaves = {key: leaf(tensor) for key, tensor in leaves.items()}
+
+    projected = F.linear(leaves["x"], leaves["in_proj_weight"], leaves["in_proj_bias"])
+    q, k, v = projected.split(sizes, dim=-1)
+    split = lambda x, width: x.view(batch, time, -1, width).transpose(1, 2)
+    q, v = split(q, key_width), split(v, value_width)
+    hidden, lengths = hidden_pairs("causal_padding", batch, time)
+    weights, z = attend(q, q if tied else split(k, key_width), v,
+                        1 / math.sqrt(key_width) if score == "scaled_dot" else 1.0, hidden)
+    if summed:
+        out = leaves["out_proj.bias"] + sum(F.linear(z[:, h], leaves[name]) for h, name in enumerate(outs))
+    else:
+        out = F.linear(z.transpose(1, 2).flatten(2), leaves["out_proj.weight"], leaves["out_proj.bias"])
+    fixture.add_with_gradients(leaves, "out", out)
+    fixture.add({"weights": weights, "lengths": lengths})
+    return fixture
+
+
 def encoder_layer(norm, activation):
     fixture = Fixture(f"encoder_layer_{norm}", heads=3, norm=norm, activation=activation, norm_eps=1e-5)
     layer = nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, activation=activation, batch_first=True,
@@ -361,9 +402,12 @@ def main():
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)  # a fixed order of summation, so that two runs give the same bytes
     masks = ["none", "causal", "padding", "causal_padding"]
-    fixtures = [*map(attention, masks), *map(mha, masks),
+    fixtures = [*map(attention, masks), *map(mha, masks), heads("heads_grouped", 4, 2, 3, 5),
+                heads("heads_one_key", 3, 1, 5, 4, summed=True),
+                heads("heads_tied", 2, 2, 6, 3, tied=True, score="dot"),
                 *map(convolution, ["centred", "causal", "padding"]), encoder_layer("pre", "gelu"),
-                encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(), layer_norm(), rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),
+                encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(), layer_norm(),
+                rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),
                 cross_entropy("cross_entropy", 0.0), cross_entropy("cross_entropy_smoothed", 0.1),
                 adamw_model(), adam_model(), sgd_model()]
     for fixture in fixtures:

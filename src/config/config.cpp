@@ -17,10 +17,25 @@ namespace {
 
 using config::Report;
 
-void check_model(const ModelConfig& model, Report& report) {
-  if (model.d_model % model.heads != 0)
+void check_heads(const ModelConfig& model, Report& report) {
+  const AttentionConfig& attention = model.attention;
+  if (model.d_model % model.heads != 0 && (attention.d_key == 0 || attention.d_value == 0))
     report.conflict({"model.heads", "model.d_model"},
-                    fmt::format("{} heads do not divide a d_model of {}", model.heads, model.d_model));
+                    fmt::format("{} heads do not divide a d_model of {}; change one, or set "
+                                "model.attention.d_key and d_value",
+                                model.heads, model.d_model));
+  if (model.heads % model.kv_heads() != 0)
+    report.conflict({"model.attention.kv_heads", "model.heads"},
+                    fmt::format("{} heads cannot share {} keys and values evenly; let kv_heads divide heads",
+                                model.heads, model.kv_heads()));
+  if (attention.tie_query_key && model.kv_heads() != model.heads)
+    report.conflict({"model.attention.tie_query_key", "model.attention.kv_heads"},
+                    fmt::format("tied queries and keys need a key for each of {} heads; leave kv_heads at 0",
+                                model.heads));
+}
+
+void check_model(const ModelConfig& model, Report& report) {
+  check_heads(model, report);
   if (model.positions == Positions::sinusoidal && model.d_model % 2 != 0)
     report.conflict({"model.d_model", "model.positions"},
                     fmt::format("sinusoidal positions need an even d_model, not {}", model.d_model));

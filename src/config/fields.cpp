@@ -67,7 +67,16 @@ Section fields(DataConfig& c) {
 Section fields(AttentionConfig& c) {
   return {{{"mask", "which positions a position may look at: all, or none after itself",
             one_of(c.mask, {"none", "causal"})},
-           {"dropout", "of the attention weights", fraction(c.dropout)}}};
+           {"dropout", "of the attention weights", fraction(c.dropout)},
+           {"score", "what a query makes of a key: their product over the root of d_key, or as it is",
+            one_of(c.score, {"scaled_dot", "dot"})},
+           {"combine", "heads side by side before one projection, or added up after one each",
+            one_of(c.combine, {"concat", "sum"})},
+           {"tie_query_key", "one projection for queries and keys", Boolean{&c.tie_query_key}},
+           {"kv_heads", "heads of keys and values, which as many heads share; must divide heads; 0: heads",
+            Integer{&c.kv_heads, 0, 8192}},
+           {"d_key", "width of a head's queries and keys; 0: d_model / heads", Integer{&c.d_key, 0, 8192}},
+           {"d_value", "width of a head's values; 0: d_model / heads", Integer{&c.d_value, 0, 8192}}}};
 }
 
 Section fields(OutputConfig& c) {
@@ -81,7 +90,8 @@ Section fields(OutputConfig& c) {
 Section fields(ModelConfig& c) {
   return {
       {{"d_model", "width of the residual stream", Integer{&c.d_model, 1, 8192}},
-       {"heads", "attention heads of a layer; must divide d_model", Integer{&c.heads, 1, 8192}},
+       {"heads", "attention heads of a layer; must divide d_model, unless d_key and d_value are given",
+        Integer{&c.heads, 1, 8192}},
        {"layers", "encoder layers", Integer{&c.layers, 1, 128}},
        {"d_ff", "hidden width of the feed-forward net", Integer{&c.d_ff, 1, 65536}},
        {"max_length", "longest sequence the model takes; 0: what the task needs",

@@ -45,6 +45,17 @@ DoubleMatrix directions(DoubleMatrix output, const DoubleMatrix& norm_weight) {
   return output;
 }
 
+// What heads write, side by side: (C, H Dv).
+DoubleMatrix output_weights(const MultiHeadAttention& attention, const ParameterStore& store) {
+  const std::int64_t width = attention.width();
+  DoubleMatrix all(attention.settings.channels, attention.heads() * width);
+  for (std::int64_t h = 0; h < attention.heads(); ++h) {
+    const DoubleMatrix one = in_double(attention.head(store, h).output);
+    for (std::int64_t c = 0; c < one.rows; ++c) std::copy_n(one.row(c), width, all.row(c) + h * width);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string attribution_obstacle(const ModelConfig& config) {
@@ -67,9 +78,10 @@ AttributionWatcher::AttributionWatcher(const Transformer& model) : model_(model)
   output_bias_ = in_double(store, "output.bias").values;
   names_ = {"embedding"};
   for (std::size_t l = 0; l < model.layers().size(); ++l) {
-    const Linear& projection = model.layers()[l].self_attn.out_proj;
-    head_directions_.push_back(product(directions_, in_double(store, projection.weight)));
-    attention_biases_.push_back(product(directions_, transposed(in_double(store, projection.bias))).values);
+    const MultiHeadAttention& attention = model.layers()[l].self_attn;
+    head_directions_.push_back(product(directions_, output_weights(attention, store)));
+    attention_biases_.push_back(
+        product(directions_, transposed(in_double(store, attention.out_proj_bias))).values);
     for (std::int64_t h = 0; h < model.config().heads; ++h)
       names_.push_back(fmt::format("layer {} head {}", l, h));
     names_.push_back(fmt::format("layer {} attention bias", l));
@@ -142,7 +154,7 @@ void AttributionWatcher::add(std::size_t part, double sign, ConstMatrixView valu
 }
 
 void AttributionWatcher::add_heads(std::size_t layer, ConstMatrixView head_output) {
-  const std::int64_t size = model_.config().d_model / model_.config().heads;
+  const std::int64_t size = model_.layers()[layer].self_attn.width();
   for (std::size_t r = 0; r < readings_.size(); ++r) {
     const std::int32_t token = labels_[readings_[r].label].token;
     const double* direction = head_directions_[layer].row(token);

@@ -14,7 +14,7 @@ double dot(const DoubleMatrix& a, const DoubleMatrix& b) {
   return sum;
 }
 
-// The nonzero eigenvalues of (W_U W_O) (W_V W_E) are those of (W_V W_E) (W_U W_O), which is (D, D).
+// The nonzero eigenvalues of (W_U W_O) (W_V W_E) are those of (W_V W_E) (W_U W_O), which is (Dv, Dv).
 std::optional<double> copying(const DoubleMatrix& to_logits, const DoubleMatrix& from_tokens) {
   double real = 0, size = 0;
   for (const std::complex<double>& e : eigenvalues(product(from_tokens, to_logits))) {
@@ -38,8 +38,7 @@ void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const Doubl
   const DoubleMatrix queries = product(embedding, transposed(head.query)),
                      keys = product(head.key, transposed(embedding));
   circuits.qk_tokens = product(queries, keys);
-  const double scale = 1 / std::sqrt(static_cast<double>(head.query.rows));
-  for (double& x : circuits.qk_tokens.values) x *= scale;
+  for (double& x : circuits.qk_tokens.values) x *= head.scale;
   if (to_logits != nullptr) circuits.ov_tokens = product(*to_logits, from_tokens);
 }
 

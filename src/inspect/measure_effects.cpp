@@ -12,7 +12,7 @@ bool Ablation::replace(std::string_view site, const Shape& shape, MatrixView val
   for (const HeadPlace& place : heads_) {
     const MultiHeadAttention& attention = model_.layers()[static_cast<std::size_t>(place.layer)].self_attn;
     if (site != attention.output_site) continue;
-    const std::int64_t width = value.cols / attention.heads, column = place.head * width;
+    const std::int64_t width = attention.width(), column = place.head * width;
     for (std::int64_t row = 0; row < value.rows; ++row) {
       const Real* from = substitute_(first_ + row / shape[1], row % shape[1]);
       Real* to = value.row(row) + column;
@@ -44,7 +44,7 @@ namespace {
 
 const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
 
-// Copies the values of some sites, (sequences, T, C).
+// Copies the values of some sites, (sequences, T, columns).
 class Capture : public ChunkHooks {
  public:
   using Places = std::map<std::string, MatrixView, std::less<>>;
@@ -103,7 +103,7 @@ class Sensitivity : public ChunkHooks {
   std::vector<Var> outputs_;  // by layer
 };
 
-// The mean at each position of rows (sequences, T, C), over the sequences that have it: (T, C).
+// The mean at each position of rows (sequences, T, columns), over the sequences that have it: (T, columns).
 Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) {
   const std::int64_t time = all.shape()[1], width = all.shape()[2];
   Tensor means({time, width});
@@ -176,7 +176,8 @@ class Measurement {
     const MultiHeadAttention& attention = subject_.model().layers()[layer].self_attn;
     const std::int64_t time = subject_.dataset().length();
     const std::vector<EncoderLayer>& layers = subject_.model().layers();
-    Tensor all({subject_.sequences(), time, subject_.model().config().d_model}), inputs(all.shape());
+    Tensor all({subject_.sequences(), time, attention.heads() * attention.width()});
+    Tensor inputs({subject_.sequences(), time, subject_.model().config().d_model});
     const Capture::Places places{{attention.output_site, all.matrix()},
                                  {layer == 0 ? "embedding" : layers[layer - 1].out_site, inputs.matrix()}};
     subject_.run([&] { return std::make_unique<Capture>(places); });
@@ -187,7 +188,7 @@ class Measurement {
     const Substitute resample = [&](std::int64_t sequence, std::int64_t t) {
       return std::as_const(all).matrix().row(partners_[static_cast<std::size_t>(sequence)] * time + t);
     };
-    for (std::int64_t h = 0; h < attention.heads; ++h) {
+    for (std::int64_t h = 0; h < attention.heads(); ++h) {
       const HeadPlace place{static_cast<std::int64_t>(layer), h};
       for (const Substitute& substitute : {Substitute(zeros), mean, resample})
         add_differences(ablated({&place, 1}, substitute, &from));

@@ -1,6 +1,7 @@
 // Parameters of a model in double.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "thimble/autograd/parameter.h"
@@ -8,6 +9,12 @@
 #include "thimble/kernels/spectral.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
+
+inline DoubleMatrix in_double(ConstMatrixView from) {
+  DoubleMatrix m(from.rows, from.cols);
+  for (std::int64_t r = 0; r < from.rows; ++r) std::copy_n(from.row(r), from.cols, m.row(r));
+  return m;
+}
 
 // A vector is a matrix of one row.
 inline DoubleMatrix in_double(const ParameterStore& store, Parameter p) {

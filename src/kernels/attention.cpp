@@ -23,6 +23,18 @@ View block(View x, std::int64_t sequence, std::int64_t length, std::int64_t head
   return x.row_block(sequence * length, length).column_block(head * columns, columns);
 }
 
+// The block of k or v that a head reads.
+template <class View>
+View shared_block(View x, std::int64_t sequence, std::int64_t head, const AttentionSizes& s) {
+  return block(x, sequence, s.keys, head / s.group(), s.groups());
+}
+
+// The same of dk or dv: the first head of a group fills what is empty, the others add.
+GradientView shared_block(GradientView x, std::int64_t sequence, std::int64_t head, const AttentionSizes& s) {
+  x.empty = x.empty && head % s.group() == 0;
+  return block(x, sequence, s.keys, head / s.group(), s.groups());
+}
+
 template <class T>
 BasicMatrixView<T> weights_block(BasicMatrixView<T> weights, std::int64_t sequence, std::int64_t head,
                                  const AttentionSizes& s) {
@@ -34,9 +46,9 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
   const std::int64_t depth = q.cols / s.heads;
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
-      const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = block(k, b, s.keys, h, s.heads);
+      const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = shared_block(k, b, h, s);
       const MatrixView p = weights_block(weights, b, h, s);
-      transpose(scratch, kh.data, kh.stride, s.keys, depth);
+      if (h % s.group() == 0) transpose(scratch, kh.data, kh.stride, s.keys, depth);
       product<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries, s.keys,
                                 depth, scale);
       for (std::int64_t i = 0; i < s.queries; ++i) {
@@ -52,7 +64,7 @@ void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixV
                            const AttentionSizes& s) {
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
-      const ConstMatrixView vh = block(v, b, s.keys, h, s.heads), p = weights_block(weights, b, h, s);
+      const ConstMatrixView vh = shared_block(v, b, h, s), p = weights_block(weights, b, h, s);
       const MatrixView o = block(out, b, s.queries, h, s.heads);
       product<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries,
                                 o.cols, s.keys, 1);
@@ -86,27 +98,27 @@ void attention_backward(GradientView dq, GradientView dk, GradientView dv, Const
                         ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
                         ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
                         const AttentionSizes& s, Real scale) {
-  const std::int64_t width_v = v.cols / s.heads;
+  const std::int64_t width_v = v.cols / s.groups();
   Real* v_transposed = scratch;
   const MatrixView ds{scratch + width_v * s.keys, s.queries, s.keys, s.keys};
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
       const ConstMatrixView go = block(dout, b, s.queries, h, s.heads), m = weights_block(mixed, b, h, s);
-      if (dv.data != nullptr) add_product(block(dv, b, s.keys, h, s.heads), {m.data, 1, m.stride}, go, 1);
+      if (dv.data != nullptr) add_product(shared_block(dv, b, h, s), {m.data, 1, m.stride}, go, 1);
       if (dq.data == nullptr && dk.data == nullptr) continue;
-      const ConstMatrixView vh = block(v, b, s.keys, h, s.heads);
-      transpose(v_transposed, vh.data, vh.stride, s.keys, width_v);
+      const ConstMatrixView vh = shared_block(v, b, h, s);
+      if (h % s.group() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, width_v);
       product<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries,
                                 s.keys, width_v, 1);
       const ConstMatrixView factor = dropout.data == nullptr ? dropout : weights_block(dropout, b, h, s);
       softmax_gradient(ds, weights_block(weights, b, h, s), factor);
       if (dq.data != nullptr) {
-        add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1},
-                    block(k, b, s.keys, h, s.heads), scale);
+        add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, shared_block(k, b, h, s),
+                    scale);
       }
       if (dk.data != nullptr) {
-        add_product(block(dk, b, s.keys, h, s.heads), {ds.data, 1, ds.stride},
-                    block(q, b, s.queries, h, s.heads), scale);
+        add_product(shared_block(dk, b, h, s), {ds.data, 1, ds.stride}, block(q, b, s.queries, h, s.heads),
+                    scale);
       }
     }
   }

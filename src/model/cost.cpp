@@ -1,5 +1,7 @@
 #include "thimble/model/cost.h"
 
+#include <algorithm>
+
 namespace thimble {
 
 namespace {
@@ -7,9 +9,11 @@ namespace {
 // The letters of a model, as doubles.
 struct Sizes {
   double V, T, C, H, F, L;
-  double table;   // rows of the position table
-  double hidden;  // width of the output net
-  double rows;    // logits of a sequence
+  double table;      // rows of the position table
+  double hidden;     // width of the output net
+  double rows;       // logits of a sequence
+  double projected;  // columns of queries, keys and values
+  double Dk, Dv;     // columns of a head's keys and values
 
   Sizes(const ModelConfig& m, std::int64_t vocabulary, std::int64_t length)
       : V(static_cast<double>(vocabulary)),
@@ -20,7 +24,12 @@ struct Sizes {
         L(static_cast<double>(m.layers)),
         table(m.max_length > 0 ? static_cast<double>(m.max_length) : T),
         hidden(static_cast<double>(m.output.hidden)),
-        rows(m.output.per == OutputPer::sequence ? 1 : T) {}
+        rows(m.output.per == OutputPer::sequence ? 1 : T),
+        Dk(static_cast<double>(m.d_key())),
+        Dv(static_cast<double>(m.d_value())) {
+    const auto KV = static_cast<double>(m.kv_heads());
+    projected = H * Dk + (m.attention.tie_query_key ? 0 : KV * Dk) + KV * Dv;
+  }
 };
 
 double linear_parameters(double in, double out) { return in * out + out; }
@@ -30,7 +39,7 @@ double linear_parameters(double in, double out) { return in * out + out; }
 double parameter_count(const ModelConfig& m, std::int64_t vocabulary, std::int64_t length) {
   const Sizes s(m, vocabulary, length);
   const double norm = 2 * s.C;
-  const double layer = linear_parameters(s.C, 3 * s.C) + linear_parameters(s.C, s.C) +
+  const double layer = linear_parameters(s.C, s.projected) + linear_parameters(s.H * s.Dv, s.C) +
                        linear_parameters(s.C, s.F) + linear_parameters(s.F, s.C) + 2 * norm;
   const double output =
       s.hidden > 0 ? linear_parameters(s.C, s.hidden) + 2 * s.hidden + linear_parameters(s.hidden, s.V)
@@ -44,8 +53,8 @@ Flops forward_flops(const ModelConfig& m, std::int64_t vocabulary, std::int64_t 
   const Sizes s(m, vocabulary, length);
   const auto B = static_cast<double>(sequences);
   const double output = s.hidden > 0 ? s.C * s.hidden + s.hidden * s.V : s.C * s.V;
-  return {.projections = B * s.L * 8 * s.T * s.C * s.C,
-          .attention = B * s.L * 4 * s.T * s.T * s.C,
+  return {.projections = B * s.L * 2 * s.T * s.C * (s.projected + s.H * s.Dv),
+          .attention = B * s.L * 2 * s.T * s.T * s.H * (s.Dk + s.Dv),
           .feed_forward = B * s.L * 4 * s.T * s.C * s.F,
           .output = B * 2 * s.rows * output};
 }
@@ -65,14 +74,16 @@ double activation_count(const ModelConfig& m, std::int64_t vocabulary, std::int6
   const double activation = gelu ? 2 : 1;  // and the slope
   const double x = s.T * s.C, wide = s.T * s.F, hidden = s.rows * s.hidden;
   const double norm = x + 2 * s.T;  // and the statistics
+  const double projected = s.T * s.projected, heads = s.T * s.H * s.Dv;
+  const double sums = m.attention.combine == Combine::sum ? 2 * s.H - 1 : 1;
 
   const double embedding = x                                                     // embedding
                            + (m.positions == Positions::none ? 0 : x)            // add_positions
                            + dropout * x;                                        // dropout
   const double attention = norm                                                  // layer_norm
-                           + 3 * x                                               // linear, in_proj
-                           + weights * s.H * s.T * s.T + x                       // self_attention
-                           + x                                                   // linear, out_proj
+                           + projected                                           // linear, in_proj
+                           + weights * s.H * s.T * s.T + heads                   // attention
+                           + sums * x                                            // linear, out_proj; add
                            + dropout * x                                         // dropout
                            + x;                                                  // add
   const double feed_forward = norm                                               // layer_norm
@@ -87,9 +98,10 @@ double activation_count(const ModelConfig& m, std::int64_t vocabulary, std::int6
                         + 3 * hidden                                             // linear, layer_norm, relu
                         + 2 * s.rows * s.V;                                      // linear, cross_entropy
   // The most of one width that are wanted at once: around a residual, of the feed-forward net, of the rest.
-  const double gradients = training ? 3 * x + 2 * wide + 3 * x + 2 * hidden + s.rows * s.V : 0;
+  const double gradients =
+      training ? 3 * x + 2 * wide + projected + (heads == x ? 0 : heads) + 2 * hidden + s.rows * s.V : 0;
   const double once = (m.positions == Positions::sinusoidal ? s.table * s.C : 0)  // the table
-                      + s.L * (s.T * s.C / s.H + s.T * s.T);  // one head at work in self_attention
+                      + s.L * (s.T * std::max(s.Dk, s.Dv) + s.T * s.T);  // one head at work in attention
   return static_cast<double>(sequences) *
              (embedding + s.L * (attention + feed_forward) + output + gradients) +
          once;

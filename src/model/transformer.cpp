@@ -25,12 +25,24 @@ Real as_real(double x) { return static_cast<Real>(x); }
 
 }  // namespace
 
+AttentionSettings attention_settings(const ModelConfig& config, std::uint32_t dropout_site) {
+  const AttentionConfig& attention = config.attention;
+  return {.channels = config.d_model,
+          .heads = config.heads,
+          .kv_heads = attention.kv_heads,
+          .depth = attention.d_key,
+          .width = attention.d_value,
+          .tied = attention.tie_query_key,
+          .summed = attention.combine == Combine::sum,
+          .score = attention.score,
+          .causal = attention.mask == Mask::causal,
+          .dropout = {as_real(attention.dropout), dropout_site}};
+}
+
 EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, const ModelConfig& config,
                            std::uint32_t first_dropout_site)
     : name(layer_name),
-      self_attn(store, name + ".self_attn", config.d_model, config.heads,
-                config.attention.mask == Mask::causal,
-                {as_real(config.attention.dropout), first_dropout_site}),
+      self_attn(store, name + ".self_attn", attention_settings(config, first_dropout_site)),
       linear1(store, name + ".linear1", config.d_model, config.d_ff),
       linear2(store, name + ".linear2", config.d_ff, config.d_model),
       norm1(store, name + ".norm1", config.d_model),
@@ -76,8 +88,6 @@ Transformer::Transformer(const ModelConfig& config, std::int64_t vocabulary, std
       max_length_(config.max_length > 0 ? config.max_length : length),
       token_embedding_(store_, "token_embedding", vocabulary, config.d_model),
       embedding_dropout_{as_real(config.dropout), 0} {
-  require<ShapeError>(config.heads > 0 && config.d_model % config.heads == 0,
-                      "transformer: {} heads do not divide d_model {}", config.heads, config.d_model);
   if (config.positions == Positions::learned) {
     position_embedding_.emplace(store_, "position_embedding", max_length_, config.d_model);
   } else if (config.positions == Positions::sinusoidal) {

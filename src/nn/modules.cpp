@@ -13,8 +13,9 @@ void Linear::init(ParameterStore& store, std::uint64_t seed) const {
   init_uniform(store, bias, seed, bound);
 }
 
-Var Linear::operator()(Var x) const {
-  return linear(x, x.tape().parameter(weight), x.tape().parameter(bias));
+Var Linear::operator()(Columns x) const {
+  Tape& tape = x.source.tape();
+  return linear(x, tape.parameter(weight), tape.parameter(bias));
 }
 
 LayerNorm::LayerNorm(ParameterStore& store, const std::string& name, std::int64_t channels)
@@ -68,40 +69,6 @@ Var Convolution::operator()(Var x, std::span<const std::int32_t> lengths) const 
 Var Dropout::operator()(Var x, const Pass& pass) const {
   if (!pass.training || p == 0) return x;
   return dropout(x, p, pass.dropout_key(site));
-}
-
-MultiHeadAttention::MultiHeadAttention(ParameterStore& store, const std::string& name, std::int64_t channels,
-                                       std::int64_t head_count, bool is_causal, Dropout weights_dropout)
-    : in_proj_weight(store.add(name + ".in_proj_weight", {3 * channels, channels})),
-      in_proj_bias(store.add(name + ".in_proj_bias", {3 * channels})),
-      out_proj(store, name + ".out_proj", channels, channels),
-      heads(head_count),
-      causal(is_causal),
-      dropout(weights_dropout),
-      weights_site(name + ".weights"),
-      output_site(name + ".head_output") {}
-
-void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
-  const auto channels = static_cast<double>(store.entry(in_proj_weight).shape[1]);
-  init_uniform(store, in_proj_weight, seed, std::sqrt(6 / (4 * channels)));
-  init_constant(store, in_proj_bias, 0);
-  out_proj.init(store, seed);
-  init_constant(store, out_proj.bias, 0);
-}
-
-Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {
-  Tape& tape = x.tape();
-  AttentionOptions options;
-  options.heads = heads;
-  options.mask = {causal, lengths};
-  options.hooks = pass.hooks;
-  options.site = &weights_site;
-  if (pass.training && dropout.p > 0) {
-    options.dropout = dropout.p;
-    options.key = pass.dropout_key(dropout.site);
-  }
-  const Var qkv = linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias));
-  return out_proj(site(pass.hooks, output_site, self_attention(qkv, options)));
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,7 @@
 #include "thimble/ops/gradcheck_cases.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <functional>
 
@@ -75,6 +77,20 @@ void add_arithmetic(std::vector<GradcheckCase>& cases) {
       {"linear", "no bias", {normal("x", {3, 5}), normal("weight", {7, 5})}, [](Tape&, Inputs in) {
          return linear(in[0], in[1]);
        }});
+  cases.push_back(
+      {"linear", "some columns", {normal("x", {3, 5}), normal("weight", {7, 2})}, [](Tape&, Inputs in) {
+         return linear({in[0], 2, 2}, in[1]);
+       }});
+  const auto part = [](Tape&, Inputs in) { return linear_part(in[0], in[1], in[2], 2, 3); };
+  cases.push_back(
+      {"linear_part", "", {normal("x", {2, 3, 5}), normal("weight", {7, 5}), normal("bias", {7})}, part});
+  cases.push_back({"linear_part",
+                   "both halves",
+                   {normal("x", {4, 5}), normal("weight", {6, 5}), normal("bias", {6})},
+                   [](Tape&, Inputs in) {
+                     return add(linear_part(in[0], in[1], in[2], 0, 3),
+                                linear_part(in[0], in[1], in[2], 3, 3));
+                   }});
 }
 
 void add_elementwise(std::vector<GradcheckCase>& cases) {
@@ -153,6 +169,45 @@ void add_sequences(std::vector<GradcheckCase>& cases) {
       {"cross_entropy", "no label", {zero_gradient(normal("logits", {6, 7}))}, entropy(none, {})});
 }
 
+// Queries, keys and values side by side, of `heads` and `kv_heads` heads, 2 columns each of queries and keys
+// and 3 of values. With `tied`, keys are the queries.
+GradcheckCase packed_attention(const std::string& variant, std::int64_t time, AttentionOptions options,
+                               bool tied = false) {
+  const std::int64_t kv = options.kv_heads > 0 ? options.kv_heads : options.heads;
+  const std::int64_t key = tied ? 0 : 2 * options.heads, value = key + 2 * kv;
+  return {"attention", variant, {normal("qkv", {2, time, value + 3 * kv})}, [=](Tape&, Inputs in) {
+            return attention({in[0], 0, 2 * options.heads}, {in[0], key, 2 * kv}, {in[0], value, 3 * kv},
+                             options);
+          }};
+}
+
+void add_packed_attention_cases(std::vector<GradcheckCase>& cases, const AttentionOptions& two,
+                                const AttentionOptions& dropped) {
+  cases.push_back(packed_attention("packed", 5, two));
+  cases.push_back(packed_attention("packed, dropout, causal, padding", 5, dropped));
+  cases.push_back(packed_attention("packed, one token", 1, two));
+  cases.push_back(packed_attention("tied", 5, dropped, true));
+  AttentionOptions grouped = two;
+  grouped.heads = 4;
+  for (const std::int64_t kv_heads : {1, 2}) {
+    grouped.kv_heads = kv_heads;
+    cases.push_back(packed_attention(fmt::format("4 heads on {}", kv_heads), 5, grouped));
+  }
+  // One tensor for all three, so one gradient for all three; and columns that nothing reads.
+  cases.push_back({"attention", "of itself", {normal("x", {2, 5, 6})}, [two](Tape&, Inputs in) {
+                     return attention(in[0], in[0], in[0], two);
+                   }});
+  cases.push_back({"attention", "some columns", {normal("x", {2, 5, 9})}, [two](Tape&, Inputs in) {
+                     return attention({in[0], 1, 4}, {in[0], 3, 4}, {in[0], 7, 2}, two);
+                   }});
+  AttentionOptions later = grouped;
+  later.mask = {.causal = true, .lengths = {}, .first_query = 3};
+  cases.push_back({"attention",
+                   "causal, queries from position 3",
+                   {normal("q", {2, 2, 8}), normal("k", {2, 5, 4}), normal("v", {2, 5, 6})},
+                   [later](Tape&, Inputs in) { return attention(in[0], in[1], in[2], later); }});
+}
+
 void add_attention_cases(std::vector<GradcheckCase>& cases) {
   static const std::vector<std::int32_t> lengths{5, 3}, with_empty{0, 4};
   const auto attend = [](AttentionOptions options) {
@@ -189,12 +244,7 @@ void add_attention_cases(std::vector<GradcheckCase>& cases) {
        "one key",
        {zero_gradient(normal("q", {2, 3, 4})), zero_gradient(normal("k", {2, 1, 4})), normal("v", {2, 1, 6})},
        attend(two)});
-  const auto self = [](AttentionOptions options) {
-    return [options](Tape&, Inputs in) { return self_attention(in[0], options); };
-  };
-  cases.push_back({"self_attention", "", {normal("qkv", {2, 5, 18})}, self(two)});
-  cases.push_back({"self_attention", "dropout, causal, padding", {normal("qkv", {2, 5, 18})}, self(dropped)});
-  cases.push_back({"self_attention", "one token", {normal("qkv", {2, 1, 6})}, self(two)});
+  add_packed_attention_cases(cases, two, dropped);
 }
 
 void add_head_parts(std::vector<GradcheckCase>& cases) {

@@ -29,26 +29,51 @@ ConstMatrixView transposed(Var weight) {
   return made;
 }
 
+// The outputs from `first` on, as many as y has columns.
+void record_linear(Var y, const Columns& x, Var weight, std::optional<Var> bias, std::int64_t first) {
+  const std::int64_t count = y.shape().last();
+  const auto rows = [=](auto view) { return matrix(view, weight).row_block(first, count); };
+  const auto columns = [=](auto view) {
+    return view.data != nullptr ? view.column_block(first, count) : view;
+  };
+  kernels::linear_forward(y.value(), x.value(), rows(weight.value()), columns(transposed(weight)),
+                          bias ? columns(bias->value()) : MatrixView{});
+  y.tape().on_backward(y, [=] {
+    GradientView dweight;
+    if (weight.needs_grad())
+      dweight = count == weight.shape()[0] ? rows(weight.grad_sum()) : GradientView(rows(weight.grad()));
+    kernels::linear_backward(x.needs_grad() ? x.grad_sum() : GradientView{}, dweight,
+                             bias && bias->needs_grad() ? columns(bias->grad()) : MatrixView{}, y.grad(),
+                             x.value(), rows(weight.value()));
+  });
+}
+
+void check_linear(const char* name, const Columns& x, Var weight, std::optional<Var> bias) {
+  require<ShapeError>(weight.shape().rank() == 2 && x.count == weight.shape()[1],
+                      "{}: x {} * weight {} transposed: the last dimensions must match ({} vs {})", name,
+                      x.shape(), weight.shape(), x.count, weight.shape().last());
+  require<ShapeError>(!bias || bias->shape() == Shape{weight.shape()[0]},
+                      "{}: bias {} for weight {}: it must be ({})", name, bias.value_or(weight).shape(),
+                      weight.shape(), weight.shape()[0]);
+}
+
 }  // namespace
 
-Var linear(Var x, Var weight, std::optional<Var> bias) {
-  require<ShapeError>(weight.shape().rank() >= 2 && x.shape().last() == inputs(weight),
-                      "linear: x {} * weight {} transposed: the last dimensions must match ({} vs {})",
-                      x.shape(), weight.shape(), x.shape().last(), inputs(weight));
-  require<ShapeError>(!bias || bias->shape() == Shape{weight.shape()[0]},
-                      "linear: bias {} for weight {}: it must be ({})", bias.value_or(weight).shape(),
+Var linear(Columns x, Var weight, std::optional<Var> bias) {
+  check_linear("linear", x, weight, bias);
+  const Var y = x.source.tape().node("linear", x.shape().with_last(weight.shape()[0]),
+                                     {x.source, weight, bias.value_or(weight)});
+  record_linear(y, x, weight, bias, 0);
+  return y;
+}
+
+Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_t count) {
+  check_linear("linear_part", x, weight, bias);
+  require<ShapeError>(first >= 0 && count > 0 && first + count <= weight.shape()[0],
+                      "linear_part: outputs {} .. {} of weight {}: there are {}", first, first + count - 1,
                       weight.shape(), weight.shape()[0]);
-  Tape& tape = x.tape();
-  const Var y =
-      tape.node("linear", x.shape().with_last(weight.shape()[0]), {x, weight, bias.value_or(weight)});
-  kernels::linear_forward(y.value(), x.value(), matrix(weight.value(), weight), transposed(weight),
-                          bias ? bias->value() : MatrixView{});
-  tape.on_backward(y, [x, weight, bias, y] {
-    const auto wanted = [](Var v) { return v.needs_grad() ? v.grad_sum() : GradientView{}; };
-    kernels::linear_backward(wanted(x), matrix(wanted(weight), weight),
-                             bias && bias->needs_grad() ? bias->grad() : MatrixView{}, y.grad(), x.value(),
-                             matrix(weight.value(), weight));
-  });
+  const Var y = x.source.tape().node("linear_part", x.shape().with_last(count), {x.source, weight, bias});
+  record_linear(y, x, weight, bias, first);
   return y;
 }
 

@@ -54,7 +54,10 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   const double tapes = activations(config, at_once, true) + activations(config, at_once, false);
   // What goes into a layer and what its heads hand on, for each sequence; and mean weights.
   constexpr double kSequences = 1000;
-  const double outputs = 2 * real * kSequences * length * static_cast<double>(config.model.d_model);
+  const auto width = static_cast<double>(config.model.d_model),
+             outputs_width =
+                 static_cast<double>(config.model.heads) * static_cast<double>(config.model.d_value());
+  const double outputs = real * kSequences * length * (width + outputs_width);
   return {.parameters = 2 * weights,
           .gradients = threads * weights,
           .activations = threads * real * tapes + outputs + sizeof(double) * heads * length * length,

@@ -12,6 +12,8 @@
 #include "thimble/core/file.h"
 #include "thimble/ops/gradcheck_cases.h"
 #include "thimble/ops/ops.h"
+#include "thimble/train/train.h"
+#include "train/small_config.h"
 
 using namespace thimble;
 
@@ -123,6 +125,19 @@ TEST_CASE("a loss that is not a single number is refused", "[autograd]") {
   ParameterStore store;
   const Parameter p = store.add("p", {2});
   CHECK_THROWS_AS(gradcheck(store, [p](Tape& tape) { return tape.parameter(p); }), ShapeError);
+}
+
+TEST_CASE("every parameter of whole models, with heads of every layout", "[autograd]") {
+  for (const Config& config : configs_of_heads(rich_config())) {
+    CAPTURE(to_yaml(config));
+    const auto results = check_model(config);
+    CHECK(results.size() > 20);
+    for (const GradcheckResult& result : results) {
+      CAPTURE(result.input, result.index, result.analytic, result.numeric, result.failure);
+      CHECK(result.passed);
+      CHECK(result.worst_error <= 1e-6);
+    }
+  }
 }
 
 TEST_CASE("every op has cases, and all of them pass", "[autograd]") {

@@ -2,19 +2,39 @@
 #include "catch.h"
 #include "complaints.h"
 
-TEST_CASE("heads must divide d_model", "[config]") {
+TEST_CASE("heads must divide d_model, unless both widths of a head are given", "[config]") {
+  const std::string remedy = "; change one, or set model.attention.d_key and d_value";
   CHECK(complaint("model: {d_model: 48, heads: 5}") ==
-        "t.yaml:1:29: model.heads: 5 heads do not divide a d_model of 48");
+        "t.yaml:1:29: model.heads: 5 heads do not divide a d_model of 48" + remedy);
   CHECK(complaint("model: {heads: 64}") ==
-        "t.yaml:1:16: model.heads: 64 heads do not divide a d_model of 32");
+        "t.yaml:1:16: model.heads: 64 heads do not divide a d_model of 32" + remedy);
   CHECK(complaints("model: {d_model: 48, heads: 6}").empty());
+  CHECK(complaints("model: {d_model: 48, heads: 5, attention: {d_key: 8, d_value: 9}}").empty());
+  for (const char* width : {"d_key", "d_value"})
+    CHECK_THAT(complaint(fmt::format("model: {{d_model: 48, heads: 5, attention: {{{}: 8}}}}", width)),
+               ContainsSubstring("5 heads do not divide"));
+}
+
+TEST_CASE("heads share keys and values evenly", "[config]") {
+  CHECK(complaint("model: {heads: 4, attention: {kv_heads: 3}}") ==
+        "t.yaml:1:31: model.attention.kv_heads: 4 heads cannot share 3 keys and values evenly; let kv_heads "
+        "divide heads");
+  CHECK(complaints("model: {heads: 4, attention: {kv_heads: 2}}").empty());
+}
+
+TEST_CASE("tied queries and keys are as many", "[config]") {
+  CHECK(complaint("model: {heads: 4, attention: {tie_query_key: true, kv_heads: 2}}") ==
+        "t.yaml:1:31: model.attention.tie_query_key: tied queries and keys need a key for each of 4 heads; "
+        "leave kv_heads at 0");
+  CHECK(complaints("model: {heads: 4, attention: {tie_query_key: true, kv_heads: 4}}").empty());
 }
 
 TEST_CASE("a conflict is placed at a key that was given, on the command line if there", "[config]") {
   CHECK(complaint("data: {train: 64}") ==
         "t.yaml:1:15: data.train: a batch of 128 is more than all 64 training sequences");
   CHECK(complaint("model: {d_model: 48, heads: 6}", {"model.d_model=32"}) ==
-        "command line: model.d_model=32: 6 heads do not divide a d_model of 32");
+        "command line: model.d_model=32: 6 heads do not divide a d_model of 32; change one, or set "
+        "model.attention.d_key and d_value");
 }
 
 TEST_CASE("the task must fit into the model", "[config]") {

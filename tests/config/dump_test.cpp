@@ -45,7 +45,13 @@ TEST_CASE("the YAML of a config gives the same config back", "[config]") {
   config.model.norm = NormOrder::pre;
   config.model.activation = Activation::gelu_tanh;
   config.model.positions = Positions::none;
-  config.model.attention = {.mask = Mask::causal, .dropout = 0.1 + 0.2};
+  config.model.attention = {.mask = Mask::causal,
+                            .dropout = 0.1 + 0.2,
+                            .score = Score::dot,
+                            .combine = Combine::sum,
+                            .tie_query_key = true,
+                            .d_key = 5,
+                            .d_value = 7};
   config.model.output.per = OutputPer::next;
   config.train.seed = std::numeric_limits<std::uint64_t>::max();
   config.train.precision = Precision::float64;
@@ -73,7 +79,7 @@ TEST_CASE("the YAML of the defaults", "[config]") {
   CHECK_THAT(yaml,
              StartsWith("task:\n  name: reverse\n  symbols: 10\n  length: 16\n  min_length: 0\ndata:\n"));
   CHECK_THAT(yaml,
-             ContainsSubstring("\n  attention:\n    mask: none\n    dropout: 0\n  dropout: 0\n  output:\n"));
+             ContainsSubstring("\n  attention:\n    mask: none\n    dropout: 0\n    score: scaled_dot\n"));
   CHECK_THAT(yaml, ContainsSubstring("\n  optimizer:\n    name: adam\n    lr: 0.001\n"));
 }
 

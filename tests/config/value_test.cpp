@@ -157,7 +157,15 @@ model:
   norm: pre
   activation: gelu_tanh
   positions: learned
-  attention: {mask: causal, dropout: 0.11}
+  attention:
+    mask: causal
+    dropout: 0.11
+    score: dot
+    combine: sum
+    tie_query_key: true
+    kv_heads: 3
+    d_key: 7
+    d_value: 9
   dropout: 0.12
   output: {per: next, hidden: 33, pooling: last}
 train:
@@ -185,6 +193,9 @@ train:
          c.model.positions == Positions::learned));
   CHECK((c.model.activation == Activation::gelu_tanh && c.model.dropout == 0.12));
   CHECK((c.model.attention.mask == Mask::causal && c.model.attention.dropout == 0.11));
+  const AttentionConfig& a = c.model.attention;
+  CHECK((a.score == Score::dot && a.combine == Combine::sum && a.tie_query_key));
+  CHECK((a.kv_heads == 3 && a.d_key == 7 && a.d_value == 9));
   CHECK((c.model.output.per == OutputPer::next && c.model.output.hidden == 33));
   CHECK(c.model.output.pooling == Pooling::last);
   CHECK((c.train.steps == 2001 && c.train.batch == 65 && c.train.seed == 7 && c.train.shards == 8));
@@ -209,6 +220,8 @@ TEST_CASE("names stand for the enumerators of that name", "[config]") {
   CHECK(model("positions: sinusoidal").positions == Positions::sinusoidal);
   CHECK(model("positions: none").positions == Positions::none);
   CHECK(model("attention: {mask: none}").attention.mask == Mask::none);
+  CHECK(model("attention: {score: scaled_dot}").attention.score == Score::scaled_dot);
+  CHECK(model("attention: {combine: concat}").attention.combine == Combine::concat);
   CHECK(model("output: {per: position}").output.per == OutputPer::position);
   CHECK(model("output: {pooling: mean}").output.pooling == Pooling::mean);
   CHECK(model("output: {pooling: first}").output.pooling == Pooling::first);

@@ -90,7 +90,7 @@ std::map<std::string, Channels> parts_at(const Transformer& model,
   for (std::size_t l = 0; l < model.layers().size(); ++l) {
     const EncoderLayer& layer = model.layers()[l];
     const std::string name = "layer " + std::to_string(l);
-    const DoubleMatrix out = in_double(model.parameters(), layer.self_attn.out_proj.weight);
+    const DoubleMatrix out = in_double(model.parameters(), layer.self_attn.out_proj_weights.at(0));
     const Channels z = at(layer.self_attn.output_site), mid = at(layer.mid_site);
     for (std::int64_t h = 0; h < model.config().heads; ++h) {
       Channels& part = parts[name + " head " + std::to_string(h)] = Channels(z.size());
@@ -200,6 +200,19 @@ TEST_CASE("parts that do not add up to the logit are an error", "[inspect]") {
   Tape tape(Tape::Mode::inference);
   watcher.begin({.batch = batch});
   CHECK_NOTHROW(forward(model, tape, batch, honest));
+}
+
+TEST_CASE("the parts add up to the logits whatever the layout of heads", "[inspect]") {
+  for (const Config& config : configs_of_heads(rich_config())) {
+    CAPTURE(config.model.heads, config.model.attention.d_value);
+    const Trained trainer(config);
+    const Attribution attribution = inspect_circuits(trainer.model(), trainer.dataset(), 60).attribution;
+    CHECK(attribution.worst_error < kClose);
+    CHECK(std::ssize(attribution.parts) == 3 + config.model.layers * (config.model.heads + 2));
+    double sum = 0;
+    for (const Attribution::Part& part : attribution.parts) sum += part.mean;
+    CHECK_THAT(sum, WithinAbs(attribution.logit, 100 * kClose));
+  }
 }
 
 TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {

@@ -201,6 +201,41 @@ TEST_CASE("every head of a model gets its own weights, in PyTorch's orientation"
   }
 }
 
+TEST_CASE("the circuits of a head are those of what it does, whatever its layout", "[inspect]") {
+  for (const Config& config : configs_of_heads(rich_config())) {
+    CAPTURE(config.model.heads, config.model.attention.d_value);
+    Trainer trainer(config);
+    trainer.step();
+    const Transformer& model = trainer.model();
+    const std::vector<HeadCircuits> circuits = head_circuits(model);
+    REQUIRE(static_cast<std::int64_t>(circuits.size()) == config.model.layers * config.model.heads);
+    for (std::size_t i = 0; i < circuits.size(); ++i) {
+      CAPTURE(i);
+      CHECK(std::ssize(circuits[i].ov_singular_values) == config.model.d_value());
+      CHECK(std::ssize(circuits[i].qk_singular_values) == config.model.d_key());
+      double trace = 0, sum = 0, size = 0;
+      for (std::int64_t v = 0; v < model.vocabulary(); ++v) trace += circuits[i].ov_tokens(v, v);
+      for (const auto& e : eigenvalues(circuits[i].ov_tokens)) {
+        sum += e.real();
+        size += std::abs(e);
+      }
+      CHECK_THAT(sum, WithinAbs(trace, 1e-10 * size));
+      CHECK_THAT(circuits[i].ov_copying.value(), WithinAbs(trace / size, 1e-6));
+      if (config.model.attention.tie_query_key)
+        CHECK_THAT(circuits[i].qk_reciprocity.value(), WithinAbs(1, 1e-6));
+      // Heads of a group differ in their queries alone.
+      const std::size_t partner = i ^ 1U;
+      if (config.model.attention.kv_heads > 0) {
+        const std::int64_t head = static_cast<std::int64_t>(i) % config.model.heads;
+        const auto& attention = model.layers()[i / 4].self_attn;
+        CHECK(attention.head(model.parameters(), head).value.data ==
+              attention.head(model.parameters(), head ^ 1).value.data);
+        CHECK(circuits[i].qk_tokens.values != circuits[partner].qk_tokens.values);
+      }
+    }
+  }
+}
+
 TEST_CASE("circuits as JSON, what is missing as null", "[inspect]") {
   const DoubleMatrix embedding = random_matrix(3, 4, 1);
   const HeadCircuits circuits = head_circuits(random_head(4, 2, 2), embedding, &embedding);

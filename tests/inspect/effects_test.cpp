@@ -47,11 +47,12 @@ void expect_true_ablations(Trained& trained) {
     CHECK(report.heads[k].layer == places[k].layer);
     CHECK(report.heads[k].head == places[k].head);
     const std::size_t size = observed.outputs[0][layer].size();
+    const MultiHeadAttention& attention = trained.trainer.model().layers()[layer].self_attn;
     std::vector<Real> mean(size);
     for (std::size_t j = 0; j < size; ++j) {
       double sum = 0, count = 0;
       const auto position =
-          static_cast<std::int32_t>(j / static_cast<std::size_t>(trained.subject.model().config().d_model));
+          static_cast<std::int32_t>(j / static_cast<std::size_t>(attention.heads() * attention.width()));
       for (std::size_t i = 0; i < observed.outputs.size(); ++i) {
         if (position >= observed.lengths[i]) continue;
         sum += double(observed.outputs[i][layer][j]);
@@ -122,12 +123,19 @@ TEST_CASE("ablations replace what a head hands to the output projection", "[insp
   config.data.test = 90;
   Trained rich(config, 90);
   expect_true_ablations(rich);
+  for (const Config& other : configs_of_heads(small_config())) {
+    Trained trained(other);
+    expect_true_ablations(trained);
+  }
   Trained whole(sequence_config());
   expect_true_ablations(whole);
 }
 
 TEST_CASE("zero ablation equals zeroing the head's columns of the output projection", "[inspect]") {
-  for (const Config& config : {small_config(), rich_config()}) {
+  std::vector<Config> configs = configs_of_heads(rich_config());
+  configs.insert(configs.end(), {small_config(), rich_config()});
+  for (const Config& config : configs) {
+    CAPTURE(config.model.heads, config.model.attention.d_value);
     Trained trained(config);
     const EffectsReport report = measure_effects(trained.subject);
     const Outcomes before = trained.subject.run();

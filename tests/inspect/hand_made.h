@@ -131,7 +131,7 @@ inline HandMade ignored_mirror() {
   return {mirror().config, [](Transformer& model) {
             mirror().set_weights(model);
             const MultiHeadAttention& attention = model.layers()[0].self_attn;
-            std::ranges::fill(model.parameters().values(attention.out_proj.weight), Real(0));
+            std::ranges::fill(model.parameters().values(attention.out_proj_weights[0]), Real(0));
           }};
 }
 

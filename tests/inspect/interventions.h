@@ -33,10 +33,10 @@ struct Trained {
   // Zeroes what a head adds to the residual stream: its columns of the output projection.
   void silence(ParameterStore& store, HeadPlace place) const {
     const auto& attention = trainer.model().layers()[static_cast<std::size_t>(place.layer)].self_attn;
-    const std::int64_t c = trainer.model().config().d_model, width = c / attention.heads;
-    const std::span<Real> weight = store.values(attention.out_proj.weight);
-    for (std::int64_t row = 0; row < c; ++row)
-      std::fill_n(weight.data() + row * c + place.head * width, width, Real{0});
+    const ConstMatrixView weight = attention.head(store, place.head).output;
+    const std::int64_t first = weight.data - store.values().data();
+    for (std::int64_t row = 0; row < weight.rows; ++row)
+      std::fill_n(store.values().data() + first + row * weight.stride, weight.cols, Real{0});
   }
   std::vector<HeadPlace> places() const {
     std::vector<HeadPlace> all;

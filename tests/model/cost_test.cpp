@@ -39,7 +39,10 @@ std::vector<Case> cases() {
                         {"attention dropout", base, 10, 32},
                         {"long", base, 10, 256},
                         {"large vocabulary", base, 3000, 32},
-                        {"one head, long", base, 7, 200}};
+                        {"one head, long", base, 7, 200},
+                        {"shared keys", base, 10, 32},
+                        {"keys and values of other widths", base, 10, 32},
+                        {"tied, summed", base, 10, 32}};
   all[1].model.layers = 1;
   all[2].model.norm = NormOrder::pre;
   all[3].model.activation = Activation::gelu;
@@ -54,6 +57,10 @@ std::vector<Case> cases() {
   all[10].model.attention.dropout = 0.1;
   all[13].model.heads = 1;
   all[13].sequences = 1;  // shows what a tape holds once
+  all[14].model.attention.kv_heads = 2;
+  all[15].model.heads = 5;
+  all[15].model.attention = {.d_key = 9, .d_value = 40};
+  all[16].model.attention = {.combine = Combine::sum, .tie_query_key = true};
   return all;
 }
 
@@ -110,6 +117,14 @@ TEST_CASE("the arithmetic of configs/bench/base.yaml, worked out by hand", "[mod
   CHECK(forward.output == 8'388'608);          // 128 * 2 * 256 * 128
   CHECK(forward.total() == 1'317'011'456);
   CHECK(training_flops(base, 128, 128, 32).total() == 32 * 3 * 1'317'011'456.0);  // 126.4 GFLOP
+
+  ModelConfig grouped = base;
+  grouped.attention = {.kv_heads = 2, .d_key = 16, .d_value = 64};
+  const Flops other = forward_flops(grouped, 128, 128, 1);
+  CHECK(other.projections == 314'572'800);  // 6 * 128 * 2 * 256 * (8 * 16 + 2 * 16 + 2 * 64 + 8 * 64)
+  CHECK(other.attention == 125'829'120);    // 6 * 2 * 128^2 * 8 * (16 + 64)
+  grouped.attention = {.tie_query_key = true};
+  CHECK(forward_flops(grouped, 128, 128, 1).projections == 301'989'888);  // 6 * 128 * 6 * 256^2
 
   base.output = {.per = OutputPer::sequence, .hidden = 100};
   CHECK(forward_flops(base, 128, 128, 2).output == 2 * 76'800);  // 2 * (256 * 100 + 100 * 128)

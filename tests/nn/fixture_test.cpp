@@ -1,17 +1,18 @@
 // Modules against PyTorch: values and the gradients of inputs and parameters.
 #include "catch.h"
 #include "fixtures_file.h"
-#include "thimble/nn/modules.h"
+#include "thimble/nn/attention.h"
 
 using namespace thimble;
 
-TEST_CASE("MultiHeadAttention agrees with PyTorch", "[nn][fixture]") {
-  const std::string mask = GENERATE(as<std::string>{}, "none", "causal", "padding", "causal_padding");
-  tests::Fixture fixture("mha_" + mask);
+namespace {
+
+void check_module(tests::Fixture& fixture, AttentionSettings settings) {
+  settings.channels = fixture.shape("x").last();
+  settings.heads = fixture.integer("heads");
   const auto lengths = fixture.lengths();
   ParameterStore store;
-  const MultiHeadAttention module(store, "module", fixture.shape("x").last(), fixture.integer("heads"),
-                                  fixture.integer("causal") != 0, {});
+  const MultiHeadAttention module(store, "module", settings);
   fixture.load(store, "", "module.");
 
   tests::Capture capture;
@@ -27,6 +28,26 @@ TEST_CASE("MultiHeadAttention agrees with PyTorch", "[nn][fixture]") {
   fixture.compare_gradient("x", x);
   fixture.compare_parameters(store, gradients, "d_", "module.");
   fixture.check_all_used();
+}
+
+}  // namespace
+
+TEST_CASE("MultiHeadAttention agrees with PyTorch", "[nn][fixture]") {
+  const std::string mask = GENERATE(as<std::string>{}, "none", "causal", "padding", "causal_padding");
+  tests::Fixture fixture("mha_" + mask);
+  check_module(fixture, {.causal = fixture.integer("causal") != 0});
+}
+
+TEST_CASE("heads of every layout agree with PyTorch", "[nn][fixture]") {
+  const std::string layout = GENERATE(as<std::string>{}, "grouped", "one_key", "tied");
+  tests::Fixture fixture("heads_" + layout);
+  check_module(fixture, {.kv_heads = fixture.integer("kv_heads"),
+                         .depth = fixture.integer("key_width"),
+                         .width = fixture.integer("value_width"),
+                         .tied = fixture.integer("tied") != 0,
+                         .summed = fixture.integer("summed") != 0,
+                         .score = fixture.setting("score") == "dot" ? Score::dot : Score::scaled_dot,
+                         .causal = true});
 }
 
 TEST_CASE("Convolution agrees with PyTorch", "[nn][fixture]") {

@@ -30,6 +30,12 @@ void copy_into(MatrixView to, ConstMatrixView from) {
   for (std::int64_t r = 0; r < from.rows; ++r) std::copy_n(from.row(r), from.cols, to.row(r));
 }
 
+void add_into(MatrixView to, ConstMatrixView from) {
+  for (std::int64_t r = 0; r < from.rows; ++r) {
+    for (std::int64_t c = 0; c < from.cols; ++c) to.row(r)[c] += from.row(r)[c];
+  }
+}
+
 Tensor transposed(ConstMatrixView x) {
   Tensor y({x.cols, x.rows});
   for (std::int64_t r = 0; r < x.rows; ++r) {
@@ -51,7 +57,7 @@ Tensor hidden_scores(const kernels::AttentionMask& mask, std::int64_t b, std::in
   for (std::int64_t i = 0; i < queries; ++i) {
     for (std::int64_t j = 0; j < keys; ++j) {
       const bool padding = !mask.lengths.empty() && j >= mask.lengths[static_cast<std::size_t>(b)];
-      if (padding || (mask.causal && j > i)) x.matrix().row(i)[j] = Real(-1e9);
+      if (padding || (mask.causal && j > mask.first_query + i)) x.matrix().row(i)[j] = Real(-1e9);
     }
   }
   return x;
@@ -76,8 +82,10 @@ struct Composed {
 
  private:
   void compose(std::int64_t b, std::int64_t h, const AttentionOptions& options) {
+    const std::int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;
     const auto of = [&](Tensor& x) { return head(x, b, h, options.heads); };
-    const MatrixView qh = of(values.q), kh = of(values.k), vh = of(values.v);
+    const auto shared = [&](Tensor& x) { return head(x, b, h * kv_heads / options.heads, kv_heads); };
+    const MatrixView qh = of(values.q), kh = shared(values.k), vh = shared(values.v);
     Tape tape;
     const Var q = tape.variable(copy_of(qh));
     const Var k_transposed = tape.variable(transposed(kh));
@@ -98,8 +106,8 @@ struct Composed {
     tape.backward(out, copy_of(of(gradients.out)).matrix());
     copy_into(of(values.out), out.value());
     copy_into(of(gradients.q), q.grad());
-    copy_into(of(gradients.k), transposed(k_transposed.grad()).matrix());
-    copy_into(of(gradients.v), v.grad());
+    add_into(shared(gradients.k), transposed(k_transposed.grad()).matrix());
+    add_into(shared(gradients.v), v.grad());
   }
 };
 
@@ -108,11 +116,12 @@ struct Sizes {
 };
 
 void check_attention(const Sizes& s, const AttentionOptions& options) {
-  const Composed expected({normal({s.batch, s.queries, options.heads * s.depth}, 0),
-                           normal({s.batch, s.keys, options.heads * s.depth}, 1),
-                           normal({s.batch, s.keys, options.heads * s.width}, 2),
-                           Tensor({s.batch, s.queries, options.heads * s.width})},
-                          normal({s.batch, s.queries, options.heads * s.width}, 3), options);
+  const std::int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;
+  const Composed expected(
+      {normal({s.batch, s.queries, options.heads * s.depth}, 0),
+       normal({s.batch, s.keys, kv_heads * s.depth}, 1), normal({s.batch, s.keys, kv_heads * s.width}, 2),
+       Tensor({s.batch, s.queries, options.heads * s.width})},
+      normal({s.batch, s.queries, options.heads * s.width}, 3), options);
   Tape tape;
   const Var q = tape.variable(expected.values.q), k = tape.variable(expected.values.k),
             v = tape.variable(expected.values.v);
@@ -145,7 +154,8 @@ void check_self_attention(std::int64_t batch, std::int64_t time, std::int64_t ch
 
   Tape tape;
   const Var qkv = tape.variable(packed);
-  const Var out = self_attention(qkv, options);
+  const Var out =
+      attention({qkv, 0, channels}, {qkv, channels, channels}, {qkv, 2 * channels, channels}, options);
   tape.backward(out, expected.gradients.out.matrix());
   tests::compare("out", shape, tests::elements(out.value()), expected.values.out.values());
   tests::compare("dqkv", packed.shape(), tests::elements(qkv.grad()), gradient.values());
@@ -183,6 +193,19 @@ TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
     options.mask = {true, lengths};
     check_attention({2, 5, 5, 3, 2}, options);
   }
+  SECTION("heads that share keys and values") {
+    options.heads = 6;
+    for (const std::int64_t kv_heads : {1, 2, 3, 6}) {
+      options.kv_heads = kv_heads;
+      check_attention({2, 5, 7, 3, 4}, options);
+    }
+  }
+  SECTION("causal, queries from a later position on") {
+    options.heads = 4;
+    options.kv_heads = 2;
+    options.mask = {.causal = true, .lengths = lengths, .first_query = 4};
+    check_attention({2, 3, 7, 2, 3}, options);
+  }
   SECTION("dropout of the weights") {
     options.dropout = Real(0.4);
     options.key = kernels::DropoutKey{Random(3, Stream::dropout), 1, 6, 2};
@@ -190,7 +213,7 @@ TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
   }
 }
 
-TEST_CASE("self_attention equals its composition of plain ops", "[ops][attention]") {
+TEST_CASE("attention inside one projection equals its composition of plain ops", "[ops][attention]") {
   const std::vector<std::int32_t> lengths{4, 6};
   AttentionOptions options;
   options.heads = 3;

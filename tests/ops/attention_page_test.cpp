@@ -9,7 +9,7 @@
 #include "ops/page.h"
 #include "thimble/core/file.h"
 #include "thimble/core/random.h"
-#include "thimble/nn/modules.h"
+#include "thimble/nn/attention.h"
 
 using namespace thimble;
 using namespace thimble::tests;
@@ -130,8 +130,8 @@ std::vector<double> slopes(Tape& tape, const Tensor& scores) {
 Results heads_by_ops() {
   const double depth = static_cast<double>(kModel) / kHeads, root = std::sqrt(depth);
   ParameterStore eight, one;
-  const MultiHeadAttention module(eight, "attention", kModel, kHeads, false, {});
-  const MultiHeadAttention whole(one, "attention", kModel, 1, false, {});
+  const MultiHeadAttention module(eight, "attention", {.channels = kModel, .heads = kHeads});
+  const MultiHeadAttention whole(one, "attention", {.channels = kModel});
   std::vector<double> parameters;
   for (const ParameterStore::Entry& entry : eight.entries()) {
     const double columns = entry.shape.rank() == 2 ? static_cast<double>(entry.shape[1]) : 1;
@@ -214,10 +214,10 @@ TEST_CASE("every file that docs/attention.md names is there", "[ops][docs]") {
 TEST_CASE("the cat sat on the mat, by the module: weights as captured, and output", "[ops][nn][docs]") {
   const Page page(page_text());
   ParameterStore store;
-  const MultiHeadAttention module(store, "module", 2, 1, false, {});
+  const MultiHeadAttention module(store, "module", {.channels = 2});
   std::ranges::copy(page.tensor("cat.projections", {6, 2}).values(),
                     store.values(module.in_proj_weight).begin());
-  std::ranges::copy(std::initializer_list<Real>{1, 0, 0, 1}, store.values(module.out_proj.weight).begin());
+  std::ranges::copy(std::initializer_list<Real>{1, 0, 0, 1}, store.values(module.out_proj_weights[0]).begin());
   Capture capture;
   Pass pass;
   pass.hooks = &capture;

@@ -228,22 +228,25 @@ TEST_CASE("attention names what does not fit", "[ops]") {
                          const AttentionOptions& options = {}) {
     return [=](Tape& t) { attention(of(t, q), of(t, k), of(t, v), options); };
   };
-  AttentionOptions causal, keyless;
-  causal.mask.causal = true;
+  AttentionOptions causal, later, keyless;
+  causal.mask.causal = later.mask.causal = true;
+  later.mask.first_query = 2;
   keyless.dropout = Real(0.5);
   expect_refused({
       {attend({2, 4}, {2, 3, 4}, {2, 3, 4}),
        {"attention: ", "q (2, 4)", "k (2, 3, 4)", "(batch, time, channels)"}},
       {attend({1, 3, 4}, {2, 3, 4}, {2, 3, 4}), {"attention: ", "q (1, 3, 4)", "one batch"}},
       {attend({2, 3, 4}, {2, 3, 4}, {1, 3, 4}), {"attention: ", "v (1, 3, 4)", "one batch"}},
-      {attend({2, 3, 4}, {2, 3, 6}, {2, 3, 4}), {"attention: ", "k (2, 3, 6)", "same channels"}},
+      {attend({2, 3, 4}, {2, 3, 6}, {2, 3, 4}),
+       {"attention: ", "k (2, 3, 6)", "need 4 channels of k, not 6"}},
       {attend({2, 3, 4}, {2, 5, 4}, {2, 3, 4}), {"attention: ", "k (2, 5, 4)", "v (2, 3, 4)", "same time"}},
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 6}, with_heads(3)), {"attention: ", "q (2, 3, 4)", "3 heads"}},
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 3}, with_heads(2)), {"attention: ", "v (2, 3, 3)", "2 heads"}},
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(0)), {"attention: ", "0 heads"}},
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(-1)), {"attention: ", "-1 heads"}},
       {attend({2, 3, 4}, {2, 5, 4}, {2, 5, 4}, causal),
-       {"attention: ", "q (2, 3, 4)", "k (2, 5, 4)", "causal"}},
+       {"attention: ", "q (2, 3, 4)", "k (2, 5, 4)", "causal", "needs 3 keys"}},
+      {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, later), {"attention: ", "query 0 at position 2 needs 5 keys"}},
       {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, with_lengths(kThree)),
        {"attention: ", "3 lengths", "batch of 2"}},
       {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, with_lengths(kFive)), {"attention: ", "length", "0 .. 4"}},
@@ -252,18 +255,27 @@ TEST_CASE("attention names what does not fit", "[ops]") {
   });
 }
 
-TEST_CASE("self-attention names what does not fit", "[ops]") {
-  const auto attend = [](const Shape& qkv, const AttentionOptions& options = {}) {
-    return [=](Tape& t) { self_attention(of(t, qkv), options); };
+TEST_CASE("shared keys and values must fit", "[ops]") {
+  const auto attend = [](const Shape& q, const Shape& k, const Shape& v, std::int64_t heads,
+                         std::int64_t kv_heads) {
+    AttentionOptions options = with_heads(heads);
+    options.kv_heads = kv_heads;
+    return [=](Tape& t) { attention(of(t, q), of(t, k), of(t, v), options); };
   };
   expect_refused({
-      {attend({3, 12}), {"self_attention: ", "(3, 12)", "3 channels"}},
-      {attend({2, 3, 10}), {"self_attention: ", "(2, 3, 10)", "3 channels"}},
-      {attend({2, 3, 12}, with_heads(3)), {"self_attention: ", "(2, 3, 12)", "3 heads"}},
-      {attend({2, 3, 12}, with_heads(0)), {"self_attention: ", "0 heads"}},
-      {attend({2, 4, 12}, with_lengths(kOne)), {"self_attention: ", "1 lengths", "batch of 2"}},
-      {attend({2, 4, 12}, with_lengths(kFive)), {"self_attention: ", "length", "0 .. 4"}},
+      {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 3), {"attention: ", "4 heads", "3 of keys"}},
+      {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 2), {"attention: ", "need 6 channels of k, not 12"}},
+      {attend({2, 3, 12}, {2, 3, 6}, {2, 3, 5}, 4, 2), {"attention: ", "v (2, 3, 5)", "channels of v"}},
   });
+}
+
+TEST_CASE("columns must be there", "[ops]") {
+  const auto take = [](std::int64_t first, std::int64_t count) {
+    return [=](Tape& t) { Columns(of(t, {2, 3, 4}), first, count); };
+  };
+  expect_refused({{take(2, 3), {"columns 2 .. 4 of (2, 3, 4)", "there are 4"}},
+                  {take(-1, 2), {"columns -1 .. 0"}},
+                  {take(0, -1), {"there are 4"}}});
 }
 
 TEST_CASE("a dropout of the weights outside [0, 1) is refused", "[ops]") {
@@ -273,7 +285,8 @@ TEST_CASE("a dropout of the weights outside [0, 1) is refused", "[ops]") {
     options.dropout = p;
     options.key = kernels::DropoutKey{Random(1, Stream::dropout)};
     CAPTURE(p);
-    CHECK_THROWS_AS(self_attention(of(tape, {2, 4, 12}), options), ShapeError);
+    const Var x = of(tape, {2, 4, 12});
+    CHECK_THROWS_AS(attention(x, x, x, options), ShapeError);
   }
 }
 

@@ -136,8 +136,8 @@ TEST_CASE("a head that breaks first is named", "[train]") {
       for (std::size_t column = 0; column < width; ++column)
         weights[(third * width + huge) * width + column] =
             std::sqrt(std::numeric_limits<Real>::max()) * (column == 0 ? 40 : 1);
-    CHECK_THAT(complaint(trainer), ContainsSubstring("op self_attention, layer encoder.layers.0, head " +
-                                                     std::to_string(head) + ";"));
+    CHECK_THAT(complaint(trainer),
+               ContainsSubstring("op attention, layer encoder.layers.0, head " + std::to_string(head) + ";"));
   }
 }
 

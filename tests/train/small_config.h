@@ -1,6 +1,8 @@
 // Experiments that take milliseconds.
 #pragma once
 
+#include <vector>
+
 #include "thimble/config/config.h"
 #include "thimble/core/real.h"
 
@@ -20,6 +22,22 @@ inline thimble::Config small_config() {
       sizeof(thimble::Real) == 8 ? thimble::Precision::float64 : thimble::Precision::float32;
   config.train.optimizer.lr = 3e-3;
   return config;
+}
+
+// Models whose heads share keys, have values of another width than keys, are added up, or ask as they answer.
+inline std::vector<thimble::Config> configs_of_heads(const thimble::Config& base) {
+  std::vector<thimble::Config> configs(3, base);
+  thimble::ModelConfig *grouped = &configs[0].model, *uneven = &configs[1].model, *tied = &configs[2].model;
+  grouped->heads = 4;
+  grouped->attention.kv_heads = 2;
+  uneven->heads = 3;
+  uneven->attention.d_key = 6;
+  uneven->attention.d_value = 7;
+  uneven->attention.combine = thimble::Combine::sum;
+  tied->attention.tie_query_key = true;
+  tied->attention.score = thimble::Score::dot;
+  tied->attention.d_value = 12;
+  return configs;
 }
 
 // Everything at once: two pre-norm layers, GELU, a causal mask, dropout, sequences of different lengths,

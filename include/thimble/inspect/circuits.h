@@ -23,8 +23,10 @@ inline constexpr std::int64_t kTokenMapVocabulary = 64;
 
 // In PyTorch's orientation, (out, in).
 struct HeadWeights {
-  DoubleMatrix query, key, value;  // (D, C)
-  DoubleMatrix output;             // (C, D), its columns of the output projection
+  DoubleMatrix query, key;  // (Dk, C)
+  DoubleMatrix value;       // (Dv, C)
+  DoubleMatrix output;      // (C, Dv), its part of the output projection
+  double scale = 1;         // of the product of a query and a key
 };
 
 struct HeadCircuits {
@@ -35,11 +37,10 @@ struct HeadCircuits {
   // for each other alike, 0 when M^T = -M.
   std::optional<double> qk_reciprocity;
   std::vector<double> ov_singular_values,
-      qk_singular_values;  // of W_O W_V and W_Q^T W_K, D each, largest first
+      qk_singular_values;  // of W_O W_V and W_Q^T W_K, Dv and Dk, largest first
   // (V, V), in model space between token vectors, without positions, norms and biases; row, column:
-  DoubleMatrix
-      qk_tokens;  // query token, key token: W_E^T W_Q^T W_K W_E / sqrt(D), what the softmax would get
-  DoubleMatrix ov_tokens;                      // logit, token that is looked at: W_U W_O W_V W_E
+  DoubleMatrix qk_tokens;  // query token, key token: scale W_E^T W_Q^T W_K W_E, what the softmax would get
+  DoubleMatrix ov_tokens;  // logit, token that is looked at: W_U W_O W_V W_E
   std::map<std::string, std::string> reasons;  // why one of them is not there, by its name
 };
 

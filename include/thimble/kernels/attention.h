@@ -1,8 +1,10 @@
 // Multi-head scaled dot-product attention (Vaswani et al. 2017, section 3.2).
 //
-// Rows are positions, sequence by sequence; columns are heads side by side. So q is (B Tq, H Dk), k (B Tk, H
-// Dk), v (B Tk, H Dv), out (B Tq, H Dv), and all of them may be blocks of columns of wider matrices. The
-// attention weights are (B H Tq, Tk): one row per sequence, head and query.
+// Rows are positions, sequence by sequence; columns are heads side by side. So q is (B Tq, H Dk), k (B Tk, KV
+// Dk), v (B Tk, KV Dv), out (B Tq, H Dv), and all of them may be blocks of columns of wider matrices. Each of
+// the KV heads of k and v serves H / KV neighbouring heads of q: all of them with KV = 1 (multi-query,
+// Shazeer 2019), some in between (grouped-query, Ainslie et al. 2023). The attention weights are (B H Tq,
+// Tk): one row per sequence, head and query.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +16,24 @@
 namespace thimble::inline THIMBLE_PRECISION::kernels {
 
 struct AttentionSizes {
-  std::int64_t batch = 0;    // B
-  std::int64_t queries = 0;  // Tq
-  std::int64_t keys = 0;     // Tk
-  std::int64_t heads = 0;    // H
+  std::int64_t batch = 0;     // B
+  std::int64_t queries = 0;   // Tq
+  std::int64_t keys = 0;      // Tk
+  std::int64_t heads = 0;     // H
+  std::int64_t kv_heads = 0;  // KV, which divides H; 0: H
+
+  std::int64_t groups() const { return kv_heads > 0 ? kv_heads : heads; }
+  std::int64_t group() const { return heads / groups(); }  // heads that share a key and a value
 };
 
 // Which keys a query may see: always the first few, so a number says it all.
 struct AttentionMask {
-  bool causal = false;                    // query i sees keys 0 .. i
+  bool causal = false;                    // query i sees keys 0 .. first_query + i
   std::span<const std::int32_t> lengths;  // (B) keys of each sequence, the rest is padding; empty: no padding
+  std::int64_t first_query = 0;           // where query 0 stands among the keys
 
   std::int64_t visible(std::int64_t sequence, std::int64_t query, std::int64_t keys) const {
-    if (causal) keys = std::min(keys, query + 1);
+    if (causal) keys = std::min(keys, first_query + query + 1);
     if (!lengths.empty()) keys = std::min<std::int64_t>(keys, lengths[static_cast<std::size_t>(sequence)]);
     return keys;
   }
@@ -41,9 +48,9 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
 void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
                            const AttentionSizes& sizes);
 
-// Adds to dq, dk and dv the gradients through both. `mixed` are the weights that were mixed: `weights`, or
-// `weights` times `dropout` where that has data. dq and dk without data: the weights did not come from q and
-// k. scratch: Dv Tk + Tq Tk elements.
+// Adds to dq, dk and dv, of each head in this order dv, dq, dk, the gradients through both. `mixed` are the
+// weights that were mixed: `weights`, or `weights` times `dropout` where that has data. dq and dk without
+// data: the weights did not come from q and k. scratch: Dv Tk + Tq Tk elements.
 void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
                         ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
                         ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,

@@ -3,18 +3,26 @@
 
 #include <cstdint>
 
+#include "thimble/ops/score_kind.h"
+
 namespace thimble {
 
 enum class NormOrder { pre, post };
 enum class Activation { relu, gelu, gelu_tanh, tanh };
 enum class Positions { sinusoidal, learned, none };
 enum class Mask { none, causal };
+enum class Combine { concat, sum };
 enum class OutputPer { position, sequence, next };
 enum class Pooling { mean, first, last };
 
 struct AttentionConfig {
   Mask mask = Mask::none;
   double dropout = 0;  // of the attention weights, in [0, 1)
+  Score score = Score::scaled_dot;
+  Combine combine = Combine::concat;
+  bool tie_query_key = false;
+  std::int64_t kv_heads = 0;            // heads of keys and values; 0: as many as of queries
+  std::int64_t d_key = 0, d_value = 0;  // of a head; 0: d_model / heads
 };
 
 struct OutputConfig {
@@ -37,6 +45,10 @@ struct ModelConfig {
   AttentionConfig attention;
   double dropout = 0;  // of the embedding and of every sub-layer's output, in [0, 1)
   OutputConfig output;
+
+  std::int64_t kv_heads() const { return attention.kv_heads > 0 ? attention.kv_heads : heads; }
+  std::int64_t d_key() const { return attention.d_key > 0 ? attention.d_key : d_model / heads; }
+  std::int64_t d_value() const { return attention.d_value > 0 ? attention.d_value : d_model / heads; }
 };
 
 }  // namespace thimble

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "thimble/model/model_config.h"
-#include "thimble/nn/modules.h"
+#include "thimble/nn/attention.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
+
+// The attention of a layer of such a model.
+AttentionSettings attention_settings(const ModelConfig&, std::uint32_t dropout_site);
 
 // One block, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x + f(x));
 // pre-norm (Xiong et al. 2020): x = x + f(norm(x)); f is attention, then the feed-forward net. Sites:
@@ -43,7 +46,7 @@ struct EncoderLayer {
 class Transformer {
  public:
   // A model over `vocabulary` tokens and sequences of at most `length`; parameters are zero until init().
-  // Throws ShapeError when heads do not divide d_model.
+  // Throws ShapeError as MultiHeadAttention does.
   Transformer(const ModelConfig&, std::int64_t vocabulary, std::int64_t length);
 
   void init(std::uint64_t seed);

@@ -20,7 +20,7 @@ struct Linear {
   Linear(ParameterStore&, const std::string& name, std::int64_t in, std::int64_t out);
   // Uniform in +-1 / sqrt(in), weight and bias: PyTorch's default.
   void init(ParameterStore&, std::uint64_t seed) const;
-  Var operator()(Var x) const;
+  Var operator()(Columns x) const;
 };
 
 struct LayerNorm {
@@ -68,25 +68,6 @@ struct Dropout {
   std::uint32_t site = 0;  // different for every dropout of a model
 
   Var operator()(Var x, const Pass&) const;
-};
-
-// Self-attention with one projection for queries, keys and values, as in torch.nn.MultiheadAttention.
-// Sites: NAME.weights (B, H, T, T), NAME.head_output (B, T, C), the heads side by side before the output
-// projection.
-struct MultiHeadAttention {
-  Parameter in_proj_weight, in_proj_bias;
-  Linear out_proj;
-  std::int64_t heads;
-  bool causal;
-  Dropout dropout;
-  std::string weights_site, output_site;
-
-  MultiHeadAttention(ParameterStore&, const std::string& name, std::int64_t channels, std::int64_t heads,
-                     bool causal, Dropout dropout);
-  // Projection weights uniform by Glorot and Bengio (2010), biases 0: as torch.nn.MultiheadAttention.
-  void init(ParameterStore&, std::uint64_t seed) const;
-  // x (B, T, C); lengths (B) or empty.
-  Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

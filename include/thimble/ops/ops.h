@@ -46,7 +46,10 @@ Var matmul(Var a, Var b);
 
 // x W^T + bias with x (..., I), weight (O, I) and bias (O), if any: (..., O). The I inputs of the weight may
 // be several dimensions.
-Var linear(Var x, Var weight, std::optional<Var> bias = std::nullopt);
+Var linear(Columns x, Var weight, std::optional<Var> bias = std::nullopt);
+
+// Only elements first .. first + count - 1 of that, by these rows of weight and bias: (..., count).
+Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_t count);
 
 // y_h = x_h W_h for every head h, with x (..., H D) and weight (H, D, E): (..., H E). What makes a dot
 // product Luong et al.'s (2015) "general" score, q^T W k.
@@ -115,6 +118,7 @@ Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossE
 
 struct AttentionOptions {
   std::int64_t heads = 1;
+  std::int64_t kv_heads = 0;  // of keys and values, which as many heads share; must divide heads; 0: heads
   kernels::AttentionMask mask;
   std::optional<Real> scale;               // of q k^T; default 1 / sqrt(Dk)
   Real dropout = 0;                        // of the attention weights
@@ -124,11 +128,8 @@ struct AttentionOptions {
       nullptr;  // name of the weights (B, H, Tq, Tk) for hooks: before dropout, mask applied
 };
 
-// Multi-head attention of q (B, Tq, H Dk) on k (B, Tk, H Dk) and v (B, Tk, H Dv): (B, Tq, H Dv). A query
+// Multi-head attention of q (B, Tq, H Dk) on k (B, Tk, KV Dk) and v (B, Tk, KV Dv): (B, Tq, H Dv). A query
 // without a visible key gets 0 and passes gradient 0. mask.lengths must outlive backward().
-Var attention(Var q, Var k, Var v, const AttentionOptions& options);
-
-// The same with query, key and value side by side in one projection, qkv (B, T, 3C): (B, T, C).
-Var self_attention(Var qkv, const AttentionOptions& options);
+Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,70 @@
+// Attention heads with their projections.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thimble/nn/modules.h"
+#include "thimble/ops/score_kind.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+struct AttentionSettings {
+  std::int64_t channels = 1;  // C
+  std::int64_t heads = 1;     // H
+  std::int64_t kv_heads = 0;  // KV, of keys and values, each for H / KV heads; 0: H
+  std::int64_t depth = 0;     // Dk, of queries and keys; 0: C / H
+  std::int64_t width = 0;     // Dv, of values; 0: C / H
+  bool tied = false;          // one projection for queries and keys; needs KV = H
+  bool summed = false;        // each head has an output projection of its own, and these are added up
+  Score score = Score::scaled_dot;
+  bool causal = false;
+  Dropout dropout = {};  // of the weights
+};
+
+// Multi-head attention with one matrix for the projections to queries, keys and values. With the defaults it
+// is torch.nn.MultiheadAttention, names and orientation too:
+//   NAME.in_proj_weight (H Dk + KV Dk + KV Dv, C), in_proj_bias: queries, keys, values; tied: the first serve
+//   as
+//     the second, too;
+//   NAME.out_proj.weight (C, H Dv), out_proj.bias (C); summed: out_proj.{h}.weight (C, Dv), one bias for all.
+// Sites: NAME.weights (B, H, T, T), NAME.head_output (B, T, H Dv), the heads side by side before the output
+// projection.
+struct MultiHeadAttention {
+  AttentionSettings settings;  // without zeros: the defaults filled in
+  Parameter in_proj_weight, in_proj_bias;
+  std::vector<Parameter> out_proj_weights;  // one, or one for each head
+  Parameter out_proj_bias;
+  std::string weights_site, output_site;
+
+  // Throws ShapeError when heads do not divide what they must, or tied heads share keys.
+  MultiHeadAttention(ParameterStore&, const std::string& name, const AttentionSettings&);
+  // The weights of projections to queries, keys and values uniform by Glorot and Bengio (2010), as one
+  // matrix, biases 0: as torch.nn.MultiheadAttention.
+  void init(ParameterStore&, std::uint64_t seed) const;
+  // x (B, T, C); lengths (B) or empty.
+  Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
+
+  std::int64_t heads() const { return settings.heads; }
+  std::int64_t width() const { return settings.width; }  // columns of a head in NAME.head_output
+
+  double scale() const;  // of the product of a query and a key, in scores
+
+  // One head's weights, whatever the layout; heads that share a key or value have the same views.
+  struct HeadViews {
+    ConstMatrixView query, key;  // (Dk, C)
+    ConstMatrixView value;       // (Dv, C)
+    ConstMatrixView output;      // (C, Dv)
+  };
+  HeadViews head(const ParameterStore&, std::int64_t h) const;
+
+ private:
+  std::int64_t keys() const { return settings.kv_heads * settings.depth; }  // columns of all keys
+  std::int64_t first_key() const { return settings.tied ? 0 : settings.heads * settings.depth; }
+  std::int64_t first_value() const { return first_key() + keys(); }
+  Var project_output(Var heads) const;
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION
