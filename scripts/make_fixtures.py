@@ -9,91 +9,16 @@ B batch, T time, C channels, H heads, F hidden width of the feed-forward, V voca
 """
 
 import argparse
-import json
 import math
 import pathlib
-import struct
-import zlib
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-IGNORED = -1
-STEPS = 10
-WARMUP = 3
-
-
-class Fixture:
-    """One file to be: named tensors, metadata, and the random numbers they are made of."""
-
-    def __init__(self, name, **metadata):
-        self.name = name
-        self.metadata = {key: str(value) for key, value in metadata.items()}
-        self.tensors = {}
-        self.generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
-
-    def normal(self, *shape):
-        return torch.randn(*shape, generator=self.generator)
-
-    def integers(self, high, *shape):
-        return torch.randint(high, shape, generator=self.generator)
-
-    def labels(self, vocabulary, *shape):
-        """Random labels, about a quarter of them ignored."""
-        ignored = torch.rand(*shape, generator=self.generator) < 0.25
-        return self.integers(vocabulary, *shape).masked_fill(ignored, IGNORED)
-
-    def randomise(self, module):
-        """Every parameter random, biases and norms too: a default of 0 or 1 would hide mistakes."""
-        for name, parameter in module.named_parameters():
-            is_norm_weight = parameter.dim() == 1 and name.endswith("weight")
-            parameter.data = 0.3 * self.normal(*parameter.shape) + (1.0 if is_norm_weight else 0.0)
-
-    def add(self, tensors, prefix=""):
-        for name, tensor in tensors.items():
-            self.tensors[prefix + name] = tensor.detach().clone()
-
-    def add_with_gradients(self, leaves, output_name, output, cotangent=None):
-        """Stores the leaves, the output, its cotangent, and the gradient of sum(cotangent * output)."""
-        if cotangent is None:
-            cotangent = self.normal(*output.shape)
-        gradients = torch.autograd.grad(output, list(leaves.values()), cotangent)
-        for name, gradient in zip(leaves, gradients):
-            assert gradient.abs().max() > 1e-4, f"{self.name}: d_{name} is vacuous"
-        self.add(leaves)
-        self.add({output_name: output, f"d_{output_name}": cotangent})
-        self.add(dict(zip(leaves, gradients)), prefix="d_")
-
-    def write(self, directory):
-        header = {"__metadata__": self.metadata} if self.metadata else {}
-        data = b""
-        for name, tensor in self.tensors.items():
-            real = tensor.is_floating_point()
-            array = tensor.contiguous().numpy().astype("<f8" if real else "<i8")
-            header[name] = {"dtype": "F64" if real else "I64", "shape": list(tensor.shape),
-                            "data_offsets": [len(data), len(data) + array.nbytes]}
-            data += array.tobytes()
-        text = json.dumps(header, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % 8)
-        (directory / f"{self.name}.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
-def leaf(tensor):
-    return tensor.requires_grad_(True)
-
-
-def hidden_pairs(mask, batch, time):
-    """True where query t of sequence b must not see key s, as ((B, T, S), lengths or None)."""
-    hidden = torch.zeros(batch, time, time, dtype=torch.bool)
-    lengths = None
-    if "causal" in mask:
-        hidden |= torch.ones(time, time).triu(1).bool()
-    if "padding" in mask:
-        lengths = torch.tensor([5, 3, 1])
-        hidden |= (torch.arange(time) >= lengths[:, None])[:, None, :]
-    return hidden, lengths
+from fixture_file import IGNORED, Fixture, hidden_pairs, leaf
+from fixture_models import adam_model, adamw_model, sgd_model
 
 
 def attention(mask):
@@ -297,99 +222,6 @@ def cross_entropy(name, label_smoothing):
     fixture.add_with_gradients({"logits": logits}, "loss", loss.view(1), cotangent=torch.tensor([1.7]))
     fixture.add({"labels": labels})
     return fixture
-
-
-def sinusoidal(time, channels):
-    """pe[t, 2i] = sin(t / 10000^(2i/C)), pe[t, 2i+1] = cos(same): Vaswani et al. 2017, section 3.5."""
-    angle = torch.arange(time)[:, None] / 10000 ** (torch.arange(0, channels, 2) / channels)
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).view(time, channels)
-
-
-class Model(nn.Module):
-    """pre: GELU, sinusoidal positions, linear output; post: ReLU, learned positions, two-layer output net."""
-
-    V, T, C, H, F = 7, 6, 12, 3, 20
-
-    def __init__(self, norm):
-        super().__init__()
-        self.token_embedding = nn.Embedding(self.V, self.C)
-        pre = norm == "pre"
-        if pre:
-            self.output = nn.Linear(self.C, self.V)
-        else:
-            self.position_embedding = nn.Embedding(self.T, self.C)
-            self.output = nn.Sequential(nn.Linear(self.C, 8), nn.LayerNorm(8), nn.ReLU(),
-                                        nn.Linear(8, self.V))
-        layer = nn.TransformerEncoderLayer(self.C, self.H, self.F, dropout=0.0, norm_first=pre,
-                                           activation="gelu" if pre else "relu", batch_first=True)
-        self.encoder = nn.TransformerEncoder(layer, 2 if pre else 1, nn.LayerNorm(self.C) if pre else None,
-                                             enable_nested_tensor=False)
-        self.pre = pre
-
-    def forward(self, tokens):
-        positions = sinusoidal(self.T, self.C) if self.pre else self.position_embedding.weight
-        return self.output(self.encoder(self.token_embedding(tokens) + positions))
-
-
-def lr_factor(t):
-    return 0.5 * (1 + math.cos(math.pi * t / STEPS)) * min(1.0, t / WARMUP)
-
-
-def training(name, norm, make_optimizer, lr, weight_decay, clip_norm, **settings):
-    """Ten steps of a whole model; see README.md for what is stored."""
-    fixture = Fixture(name, norm=norm, heads=Model.H, norm_eps=1e-5, lr=lr, weight_decay=weight_decay,
-                      clip_norm=clip_norm, warmup=WARMUP, ignored_label=IGNORED, **settings)
-    model = Model(norm)
-    fixture.randomise(model)
-    named = dict(model.named_parameters())
-    fixture.add(named, prefix="initial.")
-    tokens = fixture.integers(Model.V, STEPS, 4, Model.T)
-    labels = fixture.labels(Model.V, STEPS, 4, Model.T)
-    optimizer = make_optimizer([
-        {"params": [p for p in named.values() if p.dim() >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in named.values() if p.dim() < 2], "weight_decay": 0.0}], lr=lr)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lr_factor)
-
-    losses, norms, rates = [], [], []
-    for step in range(STEPS):
-        logits = model(tokens[step])
-        loss = F.cross_entropy(logits.view(-1, Model.V), labels[step].flatten(), ignore_index=IGNORED)
-        optimizer.zero_grad()
-        loss.backward()
-        if step == 0:
-            fixture.add({"logits": logits}, prefix="first.")
-            fixture.add({key: p.grad for key, p in named.items()}, prefix="first.grad.")
-        losses.append(loss.item())
-        norms.append(nn.utils.clip_grad_norm_(model.parameters(), clip_norm).item())
-        rates.append(schedule.get_last_lr()[0])
-        optimizer.step()
-        schedule.step()
-
-    fixture.add({"tokens": tokens, "labels": labels, "losses": torch.tensor(losses),
-                 "grad_norms": torch.tensor(norms), "lr": torch.tensor(rates)})
-    fixture.add(named, prefix="final.")
-    return fixture
-
-
-def adamw_model():
-    beta1, beta2, eps = 0.9, 0.98, 1e-8
-    return training("adamw_model", "pre",
-                    lambda groups, lr: torch.optim.AdamW(groups, lr, (beta1, beta2), eps),
-                    lr=1e-2, weight_decay=0.1, clip_norm=0.5, beta1=beta1, beta2=beta2, eps=eps)
-
-
-def adam_model():
-    beta1, beta2, eps = 0.9, 0.98, 1e-8
-    return training("adam_model", "post",
-                    lambda groups, lr: torch.optim.Adam(groups, lr, (beta1, beta2), eps),
-                    lr=1e-2, weight_decay=0.05, clip_norm=1.0, beta1=beta1, beta2=beta2, eps=eps)
-
-
-def sgd_model():
-    momentum = 0.9
-    return training("sgd_model", "post",
-                    lambda groups, lr: torch.optim.SGD(groups, lr, momentum),
-                    lr=1e-1, weight_decay=0.01, clip_norm=1.0, momentum=momentum)
 
 
 def main():

@@ -99,7 +99,7 @@ std::map<std::string, Channels> parts_at(const Transformer& model,
           part[static_cast<std::size_t>(c)] += out(c, d) * z[static_cast<std::size_t>(d)];
       }
     }
-    parts[name + " attention bias"] = in_double(model.parameters(), layer.self_attn.out_proj.bias).values;
+    parts[name + " attention bias"] = in_double(model.parameters(), layer.self_attn.out_proj_bias).values;
     Channels& feed_forward = parts[name + " feed-forward"] = at(layer.out_site);
     for (std::size_t c = 0; c < mid.size(); ++c) feed_forward[c] -= mid[c];
   }
@@ -206,7 +206,7 @@ TEST_CASE("the parts add up to the logits whatever the layout of heads", "[inspe
   for (const Config& config : configs_of_heads(rich_config())) {
     CAPTURE(config.model.heads, config.model.attention.d_value);
     const Trained trainer(config);
-    const Attribution attribution = inspect_circuits(trainer.model(), trainer.dataset(), 60).attribution;
+    const Attribution attribution = trainer.circuits(60).attribution;
     CHECK(attribution.worst_error < kClose);
     CHECK(std::ssize(attribution.parts) == 3 + config.model.layers * (config.model.heads + 2));
     double sum = 0;

@@ -217,7 +217,8 @@ TEST_CASE("the cat sat on the mat, by the module: weights as captured, and outpu
   const MultiHeadAttention module(store, "module", {.channels = 2});
   std::ranges::copy(page.tensor("cat.projections", {6, 2}).values(),
                     store.values(module.in_proj_weight).begin());
-  std::ranges::copy(std::initializer_list<Real>{1, 0, 0, 1}, store.values(module.out_proj_weights[0]).begin());
+  std::ranges::copy(std::initializer_list<Real>{1, 0, 0, 1},
+                    store.values(module.out_proj_weights[0]).begin());
   Capture capture;
   Pass pass;
   pass.hooks = &capture;
