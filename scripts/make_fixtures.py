@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from fixture_file import IGNORED, Fixture, hidden_pairs, leaf
+from fixture_heads import cross, gated_layer, heads
 from fixture_models import adam_model, adamw_model, sgd_model
 
 
@@ -73,47 +74,6 @@ def convolution(kind):
     before = window - 1 if kind == "causal" else window // 2
     y = module(F.pad(counted.transpose(1, 2), (before, window - 1 - before))).transpose(1, 2)
     fixture.add_with_gradients({"x": x, **dict(module.named_parameters())}, "out", y)
-    return fixture
-
-
-def attend(q, k, v, scale, hidden=None):
-    """Of heads (B, H, T, D); k and v may have fewer heads, which are then shared."""
-    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
-    scores = scale * (q @ k.transpose(-1, -2))
-    if hidden is not None:
-        scores = scores.masked_fill(hidden[:, None], -math.inf)
-    weights = F.softmax(scores, dim=-1)
-    return weights, weights @ v
-
-
-def heads(name, count, kv_heads, key_width, value_width, tied=False, summed=False, score="scaled_dot"):
-    """Self-attention whose heads share keys and values, have widths of their own, are tied or added up."""
-    batch, time, channels = 3, 5, 12
-    fixture = Fixture(name, heads=count, kv_heads=kv_heads, key_width=key_width, value_width=value_width,
-                      tied=int(tied), summed=int(summed), score=score)
-    sizes = [count * key_width, 0 if tied else kv_heads * key_width, kv_heads * value_width]
-    leaves = {"x": fixture.normal(batch, time, channels),
-              "in_proj_weight": 0.5 * fixture.normal(sum(sizes), channels),
-              "in_proj_bias": 0.5 * fixture.normal(sum(sizes))}
-    outs = [f"out_proj.{h}.weight" for h in range(count)] if summed else ["out_proj.weight"]
-    for out in outs:
-        leaves[out] = 0.5 * fixture.normal(channels, count * value_width // len(outs))
-    leaves["out_proj.bias"] = 0.5 * fixture.normal(channels)
-    leaves = {key: leaf(tensor) for key, tensor in leaves.items()}
-
-    projected = F.linear(leaves["x"], leaves["in_proj_weight"], leaves["in_proj_bias"])
-    q, k, v = projected.split(sizes, dim=-1)
-    split = lambda x, width: x.view(batch, time, -1, width).transpose(1, 2)
-    q, v = split(q, key_width), split(v, value_width)
-    hidden, lengths = hidden_pairs("causal_padding", batch, time)
-    weights, z = attend(q, q if tied else split(k, key_width), v,
-                        1 / math.sqrt(key_width) if score == "scaled_dot" else 1.0, hidden)
-    if summed:
-        out = leaves["out_proj.bias"] + sum(F.linear(z[:, h], leaves[name]) for h, name in enumerate(outs))
-    else:
-        out = F.linear(z.transpose(1, 2).flatten(2), leaves["out_proj.weight"], leaves["out_proj.bias"])
-    fixture.add_with_gradients(leaves, "out", out)
-    fixture.add({"weights": weights, "lengths": lengths})
     return fixture
 
 
@@ -237,6 +197,12 @@ def main():
     fixtures = [*map(attention, masks), *map(mha, masks), heads("heads_grouped", 4, 2, 3, 5),
                 heads("heads_one_key", 3, 1, 5, 4, summed=True),
                 heads("heads_tied", 2, 2, 6, 3, tied=True, score="dot"),
+                heads("heads_general", 4, 2, 3, 5, score="general"),
+                heads("heads_additive", 4, 2, 3, 5, score="additive"),
+                heads("heads_rotary", 4, 2, 6, 5, positions="rotary"),
+                heads("heads_alibi", 3, 3, 4, 4, positions="alibi"),
+                heads("heads_alibi_additive", 4, 2, 3, 5, score="additive", positions="alibi"),
+                cross("cross"), cross("cross_padding", [6, 2, 1]), gated_layer("pre"), gated_layer("post"),
                 *map(convolution, ["centred", "causal", "padding"]), encoder_layer("pre", "gelu"),
                 encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(), layer_norm(),
                 rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),

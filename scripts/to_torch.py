@@ -22,7 +22,22 @@ from torch import nn
 import safetensors_file
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": functools.partial(F.gelu, approximate="tanh"),
-               "tanh": torch.tanh}
+               "tanh": torch.tanh, "silu": F.silu}
+# What torch.nn.TransformerEncoder can be, by key of a config's `model`; what a key does not list it cannot.
+LIMITS = {"norm_type": ["layer"], "gated": [False], "mixer": ["attention"],
+          "positions": ["sinusoidal", "learned", "none"], "attention.score": ["scaled_dot"],
+          "attention.combine": ["concat"], "attention.tie_query_key": [False], "attention.kv_heads": [0],
+          "attention.d_key": [0], "attention.d_value": [0]}
+
+
+def check(config):
+    """Raises ValueError for a model that torch.nn.TransformerEncoder has no place for."""
+    flat = {**config, **{f"attention.{key}": value for key, value in config["attention"].items()}}
+    for key, values in LIMITS.items():
+        if flat.get(key, values[0]) not in values:
+            raise ValueError(f"torch.nn.TransformerEncoder has no model.{key} {flat[key]}")
+    if config["d_ff"] == 0:
+        raise ValueError("torch.nn.TransformerEncoder has no layers without a feed-forward net")
 
 
 def sinusoidal(time, channels):
@@ -37,6 +52,7 @@ class Model(nn.Module):
     def __init__(self, config, shapes):
         """config: the `model` of a thimble config; shapes: of its tensors, by name."""
         super().__init__()
+        check(config)
         self.config = config
         vocabulary, channels = shapes["token_embedding.weight"]
         hidden = shapes["encoder.layers.0.linear1.weight"][0]

@@ -32,10 +32,56 @@ void check_heads(const ModelConfig& model, Report& report) {
     report.conflict({"model.attention.tie_query_key", "model.attention.kv_heads"},
                     fmt::format("tied queries and keys need a key for each of {} heads; leave kv_heads at 0",
                                 model.heads));
+  if (model.positions == Positions::rotary &&
+      (attention.score == Score::general || attention.score == Score::additive))
+    report.conflict(
+        {"model.positions", "model.attention.score"},
+        "rotary positions become distances in plain products alone; choose the score scaled_dot or "
+        "dot, or other positions");
+  if (model.positions == Positions::rotary && model.d_key() % 2 != 0)
+    report.conflict(
+        {"model.positions", "model.attention.d_key", "model.d_model", "model.heads"},
+        fmt::format("rotary positions turn pairs of a head's {} columns; set model.attention.d_key "
+                    "to an even number",
+                    model.d_key()));
+}
+
+// Keys that say nothing of a model without heads must have their defaults.
+void check_convolution(const ModelConfig& model, Report& report) {
+  const AttentionConfig &a = model.attention, defaults;
+  const auto useless = [&](const std::string& key, bool is_set) {
+    if (is_set)
+      report.conflict({key, "model.mixer"},
+                      "a convolution has no heads; give this its default, or set model.mixer to attention");
+  };
+  useless("model.heads", model.heads != ModelConfig().heads);
+  useless("model.attention.dropout", a.dropout > 0);
+  useless("model.attention.score", a.score != defaults.score);
+  useless("model.attention.combine", a.combine != defaults.combine);
+  useless("model.attention.tie_query_key", a.tie_query_key);
+  useless("model.attention.kv_heads", a.kv_heads != 0);
+  useless("model.attention.d_key", a.d_key != 0);
+  useless("model.attention.d_value", a.d_value != 0);
+  if (model.positions == Positions::rotary || model.positions == Positions::alibi)
+    report.conflict({"model.positions", "model.mixer"},
+                    "these positions act in attention; choose sinusoidal, learned or none for a convolution");
+  if (a.mask == Mask::none && model.window % 2 == 0)
+    report.conflict({"model.window", "model.attention.mask"},
+                    fmt::format("a window of {} positions has no middle; make it odd, or set "
+                                "model.attention.mask to causal",
+                                model.window));
 }
 
 void check_model(const ModelConfig& model, Report& report) {
-  check_heads(model, report);
+  if (model.mixer == Mixer::attention) check_heads(model, report);
+  if (model.mixer == Mixer::convolution) check_convolution(model, report);
+  if (model.mixer == Mixer::attention && model.window != ModelConfig().window)
+    report.conflict(
+        {"model.window", "model.mixer"},
+        "only a convolution has a window; set model.mixer to convolution, or leave the window out");
+  if (model.gated && model.d_ff == 0)
+    report.conflict({"model.gated", "model.d_ff"},
+                    "there is no feed-forward net to gate; set model.d_ff, or leave gated out");
   if (model.positions == Positions::sinusoidal && model.d_model % 2 != 0)
     report.conflict({"model.d_model", "model.positions"},
                     fmt::format("sinusoidal positions need an even d_model, not {}", model.d_model));
@@ -84,6 +130,12 @@ void check_lengths(const Config& c, Report& report) {
                     needed, c.model.max_length));
 }
 
+void check_watch(const Config& c, Report& report) {
+  if (c.train.watch_heads && c.model.mixer == Mixer::convolution)
+    report.conflict({"train.watch_heads", "model.mixer"},
+                    "a convolution has no heads to watch; leave watch_heads out");
+}
+
 void check_training(const Config& c, Report& report) {
   const TrainConfig& train = c.train;
   const std::int64_t rows = c.task.table ? c.task.table->splits()[0] : c.data.train;
@@ -129,6 +181,7 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   }
   check_lengths(out, report);
   check_training(out, report);
+  check_watch(out, report);
   report.finish();
   for (const auto& [key, place] : report.given())
     resolved.origins[key] =

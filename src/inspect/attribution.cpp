@@ -1,7 +1,8 @@
 // A pre-norm model's last vector is x = sum of parts p, and its logit of token y
 //   sum_c U[y, c] (n_c w_c + b_c) + o[y],  n = (x - mean x) rstd:
 // linear in x but for rstd. With u = U[y] w, a part adds rstd sum_c (u_c - mean u) p_c. The rows u - mean u
-// are the `directions`; a head's are they times its columns of the output projection.
+// are the `directions`; a head's are they times its columns of the output projection. RMS norm takes off no
+// mean and has no b.
 #include "thimble/inspect/attribution.h"
 
 #include <cmath>
@@ -12,7 +13,7 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
 
-constexpr double kEpsilon = 1e-5;  // of layer_norm; another one would not add up
+constexpr double kEpsilon = 1e-5;  // of layer_norm and rms_norm; another one would not add up
 constexpr double kTolerance = sizeof(Real) == 8 ? 1e-10 : 1e-5;
 
 double dot(const double* a, const Real* b, std::int64_t n) {
@@ -21,18 +22,18 @@ double dot(const double* a, const Real* b, std::int64_t n) {
   return sum;
 }
 
-double norm_scale(const Real* x, std::int64_t n) {
+double norm_scale(const Real* x, std::int64_t n, bool centred) {
   double mean = 0, variance = 0;
-  for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
+  for (std::int64_t i = 0; centred && i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
   for (std::int64_t i = 0; i < n; ++i) {
-    const double centred = static_cast<double>(x[i]) - mean;
-    variance += centred * centred / static_cast<double>(n);
+    const double distance = static_cast<double>(x[i]) - mean;
+    variance += distance * distance / static_cast<double>(n);
   }
   return 1 / std::sqrt(variance + kEpsilon);
 }
 
-// U (V, C) times the norm's weight, every row centred.
-DoubleMatrix directions(DoubleMatrix output, const DoubleMatrix& norm_weight) {
+// U (V, C) times the norm's weight, every row centred or not.
+DoubleMatrix directions(DoubleMatrix output, const DoubleMatrix& norm_weight, bool centred) {
   for (std::int64_t y = 0; y < output.rows; ++y) {
     double* row = output.row(y);
     double mean = 0;
@@ -40,7 +41,7 @@ DoubleMatrix directions(DoubleMatrix output, const DoubleMatrix& norm_weight) {
       row[c] *= norm_weight(0, c);
       mean += row[c] / static_cast<double>(output.cols);
     }
-    for (std::int64_t c = 0; c < output.cols; ++c) row[c] -= mean;
+    for (std::int64_t c = 0; centred && c < output.cols; ++c) row[c] -= mean;
   }
   return output;
 }
@@ -68,17 +69,19 @@ std::string attribution_obstacle(const ModelConfig& config) {
   return "";
 }
 
-AttributionWatcher::AttributionWatcher(const Transformer& model) : model_(model) {
+AttributionWatcher::AttributionWatcher(const Transformer& model)
+    : model_(model), centred_(model.config().norm_type == NormType::layer) {
   const std::string obstacle = attribution_obstacle(model.config());
   require<ConfigError>(obstacle.empty(), "attribution: {}", obstacle);
   const ParameterStore& store = model.parameters();
   const DoubleMatrix output = in_double(store, "output.weight");
-  directions_ = directions(output, in_double(store, "encoder.norm.weight"));
-  norm_bias_ = product(output, transposed(in_double(store, "encoder.norm.bias"))).values;
+  directions_ = directions(output, in_double(store, "encoder.norm.weight"), centred_);
+  norm_bias_.resize(static_cast<std::size_t>(output.rows));
+  if (centred_) norm_bias_ = product(output, transposed(in_double(store, "encoder.norm.bias"))).values;
   output_bias_ = in_double(store, "output.bias").values;
   names_ = {"embedding"};
   for (std::size_t l = 0; l < model.layers().size(); ++l) {
-    const MultiHeadAttention& attention = model.layers()[l].self_attn;
+    const MultiHeadAttention& attention = *model.layers()[l].self_attn;
     head_directions_.push_back(product(directions_, output_weights(attention, store)));
     attention_biases_.push_back(
         product(directions_, transposed(in_double(store, attention.out_proj_bias))).values);
@@ -134,7 +137,7 @@ void AttributionWatcher::observe(std::string_view site, const Shape&, ConstMatri
   if (site == "embedding") add(0, 1, value);
   for (std::size_t l = 0; l < model_.layers().size(); ++l) {
     const EncoderLayer& layer = model_.layers()[l];
-    if (site == layer.self_attn.output_site) add_heads(l, value);
+    if (site == layer.self_attn->output_site) add_heads(l, value);
     if (site == layer.mid_site) add(feed_forward(l), -1, value);
     if (site != layer.out_site) continue;
     add(feed_forward(l), 1, value);
@@ -154,7 +157,7 @@ void AttributionWatcher::add(std::size_t part, double sign, ConstMatrixView valu
 }
 
 void AttributionWatcher::add_heads(std::size_t layer, ConstMatrixView head_output) {
-  const std::int64_t size = model_.layers()[layer].self_attn.width();
+  const std::int64_t size = model_.layers()[layer].self_attn->width();
   for (std::size_t r = 0; r < readings_.size(); ++r) {
     const std::int32_t token = labels_[readings_[r].label].token;
     const double* direction = head_directions_[layer].row(token);
@@ -169,7 +172,8 @@ void AttributionWatcher::add_heads(std::size_t layer, ConstMatrixView head_outpu
 
 void AttributionWatcher::apply_norm(ConstMatrixView residual) {
   for (std::size_t r = 0; r < readings_.size(); ++r) {
-    const double scale = readings_[r].share * norm_scale(residual.row(readings_[r].row), residual.cols);
+    const double scale =
+        readings_[r].share * norm_scale(residual.row(readings_[r].row), residual.cols, centred_);
     const double* from = raw_.row(static_cast<std::int64_t>(r));
     double* to = sums_.row(static_cast<std::int64_t>(readings_[r].label));
     for (std::int64_t p = 0; p < raw_.cols; ++p) to[p] += scale * from[p];

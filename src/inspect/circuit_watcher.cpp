@@ -9,7 +9,7 @@ RolloutWatcher::RolloutWatcher(const Subject& subject)
 
 void RolloutWatcher::observe(std::string_view site, const Shape&, ConstMatrixView value) {
   for (std::size_t l = 0; l < model_.layers().size(); ++l) {
-    if (site == model_.layers()[l].self_attn.weights_site) apply_layer(l, value);
+    if (site == model_.layers()[l].self_attn->weights_site) apply_layer(l, value);
   }
 }
 

@@ -35,10 +35,12 @@ std::optional<double> reciprocity(const DoubleMatrix& query, const DoubleMatrix&
 
 void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const DoubleMatrix& embedding,
                     const DoubleMatrix* to_logits, const DoubleMatrix& from_tokens) {
-  const DoubleMatrix queries = product(embedding, transposed(head.query)),
-                     keys = product(head.key, transposed(embedding));
-  circuits.qk_tokens = product(queries, keys);
-  for (double& x : circuits.qk_tokens.values) x *= head.scale;
+  if (head.scale) {
+    const DoubleMatrix queries = product(embedding, transposed(head.query)),
+                       keys = product(head.key, transposed(embedding));
+    circuits.qk_tokens = product(queries, keys);
+    for (double& x : circuits.qk_tokens.values) x *= *head.scale;
+  }
   if (to_logits != nullptr) circuits.ov_tokens = product(*to_logits, from_tokens);
 }
 
@@ -48,9 +50,14 @@ HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embeddin
                            const DoubleMatrix* unembedding) {
   HeadCircuits circuits;
   circuits.ov_singular_values = singular_values_of_product(head.output, head.value);
-  circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
-  circuits.qk_reciprocity = reciprocity(head.query, head.key);
-  if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK map is zero";
+  if (head.scale) {
+    circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
+    circuits.qk_reciprocity = reciprocity(head.query, head.key);
+    if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK map is zero";
+  } else {
+    for (const char* name : {"qk_singular_values", "qk_reciprocity", "qk_tokens"})
+      circuits.reasons[name] = "additive score: no matrix says what a query asks of a key";
+  }
 
   const DoubleMatrix from_tokens = product(head.value, transposed(embedding));
   std::optional<DoubleMatrix> to_logits;
@@ -67,8 +74,9 @@ HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embeddin
     add_token_maps(circuits, head, embedding, to_logits ? &*to_logits : nullptr, from_tokens);
   } else {
     for (const char* name : {"qk_tokens", "ov_tokens"}) {
-      circuits.reasons[name] = fmt::format("{} tokens: token maps are for vocabularies of at most {}",
-                                           embedding.rows, kTokenMapVocabulary);
+      circuits.reasons.try_emplace(
+          name, fmt::format("{} tokens: token maps are for vocabularies of at most {}", embedding.rows,
+                            kTokenMapVocabulary));
     }
   }
   return circuits;

@@ -10,7 +10,7 @@ namespace thimble::inline THIMBLE_PRECISION {
 bool Ablation::replace(std::string_view site, const Shape& shape, MatrixView value) {
   bool replaced = false;
   for (const HeadPlace& place : heads_) {
-    const MultiHeadAttention& attention = model_.layers()[static_cast<std::size_t>(place.layer)].self_attn;
+    const MultiHeadAttention& attention = *model_.layers()[static_cast<std::size_t>(place.layer)].self_attn;
     if (site != attention.output_site) continue;
     const std::int64_t width = attention.width(), column = place.head * width;
     for (std::int64_t row = 0; row < value.rows; ++row) {
@@ -70,7 +70,7 @@ class Sensitivity : public ChunkHooks {
   void begin(const Chunk& chunk) override { chunk_ = &chunk; }
   void record(std::string_view site, Var x) override {
     for (const EncoderLayer& layer : model_.layers())
-      if (site == layer.self_attn.output_site) outputs_.push_back(x);
+      if (site == layer.self_attn->output_site) outputs_.push_back(x);
   }
   void end() override {
     const std::int64_t heads = model_.config().heads;
@@ -173,7 +173,7 @@ class Measurement {
 
   // Appends to differences_ those of each head and kind, in order.
   void ablate_layer(std::size_t layer) {
-    const MultiHeadAttention& attention = subject_.model().layers()[layer].self_attn;
+    const MultiHeadAttention& attention = *subject_.model().layers()[layer].self_attn;
     const std::int64_t time = subject_.dataset().length();
     const std::vector<EncoderLayer>& layers = subject_.model().layers();
     Tensor all({subject_.sequences(), time, attention.heads() * attention.width()});

@@ -25,7 +25,7 @@ void PassageWatcher::begin(const Chunk& chunk) {
 
 void PassageWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
   for (const EncoderLayer& layer : model_.layers())
-    if (site == layer.self_attn.weights_site) add_attention(value, shape.last());
+    if (site == layer.self_attn->weights_site) add_attention(value, shape.last());
   if (site == "logits") add_answers(value);
 }
 

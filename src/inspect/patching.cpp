@@ -10,7 +10,7 @@ struct Outputs : Hooks {
   explicit Outputs(const Transformer& m) : model(m) {}
   void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
     for (const EncoderLayer& layer : model.layers()) {
-      if (site == layer.self_attn.output_site)
+      if (site == layer.self_attn->output_site)
         by_layer.emplace_back(shape, std::span(value.data, static_cast<std::size_t>(value.elements())));
     }
   }

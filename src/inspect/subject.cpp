@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "inspect/require_heads.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/cross_entropy.h"
 #include "thimble/train/checkpoint.h"
@@ -25,6 +26,7 @@ Subject::Subject(const Config& config, Split split, std::int64_t sequences)
       "inspect: no sequences of the {} split to look at; ask for one at least, and let data.{} be "
       "above 0",
       split_name(split), split_name(split));
+  require_heads(config.model);
   model_.init(config.train.seed);
   const std::int64_t at_once = micro_batch(dataset_.length());
   for (std::int64_t first = 0; first < sequences_; first += at_once) {

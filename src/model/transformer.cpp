@@ -17,11 +17,18 @@ Var activate(Activation kind, Var x) {
       return gelu_tanh(x);
     case Activation::tanh:
       return tanh(x);
+    case Activation::silu:
+      return silu(x);
   }
   throw Error("activation: unknown kind");
 }
 
 Real as_real(double x) { return static_cast<Real>(x); }
+
+template <class Module, class... Arguments>
+std::optional<Module> made_if(bool wanted, Arguments&&... arguments) {
+  return wanted ? std::optional<Module>(std::in_place, std::forward<Arguments>(arguments)...) : std::nullopt;
+}
 
 }  // namespace
 
@@ -36,48 +43,91 @@ AttentionSettings attention_settings(const ModelConfig& config, std::uint32_t dr
           .summed = attention.combine == Combine::sum,
           .score = attention.score,
           .causal = attention.mask == Mask::causal,
+          .rotary = config.positions == Positions::rotary,
+          .alibi = config.positions == Positions::alibi,
           .dropout = {as_real(attention.dropout), dropout_site}};
+}
+
+AttentionSettings cross_attention_settings(const ModelConfig& config, std::uint32_t dropout_site) {
+  AttentionSettings settings = attention_settings(config, dropout_site);
+  settings.causal = settings.rotary = settings.alibi = false;
+  return settings;
+}
+
+Norm::Norm(ParameterStore& store, const std::string& name, const ModelConfig& config)
+    : kind(config.norm_type == NormType::layer
+               ? std::variant<LayerNorm, RmsNorm>(LayerNorm(store, name, config.d_model))
+               : std::variant<LayerNorm, RmsNorm>(RmsNorm(store, name, config.d_model))) {}
+
+void Norm::init(ParameterStore& store) const {
+  std::visit([&](const auto& norm) { norm.init(store); }, kind);
+}
+
+Var Norm::operator()(Var x) const {
+  return std::visit([&](const auto& norm) { return norm(x); }, kind);
+}
+
+FeedForward::FeedForward(ParameterStore& store, const std::string& name, const ModelConfig& config,
+                         std::uint32_t first_dropout_site)
+    : linear1(store, name + ".linear1", config.d_model, config.d_ff),
+      linear2(store, name + ".linear2", config.d_ff, config.d_model),
+      gate(made_if<Linear>(config.gated, store, name + ".gate", config.d_model, config.d_ff)),
+      activation(config.activation),
+      dropout_hidden{as_real(config.dropout), first_dropout_site},
+      dropout_out{as_real(config.dropout), first_dropout_site + 1} {}
+
+void FeedForward::init(ParameterStore& store, std::uint64_t seed) const {
+  linear1.init(store, seed);
+  linear2.init(store, seed);
+  if (gate) gate->init(store, seed);
+}
+
+Var FeedForward::operator()(Var x, const Pass& pass) const {
+  Var hidden = activate(activation, linear1(x));
+  if (gate) hidden = multiply(hidden, (*gate)(x));
+  return dropout_out(linear2(dropout_hidden(hidden, pass)), pass);
 }
 
 EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, const ModelConfig& config,
                            std::uint32_t first_dropout_site)
     : name(layer_name),
-      self_attn(store, name + ".self_attn", attention_settings(config, first_dropout_site)),
-      linear1(store, name + ".linear1", config.d_model, config.d_ff),
-      linear2(store, name + ".linear2", config.d_ff, config.d_model),
-      norm1(store, name + ".norm1", config.d_model),
-      norm2(store, name + ".norm2", config.d_model),
+      self_attn(made_if<MultiHeadAttention>(config.mixer == Mixer::attention, store, name + ".self_attn",
+                                            attention_settings(config, first_dropout_site))),
+      conv(made_if<Convolution>(config.mixer == Mixer::convolution, store, name + ".conv", config.d_model,
+                                config.window, config.attention.mask == Mask::causal)),
+      feed_forward(made_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
+      norm1(store, name + ".norm1", config),
+      norm2(made_if<Norm>(config.d_ff > 0, store, name + ".norm2", config)),
       order(config.norm),
-      activation(config.activation),
       dropout1{as_real(config.dropout), first_dropout_site + 1},
-      dropout_hidden{as_real(config.dropout), first_dropout_site + 2},
-      dropout2{as_real(config.dropout), first_dropout_site + 3},
       mid_site(name + ".residual_mid"),
       out_site(name + ".residual_out") {}
 
 void EncoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
-  self_attn.init(store, seed);
-  linear1.init(store, seed);
-  linear2.init(store, seed);
+  if (self_attn) self_attn->init(store, seed);
+  if (conv) conv->init(store, seed);
+  if (feed_forward) feed_forward->init(store, seed);
   norm1.init(store);
-  norm2.init(store);
+  if (norm2) norm2->init(store);
 }
 
-Var EncoderLayer::feed_forward(Var x, const Pass& pass) const {
-  return dropout2(linear2(dropout_hidden(activate(activation, linear1(x)), pass)), pass);
+Var EncoderLayer::mix(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {
+  return self_attn ? (*self_attn)(x, lengths, pass) : (*conv)(x, lengths);
 }
 
 Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass,
                              std::span<const std::int32_t> rows) const {
   x.tape().set_layer(name.c_str());
   const bool pre = order == NormOrder::pre;
-  x = add(x, dropout1(self_attn(pre ? norm1(x) : x, lengths, pass), pass));
+  x = add(x, dropout1(mix(pre ? norm1(x) : x, lengths, pass), pass));
   if (!pre) x = norm1(x);
   x = site(pass.hooks, mid_site, x);
-  const bool early = dropout2.p == 0;
+  const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
   if (!rows.empty() && early) x = select_rows(x, rows);
-  x = add(x, feed_forward(pre ? norm2(x) : x, pass));
-  if (!pre) x = norm2(x);
+  if (feed_forward) {
+    x = add(x, (*feed_forward)(pre ? (*norm2)(x) : x, pass));
+    if (!pre) x = (*norm2)(x);
+  }
   if (!rows.empty() && !early) x = select_rows(x, rows);
   return site(pass.hooks, out_site, x);
 }
@@ -98,7 +148,7 @@ Transformer::Transformer(const ModelConfig& config, std::int64_t vocabulary, std
     const auto first_site = 1 + static_cast<std::uint32_t>(l) * EncoderLayer::kDropoutSites;
     layers_.emplace_back(store_, fmt::format("encoder.layers.{}", l), config, first_site);
   }
-  if (config.norm == NormOrder::pre) norm_.emplace(store_, "encoder.norm", config.d_model);
+  if (config.norm == NormOrder::pre) norm_.emplace(store_, "encoder.norm", config);
   if (config.output.hidden > 0) {
     hidden_.emplace(store_, "output.0", config.d_model, config.output.hidden);
     hidden_norm_.emplace(store_, "output.1", config.output.hidden);

@@ -20,7 +20,26 @@ AttentionSettings completed(AttentionSettings s) {
   require<ShapeError>(!s.tied || s.kv_heads == s.heads,
                       "attention: tied queries and keys need as many heads of keys as of queries, {}, not {}",
                       s.heads, s.kv_heads);
+  require<ShapeError>(!s.rotary || s.depth % 2 == 0,
+                      "attention: rotary positions need an even number of columns of a head's keys, not {}",
+                      s.depth);
   return s;
+}
+
+// A geometric sequence that ends at 2^-8.
+std::vector<Real> alibi_slopes(std::int64_t heads) {
+  std::vector<Real> slopes;
+  for (std::int64_t h = 1; h <= heads; ++h)
+    slopes.push_back(
+        static_cast<Real>(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(heads))));
+  return slopes;
+}
+
+std::optional<Parameter> add_score_weight(ParameterStore& store, const std::string& name,
+                                          const AttentionSettings& s) {
+  const std::optional<Shape> shape = score_parameter(s.score, s.heads, s.depth);
+  if (!shape) return std::nullopt;
+  return store.add(name + ".score_weight", *shape);
 }
 
 std::vector<Parameter> add_output_weights(ParameterStore& store, const std::string& name,
@@ -42,45 +61,74 @@ ConstMatrixView matrix(const ParameterStore& store, Parameter p) {
 MultiHeadAttention::MultiHeadAttention(ParameterStore& store, const std::string& name,
                                        const AttentionSettings& the_settings)
     : settings(completed(the_settings)),
-      in_proj_weight(store.add(name + ".in_proj_weight",
-                               {first_value() + settings.kv_heads * settings.width, settings.channels})),
+      in_proj_weight(store.add(name + ".in_proj_weight", {first_value() + values(), settings.channels})),
       in_proj_bias(store.add(name + ".in_proj_bias", {store.entry(in_proj_weight).shape[0]})),
+      score_weight(add_score_weight(store, name, settings)),
       out_proj_weights(add_output_weights(store, name, settings)),
       out_proj_bias(store.add(name + ".out_proj.bias", {settings.channels})),
       weights_site(name + ".weights"),
-      output_site(name + ".head_output") {}
+      output_site(name + ".head_output"),
+      slopes_(settings.alibi ? alibi_slopes(settings.heads) : std::vector<Real>()) {}
 
 void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
   const Shape& shape = store.entry(in_proj_weight).shape;
   init_uniform(store, in_proj_weight, seed, std::sqrt(6 / static_cast<double>(shape[0] + shape[1])));
   init_constant(store, in_proj_bias, 0);
+  if (score_weight)
+    init_uniform(store, *score_weight, seed, 1 / std::sqrt(static_cast<double>(settings.depth)));
   const double bound = 1 / std::sqrt(static_cast<double>(settings.heads * settings.width));
   for (const Parameter weight : out_proj_weights) init_uniform(store, weight, seed, bound);
   init_constant(store, out_proj_bias, 0);
 }
 
-double MultiHeadAttention::scale() const {
-  return settings.score == Score::scaled_dot ? 1 / std::sqrt(static_cast<double>(settings.depth)) : 1;
+MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t first_position) const {
+  Tape& tape = x.tape();
+  Var qkv = linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias));
+  if (settings.rotary) qkv = rotary(qkv, 0, first_value(), settings.depth, first_position);
+  return {.q = {qkv, 0, settings.heads * settings.depth},
+          .k = {qkv, first_key(), keys()},
+          .v = {qkv, first_value(), values()}};
 }
 
-Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {
+MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var memory) const {
+  const AttentionSettings& s = settings;
+  require<ShapeError>(
+      !s.causal && !s.rotary && !s.alibi,
+      "cross-attention: positions of two sequences have no order; leave out causal, rotary and "
+      "alibi");
   Tape& tape = x.tape();
+  const Var weight = tape.parameter(in_proj_weight), bias = tape.parameter(in_proj_bias);
+  const Var q = linear_part(x, weight, bias, 0, s.heads * s.depth);
+  const Var kv = linear_part(memory, weight, bias, first_key(), keys() + values());
+  return {.q = q, .k = {kv, 0, keys()}, .v = {kv, keys(), values()}};
+}
+
+Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t> lengths,
+                               std::int64_t first_query, const Pass& pass) const {
   const AttentionSettings& s = settings;
   AttentionOptions options;
   options.heads = s.heads;
   options.kv_heads = s.kv_heads;
-  options.mask = {.causal = s.causal, .lengths = lengths};
+  options.mask = {.causal = s.causal, .lengths = lengths, .first_query = first_query, .slopes = slopes_};
   options.hooks = pass.hooks;
   options.site = &weights_site;
-  if (s.score == Score::dot) options.scale = Real(1);
   if (pass.training && s.dropout.p > 0) {
     options.dropout = s.dropout.p;
     options.key = pass.dropout_key(s.dropout.site);
   }
-  const Var qkv = linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias));
-  const Columns q(qkv, 0, s.heads * s.depth), k(qkv, first_key(), keys());
-  const Columns v(qkv, first_value(), s.kv_heads * s.width);
-  return project_output(site(pass.hooks, output_site, attention(q, k, v, options)));
+  std::optional<Var> parameter;
+  if (score_weight) parameter = p.q.source.tape().parameter(*score_weight);
+  const Var heads = scored_attention(s.score, p.q, p.k, p.v, parameter, options);
+  return project_output(site(pass.hooks, output_site, heads));
+}
+
+Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {
+  return attend(project(x), lengths, 0, pass);
+}
+
+Var MultiHeadAttention::operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths,
+                                   const Pass& pass) const {
+  return attend(project(x, memory), memory_lengths, 0, pass);
 }
 
 Var MultiHeadAttention::project_output(Var heads) const {
@@ -104,7 +152,9 @@ MultiHeadAttention::HeadViews MultiHeadAttention::head(const ParameterStore& sto
   return {.query = in.row_block(h * s.depth, s.depth),
           .key = in.row_block(first_key() + shared * s.depth, s.depth),
           .value = in.row_block(first_value() + shared * s.width, s.width),
-          .output = s.summed ? out : out.column_block(h * s.width, s.width)};
+          .output = s.summed ? out : out.column_block(h * s.width, s.width),
+          .score = s.score == Score::general ? matrix(store, *score_weight).row_block(h * s.depth, s.depth)
+                                             : ConstMatrixView{}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <regex>
 #include <set>
 
@@ -127,11 +128,15 @@ TEST_CASE("a loss that is not a single number is refused", "[autograd]") {
   CHECK_THROWS_AS(gradcheck(store, [p](Tape& tape) { return tape.parameter(p); }), ShapeError);
 }
 
-TEST_CASE("every parameter of whole models, with heads of every layout", "[autograd]") {
-  for (const Config& config : configs_of_heads(rich_config())) {
+TEST_CASE("every parameter of whole models, with every mechanism", "[autograd]") {
+  std::vector<Config> configs = configs_of_heads(rich_config());
+  std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
+  configs.push_back(convolution_config(rich_config()));
+  configs.push_back(convolution_config(small_config()));
+  for (const Config& config : configs) {
     CAPTURE(to_yaml(config));
     const auto results = check_model(config);
-    CHECK(results.size() > 20);
+    CHECK(results.size() >= 16);
     for (const GradcheckResult& result : results) {
       CAPTURE(result.input, result.index, result.analytic, result.numeric, result.failure);
       CHECK(result.passed);

@@ -29,6 +29,55 @@ TEST_CASE("tied queries and keys are as many", "[config]") {
   CHECK(complaints("model: {heads: 4, attention: {tie_query_key: true, kv_heads: 4}}").empty());
 }
 
+TEST_CASE("rotary positions turn pairs of columns, for plain products", "[config]") {
+  CHECK(complaint("model: {d_model: 10, heads: 2, positions: rotary}") ==
+        "t.yaml:1:32: model.positions: rotary positions turn pairs of a head's 5 columns; set "
+        "model.attention.d_key to an even number");
+  CHECK(complaints("model: {d_model: 10, heads: 2, positions: rotary, attention: {d_key: 4}}").empty());
+  for (const char* score : {"general", "additive"})
+    CHECK(
+        complaint(fmt::format("model: {{positions: rotary, attention: {{score: {}}}}}", score)) ==
+        "t.yaml:1:9: model.positions: rotary positions become distances in plain products alone; choose the "
+        "score scaled_dot or dot, or other positions");
+  CHECK(complaints("model: {positions: alibi, attention: {score: additive}}").empty());
+}
+
+TEST_CASE("a gate needs a feed-forward net", "[config]") {
+  CHECK(complaint("model: {gated: true, d_ff: 0}") ==
+        "t.yaml:1:9: model.gated: there is no feed-forward net to gate; set model.d_ff, or leave gated out");
+  CHECK(complaints("model: {d_ff: 0}").empty());
+}
+
+TEST_CASE("a convolution has a window and no heads, attention the other way round", "[config]") {
+  CHECK(complaint("model: {window: 5}") ==
+        "t.yaml:1:9: model.window: only a convolution has a window; set model.mixer to convolution, or leave "
+        "the "
+        "window out");
+  CHECK(complaints("model: {mixer: convolution, window: 5}").empty());
+  for (const char* key : {"heads: 2", "attention: {dropout: 0.1}", "attention: {score: dot}",
+                          "attention: {combine: sum}", "attention: {tie_query_key: true}",
+                          "attention: {kv_heads: 1}", "attention: {d_key: 4}", "attention: {d_value: 4}"}) {
+    CAPTURE(key);
+    CHECK_THAT(
+        complaint(fmt::format("model: {{mixer: convolution, {}}}", key)),
+        EndsWith(": a convolution has no heads; give this its default, or set model.mixer to attention"));
+  }
+  for (const char* positions : {"rotary", "alibi"})
+    CHECK(
+        complaint(fmt::format("model: {{mixer: convolution, positions: {}}}", positions)) ==
+        "t.yaml:1:29: model.positions: these positions act in attention; choose sinusoidal, learned or none "
+        "for a convolution");
+  CHECK(complaint("model: {mixer: convolution}\ntrain: {watch_heads: true}") ==
+        "t.yaml:2:9: train.watch_heads: a convolution has no heads to watch; leave watch_heads out");
+}
+
+TEST_CASE("a window has a middle, unless it ends with the position", "[config]") {
+  CHECK(complaint("model: {mixer: convolution, window: 4}") ==
+        "t.yaml:1:29: model.window: a window of 4 positions has no middle; make it odd, or set "
+        "model.attention.mask to causal");
+  CHECK(complaints("model: {mixer: convolution, window: 4, attention: {mask: causal}}").empty());
+}
+
 TEST_CASE("a conflict is placed at a key that was given, on the command line if there", "[config]") {
   CHECK(complaint("data: {train: 64}") ==
         "t.yaml:1:15: data.train: a batch of 128 is more than all 64 training sequences");

@@ -43,6 +43,8 @@ TEST_CASE("the YAML of a config gives the same config back", "[config]") {
   config.data.train = 0;
   config.model.d_model = 48;
   config.model.norm = NormOrder::pre;
+  config.model.norm_type = NormType::rms;
+  config.model.gated = true;
   config.model.activation = Activation::gelu_tanh;
   config.model.positions = Positions::none;
   config.model.attention = {.mask = Mask::causal,

@@ -155,7 +155,9 @@ model:
   d_ff: 192
   max_length: 11
   norm: pre
+  norm_type: rms
   activation: gelu_tanh
+  gated: true
   positions: learned
   attention:
     mask: causal
@@ -193,6 +195,8 @@ train:
          c.model.positions == Positions::learned));
   CHECK((c.model.activation == Activation::gelu_tanh && c.model.dropout == 0.12));
   CHECK((c.model.attention.mask == Mask::causal && c.model.attention.dropout == 0.11));
+  CHECK((c.model.norm_type == NormType::rms && c.model.gated));
+  CHECK((c.model.mixer == Mixer::attention && c.model.window == 3));
   const AttentionConfig& a = c.model.attention;
   CHECK((a.score == Score::dot && a.combine == Combine::sum && a.tie_query_key));
   CHECK((a.kv_heads == 3 && a.d_key == 7 && a.d_value == 9));
@@ -220,6 +224,14 @@ TEST_CASE("names stand for the enumerators of that name", "[config]") {
   CHECK(model("positions: sinusoidal").positions == Positions::sinusoidal);
   CHECK(model("positions: none").positions == Positions::none);
   CHECK(model("attention: {mask: none}").attention.mask == Mask::none);
+  CHECK(model("norm_type: layer").norm_type == NormType::layer);
+  CHECK(model("activation: silu").activation == Activation::silu);
+  CHECK(model("positions: rotary").positions == Positions::rotary);
+  CHECK(model("positions: alibi").positions == Positions::alibi);
+  CHECK(model("mixer: convolution, window: 5").mixer == Mixer::convolution);
+  CHECK(model("mixer: convolution, window: 5").window == 5);
+  CHECK(model("attention: {score: general}").attention.score == Score::general);
+  CHECK(model("attention: {score: additive}").attention.score == Score::additive);
   CHECK(model("attention: {score: scaled_dot}").attention.score == Score::scaled_dot);
   CHECK(model("attention: {combine: concat}").attention.combine == Combine::concat);
   CHECK(model("output: {per: position}").output.per == OutputPer::position);

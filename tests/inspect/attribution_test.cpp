@@ -90,8 +90,8 @@ std::map<std::string, Channels> parts_at(const Transformer& model,
   for (std::size_t l = 0; l < model.layers().size(); ++l) {
     const EncoderLayer& layer = model.layers()[l];
     const std::string name = "layer " + std::to_string(l);
-    const DoubleMatrix out = in_double(model.parameters(), layer.self_attn.out_proj_weights.at(0));
-    const Channels z = at(layer.self_attn.output_site), mid = at(layer.mid_site);
+    const DoubleMatrix out = in_double(model.parameters(), layer.self_attn->out_proj_weights.at(0));
+    const Channels z = at(layer.self_attn->output_site), mid = at(layer.mid_site);
     for (std::int64_t h = 0; h < model.config().heads; ++h) {
       Channels& part = parts[name + " head " + std::to_string(h)] = Channels(z.size());
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -99,7 +99,7 @@ std::map<std::string, Channels> parts_at(const Transformer& model,
           part[static_cast<std::size_t>(c)] += out(c, d) * z[static_cast<std::size_t>(d)];
       }
     }
-    parts[name + " attention bias"] = in_double(model.parameters(), layer.self_attn.out_proj_bias).values;
+    parts[name + " attention bias"] = in_double(model.parameters(), layer.self_attn->out_proj_bias).values;
     Channels& feed_forward = parts[name + " feed-forward"] = at(layer.out_site);
     for (std::size_t c = 0; c < mid.size(); ++c) feed_forward[c] -= mid[c];
   }
@@ -186,7 +186,7 @@ TEST_CASE("parts that do not add up to the logit are an error", "[inspect]") {
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 4, batch);
   const EncoderLayer& layer = model.layers()[0];
-  for (const std::string& site : {std::string("embedding"), layer.self_attn.output_site, layer.mid_site,
+  for (const std::string& site : {std::string("embedding"), layer.self_attn->output_site, layer.mid_site,
                                   layer.out_site, std::string("logits")}) {
     CAPTURE(site);
     AttributionWatcher watcher(model);
@@ -203,8 +203,10 @@ TEST_CASE("parts that do not add up to the logit are an error", "[inspect]") {
 }
 
 TEST_CASE("the parts add up to the logits whatever the layout of heads", "[inspect]") {
-  for (const Config& config : configs_of_heads(rich_config())) {
-    CAPTURE(config.model.heads, config.model.attention.d_value);
+  std::vector<Config> configs = configs_of_heads(rich_config());
+  std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
+  for (const Config& config : configs) {
+    CAPTURE(to_yaml(config));
     const Trained trainer(config);
     const Attribution attribution = trainer.circuits(60).attribution;
     CHECK(attribution.worst_error < kClose);
@@ -275,7 +277,7 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
       DoubleMatrix rollout(7, 7);
       for (std::int64_t i = 0; i < 7; ++i) rollout(i, i) = 1;
       for (const EncoderLayer& layer : trainer.model().layers()) {
-        const auto& weights = recorder.seen.at(layer.self_attn.weights_site);
+        const auto& weights = recorder.seen.at(layer.self_attn->weights_site);
         DoubleMatrix step(7, 7);
         for (std::size_t i = 0; i < 49; ++i)
           step.values[i] = (weights[i] + weights[49 + i]) / 2 + (i % 8 == 0);

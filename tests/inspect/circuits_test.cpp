@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "inspect/weights.h"
 #include "thimble/core/error.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
@@ -227,12 +228,38 @@ TEST_CASE("the circuits of a head are those of what it does, whatever its layout
       const std::size_t partner = i ^ 1U;
       if (config.model.attention.kv_heads > 0) {
         const std::int64_t head = static_cast<std::int64_t>(i) % config.model.heads;
-        const auto& attention = model.layers()[i / 4].self_attn;
+        const auto& attention = *model.layers()[i / 4].self_attn;
         CHECK(attention.head(model.parameters(), head).value.data ==
               attention.head(model.parameters(), head ^ 1).value.data);
         CHECK(circuits[i].qk_tokens.values != circuits[partner].qk_tokens.values);
       }
     }
+  }
+}
+
+TEST_CASE("what a query asks of a key, by the score", "[inspect]") {
+  const std::vector<Config> configs = configs_of_parts(rich_config());
+  Trainer general(configs[0]), additive(configs[1]);
+  const Transformer& model = general.model();
+  const ParameterStore& store = model.parameters();
+  const DoubleMatrix tokens = in_double(store, "token_embedding.weight");
+  const MultiHeadAttention& attention = *model.layers()[1].self_attn;
+  const std::vector<HeadCircuits> circuits = head_circuits(model);
+  for (std::int64_t h = 0; h < 2; ++h) {
+    const auto views = attention.head(store, h);
+    const DoubleMatrix queries = product(tokens, transposed(in_double(views.query))),
+                       keys = product(tokens, transposed(in_double(views.key)));
+    const DoubleMatrix scores = product(product(queries, in_double(views.score)), transposed(keys));
+    const DoubleMatrix& map = circuits[static_cast<std::size_t>(2 + h)].qk_tokens;
+    REQUIRE(map.values.size() == scores.values.size());
+    for (std::size_t i = 0; i < scores.values.size(); ++i)
+      CHECK_THAT(map.values[i], WithinAbs(scores.values[i], 1e-10));
+  }
+  for (const HeadCircuits& head : head_circuits(additive.model())) {
+    CHECK((head.qk_tokens.values.empty() && head.qk_singular_values.empty() && !head.qk_reciprocity));
+    for (const char* name : {"qk_tokens", "qk_singular_values", "qk_reciprocity"})
+      CHECK_THAT(head.reasons.at(name), ContainsSubstring("additive score"));
+    CHECK((head.ov_copying && head.ov_tokens.rows == additive.model().vocabulary()));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -47,7 +48,7 @@ void expect_true_ablations(Trained& trained) {
     CHECK(report.heads[k].layer == places[k].layer);
     CHECK(report.heads[k].head == places[k].head);
     const std::size_t size = observed.outputs[0][layer].size();
-    const MultiHeadAttention& attention = trained.trainer.model().layers()[layer].self_attn;
+    const MultiHeadAttention& attention = *trained.trainer.model().layers()[layer].self_attn;
     std::vector<Real> mean(size);
     for (std::size_t j = 0; j < size; ++j) {
       double sum = 0, count = 0;
@@ -133,6 +134,7 @@ TEST_CASE("ablations replace what a head hands to the output projection", "[insp
 
 TEST_CASE("zero ablation equals zeroing the head's columns of the output projection", "[inspect]") {
   std::vector<Config> configs = configs_of_heads(rich_config());
+  std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
   configs.insert(configs.end(), {small_config(), rich_config()});
   for (const Config& config : configs) {
     CAPTURE(config.model.heads, config.model.attention.d_value);
@@ -148,6 +150,10 @@ TEST_CASE("zero ablation equals zeroing the head's columns of the output project
                  WithinAbs(after.total.accuracy - before.total.accuracy, 1e-12));
     }
   }
+}
+
+TEST_CASE("a model without heads is not inspected", "[inspect]") {
+  CHECK_THROWS_AS(Subject(convolution_config(small_config()), Split::test, 10), ConfigError);
 }
 
 TEST_CASE("an intervention leaves no trace", "[inspect]") {
@@ -180,7 +186,7 @@ TEST_CASE("effects do not depend on the number of threads", "[inspect]") {
 
 TEST_CASE("a head that says the same of every input is missed only when it is silenced", "[inspect]") {
   Trained trained(small_config());
-  const auto& attention = trained.trainer.model().layers()[0].self_attn;
+  const auto& attention = *trained.trainer.model().layers()[0].self_attn;
   const std::span<Real> weight = trained.parameters().values(attention.in_proj_weight);
   std::fill(weight.begin() + 2 * 16 * 16 + 8 * 16, weight.end(), Real{0});  // values of head 1: its bias
   trained.give();

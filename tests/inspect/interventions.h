@@ -32,7 +32,7 @@ struct Trained {
   void give() { std::ranges::copy(parameters().values(), subject.model().parameters().values().begin()); }
   // Zeroes what a head adds to the residual stream: its columns of the output projection.
   void silence(ParameterStore& store, HeadPlace place) const {
-    const auto& attention = trainer.model().layers()[static_cast<std::size_t>(place.layer)].self_attn;
+    const auto& attention = *trainer.model().layers()[static_cast<std::size_t>(place.layer)].self_attn;
     const ConstMatrixView weight = attention.head(store, place.head).output;
     const std::int64_t first = weight.data - store.values().data();
     for (std::int64_t row = 0; row < weight.rows; ++row)

@@ -45,7 +45,7 @@ struct Trained {
     CHECK(passage.logits == logits);  // to the bit
     std::vector<double> attention;
     for (const EncoderLayer& layer : trainer.model().layers()) {
-      const std::vector<double>& weights = recorder.seen.at(layer.self_attn.weights_site);
+      const std::vector<double>& weights = recorder.seen.at(layer.self_attn->weights_site);
       const std::int64_t time = std::ssize(tokens);
       for (std::int64_t row = 0; row < source.config.model.heads * time; ++row)
         if (row % time < length)

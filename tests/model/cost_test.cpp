@@ -42,7 +42,14 @@ std::vector<Case> cases() {
                         {"one head, long", base, 7, 200},
                         {"shared keys", base, 10, 32},
                         {"keys and values of other widths", base, 10, 32},
-                        {"tied, summed", base, 10, 32}};
+                        {"tied, summed", base, 10, 32},
+                        {"general score", base, 10, 32},
+                        {"additive score", base, 10, 32},
+                        {"rotary", base, 10, 32},
+                        {"ALiBi", base, 10, 32},
+                        {"gated, RMS norm, SiLU", base, 10, 32},
+                        {"attention alone", base, 10, 32},
+                        {"convolution", base, 10, 32}};
   all[1].model.layers = 1;
   all[2].model.norm = NormOrder::pre;
   all[3].model.activation = Activation::gelu;
@@ -61,6 +68,17 @@ std::vector<Case> cases() {
   all[15].model.heads = 5;
   all[15].model.attention = {.d_key = 9, .d_value = 40};
   all[16].model.attention = {.combine = Combine::sum, .tie_query_key = true};
+  all[17].model.attention.score = Score::general;
+  all[17].model.attention.d_key = 24;
+  all[18].model.attention.score = Score::additive;
+  all[19].model.positions = Positions::rotary;
+  all[20].model.positions = Positions::alibi;
+  all[21].model.norm_type = NormType::rms;
+  all[21].model.activation = Activation::silu;
+  all[21].model.gated = true;
+  all[22].model.d_ff = 0;
+  all[23].model.mixer = Mixer::convolution;
+  all[23].model.window = 5;
   return all;
 }
 
@@ -125,6 +143,17 @@ TEST_CASE("the arithmetic of configs/bench/base.yaml, worked out by hand", "[mod
   CHECK(other.attention == 125'829'120);    // 6 * 2 * 128^2 * 8 * (16 + 64)
   grouped.attention = {.tie_query_key = true};
   CHECK(forward_flops(grouped, 128, 128, 1).projections == 301'989'888);  // 6 * 128 * 6 * 256^2
+
+  grouped.attention = {.score = Score::general};
+  CHECK(forward_flops(grouped, 128, 128, 1).projections == forward.projections + 6 * 128 * 2 * 8 * 32 * 32);
+  grouped.attention = {.score = Score::additive};
+  CHECK(forward_flops(grouped, 128, 128, 1).attention == forward.attention / 2);  // mixing alone
+  grouped.gated = true;
+  CHECK(forward_flops(grouped, 128, 128, 1).feed_forward == forward.feed_forward * 3 / 2);
+  grouped.mixer = Mixer::convolution;
+  grouped.window = 7;
+  CHECK(forward_flops(grouped, 128, 128, 1).projections == 704'643'072);  // 6 * 128 * 2 * 7 * 256^2
+  CHECK(forward_flops(grouped, 128, 128, 1).attention == 0);
 
   base.output = {.per = OutputPer::sequence, .hidden = 100};
   CHECK(forward_flops(base, 128, 128, 2).output == 2 * 76'800);  // 2 * (256 * 100 + 100 * 128)

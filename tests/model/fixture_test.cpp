@@ -7,14 +7,11 @@ using namespace thimble;
 
 namespace {
 
-void check_layer(const std::string& file, NormOrder norm, Activation activation) {
+void check_layer(const std::string& file, ModelConfig config) {
   tests::Fixture fixture(file);
-  ModelConfig config;
   config.d_model = fixture.shape("x").last();
   config.heads = fixture.integer("heads");
   config.d_ff = fixture.shape("linear1.bias").last();
-  config.norm = norm;
-  config.activation = activation;
   ParameterStore store;
   const EncoderLayer layer(store, "layer", config, 0);
   fixture.load(store, "", "layer.");
@@ -34,6 +31,13 @@ void check_layer(const std::string& file, NormOrder norm, Activation activation)
 }  // namespace
 
 TEST_CASE("a pre-norm and a post-norm encoder layer agree with PyTorch", "[model][fixture]") {
-  check_layer("encoder_layer_pre", NormOrder::pre, Activation::gelu);
-  check_layer("encoder_layer_post", NormOrder::post, Activation::relu);
+  check_layer("encoder_layer_pre", {.norm = NormOrder::pre, .activation = Activation::gelu});
+  check_layer("encoder_layer_post", {.norm = NormOrder::post, .activation = Activation::relu});
+}
+
+TEST_CASE("gated encoder layers with RMS norm agree with PyTorch", "[model][fixture]") {
+  for (const NormOrder norm : {NormOrder::pre, NormOrder::post}) {
+    check_layer(norm == NormOrder::pre ? "gated_layer_pre" : "gated_layer_post",
+                {.norm = norm, .norm_type = NormType::rms, .activation = Activation::silu, .gated = true});
+  }
 }

@@ -1,7 +1,12 @@
 // What a MultiHeadAttention says of itself, and what it refuses.
 #include "thimble/nn/attention.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "catch.h"
+#include "fixtures_compare.h"
 #include "thimble/core/error.h"
 
 using namespace thimble;
@@ -31,6 +36,21 @@ TEST_CASE("heads that do not fit together are refused", "[nn]") {
   expect_refused({.channels = 8, .heads = 4, .kv_heads = 3}, "3 heads of keys and values do not divide 4");
   expect_refused({.channels = 8, .heads = 4, .kv_heads = 2, .tied = true},
                  "as many heads of keys as of queries");
+  expect_refused({.channels = 9, .heads = 3, .rotary = true}, "even number of columns");
+}
+
+TEST_CASE("positions of two sequences are not related", "[nn]") {
+  for (const AttentionSettings& settings :
+       {AttentionSettings{.channels = 4, .causal = true}, AttentionSettings{.channels = 4, .rotary = true},
+        AttentionSettings{.channels = 4, .alibi = true}}) {
+    ParameterStore store;
+    const MultiHeadAttention module(store, "module", settings);
+    Tape tape;
+    tape.bind(store, {});
+    const Var x = tape.constant(Tensor({1, 3, 4}));
+    CHECK_THROWS_AS(module(x, x, {}, {}), ShapeError);
+    CHECK_NOTHROW(module(x, {}, {}));
+  }
 }
 
 TEST_CASE("where a head's weights lie", "[nn]") {
@@ -55,4 +75,64 @@ TEST_CASE("where a head's weights lie", "[nn]") {
   CHECK(tied.head(store, 1).key.data == tied.head(store, 1).query.data);
   CHECK(offset(store, tied.head(store, 1).value, tied.in_proj_weight) == 6 * 9);
   CHECK(offset(store, tied.head(store, 1).output, tied.out_proj_weights[1]) == 0);
+  CHECK(tied.head(store, 1).score.data == nullptr);
+
+  const MultiHeadAttention general(store, "general", {.channels = 6, .heads = 2, .score = Score::general});
+  CHECK(store.entry(*general.score_weight).shape == Shape{2, 3, 3});
+  CHECK(offset(store, general.head(store, 1).score, *general.score_weight) == 9);
+}
+
+TEST_CASE("token by token, with the keys and values kept, comes out what comes out at once", "[nn]") {
+  for (const Score score : {Score::scaled_dot, Score::general, Score::additive}) {
+    for (const bool rotary : {false, true}) {
+      CAPTURE(score, rotary);
+      ParameterStore store;
+      const MultiHeadAttention module(store, "module",
+                                      {.channels = 8,
+                                       .heads = 4,
+                                       .kv_heads = 2,
+                                       .score = score,
+                                       .causal = true,
+                                       .rotary = rotary,
+                                       .alibi = !rotary});
+      module.init(store, 3);
+      constexpr std::int64_t kTime = 5;
+      Tensor all({1, kTime, 8}), keys({1, kTime, 4}), values({1, kTime, 4});
+      const Random random(4, Stream::gradcheck);
+      for (std::size_t i = 0; i < all.values().size(); ++i)
+        all.values()[i] = static_cast<Real>(random.normal(i));
+      Tape tape(Tape::Mode::inference);
+      tape.bind(store, {});
+      const Var expected = module(tape.constant(all), {}, {});
+      for (std::int64_t t = 0; t < kTime; ++t) {
+        const Tensor token({1, 1, 8}, std::span(std::as_const(all).matrix().row(t), 8));
+        auto now = module.project(tape.constant(token), t);
+        std::copy_n(now.k.value().row(0), 4, keys.matrix().row(t));
+        std::copy_n(now.v.value().row(0), 4, values.matrix().row(t));
+        const auto so_far = [&](const Tensor& x) {
+          return tape.constant(
+              Tensor({1, t + 1, 4}, x.values().first(static_cast<std::size_t>(4 * (t + 1)))));
+        };
+        const MatrixView out = module.attend({now.q, so_far(keys), so_far(values)}, {}, t, {}).value();
+        for (std::int64_t c = 0; c < 8; ++c)
+          CHECK_THAT(out.row(0)[c], WithinAbs(static_cast<double>(expected.value().row(t)[c]), 1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("the slopes of ALiBi are those of the paper", "[nn]") {
+  // Equal keys: the logarithm of a weight differs by the slope from one position to the next.
+  ParameterStore store;
+  const MultiHeadAttention module(store, "module", {.channels = 8, .heads = 8, .alibi = true});
+  tests::Capture capture;
+  Tape tape;
+  tape.bind(store, {});
+  module(tape.constant(Tensor({1, 3, 8})), {}, {.hooks = &capture});
+  const Tensor weights = capture.value("module.weights");
+  for (std::int64_t h = 0; h < 8; ++h) {
+    const Real* row = weights.matrix().row(3 * h);
+    CHECK_THAT(std::log(static_cast<double>(row[0] / row[1])), WithinAbs(std::exp2(-(h + 1.0)), 1e-5));
+    CHECK_THAT(std::log(static_cast<double>(row[1] / row[2])), WithinAbs(std::exp2(-(h + 1.0)), 1e-5));
+  }
 }

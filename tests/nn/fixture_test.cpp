@@ -1,4 +1,6 @@
 // Modules against PyTorch: values and the gradients of inputs and parameters.
+#include <map>
+
 #include "catch.h"
 #include "fixtures_file.h"
 #include "thimble/nn/attention.h"
@@ -38,16 +40,48 @@ TEST_CASE("MultiHeadAttention agrees with PyTorch", "[nn][fixture]") {
   check_module(fixture, {.causal = fixture.integer("causal") != 0});
 }
 
-TEST_CASE("heads of every layout agree with PyTorch", "[nn][fixture]") {
-  const std::string layout = GENERATE(as<std::string>{}, "grouped", "one_key", "tied");
+TEST_CASE("heads of every layout and score agree with PyTorch", "[nn][fixture]") {
+  const std::string layout = GENERATE(as<std::string>{}, "grouped", "one_key", "tied", "general", "additive",
+                                      "rotary", "alibi", "alibi_additive");
+  const std::map<std::string, Score> scores{{"scaled_dot", Score::scaled_dot},
+                                            {"dot", Score::dot},
+                                            {"general", Score::general},
+                                            {"additive", Score::additive}};
   tests::Fixture fixture("heads_" + layout);
   check_module(fixture, {.kv_heads = fixture.integer("kv_heads"),
                          .depth = fixture.integer("key_width"),
                          .width = fixture.integer("value_width"),
                          .tied = fixture.integer("tied") != 0,
                          .summed = fixture.integer("summed") != 0,
-                         .score = fixture.setting("score") == "dot" ? Score::dot : Score::scaled_dot,
-                         .causal = true});
+                         .score = scores.at(fixture.setting("score")),
+                         .causal = true,
+                         .rotary = fixture.setting("positions") == "rotary",
+                         .alibi = fixture.setting("positions") == "alibi"});
+}
+
+TEST_CASE("cross-attention agrees with PyTorch", "[nn][fixture]") {
+  const std::string name = GENERATE(as<std::string>{}, "cross", "cross_padding");
+  tests::Fixture fixture(name);
+  const auto lengths = fixture.lengths();
+  ParameterStore store;
+  const MultiHeadAttention module(store, "module",
+                                  {.channels = fixture.shape("x").last(), .heads = fixture.integer("heads")});
+  fixture.load(store, "", "module.");
+
+  tests::Capture capture;
+  AlignedVector<Real> gradients(store.size());
+  Tape tape;
+  tape.bind(store, gradients);
+  const Var x = tape.variable(fixture.tensor("x")), memory = tape.variable(fixture.tensor("memory"));
+  const Var out = module(x, memory, lengths, {.hooks = &capture});
+  fixture.backward("out", out);
+  const Tensor weights = capture.value("module.weights");
+  fixture.compare("weights", weights.shape(), weights.values());
+  fixture.compare_value("out", out);
+  fixture.compare_gradient("x", x);
+  fixture.compare_gradient("memory", memory);
+  fixture.compare_parameters(store, gradients, "d_", "module.");
+  fixture.check_all_used();
 }
 
 TEST_CASE("Convolution agrees with PyTorch", "[nn][fixture]") {

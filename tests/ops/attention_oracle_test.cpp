@@ -50,14 +50,17 @@ MatrixView head(Tensor& x, std::int64_t b, std::int64_t h, std::int64_t heads) {
   return x.matrix().row_block(b * time, time).column_block(h * columns, columns);
 }
 
-// Added to the scores of one sequence, it leaves a hidden key no weight.
-Tensor hidden_scores(const kernels::AttentionMask& mask, std::int64_t b, std::int64_t queries,
+// Added to the scores of one head of one sequence, it leaves a hidden key no weight, and a far one less.
+Tensor hidden_scores(const kernels::AttentionMask& mask, std::int64_t b, std::size_t h, std::int64_t queries,
                      std::int64_t keys) {
   Tensor x({queries, keys});
   for (std::int64_t i = 0; i < queries; ++i) {
     for (std::int64_t j = 0; j < keys; ++j) {
       const bool padding = !mask.lengths.empty() && j >= mask.lengths[static_cast<std::size_t>(b)];
-      if (padding || (mask.causal && j > mask.first_query + i)) x.matrix().row(i)[j] = Real(-1e9);
+      Real& score = x.matrix().row(i)[j];
+      if (padding || (mask.causal && j > mask.first_query + i)) score = Real(-1e9);
+      if (!mask.slopes.empty())
+        score -= mask.slopes[h] * static_cast<Real>(std::abs(mask.first_query + i - j));
     }
   }
   return x;
@@ -93,7 +96,8 @@ struct Composed {
     const Real factor =
         options.scale.value_or(static_cast<Real>(1 / std::sqrt(static_cast<double>(qh.cols))));
     const Var scores = scale(matmul(q, k_transposed), factor);
-    Var weights = softmax(add(scores, tape.constant(hidden_scores(options.mask, b, qh.rows, kh.rows))));
+    Var weights = softmax(add(scores, tape.constant(hidden_scores(
+                                          options.mask, b, static_cast<std::size_t>(h), qh.rows, kh.rows))));
     if (options.dropout > 0) {
       // A draw belongs to an element of a sequence: one head and one query make that an element of this
       // matrix.
@@ -206,6 +210,14 @@ TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
     options.mask = {.causal = true, .lengths = lengths, .first_query = 4};
     check_attention({2, 3, 7, 2, 3}, options);
   }
+  SECTION("ALiBi") {
+    const std::vector<Real> slopes{Real(0.5), Real(0.1)};
+    options.heads = 2;
+    options.mask.slopes = slopes;
+    check_attention({2, 5, 9, 2, 3}, options);
+    options.mask = {.causal = true, .lengths = lengths, .first_query = 4, .slopes = slopes};
+    check_attention({2, 3, 7, 2, 3}, options);
+  }
   SECTION("dropout of the weights") {
     options.dropout = Real(0.4);
     options.key = kernels::DropoutKey{Random(3, Stream::dropout), 1, 6, 2};
@@ -223,4 +235,32 @@ TEST_CASE("attention inside one projection equals its composition of plain ops",
     check_self_attention(2, 6, 12, options);
   }
   SECTION("more than whole vectors") { check_self_attention(1, 33, 3 * 17, options); }
+}
+
+TEST_CASE("attend equals attention whose scores are given", "[ops][attention]") {
+  const std::vector<std::int32_t> lengths{3, 6};
+  const std::vector<Real> slopes{Real(0.5), Real(0.1), Real(0), Real(0.2)};
+  AttentionOptions options;
+  options.heads = 4;
+  options.kv_heads = 2;
+  options.scale = Real(0.7);
+  options.mask = {.causal = true, .lengths = lengths, .first_query = 1, .slopes = slopes};
+  options.dropout = Real(0.3);
+  options.key = kernels::DropoutKey{Random(3, Stream::dropout), 1, 0, 2};
+  const Tensor q = normal({2, 5, 12}, 0), k = normal({2, 6, 6}, 1), v = normal({2, 6, 8}, 2);
+  Tensor scores({2, 4, 5, 6});
+  for (std::int64_t row = 0; row < 2 * 4 * 5; ++row) {
+    const std::int64_t b = row / 20, h = row / 5 % 4, i = row % 5;
+    for (std::int64_t j = 0; j < 6; ++j) {
+      for (std::int64_t d = 0; d < 3; ++d) {
+        scores.matrix().row(row)[j] +=
+            Real(0.7) * q.matrix().row(b * 5 + i)[h * 3 + d] * k.matrix().row(b * 6 + j)[h / 2 * 3 + d];
+      }
+    }
+  }
+  Tape tape;
+  const Var values = tape.variable(v), given = tape.variable(scores);
+  const Var expected = attention(tape.constant(q), tape.constant(k), values, options);
+  const Var actual = attend(given, values, options);
+  tests::compare("out", actual.shape(), tests::elements(actual.value()), tests::elements(expected.value()));
 }

@@ -269,13 +269,27 @@ TEST_CASE("shared keys and values must fit", "[ops]") {
   });
 }
 
-TEST_CASE("columns must be there", "[ops]") {
-  const auto take = [](std::int64_t first, std::int64_t count) {
-    return [=](Tape& t) { Columns(of(t, {2, 3, 4}), first, count); };
+TEST_CASE("attend names what does not fit", "[ops]") {
+  const auto mix = [](const Shape& scores, const Shape& v, AttentionOptions options) {
+    return [=](Tape& t) { attend(of(t, scores), of(t, v), options); };
   };
-  expect_refused({{take(2, 3), {"columns 2 .. 4 of (2, 3, 4)", "there are 4"}},
-                  {take(-1, 2), {"columns -1 .. 0"}},
-                  {take(0, -1), {"there are 4"}}});
+  static const std::vector<Real> slopes(3);
+  AttentionOptions sloped = with_heads(2), shared = with_heads(2), keyless = with_heads(2),
+                   late = with_heads(2);
+  sloped.mask.slopes = slopes;
+  shared.kv_heads = 3;
+  keyless.dropout = Real(0.5);
+  late.mask.causal = true;
+  expect_refused({
+      {mix({2, 2, 3}, {2, 3, 4}, with_heads(2)),
+       {"attend: ", "scores (2, 2, 3)", "(batch, heads, queries, keys)"}},
+      {mix({2, 2, 3, 5}, {2, 3, 4}, with_heads(2)), {"attend: ", "v (2, 3, 4)"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, with_heads(4)), {"attend: ", "4 heads"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, shared), {"attend: ", "3 of values"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, sloped), {"attend: ", "3 slopes for 2 heads"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, keyless), {"attend: ", "needs a key"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, late), {"attend: ", "needs 3 keys"}},
+  });
 }
 
 TEST_CASE("a dropout of the weights outside [0, 1) is refused", "[ops]") {

@@ -10,9 +10,11 @@ import sys
 import tempfile
 
 import torch
+import yaml
 
 thimble, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(source / "scripts"))
+import safetensors_file  # noqa: E402
 from from_torch import save  # noqa: E402
 from to_torch import Model, load  # noqa: E402
 
@@ -124,6 +126,12 @@ def main():
         refused("two tensors", sys.executable, from_torch, work / "twice.pt", work / "no.safetensors",
                 "--rename", "a=b")
         assert not (work / "no.pt").exists() and not (work / "no.safetensors").exists()
+        # What PyTorch's encoder cannot be is named.
+        for key, value in [("attention.score", "dot"), ("attention.kv_heads", 1), ("norm_type", "rms"),
+                           ("positions", "rotary"), ("d_ff", 0)]:
+            refused(f"model.{key} {value}" if value else "no layers without a feed-forward net", sys.executable,
+                    to_torch, changed(checkpoint, key, value, work), work / "no.pt")
+        assert not (work / "no.pt").exists()
         # Weights that do not fit are named.
         refused("encoder.layers.0.linear1.weight has shape (20, 12), the model needs (21, 12)", thimble, "inspect",
                 "model.d_ff=21", "--config", config, "--weights", weights)
@@ -132,8 +140,20 @@ def main():
     print("torch_exchange_test: ok")
 
 
+def changed(checkpoint, key, value, work):
+    """The checkpoint with another value in its config."""
+    arrays, metadata = safetensors_file.read(checkpoint)
+    config = yaml.safe_load(metadata["config"])
+    section = config["model"]
+    *parents, last = key.split(".")
+    for parent in parents:
+        section = section[parent]
+    section[last] = value
+    safetensors_file.write(work / "changed.safetensors", arrays, {**metadata, "config": yaml.dump(config)})
+    return work / "changed.safetensors"
+
+
 def surplus(weights, work):
-    import safetensors_file
     arrays, _ = safetensors_file.read(weights)
     safetensors_file.write(work / "surplus.safetensors", {**arrays, "surplus": arrays["output.bias"]})
     return work / "surplus.safetensors"

@@ -40,6 +40,33 @@ inline std::vector<thimble::Config> configs_of_heads(const thimble::Config& base
   return configs;
 }
 
+// Models that score keys, know positions, normalise or feed forward in other ways.
+inline std::vector<thimble::Config> configs_of_parts(const thimble::Config& base) {
+  using namespace thimble;
+  std::vector<Config> configs(6, base);
+  configs[0].model.attention.score = Score::general;
+  configs[1].model.attention.score = Score::additive;
+  configs[1].model.attention.kv_heads = 1;
+  configs[2].model.positions = Positions::rotary;
+  configs[2].model.attention.tie_query_key = true;
+  configs[3].model.positions = Positions::alibi;
+  configs[3].model.attention.score = Score::additive;
+  configs[4].model.norm_type = NormType::rms;
+  configs[4].model.activation = Activation::silu;
+  configs[4].model.gated = true;
+  configs[5].model.d_ff = 0;
+  return configs;
+}
+
+// A model with a convolution in place of attention.
+inline thimble::Config convolution_config(thimble::Config config) {
+  config.model.mixer = thimble::Mixer::convolution;
+  config.model.window = 5;
+  config.model.heads = 1;
+  config.model.attention.dropout = 0;
+  return config;
+}
+
 // Everything at once: two pre-norm layers, GELU, a causal mask, dropout, sequences of different lengths,
 // fresh data, AdamW.
 inline thimble::Config rich_config() {

@@ -23,10 +23,10 @@ inline constexpr std::int64_t kTokenMapVocabulary = 64;
 
 // In PyTorch's orientation, (out, in).
 struct HeadWeights {
-  DoubleMatrix query, key;  // (Dk, C)
-  DoubleMatrix value;       // (Dv, C)
-  DoubleMatrix output;      // (C, Dv), its part of the output projection
-  double scale = 1;         // of the product of a query and a key
+  DoubleMatrix query, key;          // (Dk, C)
+  DoubleMatrix value;               // (Dv, C)
+  DoubleMatrix output;              // (C, Dv), its part of the output projection
+  std::optional<double> scale = 1;  // of the product of a query and a key; none: the score is no such product
 };
 
 struct HeadCircuits {

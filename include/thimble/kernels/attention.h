@@ -26,11 +26,13 @@ struct AttentionSizes {
   std::int64_t group() const { return heads / groups(); }  // heads that share a key and a value
 };
 
-// Which keys a query may see: always the first few, so a number says it all.
+// Which keys a query may see: always the first few, so a number says it all. And how distance counts.
 struct AttentionMask {
   bool causal = false;                    // query i sees keys 0 .. first_query + i
   std::span<const std::int32_t> lengths;  // (B) keys of each sequence, the rest is padding; empty: no padding
   std::int64_t first_query = 0;           // where query 0 stands among the keys
+  // (H) ALiBi (Press et al. 2022): scores of head h lose slopes[h] for each position between query and key.
+  std::span<const Real> slopes = {};
 
   std::int64_t visible(std::int64_t sequence, std::int64_t query, std::int64_t keys) const {
     if (causal) keys = std::min(keys, first_query + query + 1);
@@ -44,6 +46,10 @@ struct AttentionMask {
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                                const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
 
+// The same of scores (B H Tq, Tk), as they come.
+void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const AttentionSizes& sizes,
+                               const AttentionMask& mask);
+
 // out = weights v, head by head.
 void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
                            const AttentionSizes& sizes);
@@ -55,5 +61,10 @@ void attention_backward(GradientView dq, GradientView dk, GradientView dv, Const
                         ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
                         ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
                         const AttentionSizes& sizes, Real scale);
+
+// The same for scores: adds to dscores and dv. scratch: Dv Tk + Tq Tk elements.
+void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
+                                ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
+                                ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

@@ -12,12 +12,13 @@ namespace thimble {
 double parameter_count(const ModelConfig&, std::int64_t vocabulary, std::int64_t length);
 
 // Floating-point operations in matrix products. A multiply-add is 2; a causal mask and padding are counted
-// in full; what is no matrix product (norms, softmax, activations, embeddings, loss) is not counted.
+// in full; what is no matrix product (norms, softmax, additive scores, activations, embeddings, loss) is not
+// counted.
 struct Flops {
   double projections =
       0;                 // to queries, keys and values, and of the heads' output: 8 T C^2 a layer by default
   double attention = 0;  // scores and mixing: 2 T^2 H (Dk + Dv) a layer
-  double feed_forward = 0;  // 4 T C F a layer
+  double feed_forward = 0;  // 4 T C F a layer, gated 6 T C F
   double output = 0;        // the output net
 
   double total() const { return projections + attention + feed_forward + output; }

@@ -8,8 +8,10 @@
 namespace thimble {
 
 enum class NormOrder { pre, post };
-enum class Activation { relu, gelu, gelu_tanh, tanh };
-enum class Positions { sinusoidal, learned, none };
+enum class NormType { layer, rms };
+enum class Activation { relu, gelu, gelu_tanh, tanh, silu };
+enum class Positions { sinusoidal, learned, none, rotary, alibi };
+enum class Mixer { attention, convolution };
 enum class Mask { none, causal };
 enum class Combine { concat, sum };
 enum class OutputPer { position, sequence, next };
@@ -35,16 +37,20 @@ struct ModelConfig {
   std::int64_t d_model = 32;
   std::int64_t heads = 1;
   std::int64_t layers = 1;
-  std::int64_t d_ff = 64;
+  std::int64_t d_ff = 64;       // 0: layers of attention alone
   std::int64_t max_length = 0;  // longest sequence; 0: what the task needs
   NormOrder norm = NormOrder::post;
+  NormType norm_type = NormType::layer;
   Activation activation = Activation::relu;
+  bool gated = false;  // the feed-forward net's hidden layer times a linear one (Shazeer 2020)
   Positions positions = Positions::sinusoidal;
   double embedding_std = 1;  // standard deviation of token embeddings at the start; 1 is PyTorch's
   double position_std = 1;   // the same for learned positions
-  AttentionConfig attention;
+  Mixer mixer = Mixer::attention;
+  std::int64_t window = 3;  // positions that a convolution sees
+  AttentionConfig attention{};
   double dropout = 0;  // of the embedding and of every sub-layer's output, in [0, 1)
-  OutputConfig output;
+  OutputConfig output{};
 
   std::int64_t kv_heads() const { return attention.kv_heads > 0 ? attention.kv_heads : heads; }
   std::int64_t d_key() const { return attention.d_key > 0 ? attention.d_key : d_model / heads; }

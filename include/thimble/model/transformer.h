@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "thimble/model/model_config.h"
@@ -14,17 +15,44 @@ namespace thimble::inline THIMBLE_PRECISION {
 // The attention of a layer of such a model.
 AttentionSettings attention_settings(const ModelConfig&, std::uint32_t dropout_site);
 
+// The same between two sequences, whose positions have nothing to do with each other.
+AttentionSettings cross_attention_settings(const ModelConfig&, std::uint32_t dropout_site);
+
+// The norms that layers are made of.
+struct Norm {
+  std::variant<LayerNorm, RmsNorm> kind;
+
+  Norm(ParameterStore&, const std::string& name, const ModelConfig&);
+  void init(ParameterStore&) const;
+  Var operator()(Var x) const;
+};
+
+// linear2(f(linear1 x)), or, gated, linear2(f(linear1 x) gate x) (Shazeer 2020). Parameters: NAME.linear1,
+// NAME.linear2, NAME.gate.
+struct FeedForward {
+  Linear linear1, linear2;
+  std::optional<Linear> gate;
+  Activation activation;
+  Dropout dropout_hidden, dropout_out;
+
+  FeedForward(ParameterStore&, const std::string& name, const ModelConfig&, std::uint32_t first_dropout_site);
+  void init(ParameterStore&, std::uint64_t seed) const;
+  Var operator()(Var x, const Pass&) const;
+};
+
 // One block, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x + f(x));
-// pre-norm (Xiong et al. 2020): x = x + f(norm(x)); f is attention, then the feed-forward net. Sites:
-// NAME.self_attn.*, NAME.residual_mid and NAME.residual_out, all (B, T, C) but for the weights.
+// pre-norm (Xiong et al. 2020): x = x + f(norm(x)); f is attention, or a convolution in its place, then the
+// feed-forward net, if there is one. Sites: NAME.self_attn.*, NAME.residual_mid and NAME.residual_out, all
+// (B, T, C) but for those of heads.
 struct EncoderLayer {
   std::string name;
-  MultiHeadAttention self_attn;
-  Linear linear1, linear2;
-  LayerNorm norm1, norm2;
+  std::optional<MultiHeadAttention> self_attn;
+  std::optional<Convolution> conv;  // where there is no self_attn
+  std::optional<FeedForward> feed_forward;
+  Norm norm1;
+  std::optional<Norm> norm2;  // beside feed_forward
   NormOrder order;
-  Activation activation;
-  Dropout dropout1, dropout_hidden, dropout2;
+  Dropout dropout1;
   std::string mid_site, out_site;
 
   EncoderLayer(ParameterStore&, const std::string& name, const ModelConfig&,
@@ -38,7 +66,7 @@ struct EncoderLayer {
   static constexpr std::uint32_t kDropoutSites = 4;
 
  private:
-  Var feed_forward(Var x, const Pass&) const;
+  Var mix(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
 };
 
 // Sites: "embedding" (B, T, C), those of the layers, named encoder.layers.0 and so on, "encoder.output" (B,
@@ -82,7 +110,7 @@ class Transformer {
   Tensor sinusoidal_;
   Dropout embedding_dropout_;
   std::vector<EncoderLayer> layers_;
-  std::optional<LayerNorm> norm_;
+  std::optional<Norm> norm_;
   std::optional<Linear> output_, hidden_;
   std::optional<LayerNorm> hidden_norm_;
 };

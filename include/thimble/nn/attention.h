@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "thimble/nn/modules.h"
-#include "thimble/ops/score_kind.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -21,6 +21,8 @@ struct AttentionSettings {
   bool summed = false;        // each head has an output projection of its own, and these are added up
   Score score = Score::scaled_dot;
   bool causal = false;
+  bool rotary = false;   // positions turn queries and keys (Su et al. 2021); needs an even Dk
+  bool alibi = false;    // distance lowers scores (Press et al. 2022), by 2^(-8 (h + 1) / H) a position
   Dropout dropout = {};  // of the weights
 };
 
@@ -29,42 +31,60 @@ struct AttentionSettings {
 //   NAME.in_proj_weight (H Dk + KV Dk + KV Dv, C), in_proj_bias: queries, keys, values; tied: the first serve
 //   as
 //     the second, too;
+//   NAME.score_weight: of the score, if it has a parameter, see score_parameter();
 //   NAME.out_proj.weight (C, H Dv), out_proj.bias (C); summed: out_proj.{h}.weight (C, Dv), one bias for all.
-// Sites: NAME.weights (B, H, T, T), NAME.head_output (B, T, H Dv), the heads side by side before the output
-// projection.
+// Sites: NAME.weights (B, H, Tq, Tk), NAME.head_output (B, Tq, H Dv), the heads side by side before the
+// output projection.
 struct MultiHeadAttention {
   AttentionSettings settings;  // without zeros: the defaults filled in
   Parameter in_proj_weight, in_proj_bias;
+  std::optional<Parameter> score_weight;
   std::vector<Parameter> out_proj_weights;  // one, or one for each head
   Parameter out_proj_bias;
   std::string weights_site, output_site;
 
-  // Throws ShapeError when heads do not divide what they must, or tied heads share keys.
+  // Throws ShapeError when heads do not divide what they must, tied heads share keys, or Dk is odd for rotary
+  // positions.
   MultiHeadAttention(ParameterStore&, const std::string& name, const AttentionSettings&);
   // The weights of projections to queries, keys and values uniform by Glorot and Bengio (2010), as one
   // matrix, biases 0: as torch.nn.MultiheadAttention.
   void init(ParameterStore&, std::uint64_t seed) const;
-  // x (B, T, C); lengths (B) or empty.
+  // Self-attention. x (B, T, C); lengths (B) or empty.
   Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
+  // Cross-attention: queries of x (B, Tq, C), keys and values of memory (B, Tk, C), whose lengths these are.
+  // Throws ShapeError where a causal mask or positions would relate the two.
+  Var operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths, const Pass&) const;
+
+  // The steps of these, for who keeps keys and values from one token to the next.
+  struct Projected {
+    Columns q, k, v;  // (B, Tq, H Dk), (B, Tk, KV Dk), (B, Tk, KV Dv)
+  };
+  Projected project(Var x, std::int64_t first_position = 0) const;
+  Projected project(Var x, Var memory) const;
+  // Query 0 stands at key `first_query`. Returns (B, Tq, C).
+  Var attend(const Projected&, std::span<const std::int32_t> lengths, std::int64_t first_query,
+             const Pass&) const;
 
   std::int64_t heads() const { return settings.heads; }
   std::int64_t width() const { return settings.width; }  // columns of a head in NAME.head_output
-
-  double scale() const;  // of the product of a query and a key, in scores
 
   // One head's weights, whatever the layout; heads that share a key or value have the same views.
   struct HeadViews {
     ConstMatrixView query, key;  // (Dk, C)
     ConstMatrixView value;       // (Dv, C)
     ConstMatrixView output;      // (C, Dv)
+    ConstMatrixView score;       // (Dk, Dk), of the score "general"; else no data
   };
   HeadViews head(const ParameterStore&, std::int64_t h) const;
 
  private:
   std::int64_t keys() const { return settings.kv_heads * settings.depth; }  // columns of all keys
+  std::int64_t values() const { return settings.kv_heads * settings.width; }
   std::int64_t first_key() const { return settings.tied ? 0 : settings.heads * settings.depth; }
   std::int64_t first_value() const { return first_key() + keys(); }
   Var project_output(Var heads) const;
+
+  std::vector<Real> slopes_;  // (H), or none
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -12,6 +12,7 @@
 #include "thimble/autograd/tape.h"
 #include "thimble/kernels/attention.h"
 #include "thimble/kernels/dropout.h"
+#include "thimble/ops/score_kind.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -131,5 +132,20 @@ struct AttentionOptions {
 // Multi-head attention of q (B, Tq, H Dk) on k (B, Tk, KV Dk) and v (B, Tk, KV Dv): (B, Tq, H Dv). A query
 // without a visible key gets 0 and passes gradient 0. mask.lengths must outlive backward().
 Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options);
+
+// The same with scores (B, H, Tq, Tk) in place of q and k: what makes attention of any way to score keys.
+// options.scale is not used.
+Var attend(Var scores, Columns v, const AttentionOptions& options);
+
+// The parameter of a score of heads with queries and keys of `depth` columns: a matrix W (H, Dk, Dk), a
+// vector w (H, Dk), or none.
+std::optional<Shape> score_parameter(Score, std::int64_t heads, std::int64_t depth);
+
+// What a score multiplies q^T k, or q^T W k, by; nothing where it is no product of a query and a key.
+std::optional<double> score_factor(Score, std::int64_t depth);
+
+// attention() with that score. `parameter` is there where score_parameter() is.
+Var scored_attention(Score, Columns q, Columns k, Columns v, std::optional<Var> parameter,
+                     AttentionOptions options);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -4,8 +4,10 @@
 namespace thimble {
 
 enum class Score {
-  scaled_dot,  // q k / sqrt(Dk), Vaswani et al. 2017
-  dot,         // q k, Luong et al. 2015
+  scaled_dot,  // q^T k / sqrt(Dk), Vaswani et al. 2017
+  dot,         // q^T k, Luong et al. 2015
+  general,     // q^T W k, the same
+  additive,    // w^T tanh(q + k), Bahdanau et al. 2015
 };
 
 }  // namespace thimble

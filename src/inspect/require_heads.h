@@ -1,0 +1,15 @@
+// What has no heads cannot be inspected.
+#pragma once
+
+#include "thimble/core/error.h"
+#include "thimble/model/model_config.h"
+
+namespace thimble {
+
+inline void require_heads(const ModelConfig& model) {
+  require<ConfigError>(model.mixer == Mixer::attention,
+                       "inspect: a model with model.mixer convolution has no attention heads to look into; "
+                       "`thimble eval` measures it");
+}
+
+}  // namespace thimble
