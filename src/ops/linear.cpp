@@ -49,9 +49,9 @@ void record_linear(Var y, const Columns& x, Var weight, std::optional<Var> bias,
 }
 
 void check_linear(const char* name, const Columns& x, Var weight, std::optional<Var> bias) {
-  require<ShapeError>(weight.shape().rank() == 2 && x.count == weight.shape()[1],
+  require<ShapeError>(weight.shape().rank() >= 2 && x.count == inputs(weight),
                       "{}: x {} * weight {} transposed: the last dimensions must match ({} vs {})", name,
-                      x.shape(), weight.shape(), x.count, weight.shape().last());
+                      x.shape(), weight.shape(), x.count, inputs(weight));
   require<ShapeError>(!bias || bias->shape() == Shape{weight.shape()[0]},
                       "{}: bias {} for weight {}: it must be ({})", name, bias.value_or(weight).shape(),
                       weight.shape(), weight.shape()[0]);
