@@ -91,7 +91,7 @@ Var Tape::push(const char* op, const Shape& shape, Real* value, bool needs_grad)
   return {this, static_cast<std::uint32_t>(nodes_.size() - 1), generation_};
 }
 
-Var Tape::node(const char* op, const Shape& shape, std::initializer_list<Var> inputs) {
+Var Tape::node(const char* op, const Shape& shape, std::span<const Var> inputs) {
   if (profile_ != nullptr) profile_->forward.start(op);
   bool needs_grad = false;
   for (const Var& input : inputs) needs_grad |= at(input).needs_grad;

@@ -1,5 +1,5 @@
-// The exponential of numbers up to 88, for softmax, GELU and the additive score. Toggled guard: see
-// simd-inl.h.
+// The exponential of numbers up to 88, for softmax, GELU and the additive score, and the logistic function.
+// Toggled guard: see simd-inl.h.
 #if defined(THIMBLE_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef THIMBLE_KERNELS_EXP_INL_H_
 #undef THIMBLE_KERNELS_EXP_INL_H_
@@ -38,6 +38,17 @@ HWY_INLINE V exp_up_to_88(D d, V x) {
   const auto power = hn::BitCast(d, hn::ShiftLeft<23>(exponent));
   return hn::IfThenZeroElse(hn::Lt(x, set(kSmallest)), hn::Mul(exp_r, power));
 #endif
+}
+
+// 1 / (1 + exp(-x)), and in `complement` 1 / (1 + exp(x)), which is 1 minus that without the cancellation.
+template <class D, class V>
+HWY_INLINE V sigmoid(D d, V x, V& complement) {
+  const auto one = hn::Set(d, Real{1});
+  const auto e = exp_up_to_88(d, hn::Neg(hn::Abs(x)));
+  const auto large = hn::Div(one, hn::Add(one, e)), small = hn::Mul(e, large);
+  const auto negative = hn::Lt(x, hn::Zero(d));
+  complement = hn::IfThenElse(negative, large, small);
+  return hn::IfThenElse(negative, small, large);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE

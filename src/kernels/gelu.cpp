@@ -96,11 +96,9 @@ void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
 
 void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   map_with_slope(y, slope, x, [](auto d, auto v, auto& derivative) HWY_ATTR {
-    const auto one = hn::Set(d, Real{1});
-    const auto e = exp_up_to_88(d, hn::Neg(hn::Abs(v)));
-    const auto large = hn::Div(one, hn::Add(one, e)), small = hn::Mul(e, large);  // sigmoid of |x| and -|x|
-    const auto s = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), small, large);
-    derivative = hn::MulAdd(v, hn::Mul(small, large), s);
+    auto rest = v;  // 1 - s
+    const auto s = sigmoid(d, v, rest);
+    derivative = hn::MulAdd(v, hn::Mul(s, rest), s);
     return hn::Mul(v, s);
   });
 }

@@ -141,6 +141,35 @@ void add_sequences(std::vector<GradcheckCase>& cases) {
       {"cross_entropy", "no label", {zero_gradient(normal("logits", {6, 7}))}, entropy(none, {})});
 }
 
+void add_recurrent(std::vector<GradcheckCase>& cases) {
+  static const std::vector<std::int32_t> lengths{3, 1};
+  cases.push_back({"step", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return step(in[0], 1); }});
+  cases.push_back(
+      {"step", "the only one", {normal("x", {1, 1, 20})}, [](Tape&, Inputs in) { return step(in[0], 0); }});
+  const auto stacked = [](Tape&, Inputs in) { return stack(in); };
+  cases.push_back(
+      {"stack", "", {normal("first", {2, 5}), normal("second", {2, 5}), normal("third", {2, 5})}, stacked});
+  cases.push_back({"stack", "one step", {normal("x", {1, 20})}, stacked});
+  cases.push_back({"stack", "the same twice", {normal("x", {2, 3})}, [](Tape&, Inputs in) {
+                     const Var steps[] = {in[0], in[0]};
+                     return stack(steps);
+                   }});
+  const auto joined = [](Tape&, Inputs in) { return concat(in[0], in[1]); };
+  cases.push_back({"concat", "", {normal("a", {2, 3, 5}), normal("b", {2, 3, 4})}, joined});
+  cases.push_back({"concat", "17 columns and one", {normal("a", {1, 17}), normal("b", {1, 1})}, joined});
+  const auto gates = [](std::int64_t batch, std::int64_t hidden) {
+    return std::vector{normal("gates_x", {batch, 3 * hidden}), normal("gates_h", {batch, 3 * hidden}),
+                       normal("h", {batch, hidden})};
+  };
+  const auto cell = [](std::span<const std::int32_t> ends, std::int64_t t) {
+    return [=](Tape&, Inputs in) { return gru_cell(in[0], in[1], in[2], ends, t); };
+  };
+  cases.push_back({"gru_cell", "", gates(2, 5), cell({}, 0)});
+  cases.push_back({"gru_cell", "one sequence, 37 channels", gates(1, 37), cell({}, 0)});
+  cases.push_back({"gru_cell", "one channel", gates(3, 1), cell({}, 0)});
+  cases.push_back({"gru_cell", "a sequence that has ended", gates(2, 5), cell(lengths, 1)});
+}
+
 }  // namespace
 
 std::vector<GradcheckCase> gradcheck_cases() {
@@ -148,6 +177,7 @@ std::vector<GradcheckCase> gradcheck_cases() {
   add_arithmetic(cases);
   add_elementwise(cases);
   add_sequences(cases);
+  add_recurrent(cases);
   add_attention_cases(cases);
   return cases;
 }

@@ -20,6 +20,7 @@
 
 #include "cases.h"
 #include "naive.h"
+#include "naive_sequence.h"
 #include "thimble/model/cost.h"
 #include "thimble/tensor/tensor.h"
 #include "thimble/train/cost.h"
@@ -170,15 +171,29 @@ void add_residual(Cases& cases, const Model& s, const Sizes& sizes) {
   });
   cases.add(PAIR(dropout_forward), "", 0, [=](Memory& m) { return std::tuple(x(m), x(m), x(m)); });
   cases.add(PAIR(dropout_backward), "", 0, [=](Memory& m) { return std::tuple(empty(x(m)), x(m), x(m)); });
-  const kernels::WindowSizes windows{.time = length, .window = 3, .before = 1};
-  cases.add(PAIR(windows_forward), "", 0,
-            [=](Memory& m) { return std::tuple(m.matrix(rows, 3 * c), x(m), windows); });
-  cases.add(PAIR(windows_backward), "", 0,
-            [=](Memory& m) { return std::tuple(empty(x(m)), m.matrix(rows, 3 * c), windows); });
   cases.add(PAIR(add_positions_forward), "", 0,
             [=](Memory& m) { return std::tuple(x(m), x(m), m.matrix(length, c), length); });
   cases.add(PAIR(add_positions_backward), "", 0,
             [=](Memory& m) { return std::tuple(m.matrix(length, c), x(m), length); });
+}
+
+// Over time: a convolution's windows, and one step of a recurrent net.
+void add_sequence(Cases& cases, const Model& s, const Sizes& sizes) {
+  const std::int64_t rows = sizes.rows, c = s.d_model, n = sizes.sequences;
+  const kernels::WindowSizes windows{.time = s.length, .window = 3, .before = 1};
+  cases.add(PAIR(windows_forward), "", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(rows, 3 * c), m.matrix(rows, c), windows); });
+  cases.add(PAIR(windows_backward), "", 0,
+            [=](Memory& m) { return std::tuple(empty(m.matrix(rows, c)), m.matrix(rows, 3 * c), windows); });
+  const auto gates = [=](Memory& m) { return m.matrix(n, 3 * c); };
+  const auto state = [=](Memory& m) { return m.matrix(n, c); };
+  cases.add(PAIR(gru_cell_forward), "", 0, [=](Memory& m) {
+    return std::tuple(state(m), gates(m), gates(m), gates(m), state(m), kernels::GruStep{});
+  });
+  cases.add(PAIR(gru_cell_backward), "", 0, [=](Memory& m) {
+    return std::tuple(empty(gates(m)), empty(gates(m)), state(m), state(m), gates(m), state(m), gates(m),
+                      kernels::GruStep{});
+  });
 }
 
 // From tokens to the residual stream, and from there to the loss.
@@ -226,6 +241,7 @@ std::vector<Case> cases_of(const Model& model) {
   add_attention(cases, model, sizes);
   add_activations(cases, model, sizes);
   add_residual(cases, model, sizes);
+  add_sequence(cases, model, sizes);
   add_ends(cases, model, sizes);
   add_update(cases, sizes);
   return cases.take();

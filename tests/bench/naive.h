@@ -21,7 +21,6 @@
 #include "thimble/kernels/pool.h"
 #include "thimble/kernels/rms_norm.h"
 #include "thimble/kernels/softmax.h"
-#include "thimble/kernels/windows.h"
 
 namespace thimble::inline THIMBLE_PRECISION::naive {
 
@@ -322,20 +321,6 @@ inline void pool_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView w
   each(dx, [&](auto r, auto c) {
     const std::int64_t b = r / weights.cols, t = r % weights.cols;
     add(dx, r, c, at(weights, b, t) * at(dy, b, c));
-  });
-}
-
-inline void windows_forward(MatrixView y, ConstMatrixView x, const kernels::WindowSizes& s) {
-  each(y, [&](auto r, auto i) {
-    const std::int64_t from = r % s.time + i % s.window - s.before;
-    at(y, r, i) = from < 0 || from >= s.time ? 0 : at(x, r / s.time * s.time + from, i / s.window);
-  });
-}
-inline void windows_backward(GradientView dx, ConstMatrixView dy, const kernels::WindowSizes& s) {
-  each(dx, [&](auto r, auto c) { add(dx, r, c, 0); });
-  each(dy, [&](auto r, auto i) {
-    const std::int64_t to = r % s.time + i % s.window - s.before;
-    if (to >= 0 && to < s.time) at<Real>(dx, r / s.time * s.time + to, i / s.window) += at(dy, r, i);
   });
 }
 

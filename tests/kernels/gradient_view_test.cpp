@@ -9,6 +9,7 @@
 #include "thimble/kernels/dropout.h"
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/gelu.h"
+#include "thimble/kernels/gru.h"
 #include "thimble/kernels/layer_norm.h"
 #include "thimble/kernels/linear.h"
 #include "thimble/kernels/pool.h"
@@ -59,6 +60,17 @@ TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
     const Matrix window(6, 3 * n, 8);
     CHECK(overwrites(6, n, [&](GradientView dx) {
       kernels::windows_backward(dx, window, {.time = 3, .window = 3, .before = 1, .lengths = lengths});
+    }));
+    const Matrix gates(6, 3 * n, 9), state(6, n, 10);
+    const std::vector<std::int32_t> ends{3, 1, 2, 0, 5, 1};
+    CHECK(overwrites(6, 3 * n, [&](GradientView da) {
+      kernels::gru_cell_backward(da, {}, {}, dy, gates, state, gates, {ends, 1});
+    }));
+    CHECK(overwrites(6, 3 * n, [&](GradientView db) {
+      kernels::gru_cell_backward({}, db, {}, dy, gates, state, gates, {ends, 1});
+    }));
+    CHECK(overwrites(6, n, [&](GradientView dh) {
+      kernels::gru_cell_backward({}, {}, dh, dy, gates, state, gates, {ends, 1});
     }));
     const Matrix pooled(2, n, 6), weights(2, 3, 7);
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::pool_backward(dx, pooled, weights); }));

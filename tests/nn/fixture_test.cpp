@@ -4,6 +4,8 @@
 #include "catch.h"
 #include "fixtures_file.h"
 #include "thimble/nn/attention.h"
+#include "thimble/nn/gru.h"
+#include "thimble/nn/modules.h"
 
 using namespace thimble;
 
@@ -100,5 +102,33 @@ TEST_CASE("Convolution agrees with PyTorch", "[nn][fixture]") {
   fixture.compare_value("out", out);
   fixture.compare_gradient("x", x);
   fixture.compare_parameters(store, gradients, "d_", "conv.");
+  fixture.check_all_used();
+}
+
+TEST_CASE("Gru agrees with PyTorch on packed sequences", "[nn][fixture]") {
+  const std::string kind = GENERATE(as<std::string>{}, "forward", "both", "forward_padding", "both_padding");
+  tests::Fixture fixture("gru_" + kind);
+  const auto lengths = fixture.lengths();
+  ParameterStore store;
+  const Gru module(store, "gru", fixture.shape("x").last(), fixture.integer("hidden"),
+                   kind.starts_with("both"));
+  fixture.load(store, "", "gru.");
+  AlignedVector<Real> gradients(store.size());
+  Tape tape;
+  tape.bind(store, gradients);
+  const Var x = tape.variable(fixture.tensor("x"));
+  const GruStates out = module(x, lengths);
+  fixture.backward("states", out.all);
+  fixture.backward("last", out.last);
+  Tensor states(out.all.shape(), tests::elements(out.all.value()));
+  const std::int64_t time = states.shape()[1];
+  for (std::int64_t row = 0; row < states.matrix().rows; ++row) {  // PyTorch leaves 0 after the end
+    if (!lengths.empty() && row % time >= lengths[static_cast<std::size_t>(row / time)])
+      std::fill_n(states.matrix().row(row), states.matrix().cols, Real{0});
+  }
+  fixture.compare("states", states.shape(), states.values());
+  fixture.compare_value("last", out.last);
+  fixture.compare_gradient("x", x);
+  fixture.compare_parameters(store, gradients, "d_", "gru.");
   fixture.check_all_used();
 }

@@ -74,7 +74,10 @@ class Tape {
 
   // For ops. A new node: the value is uninitialised memory of this shape. `op` must outlive the tape. What an
   // op computes comes after this, so that its time is its own.
-  Var node(const char* op, const Shape& shape, std::initializer_list<Var> inputs);
+  Var node(const char* op, const Shape& shape, std::initializer_list<Var> inputs) {
+    return node(op, shape, std::span<const Var>(inputs.begin(), inputs.size()));
+  }
+  Var node(const char* op, const Shape& shape, std::span<const Var> inputs);
 
   // For ops. What to do when y's gradient is known: add to the gradients of the inputs that need one. Not
   // recorded when none does. The closure is kept in the arena, so it may hold only trivially destructible
@@ -91,10 +94,15 @@ class Tape {
   // For ops. Uninitialised memory that lives as long as the nodes, to save what backward needs.
   MatrixView scratch(std::int64_t rows, std::int64_t cols);
   template <class T>
+  std::span<T> room(std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+    return {static_cast<T*>(arena_.allocate(count * sizeof(T))), count};
+  }
+  template <class T>
   std::span<const T> keep(std::span<const T> values) {
-    T* copy = static_cast<T*>(arena_.allocate(values.size_bytes()));
-    std::copy(values.begin(), values.end(), copy);
-    return {copy, values.size()};
+    const std::span<T> copy = room<T>(values.size());
+    std::copy(values.begin(), values.end(), copy.begin());
+    return copy;
   }
 
   // Which gradients can be read after backward(). With `leaves` the memory of the others serves the next ones

@@ -102,6 +102,20 @@ Var add_positions(Var x, Var positions);
 // torch.nn.Conv1d. Throws ShapeError on an even window that is not causal, or a length outside 0 .. T.
 Var windows(Var x, std::int64_t window, bool causal, std::span<const std::int32_t> lengths = {});
 
+// Step t of x (B, T, C): (B, C). Throws ShapeError on a step outside 0 .. T-1.
+Var step(Var x, std::int64_t t);
+
+// T >= 1 steps (B, C) one after another: (B, T, C).
+Var stack(std::span<const Var> steps);
+
+// a (..., A) and b (..., B) side by side: (..., A + B).
+Var concat(Var a, Var b);
+
+// One step of a gated recurrent unit (Cho et al. 2014), as torch.nn.GRUCell: gates_x and gates_h (B, 3H),
+// what the input and the state h (B, H) say to the reset gate, the update gate and the candidate: (B, H).
+// A sequence whose length (lengths (B), empty: without end) is at most t keeps its state.
+Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> lengths = {}, std::int64_t t = 0);
+
 // One vector per sequence of x (B, T, C): (B, C). lengths (B) says how many positions count, empty: all T.
 // Throws ShapeError on a length outside 1 .. T.
 Var mean_pool(Var x, std::span<const std::int32_t> lengths = {});

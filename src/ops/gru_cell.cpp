@@ -1,0 +1,30 @@
+#include "thimble/core/error.h"
+#include "thimble/kernels/gru.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> lengths, std::int64_t t) {
+  const Shape& state = h.shape();
+  require<ShapeError>(
+      state.rank() == 2 && gates_x.shape() == state.with_last(3 * state.last()) &&
+          gates_h.shape() == gates_x.shape(),
+      "gru_cell: gates {} and {}, state {}: the state must be (batch, channels) and both gates "
+      "(batch, 3 channels)",
+      gates_x.shape(), gates_h.shape(), state);
+  require<ShapeError>(lengths.empty() || static_cast<std::int64_t>(lengths.size()) == state[0],
+                      "gru_cell: {} lengths for a batch of {}", lengths.size(), state[0]);
+  Tape& tape = h.tape();
+  const Var y = tape.node("gru_cell", state, {gates_x, gates_h, h});
+  const MatrixView gates = tape.scratch(state[0], 3 * state[1]);
+  const kernels::GruStep step{tape.keep(lengths), t};
+  kernels::gru_cell_forward(y.value(), gates, gates_x.value(), gates_h.value(), h.value(), step);
+  tape.on_backward(y, [=] {
+    const auto wanted = [](Var v) { return v.needs_grad() ? v.grad_sum() : GradientView{}; };
+    kernels::gru_cell_backward(wanted(gates_x), wanted(gates_h), wanted(h), y.grad(), gates_h.value(),
+                               h.value(), gates, step);
+  });
+  return y;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

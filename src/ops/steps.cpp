@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "thimble/core/error.h"
+#include "thimble/kernels/elementwise.h"
+#include "thimble/ops/ops.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+// Step t of x (B, T, C), as a matrix (B, C).
+MatrixView step_of(MatrixView x, const Shape& shape, std::int64_t t) {
+  return {x.data + t * shape[2], shape[0], shape[2], shape[1] * shape[2]};
+}
+
+void copy(MatrixView to, ConstMatrixView from) { kernels::accumulate({to, true}, from); }
+
+}  // namespace
+
+Var step(Var x, std::int64_t t) {
+  const Shape shape = x.shape();
+  require<ShapeError>(shape.rank() == 3, "step: x {} must be (batch, time, channels)", shape);
+  require<ShapeError>(t >= 0 && t < shape[1], "step: step {} of x {}, which has {}", t, shape, shape[1]);
+  Tape& tape = x.tape();
+  const Var y = tape.node("step", {shape[0], shape[2]}, {x});
+  copy(y.value(), step_of(x.value(), shape, t));
+  tape.on_backward(y, [=] { kernels::accumulate(step_of(x.grad(), shape, t), y.grad()); });
+  return y;
+}
+
+Var stack(std::span<const Var> steps) {
+  require<ShapeError>(!steps.empty() && steps[0].shape().rank() == 2,
+                      "stack: {} steps: there must be one, and all must be (batch, channels)", steps.size());
+  const Shape first = steps[0].shape();
+  const auto other = std::ranges::find_if(steps, [&](Var v) { return v.shape() != first; });
+  require<ShapeError>(other == steps.end(), "stack: step {} is {}, not {} as the first",
+                      other - steps.begin(), other == steps.end() ? first : other->shape(), first);
+  const Shape shape{first[0], static_cast<std::int64_t>(steps.size()), first[1]};
+  Tape& tape = steps[0].tape();
+  const std::span<const Var> kept = tape.keep(steps);
+  const Var y = tape.node("stack", shape, kept);
+  const auto each_step = [kept](const auto& f) {
+    std::ranges::for_each(kept, [&, t = std::int64_t{0}](Var v) mutable { f(v, t++); });
+  };
+  each_step([&](Var v, std::int64_t t) { copy(step_of(y.value(), shape, t), v.value()); });
+  tape.on_backward(y, [=] {
+    each_step([&](Var v, std::int64_t t) {
+      if (v.needs_grad()) kernels::accumulate(v.grad_sum(), step_of(y.grad(), shape, t));
+    });
+  });
+  return y;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION
