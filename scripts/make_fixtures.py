@@ -20,7 +20,7 @@ from torch import nn
 from fixture_file import IGNORED, Fixture, hidden_pairs, leaf
 from fixture_heads import cross, gated_layer, heads
 from fixture_models import adam_model, adamw_model, sgd_model
-from fixture_recurrent import gru
+from fixture_recurrent import gru, recurrent
 
 
 def attention(mask):
@@ -208,6 +208,7 @@ def main():
                 encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(), layer_norm(),
                 rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),
                 *(gru(kind, padding) for kind in ("forward", "both") for padding in (False, True)),
+                *map(recurrent, ["none", "additive", "dot", "general", "scaled_dot"]),
                 cross_entropy("cross_entropy", 0.0), cross_entropy("cross_entropy_smoothed", 0.1),
                 adamw_model(), adam_model(), sgd_model()]
     for fixture in fixtures:

@@ -1,0 +1,91 @@
+// A recurrent encoder-decoder: a bidirectional GRU reads the source, a GRU writes the answer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "thimble/nn/gru.h"
+#include "thimble/nn/modules.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+struct RecurrentSettings {
+  std::int64_t vocabulary = 1;  // V, of sources and answers
+  std::int64_t channels = 2;    // C, of embeddings and states; even: half for each direction of the encoder
+  // How the decoder compares itself with the source; nothing: not at all, it knows what its first state holds
+  // (Cho et al. 2014). Additive: the state before a step asks, and what it sees enters the GRU beside the
+  // embedding (Bahdanau et al. 2015); the others: the state after the step asks (Luong et al. 2015).
+  std::optional<Score> attention = Score::additive;
+  double embedding_std = 1;
+  Real dropout = 0;            // of embeddings and of the decoder's output
+  Real attention_dropout = 0;  // of the attention weights
+};
+
+// Parameters: source_token_embedding.weight and token_embedding.weight (V, C); encoder.gru.* (C to C / 2,
+// both directions) and decoder.gru.* (C to C; additive: 2C to C) as torch.nn.GRU has them; decoder.initial.*
+// (C, C), from the encoder's last states to the decoder's first: tanh(W h + b);
+//   additive: decoder.attention.query.* and .key.* (C, C), decoder.attention.score_weight (1, C);
+//   general: decoder.attention.score_weight (1, C, C);
+//   with attention: decoder.attention.combine.* (C, 2C), for the output tanh(W [what is seen; state] + b) of
+//   each step (Luong et al. 2015, equation 5; in place of Bahdanau's maxout too), without: the state itself;
+// output.* (V, C).
+// Sites: "source_embedding" (B, S, C), "encoder.output" (B, S, C), "embedding" (B, T, C),
+// "decoder.attention.weights" (B, 1, T, S) and "decoder.attention.head_output" (B, T, C), "decoder.output"
+// (B, T, C), "logits". Additive attention has its two sites at every step, (B, 1, 1, S) and (B, 1, C), with
+// the step at the end of the name: "decoder.attention.weights.0".
+class Recurrent {
+ public:
+  // Throws ShapeError on an odd number of channels.
+  explicit Recurrent(const RecurrentSettings&);
+
+  // PyTorch's defaults; embeddings normal.
+  void init(std::uint64_t seed);
+
+  // What the decoder knows of the sources.
+  struct Memory {
+    Var states;                             // (B, S, C)
+    Var keys;                               // what queries are compared with: (B, S, C)
+    std::span<const std::int32_t> lengths;  // (B), or empty: all S; as long as the tape
+    Var first;                              // the decoder's first state (B, C)
+  };
+  // sources (B, S) row-major with S = length; lengths (B), each 0 .. S, or empty.
+  Memory read(Tape&, std::span<const std::int32_t> sources, std::int64_t length,
+              std::span<const std::int32_t> lengths, const Pass&) const;
+
+  struct Answer {
+    Var logits;  // (B, T, V), or of R rows (R, V)
+    Var state;   // (B, C) after the last token, to go on from
+  };
+  // Goes on from a state (B, C) with tokens (B, T) row-major, T = length, of which the first is number
+  // `first` of the answer; logits say what follows each. With `rows`, logits of these of the B T positions.
+  Answer write(const Memory&, Var state, std::span<const std::int32_t> tokens, std::int64_t length,
+               const Pass&, std::span<const std::int32_t> rows = {}, std::int64_t first = 0) const;
+
+  ParameterStore& parameters() { return store_; }
+  const ParameterStore& parameters() const { return store_; }
+  const RecurrentSettings& settings() const { return settings_; }
+
+ private:
+  struct Steps {
+    Var outputs;  // (B, T, C)
+    Var state;    // (B, C)
+  };
+  Steps run(const Memory&, Var state, Var x, const Pass&) const;
+  Steps run_additive(const Memory&, Var state, Var x, const Pass&, std::int64_t first) const;
+  Var look(const Memory&, Var states, const Pass&, const std::string& step, std::uint32_t dropout_site) const;
+  Var combine(Var seen, Var states) const;
+
+  RecurrentSettings settings_;
+  ParameterStore store_;
+  Embedding source_embedding_, embedding_;
+  Gru encoder_;
+  Linear initial_;
+  Gru decoder_;
+  std::optional<Linear> query_, key_;
+  std::optional<Parameter> score_weight_;
+  std::optional<Linear> combine_, output_;
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION
