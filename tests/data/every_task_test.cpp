@@ -137,7 +137,7 @@ TEST_CASE("every task: tokens have names of their own, which a space separates",
     for (const std::string& name : names) {
       CHECK_FALSE(name.empty());
       CHECK(name.find_first_of(" \t\n") == std::string::npos);
-      CHECK(name != ".");  // stands for no answer
+      CHECK_FALSE((task.sparse && name == "."));  // stands for no answer
     }
   });
 }

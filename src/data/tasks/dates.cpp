@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <chrono>
+
+#include "thimble/core/error.h"
+#include "thimble/data/task.h"
+
+namespace thimble::tasks {
+namespace {
+
+// A token is a character that occurs in dates; a space is "_".
+constexpr std::string_view kCharacters = "0123456789_-/.,ADFJMNOSTWabcdefghilmnoprstuvy";
+
+constexpr std::string_view kMonths[] = {"January",   "February", "March",    "April",
+                                        "May",       "June",     "July",     "August",
+                                        "September", "October",  "November", "December"};
+constexpr std::string_view kWeekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                          "Thursday", "Friday", "Saturday"};
+
+// From 1970-01-01 to 2069-12-31, the hundred years that two digits can mean.
+constexpr std::int64_t kDays =
+    (std::chrono::sys_days(std::chrono::year(2070) / 1 / 1) - std::chrono::sys_days()).count();
+
+struct Date {
+  int year;
+  unsigned month, day, weekday;
+
+  explicit Date(std::int64_t days_since_1970) {
+    const std::chrono::sys_days point(std::chrono::days{days_since_1970});
+    const std::chrono::year_month_day date(point);
+    year = static_cast<int>(date.year());
+    month = static_cast<unsigned>(date.month());
+    day = static_cast<unsigned>(date.day());
+    weekday = std::chrono::weekday(point).c_encoding();
+  }
+};
+
+constexpr std::int64_t kForms = 7;
+constexpr ExampleSize kLongest = {27, 10};  // "Wednesday 22 September 2021" and "2021-09-22"
+using Text = std::array<char, static_cast<std::size_t>(kLongest.input)>;
+
+std::string_view ordinal_ending(unsigned day) {
+  constexpr std::string_view kEndings[] = {"th", "st", "nd", "rd"};
+  return day / 10 != 1 && day % 10 <= 3 ? kEndings[day % 10] : kEndings[0];
+}
+
+// Returns the end of what it writes.
+char* write(const Date& date, std::int64_t form, char* out) {
+  const auto& [year, month, day, weekday] = date;
+  const std::string_view name = kMonths[month - 1];
+  switch (form) {
+    case 0:
+      return fmt::format_to(out, "{} {} {}", day, name, year);
+    case 1:
+      return fmt::format_to(out, "{} {}, {}", name, day, year);
+    case 2:
+      return fmt::format_to(out, "{}{} of {} {}", day, ordinal_ending(day), name, year);
+    case 3:
+      return fmt::format_to(out, "{} {} {} {}", kWeekdays[weekday], day, name, year);
+    case 4:
+      return fmt::format_to(out, "{:02}.{:02}.{}", day, month, year);
+    case 5:
+      return fmt::format_to(out, "{:02}/{:02}/{:02}", day, month, year % 100);
+    default:
+      return fmt::format_to(out, "{} {} {:02}", day, name.substr(0, 3), year % 100);
+  }
+}
+
+char* write_iso(const Date& date, char* out) {
+  return fmt::format_to(out, "{}-{:02}-{:02}", date.year, date.month, date.day);
+}
+
+void to_tokens(const char* first, const char* last, std::vector<std::int32_t>& out) {
+  out.clear();
+  for (; first != last; ++first)
+    out.push_back(static_cast<std::int32_t>(kCharacters.find(*first == ' ' ? '_' : *first)));
+}
+
+void sample(const TaskConfig&, Draws& draws, Example& example) {
+  const Date date(draws.below(kDays));
+  Text text;
+  to_tokens(text.data(), write(date, draws.below(kForms), text.data()), example.input);
+  to_tokens(text.data(), write_iso(date, text.data()), example.target);
+}
+
+std::vector<std::string> tokens(const TaskConfig&) {
+  std::vector<std::string> names;
+  for (const char character : kCharacters) names.emplace_back(1, character);
+  return names;
+}
+
+ExampleSize size(const TaskConfig&) { return kLongest; }
+
+double distinct_inputs(const TaskConfig&) { return kForms * kDays; }
+
+// The commonest character is 0.
+double chance(const TaskConfig&) {
+  static const std::int64_t zeros = [] {
+    std::int64_t count = 0;
+    Text text;
+    for (std::int64_t day = 0; day < kDays; ++day)
+      count += std::count(text.data(), write_iso(Date(day), text.data()), '0');
+    return count;
+  }();
+  return static_cast<double>(zeros) / static_cast<double>(kDays * kLongest.target);
+}
+
+// Tokens of the input.
+struct Run {
+  std::int32_t first = 0, count = 0;
+};
+struct Parts {
+  Run day, month, year;
+};
+
+// Digits stand in two groups, day and year, or in three with a month between them. The name of a month is the
+// last word.
+Parts find_parts(const std::vector<std::int32_t>& input) {
+  constexpr std::int32_t kDigits = 10, kLetters = kCharacters.find('A');
+  const auto kind = [](std::int32_t token) { return token < kDigits ? '0' : token < kLetters ? ' ' : 'a'; };
+  std::vector<Run> numbers;
+  Run word;
+  char before = ' ';
+  for (std::int32_t i = 0; i < std::ssize(input); ++i) {
+    const char here = kind(input[static_cast<std::size_t>(i)]);
+    if (here == '0' && before != '0') numbers.push_back({i, 0});
+    if (here == 'a' && before != 'a') word = {i, 0};
+    if (here == '0') ++numbers.back().count;
+    if (here == 'a') ++word.count;
+    before = here;
+  }
+  return {numbers.front(), numbers.size() == 3 ? numbers[1] : word, numbers.back()};
+}
+
+// The digit that is written; where there are fewer, the first one says what stands before it.
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+  const auto& [day, month, year] = find_parts(example.input);
+  const auto add_digit = [&](const Run& run, std::int32_t digit, std::int32_t digits) {
+    keys.push_back(run.first + std::max(0, digit - (digits - run.count)));
+  };
+  const auto place = static_cast<std::int32_t>(i);
+  if (place < 4) return add_digit(year, place, 4);
+  if (place >= 8) return add_digit(day, place - 8, 2);
+  if (place == 4 || place == 7) return;  // "-"
+  if (month.count == 2) return add_digit(month, place - 5, 2);
+  for (std::int32_t letter = 0; letter < month.count; ++letter) keys.push_back(month.first + letter);
+}
+
+}  // namespace
+
+Task dates() {
+  return {
+      .summary = "dates as people write them, in ISO form",
+      .definition =
+          "The input is a date, uniform from 1970-01-01 to 2069-12-31, in one of seven forms, each equally "
+          "likely: 3 May 1979; May 3, 1979; 3rd of May 1979; Thursday 3 May 1979; 03.05.1979; 03/05/79; "
+          "3 Sep 79, with three letters for every month. In numbers the day stands first, then the month: "
+          "05/10/09 is 5 October 2009. A year of two digits is one of 1970 to 2069. Weekdays are right. The "
+          "answer is the ISO form, 1979-05-03. Each character is a token, a space is _. A digit of the "
+          "answer depends on the one that was written, the digits of a month on all letters of its name; "
+          "the zero before a day of one digit on that digit, and the century of a short year on the first "
+          "of its digits. It has no keys. Dates are the exercise on attention of the course Sequence "
+          "Models, Ng 2018, after Bahdanau, Cho and Bengio 2015.",
+      .keys = {},
+      .tokens = tokens,
+      .size = size,
+      .sample = sample,
+      .distinct_inputs = distinct_inputs,
+      .chance = chance,
+      .floor = zero,
+      .special = {"_", "-", "/", ".", ","},
+      .relevant = relevant};
+}
+
+}  // namespace thimble::tasks
