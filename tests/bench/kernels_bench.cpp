@@ -20,6 +20,7 @@
 
 #include "cases.h"
 #include "naive.h"
+#include "naive_scores.h"
 #include "naive_sequence.h"
 #include "thimble/model/cost.h"
 #include "thimble/tensor/tensor.h"
@@ -123,6 +124,45 @@ void add_attention(Cases& cases, const Model& s, const Sizes& sizes) {
             [=](Memory& m) { return std::tuple(m.matrix(weight_rows, t), m.matrix(weight_rows, t)); });
   cases.add(PAIR(softmax_backward), "", 0, [=](Memory& m) {
     return std::tuple(empty(m.matrix(weight_rows, t)), m.matrix(weight_rows, t), m.matrix(weight_rows, t));
+  });
+}
+
+// The other ways to a score, of queries and keys side by side.
+void add_scores(Cases& cases, const Model& s, const Sizes& sizes) {
+  const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, depth = c / s.heads;
+  const kernels::AdditiveSizes additive{sizes.sequences, t, t, s.heads, s.heads};
+  const auto scores = [=](Memory& m) { return m.matrix(rows * s.heads, t); };
+  const auto scratch = [=](Memory& m) { return m.scratch(depth * (3 * t + 1)); };
+  cases.add(PAIR(additive_score_forward), "", 0, [=](Memory& m) {
+    const MatrixView qk = m.matrix(rows, 2 * c);
+    return std::tuple(scores(m), qk.column_block(0, c), qk.column_block(c, c), m.matrix(s.heads, depth),
+                      scratch(m), additive);
+  });
+  cases.add(PAIR(additive_score_backward), "", 0, [=](Memory& m) {
+    const MatrixView qk = m.matrix(rows, 2 * c), sum = m.matrix(rows, 2 * c);
+    return std::tuple(sum.column_block(0, c), sum.column_block(c, c), m.matrix(s.heads, depth), scores(m),
+                      qk.column_block(0, c), qk.column_block(c, c), m.matrix(s.heads, depth), scratch(m),
+                      additive);
+  });
+  const double flops = product_flops(rows, c, depth);
+  cases.add(PAIR(head_linear_forward), "", flops, [=](Memory& m) {
+    return std::tuple(m.matrix(rows, c), m.matrix(rows, c), m.matrix(c, depth), s.heads);
+  });
+  cases.add(PAIR(head_linear_backward), "", 2 * flops, [=](Memory& m) {
+    return std::tuple(empty(m.matrix(rows, c)), m.matrix(c, depth), m.matrix(rows, c), m.matrix(rows, c),
+                      m.matrix(c, depth), s.heads);
+  });
+  const kernels::RotaryColumns turning{0, 2 * c, depth};
+  const auto table = [=](Memory& m) {
+    const MatrixView made = m.matrix(t, 2 * depth);
+    kernels::rotary_table(made, 0);
+    return made;
+  };
+  cases.add(PAIR(rotary_forward), "", 0, [=](Memory& m) {
+    return std::tuple(m.matrix(rows, 3 * c), m.matrix(rows, 3 * c), table(m), turning);
+  });
+  cases.add(PAIR(rotary_backward), "", 0, [=](Memory& m) {
+    return std::tuple(empty(m.matrix(rows, 3 * c)), m.matrix(rows, 3 * c), table(m), turning);
   });
 }
 
@@ -239,6 +279,7 @@ std::vector<Case> cases_of(const Model& model) {
   Cases cases(model.name);
   add_products(cases, model, sizes);
   add_attention(cases, model, sizes);
+  add_scores(cases, model, sizes);
   add_activations(cases, model, sizes);
   add_residual(cases, model, sizes);
   add_sequence(cases, model, sizes);
