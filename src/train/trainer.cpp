@@ -231,9 +231,10 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
     }
     if (culprit) {
       // Its columns are those of one head after the other.
-      const std::string head = std::string_view(culprit.op) == "attention"
-                                   ? fmt::format(", head {}", culprit.column / config_.model.d_value())
-                                   : "";
+      const std::string head =
+          (std::string_view(culprit.op) == "attention" || std::string_view(culprit.op) == "attend")
+              ? fmt::format(", head {}", culprit.column / config_.model.d_value())
+              : "";
       throw NumericError(
           fmt::format("{}; the first {} that is not finite is in op {}, layer {}{}; lower the learning rate "
                       "or set train.clip_norm",
