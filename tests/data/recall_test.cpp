@@ -146,7 +146,7 @@ TEST_CASE("associative recall refuses keys that do not suit each other", "[tasks
 }
 
 TEST_CASE("a task that leaves positions unasked cannot be continued token by token", "[tasks]") {
-  for (const char* name : {"associative_recall", "coreference", "masked"}) {
+  for (const char* name : {"associative_recall", "coreference", "masked", "relations"}) {
     CHECK_NOTHROW(model_length({.name = name}, Layout::position));
     CHECK_THROWS_AS(model_length({.name = name}, Layout::next), DataError);
     CHECK_THROWS_WITH(model_length({.name = name}, Layout::next),

@@ -108,7 +108,7 @@ void relevant(const TaskConfig& config, const Example& example, std::size_t i,
 }  // namespace
 
 Task associative_recall() {
-  return {.summary = "the value that was paired with a key",
+  return {.summary = "the value that was paired with a key (MQAR)",
           .definition =
               "The first half of the `symbols` tokens are keys, the second half values. The input, `length` "
               "tokens, begins with `pairs` pairs of a key and a value, no key and no value in two pairs. "
