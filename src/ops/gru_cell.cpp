@@ -5,7 +5,7 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> lengths, std::int64_t t) {
-  const Shape& state = h.shape();
+  const Shape state = h.shape();
   require<ShapeError>(
       state.rank() == 2 && gates_x.shape() == state.with_last(3 * state.last()) &&
           gates_h.shape() == gates_x.shape(),
