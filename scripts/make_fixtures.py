@@ -135,6 +135,46 @@ def rotary():
     return fixture
 
 
+class EncoderDecoder(nn.Module):
+    """Two layers each, learned positions, a linear output; a final norm where the layers are pre-norm."""
+
+    V, T, S, C, H, F = 7, 5, 6, 8, 2, 12
+
+    def __init__(self, pre):
+        super().__init__()
+        self.source_token_embedding = nn.Embedding(self.V, self.C)
+        self.source_position_embedding = nn.Embedding(self.S, self.C)
+        self.token_embedding = nn.Embedding(self.V, self.C)
+        self.position_embedding = nn.Embedding(self.T, self.C)
+        settings = {"dropout": 0.0, "batch_first": True, "norm_first": pre}
+        norm = lambda: nn.LayerNorm(self.C) if pre else None
+        encoder_layer = nn.TransformerEncoderLayer(self.C, self.H, self.F, **settings)
+        decoder_layer = nn.TransformerDecoderLayer(self.C, self.H, self.F, **settings)
+        self.encoder = nn.TransformerEncoder(encoder_layer, 2, norm(), enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(decoder_layer, 2, norm())
+        self.output = nn.Linear(self.C, self.V)
+
+    def forward(self, sources, hidden, tokens):
+        source = self.source_token_embedding(sources) + self.source_position_embedding.weight
+        memory = self.encoder(source, src_key_padding_mask=hidden)
+        target = self.token_embedding(tokens) + self.position_embedding.weight
+        later = torch.ones(self.T, self.T).triu(1).bool()
+        return self.output(self.decoder(target, memory, tgt_mask=later, memory_key_padding_mask=hidden))
+
+
+def encoder_decoder(norm):
+    fixture = Fixture(f"encoder_decoder_{norm}", heads=EncoderDecoder.H, norm_eps=1e-5)
+    model = EncoderDecoder(norm == "pre")
+    fixture.randomise(model)
+    sources = fixture.integers(model.V, 3, model.S)
+    tokens = fixture.integers(model.V, 3, model.T)
+    lengths = torch.tensor([6, 4, 1])
+    logits = model(sources, torch.arange(model.S) >= lengths[:, None], tokens)
+    fixture.add({"sources": sources, "source_lengths": lengths, "tokens": tokens})
+    fixture.add_with_gradients(dict(model.named_parameters()), "logits", logits)
+    return fixture
+
+
 def layer_norm():
     fixture = Fixture("layer_norm", eps=1e-5)
     leaves = {"x": leaf(fixture.normal(4, 5, 7)), "weight": leaf(1 + 0.3 * fixture.normal(7)),
@@ -205,7 +245,8 @@ def main():
                 heads("heads_alibi_additive", 4, 2, 3, 5, score="additive", positions="alibi"),
                 cross("cross"), cross("cross_padding", [6, 2, 1]), gated_layer("pre"), gated_layer("post"),
                 *map(convolution, ["centred", "causal", "padding"]), encoder_layer("pre", "gelu"),
-                encoder_layer("post", "relu"), head_linear(), additive_score(), rotary(), layer_norm(),
+                encoder_layer("post", "relu"), encoder_decoder("pre"), encoder_decoder("post"), head_linear(),
+                additive_score(), rotary(), layer_norm(),
                 rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),
                 *(gru(kind, padding) for kind in ("forward", "both") for padding in (False, True)),
                 *map(recurrent, ["none", "additive", "dot", "general", "scaled_dot"]),

@@ -121,8 +121,10 @@ bool warn_of_leak(const std::string& name, const SplitReport& report) {
 }
 
 std::string describe(const std::string& name, const SplitReport& report) {
-  return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   sequences {:6.2f} % of {}", name, report.loss,
-                     100 * report.accuracy, 100 * report.sequence_accuracy, report.sequences);
+  const double whole = report.written_accuracy.value_or(report.sequence_accuracy);
+  return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   {} {:6.2f} % of {}", name, report.loss,
+                     100 * report.accuracy, report.written_accuracy ? "written" : "sequences", 100 * whole,
+                     report.sequences);
 }
 
 }  // namespace thimble::cli

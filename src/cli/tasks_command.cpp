@@ -68,8 +68,8 @@ void print_sequences(const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.name.empty()) overrides.insert(overrides.begin(), arguments.name);  // it is no NAME then
   const Config config = load_config(arguments.config, overrides);
-  const Dataset data(config.task, config.data, layout_of(config.model.output.per), config.train.seed);
-  const Names names = data.task().tokens(config.task);
+  const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
+  const Names& names = data.names();
   nlohmann::ordered_json json = {{"task", config.task.name},  {"split", arguments.split},
                                  {"seed", config.train.seed}, {"tokens", names},
                                  {"length", data.length()},   {"examples", nlohmann::ordered_json::array()}};
@@ -77,11 +77,9 @@ void print_sequences(const Arguments& arguments) {
   for (const Split other : {Split::validation, Split::test})
     if (split_name(other) == arguments.split) split = other;
   for (const Sequence& s : first_sequences(data, split, arguments.examples, config.train.batch)) {
-    nlohmann::ordered_json example = {{"index", s.index}};
-    example.update(example_json(names, s.tokens, s.labels));
-    json["examples"].push_back(example);
+    json["examples"].push_back(example_json(names, s));
     if (arguments.output.talks())
-      fmt::print("{} {}\n{}\n", arguments.split, s.index, example_text(names, s.tokens, s.labels, 80));
+      fmt::print("{} {}\n{}\n", arguments.split, s.index, example_text(names, s, 80));
   }
   arguments.output.write(json);
 }

@@ -85,9 +85,23 @@ void check_model(const ModelConfig& model, Report& report) {
   if (model.positions == Positions::sinusoidal && model.d_model % 2 != 0)
     report.conflict({"model.d_model", "model.positions"},
                     fmt::format("sinusoidal positions need an even d_model, not {}", model.d_model));
-  if (model.output.per == OutputPer::next && model.attention.mask != Mask::causal)
-    report.conflict({"model.attention.mask", "model.output.per"},
-                    "an output per next token needs the causal mask, or it could read the answer");
+  if (model.kind == ModelKind::encoder) {
+    if (model.output.per == OutputPer::next && model.attention.mask != Mask::causal)
+      report.conflict({"model.attention.mask", "model.output.per"},
+                      "an output per next token needs the causal mask, or it could read the answer");
+    return;
+  }
+  if (model.output.per != OutputPer::next)
+    report.conflict({"model.output.per", "model.kind"},
+                    "a decoder answers with one token after another; set model.output.per to next");
+  if (model.mixer == Mixer::convolution)
+    report.conflict(
+        {"model.mixer", "model.kind"},
+        "an encoder-decoder needs attention; set model.mixer to attention, or model.kind to encoder");
+  if (model.attention.mask != Mask::none)
+    report.conflict({"model.attention.mask", "model.kind"},
+                    "the mask is the encoder's, which may read all of its input (the decoder's is causal in "
+                    "any case); set it to none");
 }
 
 void check_task(Config& c, Report& report) {
@@ -118,7 +132,8 @@ void check_lengths(const Config& c, Report& report) {
         fmt::format("a min_length of {} is more than the length, {}", c.task.min_length, c.task.length));
   std::int64_t needed = 0;
   try {
-    needed = model_length(c.task, layout_of(c.model.output.per));
+    needed = std::max(model_length(c.task, layout_of(c.model)), source_length(c.task, layout_of(c.model)));
+    (void)token_names(c.task, layout_of(c.model));
   } catch (const DataError& e) {
     return report.conflict({"model.output.per", "task.name", "task.length"}, e.what());
   }
@@ -191,8 +206,9 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
 
 }  // namespace
 
-Layout layout_of(OutputPer per) {
-  switch (per) {
+Layout layout_of(const ModelConfig& model) {
+  if (model.kind == ModelKind::encoder_decoder) return Layout::pairs;
+  switch (model.output.per) {
     case OutputPer::position:
       return Layout::position;
     case OutputPer::sequence:

@@ -89,7 +89,9 @@ Section fields(OutputConfig& c) {
 
 Section fields(ModelConfig& c) {
   return {
-      {{"d_model", "width of the residual stream", Integer{&c.d_model, 1, 8192}},
+      {{"kind", "encoder: answers about the sequence it reads; encoder_decoder: writes another one",
+        one_of(c.kind, {"encoder", "encoder_decoder"})},
+       {"d_model", "width of the residual stream", Integer{&c.d_model, 1, 8192}},
        {"heads", "attention heads of a layer; must divide d_model, unless d_key and d_value are given",
         Integer{&c.heads, 1, 8192}},
        {"layers", "encoder layers", Integer{&c.layers, 1, 128}},

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "data/layout.h"
 #include "thimble/core/error.h"
 #include "thimble/data/table.h"
 
@@ -16,31 +17,6 @@ namespace {
 constexpr double kFewestInputs = 200;  // below this, splits would be too small to mean anything
 constexpr std::uint32_t kMaxAttempts =
     10000;  // a tenth of the inputs suits, so 100 failures in a row are luck
-
-// Throws unless targets of that size can be laid out that way.
-void check_layout(const std::string& name, const Task& task, Layout layout, ExampleSize size) {
-  switch (layout) {
-    case Layout::position:
-      return require<DataError>(size.input == size.target,
-                                "task {}: {} targets for {} tokens: one output per position needs one each",
-                                name, size.target, size.input);
-    case Layout::sequence:
-      return require<DataError>(size.target == 1,
-                                "task {}: {} targets: one output per sequence needs exactly one", name,
-                                size.target);
-    case Layout::next:
-      require<DataError>(!task.sparse,
-                         "task {}: some positions have no answer to go on from; it needs one "
-                         "output per position",
-                         name);
-      return require<DataError>(size.input >= 1 && size.target >= 1,
-                                "task {}: next-token output needs an input and a target", name);
-  }
-}
-
-std::int64_t laid_out_length(Layout layout, ExampleSize size) {
-  return size.input + (layout == Layout::next ? size.target - 1 : 0);
-}
 
 // Sizes that the task can fill.
 DataConfig available(const Task& task, const TaskConfig& config, DataConfig data) {
@@ -84,30 +60,14 @@ std::string_view split_name(Split split) {
   return "test";
 }
 
-Layout usual_layout(ExampleSize size) {
-  if (size.target == 1) return Layout::sequence;
-  return size.target == size.input ? Layout::position : Layout::next;
-}
-
-std::int64_t model_length(const TaskConfig& config, Layout layout) {
-  const Task& task = checked_task(config);
-  const ExampleSize size = task.size(config);
-  if (task.table != nullptr) task.table(config).check(layout);
-  check_layout(config.name, task, layout, size);
-  return laid_out_length(layout, size);
-}
-
-std::int64_t vocabulary_size(const TaskConfig& config) {
-  return std::ssize(checked_task(config).tokens(config));
-}
-
 Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed)
     : task_(task),
       source_(&checked_task(task)),
       data_(available(*source_, task, data)),
       layout_(layout),
       length_(model_length(task, layout)),
-      vocabulary_(vocabulary_size(task)),
+      source_length_(thimble::source_length(task, layout)),
+      names_(token_names(task, layout)),
       disjoint_(source_->table != nullptr
                     ? source_->table(task).disjoint()
                     : source_->at != nullptr || source_->distinct_inputs(task) >= kFewestInputs),
@@ -147,73 +107,6 @@ void Dataset::example(Split split, std::int64_t index, Example& out) const {
   require<ShapeError>(index >= 0 && (endless || index < size(split)), "dataset: {} example {} of {}",
                       split_name(split), index, size(split));
   draw(split, index, out);
-}
-
-void Dataset::start(std::int64_t count, Batch& out) const {
-  out.sequences = count;
-  out.length = length_;
-  out.rows.clear();
-  out.row_labels.clear();
-  const auto cells = static_cast<std::size_t>(count * length_), rows = static_cast<std::size_t>(count);
-  out.tokens.assign(cells, 0);
-  out.lengths.resize(rows);
-  out.labels.assign(layout_ == Layout::sequence ? rows : cells, kIgnore);
-  out.rows.reserve(out.labels.size());
-  out.row_labels.reserve(out.labels.size());
-}
-
-void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& out) const {
-  Example& example = out.example;
-  draw(split, index, example);
-  const std::vector<std::int32_t>&input = example.input, &target = example.target;
-  const ExampleSize size{std::ssize(input), std::ssize(target)};
-  check_layout(task_.name, *source_, layout_, size);
-  const std::int64_t used = laid_out_length(layout_, size);
-  require<DataError>(used <= length_, "task {}: an example of {} tokens, the longest is {}", task_.name, used,
-                     length_);
-
-  const std::int64_t offset = row * length_;
-  out.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(used);
-  const auto tokens = std::copy(input.begin(), input.end(), out.tokens.begin() + offset);
-  std::int64_t first_label = layout_ == Layout::sequence ? row : offset;
-  if (layout_ == Layout::next) {
-    std::copy(target.begin(), target.end() - 1, tokens);
-    first_label += size.input - 1;  // the last input token is where the first target is predicted
-  }
-  std::ranges::copy(target, out.labels.begin() + first_label);
-  for (std::int64_t i = 0; i < size.target; ++i) {
-    const std::int32_t label = target[static_cast<std::size_t>(i)];
-    if (label == kIgnore) continue;
-    out.rows.push_back(static_cast<std::int32_t>(first_label + i));
-    out.row_labels.push_back(label);
-  }
-}
-
-void Dataset::fill(Split split, std::int64_t first, std::int64_t count, Batch& out) const {
-  const bool endless = split == Split::train && data_.train == 0;
-  require<ShapeError>(
-      first >= 0 && count >= 0 && (endless || (first <= size(split) && count <= size(split) - first)),
-      "dataset: {} {} examples from {}, out of {}", count, split_name(split), first, size(split));
-  start(count, out);
-  for (std::int64_t row = 0; row < count; ++row) add_row(split, first + row, row, out);
-}
-
-void Dataset::fill_step(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
-                        Batch& out) const {
-  require<ShapeError>(step >= 0 && first >= 0 && count >= 0 && first <= batch && count <= batch - first,
-                      "dataset: step {}: {} rows from {}, in a batch of {}", step, count, first, batch);
-  start(count, out);
-  if (data_.train == 0) {
-    for (std::int64_t row = 0; row < count; ++row)
-      add_row(Split::train, step * batch + first + row, row, out);
-    return;
-  }
-  const Permutation order = epoch_order(step, batch);
-  const std::int64_t start_of_rows = step % (data_.train / batch) * batch + first;
-  for (std::int64_t row = 0; row < count; ++row) {
-    const auto position = static_cast<std::uint64_t>(start_of_rows + row);
-    add_row(Split::train, static_cast<std::int64_t>(order(position)), row, out);
-  }
 }
 
 Permutation Dataset::epoch_order(std::int64_t step, std::int64_t batch) const {

@@ -75,7 +75,9 @@ std::vector<Sequence> first_sequences(const Dataset& data, Split split, std::int
     const bool per_token = one.labels.size() == one.tokens.size();
     one.tokens.resize(static_cast<std::size_t>(one.lengths[0]));
     if (per_token) one.labels.resize(one.tokens.size());
-    out.push_back({index, one.tokens, one.labels});
+    const auto source_end =
+        one.source_lengths.empty() ? one.sources.begin() : one.sources.begin() + one.source_lengths[0];
+    out.push_back({index, one.tokens, one.labels, {one.sources.begin(), source_end}});
   }
   return out;
 }
@@ -96,6 +98,12 @@ std::string example_text(const Names& names, std::span<const std::int32_t> input
   if (input.size() == answers.size()) return columns(names, kTitles, rows, width);
   return columns(names, std::span(kTitles).first(1), std::span(rows).first(1), width) +
          columns(names, std::span(kTitles).last(1), std::span(rows).last(1), width);
+}
+
+std::string example_text(const Names& names, const Sequence& sequence, std::size_t width) {
+  constexpr std::string_view kTitle[] = {"source"};
+  const std::span<const std::int32_t> source[] = {sequence.source};
+  return columns(names, kTitle, source, width) + example_text(names, sequence.tokens, sequence.labels, width);
 }
 
 std::string vocabulary_text(const Names& names, std::size_t width) {
@@ -140,6 +148,16 @@ nlohmann::ordered_json example_json(const Names& names, std::span<const std::int
           {"target", target},
           {"input_text", token_text(names, input)},
           {"target_text", token_text(names, target)}};
+}
+
+nlohmann::ordered_json example_json(const Names& names, const Sequence& sequence) {
+  nlohmann::ordered_json json{{"index", sequence.index}};
+  json.update(example_json(names, sequence.tokens, sequence.labels));
+  if (!sequence.source.empty()) {
+    json["source"] = sequence.source;
+    json["source_text"] = token_text(names, sequence.source);
+  }
+  return json;
 }
 
 nlohmann::ordered_json relevant_json(const TaskConfig& config, const Example& example) {

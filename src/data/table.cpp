@@ -42,7 +42,7 @@ std::string misfit(Layout layout, const Example& example) {
                        size.input);
   if (layout == Layout::sequence && size.target != 1)
     return fmt::format("{} answers: one output per sequence needs exactly one", size.target);
-  if (layout == Layout::next && std::ranges::count(example.target, kIgnore) > 0)
+  if ((layout == Layout::next || layout == Layout::pairs) && std::ranges::count(example.target, kIgnore) > 0)
     return "a position without an answer: one output per next token needs all of them";
   return "";
 }

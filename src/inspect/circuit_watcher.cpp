@@ -5,11 +5,11 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 RolloutWatcher::RolloutWatcher(const Subject& subject)
-    : model_(subject.model()), length_(subject.dataset().length()) {}
+    : attentions_(subject.attentions()), length_(subject.dataset().length()) {}
 
 void RolloutWatcher::observe(std::string_view site, const Shape&, ConstMatrixView value) {
-  for (std::size_t l = 0; l < model_.layers().size(); ++l) {
-    if (site == model_.layers()[l].self_attn->weights_site) apply_layer(l, value);
+  for (std::size_t l = 0; l < attentions_.size(); ++l) {
+    if (site == attentions_[l].attention->weights_site) apply_layer(l, value);
   }
 }
 
@@ -32,13 +32,13 @@ void RolloutWatcher::apply_layer(std::size_t layer, ConstMatrixView weights) {
                     1, 0);
       products_[b] = std::move(next);
     }
-    if (layer + 1 == model_.layers().size()) add(products_[b]);
+    if (layer + 1 == attentions_.size()) add(products_[b]);
   }
 }
 
 // Half the mean over the heads of a sequence and half the identity, (T, T); weights (B H T, T).
 Tensor RolloutWatcher::mixed(ConstMatrixView weights, std::int64_t sequence) const {
-  const std::int64_t heads = model_.config().heads;
+  const std::int64_t heads = attentions_.front().attention->heads();
   Tensor out({length_, length_});
   for (std::int64_t i = 0; i < length_; ++i) {
     Real* to = out.matrix().row(i);
@@ -57,8 +57,8 @@ void RolloutWatcher::add(const Tensor& rollout) {
     sum_.values[i] += static_cast<double>(rollout.values()[i]);
 }
 
-CircuitWatcher::CircuitWatcher(const Subject& subject) : model_(subject.model()), rollout_(subject) {
-  if (attribution_obstacle(model_.config()).empty()) attribution_.emplace(model_);
+CircuitWatcher::CircuitWatcher(const Subject& subject) : subject_(subject), rollout_(subject) {
+  if (attribution_obstacle(subject.model().config()).empty()) attribution_.emplace(*subject.encoder());
 }
 
 void CircuitWatcher::begin(const Chunk& chunk) {
@@ -72,11 +72,12 @@ void CircuitWatcher::observe(std::string_view site, const Shape& shape, ConstMat
 }
 
 CircuitReport CircuitWatcher::finish() const {
-  CircuitReport report{.heads = head_circuits(model_), .attribution = {}, .rollout = rollout_.finish()};
+  CircuitReport report{
+      .heads = head_circuits(subject_.model()), .attribution = {}, .rollout = rollout_.finish()};
   if (attribution_) {
     report.attribution = attribution_->finish();
   } else {
-    report.attribution.reason = attribution_obstacle(model_.config());
+    report.attribution.reason = attribution_obstacle(subject_.model().config());
   }
   return report;
 }

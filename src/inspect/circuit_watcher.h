@@ -23,7 +23,7 @@ class RolloutWatcher : public ChunkHooks {
   Tensor mixed(ConstMatrixView weights, std::int64_t sequence) const;
   void add(const Tensor& rollout);
 
-  const Transformer& model_;
+  std::span<const AttentionPlace> attentions_;
   std::int64_t length_;
   const Batch* batch_ = nullptr;
   std::vector<Tensor> products_;  // by sequence
@@ -42,7 +42,7 @@ class CircuitWatcher : public ChunkHooks {
   CircuitReport finish() const;
 
  private:
-  const Transformer& model_;
+  const Subject& subject_;
   RolloutWatcher rollout_;
   std::optional<AttributionWatcher> attribution_;
 };

@@ -4,14 +4,14 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-std::vector<HeadCircuits> head_circuits(const Transformer& model) {
+std::vector<HeadCircuits> head_circuits(const Model& model) {
   const ParameterStore& store = model.parameters();
   const DoubleMatrix embedding = in_double(store, "token_embedding.weight");
   std::optional<DoubleMatrix> unembedding;
   if (model.config().output.hidden == 0) unembedding = in_double(store, "output.weight");
   std::vector<HeadCircuits> circuits;
-  for (const EncoderLayer& layer : model.layers()) {
-    const MultiHeadAttention& attention = *layer.self_attn;
+  for (const AttentionPlace& place : model.attentions()) {
+    const MultiHeadAttention& attention = *place.attention;
     for (std::int64_t h = 0; h < attention.heads(); ++h) {
       const MultiHeadAttention::HeadViews views = attention.head(store, h);
       HeadWeights head{.query = in_double(views.query),

@@ -16,7 +16,7 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
   Subject subject(source, Split::test, options.sequences);
   InspectReport report;
   report.config = source.config;
-  report.tokens = subject.dataset().task().tokens(source.config.task);
+  report.tokens = subject.dataset().names();
   report.weights_hash = subject.model().parameters().hash();
   report.length = subject.dataset().length();
 

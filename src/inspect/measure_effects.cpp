@@ -10,7 +10,7 @@ namespace thimble::inline THIMBLE_PRECISION {
 bool Ablation::replace(std::string_view site, const Shape& shape, MatrixView value) {
   bool replaced = false;
   for (const HeadPlace& place : heads_) {
-    const MultiHeadAttention& attention = *model_.layers()[static_cast<std::size_t>(place.layer)].self_attn;
+    const MultiHeadAttention& attention = *attentions_[static_cast<std::size_t>(place.layer)].attention;
     if (site != attention.output_site) continue;
     const std::int64_t width = attention.width(), column = place.head * width;
     for (std::int64_t row = 0; row < value.rows; ++row) {
@@ -42,6 +42,8 @@ std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::u
 
 namespace {
 
+const std::string kEmbedding = "embedding";
+
 const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
 
 // Copies the values of some sites, (sequences, T, columns).
@@ -50,30 +52,30 @@ class Capture : public ChunkHooks {
   using Places = std::map<std::string, MatrixView, std::less<>>;
   explicit Capture(const Places& places) : places_(places) {}
 
-  void begin(const Chunk& chunk) override { first_row_ = chunk.first * chunk.batch.length; }
-  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
+  void begin(const Chunk& chunk) override { first_ = chunk.first; }
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
     if (const auto place = places_.find(site); place != places_.end())
-      std::copy_n(value.data, value.elements(), place->second.row(first_row_));
+      std::copy_n(value.data, value.elements(), place->second.row(first_ * shape[1]));
   }
 
  private:
   const Places& places_;
-  std::int64_t first_row_ = 0;
+  std::int64_t first_ = 0;
 };
 
 // |<z_h, dL/dz_h>| of every sequence, into scores[layer * heads + head][sequence].
 class Sensitivity : public ChunkHooks {
  public:
-  Sensitivity(const Transformer& model, std::vector<std::vector<double>>& scores)
-      : model_(model), scores_(scores) {}
+  Sensitivity(std::span<const AttentionPlace> attentions, std::vector<std::vector<double>>& scores)
+      : attentions_(attentions), scores_(scores) {}
 
   void begin(const Chunk& chunk) override { chunk_ = &chunk; }
   void record(std::string_view site, Var x) override {
-    for (const EncoderLayer& layer : model_.layers())
-      if (site == layer.self_attn->output_site) outputs_.push_back(x);
+    for (const AttentionPlace& place : attentions_)
+      if (site == place.attention->output_site) outputs_.push_back(x);
   }
   void end() override {
-    const std::int64_t heads = model_.config().heads;
+    const std::int64_t heads = attentions_.front().attention->heads();
     for (std::size_t i = 0; i < scores_.size(); ++i) {
       const Var z = outputs_[i / static_cast<std::size_t>(heads)];
       const std::int64_t width = z.shape()[2] / heads;
@@ -97,10 +99,10 @@ class Sensitivity : public ChunkHooks {
     return sum;
   }
 
-  const Transformer& model_;
+  std::span<const AttentionPlace> attentions_;
   std::vector<std::vector<double>>& scores_;
   const Chunk* chunk_ = nullptr;
-  std::vector<Var> outputs_;  // by layer
+  std::vector<Var> outputs_;  // by attention
 };
 
 // The mean at each position of rows (sequences, T, columns), over the sequences that have it: (T, columns).
@@ -127,12 +129,15 @@ class Measurement {
  public:
   Measurement(Subject& subject, const Progress& progress)
       : subject_(subject), progress_(progress), baseline_(subject.run()) {
-    const ModelConfig& model = subject.model().config();
-    passes_ = 2 + model.layers * (1 + 4 * model.heads);
-    for (const Chunk& chunk : subject.chunks())
-      lengths_.insert(lengths_.end(), chunk.batch.lengths.begin(), chunk.batch.lengths.end());
-    for (std::int64_t l = 0; l < model.layers; ++l)
-      for (std::int64_t h = 0; h < model.heads; ++h) places_.push_back({l, h});
+    const std::vector<AttentionPlace>& attentions = subject.attentions();
+    for (const auto& [first, batch] : subject.chunks()) {
+      lengths_.insert(lengths_.end(), batch.lengths.begin(), batch.lengths.end());
+      source_lengths_.insert(source_lengths_.end(), batch.source_lengths.begin(), batch.source_lengths.end());
+    }
+    for (std::int64_t l = 0; l < std::ssize(attentions); ++l)
+      for (std::int64_t h = 0; h < attentions[static_cast<std::size_t>(l)].attention->heads(); ++h)
+        places_.push_back({l, h});
+    passes_ = 2 + std::ssize(attentions) + 4 * std::ssize(places_);
     pass_done();
   }
 
@@ -144,10 +149,10 @@ class Measurement {
       head.layer = place.layer;
       head.head = place.head;
     }
-    partners_ = partners(lengths_, subject_.config().train.seed);
+    partners_ = partners(sizes(), subject_.config().train.seed);
     for (std::size_t i = 0; i < partners_.size(); ++i)
       report.unpaired += partners_[i] == static_cast<std::int64_t>(i);
-    for (std::size_t l = 0; l < subject_.model().layers().size(); ++l) ablate_layer(l);
+    for (std::size_t l = 0; l < subject_.attentions().size(); ++l) ablate_layer(l);
     set_effects(report.heads);
     set_importance(report.heads);
     report.cumulative_ablation = remove_heads(report.heads);
@@ -160,7 +165,7 @@ class Measurement {
   Outcomes ablated(std::span<const HeadPlace> heads, const Substitute& substitute,
                    const LayerInput* from = nullptr) {
     const Outcomes outcomes =
-        subject_.run([&] { return std::make_unique<Ablation>(subject_.model(), heads, substitute); },
+        subject_.run([&] { return std::make_unique<Ablation>(subject_.attentions(), heads, substitute); },
                      Tape::Mode::inference, from);
     pass_done();
     return outcomes;
@@ -171,27 +176,40 @@ class Measurement {
     if (progress_) progress_(static_cast<double>(done_) / static_cast<double>(passes_));
   }
 
+  // Of each sequence a number that says its length, and that of its source.
+  std::vector<std::int32_t> sizes() const {
+    std::vector<std::int32_t> sizes = lengths_;
+    const auto longest = static_cast<std::int32_t>(subject_.dataset().length());
+    for (std::size_t i = 0; i < source_lengths_.size(); ++i) sizes[i] += source_lengths_[i] * (longest + 1);
+    return sizes;
+  }
+
   // Appends to differences_ those of each head and kind, in order.
   void ablate_layer(std::size_t layer) {
-    const MultiHeadAttention& attention = *subject_.model().layers()[layer].self_attn;
-    const std::int64_t time = subject_.dataset().length();
-    const std::vector<EncoderLayer>& layers = subject_.model().layers();
-    Tensor all({subject_.sequences(), time, attention.heads() * attention.width()});
-    Tensor inputs({subject_.sequences(), time, subject_.model().config().d_model});
-    const Capture::Places places{{attention.output_site, all.matrix()},
-                                 {layer == 0 ? "embedding" : layers[layer - 1].out_site, inputs.matrix()}};
+    const AttentionPlace& place = subject_.attentions()[layer];
+    const MultiHeadAttention& attention = *place.attention;
+    const Dataset& data = subject_.dataset();
+    const std::int64_t time = place.queries_source ? data.source_length() : data.length();
+    Tensor all({subject_.sequences(), time, attention.heads() * attention.width()}), inputs;
+    Capture::Places places{{attention.output_site, all.matrix()}};
+    if (subject_.encoder() != nullptr) {
+      inputs = Tensor({subject_.sequences(), time, subject_.model().config().d_model});
+      const std::string& before = layer == 0 ? kEmbedding : subject_.encoder()->layers()[layer - 1].out_site;
+      places.emplace(before, inputs.matrix());
+    }
     subject_.run([&] { return std::make_unique<Capture>(places); });
-    const LayerInput from{layer, inputs};
+    const LayerInput input{layer, inputs};
+    const LayerInput* from = subject_.encoder() != nullptr ? &input : nullptr;
     pass_done();
-    const Tensor means = position_means(all, lengths_);
+    const Tensor means = position_means(all, place.queries_source ? source_lengths_ : lengths_);
     const Substitute mean = [&](std::int64_t, std::int64_t t) { return means.matrix().row(t); };
     const Substitute resample = [&](std::int64_t sequence, std::int64_t t) {
       return std::as_const(all).matrix().row(partners_[static_cast<std::size_t>(sequence)] * time + t);
     };
     for (std::int64_t h = 0; h < attention.heads(); ++h) {
-      const HeadPlace place{static_cast<std::int64_t>(layer), h};
+      const HeadPlace head{static_cast<std::int64_t>(layer), h};
       for (const Substitute& substitute : {Substitute(zeros), mean, resample})
-        add_differences(ablated({&place, 1}, substitute, &from));
+        add_differences(ablated({&head, 1}, substitute, from));
     }
   }
 
@@ -225,10 +243,10 @@ class Measurement {
   void set_importance(std::vector<HeadEffects>& heads) {
     const auto n = static_cast<std::size_t>(subject_.sequences());
     std::vector<std::vector<double>> scores(heads.size(), std::vector<double>(n));
-    subject_.run([&] { return std::make_unique<Sensitivity>(subject_.model(), scores); },
+    subject_.run([&] { return std::make_unique<Sensitivity>(subject_.attentions(), scores); },
                  Tape::Mode::training);
     pass_done();
-    std::vector<double> squares(subject_.model().layers().size());
+    std::vector<double> squares(subject_.attentions().size());
     for (std::size_t i = 0; i < heads.size(); ++i) {
       const double raw = std::accumulate(scores[i].begin(), scores[i].end(), 0.0) / static_cast<double>(n);
       heads[i].importance.raw = raw;
@@ -256,7 +274,7 @@ class Measurement {
   const Progress& progress_;
   Outcomes baseline_;
   std::int64_t passes_ = 0, done_ = 0;
-  std::vector<std::int32_t> lengths_;  // of all sequences
+  std::vector<std::int32_t> lengths_, source_lengths_;  // of all sequences
   std::vector<std::int64_t> partners_;
   std::vector<HeadPlace> places_;
   // Of each head, each kind of ablation: of losses, then of right answers, for each sequence.

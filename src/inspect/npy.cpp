@@ -66,7 +66,7 @@ void require_writable_attention(const fs::path& directory) {
 void write_attention(const ModelSource& source, Split split, std::int64_t count, const fs::path& directory) {
   const ModelConfig& model = source.config.model;
   const std::int64_t sequences = readable(source, split, count);
-  const std::int64_t length = model_length(source.config.task, layout_of(model.output.per));
+  const std::int64_t length = model_length(source.config.task, layout_of(model));
   const std::int64_t maps = model.layers * model.heads;
   NewDirectory made(directory);
   using enum NpyFile::Type;

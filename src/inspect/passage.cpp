@@ -24,16 +24,16 @@ void PassageWatcher::begin(const Chunk& chunk) {
 }
 
 void PassageWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
-  for (const EncoderLayer& layer : model_.layers())
-    if (site == layer.self_attn->weights_site) add_attention(value, shape.last());
+  for (const AttentionPlace& place : attentions_)
+    if (site == place.attention->weights_site) add_attention(value, shape);
   if (site == "logits") add_answers(value);
 }
 
 void PassageWatcher::end() { std::ranges::for_each(passages_, visit_); }
 
-// weights (B H T, T)
-void PassageWatcher::add_attention(ConstMatrixView weights, std::int64_t length) {
-  const std::int64_t rows = model_.config().heads * length;  // of a sequence
+// weights (B H T, T), of shape (B, H, T, T)
+void PassageWatcher::add_attention(ConstMatrixView weights, const Shape& shape) {
+  const std::int64_t length = shape[2], rows = shape[1] * length;  // of a sequence
   for (std::size_t b = 0; b < passages_.size(); ++b) {
     const std::int64_t used = std::ssize(passages_[b].tokens);
     std::vector<double>& attention = passages_[b].attention;
@@ -68,19 +68,19 @@ void PassageWatcher::add_answers(ConstMatrixView logits) {
 
 Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens) {
   const Dataset dataset = make_dataset(source.config);
-  Transformer model(source.config.model, dataset.vocabulary(), dataset.length());
-  load_weights(source.weights, model.parameters());
+  const std::unique_ptr<Model> model = make_model(source.config.model, dataset);
+  load_weights(source.weights, model->parameters());
   Chunk chunk;
   chunk.batch.sequences = 1;
   chunk.batch.length = std::ssize(tokens);
   chunk.batch.tokens = tokens;
   chunk.batch.lengths = {static_cast<std::int32_t>(tokens.size())};
   Passage passage;
-  PassageWatcher hooks(model, 1, [&](const Passage& made) { passage = made; });
+  PassageWatcher hooks(*model, 1, [&](const Passage& made) { passage = made; });
   Tape tape(Tape::Mode::inference);
-  tape.bind(model.parameters(), {});
+  tape.bind(model->parameters(), {});
   hooks.begin(chunk);
-  model(tape, chunk.batch.tokens, chunk.batch.length, chunk.batch.lengths, {.hooks = &hooks});
+  (*model)(tape, model_input(chunk.batch), {.hooks = &hooks});
   hooks.end();
   return passage;
 }

@@ -27,7 +27,7 @@ bool single(const ModelSource& source) { return source.config.train.precision ==
 
 std::int64_t longest(const Config& config) {
   return config.model.max_length > 0 ? config.model.max_length
-                                     : model_length(config.task, layout_of(config.model.output.per));
+                                     : model_length(config.task, layout_of(config.model));
 }
 
 std::int32_t token_of(const Names& names, std::string_view name) {
@@ -84,7 +84,7 @@ nlohmann::ordered_json named(const Names& names, const std::vector<std::int32_t>
 }  // namespace
 
 Names vocabulary(const ModelSource& source) {
-  return checked_task(source.config.task).tokens(source.config.task);
+  return token_names(source.config.task, layout_of(source.config.model));
 }
 
 Passage read_input(const ModelSource& source, std::string_view text) {
@@ -98,7 +98,7 @@ Passage read_input(const ModelSource& source, std::string_view text) {
 
 std::int64_t readable(const ModelSource& source, Split split, std::int64_t count) {
   const Config& config = source.config;
-  const Dataset dataset(config.task, config.data, layout_of(config.model.output.per), config.train.seed);
+  const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
   const bool endless = split == Split::train && dataset.size(split) == 0;
   return endless ? count : std::min(count, dataset.size(split));
 }

@@ -14,18 +14,18 @@ class PassageWatcher : public ChunkHooks {
  public:
   using Visit = std::function<void(const Passage&)>;
 
-  PassageWatcher(const Transformer& model, std::int64_t count, Visit visit)
-      : model_(model), count_(count), visit_(std::move(visit)) {}
+  PassageWatcher(const Model& model, std::int64_t count, Visit visit)
+      : attentions_(model.attentions()), count_(count), visit_(std::move(visit)) {}
 
   void begin(const Chunk& chunk) override;
   void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
   void end() override;
 
  private:
-  void add_attention(ConstMatrixView weights, std::int64_t length);
+  void add_attention(ConstMatrixView weights, const Shape& shape);
   void add_answers(ConstMatrixView logits);
 
-  const Transformer& model_;
+  const std::vector<AttentionPlace> attentions_;
   const std::int64_t count_;
   const Visit visit_;
   const Batch* batch_ = nullptr;

@@ -1,5 +1,6 @@
 #include "thimble/core/error.h"
 #include "thimble/inspect/measure_effects.h"
+#include "thimble/train/trainer.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -7,22 +8,22 @@ namespace {
 
 // Keeps the head outputs of every layer.
 struct Outputs : Hooks {
-  explicit Outputs(const Transformer& m) : model(m) {}
+  explicit Outputs(std::span<const AttentionPlace> all) : attentions(all) {}
   void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
-    for (const EncoderLayer& layer : model.layers()) {
-      if (site == layer.self_attn->output_site)
+    for (const AttentionPlace& place : attentions) {
+      if (site == place.attention->output_site)
         by_layer.emplace_back(shape, std::span(value.data, static_cast<std::size_t>(value.elements())));
     }
   }
-  const Transformer& model;
+  std::span<const AttentionPlace> attentions;
   std::vector<Tensor> by_layer;
 };
 
 // logit(source's label) - logit(base's label), summed over labels that differ.
-double difference(const Transformer& model, Tape& tape, const Batch& input, const Batch& base,
-                  const Batch& source, Hooks* hooks) {
+double difference(const Model& model, Tape& tape, const Batch& input, const Batch& base, const Batch& source,
+                  Hooks* hooks) {
   tape.rewind();
-  const MatrixView logits = model(tape, input.tokens, input.length, input.lengths, {.hooks = hooks}).value();
+  const MatrixView logits = model(tape, model_input(input), {.hooks = hooks}).value();
   double sum = 0;
   for (std::size_t i = 0; i < base.labels.size(); ++i) {
     if (base.labels[i] == source.labels[i]) continue;
@@ -51,7 +52,7 @@ void check(const Batch& base, const Batch& source) {
 }
 
 std::vector<std::string> names(const Subject& subject, const Batch& batch) {
-  const std::vector<std::string> tokens = subject.dataset().task().tokens(subject.dataset().config());
+  const std::vector<std::string>& tokens = subject.dataset().names();
   std::vector<std::string> result;
   for (std::int32_t i = 0; i < batch.lengths[0]; ++i)
     result.push_back(tokens[static_cast<std::size_t>(batch.tokens[static_cast<std::size_t>(i)])]);
@@ -63,21 +64,21 @@ std::vector<std::string> names(const Subject& subject, const Batch& batch) {
 PatchingReport patching(const Subject& subject, std::int64_t base_index, std::int64_t source_index) {
   const Batch base = sequence(subject, base_index), source = sequence(subject, source_index);
   check(base, source);
-  const Transformer& model = subject.model();
+  const Model& model = subject.model();
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
-  Outputs outputs(model);
+  Outputs outputs(subject.attentions());
   const double of_source = difference(model, tape, source, base, source, &outputs);
   const double of_base = difference(model, tape, base, base, source, nullptr);
   require<DataError>(of_source != of_base,
                      "patching: the model's logits are the same for both inputs; choose other inputs");
   PatchingReport report{.base = names(subject, base), .source = names(subject, source), .heads = {}};
-  for (std::int64_t l = 0; l < model.config().layers; ++l) {
+  for (std::int64_t l = 0; l < std::ssize(subject.attentions()); ++l) {
     const ConstMatrixView z = std::as_const(outputs.by_layer[static_cast<std::size_t>(l)]).matrix();
     const Substitute substitute = [&](std::int64_t, std::int64_t t) { return z.row(t); };
-    for (std::int64_t h = 0; h < model.config().heads; ++h) {
+    for (std::int64_t h = 0; h < subject.attentions()[static_cast<std::size_t>(l)].attention->heads(); ++h) {
       const HeadPlace place{l, h};
-      Ablation patch(model, {&place, 1}, substitute);
+      Ablation patch(subject.attentions(), {&place, 1}, substitute);
       const double patched = difference(model, tape, base, base, source, &patch);
       report.heads.push_back({l, h, (patched - of_base) / (of_source - of_base)});
     }

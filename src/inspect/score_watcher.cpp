@@ -27,11 +27,11 @@ void ScoreWatcher::begin(const Chunk& chunk) {
 }
 
 void ScoreWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView weights) {
-  const std::vector<EncoderLayer>& layers = subject_.model().layers();
-  const auto layer =
-      std::ranges::find_if(layers, [&](const EncoderLayer& l) { return site == l.self_attn->weights_site; });
-  if (layer == layers.end()) return;
-  const std::int64_t heads = shape[1], length = shape[2], first = (layer - layers.begin()) * heads;
+  const std::vector<AttentionPlace>& all = subject_.attentions();
+  const auto place =
+      std::ranges::find_if(all, [&](const AttentionPlace& p) { return site == p.attention->weights_site; });
+  if (place == all.end()) return;
+  const std::int64_t heads = shape[1], length = shape[2], first = (place - all.begin()) * heads;
   for (std::int64_t b = 0; b < shape[0]; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t i = 0; i < length; ++i)

@@ -16,8 +16,10 @@ Subject::Subject(const Config& config, Split split, std::int64_t sequences)
     : config_(config),
       split_(split),
       dataset_(make_dataset(config)),
-      model_(config.model, dataset_.vocabulary(), dataset_.length()),
-      transposes_(model_.parameters()),
+      model_(make_model(config.model, dataset_)),
+      encoder_(dynamic_cast<const Transformer*>(model_.get())),
+      attentions_(model_->attentions()),
+      transposes_(model_->parameters()),
       pool_(config.train.threads),
       workers_(static_cast<std::size_t>(pool_.threads())),
       sequences_(dataset_.size(split) > 0 ? std::min(sequences, dataset_.size(split)) : sequences) {
@@ -27,8 +29,8 @@ Subject::Subject(const Config& config, Split split, std::int64_t sequences)
       "above 0",
       split_name(split), split_name(split));
   require_heads(config.model);
-  model_.init(config.train.seed);
-  const std::int64_t at_once = micro_batch(dataset_.length());
+  model_->init(config.train.seed);
+  const std::int64_t at_once = micro_batch(dataset_.length() + dataset_.source_length());
   for (std::int64_t first = 0; first < sequences_; first += at_once) {
     Chunk& chunk = chunks_.emplace_back();
     chunk.first = first;
@@ -38,7 +40,7 @@ Subject::Subject(const Config& config, Split split, std::int64_t sequences)
 
 Subject::Subject(const ModelSource& source, Split split, std::int64_t sequences)
     : Subject(source.config, split, sequences) {
-  load_weights(source.weights, model_.parameters());
+  load_weights(source.weights, model_->parameters());
 }
 
 void Subject::refresh_transposes() {
@@ -47,9 +49,9 @@ void Subject::refresh_transposes() {
 
 Tape& Subject::rewound_tape(Worker& worker, Tape::Mode mode) {
   const bool training = mode == Tape::Mode::training;
-  if (training) worker.gradients.resize(model_.parameters().size());
+  if (training) worker.gradients.resize(model_->parameters().size());
   Tape& tape = training ? worker.training : worker.inference;
-  tape.bind(model_.parameters(), training ? std::span<Real>(worker.gradients) : std::span<Real>(),
+  tape.bind(model_->parameters(), training ? std::span<Real>(worker.gradients) : std::span<Real>(),
             &transposes_);
   tape.rewind();
   return tape;
@@ -86,11 +88,11 @@ Outcomes Subject::run(const MakeHooks& make_hooks, Tape::Mode mode, const LayerI
 
 Var Subject::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const LayerInput* from) const {
   const Batch& batch = chunk.batch;
-  if (from == nullptr) return labelled_logits(model_, tape, batch, {.hooks = hooks});
-  Tensor x({batch.sequences, batch.length, model_.config().d_model});
+  if (from == nullptr) return labelled_logits(*model_, tape, batch, {.hooks = hooks});
+  Tensor x({batch.sequences, batch.length, model_->config().d_model});
   std::copy_n(from->values.matrix().row(chunk.first * batch.length), x.matrix().elements(), x.matrix().data);
-  return model_.from_layer(from->layer, tape.constant(x), batch.lengths, {.hooks = hooks},
-                           labelled_rows(batch));
+  return encoder_->from_layer(from->layer, tape.constant(x), batch.lengths, {.hooks = hooks},
+                              labelled_rows(batch));
 }
 
 Subject::Totals Subject::run_chunk(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const LayerInput* from,
@@ -128,7 +130,7 @@ void Subject::watch(ChunkHooks& hooks) {
     const Batch& batch = chunk.batch;
     hooks.begin(chunk);
     Tape& tape = rewound_tape(workers_.front(), Tape::Mode::inference);
-    model_(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &hooks});
+    (*model_)(tape, model_input(batch), {.hooks = &hooks});
     hooks.end();
   }
 }

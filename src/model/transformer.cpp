@@ -1,7 +1,6 @@
 #include "thimble/model/transformer.h"
 
 #include "thimble/core/error.h"
-#include "thimble/kernels/embedding.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -24,11 +23,6 @@ Var activate(Activation kind, Var x) {
 }
 
 Real as_real(double x) { return static_cast<Real>(x); }
-
-template <class Module, class... Arguments>
-std::optional<Module> made_if(bool wanted, Arguments&&... arguments) {
-  return wanted ? std::optional<Module>(std::in_place, std::forward<Arguments>(arguments)...) : std::nullopt;
-}
 
 }  // namespace
 
@@ -132,64 +126,50 @@ Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const
   return site(pass.hooks, out_site, x);
 }
 
-Transformer::Transformer(const ModelConfig& config, std::int64_t vocabulary, std::int64_t length)
-    : config_(config),
-      vocabulary_(vocabulary),
-      max_length_(config.max_length > 0 ? config.max_length : length),
-      token_embedding_(store_, "token_embedding", vocabulary, config.d_model),
-      embedding_dropout_{as_real(config.dropout), 0} {
-  if (config.positions == Positions::learned) {
-    position_embedding_.emplace(store_, "position_embedding", max_length_, config.d_model);
-  } else if (config.positions == Positions::sinusoidal) {
-    sinusoidal_ = Tensor({max_length_, config.d_model});
-    kernels::sinusoidal_positions(sinusoidal_.matrix());
-  }
+std::vector<EncoderLayer> encoder_layers(ParameterStore& store, const ModelConfig& config,
+                                         std::uint32_t first_dropout_site) {
+  std::vector<EncoderLayer> layers;
   for (std::int64_t l = 0; l < config.layers; ++l) {
-    const auto first_site = 1 + static_cast<std::uint32_t>(l) * EncoderLayer::kDropoutSites;
-    layers_.emplace_back(store_, fmt::format("encoder.layers.{}", l), config, first_site);
+    const auto site = first_dropout_site + static_cast<std::uint32_t>(l) * EncoderLayer::kDropoutSites;
+    layers.emplace_back(store, fmt::format("encoder.layers.{}", l), config, site);
   }
-  if (config.norm == NormOrder::pre) norm_.emplace(store_, "encoder.norm", config);
-  if (config.output.hidden > 0) {
-    hidden_.emplace(store_, "output.0", config.d_model, config.output.hidden);
-    hidden_norm_.emplace(store_, "output.1", config.output.hidden);
-    output_.emplace(store_, "output.3", config.output.hidden, vocabulary);
-  } else {
-    output_.emplace(store_, "output", config.d_model, vocabulary);
-  }
+  return layers;
 }
+
+std::optional<Norm> final_norm(ParameterStore& store, const std::string& name, const ModelConfig& config) {
+  if (config.norm == NormOrder::post) return std::nullopt;
+  return Norm(store, name, config);
+}
+
+Transformer::Transformer(const ModelConfig& config, const ModelSizes& sizes)
+    : Model(config, sizes),
+      input_(store_, "", config, vocabulary(), max_length(), 0),
+      layers_(encoder_layers(store_, config, InputEmbedding::kDropoutSites)),
+      norm_(final_norm(store_, "encoder.norm", config)),
+      output_(store_, config, vocabulary()) {}
 
 void Transformer::init(std::uint64_t seed) {
-  token_embedding_.init(store_, seed, config_.embedding_std);
-  if (position_embedding_) position_embedding_->init(store_, seed, config_.position_std);
+  input_.init(store_, seed);
   for (const EncoderLayer& layer : layers_) layer.init(store_, seed);
   if (norm_) norm_->init(store_);
-  if (hidden_) hidden_->init(store_, seed);
-  if (hidden_norm_) hidden_norm_->init(store_);
-  output_->init(store_, seed);
+  output_.init(store_, seed);
 }
 
-Var Transformer::embed(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
-                       const Pass& pass) const {
-  Var x = token_embedding_(tape, tokens, length);
-  if (config_.positions == Positions::learned)
-    x = add_positions(x, tape.parameter(position_embedding_->weight));
-  if (config_.positions == Positions::sinusoidal) x = add_positions(x, tape.constant(sinusoidal_));
-  static const std::string kSite = "embedding";
-  return site(pass.hooks, kSite, embedding_dropout_(x, pass));
-}
-
-Var Transformer::output(Var x) const {
-  if (!hidden_) return (*output_)(x);
-  return (*output_)(relu((*hidden_norm_)((*hidden_)(x))));
-}
-
-Var Transformer::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
-                            std::span<const std::int32_t> lengths, const Pass& pass,
-                            std::span<const std::int32_t> rows) const {
-  require<ShapeError>(length <= max_length_,
-                      "transformer: sequences of {} tokens, the model takes at most {}", length, max_length_);
+Var Transformer::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
   tape.set_layer("embedding");
-  return from_layer(0, embed(tape, tokens, length, pass), lengths, pass, rows);
+  return from_layer(0, input_(tape, input.tokens, input.length, pass), input.lengths, pass, input.rows);
+}
+
+std::vector<AttentionPlace> Transformer::attentions() const {
+  std::vector<AttentionPlace> places;
+  for (const EncoderLayer& layer : layers_) {
+    if (!layer.self_attn) continue;
+    places.push_back({.name = "",
+                      .layer = std::ssize(places),
+                      .attention = &*layer.self_attn,
+                      .causal = layer.self_attn->settings.causal});
+  }
+  return places;
 }
 
 Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass& pass,
@@ -218,7 +198,7 @@ Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32
         break;
     }
   }
-  return site(pass.hooks, kLogitsSite, output(x));
+  return site(pass.hooks, kLogitsSite, output_(x));
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include "thimble/nn/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "thimble/core/error.h"
@@ -85,21 +86,22 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t fi
   Tape& tape = x.tape();
   Var qkv = linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias));
   if (settings.rotary) qkv = rotary(qkv, 0, first_value(), settings.depth, first_position);
-  return {.q = {qkv, 0, settings.heads * settings.depth},
-          .k = {qkv, first_key(), keys()},
-          .v = {qkv, first_value(), values()}};
+  return {.q = {qkv, 0, queries()}, .k = {qkv, first_key(), keys()}, .v = {qkv, first_value(), values()}};
 }
 
-MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var memory) const {
-  const AttentionSettings& s = settings;
+Var MultiHeadAttention::keys_values(Var memory) const {
+  Tape& tape = memory.tape();
+  return linear_part(memory, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias), first_key(),
+                     keys() + values());
+}
+
+MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
   require<ShapeError>(
-      !s.causal && !s.rotary && !s.alibi,
+      !settings.causal && !settings.rotary && !settings.alibi,
       "cross-attention: positions of two sequences have no order; leave out causal, rotary and "
       "alibi");
   Tape& tape = x.tape();
-  const Var weight = tape.parameter(in_proj_weight), bias = tape.parameter(in_proj_bias);
-  const Var q = linear_part(x, weight, bias, 0, s.heads * s.depth);
-  const Var kv = linear_part(memory, weight, bias, first_key(), keys() + values());
+  const Var q = linear_part(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias), 0, queries());
   return {.q = q, .k = {kv, 0, keys()}, .v = {kv, keys(), values()}};
 }
 
@@ -128,7 +130,21 @@ Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths,
 
 Var MultiHeadAttention::operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths,
                                    const Pass& pass) const {
-  return attend(project(x, memory), memory_lengths, 0, pass);
+  return attend(project(x, keys_values(memory)), memory_lengths, 0, pass);
+}
+
+Var MultiHeadAttention::extend(Var x, Tensor& cache, std::int64_t at, const Pass& pass) const {
+  const Projected now = project(x, at);
+  const std::int64_t hypotheses = x.shape()[0], longest = cache.shape()[1], width = cache_width();
+  Tensor seen({hypotheses, at + 1, width});
+  for (std::int64_t n = 0; n < hypotheses; ++n) {
+    const MatrixView kept = cache.matrix().row_block(n * longest, at + 1);
+    std::copy_n(now.k.value().row(n), keys(), kept.row(at));
+    std::copy_n(now.v.value().row(n), values(), kept.row(at) + keys());
+    std::copy_n(kept.data, kept.elements(), seen.matrix().row(n * (at + 1)));
+  }
+  const Var kv = x.tape().constant(seen);
+  return attend({now.q, {kv, 0, keys()}, {kv, keys(), values()}}, {}, at, pass);
 }
 
 Var MultiHeadAttention::project_output(Var heads) const {

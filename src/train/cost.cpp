@@ -14,8 +14,17 @@ namespace {
 // Activations of this many tokens stay in a core's cache; measured on configs/bench.
 constexpr std::int64_t kMicroBatchTokens = 512;
 
-std::int64_t length_of(const Config& config) {
-  return model_length(config.task, layout_of(config.model.output.per));
+std::int64_t length_of(const Config& config) { return model_length(config.task, layout_of(config.model)); }
+
+ModelSizes sizes_of(const Config& config) {
+  const Layout layout = layout_of(config.model);
+  return {std::ssize(token_names(config.task, layout)), length_of(config),
+          source_length(config.task, layout)};
+}
+
+// Of a sequence and its source.
+std::int64_t tokens_of(const Config& config) {
+  return length_of(config) + source_length(config.task, layout_of(config.model));
 }
 
 std::int64_t threads_of(const Config& config) {
@@ -23,12 +32,12 @@ std::int64_t threads_of(const Config& config) {
 }
 
 double activations(const Config& config, std::int64_t sequences, bool training) {
-  return activation_count(config.model, vocabulary_size(config.task), length_of(config), sequences, training);
+  return activation_count(config.model, sizes_of(config), sequences, training);
 }
 
 MemoryEstimate training_memory(const Config& config, double real) {
   const double weights = real * parameter_count(config);
-  const std::int64_t length = length_of(config);
+  const std::int64_t length = tokens_of(config);
   const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
   const double tapes = activations(config, largest_micro_batch(config.train, length), true) +
                        activations(config, micro_batch(length), false);
@@ -50,7 +59,7 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   const auto length = static_cast<double>(length_of(config));
   const double heads = static_cast<double>(config.model.layers) * static_cast<double>(config.model.heads);
   const auto threads = static_cast<double>(threads_of(config));
-  const std::int64_t at_once = micro_batch(length_of(config));
+  const std::int64_t at_once = micro_batch(tokens_of(config));
   const double tapes = activations(config, at_once, true) + activations(config, at_once, false);
   // What goes into a layer and what its heads hand on, for each sequence; and mean weights.
   constexpr double kSequences = 1000;
@@ -94,12 +103,10 @@ std::int64_t largest_micro_batch(const TrainConfig& train, std::int64_t length) 
   return std::min(micro_batch(length), largest_shard);
 }
 
-double parameter_count(const Config& config) {
-  return parameter_count(config.model, vocabulary_size(config.task), length_of(config));
-}
+double parameter_count(const Config& config) { return parameter_count(config.model, sizes_of(config)); }
 
 Flops step_flops(const Config& config) {
-  return training_flops(config.model, vocabulary_size(config.task), length_of(config), config.train.batch);
+  return training_flops(config.model, sizes_of(config), config.train.batch);
 }
 
 MemoryEstimate estimate_memory(Job job, const Config& config) {

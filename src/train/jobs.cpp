@@ -20,19 +20,19 @@ SplitReport run_evaluation(const ModelSource& source, Split split, std::int64_t 
 
 std::vector<GradcheckResult> run_model_check(const Config& config) {
   const Dataset dataset = make_dataset(config);
-  Transformer model(config.model, dataset.vocabulary(), dataset.length());
-  model.init(config.train.seed);
+  const std::unique_ptr<Model> model = make_model(config.model, dataset);
+  model->init(config.train.seed);
   // Training starts biases at 0 and norms at 1, where a forgotten term may not show.
   const Random random(config.train.seed, Stream::gradcheck);
   std::uint64_t i = 0;
-  for (Real& x : model.parameters().values()) x += static_cast<Real>(0.1 * random.normal(i++, 0, 9));
+  for (Real& x : model->parameters().values()) x += static_cast<Real>(0.1 * random.normal(i++, 0, 9));
 
   Batch batch;
   dataset.fill(Split::train, 0, kModelCheckSequences, batch);
   const Pass pass{
       .training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
-  return gradcheck(model.parameters(), [&](Tape& tape) {
-    return cross_entropy(labelled_logits(model, tape, batch, pass), batch.row_labels,
+  return gradcheck(model->parameters(), [&](Tape& tape) {
+    return cross_entropy(labelled_logits(*model, tape, batch, pass), batch.row_labels,
                          {.smoothing = static_cast<Real>(config.train.label_smoothing)});
   });
 }

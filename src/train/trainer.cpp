@@ -22,25 +22,26 @@ MatrixView as_row(std::span<Real> x) {
 }  // namespace
 
 Dataset make_dataset(const Config& config) {
-  return Dataset(config.task, config.data, layout_of(config.model.output.per), config.train.seed);
+  return Dataset(config.task, config.data, layout_of(config.model), config.train.seed);
 }
 
 Trainer::Trainer(const Config& config)
     : config_(config),
       dataset_(make_dataset(config)),
-      model_(config.model, dataset_.vocabulary(), dataset_.length()),
-      transposes_(model_.parameters()),
-      optimizer_(config.train.optimizer, model_.parameters()),
+      model_(make_model(config.model, dataset_)),
+      transposes_(model_->parameters()),
+      optimizer_(config.train.optimizer, model_->parameters()),
       pool_(config.train.threads),
-      micro_batch_(micro_batch(dataset_.length())),
+      micro_batch_(micro_batch(dataset_.length() + dataset_.source_length())),
       shards_(static_cast<std::size_t>(config.train.shards)),
       workers_(static_cast<std::size_t>(pool_.threads())),
       segment_squares_(optimizer_.segments().size()) {
-  model_.init(config.train.seed);
-  for (Shard& shard : shards_) shard.gradients.resize(model_.parameters().size());
+  model_->init(config.train.seed);
+  for (Shard& shard : shards_) shard.gradients.resize(model_->parameters().size());
   // Which thread runs which shard is chance: every worker sees the largest micro-batch now, twice, since the
   // tape's memory becomes one block only when it is rewound, and allocates nothing later.
-  const std::int64_t largest = largest_micro_batch(config.train, dataset_.length());
+  const std::int64_t largest =
+      largest_micro_batch(config.train, dataset_.length() + dataset_.source_length());
   for (Worker& worker : workers_) {
     for (int run = 0; run < 2; ++run) run_micro_batch(0, 0, largest, shards_.front(), worker);
     worker.training.rewind();
@@ -52,6 +53,7 @@ void Trainer::Totals::add(const Totals& other) {
   labelled += other.labelled;
   correct += other.correct;
   correct_sequences += other.correct_sequences;
+  written += other.written;
 }
 
 void Trainer::start_profile() {
@@ -92,12 +94,27 @@ std::span<const std::int32_t> labelled_rows(const Batch& batch) {
   return all ? std::span<const std::int32_t>() : batch.rows;
 }
 
-Var labelled_logits(const Transformer& model, Tape& tape, const Batch& batch, const Pass& pass) {
-  return model(tape, batch.tokens, batch.length, batch.lengths, pass, labelled_rows(batch));
+ModelInput model_input(const Batch& batch) {
+  return {.tokens = batch.tokens,
+          .length = batch.length,
+          .lengths = batch.lengths,
+          .sources = batch.sources,
+          .source_length = batch.source_length,
+          .source_lengths = batch.source_lengths};
+}
+
+Var labelled_logits(const Model& model, Tape& tape, const Batch& batch, const Pass& pass) {
+  ModelInput input = model_input(batch);
+  input.rows = labelled_rows(batch);
+  return model(tape, input, pass);
+}
+
+std::unique_ptr<Model> make_model(const ModelConfig& config, const Dataset& data) {
+  return make_model(config, ModelSizes{data.vocabulary(), data.length(), data.source_length()});
 }
 
 Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& totals) const {
-  const Var logits = labelled_logits(model_, tape, batch, pass);
+  const Var logits = labelled_logits(*model_, tape, batch, pass);
   tape.set_layer("loss");
   const Real smoothing = pass.training ? static_cast<Real>(config_.train.label_smoothing) : 0;
   const Var loss = cross_entropy(logits, batch.row_labels, {.smoothing = smoothing, .normalizer = 1});
@@ -120,7 +137,7 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& t
 
 void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                               Worker& worker) {
-  worker.training.bind(model_.parameters(), shard.gradients, &transposes_);
+  worker.training.bind(model_->parameters(), shard.gradients, &transposes_);
   phase(worker, "data");
   dataset_.fill_step(step, config_.train.batch, first, count, worker.batch);
   phase(worker, "forward");
@@ -191,7 +208,7 @@ StepReport Trainer::step() {
   pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
     phase(worker, "optimizer");
-    optimizer_.update(segments[static_cast<std::size_t>(i)], model_.parameters().values(),
+    optimizer_.update(segments[static_cast<std::size_t>(i)], model_->parameters().values(),
                       shards_.front().gradients);
     phase(worker, {});
   });
@@ -216,7 +233,7 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
   Worker& worker = workers_.front();
   for (std::int64_t first = 0; first < config_.train.batch; first += micro_batch_) {
     std::ranges::fill(shards_.front().gradients, Real{0});
-    worker.training.bind(model_.parameters(), shards_.front().gradients);
+    worker.training.bind(model_->parameters(), shards_.front().gradients);
     dataset_.fill_step(step, config_.train.batch, first, std::min(micro_batch_, config_.train.batch - first),
                        worker.batch);
     worker.training.rewind();
@@ -246,64 +263,11 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
       std::ranges::find_if(segment_squares_, [](double square) { return !std::isfinite(square); });
   const auto& segment = optimizer_.segments()[static_cast<std::size_t>(bad - segment_squares_.begin())];
   const auto entry = std::ranges::find_if(
-      model_.parameters().entries(), [&](const auto& e) { return segment.offset < e.offset + e.size(); });
+      model_->parameters().entries(), [&](const auto& e) { return segment.offset < e.offset + e.size(); });
   throw NumericError(
       fmt::format("{}; the gradients of the whole batch overflow in op gradient_norm, layer {}; lower the "
                   "learning rate or set train.clip_norm",
                   where, entry->name));
-}
-
-SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
-  const std::int64_t size = dataset_.size(split);
-  const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
-  require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit",
-                     split_name(split));
-  refresh_transposes();
-  chunks_.assign(static_cast<std::size_t>((count + micro_batch_ - 1) / micro_batch_), {});
-  pool_.run(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t i, int thread) {
-    Worker& worker = workers_[static_cast<std::size_t>(thread)];
-    const std::int64_t first = i * micro_batch_;
-    dataset_.fill(split, first, std::min(micro_batch_, count - first), worker.batch);
-    worker.inference.bind(model_.parameters(), {}, &transposes_);
-    worker.inference.rewind();
-    forward(worker.inference, worker.batch, {}, chunks_[static_cast<std::size_t>(i)]);
-  });
-  Totals totals;
-  for (const Totals& chunk : chunks_) totals.add(chunk);
-  const auto labelled = static_cast<double>(std::max<std::int64_t>(1, totals.labelled));
-  SplitReport report{
-      .loss = totals.loss / labelled,
-      .accuracy = static_cast<double>(totals.correct) / labelled,
-      .sequence_accuracy = static_cast<double>(totals.correct_sequences) / static_cast<double>(count),
-      .sequences = count,
-      .loss_error = loss_error(),
-      .leak = {}};
-  report.leak = leak(split, report);
-  return report;
-}
-
-// From the spread between chunks, each weighed by its labels (the ratio estimator of survey sampling).
-double Trainer::loss_error() const {
-  constexpr std::size_t kFewest = 8;
-  if (chunks_.size() < kFewest) return 0;
-  Totals totals;
-  for (const Totals& chunk : chunks_) totals.add(chunk);
-  const auto labelled = static_cast<double>(std::max<std::int64_t>(1, totals.labelled));
-  const double mean = totals.loss / labelled, n = static_cast<double>(chunks_.size());
-  double squares = 0;
-  for (const Totals& chunk : chunks_) {
-    const double deviation = chunk.loss - mean * static_cast<double>(chunk.labelled);
-    squares += deviation * deviation;
-  }
-  return std::sqrt(squares * n / (n - 1)) / labelled;
-}
-
-std::optional<double> Trainer::leak(Split split, const SplitReport& report) const {
-  const Task& task = dataset_.task();
-  const bool fresh = split != Split::train || dataset_.size(split) == 0;
-  if (!fresh || task.floor == nullptr || report.loss_error == 0) return std::nullopt;
-  const double floor = task.floor(config_.task);
-  return report.loss < floor - 4 * report.loss_error ? std::optional(floor) : std::nullopt;
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -145,6 +145,22 @@ TEST_CASE("every parameter of whole models, with every mechanism", "[autograd]")
   }
 }
 
+TEST_CASE("every parameter of encoder-decoders", "[autograd]") {
+  for (Config config : configs_of_heads(writing_config())) {
+    for (const NormOrder norm : {NormOrder::post, NormOrder::pre}) {
+      config.model.norm = norm;
+      CAPTURE(to_yaml(config));
+      const auto results = check_model(config);
+      CHECK(results.size() >= 34);
+      for (const GradcheckResult& result : results) {
+        CAPTURE(result.input, result.index, result.analytic, result.numeric, result.failure);
+        CHECK(result.passed);
+        CHECK(result.worst_error <= 1e-6);
+      }
+    }
+  }
+}
+
 TEST_CASE("every op has cases, and all of them pass", "[autograd]") {
   std::set<std::string> seen;
   std::size_t inputs = 0;

@@ -48,7 +48,7 @@ Transformer model(bool causal, double dropout = 0) {
   config.d_ff = 16;
   config.attention = {.mask = causal ? Mask::causal : Mask::none, .dropout = dropout};
   config.dropout = dropout;
-  Transformer result(config, kVocabulary, kTime);
+  Transformer result(config, {kVocabulary, kTime});
   result.init(5);
   return result;
 }
@@ -58,7 +58,8 @@ struct Run {
   explicit Run(const Transformer& m, Hooks* hooks = nullptr) : gradients(m.parameters().size()) {
     Tape tape;
     tape.bind(m.parameters(), gradients);
-    const Var y = m(tape, kTokens, kTime, kLengths, {.training = true, .seed = 3, .hooks = hooks});
+    const Var y = m(tape, {.tokens = kTokens, .length = kTime, .lengths = kLengths},
+                    {.training = true, .seed = 3, .hooks = hooks});
     Tensor seed(y.shape());
     for (std::size_t i = 0; i < seed.values().size(); ++i) seed.data()[i] = std::sin(static_cast<Real>(i));
     tape.backward(y, seed.matrix());

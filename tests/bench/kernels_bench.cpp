@@ -52,7 +52,7 @@ struct Sizes {
     rows = sequences * s.length;
     ModelConfig model;
     model.d_model = s.d_model, model.heads = s.heads, model.layers = s.layers, model.d_ff = s.d_ff;
-    parameters = static_cast<std::int64_t>(parameter_count(model, s.vocabulary, s.length));
+    parameters = static_cast<std::int64_t>(parameter_count(model, {s.vocabulary, s.length}));
   }
 };
 

@@ -96,11 +96,13 @@ TEST_CASE("a conflict between files is placed in the one that has the last word"
   const Files files{{"a.yaml", "base: b.yaml\nmodel: {d_model: 32}\n"},
                     {"b.yaml", "model: {d_model: 15, heads: 5}\n"}};
   CHECK(files.complaints("a.yaml") ==
-        "a.yaml: 1 problem\na.yaml:2:18: model.d_model: 5 heads do not divide a d_model of 32");
+        "a.yaml: 1 problem\na.yaml:2:18: model.d_model: 5 heads do not divide a d_model of 32; change one, "
+        "or set model.attention.d_key and d_value");
   files.write("a.yaml", "base: b.yaml\n");
   files.write("b.yaml", "model: {d_model: 32, heads: 5}\n");
   CHECK(files.complaints("a.yaml") ==
-        "a.yaml: 1 problem\nb.yaml:1:29: model.heads: 5 heads do not divide a d_model of 32");
+        "a.yaml: 1 problem\nb.yaml:1:29: model.heads: 5 heads do not divide a d_model of 32; change one, or "
+        "set model.attention.d_key and d_value");
 }
 
 TEST_CASE("a base that cannot be read is reported where it is named, once", "[config]") {

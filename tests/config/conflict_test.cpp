@@ -17,42 +17,43 @@ TEST_CASE("heads must divide d_model, unless both widths of a head are given", "
 
 TEST_CASE("heads share keys and values evenly", "[config]") {
   CHECK(complaint("model: {heads: 4, attention: {kv_heads: 3}}") ==
-        "t.yaml:1:31: model.attention.kv_heads: 4 heads cannot share 3 keys and values evenly; let kv_heads "
+        "t.yaml:1:41: model.attention.kv_heads: 4 heads cannot share 3 keys and values evenly; let kv_heads "
         "divide heads");
   CHECK(complaints("model: {heads: 4, attention: {kv_heads: 2}}").empty());
 }
 
 TEST_CASE("tied queries and keys are as many", "[config]") {
   CHECK(complaint("model: {heads: 4, attention: {tie_query_key: true, kv_heads: 2}}") ==
-        "t.yaml:1:31: model.attention.tie_query_key: tied queries and keys need a key for each of 4 heads; "
+        "t.yaml:1:46: model.attention.tie_query_key: tied queries and keys need a key for each of 4 heads; "
         "leave kv_heads at 0");
   CHECK(complaints("model: {heads: 4, attention: {tie_query_key: true, kv_heads: 4}}").empty());
 }
 
 TEST_CASE("rotary positions turn pairs of columns, for plain products", "[config]") {
   CHECK(complaint("model: {d_model: 10, heads: 2, positions: rotary}") ==
-        "t.yaml:1:32: model.positions: rotary positions turn pairs of a head's 5 columns; set "
+        "t.yaml:1:43: model.positions: rotary positions turn pairs of a head's 5 columns; set "
         "model.attention.d_key to an even number");
   CHECK(complaints("model: {d_model: 10, heads: 2, positions: rotary, attention: {d_key: 4}}").empty());
   for (const char* score : {"general", "additive"})
     CHECK(
         complaint(fmt::format("model: {{positions: rotary, attention: {{score: {}}}}}", score)) ==
-        "t.yaml:1:9: model.positions: rotary positions become distances in plain products alone; choose the "
+        "t.yaml:1:20: model.positions: rotary positions become distances in plain products alone; choose the "
         "score scaled_dot or dot, or other positions");
   CHECK(complaints("model: {positions: alibi, attention: {score: additive}}").empty());
 }
 
 TEST_CASE("a gate needs a feed-forward net", "[config]") {
   CHECK(complaint("model: {gated: true, d_ff: 0}") ==
-        "t.yaml:1:9: model.gated: there is no feed-forward net to gate; set model.d_ff, or leave gated out");
+        "t.yaml:1:16: model.gated: there is no feed-forward net to gate; set model.d_ff, or leave gated out");
   CHECK(complaints("model: {d_ff: 0}").empty());
 }
 
 TEST_CASE("a convolution has a window and no heads, attention the other way round", "[config]") {
-  CHECK(complaint("model: {window: 5}") ==
-        "t.yaml:1:9: model.window: only a convolution has a window; set model.mixer to convolution, or leave "
-        "the "
-        "window out");
+  CHECK(
+      complaint("model: {window: 5}") ==
+      "t.yaml:1:17: model.window: only a convolution has a window; set model.mixer to convolution, or leave "
+      "the "
+      "window out");
   CHECK(complaints("model: {mixer: convolution, window: 5}").empty());
   for (const char* key : {"heads: 2", "attention: {dropout: 0.1}", "attention: {score: dot}",
                           "attention: {combine: sum}", "attention: {tie_query_key: true}",
@@ -65,15 +66,15 @@ TEST_CASE("a convolution has a window and no heads, attention the other way roun
   for (const char* positions : {"rotary", "alibi"})
     CHECK(
         complaint(fmt::format("model: {{mixer: convolution, positions: {}}}", positions)) ==
-        "t.yaml:1:29: model.positions: these positions act in attention; choose sinusoidal, learned or none "
+        "t.yaml:1:40: model.positions: these positions act in attention; choose sinusoidal, learned or none "
         "for a convolution");
   CHECK(complaint("model: {mixer: convolution}\ntrain: {watch_heads: true}") ==
-        "t.yaml:2:9: train.watch_heads: a convolution has no heads to watch; leave watch_heads out");
+        "t.yaml:2:22: train.watch_heads: a convolution has no heads to watch; leave watch_heads out");
 }
 
 TEST_CASE("a window has a middle, unless it ends with the position", "[config]") {
   CHECK(complaint("model: {mixer: convolution, window: 4}") ==
-        "t.yaml:1:29: model.window: a window of 4 positions has no middle; make it odd, or set "
+        "t.yaml:1:37: model.window: a window of 4 positions has no middle; make it odd, or set "
         "model.attention.mask to causal");
   CHECK(complaints("model: {mixer: convolution, window: 4, attention: {mask: causal}}").empty());
 }
@@ -156,9 +157,29 @@ TEST_CASE("a target and patience need evaluations before the end", "[config]") {
 }
 
 TEST_CASE("each kind of output has its layout", "[config]") {
-  CHECK(thimble::layout_of(thimble::OutputPer::position) == thimble::Layout::position);
-  CHECK(thimble::layout_of(thimble::OutputPer::sequence) == thimble::Layout::sequence);
-  CHECK(thimble::layout_of(thimble::OutputPer::next) == thimble::Layout::next);
+  using enum thimble::OutputPer;
+  const auto layout = [](thimble::OutputPer per) { return thimble::layout_of({.output = {.per = per}}); };
+  CHECK(layout(position) == thimble::Layout::position);
+  CHECK(layout(sequence) == thimble::Layout::sequence);
+  CHECK(layout(next) == thimble::Layout::next);
+  CHECK(thimble::layout_of({.kind = thimble::ModelKind::encoder_decoder, .output = {.per = next}}) ==
+        thimble::Layout::pairs);
+}
+
+TEST_CASE("an encoder-decoder writes one token after another, and its encoder reads all", "[config]") {
+  CHECK(complaint("model: {kind: encoder_decoder}\n") ==
+        "t.yaml:1:15: model.kind: a decoder answers with one token after another; set model.output.per to "
+        "next");
+  CHECK(complaint("model: {kind: encoder_decoder, output: {per: next}, attention: {mask: causal}}\n") ==
+        "t.yaml:1:71: model.attention.mask: the mask is the encoder's, which may read all of its input (the "
+        "decoder's is causal in any case); set it to none");
+  CHECK(complaint("model: {kind: encoder_decoder, output: {per: next}, mixer: convolution}\n") ==
+        "t.yaml:1:60: model.mixer: an encoder-decoder needs attention; set model.mixer to attention, or "
+        "model.kind to encoder");
+  CHECK(complaints("model: {kind: encoder_decoder, output: {per: next}}\n").empty());
+  CHECK(complaint("task: {name: masked}\nmodel: {kind: encoder_decoder, output: {per: next}}\n") ==
+        "t.yaml:2:46: model.output.per: task masked: some positions have no answer to go on from; it needs "
+        "an encoder and one output per position");
 }
 
 TEST_CASE("a key that the task does not read is refused", "[config]") {

@@ -154,7 +154,8 @@ TEST_CASE("all problems are told at once, in the order of the file, then of the 
                    {"train.steps=0", "data.train=many"}) ==
         "t.yaml: 6 problems\n"
         "t.yaml:1:17: train.shards: 4 shards of a batch of 2 would leave some empty\n"
-        "t.yaml:3:10: model.heads: 3 heads do not divide a d_model of 32\n"
+        "t.yaml:3:10: model.heads: 3 heads do not divide a d_model of 32; change one, or set "
+        "model.attention.d_key and d_value\n"
         "t.yaml:5:3: model.num_layers: unknown key, did you mean model.layers?\n"
         "t.yaml:6:14: task.name: must be one of " +
             all_tasks() +

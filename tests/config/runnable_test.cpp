@@ -12,7 +12,7 @@ TEST_CASE("every config in configs/ is valid and its data can be had", "[config]
   for (const std::string& file : experiments()) {
     INFO(file);
     const Config config = load_config(file);
-    const Dataset data(config.task, config.data, layout_of(config.model.output.per), config.train.seed);
+    const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
     CHECK(data.disjoint());
     Batch batch;
     CHECK_NOTHROW(data.fill_step(config.train.steps - 1, config.train.batch, 0, config.train.batch, batch));

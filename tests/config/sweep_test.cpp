@@ -181,9 +181,11 @@ TEST_CASE("what a config refuses is refused where the sweep says it", "[config]"
   CHECK(complaint("list:\n - {model.heads: many}\n") ==
         "s.yaml:3:18: model.heads=many: must be an integer from 1 to 8192, not many");
   CHECK(complaint("grid: {model.heads: [1, 3], train.steps: [1, 2]}\n") ==
-        "s.yaml:2:25: model.heads=3: 3 heads do not divide a d_model of 32");
+        "s.yaml:2:25: model.heads=3: 3 heads do not divide a d_model of 32; change one, or set "
+        "model.attention.d_key and d_value");
   CHECK(complaint("seeds: [1]\n", {"model.heads=5"}) ==
-        "command line: model.heads=5: 5 heads do not divide a d_model of 32");
+        "command line: model.heads=5: 5 heads do not divide a d_model of 32; change one, or set "
+        "model.attention.d_key and d_value");
 }
 
 TEST_CASE("what is wrong with the config itself is said once", "[config]") {
@@ -198,7 +200,8 @@ TEST_CASE("all problems of a sweep are told at once", "[config]") {
       complaints_of(Files("config: ../base.yaml\nsed: 1\ngrid: {model.heads: [3, x], model.layers: 2}\n")) ==
       "s.yaml: 4 problems\n"
       "s.yaml:2:1: sed: unknown key, did you mean seeds?\n"
-      "s.yaml:3:22: model.heads=3: 3 heads do not divide a d_model of 32\n"
+      "s.yaml:3:22: model.heads=3: 3 heads do not divide a d_model of 32; change one, or set "
+      "model.attention.d_key and d_value\n"
       "s.yaml:3:25: model.heads=x: must be an integer from 1 to 8192, not x\n"
       "s.yaml:3:43: model.layers: must be a list of values, not 2");
 }

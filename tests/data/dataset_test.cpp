@@ -160,6 +160,50 @@ TEST_CASE("next-token layout: the label of a position is the token after it", "[
   CHECK((long_one && short_one));
 }
 
+TEST_CASE("pairs layout: the encoder reads the input, the decoder from <begin> on, up to <end>", "[data]") {
+  const TaskConfig task{.name = "sort", .symbols = 3, .length = 3, .min_length = 1};
+  const Dataset data(task, {.train = 0, .validation = 1, .test = 1}, Layout::pairs, 5);
+  CHECK(data.names() == std::vector<std::string>{"0", "1", "2", "<begin>", "<end>"});
+  CHECK(data.vocabulary() == 5);
+  CHECK(data.length() == 4);
+  CHECK(data.source_length() == 3);
+  const Batch batch = fill(data, Split::train, 0, 400);
+  CHECK(batch.source_length == 3);
+  check_rows(batch);
+  int found = 0;
+  for (std::int64_t i = 0; i < batch.sequences; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (row(batch.sources, i, 3) == Tokens{2, 0, 1} && batch.source_lengths[at] == 3) {
+      CHECK(row(batch.tokens, i, 4) == Tokens{3, 0, 1, 2});
+      CHECK(row(batch.labels, i, 4) == Tokens{0, 1, 2, 4});
+      CHECK(batch.lengths[at] == 4);
+      found |= 1;
+    }
+    if (row(batch.sources, i, 3) == Tokens{1, 0, 0} && batch.source_lengths[at] == 2) {
+      CHECK(row(batch.tokens, i, 4) == Tokens{3, 0, 1, 0});
+      CHECK(row(batch.labels, i, 4) == Tokens{0, 1, 4, kIgnore});
+      CHECK(batch.lengths[at] == 3);
+      found |= 2;
+    }
+  }
+  CHECK(found == 3);
+  CHECK(data.links({{2, 0, 1}, {0, 1, 2}}).front().query == 0);
+  CHECK_THROWS_WITH(dataset({.name = "masked"}, Layout::pairs), ContainsSubstring("some positions have no"));
+  CHECK(fill(dataset(), Split::train, 0, 3).sources.empty());
+  CHECK(source_length(task, Layout::next) == 0);
+}
+
+TEST_CASE("a token of the task may not be called <begin> or <end> where these mark answers", "[data]") {
+  TaskConfig config = usual("file");
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += fmt::format("{} a\tb <end>\n", i);
+  config.table = std::make_shared<Table>(
+      TableTexts{.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
+  CHECK(token_names(config, Layout::next).size() == 43);
+  CHECK_THROWS_WITH(token_names(config, Layout::pairs),
+                    ContainsSubstring("task file: <end> is a token already"));
+}
+
 TEST_CASE("sequence layout: one label per sequence", "[data]") {
   const TaskConfig task{.name = "copy", .symbols = 5, .length = 1};
   const Batch batch = fill(dataset(task, Layout::sequence), Split::train, 0, 30);

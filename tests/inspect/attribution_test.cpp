@@ -28,13 +28,16 @@ struct Recorder : Hooks {
 Var forward(const Transformer& model, Tape& tape, const Batch& batch, Hooks& hooks,
             std::span<const std::int32_t> rows = {}) {
   tape.bind(model.parameters(), {});
-  return model(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &hooks}, rows);
+  ModelInput input = model_input(batch);
+  input.rows = rows;
+  return model(tape, input, {.hooks = &hooks});
 }
 
 struct Trained : Trainer {
   explicit Trained(const Config& c, int steps = 5) : Trainer(c), config(c) {
     for (int i = 0; i < steps; ++i) step();
   }
+  const Transformer& encoder() const { return dynamic_cast<const Transformer&>(model()); }
   // On the first `sequences` test sequences.
   CircuitReport circuits(std::int64_t sequences) const {
     Subject subject(config, Split::test, sequences);
@@ -138,7 +141,7 @@ TEST_CASE("the parts add up to the logits of the model's own passes, whatever th
 
 TEST_CASE("every part is what a frozen norm and the output net make of it", "[inspect]") {
   const Trained trainer(rich_config());
-  const Transformer& model = trainer.model();
+  const Transformer& model = trainer.encoder();
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 9, batch);
   Recorder recorder;
@@ -182,7 +185,7 @@ TEST_CASE("parts that do not add up to the logit are an error", "[inspect]") {
     }
   };
   const Trained trainer(rich_config());
-  const Transformer& model = trainer.model();
+  const Transformer& model = trainer.encoder();
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 4, batch);
   const EncoderLayer& layer = model.layers()[0];
@@ -218,13 +221,13 @@ TEST_CASE("the parts add up to the logits whatever the layout of heads", "[inspe
 }
 
 TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {
-  const Trainer trainer(rich_config());
+  const Trained trainer(rich_config(), 0);
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 4, batch);
-  AttributionWatcher watcher(trainer.model());
+  AttributionWatcher watcher(trainer.encoder());
   watcher.begin({.batch = batch});
   Tape tape(Tape::Mode::inference);
-  CHECK_THROWS_AS(forward(trainer.model(), tape, batch, watcher, batch.rows), ShapeError);
+  CHECK_THROWS_AS(forward(trainer.encoder(), tape, batch, watcher, batch.rows), ShapeError);
 }
 
 TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspect]") {
@@ -242,7 +245,7 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
     const nlohmann::ordered_json json = to_json(report.attribution);
     CHECK(json["offered"] == false);
     CHECK(json["reason"] == report.attribution.reason);
-    CHECK_THROWS_AS(AttributionWatcher(trainer.model()), ConfigError);
+    CHECK_THROWS_AS(AttributionWatcher(trainer.encoder()), ConfigError);
   }
 }
 
@@ -273,10 +276,10 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
       if (batch.lengths[0] != 7) continue;
       Recorder recorder;
       Tape tape(Tape::Mode::inference);
-      forward(trainer.model(), tape, batch, recorder);
+      forward(trainer.encoder(), tape, batch, recorder);
       DoubleMatrix rollout(7, 7);
       for (std::int64_t i = 0; i < 7; ++i) rollout(i, i) = 1;
-      for (const EncoderLayer& layer : trainer.model().layers()) {
+      for (const EncoderLayer& layer : trainer.encoder().layers()) {
         const auto& weights = recorder.seen.at(layer.self_attn->weights_site);
         DoubleMatrix step(7, 7);
         for (std::size_t i = 0; i < 49; ++i)

@@ -161,7 +161,7 @@ TEST_CASE("weights that are not finite are refused", "[inspect]") {
 TEST_CASE("every head of a model gets its own weights, in PyTorch's orientation", "[inspect]") {
   Trainer trainer(rich_config());
   trainer.step();
-  const Transformer& model = trainer.model();
+  const Model& model = trainer.model();
   const std::vector<HeadCircuits> circuits = head_circuits(model);
   const ModelConfig& config = model.config();
   const std::int64_t channels = config.d_model, size = channels / config.heads, v = model.vocabulary();
@@ -207,7 +207,7 @@ TEST_CASE("the circuits of a head are those of what it does, whatever its layout
     CAPTURE(config.model.heads, config.model.attention.d_value);
     Trainer trainer(config);
     trainer.step();
-    const Transformer& model = trainer.model();
+    const Model& model = trainer.model();
     const std::vector<HeadCircuits> circuits = head_circuits(model);
     REQUIRE(static_cast<std::int64_t>(circuits.size()) == config.model.layers * config.model.heads);
     for (std::size_t i = 0; i < circuits.size(); ++i) {
@@ -228,7 +228,7 @@ TEST_CASE("the circuits of a head are those of what it does, whatever its layout
       const std::size_t partner = i ^ 1U;
       if (config.model.attention.kv_heads > 0) {
         const std::int64_t head = static_cast<std::int64_t>(i) % config.model.heads;
-        const auto& attention = *model.layers()[i / 4].self_attn;
+        const auto& attention = *model.attentions()[i / 4].attention;
         CHECK(attention.head(model.parameters(), head).value.data ==
               attention.head(model.parameters(), head ^ 1).value.data);
         CHECK(circuits[i].qk_tokens.values != circuits[partner].qk_tokens.values);
@@ -240,10 +240,10 @@ TEST_CASE("the circuits of a head are those of what it does, whatever its layout
 TEST_CASE("what a query asks of a key, by the score", "[inspect]") {
   const std::vector<Config> configs = configs_of_parts(rich_config());
   Trainer general(configs[0]), additive(configs[1]);
-  const Transformer& model = general.model();
+  const Model& model = general.model();
   const ParameterStore& store = model.parameters();
   const DoubleMatrix tokens = in_double(store, "token_embedding.weight");
-  const MultiHeadAttention& attention = *model.layers()[1].self_attn;
+  const MultiHeadAttention& attention = *model.attentions()[1].attention;
   const std::vector<HeadCircuits> circuits = head_circuits(model);
   for (std::int64_t h = 0; h < 2; ++h) {
     const auto views = attention.head(store, h);

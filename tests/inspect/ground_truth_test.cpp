@@ -17,7 +17,7 @@ namespace {
 InspectReport look(const Config& config, const std::function<void(Transformer&)>& set_weights) {
   const TemporaryDirectory directory;
   const Dataset dataset = make_dataset(config);
-  Transformer model(config.model, dataset.vocabulary(), dataset.length());
+  Transformer model(config.model, {dataset.vocabulary(), dataset.length()});
   set_weights(model);
   save_weights(directory / "weights", model.parameters(), {});
   return inspect({config, directory / "weights"}, {.sequences = 60, .examples = 0});

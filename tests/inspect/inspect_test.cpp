@@ -49,7 +49,7 @@ void each_sequence(const Trained& trained, std::int64_t count, const Visit& visi
     Recorder recorder;
     Tape tape(Tape::Mode::inference);
     tape.bind(trained.trainer.model().parameters(), {});
-    trained.trainer.model()(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &recorder});
+    trained.trainer.model()(tape, model_input(batch), {.hooks = &recorder});
     visit(batch.lengths[0], recorder.seen);
   }
 }

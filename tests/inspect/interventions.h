@@ -32,7 +32,8 @@ struct Trained {
   void give() { std::ranges::copy(parameters().values(), subject.model().parameters().values().begin()); }
   // Zeroes what a head adds to the residual stream: its columns of the output projection.
   void silence(ParameterStore& store, HeadPlace place) const {
-    const auto& attention = *trainer.model().layers()[static_cast<std::size_t>(place.layer)].self_attn;
+    const MultiHeadAttention& attention =
+        *subject.attentions()[static_cast<std::size_t>(place.layer)].attention;
     const ConstMatrixView weight = attention.head(store, place.head).output;
     const std::int64_t first = weight.data - store.values().data();
     for (std::int64_t row = 0; row < weight.rows; ++row)
@@ -93,8 +94,7 @@ inline Result plain_pass(const Trained& trained, std::int64_t sequence, Plain& h
   Tape tape(Tape::Mode::inference);
   tape.bind(trained.trainer.model().parameters(), {});
   hooks.seen.clear();
-  const MatrixView z =
-      trained.trainer.model()(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &hooks}).value();
+  const MatrixView z = trained.trainer.model()(tape, model_input(batch), {.hooks = &hooks}).value();
   result.logits.assign(z.data, z.data + z.elements());
   for (std::int64_t i = 0; i < z.rows; ++i) {
     const std::int32_t label = batch.labels[static_cast<std::size_t>(i)];

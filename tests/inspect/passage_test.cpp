@@ -36,7 +36,8 @@ struct Trained {
     Recorder recorder;
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
-    trainer.model()(tape, tokens, std::ssize(tokens), std::span(&length, 1), {.hooks = &recorder});
+    trainer.model()(tape, {.tokens = tokens, .length = std::ssize(tokens), .lengths = {&length, 1}},
+                    {.hooks = &recorder});
     std::vector<double> logits = recorder.seen.at("logits");
     const bool one = source.config.model.output.per == OutputPer::sequence;
     const auto rows = static_cast<std::size_t>(one ? 1 : length);
@@ -44,8 +45,8 @@ struct Trained {
     CHECK(passage.tokens == std::vector<std::int32_t>(tokens.begin(), tokens.begin() + length));
     CHECK(passage.logits == logits);  // to the bit
     std::vector<double> attention;
-    for (const EncoderLayer& layer : trainer.model().layers()) {
-      const std::vector<double>& weights = recorder.seen.at(layer.self_attn->weights_site);
+    for (const AttentionPlace& place : trainer.model().attentions()) {
+      const std::vector<double>& weights = recorder.seen.at(place.attention->weights_site);
       const std::int64_t time = std::ssize(tokens);
       for (std::int64_t row = 0; row < source.config.model.heads * time; ++row)
         if (row % time < length)

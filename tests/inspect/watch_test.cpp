@@ -42,7 +42,7 @@ std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& co
     Recorder recorder;
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
-    trainer.model()(tape, batch.tokens, batch.length, batch.lengths, {.hooks = &recorder});
+    trainer.model()(tape, model_input(batch), {.hooks = &recorder});
     const ScoreTargets targets(std::span(batch.tokens).first(static_cast<std::size_t>(batch.lengths[0])),
                                causal, dataset.links(batch.example));
     for (std::size_t head = 0; head < scorers.size(); ++head)

@@ -16,7 +16,9 @@ namespace {
 struct Case {
   std::string name;
   ModelConfig model;
-  std::int64_t vocabulary = 10, length = 16, sequences = 40;
+  std::int64_t vocabulary = 10, length = 16, sequences = 40, source_length = 0;
+
+  ModelSizes sizes() const { return {vocabulary, length, source_length}; }
 };
 
 // Each changes one thing, so that a wrong term shows.
@@ -49,7 +51,10 @@ std::vector<Case> cases() {
                         {"ALiBi", base, 10, 32},
                         {"gated, RMS norm, SiLU", base, 10, 32},
                         {"attention alone", base, 10, 32},
-                        {"convolution", base, 10, 32}};
+                        {"convolution", base, 10, 32},
+                        {"encoder-decoder", base, 10, 32},
+                        {"encoder-decoder, pre-norm, learned", base, 10, 20},
+                        {"encoder-decoder, tied, additive, dropout", base, 10, 32}};
   all[1].model.layers = 1;
   all[2].model.norm = NormOrder::pre;
   all[3].model.activation = Activation::gelu;
@@ -79,22 +84,36 @@ std::vector<Case> cases() {
   all[22].model.d_ff = 0;
   all[23].model.mixer = Mixer::convolution;
   all[23].model.window = 5;
+  for (std::size_t i = 24; i < 27; ++i) {
+    all[i].model.kind = ModelKind::encoder_decoder;
+    all[i].model.output.per = OutputPer::next;
+    all[i].source_length = i == 25 ? 48 : 24;
+  }
+  all[25].model.norm = NormOrder::pre;
+  all[25].model.positions = Positions::learned;
+  all[25].model.attention = {.d_key = 9, .d_value = 36};
+  all[26].model.attention = {.dropout = 0.1, .score = Score::additive, .tie_query_key = true};
+  all[26].model.dropout = 0.1;
   return all;
 }
 
 // Numbers in the one block that a tape keeps after two passes.
 double numbers_on_tape(const Case& c, bool training) {
-  Transformer model(c.model, c.vocabulary, c.length);
+  const std::unique_ptr<Model> made = make_model(c.model, c.sizes());
+  Model& model = *made;
   AlignedVector<Real> gradients(model.parameters().size());
   Tape tape(training ? Tape::Mode::training : Tape::Mode::inference);
   const Transposes transposes(model.parameters());
   tape.bind(model.parameters(), training ? std::span<Real>(gradients) : std::span<Real>(), &transposes);
   const std::vector<std::int32_t> tokens(static_cast<std::size_t>(c.sequences * c.length), 1);
+  const std::vector<std::int32_t> sources(static_cast<std::size_t>(c.sequences * c.source_length), 1);
+  const ModelInput input{
+      .tokens = tokens, .length = c.length, .sources = sources, .source_length = c.source_length};
   const bool pooled = c.model.output.per == OutputPer::sequence;
   const std::vector<std::int32_t> labels(pooled ? static_cast<std::size_t>(c.sequences) : tokens.size(), 2);
   for (int pass = 0; pass < 2; ++pass) {
     tape.rewind();
-    const Var loss = cross_entropy(model(tape, tokens, c.length, {}, {.training = training}), labels);
+    const Var loss = cross_entropy(model(tape, input, {.training = training}), labels);
     if (training) tape.backward(loss, 1, Tape::Keep::leaves);
   }
   tape.rewind();
@@ -106,9 +125,8 @@ double numbers_on_tape(const Case& c, bool training) {
 TEST_CASE("the number of parameters is that of the model", "[model]") {
   for (const Case& c : cases()) {
     INFO(c.name);
-    const Transformer model(c.model, c.vocabulary, c.length);
-    CHECK(parameter_count(c.model, c.vocabulary, c.length) ==
-          static_cast<double>(model.parameters().count()));
+    CHECK(parameter_count(c.model, c.sizes()) ==
+          static_cast<double>(make_model(c.model, c.sizes())->parameters().count()));
   }
 }
 
@@ -116,7 +134,7 @@ TEST_CASE("the estimate of activations is what a tape holds", "[model]") {
   for (const Case& c : cases()) {
     for (const bool training : {true, false}) {
       CAPTURE(c.name, training);
-      const double estimate = activation_count(c.model, c.vocabulary, c.length, c.sequences, training);
+      const double estimate = activation_count(c.model, c.sizes(), c.sequences, training);
       CHECK_THAT(numbers_on_tape(c, training), WithinRel(estimate, 0.02));
     }
   }
@@ -128,36 +146,44 @@ TEST_CASE("the arithmetic of configs/bench/base.yaml, worked out by hand", "[mod
   base.heads = 8;
   base.layers = 6;
   base.d_ff = 1024;
-  const Flops forward = forward_flops(base, 128, 128, 1);
+  const Flops forward = forward_flops(base, {128, 128}, 1);
   CHECK(forward.projections == 402'653'184);   // 6 * 128 * 8 * 256^2
   CHECK(forward.attention == 100'663'296);     // 6 * 4 * 128^2 * 256
   CHECK(forward.feed_forward == 805'306'368);  // 6 * 128 * 4 * 256 * 1024
   CHECK(forward.output == 8'388'608);          // 128 * 2 * 256 * 128
   CHECK(forward.total() == 1'317'011'456);
-  CHECK(training_flops(base, 128, 128, 32).total() == 32 * 3 * 1'317'011'456.0);  // 126.4 GFLOP
+  CHECK(training_flops(base, {128, 128}, 32).total() == 32 * 3 * 1'317'011'456.0);  // 126.4 GFLOP
 
   ModelConfig grouped = base;
   grouped.attention = {.kv_heads = 2, .d_key = 16, .d_value = 64};
-  const Flops other = forward_flops(grouped, 128, 128, 1);
+  const Flops other = forward_flops(grouped, {128, 128}, 1);
   CHECK(other.projections == 314'572'800);  // 6 * 128 * 2 * 256 * (8 * 16 + 2 * 16 + 2 * 64 + 8 * 64)
   CHECK(other.attention == 125'829'120);    // 6 * 2 * 128^2 * 8 * (16 + 64)
   grouped.attention = {.tie_query_key = true};
-  CHECK(forward_flops(grouped, 128, 128, 1).projections == 301'989'888);  // 6 * 128 * 6 * 256^2
+  CHECK(forward_flops(grouped, {128, 128}, 1).projections == 301'989'888);  // 6 * 128 * 6 * 256^2
 
   grouped.attention = {.score = Score::general};
-  CHECK(forward_flops(grouped, 128, 128, 1).projections == forward.projections + 6 * 128 * 2 * 8 * 32 * 32);
+  CHECK(forward_flops(grouped, {128, 128}, 1).projections == forward.projections + 6 * 128 * 2 * 8 * 32 * 32);
   grouped.attention = {.score = Score::additive};
-  CHECK(forward_flops(grouped, 128, 128, 1).attention == forward.attention / 2);  // mixing alone
+  CHECK(forward_flops(grouped, {128, 128}, 1).attention == forward.attention / 2);  // mixing alone
   grouped.gated = true;
-  CHECK(forward_flops(grouped, 128, 128, 1).feed_forward == forward.feed_forward * 3 / 2);
+  CHECK(forward_flops(grouped, {128, 128}, 1).feed_forward == forward.feed_forward * 3 / 2);
   grouped.mixer = Mixer::convolution;
   grouped.window = 7;
-  CHECK(forward_flops(grouped, 128, 128, 1).projections == 704'643'072);  // 6 * 128 * 2 * 7 * 256^2
-  CHECK(forward_flops(grouped, 128, 128, 1).attention == 0);
+  CHECK(forward_flops(grouped, {128, 128}, 1).projections == 704'643'072);  // 6 * 128 * 2 * 7 * 256^2
+  CHECK(forward_flops(grouped, {128, 128}, 1).attention == 0);
+
+  ModelConfig writes = base;
+  writes.kind = ModelKind::encoder_decoder;
+  const Flops both = forward_flops(writes, {128, 128, 64}, 1);
+  CHECK(both.projections == forward.projections * 5 / 4 * 2 - 100'663'296);  // all but queries of the source
+  CHECK(both.attention == 176'160'768);  // 6 * 4 * 256 * (128^2 + 64^2 + 128 * 64)
+  CHECK(both.feed_forward == forward.feed_forward * 3 / 2);
+  CHECK(both.output == forward.output);
 
   base.output = {.per = OutputPer::sequence, .hidden = 100};
-  CHECK(forward_flops(base, 128, 128, 2).output == 2 * 76'800);  // 2 * (256 * 100 + 100 * 128)
-  CHECK(training_flops(base, 128, 128, 2).output == 6 * 76'800);
+  CHECK(forward_flops(base, {128, 128}, 2).output == 2 * 76'800);  // 2 * (256 * 100 + 100 * 128)
+  CHECK(training_flops(base, {128, 128}, 2).output == 6 * 76'800);
 }
 
 TEST_CASE("the largest sizes there are do not overflow", "[model]") {
@@ -165,13 +191,13 @@ TEST_CASE("the largest sizes there are do not overflow", "[model]") {
   ModelConfig model;
   model.d_model = model.heads = model.layers = model.d_ff = model.output.hidden = kMost;
   model.attention.dropout = model.dropout = 0.1;
-  const double parameters = parameter_count(model, kMost, kMost);
+  const double parameters = parameter_count(model, {kMost, kMost});
   CHECK(parameters > 5e27);
   CHECK(std::isfinite(parameters));
-  const double flops = training_flops(model, kMost, kMost, kMost).total();
+  const double flops = training_flops(model, {kMost, kMost}, kMost).total();
   CHECK(flops > 1e47);
   CHECK(std::isfinite(flops));
-  const double activations = activation_count(model, kMost, kMost, kMost, true);
+  const double activations = activation_count(model, {kMost, kMost}, kMost, true);
   CHECK(activations > 1e46);
   CHECK(std::isfinite(activations));
 }

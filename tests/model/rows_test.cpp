@@ -37,7 +37,7 @@ TEST_CASE("logits of chosen positions are those of all positions, and so are the
   for (const NormOrder norm : {NormOrder::pre, NormOrder::post}) {
     for (const double dropout : {0.0, 0.3}) {
       CAPTURE(norm, dropout);
-      Transformer model(model_config(norm, dropout), 7, 5);
+      Transformer model(model_config(norm, dropout), {7, 5});
       model.init(1);
       const std::vector<std::int32_t> tokens{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, rows{1, 4, 5, 9};
       const std::vector<std::int32_t> labels{-1, 3, -1, -1, 2, 0, -1, -1, -1, 6}, row_labels{3, 2, 0, 6};
@@ -47,7 +47,8 @@ TEST_CASE("logits of chosen positions are those of all positions, and so are the
       Tape all, some;
       all.bind(model.parameters(), from_all);
       some.bind(model.parameters(), from_rows);
-      const Var y = model(all, tokens, 5, {}, pass), chosen = model(some, tokens, 5, {}, pass, rows);
+      const Var y = model(all, {.tokens = tokens, .length = 5}, pass),
+                chosen = model(some, {.tokens = tokens, .length = 5, .rows = rows}, pass);
       REQUIRE(chosen.shape() == Shape{4, 7});
       for (std::size_t i = 0; i < rows.size(); ++i) {
         check_close({y.value().row(rows[i]), 7}, {chosen.value().row(static_cast<std::int64_t>(i)), 7});
@@ -61,13 +62,14 @@ TEST_CASE("logits of chosen positions are those of all positions, and so are the
 
 TEST_CASE("positions can be chosen only where there are outputs for them", "[model]") {
   ModelConfig config = model_config(NormOrder::pre, 0);
-  Transformer model(config, 7, 5);
+  Transformer model(config, {7, 5});
   config.output.per = OutputPer::sequence;
-  Transformer pooled(config, 7, 5);
+  Transformer pooled(config, {7, 5});
   const std::vector<std::int32_t> tokens{1, 2, 3, 4, 5}, rows{1}, outside{5};
   Tape tape;
   tape.bind(model.parameters(), {});
-  CHECK_THROWS_WITH(model(tape, tokens, 5, {}, {}, outside), ContainsSubstring("select_rows: row 5"));
+  CHECK_THROWS_WITH(model(tape, {.tokens = tokens, .length = 5, .rows = outside}, {}),
+                    ContainsSubstring("select_rows: row 5"));
   tape.bind(pooled.parameters(), {});
-  CHECK_THROWS_AS(pooled(tape, tokens, 5, {}, {}, rows), ShapeError);
+  CHECK_THROWS_AS(pooled(tape, {.tokens = tokens, .length = 5, .rows = rows}, {}), ShapeError);
 }

@@ -245,7 +245,7 @@ TEST_CASE("attention names what does not fit", "[ops]") {
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(0)), {"attention: ", "0 heads"}},
       {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(-1)), {"attention: ", "-1 heads"}},
       {attend({2, 3, 4}, {2, 5, 4}, {2, 5, 4}, causal),
-       {"attention: ", "q (2, 3, 4)", "k (2, 5, 4)", "causal", "needs 3 keys"}},
+       {"attention: ", "3 queries", "5 keys", "causal", "needs 3 keys"}},
       {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, later), {"attention: ", "query 0 at position 2 needs 5 keys"}},
       {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, with_lengths(kThree)),
        {"attention: ", "3 lengths", "batch of 2"}},

@@ -120,7 +120,7 @@ TEST_CASE("a whole model survives saving and loading", "[train]") {
   config.layers = 2;
   config.norm = NormOrder::pre;
   config.positions = Positions::learned;
-  Transformer first(config, 7, 5), second(config, 7, 5), other_length(config, 7, 6);
+  Transformer first(config, {7, 5}), second(config, {7, 5}), other_length(config, {7, 6});
   first.init(1);
   second.init(2);
   save_weights(directory / "weights", first.parameters(), {});

@@ -28,7 +28,7 @@ Transformer make_model(const Fixture& fixture) {
   config.positions = pre ? Positions::sinusoidal : Positions::learned;
   config.output.hidden = pre ? 0 : fixture.shape("initial.output.0.bias").last();
   const std::int64_t vocabulary = fixture.shape("initial.token_embedding.weight")[0];
-  return Transformer(config, vocabulary, fixture.shape("tokens").last());
+  return Transformer(config, {vocabulary, fixture.shape("tokens").last()});
 }
 
 OptimizerConfig make_optimizer_config(const Fixture& fixture, OptimizerKind kind) {
@@ -87,7 +87,7 @@ void check_ten_steps(const std::string& file, OptimizerKind kind) {
     };
     tape.rewind();
     std::ranges::fill(gradients, Real{0});
-    const Var logits = model(tape, part(tokens), fixture.shape("tokens").last(), {}, pass);
+    const Var logits = model(tape, {.tokens = part(tokens), .length = fixture.shape("tokens").last()}, pass);
     const Var loss = cross_entropy(logits, part(labels));
     tape.backward(loss);
     if (t == 0) {

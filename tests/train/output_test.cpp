@@ -55,7 +55,7 @@ std::vector<Real> logits_of(const Transformer& model, const Numbers& tokens, std
                             const Numbers& lengths) {
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
-  const Var y = model(tape, tokens, time, lengths, {});
+  const Var y = model(tape, {.tokens = tokens, .length = time, .lengths = lengths}, {});
   return {y.value().data, y.value().data + y.value().elements()};
 }
 
@@ -74,7 +74,7 @@ constexpr double kRounding = sizeof(Real) == 8 ? 1e-12 : 1e-5;
 TEST_CASE("a model with one output per sequence learns, with every pooling", "[train]") {
   for (const Pooling pooling : {Pooling::mean, Pooling::first, Pooling::last}) {
     CAPTURE(static_cast<int>(pooling));
-    Transformer model(model_config(pooling), kVocabulary, kTime);
+    Transformer model(model_config(pooling), {kVocabulary, kTime});
     model.init(3);
     Optimizer optimizer({.lr = 5e-3}, model.parameters());
     std::vector<Real> gradients(model.parameters().size());
@@ -85,7 +85,8 @@ TEST_CASE("a model with one output per sequence learns, with every pooling", "[t
       const Sequences batch = draw(pooling, 32, step);
       tape.rewind();
       std::ranges::fill(gradients, Real(0));
-      const Var logits = model(tape, batch.tokens, kTime, batch.lengths, {.training = true});
+      const Var logits = model(tape, {.tokens = batch.tokens, .length = kTime, .lengths = batch.lengths},
+                               {.training = true});
       REQUIRE(logits.shape() == Shape{32, kVocabulary});
       const Var loss = cross_entropy(logits, batch.labels);
       tape.backward(loss);
@@ -101,13 +102,14 @@ TEST_CASE("a model with one output per sequence learns, with every pooling", "[t
 
 TEST_CASE("one output per sequence: every parameter gets a gradient", "[train]") {
   for (const Pooling pooling : {Pooling::mean, Pooling::first, Pooling::last}) {
-    Transformer model(model_config(pooling), kVocabulary, kTime);
+    Transformer model(model_config(pooling), {kVocabulary, kTime});
     model.init(3);
     std::vector<Real> gradients(model.parameters().size());
     Tape tape;
     tape.bind(model.parameters(), gradients);
     const Sequences batch = draw(pooling, 32, 1);
-    tape.backward(cross_entropy(model(tape, batch.tokens, kTime, batch.lengths, {}), batch.labels));
+    tape.backward(cross_entropy(
+        model(tape, {.tokens = batch.tokens, .length = kTime, .lengths = batch.lengths}, {}), batch.labels));
     for (const auto& entry : model.parameters().entries()) {
       double largest = 0;
       for (std::size_t i = 0; i < entry.size(); ++i)
@@ -120,7 +122,7 @@ TEST_CASE("one output per sequence: every parameter gets a gradient", "[train]")
 
 TEST_CASE("what stands in the padding does not matter, nor how much there is", "[train]") {
   for (const Pooling pooling : {Pooling::mean, Pooling::first, Pooling::last}) {
-    Transformer model(model_config(pooling), kVocabulary, kTime);
+    Transformer model(model_config(pooling), {kVocabulary, kTime});
     model.init(3);
     const Sequences batch = draw(pooling, 20, 2);
     const auto padded = logits_of(model, batch.tokens, kTime, batch.lengths);
@@ -147,7 +149,7 @@ TEST_CASE("under a causal mask no position sees a later token", "[train]") {
   config.output.per = OutputPer::next;
   for (const Mask mask : {Mask::causal, Mask::none}) {
     config.attention.mask = mask;
-    Transformer model(config, kVocabulary, kTime);
+    Transformer model(config, {kVocabulary, kTime});
     model.init(3);
     const Numbers tokens{1, 2, 3, 4, 0, 1};
     const auto before = logits_of(model, tokens, kTime, {});
@@ -166,12 +168,14 @@ TEST_CASE("under a causal mask no position sees a later token", "[train]") {
 }
 
 TEST_CASE("a sequence longer than the model is refused", "[train]") {
-  Transformer model(model_config(Pooling::mean), kVocabulary, 3);
+  Transformer model(model_config(Pooling::mean), {kVocabulary, 3});
+  const Numbers four{1, 1, 1, 1};
   Tape tape;
   tape.bind(model.parameters(), {});
-  CHECK_THROWS_WITH(model(tape, Numbers{1, 1, 1, 1}, 4, {}, {}),
+  CHECK_THROWS_WITH(model(tape, {.tokens = four, .length = 4}, {}),
                     "transformer: sequences of 4 tokens, the model takes at most 3");
   ModelConfig config = model_config(Pooling::mean);
   config.heads = 3;
-  CHECK_THROWS_WITH(Transformer(config, kVocabulary, 3), "transformer: 3 heads do not divide d_model 16");
+  CHECK_THROWS_WITH(Transformer(config, {kVocabulary, 3}),
+                    "attention: 3 heads do not divide 16 channels; give the depth and width of heads");
 }

@@ -24,6 +24,15 @@ inline thimble::Config small_config() {
   return config;
 }
 
+// An encoder-decoder, of which no two sizes are the same, that writes sequences of 2 to 4 tokens backwards.
+inline thimble::Config writing_config() {
+  thimble::Config config = small_config();
+  config.task = {.name = "reverse", .symbols = 5, .length = 4, .min_length = 2};
+  config.model.kind = thimble::ModelKind::encoder_decoder;
+  config.model.output = {.per = thimble::OutputPer::next};
+  return config;
+}
+
 // Models whose heads share keys, have values of another width than keys, are added up, or ask as they answer.
 inline std::vector<thimble::Config> configs_of_heads(const thimble::Config& base) {
   std::vector<thimble::Config> configs(3, base);

@@ -201,7 +201,7 @@ TEST_CASE("an evaluation is what the model says, position by position", "[train]
     trainer.dataset().fill(Split::test, 0, trainer.dataset().size(Split::test), batch);
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
-    const Var logits = trainer.model()(tape, batch.tokens, batch.length, batch.lengths, {});
+    const Var logits = trainer.model()(tape, model_input(batch), {});
     double right = 0, sequences_right = 0;
     for (std::int64_t b = 0; b < batch.sequences; ++b) {
       bool all = true;

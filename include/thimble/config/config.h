@@ -96,7 +96,7 @@ struct Difference {
 std::vector<Difference> differences(const Config& a, const Config& b, std::string_view name_a,
                                     std::string_view name_b);
 
-// How the data must be laid out for a model with such an output.
-Layout layout_of(OutputPer);
+// How the data must be laid out for such a model.
+Layout layout_of(const ModelConfig&);
 
 }  // namespace thimble

@@ -35,6 +35,7 @@ enum class Layout {
   sequence,  // tokens: input; labels: the single target
   next,      // tokens: input followed by target without its last token; labels: the next token, on the target
              // only
+  pairs,     // sources: input; tokens: <begin> followed by target; labels: target followed by <end>
 };
 
 // The layout that suits examples of that size: one label for one target, labels at the positions of as many
@@ -42,13 +43,16 @@ enum class Layout {
 Layout usual_layout(ExampleSize);
 
 struct Batch {
-  std::int64_t sequences = 0;            // B
-  std::int64_t length = 0;               // T
-  std::vector<std::int32_t> tokens;      // (B, T), 0 after the end of a sequence
-  std::vector<std::int32_t> lengths;     // (B), tokens of each sequence
-  std::vector<std::int32_t> labels;      // (B, T) or, per sequence, (B); kIgnore where there is none
-  std::vector<std::int32_t> rows;        // where labels are not kIgnore, in order
-  std::vector<std::int32_t> row_labels;  // and those labels
+  std::int64_t sequences = 0;                // B
+  std::int64_t length = 0;                   // T
+  std::vector<std::int32_t> tokens;          // (B, T), 0 after the end of a sequence
+  std::vector<std::int32_t> lengths;         // (B), tokens of each sequence
+  std::int64_t source_length = 0;            // S; 0: there are no sources
+  std::vector<std::int32_t> sources;         // (B, S), 0 after the end of a source
+  std::vector<std::int32_t> source_lengths;  // (B), tokens of each source
+  std::vector<std::int32_t> labels;          // (B, T) or, per sequence, (B); kIgnore where there is none
+  std::vector<std::int32_t> rows;            // where labels are not kIgnore, in order
+  std::vector<std::int32_t> row_labels;      // and those labels
   Example example;  // the last row's; kept for its storage, so that filling allocates nothing
 };
 
@@ -56,8 +60,12 @@ struct Batch {
 // the task's targets do not suit the layout.
 std::int64_t model_length(const TaskConfig&, Layout);
 
-// V, the tokens of the task. Throws DataError when the task config is out of range.
-std::int64_t vocabulary_size(const TaskConfig&);
+// S, the tokens of the longest source; 0 where the layout has none. Throws as model_length does.
+std::int64_t source_length(const TaskConfig&, Layout);
+
+// Names of the model's V tokens: those of the task, and for pairs <begin> and <end>. Throws DataError when
+// the task config is out of range.
+std::vector<std::string> token_names(const TaskConfig&, Layout);
 
 // Splits share no input. Where inputs are drawn, a hash of the input alone says which split it belongs to (80
 // % train, 10 % validation, 10 % test), and an example is drawn again until it belongs to the split asked
@@ -71,13 +79,19 @@ class Dataset {
 
   const TaskConfig& config() const { return task_; }
   const Task& task() const { return *source_; }
-  std::int64_t vocabulary() const { return vocabulary_; }  // V
-  std::int64_t length() const { return length_; }          // T, the longest model input
-  std::int64_t size(Split) const;                          // sequences; train 0: endless
-  bool disjoint() const { return disjoint_; }              // whether no input occurs in two splits
+  Layout layout() const { return layout_; }
+  const std::vector<std::string>& names() const { return names_; }  // of tokens
+  std::int64_t vocabulary() const { return std::ssize(names_); }    // V
+  std::int64_t length() const { return length_; }                   // T, the longest model input
+  std::int64_t source_length() const { return source_length_; }     // S
+  // What the decoder reads first, and what it says last; pairs only.
+  std::int32_t begin_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
+  std::int32_t end_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
+  std::int64_t size(Split) const;              // sequences; train 0: endless
+  bool disjoint() const { return disjoint_; }  // whether no input occurs in two splits
 
-  // Which positions of the model's input the task names as those that the answer at another one depends on;
-  // none for one output per sequence, which no position asks for.
+  // Which positions of the model's input the task names as those that the answer at another one depends on,
+  // for pairs those of the source; none for one output per sequence, which no position asks for.
   struct Link {
     std::int32_t query, key;
   };
@@ -107,13 +121,15 @@ class Dataset {
   void draw(Split, std::int64_t index, Example& out) const;
   Permutation epoch_order(std::int64_t step, std::int64_t batch) const;
   void start(std::int64_t count, Batch& out) const;
+  void add_source(std::int64_t row, Batch& out) const;  // the input of out.example
   void add_row(Split, std::int64_t index, std::int64_t row, Batch& out) const;
 
   TaskConfig task_;
   const Task* source_;
   DataConfig data_;
   Layout layout_;
-  std::int64_t length_, vocabulary_;
+  std::int64_t length_, source_length_;
+  std::vector<std::string> names_;
   bool disjoint_;
   Random draws_, order_;
   std::array<std::int64_t, 3> starts_;  // of the splits, in a list of inputs

@@ -17,6 +17,7 @@ struct Sequence {
   std::int64_t index;                // in its split
   std::vector<std::int32_t> tokens;  // without what follows its end
   std::vector<std::int32_t> labels;  // one per token, kIgnore where there is none; or one in all
+  std::vector<std::int32_t> source;  // what the encoder reads; empty: there is none
 };
 
 // The first `count` sequences of a split in the order in which they are used: those of training as the rows
@@ -33,6 +34,8 @@ std::string token_text(const Names&, std::span<const std::int32_t> tokens);
 // lines than `width` go on in further ones.
 std::string example_text(const Names&, std::span<const std::int32_t> input,
                          std::span<const std::int32_t> answers, std::size_t width);
+// The same of a sequence, after a line "source  d e" if it has one.
+std::string example_text(const Names&, const Sequence&, std::size_t width);
 
 // "4 tokens: a b c d", the middle of a vocabulary left out when it takes more than `width` characters.
 std::string vocabulary_text(const Names&, std::size_t width);
@@ -45,6 +48,8 @@ std::string relevant_text(const TaskConfig&, const Example&, std::size_t width);
 // answer.
 nlohmann::ordered_json example_json(const Names&, std::span<const std::int32_t> input,
                                     std::span<const std::int32_t> target);
+// The same of a sequence, with its index, and "source" and "source_text" if it has one.
+nlohmann::ordered_json example_json(const Names&, const Sequence&);
 
 // For each target the positions that it depends on, [] where there is no answer; null for a task that says
 // nothing about them.

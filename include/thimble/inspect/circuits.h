@@ -82,6 +82,6 @@ nlohmann::ordered_json to_json(const DoubleMatrix&);  // rows; null when empty
 namespace thimble::inline THIMBLE_PRECISION {
 
 // Of every head, layer by layer; throws as head_circuits does.
-std::vector<HeadCircuits> head_circuits(const Transformer&);
+std::vector<HeadCircuits> head_circuits(const Model&);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -11,7 +11,7 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 struct HeadPlace {
-  std::int64_t layer, head;
+  std::int64_t layer, head;  // layer: which of the model's attentions
 };
 
 // What stands in for the head outputs of a sequence at a position: C values, or null for zeros.
@@ -20,14 +20,15 @@ using Substitute = std::function<const Real*(std::int64_t sequence, std::int64_t
 // Replaces z_h of some heads, wherever they are, by the same columns of the substitute.
 class Ablation : public ChunkHooks {
  public:
-  Ablation(const Transformer& model, std::span<const HeadPlace> heads, const Substitute& substitute)
-      : model_(model), heads_(heads), substitute_(substitute) {}
+  Ablation(std::span<const AttentionPlace> attentions, std::span<const HeadPlace> heads,
+           const Substitute& substitute)
+      : attentions_(attentions), heads_(heads), substitute_(substitute) {}
 
   void begin(const Chunk& chunk) override { first_ = chunk.first; }
   bool replace(std::string_view site, const Shape& shape, MatrixView value) override;
 
  private:
-  const Transformer& model_;
+  std::span<const AttentionPlace> attentions_;
   std::span<const HeadPlace> heads_;
   const Substitute& substitute_;
   std::int64_t first_ = 0;

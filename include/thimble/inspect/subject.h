@@ -76,8 +76,11 @@ class Subject {
 
   const Config& config() const { return config_; }
   const Dataset& dataset() const { return dataset_; }
-  const Transformer& model() const { return model_; }
-  Transformer& model() { return model_; }
+  const Model& model() const { return *model_; }
+  Model& model() { return *model_; }
+  // The model where it is an encoder, the only kind that can start at a layer; else null.
+  const Transformer* encoder() const { return encoder_; }
+  const std::vector<AttentionPlace>& attentions() const { return attentions_; }  // of the model
   Split split() const { return split_; }
   std::int64_t sequences() const { return sequences_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
@@ -87,8 +90,8 @@ class Subject {
   // A pass over all sequences, chunks in parallel, each with hooks of its own; only what labelled positions
   // need is computed after the last layer's attention. In training mode every chunk is followed by the
   // backward pass of the sum of its losses; dropout stays off. Without hooks, `total` has the bits of
-  // evaluate(). With `from`, the layers before that one are not run. Throws NumericError when the loss is not
-  // finite.
+  // evaluate(). With `from`, which is for encoders, the layers before that one are not run. Throws
+  // NumericError when the loss is not finite.
   Outcomes run(const MakeHooks& make_hooks = {}, Tape::Mode mode = Tape::Mode::inference,
                const LayerInput* from = nullptr);
 
@@ -114,7 +117,9 @@ class Subject {
   Config config_;
   Split split_;
   Dataset dataset_;
-  Transformer model_;
+  std::unique_ptr<Model> model_;
+  const Transformer* encoder_;
+  std::vector<AttentionPlace> attentions_;
   Transposes transposes_;
   ThreadPool pool_;
   std::vector<Worker> workers_;

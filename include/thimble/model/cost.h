@@ -1,5 +1,5 @@
 // What a model costs, from its config alone: known before anything is allocated. Numbers are doubles, exact
-// up to 2^53, so that no product of sizes overflows. V: vocabulary; T: length, tokens of a full sequence.
+// up to 2^53, so that no product of sizes overflows. T: length, tokens of a full sequence.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace thimble {
 
-// Elements of all parameters of Transformer(config, vocabulary, length).
-double parameter_count(const ModelConfig&, std::int64_t vocabulary, std::int64_t length);
+// Elements of all parameters of make_model(config, sizes).
+double parameter_count(const ModelConfig&, const ModelSizes&);
 
 // Floating-point operations in matrix products. A multiply-add is 2; a causal mask and padding are counted
 // in full; what is no matrix product (norms, softmax, additive scores, activations, embeddings, loss) is not
@@ -25,17 +25,15 @@ struct Flops {
 };
 
 // Of one forward pass over `sequences` sequences.
-Flops forward_flops(const ModelConfig&, std::int64_t vocabulary, std::int64_t length, std::int64_t sequences);
+Flops forward_flops(const ModelConfig&, const ModelSizes&, std::int64_t sequences);
 
 // Of forward and backward, which is twice forward: a product y = x w has the two gradients dy w^T and x^T dy
 // (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
-Flops training_flops(const ModelConfig&, std::int64_t vocabulary, std::int64_t length,
-                     std::int64_t sequences);
+Flops training_flops(const ModelConfig&, const ModelSizes&, std::int64_t sequences);
 
 // Numbers that a tape holds after a pass over `sequences` sequences, loss included, when it was given the
 // weights' transposes: values, and for training also dropout factors and the gradients of values that
 // backward(), keeping those of leaves, needs at once.
-double activation_count(const ModelConfig&, std::int64_t vocabulary, std::int64_t length,
-                        std::int64_t sequences, bool training);
+double activation_count(const ModelConfig&, const ModelSizes&, std::int64_t sequences, bool training);
 
 }  // namespace thimble

@@ -7,6 +7,10 @@
 
 namespace thimble {
 
+enum class ModelKind {
+  encoder,          // reads a sequence and answers at its positions, or for all of it
+  encoder_decoder,  // reads one sequence and writes another (Vaswani et al. 2017)
+};
 enum class NormOrder { pre, post };
 enum class NormType { layer, rms };
 enum class Activation { relu, gelu, gelu_tanh, tanh, silu };
@@ -34,6 +38,7 @@ struct OutputConfig {
 };
 
 struct ModelConfig {
+  ModelKind kind = ModelKind::encoder;
   std::int64_t d_model = 32;
   std::int64_t heads = 1;
   std::int64_t layers = 1;
@@ -55,6 +60,14 @@ struct ModelConfig {
   std::int64_t kv_heads() const { return attention.kv_heads > 0 ? attention.kv_heads : heads; }
   std::int64_t d_key() const { return attention.d_key > 0 ? attention.d_key : d_model / heads; }
   std::int64_t d_value() const { return attention.d_value > 0 ? attention.d_value : d_model / heads; }
+};
+
+// Sizes of what a model reads: the number of tokens, V; the longest sequence, T; the longest source, S, of
+// an encoder-decoder.
+struct ModelSizes {
+  std::int64_t vocabulary;
+  std::int64_t length;
+  std::int64_t source_length = 0;
 };
 
 }  // namespace thimble

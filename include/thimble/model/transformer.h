@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "thimble/model/model_config.h"
-#include "thimble/nn/attention.h"
+#include "thimble/model/model.h"
+#include "thimble/model/parts.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -38,6 +38,8 @@ struct FeedForward {
   FeedForward(ParameterStore&, const std::string& name, const ModelConfig&, std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
   Var operator()(Var x, const Pass&) const;
+
+  static constexpr std::uint32_t kDropoutSites = 2;
 };
 
 // One block, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x + f(x));
@@ -63,56 +65,40 @@ struct EncoderLayer {
   Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&,
                  std::span<const std::int32_t> rows = {}) const;
 
-  static constexpr std::uint32_t kDropoutSites = 4;
+  static constexpr std::uint32_t kDropoutSites = 2 + FeedForward::kDropoutSites;
 
  private:
   Var mix(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
 };
 
+// What encoders are made of: layers called encoder.layers.{l}, and the norm that pre-norm models end with.
+std::vector<EncoderLayer> encoder_layers(ParameterStore&, const ModelConfig&,
+                                         std::uint32_t first_dropout_site);
+std::optional<Norm> final_norm(ParameterStore&, const std::string& name, const ModelConfig&);
+
 // Sites: "embedding" (B, T, C), those of the layers, named encoder.layers.0 and so on, "encoder.output" (B,
 // T, C) and "logits".
-class Transformer {
+class Transformer final : public Model {
  public:
-  // A model over `vocabulary` tokens and sequences of at most `length`; parameters are zero until init().
   // Throws ShapeError as MultiHeadAttention does.
-  Transformer(const ModelConfig&, std::int64_t vocabulary, std::int64_t length);
+  Transformer(const ModelConfig&, const ModelSizes&);
 
-  void init(std::uint64_t seed);
+  void init(std::uint64_t seed) override;
+  Var operator()(Tape&, const ModelInput&, const Pass&) const override;
+  std::vector<AttentionPlace> attentions() const override;
 
-  // tokens (B, T) row-major with T = length; lengths (B) of padded sequences, or empty. Logits: (B, T, V), or
-  // (B, V) per sequence. With `rows`, which is for models that are not per sequence, logits of these of the
-  // B T positions only: (R, V), and nothing is computed that they do not need. Binds nothing: the tape must
-  // be bound to parameters().
-  Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length,
-                 std::span<const std::int32_t> lengths, const Pass&,
-                 std::span<const std::int32_t> rows = {}) const;
   // The same from the input of a layer on: x (B, T, C), as the layer before leaves it or, for the first, as
   // the site "embedding" has it.
   Var from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass&,
                  std::span<const std::int32_t> rows = {}) const;
 
-  ParameterStore& parameters() { return store_; }
-  const ParameterStore& parameters() const { return store_; }
-  const ModelConfig& config() const { return config_; }
   const std::vector<EncoderLayer>& layers() const { return layers_; }
-  std::int64_t vocabulary() const { return vocabulary_; }
-  std::int64_t max_length() const { return max_length_; }
 
  private:
-  Var embed(Tape&, std::span<const std::int32_t> tokens, std::int64_t length, const Pass&) const;
-  Var output(Var x) const;
-
-  ModelConfig config_;
-  std::int64_t vocabulary_, max_length_;
-  ParameterStore store_;
-  Embedding token_embedding_;
-  std::optional<Embedding> position_embedding_;
-  Tensor sinusoidal_;
-  Dropout embedding_dropout_;
+  InputEmbedding input_;
   std::vector<EncoderLayer> layers_;
   std::optional<Norm> norm_;
-  std::optional<Linear> output_, hidden_;
-  std::optional<LayerNorm> hidden_norm_;
+  OutputNet output_;
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

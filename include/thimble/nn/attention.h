@@ -60,10 +60,16 @@ struct MultiHeadAttention {
     Columns q, k, v;  // (B, Tq, H Dk), (B, Tk, KV Dk), (B, Tk, KV Dv)
   };
   Projected project(Var x, std::int64_t first_position = 0) const;
-  Projected project(Var x, Var memory) const;
+  Var keys_values(Var memory) const;  // keys, then values: (B, Tk, KV Dk + KV Dv)
+  Projected project(Var x, Var keys_values) const;
   // Query 0 stands at key `first_query`. Returns (B, Tq, C).
   Var attend(const Projected&, std::span<const std::int32_t> lengths, std::int64_t first_query,
              const Pass&) const;
+
+  // Causal self-attention of one more position: x (N, 1, C) at position `at`. Keys and values of positions 0
+  // .. at are in, and go to, `cache` (N, positions, cache_width).
+  Var extend(Var x, Tensor& cache, std::int64_t at, const Pass&) const;
+  std::int64_t cache_width() const { return keys() + values(); }
 
   std::int64_t heads() const { return settings.heads; }
   std::int64_t width() const { return settings.width; }  // columns of a head in NAME.head_output
@@ -78,9 +84,10 @@ struct MultiHeadAttention {
   HeadViews head(const ParameterStore&, std::int64_t h) const;
 
  private:
-  std::int64_t keys() const { return settings.kv_heads * settings.depth; }  // columns of all keys
+  std::int64_t queries() const { return settings.heads * settings.depth; }  // columns of all queries
+  std::int64_t keys() const { return settings.kv_heads * settings.depth; }
   std::int64_t values() const { return settings.kv_heads * settings.width; }
-  std::int64_t first_key() const { return settings.tied ? 0 : settings.heads * settings.depth; }
+  std::int64_t first_key() const { return settings.tied ? 0 : queries(); }
   std::int64_t first_value() const { return first_key() + keys(); }
   Var project_output(Var heads) const;
 

@@ -7,11 +7,18 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "thimble/nn/pass.h"
 #include "thimble/ops/ops.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
+
+// Module(arguments...) where it is wanted.
+template <class Module, class... Arguments>
+std::optional<Module> made_if(bool wanted, Arguments&&... arguments) {
+  return wanted ? std::optional<Module>(std::in_place, std::forward<Arguments>(arguments)...) : std::nullopt;
+}
 
 // y = x W^T + b, W (out, in).
 struct Linear {

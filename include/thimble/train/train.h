@@ -25,6 +25,9 @@ struct SplitReport {
   // The lowest loss that the task allows, if the loss is below it, by more than 4 standard errors, on
   // sequences drawn apart from those of training: the model must have seen answers.
   std::optional<double> leak;
+  // Of models that write: the share of sequences whose whole answer they write right, the likeliest token
+  // after each other, from nothing but the source. The numbers above are those of answers read so far right.
+  std::optional<double> written_accuracy;
 };
 
 struct StepReport {

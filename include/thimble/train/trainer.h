@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -15,7 +16,7 @@
 #include "thimble/config/config.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/data/dataset.h"
-#include "thimble/model/transformer.h"
+#include "thimble/model/model.h"
 #include "thimble/optim/optimizer.h"
 #include "thimble/train/train.h"
 
@@ -28,7 +29,13 @@ Dataset make_dataset(const Config& config);
 std::span<const std::int32_t> labelled_rows(const Batch&);
 
 // Logits of a batch's labelled positions, (R, V) for the labels batch.row_labels; the rest is not computed.
-Var labelled_logits(const Transformer&, Tape&, const Batch&, const Pass&);
+Var labelled_logits(const Model&, Tape&, const Batch&, const Pass&);
+
+// The sequences of a batch, which must outlive the pass.
+ModelInput model_input(const Batch&);
+
+// The model that the config describes, for such data.
+std::unique_ptr<Model> make_model(const ModelConfig&, const Dataset&);
 
 class Trainer {
  public:
@@ -44,8 +51,8 @@ class Trainer {
   SplitReport evaluate(Split split, std::int64_t limit = 0);
 
   std::int64_t steps() const { return optimizer_.steps(); }
-  Transformer& model() { return model_; }
-  const Transformer& model() const { return model_; }
+  Model& model() { return *model_; }
+  const Model& model() const { return *model_; }
   const Dataset& dataset() const { return dataset_; }
   Optimizer& optimizer() { return optimizer_; }
   const Optimizer& optimizer() const { return optimizer_; }
@@ -73,7 +80,7 @@ class Trainer {
  private:
   struct Totals {
     double loss = 0;
-    std::int64_t labelled = 0, correct = 0, correct_sequences = 0;
+    std::int64_t labelled = 0, correct = 0, correct_sequences = 0, written = 0;
     void add(const Totals& other);
   };
   struct Shard {
@@ -89,6 +96,7 @@ class Trainer {
 
   // Forward pass of the worker's batch; the loss is the sum over labelled positions.
   Var forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& totals) const;
+  std::int64_t count_written(const Batch& batch) const;  // answers that the model writes right
   void run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                        Worker& worker);
   void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
@@ -105,7 +113,7 @@ class Trainer {
 
   Config config_;
   Dataset dataset_;
-  Transformer model_;
+  std::unique_ptr<Model> model_;
   Transposes transposes_;
   Optimizer optimizer_;
   ThreadPool pool_;

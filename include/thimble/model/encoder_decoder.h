@@ -1,0 +1,80 @@
+// The encoder-decoder Transformer (Vaswani et al. 2017): an encoder reads the source, a decoder writes the
+// answer, token after token, and looks back at what the encoder made of every position.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thimble/model/model.h"
+#include "thimble/model/parts.h"
+#include "thimble/model/transformer.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// One block, as torch.nn.TransformerDecoderLayer: self-attention under a causal mask, attention on the
+// encoder's output (the memory), feed-forward net; each with its residual and norm as in EncoderLayer. Sites:
+// NAME.self_attn.*, NAME.multihead_attn.*, NAME.residual_mid after the first, NAME.residual_cross after the
+// second and NAME.residual_out, (B, T, C).
+struct DecoderLayer {
+  std::string name;
+  MultiHeadAttention self_attn, multihead_attn;
+  std::optional<FeedForward> feed_forward;
+  Norm norm1, norm2;
+  std::optional<Norm> norm3;  // beside feed_forward
+  NormOrder order;
+  Dropout dropout1, dropout2;
+  std::string mid_site, cross_site, out_site;
+
+  DecoderLayer(ParameterStore&, const std::string& name, const ModelConfig&,
+               std::uint32_t first_dropout_site);
+  void init(ParameterStore&, std::uint64_t seed) const;
+  // x (B, T, C), memory (B, S, C). rows: as in EncoderLayer.
+  Var operator()(Var x, std::span<const std::int32_t> lengths, Var memory,
+                 std::span<const std::int32_t> source_lengths, const Pass&,
+                 std::span<const std::int32_t> rows = {}) const;
+  // The same of one more position: x (N, 1, C) at position `at`; the cache is that of self_attn.extend(),
+  // keys_values what multihead_attn makes of the memory.
+  Var extend(Var x, Tensor& cache, std::int64_t at, Var keys_values,
+             std::span<const std::int32_t> source_lengths, const Pass&) const;
+
+  static constexpr std::uint32_t kDropoutSites = 4 + FeedForward::kDropoutSites;
+
+ private:
+  // With attend(x) for the self-attention.
+  template <class Attend>
+  Var run(Var x, const Attend& attend, Var keys_values, std::span<const std::int32_t> source_lengths,
+          const Pass&, std::span<const std::int32_t> rows) const;
+};
+
+// The parameters have torch.nn.Transformer's names: encoder.layers.{l}.*, decoder.layers.{l}.*, and for
+// pre-norm encoder.norm and decoder.norm. Embeddings: source_token_embedding (V, C), token_embedding (V, C),
+// source_position_embedding and position_embedding where positions are learned. Sites: those of the layers,
+// "source_embedding" (B, S, C), "embedding" (B, T, C), "encoder.output" (B, S, C), "decoder.output" (B, T, C)
+// and "logits".
+class EncoderDecoder final : public Model {
+ public:
+  EncoderDecoder(const ModelConfig&, const ModelSizes&);
+
+  void init(std::uint64_t seed) override;
+  Var operator()(Tape&, const ModelInput&, const Pass&) const override;
+  std::vector<AttentionPlace> attentions() const override;
+  std::unique_ptr<Decoding> decode(const ModelInput&) const override;
+
+  // The memory (B, S, C) that the decoder attends to.
+  Var encode(Tape&, const ModelInput&, const Pass&) const;
+
+ private:
+  class CachedDecoding;
+
+  InputEmbedding source_, target_;
+  std::vector<EncoderLayer> encoder_;
+  std::optional<Norm> encoder_norm_;
+  std::vector<DecoderLayer> decoder_;
+  std::optional<Norm> decoder_norm_;
+  OutputNet output_;
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,75 @@
+// What every kind of model is to those who train it and look into it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thimble/model/model_config.h"
+#include "thimble/nn/attention.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// The sequences of one pass; B of them. What is not given does not exist.
+struct ModelInput {
+  std::span<const std::int32_t> tokens;            // (B, T), row-major
+  std::int64_t length = 0;                         // T
+  std::span<const std::int32_t> lengths{};         // (B), of padded sequences
+  std::span<const std::int32_t> sources{};         // (B, S), what an encoder-decoder translates
+  std::int64_t source_length = 0;                  // S
+  std::span<const std::int32_t> source_lengths{};  // (B), of padded sources
+  // For models that are not per sequence: positions of the B T whose logits are wanted; nothing is computed
+  // that they do not need.
+  std::span<const std::int32_t> rows{};
+};
+
+// One attention of a model, and where it stands.
+struct AttentionPlace {
+  std::string name;    // "encoder", "decoder" or "cross"; "" in a model that has one kind only
+  std::int64_t layer;  // from 0
+  const MultiHeadAttention* attention;
+  bool queries_source = false, keys_source = false;  // positions of the source, not of the tokens
+  bool causal = false;
+};
+
+class Decoding;
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual void init(std::uint64_t seed) = 0;
+
+  // Logits: (B, T, V), or (B, V) per sequence, or of R rows (R, V). Binds nothing: the tape must be bound to
+  // parameters(). Throws ShapeError when a sequence is longer than the model takes.
+  virtual Var operator()(Tape&, const ModelInput&, const Pass&) const = 0;
+
+  // The start of writing an answer to each of the sources. Throws Error for a model that does not write.
+  virtual std::unique_ptr<Decoding> decode(const ModelInput& sources) const;
+
+  // In the order in which a pass comes to them.
+  virtual std::vector<AttentionPlace> attentions() const = 0;
+
+  ParameterStore& parameters() { return store_; }
+  const ParameterStore& parameters() const { return store_; }
+  const ModelConfig& config() const { return config_; }
+  std::int64_t vocabulary() const { return sizes_.vocabulary; }
+  std::int64_t max_length() const { return sizes_.length; }
+
+ protected:
+  // A max_length of the config is the T of the model.
+  Model(const ModelConfig& config, const ModelSizes& sizes);
+  Model(Model&&) = default;
+
+  ModelConfig config_;
+  ModelSizes sizes_;
+  ParameterStore store_;
+};
+
+// The model that the config describes; parameters are zero until init(). Throws ShapeError when sizes do not
+// fit each other.
+std::unique_ptr<Model> make_model(const ModelConfig&, const ModelSizes&);
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,99 @@
+#include "thimble/model/decoding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "thimble/core/error.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+// log softmax of a row of logits.
+std::vector<double> log_probabilities(ConstMatrixView logits, std::int64_t row) {
+  const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
+  const auto largest = static_cast<double>(*std::ranges::max_element(z));
+  double sum = 0;
+  for (const Real x : z) sum += std::exp(static_cast<double>(x) - largest);
+  std::vector<double> result;
+  for (const Real x : z) result.push_back(static_cast<double>(x) - largest - std::log(sum));
+  return result;
+}
+
+// A hypothesis with one more token.
+struct Continuation {
+  std::int32_t hypothesis, token;
+  double log_probability;
+};
+
+std::vector<Continuation> continuations(ConstMatrixView logits, const std::vector<Answer>& hypotheses,
+                                        std::int64_t beams) {
+  std::vector<Continuation> all;
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    const std::vector<double> log_p = log_probabilities(logits, static_cast<std::int64_t>(i));
+    for (std::size_t token = 0; token < log_p.size(); ++token)
+      all.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(token),
+                     hypotheses[i].log_probability + log_p[token]});
+  }
+  const auto kept = std::min<std::ptrdiff_t>(beams, std::ssize(all));
+  std::ranges::partial_sort(all, all.begin() + kept, std::ranges::greater(), &Continuation::log_probability);
+  all.resize(static_cast<std::size_t>(kept));
+  return all;
+}
+
+}  // namespace
+
+std::vector<Answer> greedy_answers(Decoding& decoding, std::int64_t hypotheses, const AnswerMarks& marks) {
+  std::vector<Answer> answers(static_cast<std::size_t>(hypotheses));
+  std::vector<std::int32_t> last(answers.size(), marks.begin);
+  std::vector<bool> ended(answers.size(), false);
+  for (std::int64_t step = 0; step < marks.longest && std::ranges::count(ended, false) > 0; ++step) {
+    const Tensor logits = decoding.next(last);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (ended[i]) continue;
+      const std::vector<double> log_p = log_probabilities(logits.matrix(), static_cast<std::int64_t>(i));
+      const auto best = std::ranges::max_element(log_p);
+      last[i] = static_cast<std::int32_t>(best - log_p.begin());
+      answers[i].log_probability += *best;
+      ended[i] = last[i] == marks.end;
+      if (!ended[i]) answers[i].tokens.push_back(last[i]);
+    }
+  }
+  return answers;
+}
+
+std::vector<Answer> beam_answers(Decoding& decoding, std::int64_t beams, const AnswerMarks& marks) {
+  require<ShapeError>(beams >= 1, "beam search: {} beams, there must be one at least", beams);
+  std::vector<Answer> open(1), ended;
+  std::vector<std::int32_t> last{marks.begin};
+  for (std::int64_t step = 1; !open.empty(); ++step) {
+    const Tensor logits = decoding.next(last);
+    std::vector<Answer> longer;
+    std::vector<std::int32_t> from;
+    last.clear();
+    for (const Continuation& c : continuations(logits.matrix(), open, beams)) {
+      Answer answer = open[static_cast<std::size_t>(c.hypothesis)];
+      answer.log_probability = c.log_probability;
+      if (c.token != marks.end) answer.tokens.push_back(c.token);
+      if (c.token == marks.end || step == marks.longest) {
+        ended.push_back(std::move(answer));
+        continue;
+      }
+      longer.push_back(std::move(answer));
+      from.push_back(c.hypothesis);
+      last.push_back(c.token);
+    }
+    std::ranges::stable_sort(ended, std::ranges::greater(), &Answer::log_probability);
+    ended.resize(std::min(ended.size(), static_cast<std::size_t>(beams)));
+    // No hypothesis ever becomes likelier than it is.
+    const auto hopeless = [&](const Answer& a) {
+      return std::ssize(ended) == beams && a.log_probability <= ended.back().log_probability;
+    };
+    if (std::ranges::all_of(longer, hopeless)) break;
+    decoding.reorder(from);
+    open = std::move(longer);
+  }
+  return ended;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

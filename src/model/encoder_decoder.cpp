@@ -1,0 +1,225 @@
+#include "thimble/model/encoder_decoder.h"
+
+#include <algorithm>
+
+#include "thimble/core/error.h"
+#include "thimble/model/decoding.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+std::uint32_t layer_sites(const ModelConfig& config, std::uint32_t of_a_layer) {
+  return static_cast<std::uint32_t>(config.layers) * of_a_layer;
+}
+
+std::vector<DecoderLayer> decoder_layers(ParameterStore& store, const ModelConfig& config,
+                                         std::uint32_t first_dropout_site) {
+  std::vector<DecoderLayer> layers;
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    const auto site = first_dropout_site + static_cast<std::uint32_t>(l) * DecoderLayer::kDropoutSites;
+    layers.emplace_back(store, fmt::format("decoder.layers.{}", l), config, site);
+  }
+  return layers;
+}
+
+AttentionSettings causal(AttentionSettings settings) {
+  settings.causal = true;
+  return settings;
+}
+
+}  // namespace
+
+DecoderLayer::DecoderLayer(ParameterStore& store, const std::string& layer_name, const ModelConfig& config,
+                           std::uint32_t first_dropout_site)
+    : name(layer_name),
+      self_attn(store, name + ".self_attn", causal(attention_settings(config, first_dropout_site))),
+      multihead_attn(store, name + ".multihead_attn",
+                     cross_attention_settings(config, first_dropout_site + 1)),
+      feed_forward(made_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
+      norm1(store, name + ".norm1", config),
+      norm2(store, name + ".norm2", config),
+      norm3(made_if<Norm>(config.d_ff > 0, store, name + ".norm3", config)),
+      order(config.norm),
+      dropout1{static_cast<Real>(config.dropout), first_dropout_site + 4},
+      dropout2{static_cast<Real>(config.dropout), first_dropout_site + 5},
+      mid_site(name + ".residual_mid"),
+      cross_site(name + ".residual_cross"),
+      out_site(name + ".residual_out") {}
+
+void DecoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
+  self_attn.init(store, seed);
+  multihead_attn.init(store, seed);
+  if (feed_forward) feed_forward->init(store, seed);
+  norm1.init(store);
+  norm2.init(store);
+  if (norm3) norm3->init(store);
+}
+
+template <class Attend>
+Var DecoderLayer::run(Var x, const Attend& attend, Var keys_values,
+                      std::span<const std::int32_t> source_lengths, const Pass& pass,
+                      std::span<const std::int32_t> rows) const {
+  const auto sublayer = [&](Var input, const Norm& norm, const std::string& where, const auto& f) {
+    const bool pre = order == NormOrder::pre;
+    const Var sum = add(input, f(pre ? norm(input) : input));
+    return site(pass.hooks, where, pre ? sum : norm(sum));
+  };
+  x = sublayer(x, norm1, mid_site, [&](Var y) { return dropout1(attend(y), pass); });
+  x = sublayer(x, norm2, cross_site, [&](Var y) {
+    return dropout2(multihead_attn.attend(multihead_attn.project(y, keys_values), source_lengths, 0, pass),
+                    pass);
+  });
+  const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
+  if (!rows.empty() && early) x = select_rows(x, rows);
+  if (feed_forward) x = sublayer(x, *norm3, out_site, [&](Var y) { return (*feed_forward)(y, pass); });
+  return rows.empty() || early ? x : select_rows(x, rows);
+}
+
+Var DecoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, Var memory,
+                             std::span<const std::int32_t> source_lengths, const Pass& pass,
+                             std::span<const std::int32_t> rows) const {
+  x.tape().set_layer(name.c_str());
+  const auto attend = [&](Var y) { return self_attn(y, lengths, pass); };
+  return run(x, attend, multihead_attn.keys_values(memory), source_lengths, pass, rows);
+}
+
+Var DecoderLayer::extend(Var x, Tensor& cache, std::int64_t at, Var keys_values,
+                         std::span<const std::int32_t> source_lengths, const Pass& pass) const {
+  const auto attend = [&](Var y) { return self_attn.extend(y, cache, at, pass); };
+  return run(x, attend, keys_values, source_lengths, pass, {});
+}
+
+EncoderDecoder::EncoderDecoder(const ModelConfig& config, const ModelSizes& sizes)
+    : Model(config, sizes),
+      source_(store_, "source_", config, vocabulary(), sizes_.source_length, 0),
+      target_(store_, "", config, vocabulary(), max_length(), InputEmbedding::kDropoutSites),
+      encoder_(encoder_layers(store_, config, 2 * InputEmbedding::kDropoutSites)),
+      encoder_norm_(final_norm(store_, "encoder.norm", config)),
+      decoder_(decoder_layers(
+          store_, config,
+          2 * InputEmbedding::kDropoutSites + layer_sites(config, EncoderLayer::kDropoutSites))),
+      decoder_norm_(final_norm(store_, "decoder.norm", config)),
+      output_(store_, config, vocabulary()) {}
+
+void EncoderDecoder::init(std::uint64_t seed) {
+  source_.init(store_, seed);
+  target_.init(store_, seed);
+  for (const EncoderLayer& layer : encoder_) layer.init(store_, seed);
+  if (encoder_norm_) encoder_norm_->init(store_);
+  for (const DecoderLayer& layer : decoder_) layer.init(store_, seed);
+  if (decoder_norm_) decoder_norm_->init(store_);
+  output_.init(store_, seed);
+}
+
+Var EncoderDecoder::encode(Tape& tape, const ModelInput& input, const Pass& pass) const {
+  tape.set_layer("source_embedding");
+  Var x = source_(tape, input.sources, input.source_length, pass);
+  for (const EncoderLayer& layer : encoder_) x = layer(x, input.source_lengths, pass);
+  tape.set_layer("encoder");
+  if (encoder_norm_) x = (*encoder_norm_)(x);
+  static const std::string kSite = "encoder.output";
+  return site(pass.hooks, kSite, x);
+}
+
+Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
+  const Var memory = encode(tape, input, pass);
+  tape.set_layer("embedding");
+  Var x = target_(tape, input.tokens, input.length, pass);
+  for (const DecoderLayer& layer : decoder_) {
+    const bool last = &layer == &decoder_.back();
+    x = layer(x, input.lengths, memory, input.source_lengths, pass,
+              last ? input.rows : std::span<const std::int32_t>());
+  }
+  tape.set_layer("decoder");
+  if (decoder_norm_) x = (*decoder_norm_)(x);
+  static const std::string kDecoderSite = "decoder.output", kLogitsSite = "logits";
+  x = site(pass.hooks, kDecoderSite, x);
+  tape.set_layer("output");
+  return site(pass.hooks, kLogitsSite, output_(x));
+}
+
+std::vector<AttentionPlace> EncoderDecoder::attentions() const {
+  std::vector<AttentionPlace> places;
+  for (std::size_t l = 0; l < encoder_.size(); ++l)
+    places.push_back({.name = "encoder",
+                      .layer = static_cast<std::int64_t>(l),
+                      .attention = &*encoder_[l].self_attn,
+                      .queries_source = true,
+                      .keys_source = true});
+  for (std::size_t l = 0; l < decoder_.size(); ++l) {
+    const auto layer = static_cast<std::int64_t>(l);
+    places.push_back(
+        {.name = "decoder", .layer = layer, .attention = &decoder_[l].self_attn, .causal = true});
+    places.push_back(
+        {.name = "cross", .layer = layer, .attention = &decoder_[l].multihead_attn, .keys_source = true});
+  }
+  return places;
+}
+
+// Keeps keys and values of every layer: those of the memory, made once, and those of the answers so far.
+class EncoderDecoder::CachedDecoding final : public Decoding {
+ public:
+  CachedDecoding(const EncoderDecoder& model, const ModelInput& sources)
+      : model_(model),
+        hypotheses_(std::ssize(sources.sources) / sources.source_length),
+        source_lengths_(sources.source_lengths.begin(), sources.source_lengths.end()) {
+    tape_.bind(model.parameters(), {});
+    const Var memory = model.encode(tape_, sources, {});
+    for (const DecoderLayer& layer : model.decoder_) {
+      const Var made = layer.multihead_attn.keys_values(memory);
+      memories_.emplace_back(made.shape(), elements(made.value()));
+      caches_.emplace_back(Shape{hypotheses_, model.max_length(), layer.self_attn.cache_width()});
+    }
+  }
+
+  Tensor next(std::span<const std::int32_t> tokens) override {
+    require<ShapeError>(std::ssize(tokens) == hypotheses_, "decoding: {} tokens for {} hypotheses",
+                        tokens.size(), hypotheses_);
+    tape_.rewind();
+    Var x = model_.target_(tape_, tokens, 1, {}, at_);
+    for (std::size_t l = 0; l < caches_.size(); ++l)
+      x = model_.decoder_[l].extend(x, caches_[l], at_, tape_.constant(memories_[l]), source_lengths_, {});
+    ++at_;
+    if (model_.decoder_norm_) x = (*model_.decoder_norm_)(x);
+    const Var logits = model_.output_(x);
+    return Tensor({hypotheses_, model_.vocabulary()}, elements(logits.value()));
+  }
+
+  void reorder(std::span<const std::int32_t> from) override {
+    hypotheses_ = std::ssize(from);
+    for (std::vector<Tensor>* all : {&memories_, &caches_})
+      for (Tensor& tensor : *all) tensor = gathered(tensor, from);
+    std::vector<std::int32_t> lengths;
+    if (!source_lengths_.empty())
+      for (const std::int32_t i : from) lengths.push_back(source_lengths_[static_cast<std::size_t>(i)]);
+    source_lengths_ = std::move(lengths);
+  }
+
+ private:
+  static std::span<const Real> elements(ConstMatrixView view) {
+    return {view.data, static_cast<std::size_t>(view.elements())};
+  }
+
+  static Tensor gathered(const Tensor& all, std::span<const std::int32_t> from) {
+    const Shape& shape = all.shape();
+    Tensor chosen({std::ssize(from), shape[1], shape[2]});
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const ConstMatrixView block = all.matrix().row_block(from[i] * shape[1], shape[1]);
+      std::copy_n(block.data, block.elements(), chosen.matrix().row(static_cast<std::int64_t>(i) * shape[1]));
+    }
+    return chosen;
+  }
+
+  const EncoderDecoder& model_;
+  std::int64_t hypotheses_, at_ = 0;
+  std::vector<std::int32_t> source_lengths_;
+  std::vector<Tensor> memories_, caches_;  // by layer
+  Tape tape_{Tape::Mode::inference};
+};
+
+std::unique_ptr<Decoding> EncoderDecoder::decode(const ModelInput& sources) const {
+  return std::make_unique<CachedDecoding>(*this, sources);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

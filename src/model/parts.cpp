@@ -1,0 +1,68 @@
+#include "thimble/model/parts.h"
+
+#include <numeric>
+#include <vector>
+
+#include "thimble/core/error.h"
+#include "thimble/kernels/embedding.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+InputEmbedding::InputEmbedding(ParameterStore& store, const std::string& prefix, const ModelConfig& config,
+                               std::int64_t vocabulary, std::int64_t length, std::uint32_t dropout_site)
+    : site_(prefix + "embedding"),
+      longest_(length),
+      token_std_(config.embedding_std),
+      position_std_(config.position_std),
+      tokens_(store, prefix + "token_embedding", vocabulary, config.d_model),
+      dropout_{static_cast<Real>(config.dropout), dropout_site} {
+  if (config.positions == Positions::learned) {
+    learned_.emplace(store, prefix + "position_embedding", length, config.d_model);
+  } else if (config.positions == Positions::sinusoidal) {
+    sinusoidal_ = Tensor({length, config.d_model});
+    kernels::sinusoidal_positions(sinusoidal_.matrix());
+  }
+}
+
+void InputEmbedding::init(ParameterStore& store, std::uint64_t seed) const {
+  tokens_.init(store, seed, token_std_);
+  if (learned_) learned_->init(store, seed, position_std_);
+}
+
+Var InputEmbedding::positions(Tape& tape, std::int64_t first, std::int64_t length) const {
+  const Var table = learned_ ? tape.parameter(learned_->weight) : tape.constant(sinusoidal_);
+  if (first == 0) return table;
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(length));
+  std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(first));
+  return select_rows(table, rows);
+}
+
+Var InputEmbedding::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
+                               const Pass& pass, std::int64_t first) const {
+  require<ShapeError>(first + length <= longest_,
+                      "transformer: sequences of {} tokens, the model takes at most {}", first + length,
+                      longest_);
+  Var x = tokens_(tape, tokens, length);
+  if (learned_ || !sinusoidal_.values().empty()) x = add_positions(x, positions(tape, first, length));
+  return site(pass.hooks, site_, dropout_(x, pass));
+}
+
+OutputNet::OutputNet(ParameterStore& store, const ModelConfig& config, std::int64_t vocabulary)
+    : hidden_(config.output.hidden > 0
+                  ? std::optional(Linear(store, "output.0", config.d_model, config.output.hidden))
+                  : std::nullopt),
+      norm_(hidden_ ? std::optional(LayerNorm(store, "output.1", config.output.hidden)) : std::nullopt),
+      output_(store, hidden_ ? "output.3" : "output", hidden_ ? config.output.hidden : config.d_model,
+              vocabulary) {}
+
+void OutputNet::init(ParameterStore& store, std::uint64_t seed) const {
+  if (hidden_) {
+    hidden_->init(store, seed);
+    norm_->init(store);
+  }
+  output_.init(store, seed);
+}
+
+Var OutputNet::operator()(Var x) const { return output_(hidden_ ? relu((*norm_)((*hidden_)(x))) : x); }
+
+}  // namespace thimble::inline THIMBLE_PRECISION

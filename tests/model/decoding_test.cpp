@@ -1,0 +1,146 @@
+// Greedy and beam search, against a search that leaves nothing out.
+#include "thimble/model/decoding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "catch.h"
+#include "thimble/core/error.h"
+#include "thimble/core/random.h"
+
+using namespace thimble;
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+constexpr std::int32_t kBegin = 3, kEnd = 4;
+constexpr std::int64_t kVocabulary = 5;
+
+// Logits that depend on all that a hypothesis has read, and on nothing else.
+std::vector<double> logits_after(const Tokens& read, std::uint64_t seed) {
+  std::uint64_t key = 0;
+  for (const std::int32_t token : read) key = key * 7 + static_cast<std::uint64_t>(token) + 1;
+  std::vector<double> logits;
+  for (std::uint32_t i = 0; i < kVocabulary; ++i)
+    logits.push_back(2 * Random(seed, Stream::data).normal(key, i));
+  return logits;
+}
+
+class Scripted : public Decoding {
+ public:
+  explicit Scripted(std::uint64_t seed, std::size_t hypotheses = 1) : seed_(seed), read_(hypotheses) {}
+
+  Tensor next(std::span<const std::int32_t> tokens) override {
+    REQUIRE(tokens.size() == read_.size());
+    Tensor logits({std::ssize(tokens), kVocabulary});
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      read_[i].push_back(tokens[i]);
+      const std::vector<double> row = logits_after(read_[i], seed_);
+      std::ranges::copy(row, logits.matrix().row(static_cast<std::int64_t>(i)));
+    }
+    return logits;
+  }
+  void reorder(std::span<const std::int32_t> from) override {
+    std::vector<Tokens> reordered;
+    for (const std::int32_t i : from) reordered.push_back(read_[static_cast<std::size_t>(i)]);
+    read_ = std::move(reordered);
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::vector<Tokens> read_;
+};
+
+// Every answer there is, the likeliest first.
+std::vector<Answer> all_answers(std::uint64_t seed, std::int64_t longest) {
+  std::vector<Answer> all;
+  const std::function<void(Tokens, const Answer&)> grow = [&](Tokens read, const Answer& answer) {
+    std::vector<double> logits = logits_after(read, seed);
+    double sum = 0;
+    for (const double x : logits) sum += std::exp(static_cast<double>(static_cast<Real>(x)));
+    for (std::int32_t token = 0; token < kVocabulary; ++token) {
+      Answer longer = answer;
+      const double x = static_cast<double>(static_cast<Real>(logits[static_cast<std::size_t>(token)]));
+      longer.log_probability += x - std::log(sum);
+      if (token != kEnd) longer.tokens.push_back(token);
+      if (token == kEnd || std::ssize(read) == longest) {
+        all.push_back(longer);
+        continue;
+      }
+      Tokens more = read;
+      more.push_back(token);
+      grow(more, longer);
+    }
+  };
+  grow({kBegin}, {});
+  std::ranges::sort(all, std::ranges::greater(), &Answer::log_probability);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a beam as wide as there are hypotheses finds the likeliest answers", "[model]") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    CAPTURE(seed);
+    const std::vector<Answer> all = all_answers(seed, 4);
+    Scripted decoding(seed);
+    const std::vector<Answer> found = beam_answers(decoding, 400, {kBegin, kEnd, 4});
+    REQUIRE(found.size() == all.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      CHECK_THAT(found[i].log_probability, WithinAbs(all[i].log_probability, 1e-5));
+    CHECK(found.front().tokens == all.front().tokens);
+  }
+}
+
+TEST_CASE("one beam is the greedy answer, and wider ones are at least as likely on average", "[model]") {
+  double greedy_sum = 0, beam_sum = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    const AnswerMarks marks{kBegin, kEnd, 5};
+    Scripted one(seed), greedy(seed), wide(seed);
+    const std::vector<Answer> answers = greedy_answers(greedy, 1, marks), beam = beam_answers(one, 1, marks);
+    REQUIRE(answers.size() == 1);
+    REQUIRE(beam.size() == 1);
+    CHECK(answers[0].tokens == beam[0].tokens);
+    CHECK_THAT(answers[0].log_probability, WithinAbs(beam[0].log_probability, 1e-9));
+    greedy_sum += answers[0].log_probability;
+    beam_sum += beam_answers(wide, 8, marks).front().log_probability;
+  }
+  CHECK(beam_sum > greedy_sum + 1);
+}
+
+TEST_CASE("greedy answers take the likeliest token, side by side as one by one", "[model]") {
+  const AnswerMarks marks{kBegin, kEnd, 6};
+  Scripted several(7, 3), single(7);
+  const std::vector<Answer> three = greedy_answers(several, 3, marks);
+  const Answer one = greedy_answers(single, 1, marks)[0];
+  REQUIRE(three.size() == 3);
+  for (const Answer& answer : three) CHECK(answer.tokens == one.tokens);
+  Tokens read{kBegin};
+  for (const std::int32_t token : one.tokens) {
+    const std::vector<double> logits = logits_after(read, 7);
+    CHECK(std::ranges::max_element(logits) - logits.begin() == token);
+    read.push_back(token);
+  }
+}
+
+TEST_CASE("an answer that does not end is as long as it may be", "[model]") {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Scripted greedy(seed), beam(seed);
+    const Answer answer = greedy_answers(greedy, 1, {kBegin, kEnd, 3})[0];
+    CHECK(std::ssize(answer.tokens) <= 3);
+    for (const Answer& found : beam_answers(beam, 4, {kBegin, kEnd, 3})) {
+      CHECK(std::ssize(found.tokens) <= 3);
+      CHECK(std::ranges::count(found.tokens, kEnd) == 0);
+    }
+  }
+}
+
+TEST_CASE("a beam search needs a beam", "[model]") {
+  Scripted decoding(1);
+  CHECK_THROWS_AS(beam_answers(decoding, 0, {kBegin, kEnd, 3}), ShapeError);
+  CHECK_THROWS_WITH(beam_answers(decoding, 0, {kBegin, kEnd, 3}),
+                    "beam search: 0 beams, there must be one at least");
+}

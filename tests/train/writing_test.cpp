@@ -1,0 +1,85 @@
+// Models that write: what training and evaluation make of them.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "small_config.h"
+#include "thimble/model/decoding.h"
+#include "thimble/train/run.h"
+#include "thimble/train/trainer.h"
+
+using namespace thimble;
+
+namespace {
+
+// The answer to one sequence, by whole passes and nothing kept.
+std::vector<std::int32_t> answer(const Trainer& trainer, const Batch& batch) {
+  const Dataset& data = trainer.dataset();
+  std::vector<std::int32_t> read{data.begin_token()};
+  while (std::ssize(read) <= data.length()) {
+    Tape tape(Tape::Mode::inference);
+    tape.bind(trainer.model().parameters(), {});
+    ModelInput input = model_input(batch);
+    input.tokens = read;
+    input.length = std::ssize(read);
+    input.lengths = {};
+    const MatrixView logits = trainer.model()(tape, input, {}).value();
+    const Real* last = logits.row(logits.rows - 1);
+    const auto best = static_cast<std::int32_t>(std::max_element(last, last + logits.cols) - last);
+    if (best == data.end_token()) break;
+    read.push_back(best);
+  }
+  read.erase(read.begin());
+  return read;
+}
+
+}  // namespace
+
+TEST_CASE("the share of answers written right is that of writing them one by one", "[train]") {
+  Trainer trainer(writing_config());
+  for (int i = 0; i < 150; ++i) trainer.step();
+  const SplitReport report = trainer.evaluate(Split::validation);
+  REQUIRE(report.written_accuracy.has_value());
+  int right = 0;
+  for (std::int64_t i = 0; i < report.sequences; ++i) {
+    Batch batch;
+    Example example;
+    trainer.dataset().fill(Split::validation, i, 1, batch);
+    trainer.dataset().example(Split::validation, i, example);
+    right += answer(trainer, batch) == example.target;
+  }
+  CHECK(*report.written_accuracy == right / static_cast<double>(report.sequences));
+  CHECK((right > 0 && right < report.sequences));
+  CHECK(*report.written_accuracy <= report.sequence_accuracy);
+  CHECK_FALSE(Trainer(small_config()).evaluate(Split::validation).written_accuracy.has_value());
+}
+
+TEST_CASE("an encoder-decoder learns to write backwards", "[train]") {
+  Config config = writing_config();
+  config.model.d_model = 32;
+  config.train.steps = 600;
+  Trainer trainer(config);
+  for (std::int64_t i = 0; i < config.train.steps; ++i) trainer.step();
+  CHECK(trainer.evaluate(Split::test).written_accuracy > 0.9);
+}
+
+TEST_CASE("threads and shards are nothing to an encoder-decoder's result", "[train]") {
+  Config config = writing_config();
+  const auto hash = [&](std::int64_t threads) {
+    config.train.threads = threads;
+    Trainer trainer(config);
+    for (int i = 0; i < 10; ++i) trainer.step();
+    return trainer.model().parameters().hash();
+  };
+  CHECK(hash(1) == hash(3));
+}
+
+TEST_CASE("what was written right is kept in the state of a run", "[train]") {
+  RunState state;
+  state.validation.emplace().written_accuracy = 0.25;
+  CHECK(run_state(to_json(state)).validation->written_accuracy == 0.25);
+  CHECK(to_json(*state.validation)["written_accuracy"] == 0.25);
+  state.validation = SplitReport{};
+  CHECK_FALSE(run_state(to_json(state)).validation->written_accuracy.has_value());
+  CHECK_FALSE(to_json(*state.validation).contains("written_accuracy"));
+}
