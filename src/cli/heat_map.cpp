@@ -51,34 +51,44 @@ std::string column_names(const std::vector<std::string>& names, std::size_t wide
   return lines;
 }
 
+std::vector<std::string> labels(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) out.push_back(shortened(name, kLongestName));
+  return out;
+}
+
+std::size_t widest(const std::vector<std::string>& labels) {
+  std::size_t width = 1;
+  for (const std::string& label : labels) width = std::max(width, characters(label));
+  return width;
+}
+
 }  // namespace
 
-std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour) {
-  const std::size_t width = 2 * size <= 74 ? 2 : 1;
+std::string heat_map(const std::vector<double>& values, std::int64_t columns, bool colour) {
+  const std::size_t width = 2 * columns <= 74 ? 2 : 1;
   std::string picture;
-  for (std::int64_t i = 0; i < size; ++i) {
+  for (std::int64_t i = 0; i < std::ssize(values) / columns; ++i) {
     picture += fmt::format("{:>4} ", i);
-    for (std::int64_t j = 0; j < size; ++j)
-      picture += cell(values[static_cast<std::size_t>(i * size + j)], width, colour);
+    for (std::int64_t j = 0; j < columns; ++j)
+      picture += cell(values[static_cast<std::size_t>(i * columns + j)], width, colour);
     picture += '\n';
   }
   return picture;
 }
 
-std::string heat_map(std::span<const double> values, const std::vector<std::string>& names, bool colour) {
-  std::vector<std::string> labels;
-  std::size_t widest = 1;
-  for (const std::string& name : names) {
-    labels.push_back(shortened(name, kLongestName));
-    widest = std::max(widest, characters(labels.back()));
-  }
-  const std::size_t room = (kWidth - widest - 1) / names.size();
+std::string heat_map(std::span<const double> values, const std::vector<std::string>& rows,
+                     const std::vector<std::string>& columns, bool colour) {
+  const std::vector<std::string> row_labels = labels(rows), column_labels = labels(columns);
+  const std::size_t side = widest(row_labels), top = widest(column_labels);
+  const std::size_t room = (kWidth - side - 1) / columns.size();
   if (room == 0) return "";
-  const std::size_t width = std::min({room, widest + 1, kWidestCell});
-  std::string picture = column_names(labels, widest, width, widest + 1);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::string line = fmt::format("{:>{}} ", labels[i], widest);
-    for (std::size_t j = 0; j < names.size(); ++j) line += cell(values[i * names.size() + j], width, colour);
+  const std::size_t width = std::min({room, top + 1, kWidestCell});
+  std::string picture = column_names(column_labels, top, width, side + 1);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string line = fmt::format("{:>{}} ", row_labels[i], side);
+    for (std::size_t j = 0; j < columns.size(); ++j)
+      line += cell(values[i * columns.size() + j], width, colour);
     picture += without_trailing_spaces(line) + '\n';
   }
   return picture;

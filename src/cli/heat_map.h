@@ -9,13 +9,14 @@
 
 namespace thimble::cli {
 
-// A matrix (size, size) with entries in 0 .. 1 as a picture, one or two characters an entry, with the numbers
-// of rows.
-std::string heat_map(const std::vector<double>& values, std::int64_t size, bool colour);
+// A matrix (rows, columns) with entries in 0 .. 1 as a picture, one or two characters an entry, with the
+// numbers of rows.
+std::string heat_map(const std::vector<double>& values, std::int64_t columns, bool colour);
 
 // The same with a name for each row and, above them, for each column, shortened to fit. "" when there are
-// more names than fit side by side.
-std::string heat_map(std::span<const double> values, const std::vector<std::string>& names, bool colour);
+// more columns than fit side by side.
+std::string heat_map(std::span<const double> values, const std::vector<std::string>& rows,
+                     const std::vector<std::string>& columns, bool colour);
 
 // What the shades mean.
 std::string_view legend(bool colour);

@@ -18,7 +18,7 @@ struct HeadPlace {
   std::int64_t layer, head;
 };
 
-// Which heads to show; all by default.
+// Which heads to show; all by default. layer: the number of the place.
 struct HeadChoice {
   std::optional<std::int64_t> layer, head;
 
@@ -37,10 +37,27 @@ void show_input(const ModelSource& source, const std::string& text, const HeadCh
                 const Output& output, const std::string& svg);
 
 // How much of the source's answer each head carries into the run on the base.
-void show_patching(const PatchingReport& report, const HeadChoice& heads, const Output& output);
+void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
+                   const Output& output);
 
-// weights (T, T), T names.
-void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& names,
-               std::span<const double> weights, bool causal);
+// "layer 0 head 1", "cross 0 head 1"
+std::string head_title(const ModelConfig& model, std::int64_t layer, std::int64_t head);
+
+// The columns "layer" and "head" of a table; in the first stand the names of places where they have some.
+class HeadColumns {
+ public:
+  explicit HeadColumns(const ModelConfig& model);
+  std::string heading() const;
+  std::string cell(std::int64_t layer, std::int64_t head) const;
+  std::size_t width() const { return place_ + 1 + head_; }
+
+ private:
+  std::vector<std::string> titles_;  // of places
+  std::size_t place_, head_;         // characters
+};
+
+// weights (queries, keys), a name for each.
+void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
+               const std::vector<std::string>& keys, std::span<const double> weights, bool causal);
 
 }  // namespace thimble::cli

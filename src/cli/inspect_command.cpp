@@ -28,15 +28,21 @@ Progress progress(const Output& output) {
   };
 }
 
+// Names of positions.
+std::vector<std::string> numbers(std::int64_t count) {
+  std::vector<std::string> out;
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(std::to_string(i));
+  return out;
+}
+
 void draw_head(const Arguments& arguments, const InspectReport& report) {
   const ModelConfig& model = report.config.model;
   const auto [layer, head] = arguments.heads.only(model);
-  std::vector<std::string> positions;
-  for (std::int64_t i = 0; i < report.length; ++i) positions.push_back(std::to_string(i));
+  const Place place = places(model)[static_cast<std::size_t>(layer)];
   write_svg(arguments.svg,
-            fmt::format("layer {} head {}, mean of {} sequences", layer, head, report.baseline.sequences),
-            positions, report.heads[static_cast<std::size_t>(layer * model.heads + head)].mean_weights,
-            model.attention.mask == Mask::causal);
+            fmt::format("{}, mean of {} sequences", head_title(model, layer, head), report.baseline.sequences),
+            numbers(report.queries(place)), numbers(report.keys(place)),
+            report.heads[static_cast<std::size_t>(layer * model.heads + head)].mean_weights, place.causal);
 }
 
 int run(const Arguments& arguments) {
@@ -48,7 +54,8 @@ int run(const Arguments& arguments) {
     return kDone;
   }
   if (!arguments.patch.empty()) {
-    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), arguments.heads, arguments.output);
+    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), source.config.model,
+                  arguments.heads, arguments.output);
     return kDone;
   }
   InspectOptions options = arguments.options;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -16,17 +17,47 @@ std::string range(const char* what, std::int64_t count) {
   return count == 1 ? fmt::format("{} 0", what) : fmt::format("{}s 0 to {}", what, count - 1);
 }
 
+// ", which are encoder 0, decoder 0, cross 0"; "" where places have no names.
+std::string meanings(const std::vector<Place>& all) {
+  std::string text;
+  for (const Place& place : all)
+    if (!place.name.empty()) text += (text.empty() ? ", which are " : ", ") + title(place);
+  return text;
+}
+
 }  // namespace
 
+std::string head_title(const ModelConfig& model, std::int64_t layer, std::int64_t head) {
+  return fmt::format("{} head {}", title(places(model)[static_cast<std::size_t>(layer)]), head);
+}
+
+HeadColumns::HeadColumns(const ModelConfig& model) {
+  std::size_t widest = 0;
+  for (const Place& place : places(model)) {
+    titles_.push_back(place.name.empty() ? std::to_string(place.layer) : title(place));
+    widest = std::max(widest, titles_.back().size());
+  }
+  constexpr std::size_t kPlace = 5, kHead = 4, kLeast = 2;
+  place_ = std::max(kPlace, widest);
+  head_ = widest > kPlace ? kLeast : kHead;
+}
+
+std::string HeadColumns::heading() const { return fmt::format("{:<{}} head", "layer", width() - 5); }
+
+std::string HeadColumns::cell(std::int64_t layer, std::int64_t head) const {
+  return fmt::format("{:>{}} {:>{}}", titles_[static_cast<std::size_t>(layer)], place_, head, head_);
+}
+
 void HeadChoice::add_to(CLI::App& command) {
-  command.add_option("--layer", layer, "Show the heads of this layer only; the first is 0")->type_name("N");
-  command.add_option("--head", head, "Show this head of a layer only; the first is 0")->type_name("N");
+  command.add_option("--layer", layer, "Show only this layer, in the order of the table; the first is 0")->type_name("N");
+  command.add_option("--head", head, "Show only this head of a layer; the first is 0")->type_name("N");
 }
 
 void HeadChoice::check(const ModelConfig& model) const {
-  require<ConfigError>(!layer || (*layer >= 0 && *layer < model.layers),
-                       "--layer {}: there is no such layer, the model has {}", layer.value_or(0),
-                       range("layer", model.layers));
+  const std::vector<Place> all = places(model);
+  require<ConfigError>(!layer || (*layer >= 0 && *layer < std::ssize(all)),
+                       "--layer {}: there is no such layer, the model has {}{}", layer.value_or(0),
+                       range("layer", std::ssize(all)), meanings(all));
   require<ConfigError>(!head || (*head >= 0 && *head < model.heads),
                        "--head {}: there is no such head, each layer of the model has {}", head.value_or(0),
                        range("head", model.heads));
@@ -34,30 +65,32 @@ void HeadChoice::check(const ModelConfig& model) const {
 
 HeadPlace HeadChoice::only(const ModelConfig& model) const {
   check(model);
-  require<ConfigError>((layer || model.layers == 1) && (head || model.heads == 1),
+  require<ConfigError>((layer || places(model).size() == 1) && (head || model.heads == 1),
                        "--svg draws one head; choose it with --layer and --head");
   return {layer.value_or(0), head.value_or(0)};
 }
 
-void show_patching(const PatchingReport& report, const HeadChoice& heads, const Output& output) {
+void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
+                   const Output& output) {
   if (output.talks()) {
     fmt::print("{}{}\nShare of the way from the base's answer to the source's, by one head's output:\n\n",
                wrap(fmt::format("base    {}", fmt::join(report.base, " ")), 80),
                wrap(fmt::format("source  {}", fmt::join(report.source, " ")), 80));
-    fmt::print("layer head   share\n");
+    const HeadColumns columns(model);
+    fmt::print("{}   share\n", columns.heading());
     for (const PatchingReport::Head& h : report.heads)
-      if (heads.has(h.layer, h.head)) fmt::print("{:>5} {:>4} {:>+7.3f}\n", h.layer, h.head, h.effect);
+      if (heads.has(h.layer, h.head)) fmt::print("{} {:>+7.3f}\n", columns.cell(h.layer, h.head), h.effect);
   }
   output.write(to_json(report));
 }
 
-void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& names,
-               std::span<const double> weights, bool causal) {
+void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
+               const std::vector<std::string>& keys, std::span<const double> weights, bool causal) {
   std::vector<double> drawn(weights.begin(), weights.end());
-  for (std::size_t i = 0; causal && i < names.size(); ++i)
-    std::fill_n(drawn.begin() + static_cast<std::ptrdiff_t>(i * names.size() + i + 1), names.size() - i - 1,
+  for (std::size_t i = 0; causal && i < queries.size(); ++i)
+    std::fill_n(drawn.begin() + static_cast<std::ptrdiff_t>(i * keys.size() + i + 1), keys.size() - i - 1,
                 std::numeric_limits<double>::quiet_NaN());
-  write_file(path, head_svg(title, names, names, drawn));
+  write_file(path, head_svg(title, queries, keys, drawn));
 }
 
 }  // namespace thimble::cli

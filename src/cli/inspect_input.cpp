@@ -42,15 +42,16 @@ void print_columns(const std::vector<std::vector<std::string>>& rows) {
 }
 
 void print_predictions(const Passage& passage, const Names& names) {
-  std::vector<std::string> tokens = names_of(passage.tokens, names),
+  const bool pair = !passage.source.empty();
+  std::vector<std::string> tokens = names_of(pair ? passage.source : passage.tokens, names),
                            predictions = names_of(passage.predictions, names), probabilities;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     const auto first = passage.probabilities.begin() + static_cast<std::ptrdiff_t>(i * names.size());
     probabilities.push_back(fmt::format("{:.2f}", first[passage.predictions[i]]));
   }
-  const bool per_token = tokens.size() == predictions.size();
-  tokens.insert(tokens.begin(), "token");
-  predictions.insert(predictions.begin(), "prediction");
+  const bool per_token = !pair && tokens.size() == predictions.size();
+  tokens.insert(tokens.begin(), pair ? "source" : "token");
+  predictions.insert(predictions.begin(), pair ? "answer" : "prediction");
   probabilities.insert(probabilities.begin(), "probability");
   if (per_token) return print_columns({tokens, predictions, probabilities});
   print_columns({tokens});
@@ -59,17 +60,19 @@ void print_predictions(const Passage& passage, const Names& names) {
 
 void print_maps(const Passage& passage, const ModelConfig& model, const Names& names,
                 const HeadChoice& heads) {
-  const std::size_t size = passage.tokens.size() * passage.tokens.size();
-  const std::vector<std::string> labels = names_of(passage.tokens, names);
+  const std::vector<std::string> tokens = names_of(passage.tokens, names),
+                                 source = names_of(passage.source, names);
   fmt::print("\nAttention of query (row) on key (column); {}.\n", legend(wants_colour()));
-  for (std::int64_t l = 0; l < model.layers; ++l) {
+  const std::vector<Place> all = places(model);
+  for (std::int64_t l = 0; l < std::ssize(all); ++l) {
+    const Place& place = all[static_cast<std::size_t>(l)];
     for (std::int64_t h = 0; h < model.heads; ++h) {
       if (!heads.has(l, h)) continue;
-      const auto map =
-          std::span(passage.attention).subspan(static_cast<std::size_t>(l * model.heads + h) * size);
-      const std::string picture = heat_map(map.first(size), labels, wants_colour());
+      const std::string picture =
+          heat_map(passage.weights(model, l, h), place.queries_source ? source : tokens,
+                   place.keys_source ? source : tokens, wants_colour());
       fmt::print(
-          "\nlayer {} head {}\n{}", l, h,
+          "\n{}\n{}", head_title(model, l, h),
           picture.empty() ? "too many tokens to draw in 80 columns; --json has the numbers\n" : picture);
     }
   }
@@ -84,11 +87,12 @@ void show_input(const ModelSource& source, const std::string& text, const HeadCh
   if (!svg.empty()) {
     const ModelConfig& model = source.config.model;
     const auto [layer, head] = heads.only(model);
-    const std::size_t size = passage.tokens.size() * passage.tokens.size();
-    const auto map = std::span(passage.attention)
-                         .subspan(static_cast<std::size_t>(layer * model.heads + head) * size, size);
-    write_svg(svg, fmt::format("layer {} head {}", layer, head), names_of(passage.tokens, names), map,
-              model.attention.mask == Mask::causal);
+    const Place place = places(model)[static_cast<std::size_t>(layer)];
+    const auto labels = [&](bool of_source) {
+      return names_of(of_source ? passage.source : passage.tokens, names);
+    };
+    write_svg(svg, head_title(model, layer, head), labels(place.queries_source), labels(place.keys_source),
+              passage.weights(model, layer, head), place.causal);
   }
   if (output.talks()) {
     print_predictions(passage, names);

@@ -22,7 +22,7 @@ constexpr std::pair<std::string_view, std::string_view> kColumns[] = {{"previous
                                                                       {"absolute_position", "position"},
                                                                       {"self", "self"}};
 constexpr std::size_t kScoreColumns = 2;
-constexpr std::size_t kLabelWidth = 17;
+constexpr std::size_t kPlaceAndLabel = 28;
 
 // The columns in which some head stands out most, in the order above.
 std::vector<std::pair<std::string_view, std::string_view>> telling_columns(const InspectReport& report) {
@@ -68,9 +68,9 @@ void print_maps(const InspectReport& report, const HeadChoice& heads) {
   const bool chosen = heads.layer || heads.head;
   constexpr std::size_t kMost = 4;
   constexpr std::int64_t kLongest = 74;
-  if (report.length > kLongest)
-    return fmt::print("\n{} positions are too many to draw in 80 columns; see --html or --npy\n",
-                      report.length);
+  if (const std::int64_t longest = std::max(report.length, report.source_length); longest > kLongest)
+    return fmt::print("\n{} positions are too many to draw in 80 columns; see --html or --npy\n", longest);
+  const std::vector<Place> all = places(report.config.model);
   std::vector<const HeadReport*> drawn;
   for (const HeadReport& head : report.heads)
     if (heads.has(head.effects.layer, head.effects.head)) drawn.push_back(&head);
@@ -82,9 +82,11 @@ void print_maps(const InspectReport& report, const HeadChoice& heads) {
   }
   fmt::print("\nAttention of query (row) on key (column), mean over sequences;\n{}.\n",
              legend(wants_colour()));
-  for (const HeadReport* head : drawn)
-    fmt::print("\nlayer {} head {}\n{}", head->effects.layer, head->effects.head,
-               heat_map(head->mean_weights, report.length, wants_colour()));
+  for (const HeadReport* head : drawn) {
+    const std::int64_t keys = report.keys(all[static_cast<std::size_t>(head->effects.layer)]);
+    fmt::print("\n{}\n{}", head_title(report.config.model, head->effects.layer, head->effects.head),
+               heat_map(head->mean_weights, keys, wants_colour()));
+  }
 }
 
 }  // namespace
@@ -96,14 +98,16 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
       "output set to zero) the loss and the tokens that are right change by:\n\n",
       base.sequences, base.loss, 100 * base.accuracy);
   const auto columns = telling_columns(report);
-  fmt::print("layer head {:<{}} entropy", "label", kLabelWidth);
+  const HeadColumns places(report.config.model);
+  const std::size_t label_width = kPlaceAndLabel - places.width() - 1;
+  fmt::print("{} {:<{}} entropy", places.heading(), "label", label_width);
   for (const auto& column : columns) fmt::print(" {:>8}", column.second);
   fmt::print("     loss tokens % import.\n");
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.layer, head.effects.head)) continue;
     const Effect& zero = head.effects.zero;
-    fmt::print("{:>5} {:>4} {:<{}} {:>7}", head.effects.layer, head.effects.head,
-               shortened(label_text(head.label), kLabelWidth), kLabelWidth,
+    fmt::print("{} {:<{}} {:>7}", places.cell(head.effects.layer, head.effects.head),
+               shortened(label_text(head.label), label_width), label_width,
                number(find_score(head.scores, "entropy")));
     for (const auto& column : columns) fmt::print(" {:>8}", number(find_score(head.scores, column.first)));
     fmt::print(" {:>+8.3f} {:>+8.2f} {:>7.2f}\n", zero.loss_change, 100 * zero.accuracy_change,
@@ -112,9 +116,8 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   fmt::print("\n");
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.layer, head.effects.head)) continue;
-    fmt::print("{}", wrap(fmt::format("layer {} head {}: {}", head.effects.layer, head.effects.head,
-                                      head.label.sentence),
-                          80));
+    const std::string where = head_title(report.config.model, head.effects.layer, head.effects.head);
+    fmt::print("{}", wrap(fmt::format("{}: {}", where, head.label.sentence), 80));
   }
   if (report.heads.size() > 1) {
     std::string curve = "accuracy with 0, 1, ... heads removed, the least important first:";

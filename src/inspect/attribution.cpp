@@ -60,6 +60,9 @@ DoubleMatrix output_weights(const MultiHeadAttention& attention, const Parameter
 }  // namespace
 
 std::string attribution_obstacle(const ModelConfig& config) {
+  if (config.kind == ModelKind::encoder_decoder)
+    return "encoder-decoder: what the encoder adds reaches the logits through the decoder's attention only, "
+           "so logits are no sum of its parts; needs model.kind encoder";
   if (config.norm == NormOrder::post)
     return "post-norm: every later norm rescales what a part added, so logits are no sum of parts; needs "
            "model.norm pre";

@@ -57,23 +57,25 @@ void RolloutWatcher::add(const Tensor& rollout) {
     sum_.values[i] += static_cast<double>(rollout.values()[i]);
 }
 
-CircuitWatcher::CircuitWatcher(const Subject& subject) : subject_(subject), rollout_(subject) {
+CircuitWatcher::CircuitWatcher(const Subject& subject) : subject_(subject) {
+  if (subject.encoder() != nullptr) rollout_.emplace(subject);
   if (attribution_obstacle(subject.model().config()).empty()) attribution_.emplace(*subject.encoder());
 }
 
 void CircuitWatcher::begin(const Chunk& chunk) {
-  rollout_.begin(chunk);
+  if (rollout_) rollout_->begin(chunk);
   if (attribution_) attribution_->begin(chunk);
 }
 
 void CircuitWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
-  rollout_.observe(site, shape, value);
+  if (rollout_) rollout_->observe(site, shape, value);
   if (attribution_) attribution_->observe(site, shape, value);
 }
 
 CircuitReport CircuitWatcher::finish() const {
-  CircuitReport report{
-      .heads = head_circuits(subject_.model()), .attribution = {}, .rollout = rollout_.finish()};
+  CircuitReport report{.heads = head_circuits(subject_.model()),
+                       .attribution = {},
+                       .rollout = rollout_ ? rollout_->finish() : DoubleMatrix()};
   if (attribution_) {
     report.attribution = attribution_->finish();
   } else {

@@ -31,7 +31,7 @@ class RolloutWatcher : public ChunkHooks {
   std::int64_t count_ = 0;
 };
 
-// Rollout always, attribution where it is offered.
+// Rollout of an encoder, attribution where it is offered.
 class CircuitWatcher : public ChunkHooks {
  public:
   explicit CircuitWatcher(const Subject& subject);
@@ -43,7 +43,7 @@ class CircuitWatcher : public ChunkHooks {
 
  private:
   const Subject& subject_;
-  RolloutWatcher rollout_;
+  std::optional<RolloutWatcher> rollout_;
   std::optional<AttributionWatcher> attribution_;
 };
 

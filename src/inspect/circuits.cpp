@@ -4,11 +4,24 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
+namespace {
+
+// What the circuits of an encoder are seen in.
+struct TokenSpace {
+  explicit TokenSpace(const Model& model)
+      : embedding(in_double(model.parameters(), "token_embedding.weight")) {
+    if (model.config().output.hidden == 0) unembedding = in_double(model.parameters(), "output.weight");
+  }
+  DoubleMatrix embedding;
+  std::optional<DoubleMatrix> unembedding;
+};
+
+}  // namespace
+
 std::vector<HeadCircuits> head_circuits(const Model& model) {
   const ParameterStore& store = model.parameters();
-  const DoubleMatrix embedding = in_double(store, "token_embedding.weight");
-  std::optional<DoubleMatrix> unembedding;
-  if (model.config().output.hidden == 0) unembedding = in_double(store, "output.weight");
+  std::optional<TokenSpace> space;
+  if (model.config().kind == ModelKind::encoder) space.emplace(model);
   std::vector<HeadCircuits> circuits;
   for (const AttentionPlace& place : model.attentions()) {
     const MultiHeadAttention& attention = *place.attention;
@@ -21,7 +34,9 @@ std::vector<HeadCircuits> head_circuits(const Model& model) {
                        .scale = score_factor(attention.settings.score, attention.settings.depth)};
       // q^T W k is the dot product of W^T q and k.
       if (views.score.data != nullptr) head.query = product(transposed(in_double(views.score)), head.query);
-      circuits.push_back(head_circuits(head, embedding, unembedding ? &*unembedding : nullptr));
+      circuits.push_back(
+          space ? head_circuits(head, space->embedding, space->unembedding ? &*space->unembedding : nullptr)
+                : head_circuits(head, place.queries_source != place.keys_source));
     }
   }
   return circuits;

@@ -44,21 +44,44 @@ void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const Doubl
   if (to_logits != nullptr) circuits.ov_tokens = product(*to_logits, from_tokens);
 }
 
-}  // namespace
-
-HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embedding,
-                           const DoubleMatrix* unembedding) {
+// Of what tokens have no part in.
+HeadCircuits without_tokens(const HeadWeights& head) {
   HeadCircuits circuits;
   circuits.ov_singular_values = singular_values_of_product(head.output, head.value);
   if (head.scale) {
     circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
-    circuits.qk_reciprocity = reciprocity(head.query, head.key);
-    if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK map is zero";
   } else {
     for (const char* name : {"qk_singular_values", "qk_reciprocity", "qk_tokens"})
       circuits.reasons[name] = "additive score: no matrix says what a query asks of a key";
   }
+  return circuits;
+}
 
+void add_reciprocity(HeadCircuits& circuits, const HeadWeights& head) {
+  if (!head.scale) return;
+  circuits.qk_reciprocity = reciprocity(head.query, head.key);
+  if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK map is zero";
+}
+
+}  // namespace
+
+HeadCircuits head_circuits(const HeadWeights& head, bool cross) {
+  HeadCircuits circuits = without_tokens(head);
+  if (cross) {
+    circuits.reasons["qk_reciprocity"] = "cross-attention: no key ever asks a query back";
+  } else {
+    add_reciprocity(circuits, head);
+  }
+  for (const char* name : {"ov_copying", "qk_tokens", "ov_tokens"})
+    circuits.reasons[name] =
+        "encoder-decoder: sources and answers have embeddings of their own; token maps are for encoders";
+  return circuits;
+}
+
+HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embedding,
+                           const DoubleMatrix* unembedding) {
+  HeadCircuits circuits = without_tokens(head);
+  add_reciprocity(circuits, head);
   const DoubleMatrix from_tokens = product(head.value, transposed(embedding));
   std::optional<DoubleMatrix> to_logits;
   if (unembedding != nullptr) {

@@ -19,6 +19,7 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
   report.tokens = subject.dataset().names();
   report.weights_hash = subject.model().parameters().hash();
   report.length = subject.dataset().length();
+  report.source_length = subject.dataset().source_length();
 
   EffectsReport effects = measure_effects(subject, options.progress);
   ScoreWatcher trained(subject), initial(subject);

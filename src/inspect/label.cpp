@@ -126,7 +126,7 @@ Label label_head(std::span<const HeadScore> scores, const Effect& effect) {
             fmt::format("not enough evidence: may be {}, but {} queries are too few to tell",
                         full_name(found), found.score->eligible)};
   }
-  const std::int64_t queries = find_score(scores, "self").eligible;
+  const std::int64_t queries = find_score(scores, "distance").eligible;  // all
   if (queries < kEnoughQueries) {
     return {"", Verdict::not_enough,
             fmt::format("not enough evidence: {} queries are too few to tell", queries)};

@@ -2,7 +2,9 @@
 
 #include <bit>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <optional>
 
 #include "thimble/inspect/passage.h"
 
@@ -28,9 +30,9 @@ std::string header(NpyFile::Type type, std::span<const std::int64_t> shape) {
   return std::string(kMagic) + static_cast<char>(size % 256) + static_cast<char>(size / 256) + dictionary;
 }
 
-constexpr const char* kAttention = "attention.npy";
-constexpr const char* kTokens = "tokens.npy";
-constexpr const char* kLengths = "lengths.npy";
+// All that write_attention may write.
+constexpr const char* kFiles[] = {"attention.npy", "encoder.npy", "decoder.npy", "cross.npy",
+                                  "tokens.npy",    "lengths.npy", "sources.npy", "source_lengths.npy"};
 
 }  // namespace
 
@@ -60,38 +62,83 @@ void NpyFile::commit() {
 
 void require_writable_attention(const fs::path& directory) {
   const NewDirectory made(directory);
-  for (const char* name : {kAttention, kTokens, kLengths}) require_writable(directory / name);
+  for (const char* name : kFiles) require_writable(directory / name);
 }
+
+namespace {
+
+// Tokens and lengths of one sequence after the other.
+class TokenFiles {
+ public:
+  TokenFiles(const fs::path& tokens, const fs::path& lengths, std::int64_t sequences, std::int64_t longest)
+      : longest_(longest),
+        tokens_(tokens, NpyFile::Type::int32, std::array{sequences, longest}),
+        lengths_(lengths, NpyFile::Type::int32, std::array{sequences}) {}
+
+  void append(std::vector<std::int32_t> tokens) {
+    const auto length = static_cast<std::int32_t>(tokens.size());
+    tokens.resize(static_cast<std::size_t>(longest_), -1);
+    tokens_.append(tokens);
+    lengths_.append(std::span(&length, 1));
+  }
+  void commit() {
+    tokens_.commit();
+    lengths_.commit();
+  }
+
+ private:
+  std::int64_t longest_;
+  NpyFile tokens_, lengths_;
+};
+
+// The weights of a head, padded to (rows, columns).
+void append(std::vector<float>& out, std::span<const double> weights, std::int64_t used_columns,
+            std::int64_t rows, std::int64_t columns) {
+  const auto first = static_cast<std::ptrdiff_t>(out.size());
+  out.resize(out.size() + static_cast<std::size_t>(rows * columns));
+  for (std::int64_t i = 0; i < std::ssize(weights) / used_columns; ++i)
+    std::copy_n(weights.begin() + i * used_columns, used_columns, out.begin() + first + i * columns);
+}
+
+}  // namespace
 
 void write_attention(const ModelSource& source, Split split, std::int64_t count, const fs::path& directory) {
   const ModelConfig& model = source.config.model;
+  const Layout layout = layout_of(model);
   const std::int64_t sequences = readable(source, split, count);
-  const std::int64_t length = model_length(source.config.task, layout_of(model));
-  const std::int64_t maps = model.layers * model.heads;
+  const std::int64_t length = model_length(source.config.task, layout);
+  const std::int64_t longest_source = source_length(source.config.task, layout);
+  const auto longest = [&](bool of_source) { return of_source ? longest_source : length; };
+  const std::vector<Place> all = places(model);
   NewDirectory made(directory);
-  using enum NpyFile::Type;
-  NpyFile attention(directory / kAttention, float32,
-                    std::array{sequences, model.layers, model.heads, length, length});
-  NpyFile tokens(directory / kTokens, int32, std::array{sequences, length});
-  NpyFile lengths(directory / kLengths, int32, std::array{sequences});
+  std::map<std::string, NpyFile>
+      attention;  // by the name of its places, of which there are as many as layers
+  for (const Place& place : all) {
+    const std::string file = (place.name.empty() ? "attention" : place.name) + ".npy";
+    attention.try_emplace(place.name, directory / file, NpyFile::Type::float32,
+                          std::array{sequences, model.layers, model.heads, longest(place.queries_source),
+                                     longest(place.keys_source)});
+  }
+  TokenFiles tokens(directory / "tokens.npy", directory / "lengths.npy", sequences, length);
+  std::optional<TokenFiles> sources;
+  if (longest_source > 0)
+    sources.emplace(directory / "sources.npy", directory / "source_lengths.npy", sequences, longest_source);
 
   read_split(source, split, sequences, [&](const Passage& passage) {
-    const auto used = static_cast<std::int32_t>(passage.tokens.size());
-    std::vector<float> weights(static_cast<std::size_t>(maps * length * length));
-    for (std::int64_t row = 0; row < maps * used; ++row) {
-      const std::int64_t map = row / used, query = row % used;
-      std::copy_n(passage.attention.begin() + row * used, used,
-                  weights.begin() + (map * length + query) * length);
+    for (std::int64_t p = 0; p < std::ssize(all); ++p) {
+      const Place& place = all[static_cast<std::size_t>(p)];
+      std::vector<float> weights;
+      for (std::int64_t head = 0; head < model.heads; ++head)
+        append(weights, passage.weights(model, p, head), passage.keys(place), longest(place.queries_source),
+               longest(place.keys_source));
+      attention.at(place.name).append(weights);
     }
-    std::vector<std::int32_t> padded = passage.tokens;
-    padded.resize(static_cast<std::size_t>(length), -1);
-    attention.append(weights);
-    tokens.append(padded);
-    lengths.append(std::span(&used, 1));
+    tokens.append(passage.tokens);
+    if (sources) sources->append(passage.source);
   });
-  attention.commit();
+  for (auto& [name, file] : attention) file.commit();
   tokens.commit();
-  lengths.commit();
+  if (sources) sources->commit();
   made.keep();
 }
 

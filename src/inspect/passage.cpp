@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "inspect/passage_watcher.h"
+#include "thimble/model/decoding.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 
@@ -18,28 +19,34 @@ void PassageWatcher::begin(const Chunk& chunk) {
   const std::int64_t wanted = std::clamp<std::int64_t>(count_ - chunk.first, 0, batch_->sequences);
   passages_.assign(static_cast<std::size_t>(wanted), {});
   for (std::size_t b = 0; b < passages_.size(); ++b) {
-    const auto first = batch_->tokens.begin() + static_cast<std::ptrdiff_t>(b) * batch_->length;
+    const auto row = static_cast<std::ptrdiff_t>(b);
+    const auto first = batch_->tokens.begin() + row * batch_->length;
     passages_[b].tokens.assign(first, first + batch_->lengths[b]);
+    if (batch_->source_length == 0) continue;
+    const auto source = batch_->sources.begin() + row * batch_->source_length;
+    passages_[b].source.assign(source, source + batch_->source_lengths[b]);
   }
 }
 
 void PassageWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
   for (const AttentionPlace& place : attentions_)
-    if (site == place.attention->weights_site) add_attention(value, shape);
+    if (site == place.attention->weights_site) add_attention(place, value, shape);
   if (site == "logits") add_answers(value);
 }
 
 void PassageWatcher::end() { std::ranges::for_each(passages_, visit_); }
 
-// weights (B H T, T), of shape (B, H, T, T)
-void PassageWatcher::add_attention(ConstMatrixView weights, const Shape& shape) {
-  const std::int64_t length = shape[2], rows = shape[1] * length;  // of a sequence
+// weights (B H queries, keys), of shape (B, H, queries, keys)
+void PassageWatcher::add_attention(const AttentionPlace& place, ConstMatrixView weights, const Shape& shape) {
+  const std::int64_t queries = shape[2], rows = shape[1] * queries;  // of a sequence
   for (std::size_t b = 0; b < passages_.size(); ++b) {
-    const std::int64_t used = std::ssize(passages_[b].tokens);
+    const Passage& passage = passages_[b];
+    const std::int64_t asking = std::ssize(place.queries_source ? passage.source : passage.tokens);
+    const std::int64_t asked = std::ssize(place.keys_source ? passage.source : passage.tokens);
     std::vector<double>& attention = passages_[b].attention;
     for (std::int64_t row = 0; row < rows; ++row) {
       const Real* from = weights.row(static_cast<std::int64_t>(b) * rows + row);
-      if (row % length < used) attention.insert(attention.end(), from, from + used);
+      if (row % queries < asking) attention.insert(attention.end(), from, from + asked);
     }
   }
 }
@@ -66,21 +73,46 @@ void PassageWatcher::add_answers(ConstMatrixView logits) {
   }
 }
 
+namespace {
+
+std::vector<std::int32_t> length_of(const std::vector<std::int32_t>& tokens) {
+  return {static_cast<std::int32_t>(tokens.size())};
+}
+
+// What the decoder reads when it writes its answer to the batch's source: without what comes last.
+std::vector<std::int32_t> read_by_decoder(const Model& model, const Dataset& dataset, const Batch& batch) {
+  const AnswerMarks marks{dataset.begin_token(), dataset.end_token(), model.max_length()};
+  const std::unique_ptr<Decoding> decoding = model.decode(model_input(batch));
+  std::vector<std::int32_t> tokens = greedy_answers(*decoding, 1, marks).front().tokens;
+  tokens.insert(tokens.begin(), marks.begin);
+  if (std::ssize(tokens) > marks.longest) tokens.pop_back();
+  return tokens;
+}
+
+}  // namespace
+
 Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens) {
   const Dataset dataset = make_dataset(source.config);
   const std::unique_ptr<Model> model = make_model(source.config.model, dataset);
   load_weights(source.weights, model->parameters());
   Chunk chunk;
-  chunk.batch.sequences = 1;
-  chunk.batch.length = std::ssize(tokens);
-  chunk.batch.tokens = tokens;
-  chunk.batch.lengths = {static_cast<std::int32_t>(tokens.size())};
+  Batch& batch = chunk.batch;
+  batch.sequences = 1;
+  batch.tokens = tokens;
+  if (dataset.layout() == Layout::pairs) {
+    batch.sources = tokens;
+    batch.source_length = std::ssize(tokens);
+    batch.source_lengths = length_of(tokens);
+    batch.tokens = read_by_decoder(*model, dataset, batch);
+  }
+  batch.length = std::ssize(batch.tokens);
+  batch.lengths = length_of(batch.tokens);
   Passage passage;
   PassageWatcher hooks(*model, 1, [&](const Passage& made) { passage = made; });
   Tape tape(Tape::Mode::inference);
   tape.bind(model->parameters(), {});
   hooks.begin(chunk);
-  (*model)(tape, model_input(chunk.batch), {.hooks = &hooks});
+  (*model)(tape, model_input(batch), {.hooks = &hooks});
   hooks.end();
   return passage;
 }

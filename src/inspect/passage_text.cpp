@@ -25,9 +25,11 @@ namespace {
 
 bool single(const ModelSource& source) { return source.config.train.precision == Precision::float32; }
 
+// Of one's own sequence.
 std::int64_t longest(const Config& config) {
-  return config.model.max_length > 0 ? config.model.max_length
-                                     : model_length(config.task, layout_of(config.model));
+  if (config.model.max_length > 0) return config.model.max_length;
+  const Layout layout = layout_of(config.model);
+  return layout == Layout::pairs ? source_length(config.task, layout) : model_length(config.task, layout);
 }
 
 std::int32_t token_of(const Names& names, std::string_view name) {
@@ -110,18 +112,37 @@ void read_split(const ModelSource& source, Split split, std::int64_t count,
   single(source) ? f32::run_split(source, split, count, visit) : f64::run_split(source, split, count, visit);
 }
 
+std::span<const double> Passage::weights(const ModelConfig& model, std::int64_t place,
+                                         std::int64_t head) const {
+  const std::vector<Place> all = places(model);
+  std::int64_t first = 0;
+  const auto size = [&](std::int64_t p) {
+    const Place& at = all[static_cast<std::size_t>(p)];
+    return queries(at) * keys(at);
+  };
+  for (std::int64_t p = 0; p < place; ++p) first += model.heads * size(p);
+  return std::span(attention).subspan(static_cast<std::size_t>(first + head * size(place)),
+                                      static_cast<std::size_t>(size(place)));
+}
+
 nlohmann::ordered_json example_json(const Passage& passage, const ModelConfig& model, const Names& names) {
-  const std::int64_t length = std::ssize(passage.tokens);
-  nlohmann::ordered_json json{{"tokens", named(names, passage.tokens)}};
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (!passage.source.empty()) json["source"] = named(names, passage.source);
+  json["tokens"] = named(names, passage.tokens);
   if (!passage.targets.empty()) json["targets"] = named(names, passage.targets);
   json["predictions"] = named(names, passage.predictions);
-  json["attention"] = nested(passage.attention, {model.layers, model.heads, length, length});
+  nlohmann::ordered_json& attention = json["attention"] = nlohmann::ordered_json::array();
+  std::span<const double> rest = passage.attention;
+  for (const Place& place : places(model))
+    attention.push_back(nested(rest, std::array{model.heads, passage.queries(place), passage.keys(place)}));
   return json;
 }
 
 nlohmann::ordered_json to_json(const Passage& passage, const ModelConfig& model, const Names& names) {
   const std::int64_t rows = std::ssize(passage.predictions), columns = std::ssize(names);
   nlohmann::ordered_json json = example_json(passage, model, names);
+  const std::vector<Place> all = places(model);
+  if (!all.empty() && !all[0].name.empty()) json["attentions"] = to_json(all);
   json["vocabulary"] = names;
   json["probabilities"] = nested(passage.probabilities, {rows, columns});
   json["logits"] = nested(passage.logits, {rows, columns});

@@ -22,7 +22,7 @@ class PassageWatcher : public ChunkHooks {
   void end() override;
 
  private:
-  void add_attention(ConstMatrixView weights, const Shape& shape);
+  void add_attention(const AttentionPlace&, ConstMatrixView weights, const Shape& shape);
   void add_answers(ConstMatrixView logits);
 
   const std::vector<AttentionPlace> attentions_;

@@ -45,17 +45,24 @@ void check(const Batch& base, const Batch& source) {
   require<DataError>(base.lengths == source.lengths,
                      "patching: the inputs have {} and {} tokens; choose two of equal length",
                      base.lengths[0], source.lengths[0]);
+  if (base.source_length > 0)
+    require<DataError>(base.source_lengths == source.source_lengths,
+                       "patching: the inputs have sources of {} and {} tokens; choose two of equal length",
+                       base.source_lengths[0], source.source_lengths[0]);
   require<DataError>(base.rows == source.rows,
                      "patching: the inputs have labels at different positions; choose two with the same");
   require<DataError>(base.labels != source.labels,
                      "patching: the inputs have the same labels; choose two that differ");
 }
 
+// Of the input: where there is a source, of that.
 std::vector<std::string> names(const Subject& subject, const Batch& batch) {
-  const std::vector<std::string>& tokens = subject.dataset().names();
+  const bool pair = batch.source_length > 0;
+  const auto input = std::span(pair ? batch.sources : batch.tokens)
+                         .first(static_cast<std::size_t>(pair ? batch.source_lengths[0] : batch.lengths[0]));
   std::vector<std::string> result;
-  for (std::int32_t i = 0; i < batch.lengths[0]; ++i)
-    result.push_back(tokens[static_cast<std::size_t>(batch.tokens[static_cast<std::size_t>(i)])]);
+  for (const std::int32_t token : input)
+    result.push_back(subject.dataset().names()[static_cast<std::size_t>(token)]);
   return result;
 }
 

@@ -37,10 +37,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json rows(const std::vector<double>& matrix, std::int64_t length) {
+Json rows(const std::vector<double>& matrix, std::int64_t columns) {
   Json out = Json::array();
-  for (auto row = matrix.begin(); row != matrix.end(); row += length)
-    out.push_back(std::vector<double>(row, row + length));
+  for (auto row = matrix.begin(); row != matrix.end(); row += columns)
+    out.push_back(std::vector<double>(row, row + columns));
   return out;
 }
 
@@ -51,12 +51,12 @@ Json model_json(const Config& config) {
           {"mask", all["attention"]["mask"]}, {"output", all["output"]["per"]}};
 }
 
-Json head_json(const HeadReport& head, std::int64_t length) {
+Json head_json(const HeadReport& head, std::int64_t keys) {
   return {{"layer", head.effects.layer},        {"head", head.effects.head},
           {"label", head.label.name},           {"verdict", verdict_name(head.label.verdict)},
           {"sentence", head.label.sentence},    {"scores", to_json(head.scores)},
           {"ablation", to_json(head.effects)},  {"importance", to_json(head.effects.importance)},
-          {"circuits", to_json(head.circuits)}, {"mean_weights", rows(head.mean_weights, length)}};
+          {"circuits", to_json(head.circuits)}, {"mean_weights", rows(head.mean_weights, keys)}};
 }
 
 }  // namespace
@@ -77,7 +77,15 @@ Json to_json(const InspectReport& report) {
                {"rollout", to_json(report.rollout)},
                {"examples", Json::array()}};
   json.update(to_json(report.timeline));
-  for (const HeadReport& head : report.heads) json["heads"].push_back(head_json(head, report.length));
+  const std::vector<Place> all = places(report.config.model);
+  if (report.source_length > 0) {
+    json["source_length"] = report.source_length;
+    json["attentions"] = to_json(all);
+  }
+  for (const HeadReport& head : report.heads) {
+    const Place& place = all[static_cast<std::size_t>(head.effects.layer)];
+    json["heads"].push_back(head_json(head, report.keys(place)));
+  }
   for (const RemovalStep& step : report.cumulative_ablation)
     json["cumulative_ablation"].push_back(to_json(step));
   for (const Passage& passage : report.examples)

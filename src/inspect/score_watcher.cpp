@@ -6,23 +6,43 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 ScoreWatcher::ScoreWatcher(const Subject& subject)
     : subject_(subject), special_(special_tokens(subject.config().task)) {
-  const ModelConfig& model = subject.model().config();
-  const std::int64_t length = subject.dataset().length();
-  heads_.assign(static_cast<std::size_t>(model.layers * model.heads),
-                HeadScorer(length, model.attention.mask == Mask::causal));
-  weights_.resize(static_cast<std::size_t>(length * length));
+  const Dataset& data = subject.dataset();
+  if (data.layout() == Layout::pairs) special_.push_back(data.begin_token());
+  for (const AttentionPlace& place : subject.attentions()) {
+    const std::int64_t length = place.queries_source ? data.source_length() : data.length();
+    const bool cross = place.queries_source != place.keys_source;
+    heads_.insert(heads_.end(), static_cast<std::size_t>(place.attention->heads()),
+                  cross ? HeadScorer::cross(length, data.source_length()) : HeadScorer(length, place.causal));
+  }
+}
+
+// The task's links are for the attention whose queries are positions of the answers.
+ScoreTargets ScoreWatcher::targets(const AttentionPlace& place, const Batch& batch, std::int64_t sequence,
+                                   const std::vector<Dataset::Link>& links) const {
+  const auto of = [&](const std::vector<std::int32_t>& all, std::int64_t length, const auto& lengths) {
+    return std::span(all).subspan(static_cast<std::size_t>(sequence * length),
+                                  static_cast<std::size_t>(lengths[static_cast<std::size_t>(sequence)]));
+  };
+  const auto tokens = of(batch.tokens, batch.length, batch.lengths);
+  if (batch.source_length == 0) return {tokens, place.causal, links, special_};
+  const auto source = of(batch.sources, batch.source_length, batch.source_lengths);
+  if (place.queries_source) return {source, place.causal, {}, special_};
+  if (place.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, links, special_);
+  return {tokens, place.causal, {}, special_};
 }
 
 void ScoreWatcher::begin(const Chunk& chunk) {
   const Batch& batch = chunk.batch;
-  const bool causal = subject_.model().config().attention.mask == Mask::causal;
+  const std::vector<AttentionPlace>& all = subject_.attentions();
   Example example;
   targets_.clear();
   for (std::int64_t b = 0; b < batch.sequences; ++b) {
     subject_.dataset().example(subject_.split(), chunk.first + b, example);
-    const std::span<const std::int32_t> tokens(batch.tokens.data() + b * batch.length,
-                                               static_cast<std::size_t>(batch.lengths[b]));
-    targets_.emplace_back(tokens, causal, subject_.dataset().links(example), special_);
+    const std::vector<Dataset::Link> links = subject_.dataset().links(example);
+    for (const AttentionPlace& place : all) {
+      std::vector<ScoreTargets>& made = targets_[sequences_of(place)];
+      if (std::ssize(made) == b) made.push_back(targets(place, batch, b, links));
+    }
   }
 }
 
@@ -31,12 +51,15 @@ void ScoreWatcher::observe(std::string_view site, const Shape& shape, ConstMatri
   const auto place =
       std::ranges::find_if(all, [&](const AttentionPlace& p) { return site == p.attention->weights_site; });
   if (place == all.end()) return;
-  const std::int64_t heads = shape[1], length = shape[2], first = (place - all.begin()) * heads;
+  const std::vector<ScoreTargets>& targets = targets_.at(sequences_of(*place));
+  const std::int64_t heads = shape[1], queries = shape[2], keys = shape[3];
+  const std::int64_t first = (place - all.begin()) * heads;
+  weights_.resize(static_cast<std::size_t>(queries * keys));
   for (std::int64_t b = 0; b < shape[0]; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
-      for (std::int64_t i = 0; i < length; ++i)
-        std::copy_n(weights.row((b * heads + h) * length + i), length, weights_.begin() + i * length);
-      heads_[static_cast<std::size_t>(first + h)].add(targets_[static_cast<std::size_t>(b)], weights_);
+      for (std::int64_t i = 0; i < queries; ++i)
+        std::copy_n(weights.row((b * heads + h) * queries + i), keys, weights_.begin() + i * keys);
+      heads_[static_cast<std::size_t>(first + h)].add(targets[static_cast<std::size_t>(b)], weights_);
     }
   }
 }

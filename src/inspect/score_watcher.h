@@ -1,6 +1,8 @@
 // Scores every head on the sequences of some passes.
 #pragma once
 
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "thimble/inspect/scores.h"
@@ -15,14 +17,20 @@ class ScoreWatcher : public ChunkHooks {
   void begin(const Chunk& chunk) override;
   void observe(std::string_view site, const Shape& shape, ConstMatrixView weights) override;
 
-  const std::vector<HeadScorer>& heads() const { return heads_; }  // by layer, then head
+  const std::vector<HeadScorer>& heads() const { return heads_; }  // by place, then head
 
  private:
+  // Whether queries and keys are of the source: places that agree share their targets.
+  using Sequences = std::pair<bool, bool>;
+  static Sequences sequences_of(const AttentionPlace& p) { return {p.queries_source, p.keys_source}; }
+  ScoreTargets targets(const AttentionPlace&, const Batch&, std::int64_t sequence,
+                       const std::vector<Dataset::Link>&) const;
+
   const Subject& subject_;
-  const std::vector<std::int32_t> special_;
+  std::vector<std::int32_t> special_;
   std::vector<HeadScorer> heads_;
-  std::vector<ScoreTargets> targets_;  // of the chunk's sequences
-  std::vector<double> weights_;        // (T, T), of one head and sequence
+  std::map<Sequences, std::vector<ScoreTargets>> targets_;  // of the chunk's sequences
+  std::vector<double> weights_;                             // (queries, keys), of one head and sequence
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

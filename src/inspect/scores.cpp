@@ -18,70 +18,33 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-ScoreTargets::ScoreTargets(std::span<const std::int32_t> tokens, bool causal,
-                           std::span<const Dataset::Link> links, std::span<const std::int32_t> special_tokens)
-    : length_(std::ssize(tokens)), causal_(causal) {
-  const auto is_special = [&](std::int64_t j) {
-    return std::ranges::find(special_tokens, tokens[at(j)]) != special_tokens.end();
-  };
-  for (const Dataset::Link& link : links) {
-    require<ShapeError>(link.query >= 0 && link.query < length_ && link.key >= 0 && link.key < length_,
-                        "score targets: link from {} to {} in a sequence of {} tokens", link.query, link.key,
-                        length_);
-  }
-  std::vector<std::int64_t> same, earlier, after, marks, named;
-  for (std::int64_t i = 0; i < length_; ++i) {
-    for (std::vector<std::int64_t>* keys : {&same, &earlier, &after, &marks, &named}) keys->clear();
-    for (std::int64_t j = 0; j < length_; ++j) {
-      const bool equal = j != i && tokens[at(j)] == tokens[at(i)];
-      if (equal) same.push_back(j);
-      if (equal && j < i) earlier.push_back(j);
-      if (equal && j < i) after.push_back(j + 1);
-      if (j < visible(i) && is_special(j)) marks.push_back(j);
-    }
-    for (const Dataset::Link& link : links) {
-      if (link.query == i && std::ranges::find(named, link.key) == named.end()) named.push_back(link.key);
-    }
-    add(same_token, i, same);
-    add(duplicate_token, i, earlier);
-    add(induction, i, after);
-    add(special, i, marks);
-    add(task_target, i, named);
-  }
-}
-
-void ScoreTargets::add(Score score, std::int64_t query, std::span<const std::int64_t> keys) {
-  if (keys.empty()) return;
-  Sum& sum = sums_[score];
-  const std::size_t before = sum.cells.size();
-  for (const std::int64_t key : keys)
-    if (key < visible(query)) sum.cells.push_back({query, key});
-  const std::size_t seen = sum.cells.size() - before;
-  sum.eligible += 1;
-  sum.chance += static_cast<double>(seen) / static_cast<double>(visible(query));
-  sum.attainable += seen > 0 ? 1 : 0;
-}
+HeadScorer::HeadScorer(std::int64_t queries, std::int64_t keys, Sees sees)
+    : queries_(queries),
+      keys_(keys),
+      sees_(sees),
+      offset_(at(queries + keys - 1)),
+      position_(at(keys)),
+      full_(at(queries * keys)) {}
 
 HeadScorer::HeadScorer(std::int64_t length, bool causal)
-    : length_(length),
-      causal_(causal),
-      sequences_(at(length + 1)),
-      offset_(at(2 * length - 1)),
-      position_(at(length)),
-      full_(at(length * length)) {}
+    : HeadScorer(length, length, causal ? Sees::earlier : Sees::all) {}
+
+HeadScorer HeadScorer::cross(std::int64_t queries, std::int64_t keys) {
+  return {queries, keys, Sees::source};
+}
 
 void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weights) {
-  require<ShapeError>(
-      targets.length() <= length_ && targets.causal() == causal_,
-      "head scorer: a sequence of {} tokens with causal {}, for lengths up to {} with causal {}",
-      targets.length(), targets.causal(), length_, causal_);
-  require<ShapeError>(std::ssize(weights) == length_ * length_, "head scorer: {} weights, not {} x {}",
-                      weights.size(), length_, length_);
-  for (std::int64_t i = 0; i < targets.length(); ++i) add_row(targets, i, weights.data() + i * length_);
-  sequences_[at(targets.length())] += 1;
+  require<ShapeError>(targets.queries() <= queries_ && targets.keys() <= keys_,
+                      "head scorer: {} queries and {} keys, there may be {} and {}", targets.queries(),
+                      targets.keys(), queries_, keys_);
+  require<ShapeError>(targets.sees() == sees_, "head scorer: a sequence whose queries see other keys");
+  require<ShapeError>(std::ssize(weights) == queries_ * keys_, "head scorer: {} weights, not {} x {}",
+                      weights.size(), queries_, keys_);
+  for (std::int64_t i = 0; i < targets.queries(); ++i) add_row(targets, i, weights.data() + i * keys_);
+  sequences_[{targets.queries(), targets.keys()}] += 1;
   for (std::size_t s = 0; s < content_.size(); ++s) {
     const ScoreTargets::Sum& sum = targets[static_cast<ScoreTargets::Score>(s)];
-    for (const auto& [query, key] : sum.cells) content_[s].value += weights[at(query * length_ + key)];
+    for (const auto& [query, key] : sum.cells) content_[s].value += weights[at(query * keys_ + key)];
     content_[s].chance += sum.chance;
     content_[s].attainable += sum.attainable;
     content_[s].eligible += static_cast<double>(sum.eligible);
@@ -90,7 +53,7 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
 
 void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const double* row) {
   const std::int64_t visible = targets.visible(query);
-  double* offset = offset_.data() + (length_ - 1 - query);
+  double* offset = offset_.data() + (queries_ - 1 - query);
   double total = 0, entropy = 0;
   for (std::int64_t j = 0; j < visible; ++j) {
     total += row[j];
@@ -107,10 +70,10 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
     entropy_ += entropy / std::log(static_cast<double>(visible));
     ++entropy_queries_;
   }
-  const std::int64_t mirrored = targets.length() - 1 - query;
-  if (mirrored < visible) mirror_ += row[mirrored];
-  if (targets.length() != length_) return;
-  double* full = full_.data() + query * length_;
+  const std::int64_t mirrored = targets.keys() - 1 - query;
+  if (mirrored >= 0 && mirrored < visible) mirror_ += row[mirrored];
+  if (targets.queries() != queries_ || targets.keys() != keys_) return;
+  double* full = full_.data() + query * keys_;
   for (std::int64_t j = 0; j < visible; ++j) {
     const double excess = row[j] - 1 / static_cast<double>(visible);
     full[j] += row[j];
@@ -118,9 +81,14 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
   }
 }
 
+std::int64_t HeadScorer::full_sequences() const {
+  const auto found = sequences_.find({queries_, keys_});
+  return found == sequences_.end() ? 0 : found->second;
+}
+
 std::vector<double> HeadScorer::mean_weights() const {
   std::vector<double> mean = full_;
-  for (double& w : mean) w /= static_cast<double>(std::max<std::int64_t>(1, sequences_.back()));
+  for (double& w : mean) w /= static_cast<double>(std::max<std::int64_t>(1, full_sequences()));
   return mean;
 }
 
@@ -146,51 +114,53 @@ HeadScorer::Positions HeadScorer::positions() const {
   out.offset.resize(offset_.size());
   out.position.resize(position_.size());
   for (std::size_t k = 0; k < offset_.size(); ++k) {
-    const double distance = static_cast<double>(k) - static_cast<double>(length_ - 1);
+    const double distance = static_cast<double>(k) - static_cast<double>(queries_ - 1);
     out.offset[k].value = offset_[k];
     out.distance.value += offset_[k] * std::abs(distance);
     out.signed_distance.value += offset_[k] * distance;
   }
   for (std::size_t k = 0; k < position_.size(); ++k) out.position[k].value = position_[k];
   out.mirror.value = mirror_;
-  for (std::int64_t n = 1; n <= length_; ++n) {
-    if (sequences_[at(n)] == 0) continue;
-    const auto count = static_cast<double>(sequences_[at(n)]);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t visible = causal_ ? i + 1 : n;
-      const double uniform = count / static_cast<double>(visible);
-      const auto target = [&](Mean& mean, std::int64_t key) {
-        mean.eligible += count;
-        if (key >= visible) return;
-        mean.chance += uniform;
-        mean.attainable += count;
-      };
-      for (std::int64_t j = 0; j < n; ++j) target(out.offset[at(j - i + length_ - 1)], j);
-      for (std::int64_t k = 0; k < length_; ++k) target(out.position[at(k)], k);
-      target(out.mirror, n - 1 - i);
-      for (std::int64_t j = 0; j < visible; ++j) {
-        out.distance.chance += uniform * static_cast<double>(std::abs(j - i));
-        out.signed_distance.chance += uniform * static_cast<double>(j - i);
-      }
-      out.distance.attainable += count * static_cast<double>(std::max(i, visible - 1 - i));
-      out.signed_distance.attainable += count * static_cast<double>(visible - 1 - i);
-      out.distance.eligible += count;
-      out.signed_distance.eligible += count;
-    }
-  }
+  for (const auto& [size, count] : sequences_)
+    add_positions(out, size.first, size.second, static_cast<double>(count));
   return out;
+}
+
+// What `count` sequences of that size add to chance, attainable and eligible.
+void HeadScorer::add_positions(Positions& out, std::int64_t queries, std::int64_t keys, double count) const {
+  for (std::int64_t i = 0; i < queries; ++i) {
+    const std::int64_t seen = visible(i, keys);
+    const double uniform = count / static_cast<double>(seen);
+    const auto target = [&](Mean& mean, std::int64_t key) {
+      mean.eligible += count;
+      if (key >= seen) return;
+      mean.chance += uniform;
+      mean.attainable += count;
+    };
+    for (std::int64_t j = 0; j < keys; ++j) target(out.offset[at(j - i + queries_ - 1)], j);
+    for (std::int64_t k = 0; k < keys_; ++k) target(out.position[at(k)], k);
+    if (i < keys) target(out.mirror, keys - 1 - i);
+    for (std::int64_t j = 0; j < seen; ++j) {
+      out.distance.chance += uniform * static_cast<double>(std::abs(j - i));
+      out.signed_distance.chance += uniform * static_cast<double>(j - i);
+    }
+    out.distance.attainable += count * static_cast<double>(std::max(i, seen - 1 - i));
+    out.signed_distance.attainable += count * static_cast<double>(seen - 1 - i);
+    out.distance.eligible += count;
+    out.signed_distance.eligible += count;
+  }
 }
 
 HeadScore HeadScorer::positional_share() const {
   HeadScore score{.name = "positional_share", .value = kNaN, .chance = kNaN, .attainable = kNaN};
-  const auto count = static_cast<double>(sequences_.back());
-  const double queries = count * static_cast<double>(length_);
+  const auto count = static_cast<double>(full_sequences());
+  const double queries = count * static_cast<double>(queries_);
   if (count < 2 || full_squares_ <= kUniform * queries) return score;
   double squares = 0;
-  for (std::int64_t i = 0; i < length_; ++i) {
-    const std::int64_t visible = causal_ ? i + 1 : length_;
-    for (std::int64_t j = 0; j < visible; ++j) {
-      const double excess = full_[at(i * length_ + j)] / count - 1 / static_cast<double>(visible);
+  for (std::int64_t i = 0; i < queries_; ++i) {
+    const std::int64_t seen = visible(i, keys_);
+    for (std::int64_t j = 0; j < seen; ++j) {
+      const double excess = full_[at(i * keys_ + j)] / count - 1 / static_cast<double>(seen);
       squares += excess * excess;
     }
   }
@@ -222,12 +192,12 @@ std::vector<HeadScore> HeadScorer::scores() const {
   using enum ScoreTargets::Score;
   const Positions p = positions();
   const auto offset = [&](std::string_view name, std::int64_t k) {
-    const bool none = std::abs(k) >= length_ || (causal_ && k > 0);
-    return (none ? Mean() : p.offset[at(k + length_ - 1)]).score(name);
+    const bool none = sees_ == Sees::source || std::abs(k) >= queries_ || (sees_ == Sees::earlier && k > 0);
+    return (none ? Mean() : p.offset[at(k + queries_ - 1)]).score(name);
   };
   const auto queries = static_cast<double>(entropy_queries_);
   const Mean entropy{.value = entropy_, .chance = queries, .attainable = queries, .eligible = queries};
-  const std::int64_t all = std::llround(p.mirror.eligible);
+  const std::int64_t all = std::llround(p.distance.eligible);
   // A key at the start is seen by every query.
   return {entropy.score("entropy"),
           p.distance.score("distance"),
@@ -241,7 +211,7 @@ std::vector<HeadScore> HeadScorer::scores() const {
           offset("previous_token", -1),
           offset("next_token", 1),
           p.mirror.score("mirror"),
-          best_of("offset", p.offset, 1 - length_,
+          best_of("offset", p.offset, 1 - queries_,
                   [&](const HeadScore& score) { return 2 * score.eligible >= all; }),
           content_[same_token].score("same_token"),
           content_[duplicate_token].score("duplicate_token"),

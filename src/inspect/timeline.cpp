@@ -34,8 +34,14 @@ WatchedStep watched_step(const Json& line) {
                    .chance = scores(line.at("chance")),
                    .attainable = scores(line.at("attainable")),
                    .heads = {}};
-  for (const Json& head : line.at("heads"))
-    step.heads.push_back({head.at("layer"), head.at("head"), scores(head.at("scores"))});
+  for (const Json& head : line.at("heads")) {
+    WatchedStep::Head& made = step.heads.emplace_back();
+    made = {head.at("layer"), head.at("head"), scores(head.at("scores"))};
+    if (!head.contains("place")) continue;
+    made.place = head.at("place");
+    made.chance = scores(head.at("chance"));
+    made.attainable = scores(head.at("attainable"));
+  }
   return step;
 }
 

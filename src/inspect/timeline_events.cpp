@@ -21,8 +21,9 @@ std::optional<double> find(const ScoresByName& scores, std::string_view name) {
 
 std::optional<double> strength(const WatchedStep& step, std::size_t head, std::string_view score) {
   if (head >= step.heads.size()) return std::nullopt;
-  const auto value = find(step.heads[head].scores, score), chance = find(step.chance, score),
-             attainable = find(step.attainable, score);
+  const WatchedStep::Head& h = step.heads[head];
+  const auto value = find(h.scores, score), chance = find(h.place.empty() ? step.chance : h.chance, score),
+             attainable = find(h.place.empty() ? step.attainable : h.attainable, score);
   if (!value || !chance || !attainable || *attainable <= *chance) return std::nullopt;
   return strength(*value, *chance, *attainable);
 }
@@ -112,6 +113,7 @@ class Finder {
     const WatchedStep &before = steps_[change.before], &after = steps_[change.after];
     events_.push_back({.layer = before.heads[head].layer,
                        .head = before.heads[head].head,
+                       .place = before.heads[head].place,
                        .score = std::string(score),
                        .formed = formed,
                        .before = before.step,
@@ -128,9 +130,13 @@ class Finder {
 
 std::vector<HeadEvent> find_events(const std::vector<WatchedStep>& steps) { return Finder(steps).find(); }
 
+std::string head_title(std::int64_t layer, std::int64_t head, const std::string& place) {
+  return fmt::format("{} head {}", place.empty() ? fmt::format("layer {}", layer) : place, head);
+}
+
 std::string sentence(const HeadEvent& e) {
   const auto pattern = std::ranges::find(kPatterns, e.score, &Pattern::score);
-  std::string text = fmt::format("layer {} head {} {} {} between steps {} and {}", e.layer, e.head,
+  std::string text = fmt::format("{} {} {} between steps {} and {}", head_title(e.layer, e.head, e.place),
                                  e.formed ? "became" : "stopped being", pattern->noun, e.before, e.after);
   if (!std::isfinite(e.loss_before) || !std::isfinite(e.loss_after)) return text;
   const std::string from = fmt::format("{:.2g}", e.loss_before), to = fmt::format("{:.2g}", e.loss_after);

@@ -31,7 +31,7 @@ Row loss_row(const std::vector<WatchedStep>& steps) {
 
 Row score_row(const std::vector<WatchedStep>& steps, std::size_t head, const std::string& score) {
   const WatchedStep::Head& h = steps.back().heads[head];
-  Row row{fmt::format("layer {} head {} {}", h.layer, h.head, score), {}, 1};
+  Row row{fmt::format("{} {}", head_title(h.layer, h.head, h.place), score), {}, 1};
   std::ranges::replace(row.label, '_', ' ');
   for (const WatchedStep& step : steps) {
     const bool known = head < step.heads.size() && step.heads[head].scores.contains(score);

@@ -8,6 +8,7 @@
 #include "inspect/score_watcher.h"
 #include "thimble/core/error.h"
 #include "thimble/inspect/label.h"
+#include "thimble/inspect/place.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -22,20 +23,32 @@ Json known(const HeadScore& score, double number) {
   return std::round(1e6 * number) / 1e6;
 }
 
-Json scores_json(const std::vector<HeadScorer>& scorers, std::int64_t heads_of_layer) {
-  Json chance = Json::object(), attainable = Json::object(), heads = Json::array();
+// `number` of the scores without a best k, for which every head has the same.
+Json shared(const std::vector<HeadScore>& scores, double HeadScore::*number) {
+  Json values = Json::object();
+  for (const HeadScore& score : scores)
+    if (!score.at) values[score.name] = known(score, score.*number);
+  return values;
+}
+
+Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& model) {
+  const std::vector<Place> all = places(model);
+  Json json = {{"chance", Json::object()}, {"attainable", Json::object()}, {"heads", Json::array()}};
   for (std::size_t i = 0; i < scorers.size(); ++i) {
-    const auto [layer, head] = std::div(static_cast<std::int64_t>(i), heads_of_layer);
+    const auto [place, head] = std::div(static_cast<std::int64_t>(i), model.heads);
+    const std::vector<HeadScore> scores = scorers[i].scores();
     Json values = Json::object();
-    for (const HeadScore& score : scorers[i].scores()) {
-      values[score.name] = known(score, score.value);
-      if (i > 0 || score.at) continue;
-      chance[score.name] = known(score, score.chance);
-      attainable[score.name] = known(score, score.attainable);
+    for (const HeadScore& score : scores) values[score.name] = known(score, score.value);
+    Json& entry = json["heads"].emplace_back(Json{{"layer", place}, {"head", head}, {"scores", values}});
+    const Place& where = all[static_cast<std::size_t>(place)];
+    if (!where.name.empty()) entry["place"] = title(where);
+    Json& common = where.name.empty() ? json : entry;
+    if (!where.name.empty() || i == 0) {
+      common["chance"] = shared(scores, &HeadScore::chance);
+      common["attainable"] = shared(scores, &HeadScore::attainable);
     }
-    heads.push_back({{"layer", layer}, {"head", head}, {"scores", values}});
   }
-  return {{"chance", chance}, {"attainable", attainable}, {"heads", heads}};
+  return json;
 }
 
 Json look(Subject& subject, WeightsView weights) {
@@ -45,9 +58,9 @@ Json look(Subject& subject, WeightsView weights) {
     said["loss"] = subject.run().total.loss;
     ScoreWatcher watcher(subject);
     subject.watch(watcher);
-    said.update(scores_json(watcher.heads(), subject.model().config().heads));
+    said.update(scores_json(watcher.heads(), subject.model().config()));
   } catch (const NumericError&) {
-    said.update(scores_json({}, 1));
+    said.update(scores_json({}, subject.model().config()));
   }
   return said;
 }

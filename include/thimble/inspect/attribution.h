@@ -9,7 +9,8 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-// Why a model's logits are no sum of parts: post-norm, or a two-layer output net. Empty when they are.
+// Why a model's logits are no sum of parts: encoder-decoder, post-norm, or a two-layer output net. Empty when
+// they are.
 std::string attribution_obstacle(const ModelConfig&);
 
 // For evaluation passes over all positions, of models without an obstacle.

@@ -49,6 +49,10 @@ struct HeadCircuits {
 HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embedding,
                            const DoubleMatrix* unembedding);
 
+// The same of a head of an encoder-decoder, whose vectors are not those of one vocabulary: without what is
+// said in tokens, and in cross-attention without reciprocity.
+HeadCircuits head_circuits(const HeadWeights& head, bool cross);
+
 // Direct logit attribution: what each part of a pre-norm model adds to the logit of the correct label, as it
 // is, not against the other logits. The final norm is frozen: every part is centred and multiplied by the
 // scale that the norm had at that position, so the parts add up to the logit.
@@ -65,11 +69,11 @@ struct Attribution {
 };
 
 struct CircuitReport {
-  std::vector<HeadCircuits> heads;  // layer by layer
+  std::vector<HeadCircuits> heads;  // by place, then head
   Attribution attribution;
   // Attention rollout (Abnar and Zuidema 2020), a heuristic: the product over layers, later ones on the left,
   // of half the mean weights of the heads and half the identity; (T, T), mean over the sequences of full
-  // length. Empty when there are none.
+  // length. Empty when there are none, and for an encoder-decoder.
   DoubleMatrix rollout;
 };
 
@@ -81,7 +85,7 @@ nlohmann::ordered_json to_json(const DoubleMatrix&);  // rows; null when empty
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-// Of every head, layer by layer; throws as head_circuits does.
+// Of every head, by place; throws as head_circuits does.
 std::vector<HeadCircuits> head_circuits(const Model&);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -12,6 +12,7 @@
 #include "thimble/inspect/effects.h"
 #include "thimble/inspect/label.h"
 #include "thimble/inspect/passage.h"
+#include "thimble/inspect/place.h"
 #include "thimble/inspect/scores.h"
 #include "thimble/inspect/timeline.h"
 #include "thimble/train/run.h"
@@ -20,7 +21,7 @@ namespace thimble {
 
 struct HeadReport {
   std::vector<HeadScore> scores;     // with their values at initialisation
-  std::vector<double> mean_weights;  // (T, T): of query i on key j, averaged over sequences of full length
+  std::vector<double> mean_weights;  // (queries, keys), averaged over sequences of full length
   HeadEffects effects;               // layer and head among them
   HeadCircuits circuits;
   Label label;
@@ -30,7 +31,8 @@ struct InspectReport {
   Config config;
   Names tokens;               // the vocabulary
   std::string weights_hash;   // as in the summary of a run
-  std::int64_t length = 0;    // T
+  std::int64_t length = 0;         // T
+  std::int64_t source_length = 0;  // S; 0: there are no sources
   Baseline baseline;          // on the sequences looked at
   std::int64_t unpaired = 0;  // see EffectsReport
   std::vector<HeadReport> heads;
@@ -39,6 +41,10 @@ struct InspectReport {
   DoubleMatrix rollout;
   std::vector<Passage> examples;
   Timeline timeline;  // of the run that the model comes from
+
+  // Positions that queries and keys of a place have.
+  std::int64_t queries(const Place& p) const { return p.queries_source ? source_length : length; }
+  std::int64_t keys(const Place& p) const { return p.keys_source ? source_length : length; }
 };
 
 struct InspectOptions {
@@ -53,6 +59,8 @@ struct InspectOptions {
 // number that must be finite is not.
 InspectReport inspect(const ModelSource& source, const InspectOptions& options);
 
+// An encoder-decoder's has "source_length" and "attentions", see place.h; the "layer" of a head is a number
+// in that list.
 nlohmann::ordered_json to_json(const InspectReport&);
 
 // Activation patching between two test sequences, by their numbers: which head's output carries the source's

@@ -40,6 +40,9 @@ class NpyFile {
 //   attention.npy (N, L, H, T, T) float32  weight of a query on a key, 0 where either is padding
 //   tokens.npy    (N, T)          int32    numbers of tokens, -1 for padding
 //   lengths.npy   (N)             int32    tokens of each sequence
+// and of an encoder-decoder, in place of attention.npy,
+//   encoder.npy   (N, L, H, S, S), decoder.npy (N, L, H, T, T), cross.npy (N, L, H, T, S)
+//   sources.npy   (N, S), source_lengths.npy (N)    as tokens.npy and lengths.npy, of what the encoder reads
 // Keeps one sequence at a time in memory. Each file is written whole or not at all. Throws FileError when one
 // cannot be written, otherwise as read_split.
 void write_attention(const ModelSource& source, Split split, std::int64_t count,

@@ -1,14 +1,17 @@
-// What a model makes of single sequences, one's own or those of a split. T: tokens of the sequence; R:
-// answers, T or, with one output per sequence, 1; V vocabulary, L layers, H heads.
+// What a model makes of single sequences, one's own or those of a split. T: tokens of the sequence, for an
+// encoder-decoder those that the decoder reads; S: tokens of its source; R: answers, T or, with one output per
+// sequence, 1; V vocabulary, H heads.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "thimble/data/listing.h"
+#include "thimble/inspect/place.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
@@ -16,20 +19,28 @@ namespace thimble {
 // One sequence and the model's own forward pass over it, in evaluation mode.
 struct Passage {
   std::vector<std::int32_t> tokens;       // (T)
+  std::vector<std::int32_t> source;       // (S), empty: there is none
   std::vector<std::int32_t> targets;      // (R), kIgnore where none is asked for; empty: not known
   std::vector<std::int32_t> predictions;  // (R), the likeliest
   std::vector<double> logits;             // (R, V)
   std::vector<double> probabilities;      // (R, V)
-  std::vector<double> attention;          // (L, H, T, T): weight of a query on a key, after mask and softmax
+  // Weight of a query on a key, after mask and softmax: by place (H, queries, keys).
+  std::vector<double> attention;
+
+  std::int64_t queries(const Place& p) const { return std::ssize(p.queries_source ? source : tokens); }
+  std::int64_t keys(const Place& p) const { return std::ssize(p.keys_source ? source : tokens); }
+  // Of one head, (queries, keys); place: by number.
+  std::span<const double> weights(const ModelConfig&, std::int64_t place, std::int64_t head) const;
 };
 
 // Names of the tokens that the model reads and answers with.
 Names vocabulary(const ModelSource& source);
 
 // Runs the model on one's own sequence, names of tokens with white space between them: what the model reads,
-// so for output `next` the input with as much of the answer as there is. Throws DataError when it is empty,
-// longer than the model takes or has a token that the vocabulary lacks, and CheckpointError when the weights
-// do not fit the config.
+// so for output `next` the input with as much of the answer as there is. For an encoder-decoder it is the
+// source; the decoder then reads the answer that it gives, the likeliest token again and again. Throws
+// DataError when it is empty, longer than the model takes or has a token that the vocabulary lacks, and
+// CheckpointError when the weights do not fit the config.
 Passage read_input(const ModelSource& source, std::string_view text);
 
 // Runs the model on the first `count` sequences of a split, all if there are fewer; visit(passage) is called
@@ -41,11 +52,13 @@ void read_split(const ModelSource& source, Split split, std::int64_t count,
 // The number of sequences that read_split reads.
 std::int64_t readable(const ModelSource& source, Split split, std::int64_t count);
 
-// {"tokens", "predictions", "targets", "attention" [layer][head][query][key]}, tokens by name; targets are
-// null where no answer is asked for, and left out where they are not known.
+// {"source", "tokens", "targets", "predictions", "attention" [place][head][query][key]}, tokens by name;
+// targets are null where no answer is asked for, and left out where they are not known, as is the source
+// where there is none. Places are the layers of an encoder.
 nlohmann::ordered_json example_json(const Passage&, const ModelConfig&, const Names&);
 
-// The same with {"vocabulary", "probabilities" (R, V), "logits" (R, V)}.
+// The same with {"vocabulary", "probabilities" (R, V), "logits" (R, V)} and, where places have names,
+// "attentions", see place.h.
 nlohmann::ordered_json to_json(const Passage&, const ModelConfig&, const Names&);
 
 }  // namespace thimble

@@ -5,13 +5,18 @@
 // V(i) the keys that query i sees: 0 .. i with a causal mask, else 0 .. n-1. A query counts where the score
 // has something to ask, which makes it eligible; means are over all eligible queries of all sequences.
 //
+// In cross-attention the queries are positions of one sequence and the keys, x and n those of another. Scores
+// that compare numbers of positions stay defined, and task_target is the alignment (Bahdanau et al. 2015);
+// self, previous, next, previous_token, next_token, same_token, duplicate_token and induction ask for a place
+// in the query's own sequence and have no eligible query.
+//
 // The shape of attention:
 //   entropy            H(A[i,:]) / ln |V(i)|, queries that see one key left out: 0 focused, 1 uniform
 //   distance           sum_j A[i,j] |i-j|
 //   signed_distance    sum_j A[i,j] (j-i): negative looks back
 //   self, previous, next, first
 //                      A[i,j] for j = i, i-1, i+1, 0; queries that see that key
-//   special            sum of A[i,j] over the tokens that the task calls special; queries that see one
+//   special            sum of A[i,j] over tokens that only mark something; queries that see one
 //   positional_share   sum_ij (M_ij - u_ij)^2 / sum_ij mean_x (A_ij - u_ij)^2 over sequences of length T, two
 //                      or more; M the mean of A over them, u uniform over V(i). 1: attention ignores content,
 //                      0: it depends on nothing else. Undefined for a uniform head; it has no chance value.
@@ -19,7 +24,7 @@
 // What the head looks for, the sum of A[i,j] over target keys j, whether the query sees them or not:
 //   previous_token     i-1, queries that have one
 //   next_token         i+1, likewise; without a causal mask only
-//   mirror             n-1-i, all queries
+//   mirror             n-1-i, queries that have one: all, in self-attention
 //   offset             i+k where that is a position, for the best k of those that at least half of all
 //                      queries have and any may see: a k that few queries have describes no head
 //   same_token         j != i with x[j] = x[i], queries with such a j
@@ -39,10 +44,12 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "thimble/data/dataset.h"
@@ -56,6 +63,13 @@ struct HeadScore {
   double at_init = std::numeric_limits<double>::quiet_NaN();  // unknown until set_at_init
   std::int64_t eligible = 0;                                  // queries
   std::optional<std::int64_t> at{};                           // the best k
+};
+
+// The keys of a query.
+enum class Sees {
+  all,      // of its own sequence
+  earlier,  // of its own sequence, up to itself
+  source,   // all of another sequence
 };
 
 // In how many and which cells of one sequence's weights the content-dependent scores look. Made once for a
@@ -79,17 +93,26 @@ class ScoreTargets {
   ScoreTargets(std::span<const std::int32_t> tokens, bool causal, std::span<const Dataset::Link> links,
                std::span<const std::int32_t> special_tokens = {});
 
-  std::int64_t length() const { return length_; }  // n
-  bool causal() const { return causal_; }
+  // Of so many queries that look at another sequence, the source.
+  static ScoreTargets cross(std::int64_t queries, std::span<const std::int32_t> source,
+                            std::span<const Dataset::Link> links,
+                            std::span<const std::int32_t> special_tokens = {});
+
+  std::int64_t queries() const { return queries_; }
+  std::int64_t keys() const { return keys_; }  // n
+  Sees sees() const { return sees_; }
   // |V(i)|: a query sees keys 0 .. visible - 1.
-  std::int64_t visible(std::int64_t query) const { return causal_ ? query + 1 : length_; }
+  std::int64_t visible(std::int64_t query) const { return sees_ == Sees::earlier ? query + 1 : keys_; }
   const Sum& operator[](Score score) const { return sums_[score]; }
 
  private:
+  ScoreTargets(std::int64_t queries, std::span<const std::int32_t> tokens, Sees,
+               std::span<const Dataset::Link> links, std::span<const std::int32_t> special_tokens);
+  void add_tokens(std::span<const std::int32_t> tokens);
   void add(Score score, std::int64_t query, std::span<const std::int64_t> keys);
 
-  std::int64_t length_;
-  bool causal_;
+  std::int64_t queries_, keys_;
+  Sees sees_;
   std::array<Sum, kScores> sums_;
 };
 
@@ -99,9 +122,13 @@ class HeadScorer {
   // length: T, of the longest sequence.
   HeadScorer(std::int64_t length, bool causal);
 
+  // Of cross-attention: T queries and S keys, of the longest sequences. What is said below of (T, T) holds
+  // for (T, S).
+  static HeadScorer cross(std::int64_t queries, std::int64_t keys);
+
   // weights (T, T) of a sequence; what lies beyond its n x n is not read. Throws ShapeError when the sequence
-  // is longer than T, has another mask, or the weights are not T x T; NumericError when the weights of a
-  // query do not add up to 1 over the keys that it sees.
+  // is longer than T, sees other keys, or the weights are not T x T; NumericError when the weights of a query
+  // do not add up to 1 over the keys that it sees.
   void add(const ScoreTargets& targets, std::span<const double> weights);
 
   // All scores, in the order above.
@@ -117,13 +144,19 @@ class HeadScorer {
   };
   struct Positions;
 
+  HeadScorer(std::int64_t queries, std::int64_t keys, Sees);
   void add_row(const ScoreTargets& targets, std::int64_t query, const double* row);
   Positions positions() const;
+  void add_positions(Positions&, std::int64_t queries, std::int64_t keys, double count) const;
   HeadScore positional_share() const;
+  std::int64_t visible(std::int64_t query, std::int64_t keys) const {
+    return sees_ == Sees::earlier ? query + 1 : keys;
+  }
+  std::int64_t full_sequences() const;  // those of length T
 
-  std::int64_t length_;
-  bool causal_;
-  std::vector<std::int64_t> sequences_;    // of each length, 0 .. T
+  std::int64_t queries_, keys_;  // T and T, or T and S
+  Sees sees_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> sequences_;  // by queries and keys
   std::vector<double> offset_, position_;  // summed weight on key i + k, at k + T - 1, and on key k
   std::vector<double> full_;               // summed weights of sequences of length T
   double full_squares_ = 0;                // of their distance from uniform

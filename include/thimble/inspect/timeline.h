@@ -25,10 +25,12 @@ struct WatchedStep {
   struct Head {
     std::int64_t layer = 0, head = 0;
     ScoresByName scores;
+    std::string place{};                  // "cross 0"; empty: what `layer` says
+    ScoresByName chance{}, attainable{};  // with a place; else those of the step
   };
   std::int64_t step = 0;
   double loss = 0;                  // nats
-  ScoresByName chance, attainable;  // see HeadScore; the same for every head
+  ScoresByName chance, attainable;  // see HeadScore; of every head that has none of its own
   std::vector<Head> heads;
 };
 
@@ -48,6 +50,7 @@ Timeline read_timeline(const std::filesystem::path& run);
 // A head that took up a pattern, or gave it up.
 struct HeadEvent {
   std::int64_t layer = 0, head = 0;
+  std::string place{};                 // as in WatchedStep::Head
   std::string score;                   // of the pattern
   bool formed = true;                  // false: given up
   std::int64_t before = 0, after = 0;  // steps: the last and the first one outside the change
@@ -70,6 +73,9 @@ std::string sentence(const HeadEvent&);
 // a column for a watched step, or for several when there are too many for `width` columns, at least 60.
 // Bars of block elements, or with `plain` of ASCII characters. Empty without watched steps.
 std::string draw(const std::vector<WatchedStep>&, bool plain, std::size_t width = 80);
+
+// "layer 1 head 0", or with a name for the layer "cross 0 head 0".
+std::string head_title(std::int64_t layer, std::int64_t head, const std::string& place);
 
 // {"timeline": [{"step", "loss", "heads": [{"layer", "head", "scores"}]}], "events": [sentence], "curves":
 // [{"step", "split", "loss", "accuracy"}]}
