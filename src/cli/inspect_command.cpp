@@ -39,10 +39,11 @@ void draw_head(const Arguments& arguments, const InspectReport& report) {
   const ModelConfig& model = report.config.model;
   const auto [layer, head] = arguments.heads.only(model);
   const Place place = places(model)[static_cast<std::size_t>(layer)];
-  write_svg(arguments.svg,
-            fmt::format("{}, mean of {} sequences", head_title(model, layer, head), report.baseline.sequences),
-            numbers(report.queries(place)), numbers(report.keys(place)),
-            report.heads[static_cast<std::size_t>(layer * model.heads + head)].mean_weights, place.causal);
+  write_svg(
+      arguments.svg,
+      fmt::format("{}, mean of {} sequences", head_title(model, layer, head), report.baseline.sequences),
+      numbers(report.queries(place)), numbers(report.keys(place)),
+      report.heads[static_cast<std::size_t>(layer * model.heads + head)].mean_weights, place.causal);
 }
 
 int run(const Arguments& arguments) {
@@ -54,8 +55,8 @@ int run(const Arguments& arguments) {
     return kDone;
   }
   if (!arguments.patch.empty()) {
-    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), source.config.model,
-                  arguments.heads, arguments.output);
+    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), source.config.model, arguments.heads,
+                  arguments.output);
     return kDone;
   }
   InspectOptions options = arguments.options;

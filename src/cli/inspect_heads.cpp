@@ -49,7 +49,8 @@ std::string HeadColumns::cell(std::int64_t layer, std::int64_t head) const {
 }
 
 void HeadChoice::add_to(CLI::App& command) {
-  command.add_option("--layer", layer, "Show only this layer, in the order of the table; the first is 0")->type_name("N");
+  command.add_option("--layer", layer, "Show only this layer, in the order of the table; the first is 0")
+      ->type_name("N");
   command.add_option("--head", head, "Show only this head of a layer; the first is 0")->type_name("N");
 }
 

@@ -103,12 +103,16 @@ ordered_json packed_head(ordered_json head) {
   return head;
 }
 
+// The attention of every place by itself: (heads, queries, keys).
 ordered_json packed_examples(const ordered_json& examples) {
-  std::vector<Flat> maps;
+  std::vector<std::vector<Flat>> maps;
   std::size_t numbers = 0;
   for (const ordered_json& example : examples) {
-    maps.push_back(flatten(example.at("attention")));
-    numbers += maps.back().values.size();
+    std::vector<Flat>& places = maps.emplace_back();
+    for (const ordered_json& place : example.at("attention")) {
+      places.push_back(flatten(place));
+      numbers += places.back().values.size();
+    }
   }
   const std::size_t width = numbers * 2 / 3 * 4 <= kTwoByteBudget ? 2 : 1;
   ordered_json out = ordered_json::array();
@@ -116,7 +120,8 @@ ordered_json packed_examples(const ordered_json& examples) {
     ordered_json example = ordered_json::object();
     for (const auto& [key, value] : examples[i].items())
       if (key != "attention") example[key] = value;
-    example["attention"] = packed_weights(maps[i], width);
+    ordered_json& attention = example["attention"] = ordered_json::array();
+    for (const Flat& place : maps[i]) attention.push_back(packed_weights(place, width));
     out.push_back(std::move(example));
   }
   return out;

@@ -192,10 +192,47 @@ test("odd tokens, and sections without data", async () => {
   await closed(page);
 });
 
+test("an encoder-decoder has maps between two sequences", async () => {
+  const page = await open("pair.html");
+  const chips = (name) => page.locator(`.strip[aria-label="${name}"] .token`).evaluateAll((all) => all.map((t) => t.title));
+  const e = await page.evaluate(() => example());
+  assert.deepEqual(await page.locator(".grid h4").allTextContents(), ["encoder 0", "decoder 0", "cross 0"]);
+  assert.equal(await page.locator(".tile").count(), 6);
+  for (const [head, title, queries, keys] of [[0, "Encoder 0 head 0", "source", "source"], [3, "Decoder 0 head 1", "tokens", "tokens"],
+    [4, "Cross 0 head 0", "tokens", "source"]]) {
+    await page.locator(`.tile[data-head="${head}"]`).click();
+    assert.ok((await page.locator("#heads h3", { hasText: title }).textContent()).startsWith(title));
+    assert.deepEqual(await chips("queries"), e[queries]);
+    assert.deepEqual(await chips("keys of the query"), e[keys]);
+    assert.equal(await page.locator(".answer").count(), queries === "tokens" ? e.tokens.length : 0);
+    const { rows, columns, sums, masked } = await page.evaluate(() => {
+      const map = attention(state.head);
+      const all = Array.from({ length: map.rows }, (_, r) => Array.from({ length: map.columns }, (_, c) => map.at(r, c)));
+      return { rows: map.rows, columns: map.columns, sums: all.map((row) => row.reduce((a, b) => a + b)), masked: all.flat().includes(null) };
+    });
+    assert.deepEqual([rows, columns], [e[queries].length, e[keys].length]);
+    for (const sum of sums) assert.ok(Math.abs(sum - 1) < columns / 65535, `a row sums to ${sum}`);
+    assert.equal(masked, title.startsWith("Decoder"));
+  }
+  // Row and column of the pointer are those of two sequences.
+  const map = page.locator(kMap);
+  await map.scrollIntoViewIfNeeded();
+  const seen = await cell(page, e.tokens.length - 1, e.source.length - 1);
+  await map.hover({ position: seen });
+  const tip = await map.locator(".tip").textContent();
+  assert.ok(tip.endsWith(`query ${e.tokens.length - 1} ${e.tokens.at(-1)} → key ${e.source.length - 1} ${e.source.at(-1)}`), tip);
+  assert.ok(Math.abs(parseFloat(tip) - seen.value) <= seen.step, `${tip} is not ${seen.value}`);
+  await page.locator('[data-choice="show"]').selectOption("mean");
+  assert.deepEqual([(await chips("queries")).length, (await chips("keys of the query")).length], [7, 6]);
+  assert.match(await page.locator("#attribution").textContent(), /Not offered: encoder-decoder/);
+  assert.match(await page.locator("#table tbody").textContent(), /cross 0/);
+  await closed(page);
+});
+
 test("every width, light and dark", async () => {
   for (const width of [360, 1280, 1920])
     for (const colorScheme of ["light", "dark"])
-      for (const name of ["large", "small"]) {
+      for (const name of ["large", "small", "pair"]) {
         const page = await open(`${name}.html`, { viewport: { width, height: width < 400 ? 740 : 900 }, colorScheme });
         const { scroll, client, theme } = await page.evaluate(() => ({ scroll: document.documentElement.scrollWidth,
           client: document.documentElement.clientWidth, theme: document.documentElement.dataset.theme }));

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Opens reports in chromium, headless, and uses them; leaves screenshots in the directory.
 # Exits with 77, and says what is missing, where it cannot run.
-# Usage: page_test.sh PAGE_REPORT DIRECTORY
+# Usage: page_test.sh PAGE_REPORT THIMBLE_BINARY DIRECTORY
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-report=$1 directory=$2
+report=$1 thimble=$2 directory=$3
 
 skip() {
   echo "page: skipped: $1"
@@ -27,4 +27,7 @@ if [[ ! -f $driver || $(node -p 'require(process.argv[1]).version' "$driver") !=
 fi
 
 "$report" "$directory"
+rm -rf "$directory/pair"
+"$thimble" train "$here/pair.yaml" --out "$directory/pair" --quiet
+"$thimble" inspect "$directory/pair" --sequences 200 --examples 4 --html "$directory/pair.html" --quiet
 exec node "$here/page_test.mjs" "$directory" "$chromium"

@@ -64,6 +64,24 @@ expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(print
 ! grep -E '.{81}' <<<"$output" || fail "inspect --input is wider than 80 columns" "$output"
 expect 0 '' inspect run --npy arrays --sequences 7
 [[ $(cd arrays && echo *) == "attention.npy lengths.npy tokens.npy" ]] || fail "other arrays" "$(ls arrays)"
+
+# A model that writes: three kinds of attention, named; maps between two sequences.
+expect 0 '' train "$configs/reverse.yaml" "${short[@]}" task.length=6 model.kind=encoder_decoder model.output.per=next --out pair
+expect 0 '' inspect pair --sequences 50 --html pair.html --svg cross.svg --layer 2 --head 0
+grep -q '^<!doctype html>' pair.html && grep -q '>cross 0 head 0, ' cross.svg || fail "no page or no drawing" "$(ls)"
+expect 0 '^  cross 0  0 ' inspect pair --sequences 50
+! grep -E '.{81}' <<<"$output" || fail "inspect of an encoder-decoder is wider than 80 columns" "$output"
+grep -q '^cross 0 head 0: ' <<<"$output" || fail "no sentence on the cross head" "$output"
+[[ $(grep -A8 '^cross 0 head 0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
+expect 0 '^answer  ' inspect pair --input "1 2 3" --layer 2
+grep -q '^cross 0 head 0$' <<<"$output" && ! grep -q '^encoder' <<<"$output" || fail "other maps than asked for" "$output"
+expect 0 '^  cross 0  0 +[+-][0-9.]+$' inspect pair --patch 0 1
+expect 0 '' inspect pair --npy pairs --sequences 7
+[[ $(cd pairs && echo *) == "cross.npy decoder.npy encoder.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
+  fail "other arrays" "$(ls pairs)"
+refuse 'no such layer, the model has layers 0 to 2, which are encoder 0, decoder 0, cross 0$' inspect pair --layer 3
+refuse '7 tokens, the longest sequence that this model takes has 6' inspect pair --input "1 1 1 1 1 1 1"
+
 expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/final.safetensors
 expect 0 'median' bench "$configs/bench/micro.yaml" --steps 5
 expect 0 'd_model: 32' config show "$configs/reverse.yaml"

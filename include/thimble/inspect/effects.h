@@ -69,7 +69,8 @@ struct EffectsReport {
 // the source's answer is recovered. The logit difference is the measure that Zhang and Nanda, "Towards best
 // practices of activation patching in language models", ICLR 2024, recommend.
 struct PatchingReport {
-  std::vector<std::string> base, source;  // names of the tokens, of an encoder-decoder those that it translates
+  std::vector<std::string> base,
+      source;  // names of the tokens, of an encoder-decoder those that it translates
   struct Head {
     std::int64_t layer = 0, head = 0;
     double effect = 0;

@@ -29,12 +29,12 @@ struct HeadReport {
 
 struct InspectReport {
   Config config;
-  Names tokens;               // the vocabulary
-  std::string weights_hash;   // as in the summary of a run
+  Names tokens;                    // the vocabulary
+  std::string weights_hash;        // as in the summary of a run
   std::int64_t length = 0;         // T
   std::int64_t source_length = 0;  // S; 0: there are no sources
-  Baseline baseline;          // on the sequences looked at
-  std::int64_t unpaired = 0;  // see EffectsReport
+  Baseline baseline;               // on the sequences looked at
+  std::int64_t unpaired = 0;       // see EffectsReport
   std::vector<HeadReport> heads;
   std::vector<RemovalStep> cumulative_ablation;
   Attribution attribution;

@@ -1,6 +1,6 @@
 // What a model makes of single sequences, one's own or those of a split. T: tokens of the sequence, for an
-// encoder-decoder those that the decoder reads; S: tokens of its source; R: answers, T or, with one output per
-// sequence, 1; V vocabulary, H heads.
+// encoder-decoder those that the decoder reads; S: tokens of its source; R: answers, T or, with one output
+// per sequence, 1; V vocabulary, H heads.
 #pragma once
 
 #include <cstdint>

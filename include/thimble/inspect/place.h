@@ -11,7 +11,8 @@
 
 namespace thimble {
 
-// One attention. Where a head has a "layer", that is the number of its place; in an encoder both are the same.
+// One attention. Where a head has a "layer", that is the number of its place; in an encoder both are the
+// same.
 struct Place {
   std::string name;        // "encoder", "decoder" or "cross"; "" in a model that has one kind only
   std::int64_t layer = 0;  // of that name, from 0

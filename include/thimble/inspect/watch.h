@@ -14,8 +14,8 @@ inline constexpr std::int64_t kWatchedSequences = 128;
 // {score}}]}: the mean loss of those sequences in nats and the scores of scores.h, rounded to six decimals;
 // null where fewer than kEnoughQueries queries are eligible. Chance and attainable are the same for all heads
 // and left out of scores with a best k. Where places have names (place.h), heads have a "place", the title of
-// theirs, and "chance" and "attainable" of their own, which then are not the same for all. A model whose weights are not finite has no heads here. Throws
-// DataError when the config has no validation sequences.
+// theirs, and "chance" and "attainable" of their own, which then are not the same for all. A model whose
+// weights are not finite has no heads here. Throws DataError when the config has no validation sequences.
 HeadWatch head_watch(const Config& config);
 
 }  // namespace thimble

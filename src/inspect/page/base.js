@@ -63,7 +63,12 @@ function clipped(token, longest = 12) {
   return characters.length > longest ? characters.slice(0, longest - 1).join("") + "…" : characters.join("");
 }
 
-const headName = (h) => `layer ${h.layer} head ${h.head}`;
+// Where the heads of a layer stand, and the sequences that have their queries and keys. In an encoder-decoder a "layer" is
+// one of its attentions.
+const place = (layer) => report.attentions?.[layer] ??
+  { name: "layer", layer, queries: "tokens", keys: "tokens", causal: report.model?.mask === "causal" };
+const placeName = (layer) => `${place(layer).name} ${place(layer).layer}`;
+const headName = (h) => `${placeName(h.layer)} head ${h.head}`;
 
 // What a head is called, as carefully as its verdict is.
 function claim(h) {
@@ -91,21 +96,21 @@ function unpack(packed) {
 }
 
 // One (rows, columns) map of a packed array that may hold several. `at` is null for keys that the mask hides.
-function mapOf(packed, index, labels, causal) {
+function mapOf(packed, index, rowLabels, columnLabels, causal) {
   const { numbers, step } = unpack(packed);
   const [rows, columns] = packed.shape.slice(-2);
   const at = (r, c) => (causal && c > r ? null : numbers[(index * rows + r) * columns + c] * step);
-  return { rows, columns, at, step, rowLabels: labels, columnLabels: labels, causal, full: packed.scale ?? state.full };
+  return { rows, columns, at, step, rowLabels, columnLabels, causal, full: packed.scale ?? state.full };
 }
 
-const isCausal = report.model?.mask === "causal";
 const positions = (n) => Array.from({ length: n }, (_, i) => String(i));
 const example = () => report.examples[state.example];
 
 // The attention of a head in what is being looked at.
 function attention(headIndex) {
   const head = report.heads[headIndex];
-  if (state.source === "mean") return mapOf(head.mean_weights, 0, positions(head.mean_weights.shape[0]), isCausal);
-  const { attention: packed, tokens } = example();
-  return mapOf(packed, head.layer * packed.shape[1] + head.head, tokens, isCausal);
+  const { queries, keys, causal } = place(head.layer);
+  if (state.source === "mean") return mapOf(head.mean_weights, 0, ...head.mean_weights.shape.map(positions), causal);
+  const e = example();
+  return mapOf(e.attention[head.layer], head.head, e[queries], e[keys], causal);
 }

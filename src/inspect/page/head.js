@@ -15,7 +15,7 @@ function headMap() {
   const panel = element("div", { class: "panel" }, title, sentence, large.node, scale);
   watch(["head"], () => {
     const h = report.heads[state.head];
-    title.replaceChildren(`Layer ${h.layer} head ${h.head} `, element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no claim" : claim(h)));
+    title.replaceChildren(`${headName(h).replace(/^./, (c) => c.toUpperCase())} `, element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no claim" : claim(h)));
     sentence.textContent = h.sentence ?? "";
   });
   // After the panel is in the page and has a width.
@@ -85,7 +85,7 @@ function tokenMatrix(title, about, key) {
     panel.hidden = !packed;
     if (!packed) return;
     const names = report.tokens?.length === packed.shape[0] ? report.tokens : positions(packed.shape[0]);
-    const map = { ...mapOf(packed, 0, names, false), signed: true };
+    const map = { ...mapOf(packed, 0, names, names, false), signed: true };
     large.show(map);
     scale.replaceChildren(legend(map));
   }));

@@ -28,12 +28,13 @@ function headGrid() {
   const tiles = report.heads.map((h, index) => {
     const canvas = element("canvas", { "aria-hidden": "true" });
     const button = element("button", { class: "tile", title: h.sentence, "data-head": index, click: () => update({ head: index }) },
-      canvas, element("span", {}, element("b", {}, `${h.layer}·${h.head}`), element("em", {}, h.verdict === "shown" ? h.label : "")));
+      canvas, element("span", {}, element("b", {}, `${place(h.layer).layer}·${h.head}`), element("em", {}, h.verdict === "shown" ? h.label : "")));
     button.setAttribute("aria-label", `${headName(h)}, ${claim(h)}`);
     return { h, button, canvas };
   });
   const layers = [...new Set(report.heads.map((h) => h.layer))];
-  const row = (layer) => element("div", { class: "layer", role: "group", "aria-label": `layer ${layer}` },
+  const row = (layer) => element("div", { class: "layer", role: "group", "aria-label": placeName(layer) },
+    report.attentions ? element("h4", {}, placeName(layer)) : null,
     tiles.filter(({ h }) => h.layer === layer).map(({ button }) => button));
   const grid = element("div", { class: "grid", keydown: (event) => {
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];

@@ -64,10 +64,11 @@ function paint(context, map, x, y, width, height) {
 }
 
 function thumbnail(canvas, map) {
-  canvas.width = canvas.height = Math.max(128, 2 * map.columns);
+  canvas.width = canvas.height = Math.max(128, 2 * map.rows, 2 * map.columns);
   const context = canvas.getContext("2d");
   context.clearRect(0, 0, canvas.width, canvas.height);
-  paint(context, map, 0, 0, canvas.width, canvas.height);
+  const cell = canvas.width / Math.max(map.rows, map.columns);
+  paint(context, map, 0, 0, cell * map.columns, cell * map.rows);
 }
 
 // What the colours mean.

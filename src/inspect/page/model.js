@@ -6,13 +6,13 @@ function facts() {
   const big = (name, value, exact) => value === null ? null : element("div", {}, element("dt", {}, name), element("dd", { title: exact ?? null }, value));
   const measured = (name, x, show) => isNumber(x) ? big(name, show(x), String(x)) : null;
   const words = [`${m.layers} layer${m.layers === 1 ? "" : "s"}`, `${m.heads} head${m.heads === 1 ? "" : "s"}`, `width ${m.d_model}`,
-    `${m.norm}-norm`, m.mask === "none" ? "sees both ways" : `${m.mask} mask`, `one answer per ${m.output}`];
+    `${m.norm}-norm`, ...(report.attentions ? ["encoder and decoder"] : [m.mask === "none" ? "sees both ways" : `${m.mask} mask`, `one answer per ${m.output}`])];
   return [
     element("p", { class: "model" }, words.map((text) => element("span", {}, text)),
       report.weights_hash ? element("span", {}, "weights ", element("code", {}, report.weights_hash)) : null),
     element("dl", { class: "facts" }, measured("accuracy", b.accuracy, percent), measured("sequences all right", b.sequence_accuracy, percent),
       measured("loss", b.loss, (x) => shorter(x, 4)), big(`${report.split ?? ""} sequences`.trim(), grouped(report.sequences)),
-      big("tokens each", grouped(report.length))),
+      report.source_length ? big("tokens of a source", grouped(report.source_length)) : null, big("tokens each", grouped(report.length))),
   ];
 }
 
@@ -66,7 +66,7 @@ function timeline() {
 function removal() {
   const steps = report.cumulative_ablation ?? [];
   if (steps.length < 2) return null;
-  const note = (s) => (isNumber(s.layer) ? `after removing layer ${s.layer} head ${s.head}` : "all heads in place");
+  const note = (s) => (isNumber(s.layer) ? `after removing ${headName(s)}` : "all heads in place");
   const series = (key, look) => [{ name: key, look, dots: true, points: steps.map((s) => [s.removed, s[key], note(s)]) }];
   return section("removal", "Removing heads", "Heads are removed one after the other, from the least important to the most important.",
     element("div", { class: "columns two" },
@@ -89,7 +89,7 @@ function rollout() {
   const describe = (map, r, c) => [element("b", {}, precisely(map.at(r, c), map.step)), element("br"), `output ${r} → input ${c}`];
   const large = largeMap("Rollout", describe);
   requestAnimationFrame(() => watch(["full", "theme"], () => {
-    const map = mapOf(report.rollout, 0, positions(report.rollout.shape[0]), isCausal);
+    const map = mapOf(report.rollout, 0, ...report.rollout.shape.map(positions), place(0).causal);
     large.show(map);
     scale.replaceChildren(legend(map));
   }));

@@ -42,7 +42,7 @@ function tableColumns() {
     cell: (h) => [number(h.ablation?.zero?.[key], signed), element("small", {}, range(h.ablation?.zero?.[interval]))],
   });
   return [
-    { name: "layer", about: "Layer of the head, from 0", value: (h) => h.layer, cell: (h) => String(h.layer) },
+    { name: "layer", about: "Layer of the head, from 0", value: (h) => h.layer, cell: (h) => (report.attentions ? placeName(h.layer) : String(h.layer)) },
     { name: "head", about: "Head in its layer, from 0", value: (h) => h.head, cell: (h) => String(h.head) },
     { name: "label", about: "What the head is, where pattern and effect agree", value: claim,
       cell: (h) => element("button", { class: `claim ${h.verdict}`, title: h.sentence }, claim(h)) },

@@ -17,14 +17,14 @@ function answer(e, i) {
     right ? null : element("small", {}, "not ", word(target)));
 }
 
-function summary(e) {
+function summary(e, queriesAnswer) {
   const [count, wrong] = [asked(e).length, wrongIn(e)];
   if (!count) return element("p", { class: "result" }, `Example ${state.example + 1}.`);
   if (!perPosition(e) && count === 1)
     return element("p", { class: "result" }, `Example ${state.example + 1}. The model answers `, answer(e, 0), ".");
   return element("p", { class: "result" }, `Example ${state.example + 1}: `,
     element("b", { class: wrong ? "wrong" : "" }, wrong ? `✗ ${wrong} of ${count} predictions are wrong` : `✓ all ${count} predictions are right`),
-    ". Under each query is what the model predicts there.");
+    queriesAnswer ? ". Under each query is what the model predicts there." : ".");
 }
 
 // The ink that can be read on a colour: black or white, by relative luminance (WCAG 2).
@@ -48,21 +48,24 @@ function tokenView() {
     queries.children[state.query].focus();
   });
 
-  watch(["source", "example"], () => {
+  watch(["head", "source", "example"], () => {
     const map = attention(state.head);
     const e = state.source === "example" ? example() : null;
-    about.replaceChildren(e ? summary(e) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`));
+    const answers = e && place(report.heads[state.head].layer).queries === "tokens" && perPosition(e);
+    about.replaceChildren(e ? summary(e, answers) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`));
     queries.replaceChildren(...map.rowLabels.map((token, i) => element("button", { class: "chip", click: () => update({ query: i }) },
-      element("small", {}, e ? String(i) : "\u00a0"), word(token), e && perPosition(e) ? answer(e, i) : null)));
+      element("small", {}, e ? String(i) : "\u00a0"), word(token), answers ? answer(e, i) : null)));
   });
   watch(["head", "source", "example", "query", "full", "theme"], () => {
     const map = attention(state.head);
+    const at = place(report.heads[state.head].layer);
     const query = Math.min(state.query, map.rows - 1);
     [...queries.children].forEach((chip, i) => {
       chip.setAttribute("aria-pressed", String(i === query));
       chip.tabIndex = i === query ? 0 : -1;
     });
-    heading.replaceChildren(state.source === "example" ? `Query ${query} ` : "Query at position ", word(map.rowLabels[query]), " looks at", isCausal ? " (hatched: masked)" : "");
+    heading.replaceChildren(state.source === "example" ? `Query ${query} ` : "Query at position ", word(map.rowLabels[query]), " looks at",
+      at.queries === at.keys ? "" : " in the source", map.causal ? " (hatched: masked)" : "");
     keys.replaceChildren(...map.columnLabels.map((token, c) => {
       const weight = map.at(query, c);
       const chip = element("span", { class: weight === null ? "chip hidden" : "chip", "data-weight": weight ?? "masked",

@@ -1,0 +1,138 @@
+// Cross-attention whose weights are set by hand, so that a head looks at one place of the source and the task
+// needs it, is scored and named rightly; with random weights no head gets a name.
+//
+// Features are pairs of channels, +1 and -1 where present, as in hand_made.h: the token (V), the position (T)
+// and the answer (V). Encoder layers and the decoder's self-attention add nothing; head 0 of the
+// cross-attention works, head 1 is idle. The last position, after the answer, says the end.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/train/checkpoint.h"
+#include "thimble/train/trainer.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace {
+
+constexpr std::int64_t kTokens = 6, kVocabulary = kTokens + 2, kSource = 6, kTime = kSource + 1;
+constexpr std::int64_t kChannels = 2 * (2 * kVocabulary + kTime);
+
+Config pair_config(const std::string& task) {
+  Config config = small_config();
+  config.task = {.name = task, .symbols = kTokens, .length = kSource};
+  config.data = {.train = 100, .validation = 20, .test = 60};
+  config.model.kind = ModelKind::encoder_decoder;
+  config.model.d_model = kChannels;
+  config.model.norm = NormOrder::pre;
+  config.model.positions = Positions::learned;
+  config.model.output = {.per = OutputPer::next};
+  return config;
+}
+
+void set(Model& model, const std::string& name, std::int64_t row, std::int64_t column, double value) {
+  const auto& entries = model.parameters().entries();
+  const auto found = std::ranges::find(entries, name, &ParameterStore::Entry::name);
+  REQUIRE(found != entries.end());
+  const auto index = static_cast<std::size_t>(row * found->shape.last() + column);
+  model.parameters().values()[found->offset + index] = static_cast<Real>(value);
+}
+
+// All weight of answer i on the source's position key(i).
+void look_at(Model& model, const std::function<std::int64_t(std::int64_t)>& key, bool ignored) {
+  const std::string cross = "decoder.layers.0.multihead_attn.";
+  const auto token = [](std::int64_t t) { return 2 * t; };
+  const auto position = [](std::int64_t p) { return 2 * (kVocabulary + p); };
+  const auto answer = [](std::int64_t t) { return 2 * (kVocabulary + kTime + t); };
+  const auto mark = [&](const std::string& name, std::int64_t row, std::int64_t column) {
+    set(model, name, row, column, 1);
+    set(model, name, row, column + 1, -1);
+  };
+  for (std::int64_t t = 0; t < kVocabulary; ++t) {
+    mark("source_token_embedding.weight", t, token(t));
+    mark("token_embedding.weight", t, token(t));
+    set(model, cross + "in_proj_weight", 2 * kChannels + t, token(t), 1);
+    if (!ignored) set(model, cross + "out_proj.weight", answer(t), t, 1);
+    if (!ignored) set(model, cross + "out_proj.weight", answer(t) + 1, t, -1);
+    set(model, "output.weight", t, answer(t), 10);
+  }
+  for (std::int64_t p = 0; p < kSource; ++p) mark("source_position_embedding.weight", p, position(p));
+  for (std::int64_t p = 0; p < kTime; ++p) mark("position_embedding.weight", p, position(p));
+  const double sharp = 30 * std::sqrt(kChannels / 2.0);
+  for (std::int64_t i = 0; i < kSource; ++i) {
+    set(model, cross + "in_proj_weight", i, position(i), sharp);
+    set(model, cross + "in_proj_weight", kChannels + i, position(key(i)), 1);
+  }
+  set(model, "output.weight", kVocabulary - 1, position(kTime - 1), 40);
+  const double scale = std::sqrt(2.0 * 2 / kChannels);  // two features are there, and read as 1
+  for (std::int64_t c = 0; c < kChannels; ++c) {
+    set(model, "encoder.norm.weight", 0, c, scale);
+    set(model, "decoder.layers.0.norm2.weight", 0, c, scale);
+    set(model, "decoder.norm.weight", 0, c, 1);
+  }
+}
+
+InspectReport look(const Config& config, const std::function<void(Model&)>& set_weights) {
+  const TemporaryDirectory directory;
+  const std::unique_ptr<Model> model = make_model(config.model, make_dataset(config));
+  set_weights(*model);
+  save_weights(directory / "weights", model->parameters(), {});
+  return inspect({config, directory / "weights"}, {.sequences = 60, .examples = 0});
+}
+
+struct Case {
+  std::string task, name, score;
+  std::function<std::int64_t(std::int64_t)> key;
+  bool ignored = false;
+};
+
+std::vector<Case> cases() {
+  const auto mirror = [](std::int64_t i) { return kSource - 1 - i; };
+  return {{"reverse", "mirror", "mirror", mirror},
+          {"copy", "task target", "task_target", [](std::int64_t i) { return i; }},
+          {"reverse", "mirror", "mirror", mirror, true},
+          {"reverse", "offset +0", "offset", [](std::int64_t i) { return i; }, true}};
+}
+
+constexpr std::size_t kWorking = 4;  // after two heads of the encoder and two of the decoder
+
+}  // namespace
+
+TEST_CASE("a cross head that was made to look at one place is scored and named rightly", "[inspect]") {
+  for (const Case& c : cases()) {
+    INFO(c.task << ", " << c.name);
+    const InspectReport report =
+        look(pair_config(c.task), [&](Model& model) { look_at(model, c.key, c.ignored); });
+    if (!c.ignored) CHECK(report.baseline.accuracy == 1);
+    const HeadReport& head = report.heads[kWorking];
+    const HeadScore& score = find_score(head.scores, c.score);
+    CHECK(score.value >= 0.95 * score.attainable);
+    CHECK(score.attainable > 0.9);
+    CHECK(score.eligible == 60 * kSource);
+    INFO(head.label.sentence);
+    CHECK(head.label.name == c.name);
+    CHECK(head.label.verdict == (c.ignored ? Verdict::no_effect : Verdict::shown));
+    if (c.ignored) CHECK(head.effects.zero.loss_change == 0);
+    for (std::size_t k = 0; k < report.heads.size(); ++k)
+      if (k != kWorking) CHECK(report.heads[k].effects.zero.loss_change == 0);
+  }
+}
+
+TEST_CASE("random heads of an encoder-decoder get no name", "[inspect]") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Config config = pair_config("reverse");
+    config.train.seed = seed + 10;
+    const InspectReport report = look(config, [&](Model& model) { model.init(seed); });
+    for (const HeadReport& head : report.heads) {
+      INFO("seed " << seed << ": " << head.label.sentence);
+      CHECK(head.label.name.empty());
+      CHECK((head.label.verdict == Verdict::no_pattern || head.label.verdict == Verdict::none));
+    }
+  }
+}

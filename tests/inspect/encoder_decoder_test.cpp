@@ -1,0 +1,280 @@
+// What the head report says of an encoder-decoder, whose attention is between two sequences.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "inspect/interventions.h"
+#include "thimble/core/file.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/npy.h"
+#include "thimble/model/decoding.h"
+#include "thimble/train/checkpoint.h"
+
+using namespace thimble;
+
+namespace {
+
+// Two layers, and sources and answers of different lengths.
+Config deep_config() {
+  Config config = writing_config();
+  config.model.layers = 2;
+  return config;
+}
+
+// A model after some steps and the place of its weights.
+struct Saved {
+  explicit Saved(const Config& config, int steps = 20)
+      : trained(config, 60, steps), source{config, directory / "weights"} {
+    save_weights(source.weights, trained.parameters(), {});
+  }
+  TemporaryDirectory directory;
+  Trained trained;
+  ModelSource source;
+};
+
+struct Recorder : Hooks {
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+    seen[std::string(site)].assign(value.data, value.data + value.elements());
+    std::vector<std::int64_t>& sizes = shapes[std::string(site)];
+    for (int d = 0; d < shape.rank(); ++d) sizes.push_back(shape[d]);
+  }
+  std::map<std::string, std::vector<double>> seen;
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+};
+
+// The weights of all places, without padding.
+std::vector<double> attention_of(const Model& model, const Recorder& recorder, const Batch& batch) {
+  std::vector<double> all;
+  for (const AttentionPlace& place : model.attentions()) {
+    const std::vector<double>& weights = recorder.seen.at(place.attention->weights_site);
+    const std::int64_t rows = place.queries_source ? batch.source_length : batch.length;
+    const std::int64_t columns = place.keys_source ? batch.source_length : batch.length;
+    const std::int32_t queries = place.queries_source ? batch.source_lengths[0] : batch.lengths[0];
+    const std::int32_t keys = place.keys_source ? batch.source_lengths[0] : batch.lengths[0];
+    for (std::int64_t row = 0; row < std::ssize(weights) / columns; ++row)
+      if (row % rows < queries)
+        all.insert(all.end(), weights.begin() + row * columns, weights.begin() + row * columns + keys);
+  }
+  return all;
+}
+
+Recorder pass_over(const Model& model, const Batch& batch) {
+  Recorder recorder;
+  Tape tape(Tape::Mode::inference);
+  tape.bind(model.parameters(), {});
+  model(tape, model_input(batch), {.hooks = &recorder});
+  return recorder;
+}
+
+}  // namespace
+
+TEST_CASE("places are those of the model", "[inspect]") {
+  Config causal = small_config();
+  causal.model.layers = 3;
+  causal.model.attention.mask = Mask::causal;
+  for (const Config& config : {small_config(), causal, writing_config(), deep_config()}) {
+    const Dataset dataset = make_dataset(config);
+    const std::unique_ptr<Model> model = make_model(config.model, dataset);
+    std::vector<Place> expected;
+    for (const AttentionPlace& p : model->attentions())
+      expected.push_back({p.name, p.layer, p.queries_source, p.keys_source, p.causal});
+    CHECK(places(config.model) == expected);
+  }
+  CHECK(title(places(causal.model)[2]) == "layer 2");
+  CHECK(title(places(deep_config().model)[5]) == "cross 1");
+}
+
+TEST_CASE("every place of an encoder-decoder is scored on its own sequences", "[inspect]") {
+  const Saved saved(deep_config());
+  const Trained& trained = saved.trained;
+  const InspectReport report = thimble::inspect(saved.source, {.sequences = 60, .examples = 2});
+  const std::vector<AttentionPlace> all = trained.trainer.model().attentions();
+  REQUIRE(report.heads.size() == 2 * all.size());
+  std::vector<double> value(report.heads.size()), queries(value), target(value), asked(value);
+  for (std::int64_t b = 0; b < 60; ++b) {
+    Batch batch;
+    Example example;
+    trained.trainer.dataset().fill(Split::test, b, 1, batch);
+    trained.trainer.dataset().example(Split::test, b, example);
+    const Recorder recorder = pass_over(trained.trainer.model(), batch);
+    for (std::size_t k = 0; k < value.size(); ++k) {
+      const AttentionPlace& place = all[k / 2];
+      const auto& weights = recorder.seen.at(place.attention->weights_site);
+      const auto& shape = recorder.shapes.at(place.attention->weights_site);
+      const std::int64_t n = place.queries_source ? batch.source_lengths[0] : batch.lengths[0];
+      const std::int64_t m = place.keys_source ? batch.source_lengths[0] : batch.lengths[0];
+      const auto weight = [&](std::int64_t i, std::int64_t j) {
+        const auto head = static_cast<std::int64_t>(k % 2);
+        return weights[static_cast<std::size_t>((head * shape[2] + i) * shape[3] + j)];
+      };
+      for (std::int64_t i = 0; i < n; ++i, ++queries[k])
+        for (std::int64_t j = 0; j < m; ++j) value[k] += weight(i, j) * static_cast<double>(std::abs(i - j));
+      if (place.name != "cross") continue;
+      for (const Dataset::Link& link : trained.trainer.dataset().links(example)) {
+        target[k] += weight(link.query, link.key);
+        ++asked[k];
+      }
+    }
+  }
+  for (std::size_t k = 0; k < value.size(); ++k) {
+    INFO(title(places(saved.source.config.model)[k / 2]));
+    const std::vector<HeadScore>& scores = report.heads[k].scores;
+    CHECK(static_cast<double>(find_score(scores, "distance").eligible) == queries[k]);
+    CHECK_THAT(find_score(scores, "distance").value, WithinRel(value[k] / queries[k], 1e-5));
+    CHECK(static_cast<double>(find_score(scores, "task_target").eligible) == asked[k]);
+    if (asked[k] > 0)
+      CHECK_THAT(find_score(scores, "task_target").value, WithinRel(target[k] / asked[k], 1e-5));
+    const bool cross = all[k / 2].name == "cross";
+    CHECK((find_score(scores, "self").eligible == 0) == cross);
+    CHECK((find_score(scores, "special").eligible > 0) == (all[k / 2].name == "decoder"));  // <begin>
+    CHECK(report.heads[k].circuits.qk_reciprocity.has_value() == !cross);
+    CHECK(report.heads[k].circuits.ov_singular_values.size() == 8);
+    CHECK_FALSE(report.heads[k].circuits.ov_copying.has_value());
+  }
+  CHECK_THAT(report.attribution.reason, StartsWith("encoder-decoder"));
+  CHECK(report.rollout.values.empty());
+}
+
+TEST_CASE("the report of an encoder-decoder says which sequences a map is of", "[inspect]") {
+  const Saved saved(writing_config(), 2);
+  const auto json = to_json(thimble::inspect(saved.source, {.sequences = 60, .examples = 1}));
+  CHECK(json["length"] == 5);
+  CHECK(json["source_length"] == 4);
+  CHECK(
+      json["attentions"][0] ==
+      nlohmann::ordered_json(
+          {{"name", "encoder"}, {"layer", 0}, {"queries", "source"}, {"keys", "source"}, {"causal", false}}));
+  CHECK(json["attentions"][2]["queries"] == "tokens");
+  CHECK(json["attentions"][2]["keys"] == "source");
+  const std::size_t sizes[][2] = {{4, 4}, {5, 5}, {5, 4}};
+  for (std::size_t k = 0; k < 6; ++k) {
+    CHECK(json["heads"][k]["layer"] == k / 2);
+    CHECK(json["heads"][k]["mean_weights"].size() == sizes[k / 2][0]);
+    for (const auto& row : json["heads"][k]["mean_weights"]) CHECK(row.size() == sizes[k / 2][1]);
+  }
+  const auto& example = json["examples"][0];
+  CHECK(example["tokens"][0] == "<begin>");
+  CHECK(example["targets"].back() == "<end>");
+  CHECK(example["attention"][2][0].size() == example["tokens"].size());
+  CHECK(example["attention"][2][0][0].size() == example["source"].size());
+  CHECK_FALSE(example.contains("attentions"));
+  Config encoder = small_config();
+  const Saved other(encoder, 2);
+  const auto plain = to_json(thimble::inspect(other.source, {.sequences = 60, .examples = 1}));
+  for (const char* key : {"attentions", "source_length"}) CHECK_FALSE(plain.contains(key));
+}
+
+TEST_CASE("silencing a cross head is zeroing its columns of the output projection", "[inspect]") {
+  Trained trained(deep_config());
+  const EffectsReport report = measure_effects(trained.subject);
+  const Baseline before = trained.subject.run().total;
+  CHECK(before.loss == report.baseline.loss);  // nothing is left of the interventions
+  REQUIRE(report.heads.size() == 12);
+  for (const HeadEffects& head : report.heads) {
+    trained.give();
+    trained.silence(trained.subject.model().parameters(), {head.layer, head.head});
+    const Baseline without = trained.subject.run().total;
+    CHECK_THAT(head.zero.loss_change, WithinAbs(without.loss - before.loss, 1e-6));
+    CHECK_THAT(head.zero.accuracy_change, WithinAbs(without.accuracy - before.accuracy, 1e-12));
+    CHECK(std::abs(head.zero.loss_change) > 1e-6);
+  }
+  trained.give();
+  CHECK(trained.subject.run().total.loss == before.loss);
+}
+
+TEST_CASE("one's own source is answered, and the maps are of that answer", "[inspect]") {
+  const Saved saved(writing_config(), 150);
+  const Model& model = saved.trained.trainer.model();
+  const Dataset& data = saved.trained.trainer.dataset();
+  for (const std::vector<std::int32_t>& source : {std::vector<std::int32_t>{3, 1}, {0, 4, 2, 2}}) {
+    Batch batch;
+    batch.sequences = 1;
+    batch.sources = source;
+    batch.source_length = std::ssize(source);
+    batch.source_lengths = {static_cast<std::int32_t>(source.size())};
+    const auto decoding = model.decode(model_input(batch));
+    const Answer answer =
+        greedy_answers(*decoding, 1, {data.begin_token(), data.end_token(), data.length()}).front();
+    const Passage passage = read_input(saved.source, token_text(data.names(), source));
+    batch.tokens = passage.tokens;
+    batch.length = std::ssize(passage.tokens);
+    batch.lengths = {static_cast<std::int32_t>(batch.length)};
+    CHECK(passage.source == source);
+    CHECK(passage.tokens.front() == data.begin_token());
+    // What is predicted is what was written, and the end.
+    std::vector<std::int32_t> written = answer.tokens;
+    if (std::ssize(written) < data.length()) written.push_back(data.end_token());
+    CHECK(passage.predictions == written);
+    const Recorder recorder = pass_over(model, batch);
+    CHECK(passage.logits == recorder.seen.at("logits"));
+    CHECK(passage.attention == attention_of(model, recorder, batch));
+    const auto cross = passage.weights(model.config(), 2, 1);
+    CHECK(std::ssize(cross) == batch.length * batch.source_length);
+    CHECK(cross.back() == passage.attention.back());
+    const auto json = to_json(passage, model.config(), data.names());
+    CHECK(json["attentions"][2]["name"] == "cross");
+    CHECK(json["source"].size() == source.size());
+  }
+  CHECK_THROWS_WITH(read_input(saved.source, "0 1 2 3 4"),
+                    ContainsSubstring("5 tokens, the longest sequence that this model takes has 4"));
+}
+
+TEST_CASE("an answer that does not end is as long as the model can read", "[inspect]") {
+  Saved saved(writing_config(), 1);
+  ParameterStore& store = saved.trained.parameters();
+  const auto bias = std::ranges::find(store.entries(), "output.bias", &ParameterStore::Entry::name);
+  REQUIRE(bias != store.entries().end());
+  store.values()[bias->offset + 2] = 1000;  // says nothing but 2
+  save_weights(saved.source.weights, store, {});
+  const Passage passage = read_input(saved.source, "0 1");
+  CHECK(passage.predictions == std::vector<std::int32_t>(5, 2));
+  CHECK(passage.tokens == std::vector<std::int32_t>{5, 2, 2, 2, 2});
+}
+
+TEST_CASE("passages of a split have their sources, and no padding", "[inspect]") {
+  const Saved saved(deep_config(), 3);
+  std::int64_t i = 0;
+  read_split(saved.source, Split::test, 12, [&](const Passage& passage) {
+    Batch batch;
+    saved.trained.trainer.dataset().fill(Split::test, i++, 1, batch);
+    CHECK(passage.source ==
+          std::vector<std::int32_t>(batch.sources.begin(), batch.sources.begin() + batch.source_lengths[0]));
+    CHECK(passage.attention == attention_of(saved.trained.trainer.model(),
+                                            pass_over(saved.trained.trainer.model(), batch), batch));
+  });
+  CHECK(i == 12);
+}
+
+TEST_CASE("arrays of an encoder-decoder are one for each kind of attention", "[inspect]") {
+  const Saved saved(deep_config(), 1);
+  const auto out = saved.directory / "arrays";
+  write_attention(saved.source, Split::test, 9, out);
+  std::vector<float> cross;
+  std::vector<std::int32_t> sources;
+  const ModelConfig& model = saved.source.config.model;
+  read_split(saved.source, Split::test, 9, [&](const Passage& passage) {
+    const std::size_t n = passage.tokens.size(), m = passage.source.size();
+    for (const std::int64_t place : {3, 5})
+      for (const std::int64_t head : {0, 1})
+        for (std::size_t i = 0; i < 5; ++i)
+          for (std::size_t j = 0; j < 4; ++j)
+            cross.push_back(
+                i < n && j < m ? static_cast<float>(passage.weights(model, place, head)[i * m + j]) : 0.0F);
+    for (std::size_t j = 0; j < 4; ++j) sources.push_back(j < m ? passage.source[j] : -1);
+  });
+  const auto elements = [&](const char* name) { return read_file(out / name).substr(128); };
+  const auto bytes = [](const auto& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+  };
+  CHECK(elements("cross.npy") == bytes(cross));
+  CHECK(elements("sources.npy") == bytes(sources));
+  CHECK_THAT(read_file(out / "encoder.npy"), ContainsSubstring("(9, 2, 2, 4, 4, )"));
+  CHECK_THAT(read_file(out / "decoder.npy"), ContainsSubstring("(9, 2, 2, 5, 5, )"));
+  CHECK_THAT(read_file(out / "cross.npy"), ContainsSubstring("(9, 2, 2, 5, 4, )"));
+  CHECK_FALSE(std::filesystem::exists(out / "attention.npy"));
+}
