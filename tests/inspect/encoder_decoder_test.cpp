@@ -9,9 +9,11 @@
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "inspect/interventions.h"
+#include "inspect/score_watcher.h"
 #include "thimble/core/file.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/npy.h"
+#include "thimble/inspect/watch.h"
 #include "thimble/model/decoding.h"
 #include "thimble/train/checkpoint.h"
 
@@ -277,4 +279,26 @@ TEST_CASE("arrays of an encoder-decoder are one for each kind of attention", "[i
   CHECK_THAT(read_file(out / "decoder.npy"), ContainsSubstring("(9, 2, 2, 5, 5, )"));
   CHECK_THAT(read_file(out / "cross.npy"), ContainsSubstring("(9, 2, 2, 5, 4, )"));
   CHECK_FALSE(std::filesystem::exists(out / "attention.npy"));
+}
+
+TEST_CASE("the watch says for each head of an encoder-decoder what its chance is", "[inspect]") {
+  Trained trained(writing_config());
+  const HeadWatch watch = head_watch(writing_config());
+  const std::span<const Real> weights = trained.parameters().values();
+  const nlohmann::ordered_json seen = watch(weights);
+  CHECK(seen["chance"].empty());
+  Subject subject(writing_config(), Split::validation, kWatchedSequences);
+  std::ranges::copy(weights, subject.model().parameters().values().begin());
+  ScoreWatcher scores(subject);
+  subject.watch(scores);
+  REQUIRE(seen["heads"].size() == 6);
+  for (std::size_t k = 0; k < 6; ++k) {
+    const HeadScore& mirror = find_score(scores.heads()[k].scores(), "mirror");
+    const auto& head = seen["heads"][k];
+    CHECK(head["place"] == std::array{"encoder 0", "decoder 0", "cross 0"}[k / 2]);
+    REQUIRE(mirror.eligible >= 100);
+    CHECK_THAT(head["scores"]["mirror"].get<double>(), WithinAbs(mirror.value, 1e-6));
+    CHECK_THAT(head["chance"]["mirror"].get<double>(), WithinAbs(mirror.chance, 1e-6));
+    CHECK_THAT(head["attainable"]["mirror"].get<double>(), WithinAbs(mirror.attainable, 1e-6));
+  }
 }

@@ -196,6 +196,22 @@ TEST_CASE("a timeline is read from the metrics", "[inspect]") {
   CHECK(read_timeline(none.path()).steps.empty());
 }
 
+TEST_CASE("a head with a place has a chance of its own, and is called by it", "[inspect]") {
+  const std::string heads =
+      R"({"step":0,"split":"heads","loss":4,"chance":{},"attainable":{},"heads":[{"layer":2,"head":1,)"
+      R"("scores":{"mirror":0.5},"place":"cross 0","chance":{"mirror":0.4},"attainable":{"mirror":1}}]})";
+  std::vector<WatchedStep> steps = timeline_of(lines({heads, heads})).steps;
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].heads[0].place == "cross 0");
+  steps[1].step = 10;
+  steps[1].heads[0].scores["mirror"] = 0.9;
+  CHECK(sentences(steps) == Sentences{"cross 0 head 1 became a mirror head between steps 0 and 10, when the "
+                                      "loss stayed at 4"});
+  CHECK_THAT(draw(steps, true), ContainsSubstring("\ncross 0 head 1 mirror "));
+  steps[1].heads[0].chance = {{"mirror", 0.88}};  // now it is hardly more than chance
+  CHECK(sentences(steps).empty());
+}
+
 TEST_CASE("a last line that is cut short is passed over, any other damage is an error", "[inspect]") {
   const std::string train = kTrain, cut = train.substr(0, 40);
   CHECK(timeline_of(train + "\n" + cut).curves.size() == 1);
