@@ -1,7 +1,7 @@
 # The rules of check_layout.sh, in POSIX awk. Input: the C++ sources and scripts, as paths relative to the root.
 
 BEGIN {
-  split("core tensor kernels autograd ops nn model optim data config train inspect cli", rooms, " ")
+  split("core tensor kernels autograd ops nn model optim data config train inspect reproduce cli", rooms, " ")
   for (i in rooms) rank[rooms[i]] = i + 0
 
   # A room may include itself and the rooms before it, but these may include only what is listed.

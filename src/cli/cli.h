@@ -69,6 +69,7 @@ bool warn_of_leak(const std::string& name, const SplitReport& report);
 
 void add_train(CLI::App& app, int& status);
 void add_sweep(CLI::App& app, int& status);
+void add_reproduce(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);
 void add_inspect(CLI::App& app, int& status);
 void add_gradcheck(CLI::App& app, int& status);

@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   int status = cli::kDone;
   cli::add_train(app, status);
   cli::add_sweep(app, status);
+  cli::add_reproduce(app, status);
   cli::add_eval(app, status);
   cli::add_inspect(app, status);
   cli::add_gradcheck(app, status);

@@ -6,13 +6,11 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
 
-#include "config/fields.h"
 #include "config/report.h"
+#include "config/setting_loader.h"
 #include "config/sweep_reader.h"
 #include "config/text.h"
-#include "thimble/core/error.h"
 
 namespace thimble {
 namespace {
@@ -23,57 +21,23 @@ using config::Place;
 using config::Report;
 using config::SweepFile;
 
-std::vector<std::string> texts(const Changes& changes) {
-  std::vector<std::string> out;
-  for (const Change& change : changes) out.push_back(change.text);
-  return out;
-}
-
-// Loads the config of every setting and says what is wrong with it, once.
+// Loads the config of every setting and says what is wrong with it.
 class Loader {
  public:
-  Loader(const SweepFile& file, Report& report) : file_(file), report_(report) {
-    Config config;
-    const config::Section root = config::describe(config);
-    for (const config::Named& named : flatten(root)) keys_.insert(named.path);
-  }
+  Loader(const SweepFile& file, Report& report) : file_(file), report_(report), loader_(report) {}
 
   void load(Sweep& sweep, const Changes& own) {
     Changes all = file_.common;
     all.insert(all.end(), own.begin(), own.end());
-    try {
-      SweepSetting setting{texts(own), load_config(sweep.config, texts(all))};
-      const auto [first, is_new] = settings_.emplace(to_yaml(setting.config), setting.overrides);
-      if (!is_new) repeated(own, first->second);
-      sweep.settings.push_back(std::move(setting));
-    } catch (const ConfigError& e) {
-      std::istringstream lines(e.what());
-      std::string line, summary;
-      std::getline(lines, summary);
-      if (lines.eof()) refused(summary, all);  // the file cannot be read
-      while (std::getline(lines, line)) refused(line, all);
-    }
+    std::optional<Config> config = loader_.load(sweep.config, file_.config_place, all);
+    if (!config) return;
+    SweepSetting setting{sweep.config, texts(own), *std::move(config)};
+    const auto [first, is_new] = settings_.emplace(to_yaml(setting.config), setting.overrides);
+    if (!is_new) repeated(own, first->second);
+    sweep.settings.push_back(std::move(setting));
   }
 
  private:
-  // A line of what load_config throws, placed where the sweep file, and not an argument, made the change.
-  void refused(const std::string& line, const Changes& changes) {
-    for (const Change& change : changes) {
-      const std::string prefix = fmt::format("command line: {}: ", change.text);
-      if (!line.starts_with(prefix)) continue;
-      const std::string rule = line.substr(prefix.size());
-      return keys_.contains(change.key) ? tell(change.place, change.text, rule)
-                                        : tell(change.key_place, change.key, rule);
-    }
-    tell(file_.config_place, "config", line);
-  }
-
-  void tell(const Place& place, const std::string& key, const std::string& rule) {
-    if (told_.insert(fmt::format("{}:{}:{}:{}:{}", place.argument, place.line, place.column, key, rule))
-            .second)
-      report_.problem(place, key, rule);
-  }
-
   void repeated(const Changes& own, const std::vector<std::string>& before) {
     const auto differs = [&](const Change& change) {
       return std::ranges::find(before, change.text) == before.end();
@@ -87,8 +51,8 @@ class Loader {
 
   const SweepFile& file_;
   Report& report_;
+  config::SettingLoader loader_;
   std::map<std::string, std::vector<std::string>> settings_;  // overrides by config
-  std::set<std::string> keys_, told_;                         // keys_: of configs
   std::set<std::pair<int, int>> repeated_;
 };
 

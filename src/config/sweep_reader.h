@@ -5,16 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "config/report.h"
+#include "config/map_reader.h"
 
 namespace thimble::config {
-
-// A value that a config gets.
-struct Change {
-  std::string key, text;   // text: "key=value"
-  Place key_place, place;  // place: of the value
-};
-using Changes = std::vector<Change>;
 
 struct SweepFile {
   std::string config;  // "" if there is a problem with it

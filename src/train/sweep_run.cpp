@@ -67,7 +67,7 @@ class Runner {
 
   void start(SweepRun& run) {
     const SweepSetting& setting = sweep_.settings[run.setting];
-    std::vector<std::string> command{options_.program.string(), "train", sweep_.config};
+    std::vector<std::string> command{options_.program.string(), "train", setting.file};
     command.insert(command.end(), sweep_.overrides.begin(), sweep_.overrides.end());
     command.insert(command.end(), setting.overrides.begin(), setting.overrides.end());
     command.push_back(fmt::format("train.seed={}", run.config.train.seed));

@@ -17,6 +17,7 @@
 namespace thimble {
 
 struct SweepSetting {
+  std::string file;                    // path of its config
   std::vector<std::string> overrides;  // "a.b.c=value"; the list's, then the grid's in the order of the file
   Config config;                       // with them
 };

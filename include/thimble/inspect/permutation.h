@@ -1,0 +1,28 @@
+// Whether the order of its input means anything to a model.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+#include "thimble/train/run.h"
+
+namespace thimble {
+
+// Logits of permuted sequences against those of the sequences, each at the place where its token went; a
+// model with one output per sequence has them in one place. Without positions and without a mask a
+// transformer treats all orders alike (Lee et al., "Set Transformer", 2019, property 1): 0 but for rounding.
+struct PermutationReport {
+  std::int64_t sequences = 0;
+  double worst = 0;  // largest |difference| of two logits
+  double logit = 0;  // largest |logit|
+  double relative() const { return logit > 0 ? worst / logit : 0; }
+};
+
+// On the first test sequences, each in one random order of the tokens that it has without padding. Throws
+// CheckpointError when the weights do not fit the config.
+PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences);
+
+// {"sequences", "worst", "logit", "relative"}
+nlohmann::ordered_json to_json(const PermutationReport&);
+
+}  // namespace thimble

@@ -1,0 +1,181 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/reproduce_table.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/core/nearest.h"
+#include "thimble/reproduce/page.h"
+
+namespace thimble::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kFooter =
+    "PASS: every condition holds on every seed. FAIL: some condition holds on none.\n"
+    "NOT SHOWN: neither, or something could not be measured.\n"
+    "Exit status: 0 all goldens and controls got PASS, whatever became of claims;\n"
+    "1 one of them did not, or something could not be measured; 130 interrupted.\n";
+
+// A line for each run that ends and each value.
+class Progress : public ReproduceObserver {
+ public:
+  Progress(bool quiet, const Experiment& experiment) : quiet_(quiet), experiment_(experiment) {}
+
+  void on_start(const std::vector<SweepRun>& runs, const fs::path&, std::int64_t jobs) override {
+    const auto finished = over(runs);
+    if (!quiet_)
+      fmt::print(stderr, "{}: {} runs, {} of them finished before, {} at a time\n", experiment_.name,
+                 runs.size(), finished, jobs);
+  }
+
+  void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
+    if (quiet_) return;
+    const bool failed = run.status == RunStatus::failed;
+    fmt::print(stderr, "{}: {}/{}  {} seed {}{}  {:.1f} s\n", experiment_.name, over(runs), runs.size(),
+               experiment_.runs[run.setting].name, run.config.train.seed, failed ? ": " + run.error : "",
+               seconds);
+  }
+
+  void on_interrupt(std::size_t running) override {
+    fmt::print(stderr, "interrupted: {} run{} to finish a step; once more to stop at once\n", running,
+               running == 1 ? " has" : "s have");
+  }
+
+  void on_value(const ExperimentValue& value, const std::vector<double>& seeds) override {
+    if (quiet_) return;
+    std::string line;
+    for (const double x : seeds) line += ' ' + figure(x);
+    fmt::print(stderr, "{}: {}:{}\n", experiment_.name, value.name, line);
+  }
+
+  bool wants_stop() override { return stop_requested(); }
+
+ private:
+  static std::ptrdiff_t over(const std::vector<SweepRun>& runs) {
+    return std::ranges::count_if(runs, [](const SweepRun& r) { return r.status != RunStatus::waiting; });
+  }
+
+  const bool quiet_;
+  const Experiment& experiment_;
+};
+
+// A directory of its own under runs/reproduce that is removed at the end.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    std::error_code failed;
+    fs::create_directories("runs/reproduce", failed);
+    require<FileError>(!failed && ::mkdtemp(path_.data()) != nullptr,
+                       "runs/reproduce: cannot be written; choose a directory with --out");
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "runs/reproduce/XXXXXX";
+};
+
+struct Arguments {
+  std::vector<std::string> names;
+  std::string folder = "configs/reproduce", directory, html;
+  bool quick = false, list = false;
+  std::int64_t jobs = 0;
+  Output output;
+};
+
+std::vector<std::string> names_in(const std::string& folder) {
+  require<ConfigError>(fs::is_directory(folder),
+                       "{}: there is no such folder; start in the source tree, or say with --experiments "
+                       "where experiments are",
+                       folder);
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<Experiment> load(const Arguments& arguments) {
+  const std::vector<std::string> all = names_in(arguments.folder);
+  for (const std::string& name : arguments.names) {
+    if (std::ranges::find(all, name) != all.end()) continue;
+    const std::string_view meant = nearest_name(name, std::vector<std::string_view>(all.begin(), all.end()));
+    throw ConfigError(fmt::format("there is no experiment {}{}; thimble reproduce --list shows all", name,
+                                  meant.empty() ? "" : fmt::format(", did you mean {}?", meant)));
+  }
+  std::vector<Experiment> experiments;
+  for (const std::string& name : arguments.names.empty() ? all : arguments.names) {
+    Experiment experiment = load_experiment((fs::path(arguments.folder) / (name + ".yaml")).string());
+    if (experiment.quick || !arguments.quick) experiments.push_back(std::move(experiment));
+  }
+  return experiments;
+}
+
+int run(const Arguments& arguments) {
+  const std::vector<Experiment> experiments = load(arguments);
+  if (arguments.list) {
+    fmt::print("{}", experiments_list(experiments));
+    return kDone;
+  }
+  std::optional<ScratchDirectory> scratch;
+  if (arguments.directory.empty()) scratch.emplace();
+  const std::string directory = scratch ? scratch->path() : arguments.directory;
+
+  catch_signals();
+  std::vector<ExperimentResult> results;
+  nlohmann::ordered_json json{{"experiments", nlohmann::ordered_json::array()}};
+  for (const Experiment& experiment : experiments) {
+    Progress progress(arguments.output.quiet, experiment);
+    results.push_back(run_experiment(
+        experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
+    if (results.back().interrupted) {
+      fmt::print(stderr, "thimble: interrupted{}\n",
+                 scratch ? "" : fmt::format("; the same command with --out {} goes on", directory));
+      return kInterrupted;
+    }
+    json["experiments"].push_back(to_json(results.back()));
+  }
+  if (arguments.output.talks()) fmt::print("{}", experiments_table(results));
+  if (!arguments.html.empty()) write_file(arguments.html, reproduce_page(results));
+  arguments.output.write(json);
+  return std::ranges::all_of(results, &ExperimentResult::stands) ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("reproduce", "Put published results and claims to the test, with verdicts");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("NAME", arguments->names, "Experiments; default: all")->type_name("");
+  command->add_flag("--list", arguments->list, "Show what there is and run nothing");
+  command->add_flag("--quick", arguments->quick, "Leave out what takes more than 5 minutes on 2 cores");
+  command->add_option("--experiments", arguments->folder, "Folder with a file for each")
+      ->capture_default_str()
+      ->type_name("DIR");
+  command->add_option("--out", arguments->directory, "Keep the runs there; finished ones are found again")
+      ->type_name("DIR");
+  command->add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
+      ->check(CLI::Range(0, 4096))
+      ->type_name("N");
+  command->add_option("--html", arguments->html, "Write the results there, as a page")->type_name("FILE");
+  command->footer(kFooter);
+  arguments->output.add_to(*command);
+  command->callback([arguments, &status] { status = run(*arguments); });
+}
+
+}  // namespace thimble::cli

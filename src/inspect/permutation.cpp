@@ -1,0 +1,55 @@
+#include "thimble/inspect/permutation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "thimble/core/random.h"
+#include "thimble/inspect/passage.h"
+
+namespace thimble {
+
+namespace {
+
+// Uniform over all orders (Fisher and Yates).
+std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number) {
+  const Random random(0, Stream::inspect);
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = count; i > 1; --i)
+    std::swap(order[i - 1], order[random.below(i, number, static_cast<std::uint32_t>(i))]);
+  return order;
+}
+
+}  // namespace
+
+PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences) {
+  const Names names = vocabulary(source);
+  PermutationReport report;
+  read_split(source, Split::test, sequences, [&](const Passage& original) {
+    const auto order =
+        random_order(original.tokens.size(), static_cast<std::uint64_t>(report.sequences++));
+    std::string text;
+    for (const std::size_t from : order)
+      text += names[static_cast<std::size_t>(original.tokens[from])] + ' ';
+    const Passage permuted = read_input(source, text);
+    const std::size_t rows = original.predictions.size(), width = original.logits.size() / rows;
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t v = 0; v < width; ++v) {
+        const double before = original.logits[(rows == 1 ? 0 : order[row]) * width + v];
+        report.logit = std::max(report.logit, std::abs(before));
+        report.worst = std::max(report.worst, std::abs(permuted.logits[row * width + v] - before));
+      }
+  });
+  return report;
+}
+
+nlohmann::ordered_json to_json(const PermutationReport& report) {
+  return {{"sequences", report.sequences},
+          {"worst", report.worst},
+          {"logit", report.logit},
+          {"relative", report.relative()}};
+}
+
+}  // namespace thimble

@@ -1,0 +1,130 @@
+#include "thimble/reproduce/reproduce.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/permutation.h"
+#include "thimble/reproduce/measure.h"
+#include "train/stopwatch.h"
+
+namespace thimble {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::int64_t kPermuted = 20;  // sequences, for "permutation"
+
+Json read_lines(const fs::path& file) {
+  std::istringstream lines(read_file(file));
+  Json out = Json::array();
+  for (std::string line; std::getline(lines, line);) out.push_back(Json::parse(line));
+  return out;
+}
+
+// What the runs of an experiment leave, each made when it is first asked for.
+class Documents {
+ public:
+  Documents(const Experiment& experiment, const SweepResult& sweep, std::int64_t threads)
+      : experiment_(experiment), sweep_(sweep), threads_(fmt::format("train.threads={}", threads)) {}
+
+  // What the value is of, on that seed, by its index. Throws an Error when it cannot be had.
+  const Json& operator()(const ExperimentValue& value, std::size_t seed) {
+    const auto run = std::ranges::find(experiment_.runs, value.run, &ExperimentRun::name);
+    const auto number = static_cast<std::size_t>(run - experiment_.runs.begin());
+    const SweepRun& trained = sweep_.runs[number * experiment_.seeds.size() + seed];
+    const auto key = std::pair(trained.name, value.of);
+    if (const auto known = made_.find(key); known != made_.end()) return known->second;
+    return made_[key] = make(*run, trained, value.of);
+  }
+
+ private:
+  Json make(const ExperimentRun& run, const SweepRun& trained, const std::string& of) const {
+    require<DataError>(trained.status == RunStatus::done || trained.status == RunStatus::missed_target,
+                       "{}: {}", name(trained.status), trained.error);
+    const fs::path directory = sweep_.directory / "runs" / trained.name;
+    if (of == "train") return trained.result;
+    if (of == "metrics") return read_lines(directory / "metrics.jsonl");
+    if (of == "inspect") return to_json(inspect(open_run(directory, {threads_}), {.examples = 0}));
+    if (of == "permutation") return to_json(measure_permutation(open_run(directory), kPermuted));
+    std::vector<std::string> overrides =
+        std::ranges::find(run.evaluations, of, &Evaluation::name)->overrides;
+    overrides.push_back(threads_);
+    return {{"test", to_json(evaluate(open_run(directory, overrides), Split::test))}};
+  }
+
+  const Experiment& experiment_;
+  const SweepResult& sweep_;
+  std::string threads_;
+  std::map<std::pair<std::string, std::string>, Json> made_;  // by name of the sweep's run, and "of"
+};
+
+void tell_once(std::vector<std::string>& problems, const std::string& problem) {
+  if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
+}
+
+// Measures every value on every seed; stops where the observer wants.
+void measure_all(ExperimentResult& result, const SweepResult& sweep, const ReproduceOptions& options) {
+  const Experiment& experiment = result.experiment;
+  const std::size_t seeds = experiment.seeds.size();
+  Documents documents(experiment, sweep, options.jobs);
+  std::vector<Known> known(seeds);
+  for (const ExperimentValue& value : experiment.values) {
+    std::vector<double>& numbers = result.values.emplace_back();
+    for (std::size_t i = 0; i < seeds; ++i) {
+      if (options.observer != nullptr && options.observer->wants_stop()) {
+        result.interrupted = true;
+        return;
+      }
+      double number = std::numeric_limits<double>::quiet_NaN();
+      try {
+        number = measure(documents(value, i), value, known[i]);
+      } catch (const Error& e) {
+        tell_once(result.problems, fmt::format("{}, seed {}: {}", value.run, experiment.seeds[i], e.what()));
+      }
+      numbers.push_back(known[i][value.name] = number);
+    }
+    if (options.observer != nullptr) options.observer->on_value(value, numbers);
+  }
+  for (const Condition& condition : experiment.conditions) {
+    std::vector<bool>& on_seeds = result.conditions.emplace_back();
+    for (const Known& seed : known)
+      on_seeds.push_back(holds(condition.bound, seed.at(condition.value), seed));
+  }
+}
+
+}  // namespace
+
+Sweep to_sweep(const Experiment& experiment) {
+  Sweep sweep{.file = experiment.file,
+              .config = experiment.file,
+              .overrides = {},
+              .settings = {},
+              .seeds = experiment.seeds};
+  for (const ExperimentRun& run : experiment.runs) sweep.settings.push_back(run.setting);
+  return sweep;
+}
+
+ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOptions& options) {
+  const Stopwatch watch;
+  ExperimentResult result;
+  result.experiment = experiment;
+  const SweepResult sweep = run_sweep(to_sweep(experiment), {.directory = options.directory / experiment.name,
+                                                             .jobs = options.jobs,
+                                                             .program = options.program,
+                                                             .observer = options.observer});
+  result.interrupted = sweep.interrupted;
+  if (!result.interrupted) measure_all(result, sweep, options);
+  if (!result.interrupted) result.verdict = judge(result.conditions, result.problems.empty());
+  result.seconds = watch.seconds();
+  return result;
+}
+
+}  // namespace thimble
