@@ -140,8 +140,8 @@ int run(const Arguments& arguments) {
   nlohmann::ordered_json json{{"experiments", nlohmann::ordered_json::array()}};
   for (const Experiment& experiment : experiments) {
     Progress progress(arguments.output.quiet, experiment);
-    results.push_back(run_experiment(
-        experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
+    results.push_back(
+        run_experiment(experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
     if (results.back().interrupted) {
       fmt::print(stderr, "thimble: interrupted{}\n",
                  scratch ? "" : fmt::format("; the same command with --out {} goes on", directory));

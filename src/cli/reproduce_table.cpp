@@ -30,9 +30,9 @@ std::string wrapped(std::string text, std::size_t indent) {
 std::string row(const std::string& label, const std::string& seeds, const std::vector<double>& numbers) {
   const Range all = range(numbers);
   const bool fits = label.size() <= kLabel;
-  return (fits ? "" : wrapped(label, 2)) +
-         fmt::format("  {:<{}} {:>5} {:>10} {:>10} {:>10}\n", fits ? label : "", kLabel, seeds,
-                     figure(all.min), figure(all.median), figure(all.max));
+  return (fits ? "" : wrapped(label, 2)) + fmt::format("  {:<{}} {:>5} {:>10} {:>10} {:>10}\n",
+                                                       fits ? label : "", kLabel, seeds, figure(all.min),
+                                                       figure(all.median), figure(all.max));
 }
 
 std::string experiment_rows(const ExperimentResult& result) {
@@ -41,8 +41,8 @@ std::string experiment_rows(const ExperimentResult& result) {
   std::string out = fmt::format("{:<40} {:<8} {:<9} {:>19.0f} s\n", experiment.name, kind,
                                 name(result.verdict), result.seconds);
   const auto number = [&](const std::string& value) {
-    return static_cast<std::size_t>(
-        std::ranges::find(experiment.values, value, &ExperimentValue::name) - experiment.values.begin());
+    return static_cast<std::size_t>(std::ranges::find(experiment.values, value, &ExperimentValue::name) -
+                                    experiment.values.begin());
   };
   std::vector<bool> shown(experiment.values.size());
   for (std::size_t i = 0; i < result.conditions.size(); ++i) {
@@ -60,12 +60,13 @@ std::string experiment_rows(const ExperimentResult& result) {
 
 }  // namespace
 
-std::string figure(double x) { return std::isnan(x) ? "-" : fmt::format("{:.4g}", x); }
+std::string figure(double x) {
+  return std::isinf(x) ? "never" : std::isnan(x) ? "-" : fmt::format("{:.4g}", x);
+}
 
 std::string experiments_table(std::span<const ExperimentResult> results) {
-  std::string out =
-      fmt::format("{:<{}} {:>5} {:>10} {:>10} {:>10}\n", "experiment", kLabel + 2, "seeds", "least", "median",
-                  "most");
+  std::string out = fmt::format("{:<{}} {:>5} {:>10} {:>10} {:>10}\n", "experiment", kLabel + 2, "seeds",
+                                "least", "median", "most");
   for (const ExperimentResult& result : results) out += experiment_rows(result);
   return out;
 }
@@ -73,9 +74,9 @@ std::string experiments_table(std::span<const ExperimentResult> results) {
 std::string experiments_list(std::span<const Experiment> experiments) {
   std::string out;
   for (const Experiment& experiment : experiments)
-    out += fmt::format("{:<40} {:<8} {}\n", experiment.name,
+    out += fmt::format("{}, {}{}\n", experiment.name,
                        kExperimentKinds[static_cast<std::size_t>(experiment.kind)],
-                       experiment.quick ? "quick" : "") +
+                       experiment.quick ? ", quick" : "") +
            wrapped(experiment.statement, 2);
   return out;
 }

@@ -50,7 +50,8 @@ void ExperimentReader::read(const YAML::Node& root) {
     read_seeds(seeds->second.node, seeds->second.place, experiment.seeds);
   }
   if (const auto runs = entries.find("runs"); runs != entries.end())
-    read_named(runs->second, "runs", "a map from names to runs", [this](const auto&... x) { read_run(x...); });
+    read_named(runs->second, "runs", "a map from names to runs",
+               [this](const auto&... x) { read_run(x...); });
   if (const auto values = entries.find("values"); values != entries.end())
     read_named(values->second, "values", "a map from names to values",
                [this](const auto&... x) { read_value(x...); });
@@ -74,8 +75,9 @@ ExperimentReader::Entries ExperimentReader::read_entries(const YAML::Node& node,
   });
   for (const std::string_view name : keys.first(required))
     if (!entries.contains(name))
-      report_.problem(place, key, fmt::format("{} is missing; it must have {}", name,
-                                              fmt::join(keys.first(required), ", ")));
+      report_.problem(
+          place, key,
+          fmt::format("{} is missing; it must have {}", name, fmt::join(keys.first(required), ", ")));
   return entries;
 }
 

@@ -34,7 +34,7 @@ class ExperimentReader : MapReader {
   // f(name, value, its place) for each entry of a map from names, of which there is at least one.
   void read_named(const Entry& entry, const std::string& key, std::string_view rule, const Visit& f);
 
-  // Nothing, if what stands there is something else.
+  // What stands there; nothing if it is missing, or something else, which is then reported.
   std::optional<std::string> read_text(const Entries& entries, std::string_view key);
   std::optional<double> read_number(const Entries& entries, std::string_view key);
   std::optional<std::size_t> read_choice(const Entries& entries, std::string_view key, Names names);
@@ -51,7 +51,7 @@ class ExperimentReader : MapReader {
                    std::vector<Filter>& filters);
   void read_conditions(const Entry& entry);
   Bound read_bound(const Entries& entries, const Place& place);
-  const ExperimentValue* find_value(const std::string& name, const Place& place, const std::string& key);
+  bool has_value(const std::string& name, const Place& place, const std::string& key);
 
   Report& report_;
   SettingLoader loader_;

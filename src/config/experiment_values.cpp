@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "config/experiment_reader.h"
 
@@ -24,7 +25,11 @@ void ExperimentReader::read_value(const std::string& name, const YAML::Node& nod
   value.run = read_text(entries, "run").value_or("");
   value.of = read_text(entries, "of").value_or("");
   value.path = read_text(entries, "path").value_or("");
-  value.otherwise = read_number(entries, "otherwise");
+  if (const auto otherwise = entries.find("otherwise"); otherwise != entries.end()) {
+    const YAML::Node& number = otherwise->second.node;
+    const bool never = number.IsScalar() && number.Scalar() == "never";
+    value.otherwise = never ? std::numeric_limits<double>::infinity() : read_number(entries, "otherwise");
+  }
   if (const auto take = read_choice(entries, "take", kTakes)) value.take = static_cast<Take>(*take);
   if (const auto where = entries.find("where"); where != entries.end()) {
     const auto& [map, at] = where->second;
@@ -77,7 +82,7 @@ void ExperimentReader::read_conditions(const Entry& entry) {
     Condition condition;
     if (const auto name = read_text(entries, "value")) {
       condition.value = *name;
-      find_value(*name, entries.find("value")->second.place, "value");
+      has_value(*name, entries.find("value")->second.place, "value");
     }
     condition.bound = read_bound(entries, place);
     experiment.conditions.push_back(std::move(condition));
@@ -97,7 +102,7 @@ Bound ExperimentReader::read_bound(const Entries& entries, const Place& place) {
     const bool is_value = node.IsScalar() && !node.Scalar().empty() && node.Scalar()[0] >= 'a';
     if (!is_value)
       bound.number = read_number(entries, entry->first).value_or(0);
-    else if (find_value(node.Scalar(), at, entry->first) != nullptr)
+    else if (has_value(node.Scalar(), at, entry->first))
       bound.value = node.Scalar();
   }
   if (count != 1)
@@ -105,12 +110,11 @@ Bound ExperimentReader::read_bound(const Entries& entries, const Place& place) {
   return bound;
 }
 
-const ExperimentValue* ExperimentReader::find_value(const std::string& name, const Place& place,
-                                                    const std::string& key) {
+bool ExperimentReader::has_value(const std::string& name, const Place& place, const std::string& key) {
   const auto value = std::ranges::find(experiment.values, name, &ExperimentValue::name);
-  if (value != experiment.values.end()) return &*value;
+  if (value != experiment.values.end()) return true;
   report_.problem(place, key, fmt::format("there is no value {} before this", name));
-  return nullptr;
+  return false;
 }
 
 }  // namespace thimble::config

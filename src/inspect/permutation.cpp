@@ -28,11 +28,9 @@ PermutationReport measure_permutation(const ModelSource& source, std::int64_t se
   const Names names = vocabulary(source);
   PermutationReport report;
   read_split(source, Split::test, sequences, [&](const Passage& original) {
-    const auto order =
-        random_order(original.tokens.size(), static_cast<std::uint64_t>(report.sequences++));
+    const auto order = random_order(original.tokens.size(), static_cast<std::uint64_t>(report.sequences++));
     std::string text;
-    for (const std::size_t from : order)
-      text += names[static_cast<std::size_t>(original.tokens[from])] + ' ';
+    for (const std::size_t from : order) text += names[static_cast<std::size_t>(original.tokens[from])] + ' ';
     const Passage permuted = read_input(source, text);
     const std::size_t rows = original.predictions.size(), width = original.logits.size() / rows;
     for (std::size_t row = 0; row < rows; ++row)

@@ -73,8 +73,9 @@ std::vector<double> numbers(const std::vector<const Json*>& found, const Experim
   std::vector<double> out;
   for (const Json* each : found) {
     if (each->is_null()) continue;
-    require<DataError>(each->is_number() || each->is_boolean(), "{}: {} of {} is {}, not a number", value.name,
-                       value.path, value.of, each->is_structured() ? "a list or map" : each->dump());
+    require<DataError>(each->is_number() || each->is_boolean(), "{}: {} of {} is {}, not a number",
+                       value.name, value.path, value.of,
+                       each->is_structured() ? "a list or map" : each->dump());
     out.push_back(each->is_boolean() ? each->get<bool>() : each->get<double>());
   }
   return out;

@@ -38,16 +38,23 @@ holds on none. NOT SHOWN: neither, or something could not be measured.</footer>
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   }
   return out;
 }
 
-std::string figure(double x) { return std::isnan(x) ? "–" : fmt::format("{:.6g}", x); }
+std::string figure(double x) {
+  return std::isinf(x) ? "never" : std::isnan(x) ? "–" : fmt::format("{:.6g}", x);
+}
 
 std::string_view kind_of(const ExperimentResult& result) {
   return kExperimentKinds[static_cast<std::size_t>(result.experiment.kind)];
@@ -56,7 +63,10 @@ std::string_view kind_of(const ExperimentResult& result) {
 std::string verdict(const ExperimentResult& result) {
   const bool passed = result.verdict == ExperimentVerdict::pass;
   const bool failed = result.verdict == ExperimentVerdict::fail;
-  return fmt::format("<span class=\"claim {}\">{}</span>", passed ? "shown" : failed ? "wrong" : "none",
+  return fmt::format("<span class=\"claim {}\">{}</span>",
+                     passed   ? "shown"
+                     : failed ? "wrong"
+                              : "none",
                      name(result.verdict));
 }
 
@@ -73,9 +83,8 @@ std::string overview(std::span<const ExperimentResult> results) {
       "<section><h2>Verdicts</h2><div class=\"panel scroll\"><table><thead><tr><th>experiment</th>"
       "<th>kind</th><th>verdict</th><th>seconds</th></tr></thead><tbody>\n";
   for (const ExperimentResult& result : results)
-    out += fmt::format(
-        "<tr><th><a href=\"#{0}\">{0}</a></th><td>{1}</td><td>{2}</td><td>{3:.0f}</td></tr>\n",
-        escaped(result.experiment.name), kind_of(result), verdict(result), result.seconds);
+    out += fmt::format("<tr><th><a href=\"#{0}\">{0}</a></th><td>{1}</td><td>{2}</td><td>{3:.0f}</td></tr>\n",
+                       escaped(result.experiment.name), kind_of(result), verdict(result), result.seconds);
   return out + "</tbody></table></div></section>\n";
 }
 
@@ -102,10 +111,10 @@ std::string numbers_table(const ExperimentResult& result) {
 
 std::string section(const ExperimentResult& result) {
   const Experiment& experiment = result.experiment;
-  std::string out =
-      fmt::format("<section id=\"{0}\"><h2>{0} {1}</h2>\n<p class=\"about\">{2}</p>\n<p class=\"about\">{3}: {4}</p>\n",
-                  escaped(experiment.name), verdict(result), escaped(experiment.statement), kind_of(result),
-                  escaped(experiment.source));
+  std::string out = fmt::format(
+      "<section id=\"{0}\"><h2>{0} {1}</h2>\n<p class=\"about\">{2}</p>\n<p class=\"about\">{3}: {4}</p>\n",
+      escaped(experiment.name), verdict(result), escaped(experiment.statement), kind_of(result),
+      escaped(experiment.source));
   out += "<div class=\"panel scroll\">" + numbers_table(result) + "</div>\n<ul>\n";
   for (const ExperimentRun& run : experiment.runs)
     out += fmt::format("<li>{}: <code>{} {}</code></li>\n", escaped(run.name), escaped(run.setting.file),

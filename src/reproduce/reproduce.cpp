@@ -54,8 +54,7 @@ class Documents {
     if (of == "metrics") return read_lines(directory / "metrics.jsonl");
     if (of == "inspect") return to_json(inspect(open_run(directory, {threads_}), {.examples = 0}));
     if (of == "permutation") return to_json(measure_permutation(open_run(directory), kPermuted));
-    std::vector<std::string> overrides =
-        std::ranges::find(run.evaluations, of, &Evaluation::name)->overrides;
+    std::vector<std::string> overrides = std::ranges::find(run.evaluations, of, &Evaluation::name)->overrides;
     overrides.push_back(threads_);
     return {{"test", to_json(evaluate(open_run(directory, overrides), Split::test))}};
   }

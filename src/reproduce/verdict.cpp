@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Json number(double x) { return std::isfinite(x) ? Json(x) : Json(); }
+Json number(double x) { return std::isinf(x) ? Json("never") : std::isnan(x) ? Json() : Json(x); }
 
 Json runs_json(const Experiment& experiment) {
   Json out = Json::array();

@@ -1,4 +1,4 @@
-// The files in configs/ that are experiments.
+// The files in configs/ that are configs.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,8 @@
 inline std::vector<std::string> experiments() {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(THIMBLE_SOURCE_DIR "/configs"))
-    if (entry.path().extension() == ".yaml" && entry.path().parent_path().filename() != "sweeps")
+    if (entry.path().extension() == ".yaml" && entry.path().parent_path().filename() != "sweeps" &&
+        entry.path().parent_path().filename() != "reproduce")
       files.push_back(entry.path());
   return files;
 }

@@ -4,6 +4,7 @@
 #include "catch.h"
 #include "experiments.h"
 #include "thimble/config/config.h"
+#include "thimble/config/experiment.h"
 #include "thimble/config/sweep.h"
 
 using namespace thimble;
@@ -38,4 +39,15 @@ TEST_CASE("every sweep in configs/sweeps is valid", "[config]") {
     ++count;
   }
   CHECK(count >= 1);
+}
+
+TEST_CASE("every experiment in configs/reproduce is valid and says what it shows", "[config]") {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(THIMBLE_SOURCE_DIR "/configs/reproduce")) {
+    INFO(entry.path().string());
+    CHECK_NOTHROW(load_experiment(entry.path().string()));
+    CHECK(std::ifstream(entry.path()).get() == '#');
+    ++count;
+  }
+  CHECK(count >= 11);
 }

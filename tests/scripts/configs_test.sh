@@ -5,7 +5,7 @@
 set -euo pipefail
 thimble=$(realpath "$1")
 configs=$(realpath "$2")/configs
-others=(sweeps)
+others=(sweeps reproduce)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

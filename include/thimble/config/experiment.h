@@ -36,7 +36,7 @@ struct Bound {
   enum Relation { at_least, at_most, above, below };  // >= + by, <= - by, > + by, < - by
   Relation relation = at_least;
   double number = 0;
-  std::string value;  // or, if not empty, the name of a value on the same seed
+  std::string value{};  // or, if not empty, the name of a value on the same seed
   double by = 0;
 };
 inline constexpr std::string_view kRelations[] = {"at_least", "at_most", "above", "below"};
@@ -54,12 +54,12 @@ inline constexpr std::string_view kTakes[] = {"only", "first", "last", "min", "m
 
 struct ExperimentValue {
   std::string name;
-  std::string run;    // which run of the experiment
-  std::string of;     // a key of kMeasurements, or an evaluation of the run
-  std::string path;   // keys and indices with dots between, * for any
+  std::string run;   // which run of the experiment
+  std::string of;    // a key of kMeasurements, or an evaluation of the run
+  std::string path;  // keys and indices with dots between, * for any
   std::vector<Filter> where;
   Take take = Take::only;
-  std::optional<double> otherwise;  // when nothing is found, which is an error if this is empty
+  std::optional<double> otherwise;  // when nothing is found (`never` is infinity); empty: that is an error
 };
 
 // train: summary.json; metrics: the lines of metrics.jsonl; inspect: what thimble inspect --json writes;

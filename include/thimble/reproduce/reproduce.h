@@ -37,7 +37,10 @@ struct ExperimentResult {
 
   // Whether it counts as a success: nothing stood in the way, and a golden or control got PASS. What becomes
   // of a claim is a result either way.
-  bool stands() const { return problems.empty() && (experiment.kind == ExperimentKind::claim || verdict == ExperimentVerdict::pass); }
+  bool stands() const {
+    return problems.empty() &&
+           (experiment.kind == ExperimentKind::claim || verdict == ExperimentVerdict::pass);
+  }
 };
 
 // Told what happens; the functions of SweepObserver are about training.
@@ -63,7 +66,7 @@ ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOpt
 Sweep to_sweep(const Experiment& experiment);
 
 // {"name", "file", "statement", "source", "kind", "quick", "verdict", "seconds", "seeds", "runs", "values",
-// "conditions", "problems"}; null for what could not be measured.
+// "conditions", "problems"}; null for what could not be measured, "never" for infinity.
 nlohmann::ordered_json to_json(const ExperimentResult& result);
 
 }  // namespace thimble

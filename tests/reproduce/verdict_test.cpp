@@ -1,0 +1,97 @@
+// Verdicts, spread over seeds, and the results as JSON and as a page.
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "thimble/reproduce/page.h"
+#include "thimble/reproduce/reproduce.h"
+
+using namespace thimble;
+
+namespace {
+
+const double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+ExperimentResult result() {
+  ExperimentResult r;
+  Experiment& e = r.experiment;
+  e.name = "shrinks";
+  e.file = "configs/reproduce/shrinks.yaml";
+  e.statement = "a < b & \"c\"";
+  e.source = "<script>alert(1)</script>";
+  e.kind = ExperimentKind::golden;
+  e.seeds = {1, 2};
+  e.runs = {{"trained", {.file = "c.yaml", .overrides = {"model.heads=2"}, .config = {}}, {}}};
+  e.values.resize(2);
+  e.values[0].name = "loss";
+  e.values[1].name = "solved_at";
+  e.conditions = {{"loss", {.relation = Bound::below, .number = 0.5}}};
+  r.values = {{0.25, 0.75}, {kUnknown, std::numeric_limits<double>::infinity()}};
+  r.conditions = {{true, false}};
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("a verdict comes from conditions on seeds", "[reproduce]") {
+  using enum ExperimentVerdict;
+  CHECK(judge({{true, true}, {true, true}}, true) == pass);
+  CHECK(judge({{true, true}, {true, false}}, true) == not_shown);
+  CHECK(judge({{false, true}, {true, false}}, true) == not_shown);
+  CHECK(judge({{true, true}, {false, false}}, true) == fail);
+  CHECK(judge({{false, true}, {false, false}}, true) == fail);
+  CHECK(judge({{true, true}}, false) == not_shown);
+  CHECK(judge({{false, false}}, false) == not_shown);
+  CHECK(name(pass) == "PASS");
+  CHECK(name(fail) == "FAIL");
+  CHECK(name(not_shown) == "NOT SHOWN");
+}
+
+TEST_CASE("the range of numbers leaves out what is not known", "[reproduce]") {
+  CHECK(range({3, 1, 2}).median == 2);
+  CHECK(range({3, 1, 2}).min == 1);
+  CHECK(range({3, 1, 2}).max == 3);
+  CHECK(range({4, 1, 2, 3}).median == 2.5);
+  CHECK(range({kUnknown, 5}).median == 5);
+  CHECK(std::isnan(range({kUnknown}).median));
+}
+
+TEST_CASE("goldens and controls must pass, claims may come out either way", "[reproduce]") {
+  ExperimentResult r = result();
+  CHECK_FALSE(r.stands());
+  r.verdict = ExperimentVerdict::pass;
+  CHECK(r.stands());
+  r.problems = {"a run failed"};
+  CHECK_FALSE(r.stands());
+  r.problems.clear();
+  r.verdict = ExperimentVerdict::fail;
+  r.experiment.kind = ExperimentKind::control;
+  CHECK_FALSE(r.stands());
+  r.experiment.kind = ExperimentKind::claim;
+  CHECK(r.stands());
+}
+
+TEST_CASE("results as JSON", "[reproduce]") {
+  const nlohmann::ordered_json json = to_json(result());
+  CHECK(json["verdict"] == "NOT SHOWN");
+  CHECK(json["kind"] == "golden");
+  CHECK(json["seeds"] == nlohmann::ordered_json({1, 2}));
+  CHECK(json["runs"][0]["overrides"] == nlohmann::ordered_json({"model.heads=2"}));
+  CHECK(json["values"][0].dump() ==
+        R"({"name":"loss","min":0.25,"median":0.5,"max":0.75,"seeds":[0.25,0.75]})");
+  CHECK(json["values"][1]["seeds"].dump() == R"([null,"never"])");
+  CHECK(json["conditions"].dump() == R"([{"condition":"loss < 0.5","seeds":[true,false]}])");
+}
+
+TEST_CASE("the page holds every number and runs nothing", "[reproduce]") {
+  const std::vector<ExperimentResult> results = {result()};
+  const std::string page = reproduce_page(results);
+  for (const char* text : {"shrinks", "a &lt; b &amp; &quot;c&quot;", "&lt;script&gt;", "loss &lt; 0.5",
+                           "0.25", "0.75", "never", "model.heads=2", "seed 2", "does not", "NOT SHOWN"})
+    CHECK_THAT(page, ContainsSubstring(text));
+  CHECK_THAT(page, !ContainsSubstring("<script"));
+  CHECK_THAT(page, ContainsSubstring("default-src 'none'; style-src 'sha256-"));
+  CHECK_THAT(page, StartsWith("<!doctype html>"));
+  CHECK_THAT(page, EndsWith("</html>\n"));
+}

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Experiments as people run them: verdicts, exit statuses, results in files, runs that are kept, signals.
+# Usage: reproduce_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+thimble=$(realpath "$1")
+configs=$(realpath "$2")/configs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "reproduce_test: $1" >&2
+  shift
+  printf '%s\n' "$@" >&2
+  exit 1
+}
+
+# expect STATUS PATTERN ARGUMENT...: the exit status and a regular expression that the output must match.
+expect() {
+  local wanted=$1 pattern=$2 status=0
+  shift 2
+  output=$("$thimble" reproduce "$@" </dev/null 2>&1) || status=$?
+  ((status == wanted)) || fail "thimble reproduce $*: exit status $status, not $wanted" "$output"
+  grep -qE -- "$pattern" <<<"$output" || fail "thimble reproduce $*: no match for $pattern in" "$output"
+}
+
+# write NAME KIND LIMIT [KEYS]: an experiment whose late loss, about 2, must be below LIMIT.
+write() {
+  cat >"configs/reproduce/$1.yaml" <<END
+statement: More steps lead to a lower loss.
+source: this test
+kind: $2
+seeds: [7, 8]
+${4:-}
+runs:
+  short: {config: ../base.yaml, set: {train.steps: 5}}
+  long: {config: ../base.yaml, set: {train.steps: 40}, evaluate: {shorter: {task.length: 5}}}
+values:
+  early: {run: short, of: train, path: test.loss}
+  late: {run: long, of: train, path: test.loss}
+  shorter: {run: long, of: shorter, path: test.loss}
+  never: {run: long, of: metrics, path: "*.step", where: {split: train, loss: {below: 0}}, take: first, otherwise: never}
+  norm: {run: long, of: metrics, path: "*.gradient_norm", where: {split: train, step: {at_most: 10}}, take: mean}
+  mirror: {run: long, of: inspect, path: heads.*.scores.mirror.value, take: max}
+  order: {run: short, of: permutation, path: relative}
+conditions:
+  - {value: late, below: early}
+  - {value: late, below: $3}
+END
+}
+
+mkdir -p configs/reproduce
+cat >configs/base.yaml <<END
+base: $configs/reverse.yaml
+data: {train: 200, validation: 20, test: 20}
+train: {batch: 16, schedule: {warmup: 2}, evaluate_every: 20}
+END
+write holds golden 10
+write fails golden 0.5
+write refuted claim 0.5
+write slow control 10 'quick: false'
+
+# One that holds: its verdict, a line for each value, a table of 80 columns, results in two files.
+expect 0 '^holds +golden +PASS +[0-9]+ s$' holds --out kept --json holds.json --html holds.html
+grep -qE '^  late < early +2/2( +[0-9.]+){3}$' <<<"$output" || fail "no condition" "$output"
+grep -qE '^  never( +never){3}$' <<<"$output" || fail "nothing is never" "$output"
+grep -qE '^holds: 4/4  (short|long) seed [78]' <<<"$output" || fail "no progress" "$output"
+grep -qE '^holds: norm: [0-9.]+ [0-9.]+$' <<<"$output" || fail "no line for a value" "$output"
+! grep -qE '.{81}' <<<"$output" || fail "wider than 80 columns" "$output"
+grep -q '"verdict": "PASS"' holds.json || fail "no verdict in JSON" "$(cat holds.json)"
+grep -q '<h2>holds <span class="claim shown">PASS</span></h2>' holds.html || fail "no verdict in HTML"
+
+# What is kept is not trained again, and says the same.
+weights() { find "$1" -name '*.safetensors' -printf '%p %T@\n' | sort; }
+before=$(weights kept)
+expect 0 '4 of them finished before' holds --out kept --json again.json
+[[ $before == "$(weights kept)" ]] || fail "trained again"
+diff <(grep -v '"seconds"' holds.json) <(grep -v '"seconds"' again.json) || fail "another result"
+
+# What fails: a golden makes the exit status 1, a claim is a result. Nothing is left without --out.
+expect 1 '^fails +golden +FAIL ' fails --jobs 1
+expect 0 '^refuted +claim +FAIL ' refuted
+[[ -z $(ls runs/reproduce) ]] || fail "a temporary directory is left" "$(ls runs/reproduce)"
+
+# The quick ones, as JSON alone; a list, which runs nothing.
+expect 1 '"name": "refuted"' --quick --quiet --json - --out kept
+[[ $output == "{"*"}" ]] || fail "standard output is not JSON alone" "$output"
+! grep -q '"name": "slow"' <<<"$output" || fail "--quick runs what is not quick"
+expect 0 '^slow, control$' --list
+grep -q '^holds, golden, quick$' <<<"$output" || fail "holds is not in the list" "$output"
+
+# A run that fails, and a path that leads nowhere: told, not shown, exit status 1.
+sed 's/train.steps: 5}/train.steps: 5, train.optimizer.name: sgd, train.optimizer.lr: 100, train.optimizer.momentum: 0.99, train.clip_norm: 0, model.norm: pre, model.layers: 8}/
+  s/mirror.value/miror.value/' configs/reproduce/refuted.yaml >configs/reproduce/broken.yaml
+expect 1 '^broken +claim +NOT SHOWN ' broken
+grep -qE '^  short, seed 7: failed: step [0-9]+: the loss is' <<<"$output" || fail "no reason" "$output"
+grep -qE '^  long, seed 8: mirror: .* leads to nothing$' <<<"$output" || fail "no word of the path" "$output"
+rm configs/reproduce/broken.yaml
+
+# Refused, with nothing written.
+before=$(find . -printf '%p %T@\n' | sort)
+expect 2 'there is no experiment hold, did you mean holds\?' hold
+expect 2 'there is no such folder' --experiments none
+sed 's/kind: claim/kind: clam/' configs/reproduce/refuted.yaml >configs/reproduce/bad.yaml
+expect 2 'bad.yaml:3:7: kind: must be one of golden, control, claim, not clam' bad
+rm configs/reproduce/bad.yaml
+mkdir other
+sed 's/train.steps: 5}/train.steps: 6}/' configs/reproduce/holds.yaml >configs/other.yaml
+mv configs/other.yaml other/holds.yaml
+sed -i "s|../base.yaml|../configs/base.yaml|" other/holds.yaml
+expect 2 'kept/holds: made by another sweep' holds --out kept --experiments other
+
+# Interrupted: status 130, nothing left but what --out keeps, and the same command goes on.
+sed 's/train.steps: 40}/train.steps: 2000}/' configs/reproduce/holds.yaml >configs/reproduce/long.yaml
+interrupted() {
+  "$thimble" reproduce long --jobs 1 "$@" </dev/null >log 2>&1 &
+  local status=0 process=$!
+  until grep -q '2/4' log; do sleep 0.02; done
+  until ps --ppid "$process" -o pid= | grep -q .; do sleep 0.02; done
+  kill -INT "$process"
+  wait "$process" || status=$?
+  ((status == 130)) || fail "an interrupted experiment has exit status $status" "$(cat log)"
+}
+interrupted
+[[ -z $(ls runs/reproduce) ]] || fail "a temporary directory is left" "$(ls runs/reproduce)"
+interrupted --out stopped
+grep -q 'the same command with --out stopped goes on' log || fail "no word about going on" "$(cat log)"
+expect 0 '^long: 4 runs, 2 of them finished before' long --out stopped
+
+echo "reproduce_test: ok"
