@@ -38,7 +38,7 @@ std::string row(const std::string& label, const std::string& seeds, const std::v
 std::string experiment_rows(const ExperimentResult& result) {
   const Experiment& experiment = result.experiment;
   const auto kind = kExperimentKinds[static_cast<std::size_t>(experiment.kind)];
-  std::string out = fmt::format("{:<40} {:<8} {:<9} {:>19.0f} s\n", experiment.name, kind,
+  std::string out = fmt::format("{:<40} {:<8} {:<9} {:>17.0f} s\n", experiment.name, kind,
                                 name(result.verdict), result.seconds);
   const auto number = [&](const std::string& value) {
     return static_cast<std::size_t>(std::ranges::find(experiment.values, value, &ExperimentValue::name) -

@@ -42,8 +42,8 @@ void ExperimentReader::read_value(const std::string& name, const YAML::Node& nod
     if (!value.path.empty() && !has_wildcard(value.path))
       report_.problem(at, "where", fmt::format("chooses among what a * stands for; {} has none", value.path));
   }
-  if (!value.run.empty() && !value.of.empty()) check_measurement(value, entries);
-  if (has_wildcard(value.path) && value.take == Take::only && value.where.empty())
+  if (!value.run.empty()) check_measurement(value, entries);
+  if (has_wildcard(value.path) && value.take == Take::only && !entries.contains("where"))
     report_.problem(place, name,
                     fmt::format("{} may stand for many numbers; say which with take or where", value.path));
   experiment.values.push_back(std::move(value));

@@ -132,7 +132,7 @@ TEST_CASE("what an experiment must have", "[config]") {
   CHECK(complaint({.top = "statement: s\nsource: []\nkind: claim\n"}) ==
         "e.yaml:2:9: source: must be a line of text, not empty");
   CHECK(complaint({.top = "statement: \"a\\nb\"\nsource: s\nkind: claim\n"}) ==
-        "e.yaml:1:12: statement: must be a line of text, not \"a\nb\"");
+        "e.yaml:1:12: statement: must be a line of text, not \"a b\"");
   CHECK(complaint({.top = "statement: s\nsource: s\nkind: proof\n"}) ==
         "e.yaml:3:7: kind: must be one of golden, control, claim, not proof");
 }
@@ -140,35 +140,35 @@ TEST_CASE("what an experiment must have", "[config]") {
 TEST_CASE("what a run may be", "[config]") {
   CHECK(runs("[a]") ==
         "e.yaml:4:7: runs: must be a map from names to runs, not a list\n"
-        "e.yaml:5:18: run: there is no run a");
+        "e.yaml:5:19: run: there is no run a");
   CHECK(runs("{a: {confg: x}}") ==
-        "e.yaml:4:11: confg: unknown key, did you mean config?\n"
-        "e.yaml:4:11: a: config is missing; it must have config");
+        "e.yaml:4:11: a: config is missing; it must have config\n"
+        "e.yaml:4:12: confg: unknown key, did you mean config?");
   CHECK(runs("{a: {config: ../base.yaml}, A: {config: ../base.yaml}}") ==
-        "e.yaml:4:29: A: a name has small letters, digits and _, a letter first");
+        "e.yaml:4:35: A: a name has small letters, digits and _, a letter first");
   CHECK(runs("{a: {config: ../base.yaml}, b: {config: ../base.yaml}}") ==
-        "e.yaml:4:32: b: no value is taken from this run; leave it out");
-  CHECK_THAT(runs("{a: {config: none.yaml}}"), StartsWith("e.yaml:4:21: config: none.yaml: cannot be read"));
-  CHECK(runs("{a: {config: []}}") == "e.yaml:4:21: config: must be the path of a config, not empty");
+        "e.yaml:4:38: b: no value is taken from this run; leave it out");
+  CHECK_THAT(runs("{a: {config: none.yaml}}"), StartsWith("e.yaml:4:20: config: none.yaml: cannot be read"));
+  CHECK(runs("{a: {config: []}}") == "e.yaml:4:20: config: must be the path of a config, not empty");
   CHECK(runs("{a: {config: ../base.yaml, set: [1]}}") ==
-        "e.yaml:4:40: set: must be a map from keys of the config to values, not a list");
+        "e.yaml:4:39: set: must be a map from keys of the config to values, not a list");
   CHECK(runs("{a: {config: ../base.yaml, set: {model.heads: 3}}}") ==
-        "e.yaml:4:54: model.heads=3: 3 heads do not divide a d_model of 32");
+        "e.yaml:4:53: model.heads=3: 3 heads do not divide a d_model of 32");
   CHECK(runs("{a: {config: ../base.yaml, set: {train.seed: 3}}}") ==
-        "e.yaml:4:53: train.seed: seeds gives it already; leave one of them out");
+        "e.yaml:4:52: train.seed: seeds gives it already; leave one of them out");
   CHECK_THAT(runs("{a: {config: ../base.yaml, set: {train.threads: 2}}}"),
-             StartsWith("e.yaml:4:56: train.threads: each run of a sweep has one thread"));
+             StartsWith("e.yaml:4:55: train.threads: each run of a sweep has one thread"));
 }
 
 TEST_CASE("what an evaluation may be", "[config]") {
   CHECK(runs("{a: {config: ../base.yaml, evaluate: {long: {task.lngth: 3}}}}") ==
-        "e.yaml:4:53: task.lngth: unknown key, did you mean task.length?");
+        "e.yaml:4:52: task.lngth: unknown key, did you mean task.length?");
   CHECK(runs("{a: {config: ../base.yaml, evaluate: {long: 3}}}") ==
-        "e.yaml:4:52: long: must be a map from keys of the config to values, not 3");
+        "e.yaml:4:51: long: must be a map from keys of the config to values, not 3");
   CHECK(runs("{a: {config: ../base.yaml, evaluate: {train: {task.length: 3}}}}") ==
-        "e.yaml:4:54: train: is what every run has; choose another name");
+        "e.yaml:4:52: train: is what every run has; choose another name");
   CHECK(runs("{a: {config: ../base.yaml, evaluate: 3}}") ==
-        "e.yaml:4:45: evaluate: must be a map from names to changes of the config, not 3");
+        "e.yaml:4:44: evaluate: must be a map from names to changes of the config, not 3");
 }
 
 TEST_CASE("what a value may be", "[config]") {
@@ -183,7 +183,7 @@ TEST_CASE("what a value may be", "[config]") {
   CHECK(values("{x: {run: a, of: train, path: a.*.b}}") ==
         "e.yaml:5:13: x: a.*.b may stand for many numbers; say which with take or where");
   CHECK(values("{x: {run: a, of: train, path: b, where: {c: 1}}}") ==
-        "e.yaml:5:50: where: chooses among what a * stands for; b has none");
+        "e.yaml:5:49: where: chooses among what a * stands for; b has none");
   CHECK(values("{x: {run: a, of: train, path: b.*, where: [1]}}") ==
         "e.yaml:5:51: where: must be a map from paths to what is looked for there, not a list");
   CHECK(values("{x: {run: a, of: train, path: b.*, where: {c: [1]}}}") ==
@@ -206,7 +206,7 @@ TEST_CASE("what a condition may be", "[config]") {
   CHECK(conditions("[{value: x, above: 1, below: 2}]") ==
         "e.yaml:6:14: needs one of at_least, at_most, above, below, has 2");
   CHECK(conditions("[{value: x, above: 1, by: x}]") == "e.yaml:6:39: by: must be a number, not x");
-  CHECK(conditions("[{value: x, over: 1}]") ==
+  CHECK(conditions("[{value: x, limit: 1}]") ==
         "e.yaml:6:14: needs one of at_least, at_most, above, below, has 0\n"
-        "e.yaml:6:25: over: unknown key, must be one of value, at_least, at_most, above, below, by");
+        "e.yaml:6:25: limit: unknown key, must be one of value, at_least, at_most, above, below, by");
 }

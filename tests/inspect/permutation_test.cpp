@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "core/temporary_directory.h"
+#include "thimble/core/real.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;
@@ -43,7 +44,7 @@ TEST_CASE("positions and a causal mask give order a meaning", "[inspect]") {
 }
 
 TEST_CASE("one output for a sequence stays where it is", "[inspect]") {
-  const std::string set = "{name: anomaly, symbols: 36, length: 5}";
+  const std::string set = "{name: anomaly, symbols: 64, length: 5}";
   CHECK(measured("{d_model: 16, positions: none, output: {per: sequence}}", set).relative() <
         (sizeof(Real) == 4 ? 1e-5 : 1e-12));
   CHECK(measured("{d_model: 16, positions: none, output: {per: sequence, pooling: first}}", set).relative() >

@@ -19,12 +19,7 @@ const Json kReport = Json::parse(R"({
             {"layer": 1, "label": "mirror", "scores": {"a": {"value": 1}, "b": {"value": 0.0625}}}]})");
 
 ExperimentValue value(const std::string& path, Take take = Take::only) {
-  ExperimentValue v;
-  v.name = "x";
-  v.of = "inspect";
-  v.path = path;
-  v.take = take;
-  return v;
+  return {.name = "x", .run = "a", .of = "inspect", .path = path, .where = {}, .take = take, .otherwise = {}};
 }
 
 Filter equal(const std::string& path, const std::string& text) { return {path, text, {}}; }

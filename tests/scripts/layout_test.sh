@@ -52,6 +52,8 @@ rejects src/data/planted.cpp '#include "thimble/tensor/tensor.h"' 1 "room data m
 rejects src/config/planted.cpp '#include "thimble/model/encoder.h"' 1 "room config may not include room model"
 rejects src/config/planted.cpp '#include "thimble/ops/softmax.h"' 1 "room config may not include room ops"
 rejects src/train/planted.cpp '#include "inspect/scores.h"' 1 "room train may not include room inspect"
+rejects src/inspect/planted.cpp '#include "thimble/reproduce/measure.h"' 1 "room inspect may not include room reproduce"
+accepts src/reproduce/planted.cpp $'#include "thimble/inspect/inspect.h"\n#include "thimble/train/sweep.h"'
 rejects src/inspect/planted.cpp '#include "cli/table.h"' 1 "only src/cli includes src/cli"
 rejects tests/cli/planted.cpp '#include "src/cli/table.h"' 1 "only src/cli includes src/cli"
 rejects src/train/planted.cpp '#include "thimble/thimble.h"' 1 "not in a room"

@@ -90,7 +90,7 @@ expect 0 '^slow, control$' --list
 grep -q '^holds, golden, quick$' <<<"$output" || fail "holds is not in the list" "$output"
 
 # A run that fails, and a path that leads nowhere: told, not shown, exit status 1.
-sed 's/train.steps: 5}/train.steps: 5, train.optimizer.name: sgd, train.optimizer.lr: 100, train.optimizer.momentum: 0.99, train.clip_norm: 0, model.norm: pre, model.layers: 8}/
+sed 's/train.steps: 5}/train.steps: 20, train.optimizer.name: sgd, train.optimizer.lr: 100, train.optimizer.momentum: 0.99, train.clip_norm: 0, model.norm: pre, model.layers: 4, model.positions: none}/
   s/mirror.value/miror.value/' configs/reproduce/refuted.yaml >configs/reproduce/broken.yaml
 expect 1 '^broken +claim +NOT SHOWN ' broken
 grep -qE '^  short, seed 7: failed: step [0-9]+: the loss is' <<<"$output" || fail "no reason" "$output"
