@@ -194,7 +194,7 @@ test("odd tokens, and sections without data", async () => {
 
 test("an encoder-decoder has maps between two sequences", async () => {
   const page = await open("pair.html");
-  const chips = (name) => page.locator(`.strip[aria-label="${name}"] .token`).evaluateAll((all) => all.map((t) => t.title));
+  const chips = (name) => page.locator(`.strip[aria-label="${name}"] .chip > .token`).evaluateAll((all) => all.map((t) => t.title));
   const e = await page.evaluate(() => example());
   assert.deepEqual(await page.locator(".grid h4").allTextContents(), ["encoder 0", "decoder 0", "cross 0"]);
   assert.equal(await page.locator(".tile").count(), 6);

@@ -65,7 +65,7 @@ function tokenView() {
       chip.tabIndex = i === query ? 0 : -1;
     });
     heading.replaceChildren(state.source === "example" ? `Query ${query} ` : "Query at position ", word(map.rowLabels[query]), " looks at",
-      at.queries === at.keys ? "" : " in the source", map.causal ? " (hatched: masked)" : "");
+      at.queries === at.keys ? "" : ", in the source", map.causal ? " (hatched: masked)" : "");
     keys.replaceChildren(...map.columnLabels.map((token, c) => {
       const weight = map.at(query, c);
       const chip = element("span", { class: weight === null ? "chip hidden" : "chip", "data-weight": weight ?? "masked",
