@@ -124,6 +124,24 @@ TEST_CASE("a cross head that was made to look at one place is scored and named r
   }
 }
 
+TEST_CASE("the cross head that reads the source carries its whole answer into another run", "[inspect]") {
+  const Config config = pair_config("reverse");
+  const TemporaryDirectory directory;
+  const Dataset dataset = make_dataset(config);
+  const std::unique_ptr<Model> model = make_model(config.model, dataset);
+  look_at(
+      *model, [](std::int64_t i) { return kSource - 1 - i; }, false);
+  save_weights(directory / "weights", model->parameters(), {});
+  const PatchingReport report = patch({config, directory / "weights"}, 3, 8);
+  Example base;
+  dataset.example(Split::test, 3, base);
+  REQUIRE(report.base.size() == base.input.size());
+  for (std::size_t i = 0; i < base.input.size(); ++i)
+    CHECK(report.base[i] == dataset.names()[static_cast<std::size_t>(base.input[i])]);
+  for (std::size_t k = 0; k < report.heads.size(); ++k)
+    CHECK_THAT(report.heads[k].effect, WithinAbs(k == kWorking ? 1 : 0, 1e-5));
+}
+
 TEST_CASE("random heads of an encoder-decoder get no name", "[inspect]") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Config config = pair_config("reverse");

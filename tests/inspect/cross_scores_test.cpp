@@ -151,6 +151,14 @@ TEST_CASE("a head that looks at a fixed offset or place of another sequence is f
   CHECK_THAT(find_score(mirrored, "mirror").value, WithinAbs(1, 1e-12));
 }
 
+TEST_CASE("an offset that fewer than half of the queries have describes no head", "[inspect]") {
+  HeadScorer scorer = HeadScorer::cross(5, 2);
+  std::vector<double> weights(10, 0.5);
+  scorer.add(ScoreTargets::cross(5, std::vector<std::int32_t>{0, 1}, {}), weights);
+  CHECK(find_score(scorer.scores(), "offset").eligible == 0);
+  CHECK(find_score(scorer.scores(), "mirror").eligible == 2);
+}
+
 TEST_CASE("what asks for a place in the query's own sequence is not asked of another one", "[inspect]") {
   for (const char* name : {"self", "previous", "next", "previous_token", "next_token", "same_token",
                            "duplicate_token", "induction"}) {

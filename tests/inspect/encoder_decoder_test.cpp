@@ -189,6 +189,25 @@ TEST_CASE("silencing a cross head is zeroing its columns of the output projectio
   CHECK(trained.subject.run().total.loss == before.loss);
 }
 
+TEST_CASE("patching refuses sources of different lengths", "[inspect]") {
+  Config config = writing_config();
+  config.task = {.name = "majority", .symbols = 5, .length = 7, .min_length = 3};
+  const Saved saved(config, 1);
+  const Dataset& data = saved.trained.trainer.dataset();
+  Example first, other;
+  data.example(Split::test, 0, first);
+  bool refused = false;
+  for (std::int64_t i = 1; i < 60; ++i) {
+    data.example(Split::test, i, other);
+    if (first.target == other.target) continue;
+    const bool fits = first.input.size() == other.input.size();
+    if (fits) CHECK_NOTHROW(patch(saved.source, 0, i));
+    if (!fits) CHECK_THROWS_WITH(patch(saved.source, 0, i), ContainsSubstring("choose two of equal length"));
+    refused |= !fits;
+  }
+  CHECK(refused);
+}
+
 TEST_CASE("one's own source is answered, and the maps are of that answer", "[inspect]") {
   const Saved saved(writing_config(), 150);
   const Model& model = saved.trained.trainer.model();
