@@ -72,6 +72,7 @@ void add_sweep(CLI::App& app, int& status);
 void add_reproduce(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);
 void add_inspect(CLI::App& app, int& status);
+void add_write(CLI::App& app, int& status);
 void add_gradcheck(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_tasks(CLI::App& app, int& status);

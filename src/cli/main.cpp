@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   cli::add_reproduce(app, status);
   cli::add_eval(app, status);
   cli::add_inspect(app, status);
+  cli::add_write(app, status);
   cli::add_gradcheck(app, status);
   cli::add_bench(app, status);
   cli::add_tasks(app, status);

@@ -13,6 +13,8 @@ namespace thimble::inline THIMBLE_PRECISION {
 Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);
 void run_split(const ModelSource& source, Split split, std::int64_t count,
                const std::function<void(const Passage&)>& visit);
+std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+                                std::int64_t beams);
 
 void PassageWatcher::begin(const Chunk& chunk) {
   batch_ = &chunk.batch;
@@ -79,14 +81,27 @@ std::vector<std::int32_t> length_of(const std::vector<std::int32_t>& tokens) {
   return {static_cast<std::int32_t>(tokens.size())};
 }
 
-// What the decoder reads when it writes its answer to the batch's source: without what comes last.
-std::vector<std::int32_t> read_by_decoder(const Model& model, const Dataset& dataset, const Batch& batch) {
+// What the model writes for the batch's source.
+std::vector<Answer> written(const Model& model, const Dataset& dataset, const Batch& batch,
+                            std::int64_t beams) {
   const AnswerMarks marks{dataset.begin_token(), dataset.end_token(), model.max_length()};
   const std::unique_ptr<Decoding> decoding = model.decode(model_input(batch));
-  std::vector<std::int32_t> tokens = greedy_answers(*decoding, 1, marks).front().tokens;
-  tokens.insert(tokens.begin(), marks.begin);
-  if (std::ssize(tokens) > marks.longest) tokens.pop_back();
+  return beams == 1 ? greedy_answers(*decoding, 1, marks) : beam_answers(*decoding, beams, marks);
+}
+
+// What the decoder reads when it writes its greedy answer: without what comes last.
+std::vector<std::int32_t> read_by_decoder(const Model& model, const Dataset& dataset, const Batch& batch) {
+  std::vector<std::int32_t> tokens = written(model, dataset, batch, 1).front().tokens;
+  tokens.insert(tokens.begin(), dataset.begin_token());
+  if (std::ssize(tokens) > model.max_length()) tokens.pop_back();
   return tokens;
+}
+
+void set_source(Batch& batch, const std::vector<std::int32_t>& tokens) {
+  batch.sequences = 1;
+  batch.sources = tokens;
+  batch.source_length = std::ssize(tokens);
+  batch.source_lengths = length_of(tokens);
 }
 
 }  // namespace
@@ -100,9 +115,7 @@ Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& to
   batch.sequences = 1;
   batch.tokens = tokens;
   if (dataset.layout() == Layout::pairs) {
-    batch.sources = tokens;
-    batch.source_length = std::ssize(tokens);
-    batch.source_lengths = length_of(tokens);
+    set_source(batch, tokens);
     batch.tokens = read_by_decoder(*model, dataset, batch);
   }
   batch.length = std::ssize(batch.tokens);
@@ -115,6 +128,16 @@ Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& to
   (*model)(tape, model_input(batch), {.hooks = &hooks});
   hooks.end();
   return passage;
+}
+
+std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+                                std::int64_t beams) {
+  const Dataset dataset = make_dataset(source.config);
+  const std::unique_ptr<Model> model = make_model(source.config.model, dataset);
+  load_weights(source.weights, model->parameters());
+  Batch batch;
+  set_source(batch, tokens);
+  return written(*model, dataset, batch, beams);
 }
 
 void run_split(const ModelSource& source, Split split, std::int64_t count,

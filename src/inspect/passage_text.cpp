@@ -5,14 +5,17 @@
 #include "thimble/core/nearest.h"
 #include "thimble/core/text.h"
 #include "thimble/inspect/passage.h"
+#include "thimble/model/decoding.h"
 #include "thimble/train/cost.h"
 
 namespace thimble {
 
-#define THIMBLE_PASSAGES                                                                 \
-  Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens); \
-  void run_split(const ModelSource& source, Split split, std::int64_t count,             \
-                 const std::function<void(const Passage&)>& visit);
+#define THIMBLE_PASSAGES                                                                              \
+  Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);              \
+  void run_split(const ModelSource& source, Split split, std::int64_t count,                          \
+                 const std::function<void(const Passage&)>& visit);                                   \
+  std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens, \
+                                  std::int64_t beams);
 
 namespace f32 {
 THIMBLE_PASSAGES
@@ -89,12 +92,42 @@ Names vocabulary(const ModelSource& source) {
   return token_names(source.config.task, layout_of(source.config.model));
 }
 
-Passage read_input(const ModelSource& source, std::string_view text) {
-  require_memory(Job::inspection, source.config);
-  const std::vector<std::int32_t> tokens = parse_tokens(vocabulary(source), text);
+namespace {
+
+// The tokens of one's own input.
+std::vector<std::int32_t> parse_input(const ModelSource& source, std::string_view text) {
+  std::vector<std::int32_t> tokens = parse_tokens(vocabulary(source), text);
   require<DataError>(std::ssize(tokens) <= longest(source.config),
                      "input: {} tokens, the longest sequence that this model takes has {}", tokens.size(),
                      longest(source.config));
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<WrittenAnswer> write_answers(const ModelSource& source, std::string_view text,
+                                         std::int64_t beams) {
+  require<ConfigError>(
+      layout_of(source.config.model) == Layout::pairs,
+      "write: a model of model.kind encoder writes no answers; `thimble inspect --input` shows "
+      "what it makes of a sequence");
+  require_memory(Job::inspection, source.config);
+  const std::vector<std::int32_t> tokens = parse_input(source, text);
+  const Names names = vocabulary(source);
+  std::vector<WrittenAnswer> written;
+  for (const Answer& answer :
+       single(source) ? f32::run_writing(source, tokens, beams) : f64::run_writing(source, tokens, beams)) {
+    WrittenAnswer& made = written.emplace_back();
+    made.log_probability = answer.log_probability;
+    for (const std::int32_t token : answer.tokens)
+      made.tokens.push_back(names[static_cast<std::size_t>(token)]);
+  }
+  return written;
+}
+
+Passage read_input(const ModelSource& source, std::string_view text) {
+  require_memory(Job::inspection, source.config);
+  const std::vector<std::int32_t> tokens = parse_input(source, text);
   return single(source) ? f32::run_input(source, tokens) : f64::run_input(source, tokens);
 }
 

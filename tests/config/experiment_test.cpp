@@ -153,7 +153,8 @@ TEST_CASE("what a run may be", "[config]") {
   CHECK(runs("{a: {config: ../base.yaml, set: [1]}}") ==
         "e.yaml:4:39: set: must be a map from keys of the config to values, not a list");
   CHECK(runs("{a: {config: ../base.yaml, set: {model.heads: 3}}}") ==
-        "e.yaml:4:53: model.heads=3: 3 heads do not divide a d_model of 32");
+        "e.yaml:4:53: model.heads=3: 3 heads do not divide a d_model of 32; change one, or set "
+        "model.attention.d_key and d_value");
   CHECK(runs("{a: {config: ../base.yaml, set: {train.seed: 3}}}") ==
         "e.yaml:4:52: train.seed: seeds gives it already; leave one of them out");
   CHECK_THAT(runs("{a: {config: ../base.yaml, set: {train.threads: 2}}}"),

@@ -75,6 +75,13 @@ grep -q '^cross 0 head 0: ' <<<"$output" || fail "no sentence on the cross head"
 [[ $(grep -A8 '^cross 0 head 0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
 expect 0 '^answer  ' inspect pair --input "1 2 3" --layer 2
 grep -q '^cross 0 head 0$' <<<"$output" && ! grep -q '^encoder' <<<"$output" || fail "other maps than asked for" "$output"
+expect 0 '^0\.[0-9]{3}  ' write pair --input "1 2 3"
+expect 0 '' write pair --input "1 2 3" --beams 5 --json answers.json
+[[ $(grep -c log_probability answers.json) == 5 ]] || fail "write does not give as many answers as beams" "$(cat answers.json)"
+refuse 'no token 12, did you mean' write pair --input "12"
+refuse 'a model of model.kind encoder writes no answers' write run --input "1 2"
+refuse 'beams' write pair --input "1 2" --beams 0
+refuse '.*input is required' write pair
 expect 0 '^  cross 0  0 +[+-][0-9.]+$' inspect pair --patch 0 1
 expect 0 '' inspect pair --npy pairs --sequences 7
 [[ $(cd pairs && echo *) == "cross.npy decoder.npy encoder.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Published results on one seed each, inside their bands, and controls that must fail.
+# Published results and what configs promise, on one seed each, inside their bands, and controls that must fail.
 # Usage: goldens_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
 thimble=$(realpath "$1")
@@ -50,6 +50,17 @@ grep -q '^layer 1 head [01] became an induction head between steps' heads || fai
 "$thimble" inspect coreference --layer 1 >heads
 grep -A1 '^layer 1 head [01]: task target: ' heads | grep -q 'accuracy falls by' ||
   fail "no head links pronouns to nouns: $(cat heads)"
+
+# Models that write, from nothing but the source, and the heads that align English words with French ones.
+for task in translation dates; do
+  "$thimble" train "$configs/$task.yaml" --out $task --quiet
+  holds "$(number $task/summary.json '"test"' written_accuracy) >= 0.99" "$task, answers written right"
+done
+"$thimble" inspect translation >heads
+grep -A1 '^cross 0 head [01]: task target: ' heads | grep -q 'accuracy falls by' ||
+  fail "no head aligns words: $(cat heads)"
+"$thimble" write translation --input 'le chien noir a mangé un biscuit' >written
+grep -q '^0\.[0-9]*  the black dog ate a biscuit$' written || fail "translated: $(cat written)"
 
 # Controls, shortened.
 status=0

@@ -43,6 +43,18 @@ Names vocabulary(const ModelSource& source);
 // CheckpointError when the weights do not fit the config.
 Passage read_input(const ModelSource& source, std::string_view text);
 
+// An answer that a model writes.
+struct WrittenAnswer {
+  std::vector<std::string> tokens;
+  double log_probability;
+};
+
+// What an encoder-decoder writes for a source, the likeliest answer first: the greedy one for 1 beam, else
+// what a beam search of that width finds. Throws as read_input, and ConfigError for a model that does not
+// write.
+std::vector<WrittenAnswer> write_answers(const ModelSource& source, std::string_view text,
+                                         std::int64_t beams);
+
 // Runs the model on the first `count` sequences of a split, all if there are fewer; visit(passage) is called
 // for one after the other. Throws CheckpointError when the weights do not fit the config, and DataError when
 // there is no sequence.

@@ -8,6 +8,21 @@
 
 #include "thimble/model/model.h"
 
+namespace thimble {
+
+// How an answer begins and ends, and how many tokens are written at most, the end included.
+struct AnswerMarks {
+  std::int32_t begin, end;
+  std::int64_t longest;
+};
+
+struct Answer {
+  std::vector<std::int32_t> tokens;  // without the marks; as many as the longest when it did not end
+  double log_probability = 0;        // of all that was written
+};
+
+}  // namespace thimble
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 // What a model has read so far, of N hypotheses side by side. It keeps what it made of earlier tokens, so
@@ -22,17 +37,6 @@ class Decoding {
 
   // From now on hypothesis i goes on from what hypothesis from[i] has read; as many as `from` has.
   virtual void reorder(std::span<const std::int32_t> from) = 0;
-};
-
-// How an answer begins and ends, and how many tokens are written at most, the end included.
-struct AnswerMarks {
-  std::int32_t begin, end;
-  std::int64_t longest;
-};
-
-struct Answer {
-  std::vector<std::int32_t> tokens;  // without the marks; as many as the longest when it did not end
-  double log_probability = 0;        // of all that was written
 };
 
 // The likeliest token again and again, for each of the N hypotheses that have read nothing yet.

@@ -1,0 +1,53 @@
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "thimble/inspect/passage.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct Arguments {
+  Source source;
+  Output output;
+  std::string input;
+  std::int64_t beams = 1;
+};
+
+void run(const Arguments& arguments) {
+  auto json = nlohmann::ordered_json::array();
+  for (const auto& [tokens, log_probability] :
+       write_answers(arguments.source.open(), arguments.input, arguments.beams)) {
+    json.push_back({{"tokens", tokens}, {"log_probability", log_probability}});
+    if (arguments.output.talks())
+      fmt::print("{:.3f}  {}\n", std::exp(log_probability), fmt::join(tokens, " "));
+  }
+  arguments.output.write({{"input", arguments.input}, {"answers", json}});
+}
+
+}  // namespace
+
+void add_write(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("write", "Let an encoder-decoder answer, with how likely it finds that");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->source.add_to(*command);
+  command->add_option("--input", arguments->input, "What it reads, tokens with spaces between them")
+      ->required()
+      ->type_name("TEXT");
+  command
+      ->add_option("--beams", arguments->beams, "Hypotheses kept side by side, and answers shown; 1: greedy")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->type_name("N");
+  arguments->output.add_to(*command);
+  command->callback([arguments, &status] {
+    run(*arguments);
+    status = kDone;
+  });
+}
+
+}  // namespace thimble::cli
