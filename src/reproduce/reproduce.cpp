@@ -65,6 +65,10 @@ class Documents {
   std::map<std::pair<std::string, std::string>, Json> made_;  // by name of the sweep's run, and "of"
 };
 
+bool wants_stop(const ReproduceOptions& options) {
+  return options.observer != nullptr && options.observer->wants_stop();
+}
+
 void tell_once(std::vector<std::string>& problems, const std::string& problem) {
   if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
 }
@@ -78,10 +82,8 @@ void measure_all(ExperimentResult& result, const SweepResult& sweep, const Repro
   for (const ExperimentValue& value : experiment.values) {
     std::vector<double>& numbers = result.values.emplace_back();
     for (std::size_t i = 0; i < seeds; ++i) {
-      if (options.observer != nullptr && options.observer->wants_stop()) {
-        result.interrupted = true;
-        return;
-      }
+      result.interrupted = wants_stop(options);
+      if (result.interrupted) return;
       double number = std::numeric_limits<double>::quiet_NaN();
       try {
         number = measure(documents(value, i), value, known[i]);
@@ -115,10 +117,11 @@ ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOpt
   const Stopwatch watch;
   ExperimentResult result;
   result.experiment = experiment;
-  const SweepResult sweep = run_sweep(to_sweep(experiment), {.directory = options.directory / experiment.name,
-                                                             .jobs = options.jobs,
-                                                             .program = options.program,
-                                                             .observer = options.observer});
+  result.interrupted = wants_stop(options);
+  if (result.interrupted) return result;
+  const SweepResult sweep = run_sweep(
+      to_sweep(experiment),
+      {.directory = options.directory / experiment.name, .jobs = options.jobs, .observer = options.observer});
   result.interrupted = sweep.interrupted;
   if (!result.interrupted) measure_all(result, sweep, options);
   if (!result.interrupted) result.verdict = judge(result.conditions, result.problems.empty());

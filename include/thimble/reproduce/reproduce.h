@@ -47,14 +47,13 @@ struct ExperimentResult {
 class ReproduceObserver : public SweepObserver {
  public:
   virtual void on_value(const ExperimentValue&, const std::vector<double>& /*of each seed*/) {}
-  // Asked before each measurement; true interrupts the experiment.
+  // Asked at the start and before each measurement; true interrupts the experiment.
   virtual bool wants_stop() { return false; }
 };
 
 struct ReproduceOptions {
-  std::filesystem::path directory;                   // of all experiments
-  std::int64_t jobs = 0;                             // see SweepOptions; also threads of a measurement
-  std::filesystem::path program = "/proc/self/exe";  // thimble
+  std::filesystem::path directory;  // of all experiments
+  std::int64_t jobs = 0;            // see SweepOptions; also threads of a measurement
   ReproduceObserver* observer = nullptr;
 };
 
