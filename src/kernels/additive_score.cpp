@@ -73,7 +73,8 @@ HWY_INLINE V share(D d, V a, V b) {
     return reciprocal(d, hn::MulAdd(a, b, one));
   } else {
     const auto limit = hn::Set(d, 2 * kLargestExponent), sum = hn::Add(a, b);
-    const auto exponent = hn::IfThenElse(hn::Gt(hn::Abs(sum), limit), hn::CopySign(limit, sum), sum);
+    const auto exponent = hn::IfThenElse(
+        hn::Gt(hn::Abs(sum), limit), hn::IfThenElse(hn::Lt(sum, hn::Zero(d)), hn::Neg(limit), limit), sum);
     return reciprocal(d, hn::Add(exp_up_to_88(d, exponent), one));
   }
 }
