@@ -138,7 +138,8 @@ void ExperimentReader::read_run(const std::string& name, const YAML::Node& node,
   if (config == entries.end()) return;
   const std::string file = read_config(config->second.node, config->second.place);
   if (file.empty()) return;
-  run.setting.file = (std::filesystem::path(experiment.file).parent_path() / file).string();
+  run.setting.file =
+      (std::filesystem::path(experiment.file).parent_path() / file).lexically_normal().string();
   if (auto loaded = loader_.load(run.setting.file, config->second.place, changes))
     run.setting.config = *std::move(loaded);
   if (const auto evaluate = entries.find("evaluate"); evaluate != entries.end())
