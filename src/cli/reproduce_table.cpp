@@ -61,7 +61,9 @@ std::string experiment_rows(const ExperimentResult& result) {
 }  // namespace
 
 std::string figure(double x) {
-  return std::isinf(x) ? "never" : std::isnan(x) ? "-" : fmt::format("{:.4g}", x);
+  constexpr double kLargest = 1e8;
+  if (std::isinf(x) || std::isnan(x)) return std::isinf(x) ? "never" : "-";
+  return x == std::round(x) && std::abs(x) < kLargest ? fmt::format("{:.0f}", x) : fmt::format("{:.4g}", x);
 }
 
 std::string experiments_table(std::span<const ExperimentResult> results) {

@@ -15,7 +15,7 @@ std::string experiments_table(std::span<const ExperimentResult> results);
 // Names, kinds and statements, in lines of at most 80 columns.
 std::string experiments_list(std::span<const Experiment> experiments);
 
-// Four significant digits, "never" for infinity, - for what is not known.
+// Four significant digits, or all of a whole number; "never" for infinity, - for what is not known.
 std::string figure(double x);
 
 }  // namespace thimble::cli
