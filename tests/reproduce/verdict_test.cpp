@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "core/temporary_directory.h"
 #include "thimble/reproduce/page.h"
 #include "thimble/reproduce/reproduce.h"
 
@@ -70,6 +71,15 @@ TEST_CASE("goldens and controls must pass, claims may come out either way", "[re
   CHECK_FALSE(r.stands());
   r.experiment.kind = ExperimentKind::claim;
   CHECK(r.stands());
+}
+
+TEST_CASE("nothing begins once a stop is wanted", "[reproduce]") {
+  struct Stop : ReproduceObserver {
+    bool wants_stop() override { return true; }
+  } stop;
+  const TemporaryDirectory directory;
+  CHECK(run_experiment(result().experiment, {.directory = directory.path(), .observer = &stop}).interrupted);
+  CHECK(directory.files() == 0);
 }
 
 TEST_CASE("results as JSON", "[reproduce]") {
