@@ -172,7 +172,9 @@ void add_reproduce(CLI::App& app, int& status) {
   command->add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
       ->check(CLI::Range(0, 4096))
       ->type_name("N");
-  command->add_option("--html", arguments->html, "Write the results there, as a page")->type_name("FILE");
+  command->add_option("--html", arguments->html, "Write the results there, as a page")
+      ->check(writable())
+      ->type_name("FILE");
   command->footer(kFooter);
   arguments->output.add_to(*command);
   command->callback([arguments, &status] { status = run(*arguments); });

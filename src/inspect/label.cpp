@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -51,8 +52,11 @@ bool hurts(const Effect& effect) { return effect.interval.low > 0 || effect.accu
 // What is lost without the head: accuracy, or loss where no change of accuracy is certain.
 std::string effect_text(const Effect& effect) {
   if (effect.accuracy_interval.high < 0) {
-    return fmt::format("without it accuracy falls by {:.2f} ({:.2f} to {:.2f})", -effect.accuracy_change,
-                       -effect.accuracy_interval.high, -effect.accuracy_interval.low);
+    // As many decimals as the smallest of the three needs to differ from 0.
+    const double least = -effect.accuracy_interval.high;
+    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(least))), 2, 6);
+    return fmt::format("without it accuracy falls by {:.{}f} ({:.{}f} to {:.{}f})", -effect.accuracy_change,
+                       decimals, least, decimals, -effect.accuracy_interval.low, decimals);
   }
   return fmt::format("without it the loss rises by {:.3g} ({:.3g} to {:.3g})", effect.loss_change,
                      effect.interval.low, effect.interval.high);

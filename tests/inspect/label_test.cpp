@@ -47,6 +47,17 @@ std::string name_of(const std::vector<HeadScore>& scores) { return label_head(sc
 
 }  // namespace
 
+TEST_CASE("a small effect is not told as none", "[inspect]") {
+  Effect effect = kNeeded;
+  effect.accuracy_change = -0.0023;
+  effect.accuracy_interval = {-0.0035, -0.0012};
+  CHECK_THAT(label_head(with("mirror", 0.57), effect).sentence,
+             EndsWith("accuracy falls by 0.002 (0.001 to 0.004)"));
+  effect.accuracy_interval.high = -1e-9;
+  CHECK_THAT(label_head(with("mirror", 0.57), effect).sentence,
+             EndsWith("accuracy falls by 0.002300 (0.000000 to 0.003500)"));
+}
+
 TEST_CASE("a pattern with an effect is a label", "[inspect]") {
   const Label label = label_head(with("mirror", 0.57), kNeeded);
   CHECK(label.name == "mirror");

@@ -2,36 +2,7 @@
 # The program as people use it: what it prints, writes and exits with, on good input and on bad.
 # Usage: cli_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
-thimble=$(realpath "$1")
-configs=$(realpath "$2")/configs
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "cli_test: $1" >&2
-  shift
-  printf '%s\n' "$@" >&2
-  exit 1
-}
-
-# expect STATUS PATTERN ARGUMENT...: the exit status and a regular expression that the output must match.
-expect() {
-  local wanted=$1 pattern=$2 status=0
-  shift 2
-  output=$("$thimble" "$@" </dev/null 2>&1) || status=$?
-  ((status == wanted)) || fail "thimble $*: exit status $status, not $wanted" "$output"
-  grep -qE -- "$pattern" <<<"$output" || fail "thimble $*: no match for $pattern in" "$output"
-}
-
-# refuse PATTERN ARGUMENT...: exit 2, and nothing written.
-refuse() {
-  local before after
-  before=$(find . | sort)
-  expect 2 "$@"
-  after=$(find . | sort)
-  [[ $before == "$after" ]] || fail "thimble ${*:2}: it wrote something" "$after"
-}
+source "$(dirname "$0")/expect.sh" "$@"
 
 short=(train.steps=20 train.schedule.warmup=5 data.validation=100 data.test=100)
 

@@ -2,27 +2,8 @@
 # Experiments as people run them: verdicts, exit statuses, results in files, runs that are kept, signals.
 # Usage: reproduce_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
-thimble=$(realpath "$1")
-configs=$(realpath "$2")/configs
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "reproduce_test: $1" >&2
-  shift
-  printf '%s\n' "$@" >&2
-  exit 1
-}
-
-# expect STATUS PATTERN ARGUMENT...: the exit status and a regular expression that the output must match.
-expect() {
-  local wanted=$1 pattern=$2 status=0
-  shift 2
-  output=$("$thimble" reproduce "$@" </dev/null 2>&1) || status=$?
-  ((status == wanted)) || fail "thimble reproduce $*: exit status $status, not $wanted" "$output"
-  grep -qE -- "$pattern" <<<"$output" || fail "thimble reproduce $*: no match for $pattern in" "$output"
-}
+source "$(dirname "$0")/expect.sh" "$@"
+subcommand=(reproduce)
 
 # write NAME KIND LIMIT [KEYS]: an experiment whose late loss, about 2, must be below LIMIT.
 write() {
@@ -101,6 +82,8 @@ rm configs/reproduce/broken.yaml
 before=$(find . -printf '%p %T@\n' | sort)
 expect 2 'there is no experiment hold, did you mean holds\?' hold
 expect 2 'there is no such folder' --experiments none
+refuse '/no/where.html: cannot be written' holds --html /no/where.html
+! grep -q ' runs, ' <<<"$output" || fail "it ran before it looked where results go" "$output"
 sed 's/kind: claim/kind: clam/' configs/reproduce/refuted.yaml >configs/reproduce/bad.yaml
 expect 2 'bad.yaml:3:7: kind: must be one of golden, control, claim, not clam' bad
 rm configs/reproduce/bad.yaml

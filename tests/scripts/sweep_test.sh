@@ -2,27 +2,8 @@
 # Sweeps as people run them: the table and sweep.json, going on where one stopped, failures, signals.
 # Usage: sweep_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
-thimble=$(realpath "$1")
-configs=$(realpath "$2")/configs
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "sweep_test: $1" >&2
-  shift
-  printf '%s\n' "$@" >&2
-  exit 1
-}
-
-# expect STATUS PATTERN ARGUMENT...: the exit status and a regular expression that the output must match.
-expect() {
-  local wanted=$1 pattern=$2 status=0
-  shift 2
-  output=$("$thimble" sweep "$@" </dev/null 2>&1) || status=$?
-  ((status == wanted)) || fail "thimble sweep $*: exit status $status, not $wanted" "$output"
-  grep -qE -- "$pattern" <<<"$output" || fail "thimble sweep $*: no match for $pattern in" "$output"
-}
+source "$(dirname "$0")/expect.sh" "$@"
+subcommand=(sweep)
 
 # What is there, and since when.
 state() { find . -printf '%p %T@\n' | sort; }

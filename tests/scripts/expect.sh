@@ -1,0 +1,34 @@
+# For tests that run the program and look at what it says; to be sourced with THIMBLE_BINARY and SOURCE_DIR as arguments.
+# The test goes on in a folder of its own, which is removed at the end.
+thimble=$(realpath "$1")
+configs=$(realpath "$2")/configs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+subcommand=()  # put before the arguments of expect
+
+fail() {
+  echo "$(basename "$0" .sh): $1" >&2
+  shift
+  printf '%s\n' "$@" >&2
+  exit 1
+}
+
+# expect STATUS PATTERN ARGUMENT...: the exit status and a regular expression that the output must match.
+expect() {
+  local wanted=$1 pattern=$2 status=0
+  shift 2
+  set -- "${subcommand[@]}" "$@"
+  output=$("$thimble" "$@" </dev/null 2>&1) || status=$?
+  ((status == wanted)) || fail "thimble $*: exit status $status, not $wanted" "$output"
+  grep -qE -- "$pattern" <<<"$output" || fail "thimble $*: no match for $pattern in" "$output"
+}
+
+# refuse PATTERN ARGUMENT...: exit 2, and nothing written.
+refuse() {
+  local before after
+  before=$(find . | sort)
+  expect 2 "$@"
+  after=$(find . | sort)
+  [[ $before == "$after" ]] || fail "thimble ${*:2}: it wrote something" "$after"
+}
