@@ -17,9 +17,12 @@ void Progress::on_start(const Config& config, const TrainResult& result) {
   start_ = last_ = Clock::now();
   if (quiet_) return;
   const auto& m = config.model;
-  fmt::print(stderr, "{}: {} parameters, {} layer{}, {} head{}, d_model {}; {} steps of {} on {} thread{}\n",
-             config.task.name, result.parameters, m.layers, plural(m.layers), m.heads, plural(m.heads),
-             m.d_model, steps_, batch_, result.threads, plural(result.threads));
+  const std::string parts =
+      m.kind == ModelKind::recurrent
+          ? "recurrent"
+          : fmt::format("{} layer{}, {} head{}", m.layers, plural(m.layers), m.heads, plural(m.heads));
+  fmt::print(stderr, "{}: {} parameters, {}, d_model {}; {} steps of {} on {} thread{}\n", config.task.name,
+             result.parameters, parts, m.d_model, steps_, batch_, result.threads, plural(result.threads));
   if (first_ > 0) fmt::print(stderr, "going on after step {}\n", first_);
   const auto shared = [](const char* split, std::int64_t n) {
     if (n > 0)

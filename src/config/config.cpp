@@ -17,8 +17,36 @@ namespace {
 
 using config::Report;
 
+// A key whose value is not its default.
+struct Unread {
+  std::string key;
+  bool is_set;
+};
+
+// Keys that say nothing of a model because of another key must have their defaults.
+void check_unread(const std::vector<Unread>& keys, const std::string& because_of, const std::string& rule,
+                  Report& report) {
+  for (const auto& [key, is_set] : keys)
+    if (is_set) report.conflict({key, because_of}, rule);
+}
+
+// Those of models with several heads.
+std::vector<Unread> keys_of_heads(const ModelConfig& model) {
+  const AttentionConfig& a = model.attention;
+  return {{"model.heads", model.heads != ModelConfig().heads},
+          {"model.attention.combine", a.combine != AttentionConfig().combine},
+          {"model.attention.tie_query_key", a.tie_query_key},
+          {"model.attention.kv_heads", a.kv_heads != 0},
+          {"model.attention.d_key", a.d_key != 0},
+          {"model.attention.d_value", a.d_value != 0}};
+}
+
 void check_heads(const ModelConfig& model, Report& report) {
   const AttentionConfig& attention = model.attention;
+  if (attention.score == Score::none)
+    report.conflict({"model.attention.score", "model.kind"},
+                    "only a recurrent model does without attention; choose another score, or set model.kind "
+                    "to recurrent");
   if (model.d_model % model.heads != 0 && (attention.d_key == 0 || attention.d_value == 0))
     report.conflict({"model.heads", "model.d_model"},
                     fmt::format("{} heads do not divide a d_model of {}; change one, or set "
@@ -46,22 +74,13 @@ void check_heads(const ModelConfig& model, Report& report) {
                     model.d_key()));
 }
 
-// Keys that say nothing of a model without heads must have their defaults.
 void check_convolution(const ModelConfig& model, Report& report) {
-  const AttentionConfig &a = model.attention, defaults;
-  const auto useless = [&](const std::string& key, bool is_set) {
-    if (is_set)
-      report.conflict({key, "model.mixer"},
-                      "a convolution has no heads; give this its default, or set model.mixer to attention");
-  };
-  useless("model.heads", model.heads != ModelConfig().heads);
-  useless("model.attention.dropout", a.dropout > 0);
-  useless("model.attention.score", a.score != defaults.score);
-  useless("model.attention.combine", a.combine != defaults.combine);
-  useless("model.attention.tie_query_key", a.tie_query_key);
-  useless("model.attention.kv_heads", a.kv_heads != 0);
-  useless("model.attention.d_key", a.d_key != 0);
-  useless("model.attention.d_value", a.d_value != 0);
+  const AttentionConfig& a = model.attention;
+  std::vector<Unread> unread = keys_of_heads(model);
+  unread.push_back({"model.attention.dropout", a.dropout > 0});
+  unread.push_back({"model.attention.score", a.score != AttentionConfig().score});
+  check_unread(unread, "model.mixer",
+               "a convolution has no heads; give this its default, or set model.mixer to attention", report);
   if (model.positions == Positions::rotary || model.positions == Positions::alibi)
     report.conflict({"model.positions", "model.mixer"},
                     "these positions act in attention; choose sinusoidal, learned or none for a convolution");
@@ -72,7 +91,44 @@ void check_convolution(const ModelConfig& model, Report& report) {
                                 model.window));
 }
 
+void check_next(const ModelConfig& model, Report& report) {
+  if (model.output.per != OutputPer::next)
+    report.conflict({"model.output.per", "model.kind"},
+                    "a decoder answers with one token after another; set model.output.per to next");
+}
+
+void check_recurrent(const ModelConfig& model, Report& report) {
+  const ModelConfig defaults;
+  std::vector<Unread> unread = keys_of_heads(model);
+  const Unread others[] = {{"model.attention.mask", model.attention.mask != defaults.attention.mask},
+                           {"model.layers", model.layers != defaults.layers},
+                           {"model.d_ff", model.d_ff != defaults.d_ff},
+                           {"model.norm", model.norm != defaults.norm},
+                           {"model.norm_type", model.norm_type != defaults.norm_type},
+                           {"model.activation", model.activation != defaults.activation},
+                           {"model.gated", model.gated},
+                           {"model.positions", model.positions != defaults.positions},
+                           {"model.mixer", model.mixer != defaults.mixer},
+                           {"model.window", model.window != defaults.window},
+                           {"model.output.hidden", model.output.hidden != 0}};
+  unread.insert(unread.end(), std::begin(others), std::end(others));
+  check_unread(unread, "model.kind",
+               "a recurrent model has no such part; give this its default, or set model.kind to "
+               "encoder_decoder",
+               report);
+  check_next(model, report);
+  if (model.attention.score == Score::none && model.attention.dropout > 0)
+    report.conflict({"model.attention.dropout", "model.attention.score"},
+                    "there are no attention weights to drop; choose a score, or leave the dropout at 0");
+  if (model.d_model % 2 != 0)
+    report.conflict({"model.d_model", "model.kind"},
+                    fmt::format("a recurrent model reads the source in both directions, with half of its {} "
+                                "columns each; make d_model even",
+                                model.d_model));
+}
+
 void check_model(const ModelConfig& model, Report& report) {
+  if (model.kind == ModelKind::recurrent) return check_recurrent(model, report);
   if (model.mixer == Mixer::attention) check_heads(model, report);
   if (model.mixer == Mixer::convolution) check_convolution(model, report);
   if (model.mixer == Mixer::attention && model.window != ModelConfig().window)
@@ -91,9 +147,7 @@ void check_model(const ModelConfig& model, Report& report) {
                       "an output per next token needs the causal mask, or it could read the answer");
     return;
   }
-  if (model.output.per != OutputPer::next)
-    report.conflict({"model.output.per", "model.kind"},
-                    "a decoder answers with one token after another; set model.output.per to next");
+  check_next(model, report);
   if (model.mixer == Mixer::convolution)
     report.conflict(
         {"model.mixer", "model.kind"},
@@ -149,6 +203,9 @@ void check_watch(const Config& c, Report& report) {
   if (c.train.watch_heads && c.model.mixer == Mixer::convolution)
     report.conflict({"train.watch_heads", "model.mixer"},
                     "a convolution has no heads to watch; leave watch_heads out");
+  if (c.train.watch_heads && c.model.kind == ModelKind::recurrent)
+    report.conflict({"train.watch_heads", "model.kind"},
+                    "a recurrent model has no heads to watch; leave watch_heads out");
 }
 
 void check_training(const Config& c, Report& report) {
@@ -207,7 +264,7 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
 }  // namespace
 
 Layout layout_of(const ModelConfig& model) {
-  if (model.kind == ModelKind::encoder_decoder) return Layout::pairs;
+  if (model.kind != ModelKind::encoder) return Layout::pairs;
   switch (model.output.per) {
     case OutputPer::position:
       return Layout::position;

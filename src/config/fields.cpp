@@ -68,8 +68,10 @@ Section fields(AttentionConfig& c) {
   return {{{"mask", "which positions a position may look at: all, or none after itself",
             one_of(c.mask, {"none", "causal"})},
            {"dropout", "of the attention weights", fraction(c.dropout)},
-           {"score", "what a query makes of a key: q k over the root of d_key, q k, q W k, or w tanh(q + k)",
-            one_of(c.score, {"scaled_dot", "dot", "general", "additive"})},
+           {"score",
+            "what a query makes of a key: q k over the root of d_key, q k, q W k, or w tanh(q + k); "
+            "none: a recurrent model without attention",
+            one_of(c.score, {"scaled_dot", "dot", "general", "additive", "none"})},
            {"combine", "heads side by side before one projection, or added up after one each",
             one_of(c.combine, {"concat", "sum"})},
            {"tie_query_key", "one projection for queries and keys", Boolean{&c.tie_query_key}},
@@ -89,9 +91,13 @@ Section fields(OutputConfig& c) {
 
 Section fields(ModelConfig& c) {
   return {
-      {{"kind", "encoder: answers about the sequence it reads; encoder_decoder: writes another one",
-        one_of(c.kind, {"encoder", "encoder_decoder"})},
-       {"d_model", "width of the residual stream", Integer{&c.d_model, 1, 8192}},
+      {{"kind",
+        "encoder: answers about the sequence it reads; encoder_decoder: writes another one; recurrent: does "
+        "so "
+        "with GRUs",
+        one_of(c.kind, {"encoder", "encoder_decoder", "recurrent"})},
+       {"d_model", "width of the residual stream, of a recurrent model's embeddings and states",
+        Integer{&c.d_model, 1, 8192}},
        {"heads", "attention heads of a layer; must divide d_model, unless d_key and d_value are given",
         Integer{&c.heads, 1, 8192}},
        {"layers", "encoder layers", Integer{&c.layers, 1, 128}},

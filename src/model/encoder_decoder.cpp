@@ -1,8 +1,6 @@
 #include "thimble/model/encoder_decoder.h"
 
-#include <algorithm>
-
-#include "thimble/core/error.h"
+#include "model/kept.h"
 #include "thimble/model/decoding.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -167,50 +165,30 @@ class EncoderDecoder::CachedDecoding final : public Decoding {
     tape_.bind(model.parameters(), {});
     const Var memory = model.encode(tape_, sources, {});
     for (const DecoderLayer& layer : model.decoder_) {
-      const Var made = layer.multihead_attn.keys_values(memory);
-      memories_.emplace_back(made.shape(), elements(made.value()));
+      memories_.push_back(kept(layer.multihead_attn.keys_values(memory)));
       caches_.emplace_back(Shape{hypotheses_, model.max_length(), layer.self_attn.cache_width()});
     }
   }
 
   Tensor next(std::span<const std::int32_t> tokens) override {
-    require<ShapeError>(std::ssize(tokens) == hypotheses_, "decoding: {} tokens for {} hypotheses",
-                        tokens.size(), hypotheses_);
+    require_tokens(tokens, hypotheses_);
     tape_.rewind();
     Var x = model_.target_(tape_, tokens, 1, {}, at_);
     for (std::size_t l = 0; l < caches_.size(); ++l)
       x = model_.decoder_[l].extend(x, caches_[l], at_, tape_.constant(memories_[l]), source_lengths_, {});
     ++at_;
     if (model_.decoder_norm_) x = (*model_.decoder_norm_)(x);
-    const Var logits = model_.output_(x);
-    return Tensor({hypotheses_, model_.vocabulary()}, elements(logits.value()));
+    return Tensor({hypotheses_, model_.vocabulary()}, kept(model_.output_(x)).values());
   }
 
   void reorder(std::span<const std::int32_t> from) override {
     hypotheses_ = std::ssize(from);
     for (std::vector<Tensor>* all : {&memories_, &caches_})
       for (Tensor& tensor : *all) tensor = gathered(tensor, from);
-    std::vector<std::int32_t> lengths;
-    if (!source_lengths_.empty())
-      for (const std::int32_t i : from) lengths.push_back(source_lengths_[static_cast<std::size_t>(i)]);
-    source_lengths_ = std::move(lengths);
+    source_lengths_ = gathered(source_lengths_, from);
   }
 
  private:
-  static std::span<const Real> elements(ConstMatrixView view) {
-    return {view.data, static_cast<std::size_t>(view.elements())};
-  }
-
-  static Tensor gathered(const Tensor& all, std::span<const std::int32_t> from) {
-    const Shape& shape = all.shape();
-    Tensor chosen({std::ssize(from), shape[1], shape[2]});
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const ConstMatrixView block = all.matrix().row_block(from[i] * shape[1], shape[1]);
-      std::copy_n(block.data, block.elements(), chosen.matrix().row(static_cast<std::int64_t>(i) * shape[1]));
-    }
-    return chosen;
-  }
-
   const EncoderDecoder& model_;
   std::int64_t hypotheses_, at_ = 0;
   std::vector<std::int32_t> source_lengths_;

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "model/kept.h"
 #include "thimble/core/error.h"
+#include "thimble/model/decoding.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -19,64 +21,69 @@ std::int64_t half(std::int64_t channels) {
   return channels / 2;
 }
 
+void require_length(std::int64_t length, std::int64_t longest) {
+  require<ShapeError>(length <= longest, "recurrent: sequences of {} tokens, the model takes at most {}",
+                      length, longest);
+}
+
 }  // namespace
 
-Recurrent::Recurrent(const RecurrentSettings& settings)
-    : settings_(settings),
-      source_embedding_(store_, "source_token_embedding", settings.vocabulary, settings.channels),
-      embedding_(store_, "token_embedding", settings.vocabulary, settings.channels),
-      encoder_(store_, "encoder.gru", settings.channels, half(settings.channels), true),
-      initial_(store_, "decoder.initial", settings.channels, settings.channels),
-      decoder_(store_, "decoder.gru",
-               settings.attention == Score::additive ? 2 * settings.channels : settings.channels,
-               settings.channels, false) {
-  const std::int64_t c = settings.channels;
-  if (settings.attention == Score::additive) {
+Recurrent::Recurrent(const ModelConfig& config, const ModelSizes& sizes)
+    : Model(config, sizes),
+      source_embedding_(store_, "source_token_embedding", vocabulary(), config.d_model),
+      embedding_(store_, "token_embedding", vocabulary(), config.d_model),
+      encoder_(store_, "encoder.gru", config.d_model, half(config.d_model), true),
+      initial_(store_, "decoder.initial", config.d_model, config.d_model),
+      decoder_(store_, "decoder.gru", score() == Score::additive ? 2 * config.d_model : config.d_model,
+               config.d_model, false) {
+  const std::int64_t c = config.d_model;
+  if (score() == Score::additive) {
     query_.emplace(store_, "decoder.attention.query", c, c);
     key_.emplace(store_, "decoder.attention.key", c, c);
   }
-  if (settings.attention) {
-    if (const auto shape = score_parameter(*settings.attention, 1, c))
-      score_weight_ = store_.add("decoder.attention.score_weight", *shape);
-    combine_.emplace(store_, "decoder.attention.combine", 2 * c, c);
-  }
-  output_.emplace(store_, "output", c, settings.vocabulary);
+  if (const auto shape = score_parameter(score(), 1, c))
+    score_weight_ = store_.add("decoder.attention.score_weight", *shape);
+  if (score() != Score::none) combine_.emplace(store_, "decoder.attention.combine", 2 * c, c);
+  output_.emplace(store_, "output", c, vocabulary());
 }
 
 void Recurrent::init(std::uint64_t seed) {
-  source_embedding_.init(store_, seed, settings_.embedding_std);
-  embedding_.init(store_, seed, settings_.embedding_std);
+  source_embedding_.init(store_, seed, config_.embedding_std);
+  embedding_.init(store_, seed, config_.embedding_std);
   encoder_.init(store_, seed);
   decoder_.init(store_, seed);
   initial_.init(store_, seed);
   for (const auto& layer : {query_, key_, combine_, output_})
     if (layer) layer->init(store_, seed);
   if (score_weight_)
-    init_uniform(store_, *score_weight_, seed, 1 / std::sqrt(static_cast<double>(settings_.channels)));
+    init_uniform(store_, *score_weight_, seed, 1 / std::sqrt(static_cast<double>(config_.d_model)));
 }
 
-Recurrent::Memory Recurrent::read(Tape& tape, std::span<const std::int32_t> sources, std::int64_t length,
-                                  std::span<const std::int32_t> lengths, const Pass& pass) const {
+Recurrent::Memory Recurrent::read(Tape& tape, const ModelInput& input, const Pass& pass) const {
   static const std::string kEmbeddingSite = "source_embedding", kOutputSite = "encoder.output";
+  require_length(input.source_length, sizes_.source_length);
   tape.set_layer("encoder");
-  const Var x = Dropout{settings_.dropout, kSourceEmbedding}(source_embedding_(tape, sources, length), pass);
-  const GruStates read = encoder_(site(pass.hooks, kEmbeddingSite, x), lengths);
+  const Var embedded = source_embedding_(tape, input.sources, input.source_length);
+  const Var x = site(pass.hooks, kEmbeddingSite, dropout(kSourceEmbedding)(embedded, pass));
+  const GruStates read = encoder_(x, input.source_lengths);
   const Var states = site(pass.hooks, kOutputSite, read.all);
-  return {states, key_ ? (*key_)(states) : states, tape.keep(lengths), tanh(initial_(read.last))};
+  return {states, key_ ? (*key_)(states) : states, tape.keep(input.source_lengths),
+          tanh(initial_(read.last))};
 }
 
-Recurrent::Answer Recurrent::write(const Memory& memory, Var state, std::span<const std::int32_t> tokens,
-                                   std::int64_t length, const Pass& pass, std::span<const std::int32_t> rows,
-                                   std::int64_t first) const {
+Recurrent::Written Recurrent::write(const Memory& memory, Var state, std::span<const std::int32_t> tokens,
+                                    std::int64_t length, const Pass& pass, std::span<const std::int32_t> rows,
+                                    std::int64_t first) const {
   static const std::string kEmbeddingSite = "embedding", kOutputSite = "decoder.output",
                            kLogitsSite = "logits";
+  require_length(first + length, max_length());
   Tape& tape = state.tape();
   tape.set_layer("decoder");
-  Var x = Dropout{settings_.dropout, kEmbedding}(embedding_(tape, tokens, length), pass);
-  x = site(pass.hooks, kEmbeddingSite, x);
-  const bool additive = settings_.attention == Score::additive;
+  const Var embedded = embedding_(tape, tokens, length);
+  const Var x = site(pass.hooks, kEmbeddingSite, dropout(kEmbedding)(embedded, pass));
+  const bool additive = score() == Score::additive;
   const Steps steps = additive ? run_additive(memory, state, x, pass, first) : run(memory, state, x, pass);
-  Var y = site(pass.hooks, kOutputSite, Dropout{settings_.dropout, kOutput}(steps.outputs, pass));
+  Var y = site(pass.hooks, kOutputSite, dropout(kOutput)(steps.outputs, pass));
   tape.set_layer("output");
   if (!rows.empty()) y = select_rows(y, rows);
   return {site(pass.hooks, kLogitsSite, (*output_)(y)), steps.state};
@@ -91,7 +98,7 @@ Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const Pa
   for (std::int64_t t = 0; t < time; ++t)
     states[static_cast<std::size_t>(t)] = state = cell(step(gates, t), state);
   const Var all = stack(states);
-  if (!settings_.attention) return {all, state};
+  if (score() == Score::none) return {all, state};
   return {combine(look(memory, all, pass, "", kAttention), all), state};
 }
 
@@ -125,17 +132,62 @@ Var Recurrent::look(const Memory& memory, Var states, const Pass& pass, const st
   options.mask.lengths = memory.lengths;
   options.hooks = pass.hooks;
   options.site = &weights_site;
-  if (pass.training && settings_.attention_dropout > 0) {
-    options.dropout = settings_.attention_dropout;
+  if (pass.training && config_.attention.dropout > 0) {
+    options.dropout = static_cast<Real>(config_.attention.dropout);
     options.key = pass.dropout_key(dropout_site);
   }
   std::optional<Var> weight;
   if (score_weight_) weight = tape.parameter(*score_weight_);
   const Var query = query_ ? (*query_)(states) : states;
-  const Var seen = scored_attention(*settings_.attention, query, memory.keys, memory.states, weight, options);
+  const Var seen = scored_attention(score(), query, memory.keys, memory.states, weight, options);
   return site(pass.hooks, output_site, seen);
 }
 
 Var Recurrent::combine(Var seen, Var states) const { return tanh((*combine_)(concat(seen, states))); }
+
+Var Recurrent::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
+  const Memory memory = read(tape, input, pass);
+  return write(memory, memory.first, input.tokens, input.length, pass, input.rows).logits;
+}
+
+// Keeps what was read, and the state after the answers so far.
+class Recurrent::StateDecoding final : public Decoding {
+ public:
+  StateDecoding(const Recurrent& model, const ModelInput& sources)
+      : model_(model), lengths_(sources.source_lengths.begin(), sources.source_lengths.end()) {
+    tape_.bind(model.parameters(), {});
+    const Memory memory = model.read(tape_, sources, {});
+    states_ = kept(memory.states);
+    keys_ = kept(memory.keys);
+    state_ = kept(memory.first);
+  }
+
+  Tensor next(std::span<const std::int32_t> tokens) override {
+    require_tokens(tokens, state_.shape()[0]);
+    tape_.rewind();
+    const Var state = tape_.constant(state_);
+    const Memory memory{tape_.constant(states_), tape_.constant(keys_), lengths_, state};
+    const Written written = model_.write(memory, state, tokens, 1, {}, {}, at_++);
+    state_ = kept(written.state);
+    return Tensor({std::ssize(tokens), model_.vocabulary()}, kept(written.logits).values());
+  }
+
+  void reorder(std::span<const std::int32_t> from) override {
+    for (Tensor* tensor : {&states_, &keys_, &state_}) *tensor = gathered(*tensor, from);
+    lengths_ = gathered(lengths_, from);
+  }
+
+ private:
+  const Recurrent& model_;
+  std::int64_t at_ = 0;
+  std::vector<std::int32_t> lengths_;
+  Tensor states_, keys_;  // of the sources
+  Tensor state_;          // of the decoder
+  Tape tape_{Tape::Mode::inference};
+};
+
+std::unique_ptr<Decoding> Recurrent::decode(const ModelInput& sources) const {
+  return std::make_unique<StateDecoding>(*this, sources);
+}
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -10,6 +10,7 @@ std::optional<Shape> score_parameter(Score score, std::int64_t heads, std::int64
   switch (score) {
     case Score::scaled_dot:
     case Score::dot:
+    case Score::none:
       break;
     case Score::general:
       return Shape{heads, depth, depth};
@@ -27,6 +28,7 @@ std::optional<double> score_factor(Score score, std::int64_t depth) {
     case Score::general:
       return 1;
     case Score::additive:
+    case Score::none:
       break;
   }
   return std::nullopt;
@@ -47,8 +49,10 @@ Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional
       const std::int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;
       return attend(additive_score(q, k, *parameter, options.heads, kv_heads), v, options);
     }
+    case Score::none:
+      break;
   }
-  throw Error("attention: unknown score");
+  throw Error("attention: needs a score");
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -146,7 +146,12 @@ TEST_CASE("from its third step on, training takes nothing from the heap", "[allo
   Config sgd = small_config();
   sgd.train.optimizer.name = OptimizerKind::sgd;
   sgd.train.clip_norm = 1;
-  const std::pair<std::string, Config> cases[] = {{"post-norm", small_config()},
+  Config recurrent = recurrent_config(Score::additive);
+  recurrent.model.dropout = recurrent.model.attention.dropout = 0.1;
+  const std::pair<std::string, Config> cases[] = {{"encoder-decoder", writing_config()},
+                                                  {"recurrent, additive", recurrent},
+                                                  {"recurrent, general", recurrent_config(Score::general)},
+                                                  {"post-norm", small_config()},
                                                   {"pre-norm, GELU, dropout", gelu},
                                                   {"everything", rich_config()},
                                                   {"uneven", uneven},

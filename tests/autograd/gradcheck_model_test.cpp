@@ -161,6 +161,23 @@ TEST_CASE("every parameter of encoder-decoders", "[autograd]") {
   }
 }
 
+TEST_CASE("every parameter of recurrent models", "[autograd]") {
+  for (const Score score : {Score::additive, Score::dot, Score::general, Score::none}) {
+    Config config = recurrent_config(score);
+    config.model.d_model = 8;
+    config.model.dropout = 0.1;
+    if (score != Score::none) config.model.attention.dropout = 0.1;
+    CAPTURE(to_yaml(config));
+    const auto results = check_model(config);
+    CHECK(results.size() >= 18);
+    for (const GradcheckResult& result : results) {
+      CAPTURE(result.input, result.index, result.analytic, result.numeric, result.failure);
+      CHECK(result.passed);
+      CHECK(result.worst_error <= 1e-6);
+    }
+  }
+}
+
 TEST_CASE("every op has cases, and all of them pass", "[autograd]") {
   std::set<std::string> seen;
   std::size_t inputs = 0;

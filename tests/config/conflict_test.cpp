@@ -182,6 +182,50 @@ TEST_CASE("an encoder-decoder writes one token after another, and its encoder re
         "an encoder and one output per position");
 }
 
+TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
+  const auto recurrent = [](const std::string& keys) {
+    return "model: {kind: recurrent" + keys + ", output: {per: next}}";
+  };
+  CHECK(complaints(recurrent("")).empty());
+  CHECK(thimble::layout_of({.kind = thimble::ModelKind::recurrent}) == thimble::Layout::pairs);
+  for (const char* score : {"additive", "dot", "general", "scaled_dot", "none"})
+    CHECK(complaints(recurrent(fmt::format(", attention: {{score: {}}}", score))).empty());
+  CHECK(complaint(recurrent(", heads: 2")) ==
+        "t.yaml:1:32: model.heads: a recurrent model has no such part; give this its default, or set "
+        "model.kind to encoder_decoder");
+  for (const char* key :
+       {"layers: 2", "d_ff: 65", "norm: pre", "norm_type: rms", "activation: gelu", "gated: true",
+        "positions: none", "mixer: convolution", "window: 5", "attention: {mask: causal}",
+        "attention: {combine: sum}", "attention: {tie_query_key: true}", "attention: {kv_heads: 1}",
+        "attention: {d_key: 4}", "attention: {d_value: 4}"}) {
+    CAPTURE(key);
+    CHECK_THAT(complaint(recurrent(std::string(", ") + key)),
+               ContainsSubstring(": a recurrent model has no such part; give this its default, or"));
+  }
+  CHECK_THAT(complaint("model: {kind: recurrent, output: {per: next, hidden: 3}}"),
+             StartsWith("t.yaml:1:54: model.output.hidden: a recurrent model has no such part"));
+  CHECK(complaint("model: {kind: recurrent}") ==
+        "t.yaml:1:15: model.kind: a decoder answers with one token after another; set model.output.per to "
+        "next");
+  CHECK(complaint(recurrent(", d_model: 5")) ==
+        "t.yaml:1:34: model.d_model: a recurrent model reads the source in both directions, with half of its "
+        "5 columns each; make d_model even");
+  CHECK(complaint(recurrent(", attention: {score: none, dropout: 0.1}")) ==
+        "t.yaml:1:60: model.attention.dropout: there are no attention weights to drop; choose a score, or "
+        "leave the dropout at 0");
+  CHECK(complaint(recurrent("") + "\ntrain: {watch_heads: true}") ==
+        "t.yaml:2:22: train.watch_heads: a recurrent model has no heads to watch; leave watch_heads out");
+}
+
+TEST_CASE("only a recurrent model does without attention", "[config]") {
+  const std::string rule =
+      "model.attention.score: only a recurrent model does without attention; choose another score, or set "
+      "model.kind to recurrent";
+  CHECK(complaint("model: {attention: {score: none}}") == "t.yaml:1:28: " + rule);
+  CHECK_THAT(complaint("model: {kind: encoder_decoder, attention: {score: none}, output: {per: next}}"),
+             EndsWith(rule));
+}
+
 TEST_CASE("a key that the task does not read is refused", "[config]") {
   CHECK(complaint("task: {name: copy, depth: 3}\n") ==
         "t.yaml:1:27: task.depth: task copy has no such key; it has symbols, length, min_length");

@@ -233,6 +233,8 @@ TEST_CASE("names stand for the enumerators of that name", "[config]") {
   CHECK(model("attention: {score: general}").attention.score == Score::general);
   CHECK(model("attention: {score: additive}").attention.score == Score::additive);
   CHECK(model("attention: {score: scaled_dot}").attention.score == Score::scaled_dot);
+  CHECK(model("kind: recurrent, output: {per: next}, attention: {score: none}").attention.score ==
+        Score::none);
   CHECK(model("attention: {combine: concat}").attention.combine == Combine::concat);
   CHECK(model("output: {per: position}").output.per == OutputPer::position);
   CHECK(model("output: {pooling: mean}").output.pooling == Pooling::mean);

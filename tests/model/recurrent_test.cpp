@@ -6,6 +6,7 @@
 #include "fixtures_file.h"
 #include "thimble/autograd/gradcheck.h"
 #include "thimble/core/error.h"
+#include "thimble/model/decoding.h"
 
 using namespace thimble;
 
@@ -13,32 +14,45 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-using Kind = std::optional<Score>;
+const std::pair<const char*, Score> kKinds[] = {{"none", Score::none},
+                                                {"additive", Score::additive},
+                                                {"dot", Score::dot},
+                                                {"general", Score::general},
+                                                {"scaled_dot", Score::scaled_dot}};
 
-const std::pair<const char*, Kind> kKinds[] = {{"none", {}},
-                                               {"additive", Score::additive},
-                                               {"dot", Score::dot},
-                                               {"general", Score::general},
-                                               {"scaled_dot", Score::scaled_dot}};
+const ModelSizes kSizes{.vocabulary = 7, .length = 4, .source_length = 8};
 
 const Tokens kSources{1, 2, 3, 4, 5, 6, 0, 0}, kAnswers{1, 2, 3, 4, 5, 6};  // two of each, 4 and 3 tokens
 const Tokens kLengths{4, 2};
 
-Recurrent small(Kind attention, Real dropout = 0, Real attention_dropout = 0) {
-  Recurrent model({.vocabulary = 7,
-                   .channels = 6,
-                   .attention = attention,
-                   .dropout = dropout,
-                   .attention_dropout = attention_dropout});
+ModelConfig config(Score score, double dropout = 0, double attention_dropout = 0) {
+  return {.kind = ModelKind::recurrent,
+          .d_model = 6,
+          .attention = {.dropout = attention_dropout, .score = score},
+          .dropout = dropout,
+          .output = {.per = OutputPer::next}};
+}
+
+Recurrent small(Score score, double dropout = 0, double attention_dropout = 0) {
+  Recurrent model(config(score, dropout, attention_dropout), kSizes);
   model.init(3);
   return model;
 }
 
+ModelInput input(const Tokens& sources, const Tokens& lengths, const Tokens& answers,
+                 std::span<const std::int32_t> rows = {}) {
+  const std::int64_t batch = std::ssize(lengths);
+  return {.tokens = answers,
+          .length = std::ssize(answers) / batch,
+          .sources = sources,
+          .source_length = std::ssize(sources) / batch,
+          .source_lengths = lengths,
+          .rows = rows};
+}
+
 Var logits_of(const Recurrent& model, Tape& tape, const Tokens& sources, const Tokens& lengths,
               const Tokens& answers, const Pass& pass = {}, std::span<const std::int32_t> rows = {}) {
-  const auto batch = static_cast<std::int64_t>(lengths.size());
-  const auto memory = model.read(tape, sources, std::ssize(sources) / batch, lengths, pass);
-  return model.write(memory, memory.first, answers, std::ssize(answers) / batch, pass, rows).logits;
+  return model(tape, input(sources, lengths, answers, rows), pass);
 }
 
 }  // namespace
@@ -47,7 +61,7 @@ TEST_CASE("the recurrent model agrees with PyTorch", "[model][fixture]") {
   for (const auto& [name, kind] : kKinds) {
     CAPTURE(name);
     tests::Fixture fixture("recurrent_" + std::string(name));
-    Recurrent model({.vocabulary = 7, .channels = 6, .attention = kind});
+    Recurrent model(config(kind), kSizes);
     fixture.load(model.parameters(), "");
     const auto sources = fixture.integers("sources"), tokens = fixture.integers("tokens");
     tests::Capture capture;
@@ -58,7 +72,7 @@ TEST_CASE("the recurrent model agrees with PyTorch", "[model][fixture]") {
     fixture.backward("logits", logits);
     fixture.compare_value("logits", logits);
     fixture.compare_parameters(model.parameters(), gradients, "d_");
-    if (kind && kind != Score::additive) {
+    if (kind != Score::none && kind != Score::additive) {
       const Tensor weights = capture.value("decoder.attention.weights");
       fixture.compare("weights", weights.shape(), weights.values());
     }
@@ -110,22 +124,49 @@ TEST_CASE("an answer written token by token has the logits of the whole", "[mode
     Tape tape;
     tape.bind(model.parameters(), {});
     const Var whole = logits_of(model, tape, kSources, kLengths, kAnswers);
-    const auto memory = model.read(tape, kSources, 4, kLengths, {});
-    Var state = memory.first;
-    tests::Capture capture;
-    for (std::int64_t t = 0; t < 3; ++t) {
-      const Tokens next{kAnswers[static_cast<std::size_t>(t)], kAnswers[static_cast<std::size_t>(3 + t)]};
-      const auto answer = model.write(memory, state, next, 1, {.hooks = &capture}, {}, t);
-      state = answer.state;
+    const auto decoding = model.decode(input(kSources, kLengths, kAnswers));
+    for (std::size_t t = 0; t < 3; ++t) {
+      const Tensor logits = decoding->next(Tokens{kAnswers[t], kAnswers[3 + t]});
+      REQUIRE(logits.shape() == Shape{2, 7});
       for (std::int64_t b = 0; b < 2; ++b)
-        tests::compare("logits", {7}, std::span(answer.logits.value().row(b), 7),
-                       std::span(whole.value().row(b * 3 + t), 7));
+        tests::compare("logits", {7}, std::span(logits.matrix().row(b), 7),
+                       std::span(whole.value().row(b * 3 + static_cast<std::int64_t>(t)), 7));
     }
-    if (kind == Score::additive) {
-      CHECK(capture.value("decoder.attention.weights.2").shape() == Shape{2, 1, 1, 4});
-      CHECK(capture.value("decoder.attention.head_output.2").shape() == Shape{2, 1, 6});
+    decoding->next(Tokens{1, 1});
+    CHECK_THROWS_WITH(decoding->next(Tokens{1, 1}),
+                      "recurrent: sequences of 5 tokens, the model takes at most 4");
+    CHECK_THROWS_WITH(decoding->next(Tokens{1}), "decoding: 1 tokens for 2 hypotheses");
+  }
+}
+
+TEST_CASE("a hypothesis of the recurrent model goes on from another one, with its source", "[model]") {
+  for (const auto& [name, kind] : kKinds) {
+    for (const bool padded : {true, false}) {
+      CAPTURE(name, padded);
+      const Recurrent model = small(kind);
+      ModelInput sources = input(kSources, kLengths, kAnswers);
+      if (!padded) sources.source_lengths = {};
+      const auto decoding = model.decode(sources), second = model.decode(sources);
+      decoding->next(Tokens{1, 4});
+      second->next(Tokens{1, 4});
+      decoding->reorder(Tokens{1, 0, 1});
+      const Tensor logits = decoding->next(Tokens{5, 2, 5}), expected = second->next(Tokens{2, 5});
+      for (const auto& [row, from] : {std::pair{0, 1}, {1, 0}, {2, 1}})
+        tests::compare("logits", {7}, std::span(logits.matrix().row(row), 7),
+                       std::span(expected.matrix().row(from), 7));
     }
   }
+}
+
+TEST_CASE("each step of additive attention has sites of its own", "[model]") {
+  const Recurrent model = small(Score::additive);
+  tests::Capture capture;
+  Tape tape;
+  tape.bind(model.parameters(), {});
+  const auto memory = model.read(tape, input(kSources, kLengths, kAnswers), {});
+  model.write(memory, memory.first, Tokens{1, 2}, 1, {.hooks = &capture}, {}, 2);
+  CHECK(capture.value("decoder.attention.weights.2").shape() == Shape{2, 1, 1, 4});
+  CHECK(capture.value("decoder.attention.head_output.2").shape() == Shape{2, 1, 6});
 }
 
 TEST_CASE("logits of chosen positions are those of all", "[model]") {
@@ -194,17 +235,17 @@ TEST_CASE("the sites of the recurrent model", "[model]") {
     CHECK(capture.value("embedding").shape() == Shape{2, 3, 6});
     CHECK(capture.value("decoder.output").shape() == Shape{2, 3, 6});
     CHECK(capture.value("logits").shape() == Shape{2, 3, 7});
-    if (kind && kind != Score::additive)
+    if (kind != Score::none && kind != Score::additive)
       CHECK(capture.value("decoder.attention.head_output").shape() == Shape{2, 3, 6});
   }
 }
 
 TEST_CASE("dropout of the recurrent model draws anew at every step of attention", "[model]") {
-  const Recurrent model = small(Score::additive, 0, Real(0.5));
+  const Recurrent model = small(Score::additive, 0, 0.5);
   Tape tape;
   tape.bind(model.parameters(), {});
   const Pass training{.training = true, .seed = 1, .step = 1};
-  const auto memory = model.read(tape, kSources, 8, {}, training);
+  const auto memory = model.read(tape, input(kSources, {8}, {1}), training);
   const Tokens token{1};
   // The same state and token at two steps: only the draws differ.
   const Var first = model.write(memory, memory.first, token, 1, training, {}, 0).logits;
@@ -218,12 +259,20 @@ TEST_CASE("dropout of the recurrent model draws anew at every step of attention"
 }
 
 TEST_CASE("the recurrent model refuses sizes that do not fit", "[model]") {
-  CHECK_THROWS_WITH(Recurrent({.vocabulary = 3, .channels = 5}), ContainsSubstring("recurrent: 5 channels"));
-  CHECK_THROWS_AS(Recurrent({.vocabulary = 3, .channels = 0}), ShapeError);
+  ModelConfig odd = config(Score::dot);
+  odd.d_model = 5;
+  CHECK_THROWS_WITH(Recurrent(odd, kSizes), ContainsSubstring("recurrent: 5 channels"));
+  odd.d_model = 0;
+  CHECK_THROWS_AS(Recurrent(odd, kSizes), ShapeError);
   const Recurrent model = small(Score::dot);
   Tape tape;
   tape.bind(model.parameters(), {});
-  const auto memory = model.read(tape, kSources, 4, {}, {});
+  const Tokens long_source(9, 1);
+  CHECK_THROWS_WITH(logits_of(model, tape, long_source, {9}, {1}),
+                    "recurrent: sequences of 9 tokens, the model takes at most 8");
+  CHECK_THROWS_WITH(logits_of(model, tape, {1}, {1}, {1, 1, 1, 1, 1}),
+                    "recurrent: sequences of 5 tokens, the model takes at most 4");
+  const auto memory = model.read(tape, input(kSources, kLengths, kAnswers), {});
   CHECK_THROWS_WITH(model.write(memory, memory.first, {}, 0, {}), ContainsSubstring("sequences of 0"));
 }
 

@@ -33,6 +33,17 @@ inline thimble::Config writing_config() {
   return config;
 }
 
+// The same of a recurrent model.
+inline thimble::Config recurrent_config(thimble::Score score) {
+  thimble::Config config = writing_config();
+  const thimble::ModelConfig defaults;
+  config.model.kind = thimble::ModelKind::recurrent;
+  config.model.heads = defaults.heads;
+  config.model.d_ff = defaults.d_ff;
+  config.model.attention.score = score;
+  return config;
+}
+
 // Models whose heads share keys, have values of another width than keys, are added up, or ask as they answer.
 inline std::vector<thimble::Config> configs_of_heads(const thimble::Config& base) {
   std::vector<thimble::Config> configs(3, base);

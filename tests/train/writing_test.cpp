@@ -36,7 +36,11 @@ std::vector<std::int32_t> answer(const Trainer& trainer, const Batch& batch) {
 }  // namespace
 
 TEST_CASE("the share of answers written right is that of writing them one by one", "[train]") {
-  Trainer trainer(writing_config());
+  Config config = GENERATE(writing_config(), recurrent_config(Score::additive), recurrent_config(Score::dot),
+                           recurrent_config(Score::none));
+  if (config.model.kind == ModelKind::recurrent) config.train.optimizer.lr = 0.01;
+  CAPTURE(to_yaml(config));
+  Trainer trainer(config);
   for (int i = 0; i < 150; ++i) trainer.step();
   const SplitReport report = trainer.evaluate(Split::validation);
   REQUIRE(report.written_accuracy.has_value());
@@ -63,8 +67,19 @@ TEST_CASE("an encoder-decoder learns to write backwards", "[train]") {
   CHECK(trainer.evaluate(Split::test).written_accuracy > 0.9);
 }
 
-TEST_CASE("threads and shards are nothing to an encoder-decoder's result", "[train]") {
-  Config config = writing_config();
+TEST_CASE("a recurrent model learns to write backwards, whatever its attention", "[train]") {
+  Config config = recurrent_config(GENERATE(Score::additive, Score::dot, Score::general, Score::scaled_dot));
+  config.model.d_model = 32;
+  config.train.steps = 600;
+  config.train.optimizer.lr = 0.01;
+  Trainer trainer(config);
+  for (std::int64_t i = 0; i < config.train.steps; ++i) trainer.step();
+  CHECK(trainer.evaluate(Split::test).written_accuracy > 0.9);
+}
+
+TEST_CASE("threads are nothing to the result of a model that writes", "[train]") {
+  Config config =
+      GENERATE(writing_config(), recurrent_config(Score::additive), recurrent_config(Score::general));
   const auto hash = [&](std::int64_t threads) {
     config.train.threads = threads;
     Trainer trainer(config);

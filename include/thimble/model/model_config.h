@@ -10,6 +10,7 @@ namespace thimble {
 enum class ModelKind {
   encoder,          // reads a sequence and answers at its positions, or for all of it
   encoder_decoder,  // reads one sequence and writes another (Vaswani et al. 2017)
+  recurrent,        // does so with GRUs (Bahdanau et al. 2015)
 };
 enum class NormOrder { pre, post };
 enum class NormType { layer, rms };

@@ -2,27 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "thimble/model/model.h"
 #include "thimble/nn/gru.h"
 #include "thimble/nn/modules.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-struct RecurrentSettings {
-  std::int64_t vocabulary = 1;  // V, of sources and answers
-  std::int64_t channels = 2;    // C, of embeddings and states; even: half for each direction of the encoder
-  // How the decoder compares itself with the source; nothing: not at all, it knows what its first state holds
-  // (Cho et al. 2014). Additive: the state before a step asks, and what it sees enters the GRU beside the
-  // embedding (Bahdanau et al. 2015); the others: the state after the step asks (Luong et al. 2015).
-  std::optional<Score> attention = Score::additive;
-  double embedding_std = 1;
-  Real dropout = 0;            // of embeddings and of the decoder's output
-  Real attention_dropout = 0;  // of the attention weights
-};
-
+// Embeddings and states have the config's C = d_model channels; half of them for each direction of the
+// encoder. How the decoder compares itself with the source is the score. None: not at all, it knows what its
+// first state holds (Cho et al. 2014). Additive: the state before a step asks, and what it sees enters the
+// GRU beside the embedding (Bahdanau et al. 2015); the others: the state after the step asks (Luong et al.
+// 2015). Dropout is that of embeddings and of the decoder's output.
+//
 // Parameters: source_token_embedding.weight and token_embedding.weight (V, C); encoder.gru.* (C to C / 2,
 // both directions) and decoder.gru.* (C to C; additive: 2C to C) as torch.nn.GRU has them; decoder.initial.*
 // (C, C), from the encoder's last states to the decoder's first: tanh(W h + b);
@@ -35,13 +32,17 @@ struct RecurrentSettings {
 // "decoder.attention.weights" (B, 1, T, S) and "decoder.attention.head_output" (B, T, C), "decoder.output"
 // (B, T, C), "logits". Additive attention has its two sites at every step, (B, 1, 1, S) and (B, 1, C), with
 // the step at the end of the name: "decoder.attention.weights.0".
-class Recurrent {
+class Recurrent final : public Model {
  public:
   // Throws ShapeError on an odd number of channels.
-  explicit Recurrent(const RecurrentSettings&);
+  Recurrent(const ModelConfig&, const ModelSizes&);
 
   // PyTorch's defaults; embeddings normal.
-  void init(std::uint64_t seed);
+  void init(std::uint64_t seed) override;
+  Var operator()(Tape&, const ModelInput&, const Pass&) const override;
+  std::unique_ptr<Decoding> decode(const ModelInput&) const override;
+  // None: there are no heads.
+  std::vector<AttentionPlace> attentions() const override { return {}; }
 
   // What the decoder knows of the sources.
   struct Memory {
@@ -50,24 +51,22 @@ class Recurrent {
     std::span<const std::int32_t> lengths;  // (B), or empty: all S; as long as the tape
     Var first;                              // the decoder's first state (B, C)
   };
-  // sources (B, S) row-major with S = length; lengths (B), each 0 .. S, or empty.
-  Memory read(Tape&, std::span<const std::int32_t> sources, std::int64_t length,
-              std::span<const std::int32_t> lengths, const Pass&) const;
+  // Of the input's sources.
+  Memory read(Tape&, const ModelInput&, const Pass&) const;
 
-  struct Answer {
+  struct Written {
     Var logits;  // (B, T, V), or of R rows (R, V)
     Var state;   // (B, C) after the last token, to go on from
   };
   // Goes on from a state (B, C) with tokens (B, T) row-major, T = length, of which the first is number
   // `first` of the answer; logits say what follows each. With `rows`, logits of these of the B T positions.
-  Answer write(const Memory&, Var state, std::span<const std::int32_t> tokens, std::int64_t length,
-               const Pass&, std::span<const std::int32_t> rows = {}, std::int64_t first = 0) const;
-
-  ParameterStore& parameters() { return store_; }
-  const ParameterStore& parameters() const { return store_; }
-  const RecurrentSettings& settings() const { return settings_; }
+  // Throws ShapeError when the answer is longer than the model takes.
+  Written write(const Memory&, Var state, std::span<const std::int32_t> tokens, std::int64_t length,
+                const Pass&, std::span<const std::int32_t> rows = {}, std::int64_t first = 0) const;
 
  private:
+  class StateDecoding;
+
   struct Steps {
     Var outputs;  // (B, T, C)
     Var state;    // (B, C)
@@ -76,9 +75,9 @@ class Recurrent {
   Steps run_additive(const Memory&, Var state, Var x, const Pass&, std::int64_t first) const;
   Var look(const Memory&, Var states, const Pass&, const std::string& step, std::uint32_t dropout_site) const;
   Var combine(Var seen, Var states) const;
+  Score score() const { return config_.attention.score; }
+  Dropout dropout(std::uint32_t site) const { return {static_cast<Real>(config_.dropout), site}; }
 
-  RecurrentSettings settings_;
-  ParameterStore store_;
   Embedding source_embedding_, embedding_;
   Gru encoder_;
   Linear initial_;

@@ -8,6 +8,7 @@ enum class Score {
   dot,         // q^T k, Luong et al. 2015
   general,     // q^T W k, the same
   additive,    // w^T tanh(q + k), Bahdanau et al. 2015
+  none,        // nothing: no attention at all
 };
 
 }  // namespace thimble

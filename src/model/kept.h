@@ -1,0 +1,42 @@
+// What a decoding keeps of its hypotheses from one token to the next, outside of the tape.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "thimble/autograd/tape.h"
+#include "thimble/core/error.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+inline Tensor kept(Var x) {
+  const ConstMatrixView value = x.value();
+  return Tensor(x.shape(), std::span(value.data, static_cast<std::size_t>(value.elements())));
+}
+
+// Blocks from[i] of all (N, C) or (N, T, C), one for each hypothesis.
+inline Tensor gathered(const Tensor& all, std::span<const std::int32_t> from) {
+  const Shape& shape = all.shape();
+  const std::int64_t count = std::ssize(from), block = shape.elements() / shape[0];
+  Tensor chosen(shape.rank() == 2 ? Shape{count, shape[1]} : Shape{count, shape[1], shape[2]});
+  for (std::size_t i = 0; i < from.size(); ++i)
+    std::copy_n(all.data() + from[i] * block, block, chosen.data() + static_cast<std::int64_t>(i) * block);
+  return chosen;
+}
+
+// Lengths that may not be given.
+inline std::vector<std::int32_t> gathered(const std::vector<std::int32_t>& lengths,
+                                          std::span<const std::int32_t> from) {
+  std::vector<std::int32_t> chosen;
+  if (!lengths.empty())
+    for (const std::int32_t i : from) chosen.push_back(lengths[static_cast<std::size_t>(i)]);
+  return chosen;
+}
+
+inline void require_tokens(std::span<const std::int32_t> tokens, std::int64_t hypotheses) {
+  require<ShapeError>(std::ssize(tokens) == hypotheses, "decoding: {} tokens for {} hypotheses",
+                      tokens.size(), hypotheses);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION
