@@ -17,8 +17,10 @@ void print_cost(const Config& config, std::string_view prefix) {
   const std::pair<const char*, double> parts[] = {{"projections", flops.projections},
                                                   {"attention", flops.attention},
                                                   {"feed-forward", flops.feed_forward},
-                                                  {"output", flops.output}};
-  for (const auto& [name, part] : parts) text += fmt::format("  {:<14} {:>10.4g}\n", name, 1e-9 * part);
+                                                  {"output", flops.output},
+                                                  {"recurrent", flops.recurrent}};
+  for (const auto& [name, part] : parts)
+    if (part > 0) text += fmt::format("  {:<14} {:>10.4g}\n", name, 1e-9 * part);
   text += fmt::format("{:<16} {:>10}\n{}", "memory, about", format_bytes(memory.total()), describe(memory));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) fmt::print("{}{}\n", prefix, line);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/recurrent_cost.h"
+
 namespace thimble {
 
 namespace {
@@ -132,6 +134,7 @@ double output_rows(const ModelConfig& m, double length) {
 }  // namespace
 
 double parameter_count(const ModelConfig& m, const ModelSizes& sizes) {
+  if (m.kind == ModelKind::recurrent) return recurrent_parameters(m, sizes);
   const Widths w(m, real(sizes.vocabulary));
   const auto embedding = [&](std::int64_t length) {
     return w.V * w.C + (m.positions == Positions::learned ? table(m, real(length)) * w.C : 0);
@@ -149,6 +152,7 @@ double parameter_count(const ModelConfig& m, const ModelSizes& sizes) {
 }
 
 Flops forward_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences) {
+  if (m.kind == ModelKind::recurrent) return recurrent_flops(m, sizes, sequences);
   const Widths w(m, real(sizes.vocabulary));
   const double B = real(sequences), T = real(sizes.length), S = real(sizes.source_length);
   const double output = w.hidden > 0 ? w.C * w.hidden + w.hidden * w.V : w.C * w.V;
@@ -181,11 +185,12 @@ Flops forward_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_t 
 
 Flops training_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences) {
   const Flops f = forward_flops(m, sizes, sequences);
-  return {3 * f.projections, 3 * f.attention, 3 * f.feed_forward, 3 * f.output};
+  return {3 * f.projections, 3 * f.attention, 3 * f.feed_forward, 3 * f.output, 3 * f.recurrent};
 }
 
 double activation_count(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences,
                         bool training) {
+  if (m.kind == ModelKind::recurrent) return recurrent_activations(m, sizes, sequences, training);
   const Widths w(m, real(sizes.vocabulary));
   const double T = real(sizes.length), S = real(sizes.source_length);
   const double rows = output_rows(m, T), hidden = rows * w.hidden;

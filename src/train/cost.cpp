@@ -161,7 +161,8 @@ nlohmann::ordered_json cost_json(const Config& config) {
             {"projections", flops.projections},
             {"attention", flops.attention},
             {"feed_forward", flops.feed_forward},
-            {"output", flops.output}}},
+            {"output", flops.output},
+            {"recurrent", flops.recurrent}}},
           {"memory_bytes", bytes}};
 }
 

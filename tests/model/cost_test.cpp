@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.h"
@@ -20,6 +21,25 @@ struct Case {
 
   ModelSizes sizes() const { return {vocabulary, length, source_length}; }
 };
+
+std::vector<Case> recurrent_cases() {
+  std::vector<Case> all;
+  for (const Score score : {Score::additive, Score::dot, Score::general, Score::scaled_dot, Score::none}) {
+    for (const double dropout : {0.0, 0.1}) {
+      for (const auto& [length, source_length] : {std::pair{30, 20}, {20, 30}}) {
+        Case c{.name = fmt::format("recurrent {} {} {}", int(score), dropout, length), .model = {}};
+        c.model.kind = ModelKind::recurrent;
+        c.model.d_model = 64;
+        c.model.attention = {.dropout = dropout, .score = score};
+        c.model.dropout = dropout;
+        c.length = length;
+        c.source_length = source_length;
+        all.push_back(c);
+      }
+    }
+  }
+  return all;
+}
 
 // Each changes one thing, so that a wrong term shows.
 std::vector<Case> cases() {
@@ -55,6 +75,7 @@ std::vector<Case> cases() {
                         {"encoder-decoder", base, 10, 32},
                         {"encoder-decoder, pre-norm, learned", base, 10, 20},
                         {"encoder-decoder, tied, additive, dropout", base, 10, 32}};
+  for (const Case& c : recurrent_cases()) all.push_back(c);
   all[1].model.layers = 1;
   all[2].model.norm = NormOrder::pre;
   all[3].model.activation = Activation::gelu;
@@ -180,6 +201,20 @@ TEST_CASE("the arithmetic of configs/bench/base.yaml, worked out by hand", "[mod
   CHECK(both.attention == 176'160'768);  // 6 * 4 * 256 * (128^2 + 64^2 + 128 * 64)
   CHECK(both.feed_forward == forward.feed_forward * 3 / 2);
   CHECK(both.output == forward.output);
+
+  const auto recurrent = [](Score score) {
+    ModelConfig model{.kind = ModelKind::recurrent, .d_model = 32, .attention = {.score = score}};
+    return forward_flops(model, {10, 8, 6}, 2);
+  };
+  CHECK(recurrent(Score::none).recurrent == 2 * 155'648);  // 6 * 9 * 32^2 + 2 * 32^2 + 8 * 12 * 32^2
+  CHECK(recurrent(Score::none).output == 2 * 5'120);       // 8 * 2 * 32 * 10
+  CHECK(recurrent(Score::none).total() == 2 * 160'768);
+  CHECK(recurrent(Score::dot).projections == 2 * 32'768);       // 8 * 4 * 32^2
+  CHECK(recurrent(Score::dot).attention == 2 * 6'144);          // 8 * 6 * 4 * 32
+  CHECK(recurrent(Score::general).projections == 2 * 49'152);   // 8 * 6 * 32^2
+  CHECK(recurrent(Score::additive).projections == 2 * 61'440);  // 8 * 6 * 32^2 + 6 * 2 * 32^2
+  CHECK(recurrent(Score::additive).attention == 2 * 3'072);     // mixing alone
+  CHECK(recurrent(Score::additive).recurrent == 2 * 204'800);   // 8 * 6 * 32^2 more
 
   base.output = {.per = OutputPer::sequence, .hidden = 100};
   CHECK(forward_flops(base, {128, 128}, 2).output == 2 * 76'800);  // 2 * (256 * 100 + 100 * 128)

@@ -20,8 +20,9 @@ struct Flops {
   double attention = 0;  // scores and mixing: 2 T^2 H (Dk + Dv) a layer
   double feed_forward = 0;  // 4 T C F a layer, gated 6 T C F
   double output = 0;        // the output net
+  double recurrent = 0;     // gates of GRUs
 
-  double total() const { return projections + attention + feed_forward + output; }
+  double total() const { return projections + attention + feed_forward + output + recurrent; }
 };
 
 // Of one forward pass over `sequences` sequences.
