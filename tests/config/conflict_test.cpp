@@ -191,7 +191,7 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
   for (const char* score : {"additive", "dot", "general", "scaled_dot", "none"})
     CHECK(complaints(recurrent(fmt::format(", attention: {{score: {}}}", score))).empty());
   CHECK(complaint(recurrent(", heads: 2")) ==
-        "t.yaml:1:32: model.heads: a recurrent model has no such part; give this its default, or set "
+        "t.yaml:1:33: model.heads: a recurrent model has no such part; give this its default, or set "
         "model.kind to encoder_decoder");
   for (const char* key :
        {"layers: 2", "d_ff: 65", "norm: pre", "norm_type: rms", "activation: gelu", "gated: true",
@@ -208,7 +208,7 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
         "t.yaml:1:15: model.kind: a decoder answers with one token after another; set model.output.per to "
         "next");
   CHECK(complaint(recurrent(", d_model: 5")) ==
-        "t.yaml:1:34: model.d_model: a recurrent model reads the source in both directions, with half of its "
+        "t.yaml:1:35: model.d_model: a recurrent model reads the source in both directions, with half of its "
         "5 columns each; make d_model even");
   CHECK(complaint(recurrent(", attention: {score: none, dropout: 0.1}")) ==
         "t.yaml:1:60: model.attention.dropout: there are no attention weights to drop; choose a score, or "
