@@ -154,6 +154,7 @@ TEST_CASE("zero ablation equals zeroing the head's columns of the output project
 
 TEST_CASE("a model without heads is not inspected", "[inspect]") {
   CHECK_THROWS_AS(Subject(convolution_config(small_config()), Split::test, 10), ConfigError);
+  CHECK_THROWS_AS(Subject(recurrent_config(Score::dot), Split::test, 10), ConfigError);
 }
 
 TEST_CASE("an intervention leaves no trace", "[inspect]") {
