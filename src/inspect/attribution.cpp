@@ -63,6 +63,10 @@ std::string attribution_obstacle(const ModelConfig& config) {
   if (config.kind == ModelKind::encoder_decoder)
     return "encoder-decoder: what the encoder adds reaches the logits through the decoder's attention only, "
            "so logits are no sum of its parts; needs model.kind encoder";
+  if (config.kind == ModelKind::recurrent)
+    return "recurrent: what is seen of the source goes through the cell, so logits are no sum of parts; "
+           "needs "
+           "model.kind encoder";
   if (config.norm == NormOrder::post)
     return "post-norm: every later norm rescales what a part added, so logits are no sum of parts; needs "
            "model.norm pre";

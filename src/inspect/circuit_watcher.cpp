@@ -9,7 +9,7 @@ RolloutWatcher::RolloutWatcher(const Subject& subject)
 
 void RolloutWatcher::observe(std::string_view site, const Shape&, ConstMatrixView value) {
   for (std::size_t l = 0; l < attentions_.size(); ++l) {
-    if (site == attentions_[l].attention->weights_site) apply_layer(l, value);
+    if (site == attentions_[l].weights_site) apply_layer(l, value);
   }
 }
 
@@ -38,7 +38,7 @@ void RolloutWatcher::apply_layer(std::size_t layer, ConstMatrixView weights) {
 
 // Half the mean over the heads of a sequence and half the identity, (T, T); weights (B H T, T).
 Tensor RolloutWatcher::mixed(ConstMatrixView weights, std::int64_t sequence) const {
-  const std::int64_t heads = attentions_.front().attention->heads();
+  const std::int64_t heads = attentions_.front().heads;
   Tensor out({length_, length_});
   for (std::int64_t i = 0; i < length_; ++i) {
     Real* to = out.matrix().row(i);

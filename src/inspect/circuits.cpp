@@ -24,7 +24,13 @@ std::vector<HeadCircuits> head_circuits(const Model& model) {
   if (model.config().kind == ModelKind::encoder) space.emplace(model);
   std::vector<HeadCircuits> circuits;
   for (const AttentionPlace& place : model.attentions()) {
-    const MultiHeadAttention& attention = *place.attention;
+    if (place.projections == nullptr) {
+      circuits.push_back(
+          no_circuits("recurrent: a head has no projections of its own, and what it sees goes "
+                      "through the cell"));
+      continue;
+    }
+    const MultiHeadAttention& attention = *place.projections;
     for (std::int64_t h = 0; h < attention.heads(); ++h) {
       const MultiHeadAttention::HeadViews views = attention.head(store, h);
       HeadWeights head{.query = in_double(views.query),
@@ -36,7 +42,7 @@ std::vector<HeadCircuits> head_circuits(const Model& model) {
       if (views.score.data != nullptr) head.query = product(transposed(in_double(views.score)), head.query);
       circuits.push_back(
           space ? head_circuits(head, space->embedding, space->unembedding ? &*space->unembedding : nullptr)
-                : head_circuits(head, place.queries_source != place.keys_source));
+                : head_circuits(head, place.cross()));
     }
   }
   return circuits;

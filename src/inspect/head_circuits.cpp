@@ -65,6 +65,14 @@ void add_reciprocity(HeadCircuits& circuits, const HeadWeights& head) {
 
 }  // namespace
 
+HeadCircuits no_circuits(const std::string& reason) {
+  HeadCircuits circuits;
+  for (const char* name :
+       {"ov_copying", "ov_singular_values", "ov_tokens", "qk_reciprocity", "qk_singular_values", "qk_tokens"})
+    circuits.reasons[name] = reason;
+  return circuits;
+}
+
 HeadCircuits head_circuits(const HeadWeights& head, bool cross) {
   HeadCircuits circuits = without_tokens(head);
   if (cross) {

@@ -10,17 +10,29 @@ namespace thimble::inline THIMBLE_PRECISION {
 bool Ablation::replace(std::string_view site, const Shape& shape, MatrixView value) {
   bool replaced = false;
   for (const HeadPlace& place : heads_) {
-    const MultiHeadAttention& attention = *attentions_[static_cast<std::size_t>(place.layer)].attention;
-    if (site != attention.output_site) continue;
-    const std::int64_t width = attention.width(), column = place.head * width;
+    const AttentionPlace& attention = attentions_[static_cast<std::size_t>(place.layer)];
+    const std::optional<std::int64_t> position = position_of(site, attention.output_site);
+    if (!position) continue;
+    const std::int64_t width = attention.width, column = place.head * width;
     for (std::int64_t row = 0; row < value.rows; ++row) {
-      const Real* from = substitute_(first_ + row / shape[1], row % shape[1]);
+      const Real* from = substitute_(first_ + row / shape[1], *position + row % shape[1]);
       Real* to = value.row(row) + column;
       from != nullptr ? std::copy_n(from + column, width, to) : std::fill_n(to, width, Real{0});
     }
     replaced = true;
   }
   return replaced;
+}
+
+void Capture::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
+  for (const auto& [name, all] : sites_) {
+    const std::optional<std::int64_t> position = position_of(site, name);
+    if (!position) continue;
+    const std::int64_t time = all->shape()[1];
+    for (std::int64_t row = 0; row < value.rows; ++row)
+      std::copy_n(value.row(row), value.cols,
+                  all->matrix().row((first_ + row / shape[1]) * time + *position + row % shape[1]));
+  }
 }
 
 std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::uint64_t seed) {
@@ -46,45 +58,31 @@ const std::string kEmbedding = "embedding";
 
 const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
 
-// Copies the values of some sites, (sequences, T, columns).
-class Capture : public ChunkHooks {
- public:
-  using Places = std::map<std::string, MatrixView, std::less<>>;
-  explicit Capture(const Places& places) : places_(places) {}
-
-  void begin(const Chunk& chunk) override { first_ = chunk.first; }
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
-    if (const auto place = places_.find(site); place != places_.end())
-      std::copy_n(value.data, value.elements(), place->second.row(first_ * shape[1]));
-  }
-
- private:
-  const Places& places_;
-  std::int64_t first_ = 0;
-};
-
 // |<z_h, dL/dz_h>| of every sequence, into scores[layer * heads + head][sequence].
 class Sensitivity : public ChunkHooks {
  public:
   Sensitivity(std::span<const AttentionPlace> attentions, std::vector<std::vector<double>>& scores)
-      : attentions_(attentions), scores_(scores) {}
+      : attentions_(attentions), scores_(scores), outputs_(attentions.size()) {}
 
   void begin(const Chunk& chunk) override { chunk_ = &chunk; }
   void record(std::string_view site, Var x) override {
-    for (const AttentionPlace& place : attentions_)
-      if (site == place.attention->output_site) outputs_.push_back(x);
+    for (std::size_t l = 0; l < attentions_.size(); ++l)
+      if (position_of(site, attentions_[l].output_site)) outputs_[l].push_back(x);
   }
   void end() override {
-    const std::int64_t heads = attentions_.front().attention->heads();
+    const std::int64_t heads = attentions_.front().heads;
     for (std::size_t i = 0; i < scores_.size(); ++i) {
-      const Var z = outputs_[i / static_cast<std::size_t>(heads)];
-      const std::int64_t width = z.shape()[2] / heads;
+      const std::size_t layer = i / static_cast<std::size_t>(heads);
+      const std::int64_t width = attentions_[layer].width;
       const std::int64_t column = static_cast<std::int64_t>(i) % heads * width;
       for (std::int64_t b = 0; b < chunk_->batch.sequences; ++b) {
-        const std::int64_t time = z.shape()[1];
-        scores_[i][static_cast<std::size_t>(chunk_->first + b)] =
-            std::abs(product(z.value().row_block(b * time, time).column_block(column, width),
-                             z.grad().row_block(b * time, time).column_block(column, width)));
+        double sum = 0;
+        for (const Var z : outputs_[layer]) {
+          const std::int64_t time = z.shape()[1];
+          sum += product(z.value().row_block(b * time, time).column_block(column, width),
+                         z.grad().row_block(b * time, time).column_block(column, width));
+        }
+        scores_[i][static_cast<std::size_t>(chunk_->first + b)] = std::abs(sum);
       }
     }
   }
@@ -102,7 +100,7 @@ class Sensitivity : public ChunkHooks {
   std::span<const AttentionPlace> attentions_;
   std::vector<std::vector<double>>& scores_;
   const Chunk* chunk_ = nullptr;
-  std::vector<Var> outputs_;  // by attention
+  std::vector<std::vector<Var>> outputs_;  // by attention, of all positions or of one after the other
 };
 
 // The mean at each position of rows (sequences, T, columns), over the sequences that have it: (T, columns).
@@ -135,7 +133,7 @@ class Measurement {
       source_lengths_.insert(source_lengths_.end(), batch.source_lengths.begin(), batch.source_lengths.end());
     }
     for (std::int64_t l = 0; l < std::ssize(attentions); ++l)
-      for (std::int64_t h = 0; h < attentions[static_cast<std::size_t>(l)].attention->heads(); ++h)
+      for (std::int64_t h = 0; h < attentions[static_cast<std::size_t>(l)].heads; ++h)
         places_.push_back({l, h});
     passes_ = 2 + std::ssize(attentions) + 4 * std::ssize(places_);
     pass_done();
@@ -187,17 +185,16 @@ class Measurement {
   // Appends to differences_ those of each head and kind, in order.
   void ablate_layer(std::size_t layer) {
     const AttentionPlace& place = subject_.attentions()[layer];
-    const MultiHeadAttention& attention = *place.attention;
     const Dataset& data = subject_.dataset();
     const std::int64_t time = place.queries_source ? data.source_length() : data.length();
-    Tensor all({subject_.sequences(), time, attention.heads() * attention.width()}), inputs;
-    Capture::Places places{{attention.output_site, all.matrix()}};
+    Tensor all({subject_.sequences(), time, place.heads * place.width}), inputs;
+    Capture::Sites sites{{place.output_site, &all}};
     if (subject_.encoder() != nullptr) {
       inputs = Tensor({subject_.sequences(), time, subject_.model().config().d_model});
       const std::string& before = layer == 0 ? kEmbedding : subject_.encoder()->layers()[layer - 1].out_site;
-      places.emplace(before, inputs.matrix());
+      sites.emplace(before, &inputs);
     }
-    subject_.run([&] { return std::make_unique<Capture>(places); });
+    subject_.run([&] { return std::make_unique<Capture>(sites); });
     const LayerInput input{layer, inputs};
     const LayerInput* from = subject_.encoder() != nullptr ? &input : nullptr;
     pass_done();
@@ -206,7 +203,7 @@ class Measurement {
     const Substitute resample = [&](std::int64_t sequence, std::int64_t t) {
       return std::as_const(all).matrix().row(partners_[static_cast<std::size_t>(sequence)] * time + t);
     };
-    for (std::int64_t h = 0; h < attention.heads(); ++h) {
+    for (std::int64_t h = 0; h < place.heads; ++h) {
       const HeadPlace head{static_cast<std::int64_t>(layer), h};
       for (const Substitute& substitute : {Substitute(zeros), mean, resample})
         add_differences(ablated({&head, 1}, substitute, from));

@@ -18,6 +18,7 @@ std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std
 
 void PassageWatcher::begin(const Chunk& chunk) {
   batch_ = &chunk.batch;
+  whole_.begin(chunk.batch);
   const std::int64_t wanted = std::clamp<std::int64_t>(count_ - chunk.first, 0, batch_->sequences);
   passages_.assign(static_cast<std::size_t>(wanted), {});
   for (std::size_t b = 0; b < passages_.size(); ++b) {
@@ -31,8 +32,8 @@ void PassageWatcher::begin(const Chunk& chunk) {
 }
 
 void PassageWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
-  for (const AttentionPlace& place : attentions_)
-    if (site == place.attention->weights_site) add_attention(place, value, shape);
+  if (const auto seen = whole_.observe(site, shape, value))
+    add_attention(attentions_[seen->place], seen->weights, seen->shape);
   if (site == "logits") add_answers(value);
 }
 

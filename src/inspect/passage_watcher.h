@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "inspect/whole_weights.h"
 #include "thimble/inspect/passage.h"
 #include "thimble/inspect/subject.h"
 
@@ -15,7 +16,7 @@ class PassageWatcher : public ChunkHooks {
   using Visit = std::function<void(const Passage&)>;
 
   PassageWatcher(const Model& model, std::int64_t count, Visit visit)
-      : attentions_(model.attentions()), count_(count), visit_(std::move(visit)) {}
+      : attentions_(model.attentions()), whole_(attentions_), count_(count), visit_(std::move(visit)) {}
 
   void begin(const Chunk& chunk) override;
   void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
@@ -26,6 +27,7 @@ class PassageWatcher : public ChunkHooks {
   void add_answers(ConstMatrixView logits);
 
   const std::vector<AttentionPlace> attentions_;
+  WholeWeights whole_;
   const std::int64_t count_;
   const Visit visit_;
   const Batch* batch_ = nullptr;

@@ -6,19 +6,6 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
 
-// Keeps the head outputs of every layer.
-struct Outputs : Hooks {
-  explicit Outputs(std::span<const AttentionPlace> all) : attentions(all) {}
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
-    for (const AttentionPlace& place : attentions) {
-      if (site == place.attention->output_site)
-        by_layer.emplace_back(shape, std::span(value.data, static_cast<std::size_t>(value.elements())));
-    }
-  }
-  std::span<const AttentionPlace> attentions;
-  std::vector<Tensor> by_layer;
-};
-
 // logit(source's label) - logit(base's label), summed over labels that differ.
 double difference(const Model& model, Tape& tape, const Batch& input, const Batch& base, const Batch& source,
                   Hooks* hooks) {
@@ -74,18 +61,25 @@ PatchingReport patching(const Subject& subject, std::int64_t base_index, std::in
   const Model& model = subject.model();
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
-  Outputs outputs(subject.attentions());
-  const double of_source = difference(model, tape, source, base, source, &outputs);
+  const std::vector<AttentionPlace>& attentions = subject.attentions();
+  std::vector<Tensor> outputs;
+  for (const AttentionPlace& place : attentions)
+    outputs.emplace_back(
+        Shape{1, place.queries_source ? source.source_length : source.length, place.heads * place.width});
+  Capture::Sites sites;
+  for (std::size_t l = 0; l < attentions.size(); ++l) sites[attentions[l].output_site] = &outputs[l];
+  Capture capture(sites);
+  const double of_source = difference(model, tape, source, base, source, &capture);
   const double of_base = difference(model, tape, base, base, source, nullptr);
   require<DataError>(of_source != of_base,
                      "patching: the model's logits are the same for both inputs; choose other inputs");
   PatchingReport report{.base = names(subject, base), .source = names(subject, source), .heads = {}};
-  for (std::int64_t l = 0; l < std::ssize(subject.attentions()); ++l) {
-    const ConstMatrixView z = std::as_const(outputs.by_layer[static_cast<std::size_t>(l)]).matrix();
+  for (std::int64_t l = 0; l < std::ssize(attentions); ++l) {
+    const ConstMatrixView z = std::as_const(outputs[static_cast<std::size_t>(l)]).matrix();
     const Substitute substitute = [&](std::int64_t, std::int64_t t) { return z.row(t); };
-    for (std::int64_t h = 0; h < subject.attentions()[static_cast<std::size_t>(l)].attention->heads(); ++h) {
+    for (std::int64_t h = 0; h < attentions[static_cast<std::size_t>(l)].heads; ++h) {
       const HeadPlace place{l, h};
-      Ablation patch(subject.attentions(), {&place, 1}, substitute);
+      Ablation patch(attentions, {&place, 1}, substitute);
       const double patched = difference(model, tape, base, base, source, &patch);
       report.heads.push_back({l, h, (patched - of_base) / (of_source - of_base)});
     }

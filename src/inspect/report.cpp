@@ -46,9 +46,12 @@ Json rows(const std::vector<double>& matrix, std::int64_t columns) {
 
 Json model_json(const Config& config) {
   const Json all = to_json(config)["model"];
-  return {{"layers", config.model.layers},    {"heads", config.model.heads},
-          {"d_model", config.model.d_model},  {"norm", all["norm"]},
-          {"mask", all["attention"]["mask"]}, {"output", all["output"]["per"]}};
+  if (config.model.kind == ModelKind::recurrent)
+    return {{"kind", all["kind"]}, {"d_model", all["d_model"]}, {"score", all["attention"]["score"]}};
+  return {{"kind", all["kind"]},           {"layers", config.model.layers},
+          {"heads", all["heads"]},         {"d_model", config.model.d_model},
+          {"norm", all["norm"]},           {"mask", all["attention"]["mask"]},
+          {"output", all["output"]["per"]}};
 }
 
 Json head_json(const HeadReport& head, std::int64_t keys) {

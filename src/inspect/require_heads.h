@@ -2,17 +2,17 @@
 #pragma once
 
 #include "thimble/core/error.h"
-#include "thimble/model/model_config.h"
+#include "thimble/model/place.h"
 
 namespace thimble {
 
 inline void require_heads(const ModelConfig& model) {
-  require<ConfigError>(model.kind != ModelKind::recurrent,
-                       "inspect: a model with model.kind recurrent has no attention heads to look into; "
-                       "`thimble eval` measures it");
-  require<ConfigError>(model.mixer == Mixer::attention,
-                       "inspect: a model with model.mixer convolution has no attention heads to look into; "
-                       "`thimble eval` measures it");
+  const bool recurrent = model.kind == ModelKind::recurrent;
+  require<ConfigError>(
+      !places(model).empty(),
+      "inspect: a model with {} has no attention heads to look into; `thimble eval` measures "
+      "it",
+      recurrent ? "model.attention.score none" : "model.mixer convolution");
 }
 
 }  // namespace thimble

@@ -5,14 +5,14 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 ScoreWatcher::ScoreWatcher(const Subject& subject)
-    : subject_(subject), special_(special_tokens(subject.config().task)) {
+    : subject_(subject), special_(special_tokens(subject.config().task)), whole_(subject.attentions()) {
   const Dataset& data = subject.dataset();
   if (data.layout() == Layout::pairs) special_.push_back(data.begin_token());
   for (const AttentionPlace& place : subject.attentions()) {
     const std::int64_t length = place.queries_source ? data.source_length() : data.length();
-    const bool cross = place.queries_source != place.keys_source;
-    heads_.insert(heads_.end(), static_cast<std::size_t>(place.attention->heads()),
-                  cross ? HeadScorer::cross(length, data.source_length()) : HeadScorer(length, place.causal));
+    heads_.insert(
+        heads_.end(), static_cast<std::size_t>(place.heads),
+        place.cross() ? HeadScorer::cross(length, data.source_length()) : HeadScorer(length, place.causal));
   }
 }
 
@@ -35,6 +35,7 @@ void ScoreWatcher::begin(const Chunk& chunk) {
   const Batch& batch = chunk.batch;
   const std::vector<AttentionPlace>& all = subject_.attentions();
   Example example;
+  whole_.begin(batch);
   targets_.clear();
   for (std::int64_t b = 0; b < batch.sequences; ++b) {
     subject_.dataset().example(subject_.split(), chunk.first + b, example);
@@ -46,14 +47,16 @@ void ScoreWatcher::begin(const Chunk& chunk) {
   }
 }
 
-void ScoreWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView weights) {
-  const std::vector<AttentionPlace>& all = subject_.attentions();
-  const auto place =
-      std::ranges::find_if(all, [&](const AttentionPlace& p) { return site == p.attention->weights_site; });
-  if (place == all.end()) return;
-  const std::vector<ScoreTargets>& targets = targets_.at(sequences_of(*place));
+void ScoreWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
+  if (const auto seen = whole_.observe(site, shape, value)) add(*seen);
+}
+
+void ScoreWatcher::add(const WholeWeights::Seen& seen) {
+  const auto& [index, shape, weights] = seen;
+  const AttentionPlace& place = subject_.attentions()[index];
+  const std::vector<ScoreTargets>& targets = targets_.at(sequences_of(place));
   const std::int64_t heads = shape[1], queries = shape[2], keys = shape[3];
-  const std::int64_t first = (place - all.begin()) * heads;
+  const std::int64_t first = static_cast<std::int64_t>(index) * heads;
   weights_.resize(static_cast<std::size_t>(queries * keys));
   for (std::int64_t b = 0; b < shape[0]; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {

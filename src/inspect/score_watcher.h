@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "inspect/whole_weights.h"
 #include "thimble/inspect/scores.h"
 #include "thimble/inspect/subject.h"
 
@@ -15,7 +16,7 @@ class ScoreWatcher : public ChunkHooks {
   explicit ScoreWatcher(const Subject& subject);
 
   void begin(const Chunk& chunk) override;
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView weights) override;
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
 
   const std::vector<HeadScorer>& heads() const { return heads_; }  // by place, then head
 
@@ -26,8 +27,11 @@ class ScoreWatcher : public ChunkHooks {
   ScoreTargets targets(const AttentionPlace&, const Batch&, std::int64_t sequence,
                        const std::vector<Dataset::Link>&) const;
 
+  void add(const WholeWeights::Seen&);
+
   const Subject& subject_;
   std::vector<std::int32_t> special_;
+  WholeWeights whole_;
   std::vector<HeadScorer> heads_;
   std::map<Sequences, std::vector<ScoreTargets>> targets_;  // of the chunk's sequences
   std::vector<double> weights_;                             // (queries, keys), of one head and sequence

@@ -138,21 +138,14 @@ Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const Pass& 
 }
 
 std::vector<AttentionPlace> EncoderDecoder::attentions() const {
-  std::vector<AttentionPlace> places;
-  for (std::size_t l = 0; l < encoder_.size(); ++l)
-    places.push_back({.name = "encoder",
-                      .layer = static_cast<std::int64_t>(l),
-                      .attention = &*encoder_[l].self_attn,
-                      .queries_source = true,
-                      .keys_source = true});
-  for (std::size_t l = 0; l < decoder_.size(); ++l) {
-    const auto layer = static_cast<std::int64_t>(l);
-    places.push_back(
-        {.name = "decoder", .layer = layer, .attention = &decoder_[l].self_attn, .causal = true});
-    places.push_back(
-        {.name = "cross", .layer = layer, .attention = &decoder_[l].multihead_attn, .keys_source = true});
+  std::vector<AttentionPlace> all;
+  for (const Place& place : places(config_)) {
+    const auto layer = static_cast<std::size_t>(place.layer);
+    all.emplace_back(place, place.cross()          ? decoder_[layer].multihead_attn
+                            : place.queries_source ? *encoder_[layer].self_attn
+                                                   : decoder_[layer].self_attn);
   }
-  return places;
+  return all;
 }
 
 // Keeps keys and values of every layer: those of the memory, made once, and those of the answers so far.

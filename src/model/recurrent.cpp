@@ -13,6 +13,8 @@ namespace {
 // Each step of additive attention has a dropout site of its own, so these come last.
 enum DropoutSite : std::uint32_t { kSourceEmbedding, kEmbedding, kOutput, kAttention };
 
+const std::string kWeights = "decoder.attention.weights", kHeadOutput = "decoder.attention.head_output";
+
 std::int64_t half(std::int64_t channels) {
   require<ShapeError>(channels > 0 && channels % 2 == 0,
                       "recurrent: {} channels: there must be an even number, half for each direction of the "
@@ -125,8 +127,8 @@ Var Recurrent::look(const Memory& memory, Var states, const Pass& pass, const st
   Tape& tape = states.tape();
   std::string weights_site, output_site;
   if (pass.hooks != nullptr) {
-    weights_site = "decoder.attention.weights" + step;
-    output_site = "decoder.attention.head_output" + step;
+    weights_site = kWeights + step;
+    output_site = kHeadOutput + step;
   }
   AttentionOptions options;
   options.mask.lengths = memory.lengths;
@@ -141,6 +143,12 @@ Var Recurrent::look(const Memory& memory, Var states, const Pass& pass, const st
   const Var query = query_ ? (*query_)(states) : states;
   const Var seen = scored_attention(score(), query, memory.keys, memory.states, weight, options);
   return site(pass.hooks, output_site, seen);
+}
+
+std::vector<AttentionPlace> Recurrent::attentions() const {
+  std::vector<AttentionPlace> all;
+  for (const Place& place : places(config_)) all.emplace_back(place, config_.d_model, kWeights, kHeadOutput);
+  return all;
 }
 
 Var Recurrent::combine(Var seen, Var states) const { return tanh((*combine_)(concat(seen, states))); }

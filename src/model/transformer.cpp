@@ -161,15 +161,10 @@ Var Transformer::operator()(Tape& tape, const ModelInput& input, const Pass& pas
 }
 
 std::vector<AttentionPlace> Transformer::attentions() const {
-  std::vector<AttentionPlace> places;
-  for (const EncoderLayer& layer : layers_) {
-    if (!layer.self_attn) continue;
-    places.push_back({.name = "",
-                      .layer = std::ssize(places),
-                      .attention = &*layer.self_attn,
-                      .causal = layer.self_attn->settings.causal});
-  }
-  return places;
+  std::vector<AttentionPlace> all;
+  for (const Place& place : places(config_))
+    all.emplace_back(place, *layers_[static_cast<std::size_t>(place.layer)].self_attn);
+  return all;
 }
 
 Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass& pass,

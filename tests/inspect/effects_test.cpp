@@ -48,7 +48,7 @@ void expect_true_ablations(Trained& trained) {
     CHECK(report.heads[k].layer == places[k].layer);
     CHECK(report.heads[k].head == places[k].head);
     const std::size_t size = observed.outputs[0][layer].size();
-    const MultiHeadAttention& attention = *trained.subject.attentions()[layer].attention;
+    const MultiHeadAttention& attention = *trained.subject.attentions()[layer].projections;
     std::vector<Real> mean(size);
     for (std::size_t j = 0; j < size; ++j) {
       double sum = 0, count = 0;
@@ -154,7 +154,6 @@ TEST_CASE("zero ablation equals zeroing the head's columns of the output project
 
 TEST_CASE("a model without heads is not inspected", "[inspect]") {
   CHECK_THROWS_AS(Subject(convolution_config(small_config()), Split::test, 10), ConfigError);
-  CHECK_THROWS_AS(Subject(recurrent_config(Score::dot), Split::test, 10), ConfigError);
 }
 
 TEST_CASE("an intervention leaves no trace", "[inspect]") {
@@ -187,7 +186,7 @@ TEST_CASE("effects do not depend on the number of threads", "[inspect]") {
 
 TEST_CASE("a head that says the same of every input is missed only when it is silenced", "[inspect]") {
   Trained trained(small_config());
-  const MultiHeadAttention& attention = *trained.subject.attentions()[0].attention;
+  const MultiHeadAttention& attention = *trained.subject.attentions()[0].projections;
   const std::span<Real> weight = trained.parameters().values(attention.in_proj_weight);
   std::fill(weight.begin() + 2 * 16 * 16 + 8 * 16, weight.end(), Real{0});  // values of head 1: its bias
   trained.give();

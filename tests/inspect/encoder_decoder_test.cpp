@@ -18,13 +18,17 @@ TEST_CASE("places are those of the model", "[inspect]") {
   Config causal = small_config();
   causal.model.layers = 3;
   causal.model.attention.mask = Mask::causal;
-  for (const Config& config : {small_config(), causal, writing_config(), deep_config()}) {
+  for (const Config& config :
+       {small_config(), causal, writing_config(), deep_config(), convolution_config(small_config()),
+        recurrent_config(Score::additive), recurrent_config(Score::none)}) {
     const Dataset dataset = make_dataset(config);
     const std::unique_ptr<Model> model = make_model(config.model, dataset);
-    std::vector<Place> expected;
-    for (const AttentionPlace& p : model->attentions())
-      expected.push_back({p.name, p.layer, p.queries_source, p.keys_source, p.causal});
-    CHECK(places(config.model) == expected);
+    std::vector<Place> made;
+    for (const AttentionPlace& place : model->attentions()) {
+      made.push_back(place);
+      CHECK(place.heads == heads(config.model));
+    }
+    CHECK(made == places(config.model));
   }
   CHECK(title(places(causal.model)[2]) == "layer 2");
   CHECK(title(places(deep_config().model)[5]) == "cross 1");
@@ -45,8 +49,8 @@ TEST_CASE("every place of an encoder-decoder is scored on its own sequences", "[
     const Recorder recorder = pass_over(trained.trainer.model(), batch);
     for (std::size_t k = 0; k < value.size(); ++k) {
       const AttentionPlace& place = all[k / 2];
-      const auto& weights = recorder.seen.at(place.attention->weights_site);
-      const auto& shape = recorder.shapes.at(place.attention->weights_site);
+      const auto& weights = recorder.seen.at(place.weights_site);
+      const auto& shape = recorder.shapes.at(place.weights_site);
       const std::int64_t n = place.queries_source ? batch.source_lengths[0] : batch.lengths[0];
       const std::int64_t m = place.keys_source ? batch.source_lengths[0] : batch.lengths[0];
       const auto weight = [&](std::int64_t i, std::int64_t j) {

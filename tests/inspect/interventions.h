@@ -33,7 +33,7 @@ struct Trained {
   // Zeroes what a head adds to the residual stream: its columns of the output projection.
   void silence(ParameterStore& store, HeadPlace place) const {
     const MultiHeadAttention& attention =
-        *subject.attentions()[static_cast<std::size_t>(place.layer)].attention;
+        *subject.attentions()[static_cast<std::size_t>(place.layer)].projections;
     const ConstMatrixView weight = attention.head(store, place.head).output;
     const std::int64_t first = weight.data - store.values().data();
     for (std::int64_t row = 0; row < weight.rows; ++row)

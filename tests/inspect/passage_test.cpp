@@ -46,7 +46,7 @@ struct Trained {
     CHECK(passage.logits == logits);  // to the bit
     std::vector<double> attention;
     for (const AttentionPlace& place : trainer.model().attentions()) {
-      const std::vector<double>& weights = recorder.seen.at(place.attention->weights_site);
+      const std::vector<double>& weights = recorder.seen.at(place.weights_site);
       const std::int64_t time = std::ssize(tokens);
       for (std::int64_t row = 0; row < source.config.model.heads * time; ++row)
         if (row % time < length)

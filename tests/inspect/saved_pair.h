@@ -43,7 +43,7 @@ struct Recorder : Hooks {
 inline std::vector<double> attention_of(const Model& model, const Recorder& recorder, const Batch& batch) {
   std::vector<double> all;
   for (const AttentionPlace& place : model.attentions()) {
-    const std::vector<double>& weights = recorder.seen.at(place.attention->weights_site);
+    const std::vector<double>& weights = recorder.seen.at(place.weights_site);
     const std::int64_t rows = place.queries_source ? batch.source_length : batch.length;
     const std::int64_t columns = place.keys_source ? batch.source_length : batch.length;
     const std::int32_t queries = place.queries_source ? batch.source_lengths[0] : batch.lengths[0];

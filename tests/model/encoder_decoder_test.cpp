@@ -176,7 +176,7 @@ TEST_CASE("attentions are listed in the order of a pass, with what they look fro
   REQUIRE(order.sites.size() == 6);
   for (std::size_t i = 0; i < places.size(); ++i) {
     CAPTURE(i);
-    CHECK(places[i].attention->weights_site == order.sites[i]);
+    CHECK(places[i].weights_site == order.sites[i]);
     CHECK(order.shapes[i][2] == (places[i].queries_source ? kSourceLength : kLength));
     CHECK(order.shapes[i][3] == (places[i].keys_source ? kSourceLength : kLength));
     CHECK(places[i].causal == (places[i].name == "decoder"));

@@ -2,6 +2,8 @@
 // of these two calls on the very forward pass that trains; a pass without hooks pays nothing.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,5 +29,9 @@ class Hooks {
 
 // x as the rest of the pass is to use it: x itself, or a constant in its place.
 Var site(Hooks* hooks, const std::string& name, Var x);
+
+// Where a pass goes from position to position, a site has a name for each: "name.3" is position 3 of "name".
+// 0 for the name itself, whose value starts at the first position; nothing for other sites.
+std::optional<std::int64_t> position_of(std::string_view site, std::string_view name);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -53,6 +53,9 @@ HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embeddin
 // said in tokens, and in cross-attention without reciprocity.
 HeadCircuits head_circuits(const HeadWeights& head, bool cross);
 
+// Of a head without matrices of its own: nothing, for that reason.
+HeadCircuits no_circuits(const std::string& reason);
+
 // Direct logit attribution: what each part of a pre-norm model adds to the logit of the correct label, as it
 // is, not against the other logits. The final norm is frozen: every part is centred and multiplied by the
 // scale that the norm had at that position, so the parts add up to the logit.

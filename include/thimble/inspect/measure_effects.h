@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
+#include <string>
 
 #include "thimble/inspect/effects.h"
 #include "thimble/inspect/subject.h"
@@ -31,6 +33,20 @@ class Ablation : public ChunkHooks {
   std::span<const AttentionPlace> attentions_;
   std::span<const HeadPlace> heads_;
   const Substitute& substitute_;
+  std::int64_t first_ = 0;
+};
+
+// Copies the values of some sites into tensors (sequences, T, columns).
+class Capture : public ChunkHooks {
+ public:
+  using Sites = std::map<std::string, Tensor*>;
+  explicit Capture(const Sites& sites) : sites_(sites) {}
+
+  void begin(const Chunk& chunk) override { first_ = chunk.first; }
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
+
+ private:
+  const Sites& sites_;
   std::int64_t first_ = 0;
 };
 

@@ -1,30 +1,13 @@
-// Where the attention heads of a model stand, whatever its numbers.
+// What reports call the places of heads.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "thimble/model/model_config.h"
+#include "thimble/model/place.h"
 
 namespace thimble {
-
-// One attention. Where a head has a "layer", that is the number of its place; in an encoder both are the
-// same.
-struct Place {
-  std::string name;        // "encoder", "decoder" or "cross"; "" in a model that has one kind only
-  std::int64_t layer = 0;  // of that name, from 0
-  bool queries_source = false, keys_source = false;  // positions of the source, not of the tokens
-  bool causal = false;
-
-  bool cross() const { return queries_source != keys_source; }
-  bool operator==(const Place&) const = default;
-};
-
-// Of such a model, in the order of Model::attentions().
-std::vector<Place> places(const ModelConfig&);
 
 // "layer 0", or with a name "cross 0".
 std::string title(const Place&);

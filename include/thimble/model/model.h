@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "thimble/model/model_config.h"
+#include "thimble/model/place.h"
 #include "thimble/nn/attention.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -25,13 +25,23 @@ struct ModelInput {
   std::span<const std::int32_t> rows{};
 };
 
-// One attention of a model, and where it stands.
-struct AttentionPlace {
-  std::string name;    // "encoder", "decoder" or "cross"; "" in a model that has one kind only
-  std::int64_t layer;  // from 0
-  const MultiHeadAttention* attention;
-  bool queries_source = false, keys_source = false;  // positions of the source, not of the tokens
-  bool causal = false;
+// One attention of a model: where it stands, and where a pass shows what it does.
+struct AttentionPlace : Place {
+  AttentionPlace(const Place& place, const MultiHeadAttention& attention)
+      : Place(place),
+        heads(attention.heads()),
+        width(attention.width()),
+        weights_site(attention.weights_site),
+        output_site(attention.output_site),
+        projections(&attention) {}
+  // One head without projections of its own.
+  AttentionPlace(const Place& place, std::int64_t channels, std::string weights, std::string output)
+      : Place(place), width(channels), weights_site(std::move(weights)), output_site(std::move(output)) {}
+
+  std::int64_t heads = 1, width;  // width: channels that each hands on
+  std::string weights_site;       // (B, heads, queries, keys), see position_of
+  std::string output_site;        // (B, queries, heads * width), likewise
+  const MultiHeadAttention* projections = nullptr;
 };
 
 class Decoding;
@@ -49,7 +59,7 @@ class Model {
   // The start of writing an answer to each of the sources. Throws Error for a model that does not write.
   virtual std::unique_ptr<Decoding> decode(const ModelInput& sources) const;
 
-  // In the order in which a pass comes to them.
+  // At the places() of the config.
   virtual std::vector<AttentionPlace> attentions() const = 0;
 
   ParameterStore& parameters() { return store_; }

@@ -41,8 +41,7 @@ class Recurrent final : public Model {
   void init(std::uint64_t seed) override;
   Var operator()(Tape&, const ModelInput&, const Pass&) const override;
   std::unique_ptr<Decoding> decode(const ModelInput&) const override;
-  // None: there are no heads.
-  std::vector<AttentionPlace> attentions() const override { return {}; }
+  std::vector<AttentionPlace> attentions() const override;
 
   // What the decoder knows of the sources.
   struct Memory {

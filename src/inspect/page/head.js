@@ -93,7 +93,7 @@ function tokenMatrix(title, about, key) {
 }
 
 function circuits() {
-  if (!report.heads.some((h) => h.circuits)) return null;
+  if (!report.heads.some((h) => h.circuits?.ov_singular_values?.length)) return null;
   const body = element("div");
   const spectrum = (title, values) => values?.length ? [element("h4", {}, title), barList(values.map((x, i) => [String(i + 1), x]), (x) => shorter(x))] : [];
   watch(["head"], () => {

@@ -5,7 +5,7 @@ function facts() {
   const b = report.baseline ?? {};
   const big = (name, value, exact) => value === null ? null : element("div", {}, element("dt", {}, name), element("dd", { title: exact ?? null }, value));
   const measured = (name, x, show) => isNumber(x) ? big(name, show(x), String(x)) : null;
-  const words = [`${m.layers} layer${m.layers === 1 ? "" : "s"}`, `${m.heads} head${m.heads === 1 ? "" : "s"}`, `width ${m.d_model}`,
+  const words = m.kind === "recurrent" ? ["recurrent encoder and decoder", `width ${m.d_model}`, `${m.score} score`] : [`${m.layers} layer${m.layers === 1 ? "" : "s"}`, `${m.heads} head${m.heads === 1 ? "" : "s"}`, `width ${m.d_model}`,
     `${m.norm}-norm`, ...(report.attentions ? ["encoder and decoder"] : [m.mask === "none" ? "sees both ways" : `${m.mask} mask`, `one answer per ${m.output}`])];
   return [
     element("p", { class: "model" }, words.map((text) => element("span", {}, text)),

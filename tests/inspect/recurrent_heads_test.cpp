@@ -1,0 +1,191 @@
+// What the head report says of a recurrent model, whose decoder looks at one position after the other.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "inspect/saved_pair.h"
+#include "thimble/inspect/inspect.h"
+
+using namespace thimble;
+
+namespace {
+
+const Score kScores[] = {Score::additive, Score::dot, Score::general, Score::scaled_dot};
+
+// The weights (T, S) of a pass over one sequence.
+std::vector<double> weights_of(const Recorder& recorder, const Batch& batch) {
+  const std::string site = "decoder.attention.weights";
+  if (const auto all = recorder.seen.find(site); all != recorder.seen.end()) return all->second;
+  std::vector<double> weights;
+  for (std::int64_t t = 0; t < batch.length; ++t) {
+    const std::vector<double>& row = recorder.seen.at(site + "." + std::to_string(t));
+    weights.insert(weights.end(), row.begin(), row.end());
+  }
+  return weights;
+}
+
+// What a decoder computes that sees nothing: no weight reads what is seen.
+void blind(ParameterStore& store, Score score, std::int64_t channels) {
+  const auto zero = [&](const char* name, std::int64_t first) {
+    for (const auto& entry : store.entries()) {
+      if (entry.name != name) continue;
+      const auto columns = static_cast<std::size_t>(2 * channels);
+      for (std::size_t row = 0; row < entry.size() / columns; ++row)
+        std::fill_n(store.values().data() + entry.offset + row * columns + static_cast<std::size_t>(first),
+                    channels, Real{0});
+    }
+  };
+  zero("decoder.attention.combine.weight", 0);
+  if (score == Score::additive) zero("decoder.gru.weight_ih_l0", channels);
+}
+
+// Multiplies what is seen, at all positions.
+struct Scaling : ChunkHooks {
+  explicit Scaling(Real by) : factor(by) {}
+  bool replace(std::string_view site, const Shape&, MatrixView value) override {
+    if (!position_of(site, "decoder.attention.head_output")) return false;
+    for (std::int64_t row = 0; row < value.rows; ++row)
+      for (std::int64_t c = 0; c < value.cols; ++c) value.row(row)[c] *= factor;
+    return true;
+  }
+  Real factor;
+};
+
+}  // namespace
+
+TEST_CASE("a site of one position says which", "[autograd]") {
+  CHECK(position_of("a.weights", "a.weights") == 0);
+  CHECK(position_of("a.weights.12", "a.weights") == 12);
+  for (const char* other : {"a.weight", "a.weights.", "a.weights.1.2", "a.weights1", "a.weights.x", "b"})
+    CHECK_FALSE(position_of(other, "a.weights"));
+}
+
+TEST_CASE("what a recurrent decoder looks at is scored as a cross head", "[inspect]") {
+  for (const Score score : kScores) {
+    CAPTURE(static_cast<int>(score));
+    const Saved saved(recurrent_config(score));
+    const Trained& trained = saved.trained;
+    const InspectReport report = thimble::inspect(saved.source, {.sequences = 60, .examples = 60});
+    REQUIRE(report.heads.size() == 1);
+    REQUIRE(report.examples.size() == 60);
+    double distance = 0, target = 0, queries = 0, asked = 0;
+    for (std::int64_t b = 0; b < 60; ++b) {
+      Batch batch;
+      Example example;
+      trained.trainer.dataset().fill(Split::test, b, 1, batch);
+      trained.trainer.dataset().example(Split::test, b, example);
+      const std::vector<double> weights = weights_of(pass_over(trained.trainer.model(), batch), batch);
+      const auto weight = [&](std::int64_t i, std::int64_t j) {
+        return weights[static_cast<std::size_t>(i * batch.source_length + j)];
+      };
+      const auto shown =
+          report.examples[static_cast<std::size_t>(b)].weights(saved.source.config.model, 0, 0);
+      REQUIRE(std::ssize(shown) == batch.lengths[0] * batch.source_lengths[0]);
+      for (std::int64_t i = 0; i < batch.lengths[0]; ++i, ++queries) {
+        for (std::int64_t j = 0; j < batch.source_lengths[0]; ++j) {
+          distance += weight(i, j) * static_cast<double>(std::abs(i - j));
+          CHECK_THAT(shown[static_cast<std::size_t>(i * batch.source_lengths[0] + j)],
+                     WithinAbs(weight(i, j), kTolerance));
+        }
+      }
+      for (const Dataset::Link& link : trained.trainer.dataset().links(example)) {
+        target += weight(link.query, link.key);
+        ++asked;
+      }
+    }
+    const std::vector<HeadScore>& scores = report.heads[0].scores;
+    CHECK(static_cast<double>(find_score(scores, "distance").eligible) == queries);
+    CHECK_THAT(find_score(scores, "distance").value, WithinRel(distance / queries, 1e-5));
+    CHECK_THAT(find_score(scores, "task_target").value, WithinRel(target / asked, 1e-5));
+    CHECK(report.heads[0].circuits.reasons.size() == 6);
+    CHECK_THAT(report.attribution.reason, StartsWith("recurrent"));
+    const auto json = to_json(report);
+    CHECK(json["attentions"][0]["name"] == "cross");
+    CHECK(json["model"]["kind"] == "recurrent");
+  }
+}
+
+TEST_CASE("silencing what a recurrent decoder sees is reading it with weights of 0", "[inspect]") {
+  for (const Score score : kScores) {
+    CAPTURE(static_cast<int>(score));
+    Trained trained(recurrent_config(score));
+    const EffectsReport report = measure_effects(trained.subject);
+    REQUIRE(report.heads.size() == 1);
+    const Baseline before = trained.subject.run().total;
+    CHECK(before.loss == report.baseline.loss);
+    blind(trained.subject.model().parameters(), score, 16);
+    const Baseline without = trained.subject.run().total;
+    CHECK_THAT(report.heads[0].zero.loss_change, WithinAbs(without.loss - before.loss, 1e-6));
+    CHECK_THAT(report.heads[0].zero.accuracy_change, WithinAbs(without.accuracy - before.accuracy, 1e-12));
+    CHECK(std::abs(report.heads[0].zero.loss_change) > 1e-6);
+  }
+}
+
+TEST_CASE("what a recurrent decoder saw can be put back at its place", "[inspect]") {
+  for (const Score score : kScores) {
+    CAPTURE(static_cast<int>(score));
+    Trained trained(recurrent_config(score));
+    const AttentionPlace& place = trained.subject.attentions()[0];
+    const std::int64_t time = trained.subject.dataset().length();
+    Tensor seen({60, time, 16});
+    const Capture::Sites sites{{place.output_site, &seen}};
+    const double loss = trained.subject.run([&] { return std::make_unique<Capture>(sites); }).total.loss;
+    const HeadPlace head{0, 0};
+    for (const std::int64_t late : {0, 1}) {
+      const Substitute substitute = [&](std::int64_t sequence, std::int64_t t) {
+        return std::as_const(seen).matrix().row(sequence * time + (t + late) % time);
+      };
+      const double again = trained.subject
+                               .run([&] {
+                                 return std::make_unique<Ablation>(trained.subject.attentions(),
+                                                                   std::span(&head, 1), substitute);
+                               })
+                               .total.loss;
+      CHECK((again == loss) == (late == 0));
+    }
+  }
+}
+
+#ifdef THIMBLE_DOUBLE
+TEST_CASE("the importance of what a recurrent decoder sees is the slope of the loss", "[inspect]") {
+  for (const Score score : kScores) {
+    CAPTURE(static_cast<int>(score));
+    Trained trained(recurrent_config(score));
+    constexpr double kStep = 1e-5;
+    const auto run = [&](double factor) {
+      return trained.subject.run([&] { return std::make_unique<Scaling>(factor); }).sequences;
+    };
+    const std::vector<Outcome> more = run(1 + kStep), less = run(1 - kStep);
+    double mean = 0;
+    for (std::size_t i = 0; i < more.size(); ++i)
+      mean += std::abs(more[i].loss - less[i].loss) / (2 * kStep) / static_cast<double>(more.size());
+    CHECK_THAT(measure_effects(trained.subject).heads[0].importance.raw, WithinRel(mean, 1e-6));
+  }
+}
+#endif
+
+TEST_CASE("what one recurrent pass saw can be patched into another", "[inspect]") {
+  for (const Score score : {Score::additive, Score::dot}) {
+    const Saved saved(recurrent_config(score));
+    const Dataset& data = saved.trained.trainer.dataset();
+    Example base, other;
+    data.example(Split::test, 0, base);
+    std::int64_t from = 1;
+    for (data.example(Split::test, from, other);
+         other.input.size() != base.input.size() || other.target == base.target;
+         data.example(Split::test, ++from, other)) {
+    }
+    const PatchingReport report = patch(saved.source, 0, from);
+    REQUIRE(report.heads.size() == 1);
+    CHECK(std::isfinite(report.heads[0].effect));
+    CHECK(report.heads[0].effect != 0);
+  }
+}
+
+TEST_CASE("a recurrent model that does not look back is not inspected", "[inspect]") {
+  CHECK_THROWS_WITH(Subject(recurrent_config(Score::none), Split::test, 10),
+                    "inspect: a model with model.attention.score none has no attention heads to look into; "
+                    "`thimble eval` measures it");
+}
