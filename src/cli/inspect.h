@@ -36,6 +36,9 @@ void print_report(const InspectReport& report, const HeadChoice& heads);
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
                 const Output& output, const std::string& svg);
 
+// Says on standard error which tokens of the input do not occur in the task's inputs, if any.
+void warn_of_unread(const ModelSource& source, const std::string& text);
+
 // How much of the source's answer each head carries into the run on the base.
 void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
                    const Output& output);

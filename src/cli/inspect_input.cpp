@@ -80,6 +80,18 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
 
 }  // namespace
 
+void warn_of_unread(const ModelSource& source, const std::string& text) {
+  constexpr std::int64_t kSequences = 1000;
+  const std::vector<std::string> unread = unread_tokens(source, text, kSequences);
+  if (unread.empty()) return;
+  fmt::print(
+      stderr, "{}",
+      wrap(fmt::format("thimble: not in the task's inputs, of which {} were read: {}; the answer means "
+                       "little",
+                       kSequences, fmt::join(unread, ", ")),
+           80));
+}
+
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
                 const Output& output, const std::string& svg) {
   const Passage passage = read_input(source, text);
@@ -97,6 +109,7 @@ void show_input(const ModelSource& source, const std::string& text, const HeadCh
   if (output.talks()) {
     print_predictions(passage, names);
     print_maps(passage, source.config.model, names, heads);
+    warn_of_unread(source, text);
   }
   output.write(to_json(passage, source.config.model, names));
 }

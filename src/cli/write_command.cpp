@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/cli.h"
+#include "cli/inspect.h"
 #include "thimble/inspect/passage.h"
 
 namespace thimble::cli {
@@ -18,13 +18,14 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
+  const ModelSource source = arguments.source.open();
   auto json = nlohmann::ordered_json::array();
-  for (const auto& [tokens, log_probability] :
-       write_answers(arguments.source.open(), arguments.input, arguments.beams)) {
+  for (const auto& [tokens, log_probability] : write_answers(source, arguments.input, arguments.beams)) {
     json.push_back({{"tokens", tokens}, {"log_probability", log_probability}});
     if (arguments.output.talks())
       fmt::print("{:.3f}  {}\n", std::exp(log_probability), fmt::join(tokens, " "));
   }
+  if (arguments.output.talks()) warn_of_unread(source, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"answers", json}});
 }
 

@@ -61,7 +61,7 @@ void check_heads(const ModelConfig& model, Report& report) {
                     fmt::format("tied queries and keys need a key for each of {} heads; leave kv_heads at 0",
                                 model.heads));
   if (model.positions == Positions::rotary &&
-      (attention.score == Score::general || attention.score == Score::additive))
+      (!kind_of(attention.score).product || kind_of(attention.score).matrices()))
     report.conflict(
         {"model.positions", "model.attention.score"},
         "rotary positions become distances in plain products alone; choose the score scaled_dot or "
@@ -200,12 +200,12 @@ void check_lengths(const Config& c, Report& report) {
 }
 
 void check_watch(const Config& c, Report& report) {
-  if (c.train.watch_heads && c.model.mixer == Mixer::convolution)
-    report.conflict({"train.watch_heads", "model.mixer"},
-                    "a convolution has no heads to watch; leave watch_heads out");
-  if (c.train.watch_heads && c.model.kind == ModelKind::recurrent)
-    report.conflict({"train.watch_heads", "model.kind"},
-                    "a recurrent model has no heads to watch; leave watch_heads out");
+  const bool recurrent = c.model.kind == ModelKind::recurrent;
+  const bool headless =
+      recurrent ? c.model.attention.score == Score::none : c.model.mixer == Mixer::convolution;
+  if (c.train.watch_heads && headless)
+    report.conflict({"train.watch_heads", recurrent ? "model.attention.score" : "model.mixer"},
+                    "this model has no heads to watch; leave watch_heads out");
 }
 
 void check_training(const Config& c, Report& report) {

@@ -1,13 +1,12 @@
 #include "config/fields.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 namespace thimble::config {
 namespace {
 
 template <class Enum>
-Choice one_of(Enum& value, std::initializer_list<std::string_view> names) {
+Choice one_of(Enum& value, std::vector<std::string_view> names) {
   return {.value = &value,
           .set = [](void* to, const Choice&,
                     std::size_t index) { *static_cast<Enum*>(to) = static_cast<Enum>(index); },
@@ -15,7 +14,13 @@ Choice one_of(Enum& value, std::initializer_list<std::string_view> names) {
               [](const void* from, const Choice& choice) {
                 return choice.names[static_cast<std::size_t>(*static_cast<const Enum*>(from))];
               },
-          .names = names};
+          .names = std::move(names)};
+}
+
+std::vector<std::string_view> score_names() {
+  std::vector<std::string_view> names;
+  for (const ScoreKind& kind : kScoreKinds) names.push_back(kind.name);
+  return names;
 }
 
 Choice one_of(std::string& value, std::span<const std::string_view> names) {
@@ -71,7 +76,7 @@ Section fields(AttentionConfig& c) {
            {"score",
             "what a query makes of a key: q k over the root of d_key, q k, q W k, or w tanh(q + k); "
             "none: a recurrent model without attention",
-            one_of(c.score, {"scaled_dot", "dot", "general", "additive", "none"})},
+            one_of(c.score, score_names())},
            {"combine", "heads side by side before one projection, or added up after one each",
             one_of(c.combine, {"concat", "sum"})},
            {"tie_query_key", "one projection for queries and keys", Boolean{&c.tie_query_key}},

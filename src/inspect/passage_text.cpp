@@ -125,6 +125,30 @@ std::vector<WrittenAnswer> write_answers(const ModelSource& source, std::string_
   return written;
 }
 
+std::vector<std::string> unread_tokens(const ModelSource& source, std::string_view text, std::int64_t count) {
+  const Config& config = source.config;
+  const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
+  const Names names = vocabulary(source);
+  Batch batch;
+  dataset.fill(Split::train, 0, readable(source, Split::train, count), batch);
+  const bool pair = batch.source_length > 0;
+  const std::vector<std::int32_t>&all = pair ? batch.sources : batch.tokens,
+        &lengths = pair ? batch.source_lengths : batch.lengths;
+  std::vector<bool> read(names.size());
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const std::size_t first = i * (all.size() / lengths.size());
+    for (std::int32_t t = 0; t < lengths[i]; ++t)
+      read[static_cast<std::size_t>(all[first + static_cast<std::size_t>(t)])] = true;
+  }
+  std::vector<std::string> unread;
+  for (const std::int32_t token : parse_input(source, text)) {
+    const auto index = static_cast<std::size_t>(token);
+    if (!read[index]) unread.push_back(names[index]);
+    read[index] = true;  // told once
+  }
+  return unread;
+}
+
 Passage read_input(const ModelSource& source, std::string_view text) {
   require_memory(Job::inspection, source.config);
   const std::vector<std::int32_t> tokens = parse_input(source, text);

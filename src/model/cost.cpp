@@ -40,10 +40,10 @@ double linear_parameters(double in, double out) { return in * out + out; }
 
 double mixer_parameters(const ModelConfig& m, const Widths& w) {
   if (w.window > 0) return linear_parameters(w.window * w.C, w.C);
-  const double score = m.attention.score == Score::general    ? w.H * w.Dk * w.Dk
-                       : m.attention.score == Score::additive ? w.H * w.Dk
-                                                              : 0;
-  return linear_parameters(w.C, w.queries + w.kv) + score + linear_parameters(w.H * w.Dv, w.C);
+  const double score[] = {0, w.H * w.Dk, w.H * w.Dk * w.Dk};  // by ScoreKind::Parameter
+  return linear_parameters(w.C, w.queries + w.kv) +
+         score[static_cast<std::size_t>(kind_of(m.attention.score).parameter)] +
+         linear_parameters(w.H * w.Dv, w.C);
 }
 
 // Of the first linear layers of a feed-forward net: it and its gate.
@@ -71,9 +71,9 @@ Activations attention_activations(const ModelConfig& m, const Widths& w, double 
   const double heads = T * w.H * w.Dv, weights = w.H * T * K;
   const bool rotary = m.positions == Positions::rotary && !cross;
   const double copies = rotary ? 2 : 1;
-  const double score = m.attention.score == Score::general    ? T * w.H * w.Dk  // head_linear
-                       : m.attention.score == Score::additive ? weights         // additive_score
-                                                              : 0;
+  const ScoreKind& kind = kind_of(m.attention.score);
+  const double score = (kind.matrices() ? T * w.H * w.Dk : 0)  // head_linear
+                       + (kind.product ? 0 : weights);         // additive_score
   const double sums = m.attention.combine == Combine::sum ? 2 * w.H - 1 : 1;
   return {.values = copies * projected           // linear, in_proj; rotary
                     + score                      //
@@ -84,7 +84,7 @@ Activations attention_activations(const ModelConfig& m, const Widths& w, double 
               copies * projected + score + (cross ? 0 : (heads == x ? 0 : heads) + (sums > 1 ? 2 * x : 0)),
           .once = K * std::max(w.Dk, w.Dv) + T * K  // one head at work
                   + (rotary ? 2 * T * w.Dk : 0)     // its table
-                  + (m.attention.score == Score::additive ? (T + 2 * K + 1) * w.Dk : 0)};
+                  + (kind.product ? 0 : (T + 2 * K + 1) * w.Dk)};
 }
 
 // Layers over sequences of T tokens: encoders, and decoders with their attention on K tokens.
@@ -156,7 +156,8 @@ Flops forward_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_t 
   const Widths w(m, real(sizes.vocabulary));
   const double B = real(sequences), T = real(sizes.length), S = real(sizes.source_length);
   const double output = w.hidden > 0 ? w.C * w.hidden + w.hidden * w.V : w.C * w.V;
-  const double general = m.attention.score == Score::general ? w.H * w.Dk * w.Dk : 0;
+  const ScoreKind& kind = kind_of(m.attention.score);
+  const double mapped = kind.matrices() ? w.H * w.Dk * w.Dk : 0;
   Flops flops{.output = B * 2 * output_rows(m, T) * output};
   const auto mixer = [&](double queries, double keys) {
     if (w.window > 0) {
@@ -165,9 +166,9 @@ Flops forward_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_t 
     }
     const bool cross = queries != keys && m.attention.tie_query_key;
     const double kv = w.kv + (cross ? w.queries : 0);
-    const double scores = m.attention.score == Score::additive ? 0 : w.H * w.Dk;
+    const double scores = kind.product ? w.H * w.Dk : 0;
     flops.projections +=
-        B * w.L * 2 * (w.C * (queries * (w.queries + w.H * w.Dv) + keys * kv) + queries * general);
+        B * w.L * 2 * (w.C * (queries * (w.queries + w.H * w.Dv) + keys * kv) + queries * mapped);
     flops.attention += B * w.L * 2 * queries * keys * (scores + w.H * w.Dv);
   };
   const auto feed_forward = [&](double tokens) {

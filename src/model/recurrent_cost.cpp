@@ -8,7 +8,7 @@ struct Widths {
   double V, C, T, S;
   double h;  // of a direction of the encoder
   double I;  // what the decoder's GRU reads
-  bool attends, additive, general;
+  bool attends, additive, mapped;
 
   Widths(const ModelConfig& m, const ModelSizes& sizes)
       : V(static_cast<double>(sizes.vocabulary)),
@@ -19,7 +19,7 @@ struct Widths {
         I(m.attention.score == Score::additive ? 2 * C : C),
         attends(m.attention.score != Score::none),
         additive(m.attention.score == Score::additive),
-        general(m.attention.score == Score::general) {}
+        mapped(kind_of(m.attention.score).matrices()) {}
 };
 
 double linear_parameters(double in, double out) { return in * out + out; }
@@ -44,7 +44,7 @@ double decoder_values(const Widths& w, double dropout, double factors) {
   const double plain = 3 * w.C                                   // linear, what the input has to say
                        + (3 + 3 + 1 + 3) * w.C                   // step, linear, gru_cell and its gates
                        + w.C                                     // stack
-                       + (w.general ? w.C : 0)                   // head_linear
+                       + (w.mapped ? w.C : 0)                    // head_linear
                        + (w.attends ? w.C + factors * w.S : 0);  // attention
   const double additive = 2 * w.C                                // stack, linear: the query
                           + w.S                                  // additive_score
@@ -66,7 +66,7 @@ double gradients(const Widths& w, bool dropout) {
   const double states = w.attends ? 2 * w.S * w.h + (w.S + 1) * w.h : 3 * w.h;
   const double encoder = states + (w.additive ? 2 : 1 + more) * w.S * w.C  // of all states; their sources
                          + (3 * w.S + 2 * 3) * w.h;                        // of what the input has to say
-  const double whole = w.general ? 3 : w.attends ? 2 : 1 + more;           // what attention reads and gives
+  const double whole = w.mapped ? 3 : w.attends ? 2 : 1 + more;            // what attention reads and gives
   const double decoder = w.T * w.V + (whole + (w.attends ? 2 : 0)) * w.T * w.C +
                          (w.additive ? 2 * w.T * w.C + 2 * w.C + w.S : w.T * w.C + 3 * w.T * w.C) +
                          2 * 3 * w.C;
@@ -83,7 +83,7 @@ double once(const Widths& w) {
 
 double recurrent_parameters(const ModelConfig& m, const ModelSizes& sizes) {
   const Widths w(m, sizes);
-  const double score = w.additive ? 2 * linear_parameters(w.C, w.C) + w.C : w.general ? w.C * w.C : 0;
+  const double score = w.additive ? 2 * linear_parameters(w.C, w.C) + w.C : w.mapped ? w.C * w.C : 0;
   return 2 * w.V * w.C                                                // embeddings
          + 2 * gru_parameters(w.C, w.h) + gru_parameters(w.I, w.C)    // both encoders, the decoder
          + linear_parameters(w.C, w.C)                                // its first state
@@ -94,7 +94,7 @@ double recurrent_parameters(const ModelConfig& m, const ModelSizes& sizes) {
 Flops recurrent_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences) {
   const Widths w(m, sizes);
   const double B = static_cast<double>(sequences), square = w.C * w.C;
-  const double score = w.additive ? (w.S + w.T) * square : w.general ? w.T * square : 0;
+  const double score = w.additive ? (w.S + w.T) * square : w.mapped ? w.T * square : 0;
   const double compared = w.additive ? 1 : 2;  // mixing, and scores
   return {.projections = B * 2 * (score + (w.attends ? 2 * w.T * square : 0)),
           .attention = w.attends ? B * 2 * compared * w.T * w.S * w.C : 0,

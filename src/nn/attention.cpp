@@ -169,8 +169,8 @@ MultiHeadAttention::HeadViews MultiHeadAttention::head(const ParameterStore& sto
           .key = in.row_block(first_key() + shared * s.depth, s.depth),
           .value = in.row_block(first_value() + shared * s.width, s.width),
           .output = s.summed ? out : out.column_block(h * s.width, s.width),
-          .score = s.score == Score::general ? matrix(store, *score_weight).row_block(h * s.depth, s.depth)
-                                             : ConstMatrixView{}};
+          .score = kind_of(s.score).matrices() ? matrix(store, *score_weight).row_block(h * s.depth, s.depth)
+                                               : ConstMatrixView{}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

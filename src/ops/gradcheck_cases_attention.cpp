@@ -173,15 +173,13 @@ void add_additive_scores(std::vector<GradcheckCase>& cases) {
 void add_scored_cases(std::vector<GradcheckCase>& cases) {
   AttentionOptions options{.heads = 4, .kv_heads = 2, .mask = {}, .scale = {}, .key = {}};
   options.mask.causal = true;
-  for (const auto& [score, name] : {std::pair{Score::scaled_dot, "scaled_dot"},
-                                    {Score::dot, "dot"},
-                                    {Score::general, "general"},
-                                    {Score::additive, "additive"}}) {
+  for (int kind = 0; kind < static_cast<int>(Score::none); ++kind) {
+    const auto score = static_cast<Score>(kind);
     const std::optional<Shape> shape = score_parameter(score, 4, 2);
     std::vector<GradcheckInput> inputs{normal("qkv", {2, 5, 8 + 4 + 6})};
     if (shape) inputs.push_back(normal("parameter", *shape));
     cases.push_back(
-        {"scored_attention", name, inputs, [options, score = score](Tape&, Inputs in) {
+        {"scored_attention", std::string(kind_of(score).name), inputs, [options, score](Tape&, Inputs in) {
            const std::optional<Var> parameter = in.size() > 1 ? std::optional(in[1]) : std::nullopt;
            return scored_attention(score, {in[0], 0, 8}, {in[0], 8, 4}, {in[0], 12, 6}, parameter, options);
          }});

@@ -3,47 +3,34 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
-// The one place that tells scores apart.
 namespace thimble::inline THIMBLE_PRECISION {
 
 std::optional<Shape> score_parameter(Score score, std::int64_t heads, std::int64_t depth) {
-  switch (score) {
-    case Score::scaled_dot:
-    case Score::dot:
-    case Score::none:
+  switch (kind_of(score).parameter) {
+    case ScoreKind::Parameter::none:
       break;
-    case Score::general:
-      return Shape{heads, depth, depth};
-    case Score::additive:
+    case ScoreKind::Parameter::vectors:
       return Shape{heads, depth};
+    case ScoreKind::Parameter::matrices:
+      return Shape{heads, depth, depth};
   }
   return std::nullopt;
 }
 
 std::optional<double> score_factor(Score score, std::int64_t depth) {
-  switch (score) {
-    case Score::scaled_dot:
-      return 1 / std::sqrt(static_cast<double>(depth));
-    case Score::dot:
-    case Score::general:
-      return 1;
-    case Score::additive:
-    case Score::none:
-      break;
-  }
-  return std::nullopt;
+  if (!kind_of(score).product) return std::nullopt;
+  return kind_of(score).scaled ? 1 / std::sqrt(static_cast<double>(depth)) : 1;
 }
 
+// The one place that knows which op makes a score.
 Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional<Var> parameter,
                      AttentionOptions options) {
+  if (!kind_of(score).scaled) options.scale = Real(1);
   switch (score) {
     case Score::scaled_dot:
-      return attention(q, k, v, options);
     case Score::dot:
-      options.scale = Real(1);
       return attention(q, k, v, options);
     case Score::general:
-      options.scale = Real(1);
       return attention(head_linear(q, *parameter, options.heads), k, v, options);
     case Score::additive: {
       const std::int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;

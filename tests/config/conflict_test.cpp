@@ -69,7 +69,7 @@ TEST_CASE("a convolution has a window and no heads, attention the other way roun
         "t.yaml:1:40: model.positions: these positions act in attention; choose sinusoidal, learned or none "
         "for a convolution");
   CHECK(complaint("model: {mixer: convolution}\ntrain: {watch_heads: true}") ==
-        "t.yaml:2:22: train.watch_heads: a convolution has no heads to watch; leave watch_heads out");
+        "t.yaml:2:22: train.watch_heads: this model has no heads to watch; leave watch_heads out");
 }
 
 TEST_CASE("a window has a middle, unless it ends with the position", "[config]") {
@@ -213,8 +213,9 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
   CHECK(complaint(recurrent(", attention: {score: none, dropout: 0.1}")) ==
         "t.yaml:1:60: model.attention.dropout: there are no attention weights to drop; choose a score, or "
         "leave the dropout at 0");
-  CHECK(complaint(recurrent("") + "\ntrain: {watch_heads: true}") ==
-        "t.yaml:2:22: train.watch_heads: a recurrent model has no heads to watch; leave watch_heads out");
+  CHECK(complaint(recurrent(", attention: {score: none}") + "\ntrain: {watch_heads: true}") ==
+        "t.yaml:2:22: train.watch_heads: this model has no heads to watch; leave watch_heads out");
+  CHECK(complaints(recurrent("") + "\ntrain: {watch_heads: true}").empty());
 }
 
 TEST_CASE("only a recurrent model does without attention", "[config]") {

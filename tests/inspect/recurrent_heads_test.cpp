@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "inspect/saved_pair.h"
 #include "thimble/inspect/inspect.h"
+#include "thimble/inspect/watch.h"
 
 using namespace thimble;
 
@@ -181,6 +182,17 @@ TEST_CASE("what one recurrent pass saw can be patched into another", "[inspect]"
     REQUIRE(report.heads.size() == 1);
     CHECK(std::isfinite(report.heads[0].effect));
     CHECK(report.heads[0].effect != 0);
+  }
+}
+
+TEST_CASE("what a recurrent decoder looks at is watched while it trains", "[inspect]") {
+  for (const Score score : {Score::additive, Score::general}) {
+    const Config config = recurrent_config(score);
+    Trained trained(config);
+    const auto seen = head_watch(config)(trained.parameters().values());
+    REQUIRE(seen["heads"].size() == 1);
+    CHECK(seen["heads"][0]["place"] == "cross 0");
+    CHECK(seen["heads"][0]["scores"]["entropy"].is_number());
   }
 }
 

@@ -50,6 +50,7 @@ expect 0 '^0\.[0-9]{3}  ' write pair --input "1 2 3"
 expect 0 '' write pair --input "1 2 3" --beams 5 --json answers.json
 [[ $(grep -c log_probability answers.json) == 5 ]] || fail "write does not give as many answers as beams" "$(cat answers.json)"
 refuse 'no token 12, did you mean' write pair --input "12"
+expect 0 "^thimble: not in the task's inputs, of which 1000 were read: <end>; the" write pair --input "1 <end> 3"
 refuse 'a model of model.kind encoder writes no answers' write run --input "1 2"
 refuse 'beams' write pair --input "1 2" --beams 0
 refuse '.*input is required' write pair
@@ -57,6 +58,12 @@ expect 0 '^  cross 0  0 +[+-][0-9.]+$' inspect pair --patch 0 1
 expect 0 '' inspect pair --npy pairs --sequences 7
 [[ $(cd pairs && echo *) == "cross.npy decoder.npy encoder.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
   fail "other arrays" "$(ls pairs)"
+expect 0 '' train "$configs/translation_recurrent.yaml" "${short[@]}" --out recurrent
+expect 0 '^cross 0  0 ' inspect recurrent --sequences 50 --npy looks --html recurrent.html
+[[ $(cd looks && echo *) == "cross.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
+  fail "other arrays of a recurrent model" "$(ls looks)"
+expect 0 '^answer  ' inspect recurrent --input "le chien chante"
+refuse 'score none has no attention heads' inspect recurrent model.attention.score=none
 refuse 'no such layer, the model has layers 0 to 2, which are encoder 0, decoder 0, cross 0$' inspect pair --layer 3
 refuse '7 tokens, the longest sequence that this model takes has 6' inspect pair --input "1 1 1 1 1 1 1"
 

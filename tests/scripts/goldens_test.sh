@@ -52,15 +52,17 @@ grep -A1 '^layer 1 head [01]: task target: ' heads | grep -q 'accuracy falls by'
   fail "no head links pronouns to nouns: $(cat heads)"
 
 # Models that write, from nothing but the source, and the heads that align English words with French ones.
-for task in translation dates; do
+for task in translation translation_recurrent dates; do
   "$thimble" train "$configs/$task.yaml" --out $task --quiet
   holds "$(number $task/summary.json '"test"' written_accuracy) >= 0.99" "$task, answers written right"
 done
-"$thimble" inspect translation >heads
-grep -A1 '^cross 0 head [01]: task target: ' heads | grep -q 'accuracy falls by' ||
-  fail "no head aligns words: $(cat heads)"
-"$thimble" write translation --input 'le chien noir a mangé un biscuit' >written
-grep -q '^0\.[0-9]*  the black dog ate a biscuit$' written || fail "translated: $(cat written)"
+for task in translation translation_recurrent; do
+  "$thimble" inspect $task >heads
+  grep -A1 '^cross 0 head [01]: task target: ' heads | grep -q 'accuracy falls by' ||
+    fail "$task: no head aligns words: $(cat heads)"
+  "$thimble" write $task --input 'le chien noir a mangé un biscuit' >written
+  grep -q '^0\.[0-9]*  the black dog ate a biscuit$' written || fail "$task translated: $(cat written)"
+done
 
 # Controls, shortened.
 status=0

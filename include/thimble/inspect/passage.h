@@ -43,6 +43,10 @@ Names vocabulary(const ModelSource& source);
 // CheckpointError when the weights do not fit the config.
 Passage read_input(const ModelSource& source, std::string_view text);
 
+// Tokens of such a sequence that are not in the task's inputs: names that none of the first `count` sequences
+// of the train split has, or of as many as there are. Throws as read_input.
+std::vector<std::string> unread_tokens(const ModelSource& source, std::string_view text, std::int64_t count);
+
 // An answer that a model writes.
 struct WrittenAnswer {
   std::vector<std::string> tokens;
