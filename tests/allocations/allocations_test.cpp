@@ -1,6 +1,7 @@
 // Counts what is taken from the heap, in every thread, while a training step runs.
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "thimble/inspect/measure_effects.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
@@ -171,6 +173,12 @@ double bytes_in_use() {
   return static_cast<double>(info.uordblks) + static_cast<double>(info.hblkhd);
 }
 
+Config long_pairs(Config config) {
+  config.task.length = 40;
+  config.model.d_model = 64;
+  return config;
+}
+
 }  // namespace
 
 TEST_CASE("the estimated memory is what training takes", "[allocations]") {
@@ -187,8 +195,12 @@ TEST_CASE("the estimated memory is what training takes", "[allocations]") {
   symbols.task.symbols = 3000;
   symbols.task.length = 64;
   symbols.train.optimizer.name = OptimizerKind::sgd;
-  const std::pair<std::string, Config> cases[] = {
-      {"layers", layers}, {"long sequences", long_sequences}, {"symbols", symbols}};
+  const std::pair<std::string, Config> cases[] = {{"layers", layers},
+                                                  {"long sequences", long_sequences},
+                                                  {"symbols", symbols},
+                                                  {"encoder-decoder", long_pairs(writing_config())},
+                                                  {"additive", long_pairs(recurrent_config(Score::additive))},
+                                                  {"general", long_pairs(recurrent_config(Score::general))}};
   for (const auto& [name, config] : cases) {
     CAPTURE(name);
     const double before = bytes_in_use();
@@ -198,5 +210,26 @@ TEST_CASE("the estimated memory is what training takes", "[allocations]") {
     const MemoryEstimate estimate = estimate_memory(Job::training, config);
     const double without_file = estimate.total() - estimate.parameters;
     CHECK_THAT(bytes_in_use() - before, WithinRel(without_file, 0.25));
+  }
+}
+
+TEST_CASE("the estimated memory is what an inspection takes", "[allocations]") {
+  Config layers = small_config();
+  layers.task.length = 40;
+  layers.model.layers = 3;
+  layers.model.d_model = 64;
+  const std::pair<std::string, Config> cases[] = {{"layers", layers},
+                                                  {"encoder-decoder", long_pairs(writing_config())},
+                                                  {"additive", long_pairs(recurrent_config(Score::additive))},
+                                                  {"general", long_pairs(recurrent_config(Score::general))}};
+  for (auto [name, config] : cases) {
+    CAPTURE(name);
+    config.data.test = 1000;
+    const double before = bytes_in_use();
+    Subject subject(config, Split::test, config.data.test);
+    double most = 0;
+    measure_effects(subject, [&](double) { most = std::max(most, bytes_in_use() - before); });
+    const MemoryEstimate estimate = estimate_memory(Job::inspection, config);
+    CHECK_THAT(most, WithinRel(estimate.total() - estimate.checkpoint, 0.25));
   }
 }
