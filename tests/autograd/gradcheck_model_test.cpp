@@ -128,35 +128,34 @@ TEST_CASE("a loss that is not a single number is refused", "[autograd]") {
   CHECK_THROWS_AS(gradcheck(store, [p](Tape& tape) { return tape.parameter(p); }), ShapeError);
 }
 
+namespace {
+
+void check_parameters(const Config& config, std::size_t least) {
+  CAPTURE(to_yaml(config));
+  const auto results = check_model(config);
+  CHECK(results.size() >= least);
+  for (const GradcheckResult& result : results) {
+    CAPTURE(result.input, result.index, result.analytic, result.numeric, result.failure);
+    CHECK(result.passed);
+    CHECK(result.worst_error <= 1e-6);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("every parameter of whole models, with every mechanism", "[autograd]") {
   std::vector<Config> configs = configs_of_heads(rich_config());
   std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
   configs.push_back(convolution_config(rich_config()));
   configs.push_back(convolution_config(small_config()));
-  for (const Config& config : configs) {
-    CAPTURE(to_yaml(config));
-    const auto results = check_model(config);
-    CHECK(results.size() >= 16);
-    for (const GradcheckResult& result : results) {
-      CAPTURE(result.input, result.index, result.analytic, result.numeric, result.failure);
-      CHECK(result.passed);
-      CHECK(result.worst_error <= 1e-6);
-    }
-  }
+  for (const Config& config : configs) check_parameters(config, 16);
 }
 
 TEST_CASE("every parameter of encoder-decoders", "[autograd]") {
   for (Config config : configs_of_heads(writing_config())) {
     for (const NormOrder norm : {NormOrder::post, NormOrder::pre}) {
       config.model.norm = norm;
-      CAPTURE(to_yaml(config));
-      const auto results = check_model(config);
-      CHECK(results.size() >= 34);
-      for (const GradcheckResult& result : results) {
-        CAPTURE(result.input, result.index, result.analytic, result.numeric, result.failure);
-        CHECK(result.passed);
-        CHECK(result.worst_error <= 1e-6);
-      }
+      check_parameters(config, 34);
     }
   }
 }
@@ -167,14 +166,7 @@ TEST_CASE("every parameter of recurrent models", "[autograd]") {
     config.model.d_model = 8;
     config.model.dropout = 0.1;
     if (score != Score::none) config.model.attention.dropout = 0.1;
-    CAPTURE(to_yaml(config));
-    const auto results = check_model(config);
-    CHECK(results.size() >= 18);
-    for (const GradcheckResult& result : results) {
-      CAPTURE(result.input, result.index, result.analytic, result.numeric, result.failure);
-      CHECK(result.passed);
-      CHECK(result.worst_error <= 1e-6);
-    }
+    check_parameters(config, 18);
   }
 }
 
