@@ -165,8 +165,11 @@ class HeadScorer {
   std::array<Mean, ScoreTargets::kScores> content_{};
 };
 
-// The score of that name. Throws Error when there is none.
+// The score of that name, a copy where the scores do not last. Throws Error when there is none.
 const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view name);
+inline HeadScore find_score(std::vector<HeadScore>&& scores, std::string_view name) {
+  return find_score(std::span<const HeadScore>(scores), name);
+}
 
 // How far a value is on the way from chance to the largest attainable: 0 at chance, 1 for a perfect head; 0
 // where no head can be above chance, and where a number is not known.
