@@ -49,7 +49,7 @@ class Reader {
 
  private:
   bool accept(const std::string& word) {
-    if (at_ == words_.size() || words_[at_] != word) return false;
+    if (at_ >= words_.size() || words_[at_] != word) return false;
     ++at_;
     pattern += word + " ";
     return true;
