@@ -127,6 +127,14 @@ TEST_CASE("an output per next token needs the causal mask", "[config]") {
   CHECK(complaints("model: {attention: {mask: causal}, output: {per: next}}").empty());
 }
 
+TEST_CASE("a task that answers with what comes later needs the causal mask", "[config]") {
+  const std::string task = "task: {name: induction, length: 8}\n";
+  CHECK(complaint(task) ==
+        "t.yaml:1:14: task.name: task induction needs the causal mask, or the model could read the answers "
+        "further on");
+  CHECK(complaints(task + "model: {attention: {mask: causal}}").empty());
+}
+
 TEST_CASE("the task must supply the kind of output", "[config]") {
   CHECK(complaint("model: {output: {per: sequence}}") ==
         "t.yaml:1:23: model.output.per: task reverse: 16 targets: one output per sequence needs exactly one");

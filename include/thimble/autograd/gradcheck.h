@@ -3,8 +3,9 @@
 // The loss is sum(R * y) with a random R, since a plain sum makes some gradients vanish identically (softmax,
 // layer norm). Backward runs from gradient buffers that hold random values and from empty ones, so `=` where
 // `+=` belongs is seen. Derivatives are central differences with h = 1e-5 max(1, |x|); where they disagree,
-// extrapolated differences (for rounding) and smaller h (for kinks) are tried, none of which agrees with a
-// wrong gradient. A gradient that is zero everywhere fails unless it is said to be zero by construction.
+// differences extrapolated once and twice (for rounding) and smaller h (for kinks) are tried, none of which
+// agrees with a wrong gradient. A gradient that is zero everywhere fails unless it is said to be zero by
+// construction.
 #pragma once
 
 #include <cstdint>
