@@ -59,7 +59,7 @@ struct Scaling : ChunkHooks {
 TEST_CASE("a site of one position says which", "[autograd]") {
   CHECK(position_of("a.weights", "a.weights") == 0);
   CHECK(position_of("a.weights.12", "a.weights") == 12);
-  for (const char* other : {"a.weight", "a.weights.", "a.weights.1.2", "a.weights1", "a.weights.x", "b"})
+  for (const char* other : {"a.weight", "a.weights.", "a.weights.1.2", "a.weights12", "a.weights.x", "b"})
     CHECK_FALSE(position_of(other, "a.weights"));
 }
 

@@ -96,6 +96,7 @@ expect 2 'kept/holds: made by another sweep' holds --out kept --experiments othe
 # Interrupted: status 130, nothing left but what --out keeps, and the same command goes on.
 sed 's/train.steps: 40}/train.steps: 2000}/' configs/reproduce/holds.yaml >configs/reproduce/long.yaml
 interrupted() {
+  : >log  # or what the time before said may be read
   "$thimble" reproduce long --jobs 1 "$@" </dev/null >log 2>&1 &
   local status=0 process=$!
   until grep -q '2/4' log; do sleep 0.02; done
