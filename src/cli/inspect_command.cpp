@@ -43,7 +43,7 @@ void draw_head(const Arguments& arguments, const InspectReport& report) {
       arguments.svg,
       fmt::format("{}, mean of {} sequences", head_title(model, layer, head), report.baseline.sequences),
       numbers(report.queries(place)), numbers(report.keys(place)),
-      report.heads[static_cast<std::size_t>(layer * heads(model) + head)].mean_weights, place.causal);
+      report.heads[static_cast<std::size_t>(layer * model.heads + head)].mean_weights, place.causal);
 }
 
 int run(const Arguments& arguments) {

@@ -59,14 +59,14 @@ void HeadChoice::check(const ModelConfig& model) const {
   require<ConfigError>(!layer || (*layer >= 0 && *layer < std::ssize(all)),
                        "--layer {}: there is no such layer, the model has {}{}", layer.value_or(0),
                        range("layer", std::ssize(all)), meanings(all));
-  require<ConfigError>(!head || (*head >= 0 && *head < heads(model)),
+  require<ConfigError>(!head || (*head >= 0 && *head < model.heads),
                        "--head {}: there is no such head, each layer of the model has {}", head.value_or(0),
-                       range("head", heads(model)));
+                       range("head", model.heads));
 }
 
 HeadPlace HeadChoice::only(const ModelConfig& model) const {
   check(model);
-  require<ConfigError>((layer || places(model).size() == 1) && (head || heads(model) == 1),
+  require<ConfigError>((layer || places(model).size() == 1) && (head || model.heads == 1),
                        "--svg draws one head; choose it with --layer and --head");
   return {layer.value_or(0), head.value_or(0)};
 }

@@ -66,7 +66,7 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
   const std::vector<Place> all = places(model);
   for (std::int64_t l = 0; l < std::ssize(all); ++l) {
     const Place& place = all[static_cast<std::size_t>(l)];
-    for (std::int64_t h = 0; h < thimble::heads(model); ++h) {
+    for (std::int64_t h = 0; h < model.heads; ++h) {
       if (!heads.has(l, h)) continue;
       const std::string picture =
           heat_map(passage.weights(model, l, h), place.queries_source ? source : tokens,

@@ -1,6 +1,5 @@
 #include "thimble/inspect/npy.h"
 
-#include <algorithm>
 #include <bit>
 #include <functional>
 #include <map>
@@ -115,10 +114,9 @@ void write_attention(const ModelSource& source, Split split, std::int64_t count,
   std::map<std::string, NpyFile> attention;  // by the name of its places
   for (const Place& place : all) {
     const std::string file = (place.name.empty() ? "attention" : place.name) + ".npy";
-    attention.try_emplace(
-        place.name, directory / file, NpyFile::Type::float32,
-        std::array{sequences, std::ranges::count(all, place.name, &Place::name), heads(model),
-                   longest(place.queries_source), longest(place.keys_source)});
+    attention.try_emplace(place.name, directory / file, NpyFile::Type::float32,
+                          std::array{sequences, model.layers, model.heads, longest(place.queries_source),
+                                     longest(place.keys_source)});
   }
   TokenFiles tokens(directory / "tokens.npy", directory / "lengths.npy", sequences, length);
   std::optional<TokenFiles> sources;
@@ -129,7 +127,7 @@ void write_attention(const ModelSource& source, Split split, std::int64_t count,
     for (std::int64_t p = 0; p < std::ssize(all); ++p) {
       const Place& place = all[static_cast<std::size_t>(p)];
       std::vector<float> weights;
-      for (std::int64_t head = 0; head < heads(model); ++head)
+      for (std::int64_t head = 0; head < model.heads; ++head)
         append(weights, passage.weights(model, p, head), passage.keys(place), longest(place.queries_source),
                longest(place.keys_source));
       attention.at(place.name).append(weights);

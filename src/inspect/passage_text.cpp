@@ -177,7 +177,7 @@ std::span<const double> Passage::weights(const ModelConfig& model, std::int64_t 
     const Place& at = all[static_cast<std::size_t>(p)];
     return queries(at) * keys(at);
   };
-  for (std::int64_t p = 0; p < place; ++p) first += heads(model) * size(p);
+  for (std::int64_t p = 0; p < place; ++p) first += model.heads * size(p);
   return std::span(attention).subspan(static_cast<std::size_t>(first + head * size(place)),
                                       static_cast<std::size_t>(size(place)));
 }
@@ -191,7 +191,7 @@ nlohmann::ordered_json example_json(const Passage& passage, const ModelConfig& m
   nlohmann::ordered_json& attention = json["attention"] = nlohmann::ordered_json::array();
   std::span<const double> rest = passage.attention;
   for (const Place& place : places(model))
-    attention.push_back(nested(rest, std::array{heads(model), passage.queries(place), passage.keys(place)}));
+    attention.push_back(nested(rest, std::array{model.heads, passage.queries(place), passage.keys(place)}));
   return json;
 }
 

@@ -35,7 +35,7 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
   const std::vector<Place> all = places(model);
   Json json = {{"chance", Json::object()}, {"attainable", Json::object()}, {"heads", Json::array()}};
   for (std::size_t i = 0; i < scorers.size(); ++i) {
-    const auto [place, head] = std::div(static_cast<std::int64_t>(i), heads(model));
+    const auto [place, head] = std::div(static_cast<std::int64_t>(i), model.heads);
     const std::vector<HeadScore> scores = scorers[i].scores();
     Json values = Json::object();
     for (const HeadScore& score : scores) values[score.name] = known(score, score.value);

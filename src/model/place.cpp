@@ -23,6 +23,4 @@ std::vector<Place> places(const ModelConfig& model) {
   return all;
 }
 
-std::int64_t heads(const ModelConfig& model) { return model.kind == ModelKind::recurrent ? 1 : model.heads; }
-
 }  // namespace thimble

@@ -61,21 +61,19 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   const bool pair = source > 0;
   const auto longest = static_cast<double>(std::max(length_of(config), source));
   const auto attentions = static_cast<double>(places(config.model).size());
-  const auto each = static_cast<double>(heads(config.model));
+  const auto heads = static_cast<double>(config.model.heads);
   const auto threads = static_cast<double>(threads_of(config));
   const std::int64_t at_once = micro_batch(tokens_of(config));
   const double tapes = activations(config, at_once, true) + activations(config, at_once, false);
   // What goes into a layer (of an encoder) and what its heads hand on, for each sequence; and mean weights.
   constexpr double kSequences = 1000;
   const double inputs_width = pair ? 0 : static_cast<double>(config.model.d_model),
-               outputs_width = config.model.kind == ModelKind::recurrent
-                                   ? static_cast<double>(config.model.d_model)
-                                   : each * static_cast<double>(config.model.d_value());
+               outputs_width = heads * static_cast<double>(config.model.d_value());
   const double outputs = real * kSequences * longest * (inputs_width + outputs_width);
   return {.parameters = 2 * weights,
           .gradients = threads * weights,
           .activations =
-              threads * real * tapes + outputs + sizeof(double) * attentions * each * longest * longest,
+              threads * real * tapes + outputs + sizeof(double) * attentions * heads * longest * longest,
           .checkpoint = weights};
 }
 

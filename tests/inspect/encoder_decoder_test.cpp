@@ -26,7 +26,7 @@ TEST_CASE("places are those of the model", "[inspect]") {
     std::vector<Place> made;
     for (const AttentionPlace& place : model->attentions()) {
       made.push_back(place);
-      CHECK(place.heads == heads(config.model));
+      CHECK(place.heads == config.model.heads);
     }
     CHECK(made == places(config.model));
   }

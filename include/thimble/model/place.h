@@ -25,7 +25,4 @@ struct Place {
 // recurrent and does not look back.
 std::vector<Place> places(const ModelConfig&);
 
-// Of each place. A recurrent model looks back with one.
-std::int64_t heads(const ModelConfig&);
-
 }  // namespace thimble

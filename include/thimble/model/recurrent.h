@@ -18,7 +18,8 @@ namespace thimble::inline THIMBLE_PRECISION {
 // encoder. How the decoder compares itself with the source is the score. None: not at all, it knows what its
 // first state holds (Cho et al. 2014). Additive: the state before a step asks, and what it sees enters the
 // GRU beside the embedding (Bahdanau et al. 2015); the others: the state after the step asks (Luong et al.
-// 2015). Dropout is that of embeddings and of the decoder's output.
+// 2015). The config's layers and heads are 1, their default. Dropout is that of embeddings and of the
+// decoder's output.
 //
 // Parameters: source_token_embedding.weight and token_embedding.weight (V, C); encoder.gru.* (C to C / 2,
 // both directions) and decoder.gru.* (C to C; additive: 2C to C) as torch.nn.GRU has them; decoder.initial.*
