@@ -35,6 +35,12 @@ std::vector<Case> recurrent_cases() {
         c.length = length;
         c.source_length = source_length;
         all.push_back(c);
+        const bool attends = score == Score::additive || score == Score::general;
+        if (!attends || dropout > 0 || length > 30) continue;
+        c.name += " one sequence";  // shows what a tape holds once
+        c.sequences = 1;
+        c.model.d_model = 1024;
+        all.push_back(c);
       }
     }
   }
@@ -74,7 +80,8 @@ std::vector<Case> cases() {
                         {"convolution", base, 10, 32},
                         {"encoder-decoder", base, 10, 32},
                         {"encoder-decoder, pre-norm, learned", base, 10, 20},
-                        {"encoder-decoder, tied, additive, dropout", base, 10, 32}};
+                        {"encoder-decoder, tied, additive, dropout", base, 10, 32},
+                        {"additive score, one head", base, 10, 200}};
   for (const Case& c : recurrent_cases()) all.push_back(c);
   all[1].model.layers = 1;
   all[2].model.norm = NormOrder::pre;
@@ -115,6 +122,9 @@ std::vector<Case> cases() {
   all[25].model.attention = {.d_key = 9, .d_value = 36};
   all[26].model.attention = {.dropout = 0.1, .score = Score::additive, .tie_query_key = true};
   all[26].model.dropout = 0.1;
+  all[27].model.attention.score = Score::additive;
+  all[27].model.heads = 1;
+  all[27].sequences = 1;
   return all;
 }
 
