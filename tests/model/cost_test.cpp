@@ -44,6 +44,9 @@ std::vector<Case> recurrent_cases() {
       }
     }
   }
+  all.push_back(all.back());
+  all.back().name += " large vocabulary";
+  all.back().vocabulary = 3000;
   return all;
 }
 
