@@ -84,7 +84,8 @@ std::vector<Case> cases() {
                         {"encoder-decoder", base, 10, 32},
                         {"encoder-decoder, pre-norm, learned", base, 10, 20},
                         {"encoder-decoder, tied, additive, dropout", base, 10, 32},
-                        {"additive score, one head", base, 10, 200}};
+                        {"additive score, one head", base, 10, 200},
+                        {"rotary, one head", base, 10, 200}};
   for (const Case& c : recurrent_cases()) all.push_back(c);
   all[1].model.layers = 1;
   all[2].model.norm = NormOrder::pre;
@@ -126,8 +127,11 @@ std::vector<Case> cases() {
   all[26].model.attention = {.dropout = 0.1, .score = Score::additive, .tie_query_key = true};
   all[26].model.dropout = 0.1;
   all[27].model.attention.score = Score::additive;
-  all[27].model.heads = 1;
-  all[27].sequences = 1;
+  all[28].model.positions = Positions::rotary;
+  for (std::size_t i = 27; i < 29; ++i) {
+    all[i].model.heads = 1;
+    all[i].sequences = 1;
+  }
   return all;
 }
 
