@@ -19,9 +19,10 @@ std::string range(const char* what, std::int64_t count) {
 
 // ", which are encoder 0, decoder 0, cross 0"; "" where places have no names.
 std::string meanings(const std::vector<Place>& all) {
+  const char* const first = all.size() == 1 ? ", which is " : ", which are ";
   std::string text;
   for (const Place& place : all)
-    if (!place.name.empty()) text += (text.empty() ? ", which are " : ", ") + title(place);
+    if (!place.name.empty()) text += (text.empty() ? first : ", ") + title(place);
   return text;
 }
 

@@ -81,14 +81,14 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
 }  // namespace
 
 void warn_of_unread(const ModelSource& source, const std::string& text) {
-  constexpr std::int64_t kSequences = 1000;
-  const std::vector<std::string> unread = unread_tokens(source, text, kSequences);
+  const std::int64_t count = readable(source, Split::train, 1000);
+  const std::vector<std::string> unread = unread_tokens(source, text, count);
   if (unread.empty()) return;
   fmt::print(
       stderr, "{}",
       wrap(fmt::format("thimble: not in the task's inputs, of which {} were read: {}; the answer means "
                        "little",
-                       kSequences, fmt::join(unread, ", ")),
+                       count, fmt::join(unread, ", ")),
            80));
 }
 

@@ -23,11 +23,18 @@ struct Unread {
   bool is_set;
 };
 
-// Keys that say nothing of a model because of another key must have their defaults.
-void check_unread(const std::vector<Unread>& keys, const std::string& because_of, const std::string& rule,
-                  Report& report) {
+// Keys that say nothing of a model because of another key must have their defaults. One problem names all of
+// them, as the one place may be that of the other key.
+void check_unread(const std::vector<Unread>& keys, const std::string& because_of, std::string_view model,
+                  std::string_view other, Report& report) {
+  std::vector<std::string> set;
   for (const auto& [key, is_set] : keys)
-    if (is_set) report.conflict({key, because_of}, rule);
+    if (is_set) set.push_back(key);
+  if (set.empty()) return;
+  const std::string rule = fmt::format("{} does not read {}; keep to the defaults, or set {} to {}", model,
+                                       fmt::join(set, ", "), because_of, other);
+  set.push_back(because_of);
+  report.conflict(set, rule);
 }
 
 // Those of models with several heads.
@@ -79,8 +86,7 @@ void check_convolution(const ModelConfig& model, Report& report) {
   std::vector<Unread> unread = keys_of_heads(model);
   unread.push_back({"model.attention.dropout", a.dropout > 0});
   unread.push_back({"model.attention.score", a.score != AttentionConfig().score});
-  check_unread(unread, "model.mixer",
-               "a convolution has no heads; give this its default, or set model.mixer to attention", report);
+  check_unread(unread, "model.mixer", "a convolution", "attention", report);
   if (model.positions == Positions::rotary || model.positions == Positions::alibi)
     report.conflict({"model.positions", "model.mixer"},
                     "these positions act in attention; choose sinusoidal, learned or none for a convolution");
@@ -112,10 +118,7 @@ void check_recurrent(const ModelConfig& model, Report& report) {
                            {"model.window", model.window != defaults.window},
                            {"model.output.hidden", model.output.hidden != 0}};
   unread.insert(unread.end(), std::begin(others), std::end(others));
-  check_unread(unread, "model.kind",
-               "a recurrent model has no such part; give this its default, or set model.kind to "
-               "encoder_decoder",
-               report);
+  check_unread(unread, "model.kind", "a recurrent model", "encoder_decoder", report);
   check_next(model, report);
   if (model.attention.score == Score::none && model.attention.dropout > 0)
     report.conflict({"model.attention.dropout", "model.attention.score"},

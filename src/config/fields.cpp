@@ -97,9 +97,8 @@ Section fields(OutputConfig& c) {
 Section fields(ModelConfig& c) {
   return {
       {{"kind",
-        "encoder: answers about the sequence it reads; encoder_decoder: writes another one; recurrent: does "
-        "so "
-        "with GRUs",
+        "encoder: answers about the sequence it reads; encoder_decoder: writes another one; recurrent: so do "
+        "its GRUs",
         one_of(c.kind, {"encoder", "encoder_decoder", "recurrent"})},
        {"d_model", "width of the residual stream, of a recurrent model's embeddings and states",
         Integer{&c.d_model, 1, 8192}},

@@ -36,7 +36,7 @@ bool Report::distrusted(const std::string& key) const {
   return false;
 }
 
-void Report::conflict(std::initializer_list<std::string> keys, std::string_view rule) {
+void Report::conflict(const std::vector<std::string>& keys, std::string_view rule) {
   if (std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return distrusted(key); })) return;
   const std::string* where = nullptr;
   for (const std::string& key : keys) {
@@ -44,7 +44,7 @@ void Report::conflict(std::initializer_list<std::string> keys, std::string_view 
     if (found == given_.end()) continue;
     if (where == nullptr || precedence(found->second) > precedence(given_.at(*where))) where = &key;
   }
-  const std::string& key = where == nullptr ? *keys.begin() : *where;
+  const std::string& key = where == nullptr ? keys.front() : *where;
   problem(given_[key], key, rule);
 }
 

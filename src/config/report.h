@@ -1,7 +1,6 @@
 // The problems of a config, gathered so that all of them are told at once.
 #pragma once
 
-#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -40,7 +39,7 @@ class Report {
   // The rule that the values of `keys` break together, placed where the first of them that was given stands:
   // on the command line if one was given there, else in the file that builds on the others. Silent when one
   // of them has a problem of its own.
-  void conflict(std::initializer_list<std::string> keys, std::string_view rule);
+  void conflict(const std::vector<std::string>& keys, std::string_view rule);
 
   // Throws ConfigError when there are problems: a summary, then one line for each of the first hundred
   // in the order of their places.

@@ -65,8 +65,7 @@ std::string attribution_obstacle(const ModelConfig& config) {
            "so logits are no sum of its parts; needs model.kind encoder";
   if (config.kind == ModelKind::recurrent)
     return "recurrent: what is seen of the source goes through the cell, so logits are no sum of parts; "
-           "needs "
-           "model.kind encoder";
+           "needs model.kind encoder";
   if (config.norm == NormOrder::post)
     return "post-norm: every later norm rescales what a part added, so logits are no sum of parts; needs "
            "model.norm pre";

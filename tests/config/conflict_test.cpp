@@ -48,6 +48,18 @@ TEST_CASE("a gate needs a feed-forward net", "[config]") {
   CHECK(complaints("model: {d_ff: 0}").empty());
 }
 
+namespace {
+
+// "model.heads" of "heads: 2", "model.attention.mask" of "attention: {mask: causal}".
+std::string full_key(std::string_view yaml) {
+  const auto colon = yaml.find(':'), brace = yaml.find('{');
+  if (brace == std::string_view::npos) return fmt::format("model.{}", yaml.substr(0, colon));
+  return fmt::format("model.{}.{}", yaml.substr(0, colon),
+                     yaml.substr(brace + 1, yaml.rfind(':') - brace - 1));
+}
+
+}  // namespace
+
 TEST_CASE("a convolution has a window and no heads, attention the other way round", "[config]") {
   CHECK(
       complaint("model: {window: 5}") ==
@@ -59,9 +71,10 @@ TEST_CASE("a convolution has a window and no heads, attention the other way roun
                           "attention: {combine: sum}", "attention: {tie_query_key: true}",
                           "attention: {kv_heads: 1}", "attention: {d_key: 4}", "attention: {d_value: 4}"}) {
     CAPTURE(key);
-    CHECK_THAT(
-        complaint(fmt::format("model: {{mixer: convolution, {}}}", key)),
-        EndsWith(": a convolution has no heads; give this its default, or set model.mixer to attention"));
+    CHECK_THAT(complaint(fmt::format("model: {{mixer: convolution, {}}}", key)),
+               EndsWith(fmt::format(": a convolution does not read {}; keep to the defaults, or set "
+                                    "model.mixer to attention",
+                                    full_key(key))));
   }
   for (const char* positions : {"rotary", "alibi"})
     CHECK(
@@ -199,8 +212,13 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
   for (const char* score : {"additive", "dot", "general", "scaled_dot", "none"})
     CHECK(complaints(recurrent(fmt::format(", attention: {{score: {}}}", score))).empty());
   CHECK(complaint(recurrent(", heads: 2")) ==
-        "t.yaml:1:33: model.heads: a recurrent model has no such part; give this its default, or set "
+        "t.yaml:1:33: model.heads: a recurrent model does not read model.heads; keep to the defaults, or set "
         "model.kind to encoder_decoder");
+  // All at once, also where the one thing to blame is on the command line.
+  CHECK(
+      complaint("model: {heads: 2, d_ff: 65, output: {per: next}}", {"model.kind=recurrent"}) ==
+      "command line: model.kind=recurrent: a recurrent model does not read model.heads, model.d_ff; keep to "
+      "the defaults, or set model.kind to encoder_decoder");
   for (const char* key :
        {"layers: 2", "d_ff: 65", "norm: pre", "norm_type: rms", "activation: gelu", "gated: true",
         "positions: none", "mixer: convolution", "window: 5", "attention: {mask: causal}",
@@ -208,10 +226,13 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
         "attention: {d_key: 4}", "attention: {d_value: 4}"}) {
     CAPTURE(key);
     CHECK_THAT(complaint(recurrent(std::string(", ") + key)),
-               ContainsSubstring(": a recurrent model has no such part; give this its default, or"));
+               EndsWith(fmt::format(": a recurrent model does not read {}; keep to the defaults, or set "
+                                    "model.kind to encoder_decoder",
+                                    full_key(key))));
   }
-  CHECK_THAT(complaint("model: {kind: recurrent, output: {per: next, hidden: 3}}"),
-             StartsWith("t.yaml:1:54: model.output.hidden: a recurrent model has no such part"));
+  CHECK_THAT(
+      complaint("model: {kind: recurrent, output: {per: next, hidden: 3}}"),
+      StartsWith("t.yaml:1:54: model.output.hidden: a recurrent model does not read model.output.hidden"));
   CHECK(complaint("model: {kind: recurrent}") ==
         "t.yaml:1:15: model.kind: a decoder answers with one token after another; set model.output.per to "
         "next");

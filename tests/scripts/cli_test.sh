@@ -63,6 +63,8 @@ expect 0 '^cross 0  0 ' inspect recurrent --sequences 50 --npy looks --html recu
 [[ $(cd looks && echo *) == "cross.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
   fail "other arrays of a recurrent model" "$(ls looks)"
 expect 0 '^answer  ' inspect recurrent --input "le chien chante"
+expect 0 'of which 4 were read: the, dog;' write recurrent data.train=4 train.batch=4 --input "the dog"
+refuse 'the model has layer 0, which is cross 0$' inspect recurrent --layer 2
 refuse 'score none has no attention heads' inspect recurrent model.attention.score=none
 refuse 'no such layer, the model has layers 0 to 2, which are encoder 0, decoder 0, cross 0$' inspect pair --layer 3
 refuse '7 tokens, the longest sequence that this model takes has 6' inspect pair --input "1 1 1 1 1 1 1"
