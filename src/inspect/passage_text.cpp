@@ -130,7 +130,7 @@ std::vector<std::string> unread_tokens(const ModelSource& source, std::string_vi
   const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
   const Names names = vocabulary(source);
   Batch batch;
-  dataset.fill(Split::train, 0, count, batch);
+  dataset.fill(Split::train, 0, readable(source, Split::train, count), batch);
   const bool pair = batch.source_length > 0;
   const std::vector<std::int32_t>&all = pair ? batch.sources : batch.tokens,
         &lengths = pair ? batch.source_lengths : batch.lengths;

@@ -44,7 +44,7 @@ Names vocabulary(const ModelSource& source);
 Passage read_input(const ModelSource& source, std::string_view text);
 
 // Tokens of such a sequence that are not in the task's inputs: names that none of the first `count` sequences
-// of the train split has, see readable(). Throws as read_input.
+// of the train split has, or of as many as are readable(). Throws as read_input.
 std::vector<std::string> unread_tokens(const ModelSource& source, std::string_view text, std::int64_t count);
 
 // An answer that a model writes.
