@@ -44,9 +44,9 @@ void for_lines(const TableText& file, TableProblems& problems, F f) {
 }
 
 // The tokens of one sequence.
-class Sequence {
+class SequenceReader {
  public:
-  Sequence(TableVocabulary& vocabulary, const TableProblems& problems, std::vector<std::int32_t>& ids)
+  SequenceReader(TableVocabulary& vocabulary, const TableProblems& problems, std::vector<std::int32_t>& ids)
       : vocabulary_(vocabulary), problems_(problems), ids_(ids) {}
 
   void token(std::string_view text) { ids_.push_back(vocabulary_.number(text, !problems_.full())); }
@@ -75,7 +75,7 @@ class Sequence {
 // A line of JSON, told value by value, so that nothing is built. `input` and `target` get the tokens.
 class JsonRow : public nlohmann::json_sax<Json> {
  public:
-  JsonRow(Sequence& input, Sequence& target) : sequences_{input, target} {}
+  JsonRow(SequenceReader& input, SequenceReader& target) : sequences_{input, target} {}
 
   bool null() override {
     require<DataError>(depth_ == 2, "{} must be {}", kKeys[key_], kSequence);
@@ -137,13 +137,13 @@ class JsonRow : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  Sequence sequences_[2];
+  SequenceReader sequences_[2];
   int depth_ = 0;        // 1 in the object, 2 in a list
   std::size_t key_ = 0;  // which of kKeys the value belongs to
   bool seen_[2] = {};
 };
 
-void read_tabs(std::string_view line, Sequence& input, Sequence& target) {
+void read_tabs(std::string_view line, SequenceReader& input, SequenceReader& target) {
   const auto tabs = std::ranges::count(line, '\t');
   require<DataError>(tabs == 1, "{} tabs; one stands between input and target", tabs);
   const std::size_t tab = line.find('\t');
@@ -220,7 +220,7 @@ void read_rows(const TableText& file, TableVocabulary& vocabulary, TableProblems
   if (!json && !file.name.ends_with(".tsv") && !file.name.ends_with(".txt"))
     return problems.add(file.name, 0, "the name must end in .jsonl, .tsv or .txt, which says the format");
   std::vector<std::int32_t> input, target;
-  Sequence input_tokens(vocabulary, problems, input), target_tokens(vocabulary, problems, target);
+  SequenceReader input_tokens(vocabulary, problems, input), target_tokens(vocabulary, problems, target);
   for_lines(file, problems, [&](std::string_view line) {
     input.clear();
     target.clear();

@@ -7,7 +7,7 @@ namespace thimble {
 
 namespace {
 
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+std::size_t to_index(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> t
   }
   std::vector<std::int64_t> marks, named;
   for (std::int64_t j = 0; j < keys_; ++j)
-    if (std::ranges::find(special_tokens, tokens[at(j)]) != special_tokens.end()) marks.push_back(j);
+    if (std::ranges::find(special_tokens, tokens[to_index(j)]) != special_tokens.end()) marks.push_back(j);
   for (std::int64_t i = 0; i < queries_; ++i) {
     const auto seen = std::ranges::lower_bound(marks, visible(i));
     add(special, i, std::span(marks.begin(), seen));
@@ -51,7 +51,7 @@ void ScoreTargets::add_tokens(std::span<const std::int32_t> tokens) {
   for (std::int64_t i = 0; i < queries_; ++i) {
     for (std::vector<std::int64_t>* found : {&same, &earlier, &after}) found->clear();
     for (std::int64_t j = 0; j < keys_; ++j) {
-      if (j == i || tokens[at(j)] != tokens[at(i)]) continue;
+      if (j == i || tokens[to_index(j)] != tokens[to_index(i)]) continue;
       same.push_back(j);
       if (j > i) continue;
       earlier.push_back(j);

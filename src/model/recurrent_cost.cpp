@@ -4,13 +4,13 @@ namespace thimble {
 
 namespace {
 
-struct Widths {
+struct RecurrentWidths {
   double V, C, T, S;
   double h;  // of a direction of the encoder
   double I;  // what the decoder's GRU reads
   bool attends, additive, mapped;
 
-  Widths(const ModelConfig& m, const ModelSizes& sizes)
+  RecurrentWidths(const ModelConfig& m, const ModelSizes& sizes)
       : V(static_cast<double>(sizes.vocabulary)),
         C(static_cast<double>(m.d_model)),
         T(static_cast<double>(sizes.length)),
@@ -22,13 +22,13 @@ struct Widths {
         mapped(kind_of(m.attention.score).matrices()) {}
 };
 
-double linear_parameters(double in, double out) { return in * out + out; }
+double affine_size(double in, double out) { return in * out + out; }
 
 double gru_parameters(double in, double hidden) {
-  return linear_parameters(in, 3 * hidden) + linear_parameters(hidden, 3 * hidden);
+  return affine_size(in, 3 * hidden) + affine_size(hidden, 3 * hidden);
 }
 
-double encoder_values(const Widths& w, double dropout) {
+double encoder_values(const RecurrentWidths& w, double dropout) {
   const double direction = 3 * w.S * w.h                  // linear, what the input has to say
                            + w.h                          // zeros
                            + w.S * (3 + 3 + 1 + 3) * w.h  // step, linear, gru_cell and its gates
@@ -40,7 +40,7 @@ double encoder_values(const Widths& w, double dropout) {
          + (w.additive ? w.S * w.C : 0);                  // linear, the keys
 }
 
-double decoder_values(const Widths& w, double dropout, double factors) {
+double decoder_values(const RecurrentWidths& w, double dropout, double factors) {
   const double plain = 3 * w.C                                   // linear, what the input has to say
                        + (3 + 3 + 1 + 3) * w.C                   // step, linear, gru_cell and its gates
                        + w.C                                     // stack
@@ -61,7 +61,7 @@ double decoder_values(const Widths& w, double dropout, double factors) {
 
 // The most of each shape that are wanted at once. All states of a sequence are wanted from the moment on that
 // their stack has been dealt with.
-double gradients(const Widths& w, bool dropout) {
+double gradients(const RecurrentWidths& w, bool dropout) {
   const double more = dropout ? 1 : 0;
   const double states = w.attends ? 2 * w.S * w.h + (w.S + 1) * w.h : 3 * w.h;
   const double encoder = states + (w.additive ? 2 : 1 + more) * w.S * w.C  // of all states; their sources
@@ -74,7 +74,7 @@ double gradients(const Widths& w, bool dropout) {
 }
 
 // Whatever the number of sequences: one sequence at work.
-double once(const Widths& w) {
+double once(const RecurrentWidths& w) {
   if (w.additive) return w.T * ((2 * w.S + 2) * w.C + w.C * w.S + w.S);
   return w.attends ? w.C * w.S + w.T * w.S : 0;
 }
@@ -82,17 +82,17 @@ double once(const Widths& w) {
 }  // namespace
 
 double recurrent_parameters(const ModelConfig& m, const ModelSizes& sizes) {
-  const Widths w(m, sizes);
-  const double score = w.additive ? 2 * linear_parameters(w.C, w.C) + w.C : w.mapped ? w.C * w.C : 0;
+  const RecurrentWidths w(m, sizes);
+  const double score = w.additive ? 2 * affine_size(w.C, w.C) + w.C : w.mapped ? w.C * w.C : 0;
   return 2 * w.V * w.C                                                // embeddings
          + 2 * gru_parameters(w.C, w.h) + gru_parameters(w.I, w.C)    // both encoders, the decoder
-         + linear_parameters(w.C, w.C)                                // its first state
-         + score + (w.attends ? linear_parameters(2 * w.C, w.C) : 0)  //
-         + linear_parameters(w.C, w.V);                               // output
+         + affine_size(w.C, w.C)                                // its first state
+         + score + (w.attends ? affine_size(2 * w.C, w.C) : 0)  //
+         + affine_size(w.C, w.V);                               // output
 }
 
 Flops recurrent_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences) {
-  const Widths w(m, sizes);
+  const RecurrentWidths w(m, sizes);
   const double B = static_cast<double>(sequences), square = w.C * w.C;
   const double score = w.additive ? (w.S + w.T) * square : w.mapped ? w.T * square : 0;
   const double compared = w.additive ? 1 : 2;  // mixing, and scores
@@ -104,7 +104,7 @@ Flops recurrent_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_
 
 double recurrent_activations(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences,
                              bool training) {
-  const Widths w(m, sizes);
+  const RecurrentWidths w(m, sizes);
   const bool drops = training && m.dropout > 0;
   const double dropout = drops ? 2 : 0;                                // what it gives, and the factors
   const double factors = training && m.attention.dropout > 0 ? 3 : 1;  // P; with dropout f and P f too
