@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fixtures_compare.h"
+#include "source_directory.h"
 #include "thimble/tensor/safetensors.h"
 
 namespace thimble::tests {
@@ -14,7 +15,7 @@ namespace thimble::tests {
 class Fixture {
  public:
   explicit Fixture(const std::string& name)
-      : name_(name), file_(std::string(THIMBLE_SOURCE_DIR "/tests/fixtures/") + name + ".safetensors") {}
+      : name_(name), file_(source_directory() + "/tests/fixtures/" + name + ".safetensors") {}
 
   const std::string& setting(const std::string& key) const { return file_.metadata().at(key); }
   double number(const std::string& key) const { return std::stod(setting(key)); }

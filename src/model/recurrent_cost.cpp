@@ -84,11 +84,11 @@ double once(const RecurrentWidths& w) {
 double recurrent_parameters(const ModelConfig& m, const ModelSizes& sizes) {
   const RecurrentWidths w(m, sizes);
   const double score = w.additive ? 2 * affine_size(w.C, w.C) + w.C : w.mapped ? w.C * w.C : 0;
-  return 2 * w.V * w.C                                                // embeddings
-         + 2 * gru_parameters(w.C, w.h) + gru_parameters(w.I, w.C)    // both encoders, the decoder
-         + affine_size(w.C, w.C)                                // its first state
-         + score + (w.attends ? affine_size(2 * w.C, w.C) : 0)  //
-         + affine_size(w.C, w.V);                               // output
+  return 2 * w.V * w.C                                              // embeddings
+         + 2 * gru_parameters(w.C, w.h) + gru_parameters(w.I, w.C)  // both encoders, the decoder
+         + affine_size(w.C, w.C)                                    // its first state
+         + score + (w.attends ? affine_size(2 * w.C, w.C) : 0)      //
+         + affine_size(w.C, w.V);                                   // output
 }
 
 Flops recurrent_flops(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences) {

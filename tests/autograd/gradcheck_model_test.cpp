@@ -1,4 +1,5 @@
 // The check over a parameter store, and the check of everything there is.
+#include "source_directory.h"
 #include "thimble/autograd/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE
@@ -54,7 +55,7 @@ struct Toy {
 };
 
 std::set<std::string> ops_declared() {
-  const std::string header = read_file(std::string(THIMBLE_SOURCE_DIR) + "/include/thimble/ops/ops.h");
+  const std::string header = read_file(source_directory() + "/include/thimble/ops/ops.h");
   const std::regex declaration("(?:^|\n)Var ([a-z_0-9]+)\\(");
   std::set<std::string> names;
   for (std::sregex_iterator i(header.begin(), header.end(), declaration), end; i != end; ++i)

@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "experiments.h"
+#include "source_directory.h"
 #include "thimble/config/config.h"
 #include "thimble/config/experiment.h"
 #include "thimble/config/sweep.h"
@@ -33,7 +34,7 @@ TEST_CASE("every config in configs/ starts with a comment on what it shows", "[c
 
 TEST_CASE("every sweep in configs/sweeps is valid", "[config]") {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(THIMBLE_SOURCE_DIR "/configs/sweeps")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_directory() + "/configs/sweeps")) {
     INFO(entry.path().string());
     CHECK_NOTHROW(load_sweep(entry.path().string()));
     ++count;
@@ -43,7 +44,7 @@ TEST_CASE("every sweep in configs/sweeps is valid", "[config]") {
 
 TEST_CASE("every experiment in configs/reproduce is valid and says what it shows", "[config]") {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(THIMBLE_SOURCE_DIR "/configs/reproduce")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_directory() + "/configs/reproduce")) {
     INFO(entry.path().string());
     CHECK_NOTHROW(load_experiment(entry.path().string()));
     CHECK(std::ifstream(entry.path()).get() == '#');

@@ -1,4 +1,5 @@
 #include "thimble/inspect/svg.h"
+#include "source_directory.h"
 
 #include <fstream>
 #include <limits>
@@ -69,7 +70,7 @@ TEST_CASE("labels of a drawing are text, whatever they say") {
 }
 
 TEST_CASE("the colours of a drawing are those of the page") {
-  std::ifstream file(THIMBLE_SOURCE_DIR "/src/inspect/page/page.css");
+  std::ifstream file(source_directory() + "/src/inspect/page/page.css");
   std::stringstream css;
   css << file.rdbuf();
   const std::string svg = head_svg("scale", kTokens, kTokens, {0, 0, 0, 0});

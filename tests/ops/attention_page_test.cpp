@@ -7,6 +7,7 @@
 #include "fixtures_compare.h"
 #include "ops/attention_page_loops.h"
 #include "ops/page.h"
+#include "source_directory.h"
 #include "thimble/core/file.h"
 #include "thimble/core/random.h"
 #include "thimble/nn/attention.h"
@@ -21,7 +22,7 @@ const std::string kWeights = "weights";
 const std::set<std::string> kGiven{"cat.words",      "cat.projections", "dog.memory",  "dog.query",
                                    "dog.parameters", "cross.visitors",  "cross.films", "cross.projections"};
 
-std::string page_text() { return read_file(std::string(THIMBLE_SOURCE_DIR) + "/docs/attention.md"); }
+std::string page_text() { return read_file(source_directory() + "/docs/attention.md"); }
 
 std::vector<double> doubles(std::span<const Real> values) { return {values.begin(), values.end()}; }
 std::vector<double> values_of(Var x) { return doubles(elements(x.value())); }
@@ -207,7 +208,7 @@ TEST_CASE("every file that docs/attention.md names is there", "[ops][docs]") {
   CHECK(std::distance(first, last) > 5);
   for (auto i = first; i != last; ++i) {
     INFO(i->str());
-    CHECK(std::filesystem::exists(std::filesystem::path(THIMBLE_SOURCE_DIR) / i->str(1)));
+    CHECK(std::filesystem::exists(std::filesystem::path(source_directory()) / i->str(1)));
   }
 }
 
