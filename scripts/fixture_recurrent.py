@@ -1,10 +1,10 @@
 """Reference values of recurrent nets; see make_fixtures.py."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from fixture_file import Fixture, leaf
+from torch_models import Recurrent
 
 
 def gru(directions, padding):
@@ -30,76 +30,17 @@ def gru(directions, padding):
     return fixture
 
 
-class Recurrent(nn.Module):
-    """A bidirectional GRU reads, a GRU writes; see include/thimble/model/recurrent.h."""
-
-    V, C = 7, 6
-
-    def __init__(self, attention):
-        super().__init__()
-        self.kind = attention
-        self.source_token_embedding = nn.Embedding(self.V, self.C)
-        self.token_embedding = nn.Embedding(self.V, self.C)
-        encoder = nn.GRU(self.C, self.C // 2, batch_first=True, bidirectional=True)
-        self.encoder = nn.ModuleDict({"gru": encoder})
-        self.decoder = nn.ModuleDict({
-            "gru": nn.GRU(self.C * (2 if attention == "additive" else 1), self.C, batch_first=True),
-            "initial": nn.Linear(self.C, self.C), "attention": nn.Module()})
-        look = self.decoder["attention"]
-        if attention == "additive":
-            look.query, look.key = nn.Linear(self.C, self.C), nn.Linear(self.C, self.C)
-            look.score_weight = nn.Parameter(torch.empty(1, self.C))
-        if attention == "general":
-            look.score_weight = nn.Parameter(torch.empty(1, self.C, self.C))
-        if attention != "none":
-            look.combine = nn.Linear(2 * self.C, self.C)
-        self.output = nn.Linear(self.C, self.V)
-
-    def score(self, state, memory):
-        """Of one state (B, C) and every position: (B, S)."""
-        look = self.decoder["attention"]
-        if self.kind == "additive":
-            return torch.tanh(look.query(state)[:, None] + look.key(memory)) @ look.score_weight[0]
-        query = state @ look.score_weight[0] if self.kind == "general" else state
-        return torch.einsum("bc,bsc->bs", query, memory) / (self.C ** 0.5 if self.kind == "scaled_dot" else 1)
-
-    def forward(self, sources, lengths, tokens):
-        embedded = nn.utils.rnn.pack_padded_sequence(self.source_token_embedding(sources), lengths,
-                                                     batch_first=True, enforce_sorted=False)
-        states, last = self.encoder["gru"](embedded)
-        memory = nn.utils.rnn.pad_packed_sequence(states, batch_first=True)[0]
-        hidden = torch.arange(sources.shape[1]) >= lengths[:, None]
-        state = torch.tanh(self.decoder["initial"](last.transpose(0, 1).flatten(1)))
-        outputs, weights = [], []
-
-        def look():
-            weights.append(F.softmax(self.score(state, memory).masked_fill(hidden, -torch.inf), dim=-1))
-            return torch.einsum("bs,bsc->bc", weights[-1], memory)
-
-        for x in self.token_embedding(tokens).unbind(1):
-            seen = look() if self.kind == "additive" else None
-            x = x if seen is None else torch.cat([x, seen], dim=-1)
-            state = self.decoder["gru"](x[:, None], state[None])[1][0]
-            if self.kind == "none":
-                outputs.append(state)
-                continue
-            seen = look() if seen is None else seen
-            combine = self.decoder["attention"].combine
-            outputs.append(torch.tanh(combine(torch.cat([seen, state], dim=-1))))
-        logits = self.output(torch.stack(outputs, dim=1))
-        return logits, torch.stack(weights, dim=1)[:, None] if weights else None
-
-
 def recurrent(attention):
-    batch, sources, tokens = 3, 5, 4
+    batch, sources, tokens, vocabulary, channels = 3, 5, 4, 7, 6
     fixture = Fixture(f"recurrent_{attention}")
-    model = Recurrent(attention)
+    model = Recurrent({"attention": {"score": attention, "dropout": 0.0}, "dropout": 0.0},
+                      {"token_embedding.weight": (vocabulary, channels)})
     fixture.randomise(model)
-    inputs = {"sources": fixture.integers(model.V, batch, sources), "lengths": torch.tensor([3, 5, 1]),
-              "tokens": fixture.integers(model.V, batch, tokens)}
-    logits, weights = model(inputs["sources"], inputs["lengths"], inputs["tokens"])
+    inputs = {"sources": fixture.integers(vocabulary, batch, sources), "lengths": torch.tensor([3, 5, 1]),
+              "tokens": fixture.integers(vocabulary, batch, tokens)}
+    logits, weights = model.run(**inputs)
     fixture.add_with_gradients(dict(model.named_parameters()), "logits", logits)
     fixture.add(inputs)
-    if weights is not None:
-        fixture.add({"weights": weights})
+    if attention != "none":
+        fixture.add({"weights": weights[:, None]})
     return fixture

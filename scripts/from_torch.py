@@ -5,12 +5,19 @@ As a module:
     from from_torch import save
     save(model.state_dict(), "weights.safetensors", {"transformer": "encoder", "fc": "output"})
 
-thimble looks for token_embedding, position_embedding (if learned), encoder (a torch.nn.TransformerEncoder) and
-output; other names are given with what they become, and what thimble has no use for with "" (a table of sinusoids,
-say). Needs PyTorch (Debian and Ubuntu: apt-get install python3-torch, then run with /usr/bin/python3).
+The names that thimble requires are, for model.kind
+    encoder          token_embedding, position_embedding (if learned), encoder (a torch.nn.TransformerEncoder), output
+    encoder_decoder  those, with source_token_embedding, source_position_embedding (if learned) and decoder; encoder and
+                     decoder as in torch.nn.Transformer, but without the last norm of both if layers are post-norm
+    recurrent        source_token_embedding, token_embedding, encoder.gru (bidirectional), decoder.gru (both
+                     torch.nn.GRU), decoder.initial, decoder.attention, output: see Recurrent in torch_models.py
+Other names are given with what they become, and what thimble has no use for with "" (a table of sinusoids, say).
+Needs PyTorch (Debian and Ubuntu: apt-get install python3-torch, then run with /usr/bin/python3).
 """
 
 import argparse
+import collections.abc
+import pickle
 import sys
 
 import torch
@@ -28,6 +35,8 @@ def renamed(name, names):
 
 def save(state, path, names=None):
     """Writes the tensors of a state dict, in float32 or float64, under the names that `names` turns theirs into."""
+    if not isinstance(state, collections.abc.Mapping):
+        raise ValueError(f"holds a {type(state).__name__}, not a state dict; save model.state_dict()")
     arrays = {}
     for name, tensor in state.items():
         new = renamed(name, names or {})
@@ -35,6 +44,8 @@ def save(state, path, names=None):
             continue
         if new in arrays:
             raise ValueError(f"{name}: two tensors would be called {new}")
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError(f"{name}: is a {type(tensor).__name__}, not a tensor; save model.state_dict() alone")
         if not tensor.is_floating_point():
             raise ValueError(f"{name}: holds {tensor.dtype}, not weights; leave it out with the name \"\"")
         tensor = tensor.detach().cpu()
@@ -42,18 +53,30 @@ def save(state, path, names=None):
     safetensors_file.write(path, arrays)
 
 
-def main():
+def rename_rule(text):
+    old, separator, new = text.partition("=")
+    if not old or not separator:
+        raise argparse.ArgumentTypeError(f"{text}: give OLD=NEW, or OLD= to leave tensors out")
+    return old, new
+
+
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("state", metavar="STATE.pt", help="a state dict, or a checkpoint with one as state_dict")
     parser.add_argument("out", metavar="OUT.safetensors")
-    parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW",
+    parser.add_argument("--rename", action="append", default=[], type=rename_rule, metavar="OLD=NEW",
                         help="a name, or the start of names up to a dot; OLD= leaves them out")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     try:
         state = torch.load(args.state, map_location="cpu")
-        save(state.get("state_dict", state), args.out, dict(rule.split("=", 1) for rule in args.rename))
-    except (OSError, ValueError, AttributeError) as error:
+        if isinstance(state, collections.abc.Mapping):
+            state = state.get("state_dict", state)
+        save(state, args.out, dict(args.rename))
+    except (OSError, ValueError) as error:
         print(f"from_torch: {args.state}: {error}", file=sys.stderr)
+        return 2
+    except (RuntimeError, EOFError, AttributeError, ImportError, pickle.UnpicklingError) as error:
+        print(f"from_torch: {args.state}: torch.load: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 

@@ -1,8 +1,10 @@
-"""Weights go from thimble to PyTorch and back: logits and attention agree within 1e-5.
+"""Weights of every kind of model go from thimble to PyTorch and back: logits and attention agree within 1e-5.
 
 Usage: torch_exchange_test.py THIMBLE_BINARY SOURCE_DIR
 """
 
+import contextlib
+import io
 import json
 import pathlib
 import subprocess
@@ -14,33 +16,41 @@ import yaml
 
 thimble, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(source / "scripts"))
+import from_torch  # noqa: E402
 import safetensors_file  # noqa: E402
-from from_torch import save  # noqa: E402
-from to_torch import Model, load  # noqa: E402
+import to_torch  # noqa: E402
+import torch_models  # noqa: E402
 
 torch.set_num_threads(1)  # spinning threads would starve thimble
 TOLERANCE = 1e-5
-TRAIN = "{steps: 30, batch: 32, threads: 1, optimizer: {name: adam, lr: 3e-3}}"
-DATA = "{train: 500, validation: 10, test: 20}"
+HEAD = """data: {train: 200, validation: 10, test: 20}
+train: {steps: 20, batch: 32, threads: 1, optimizer: {name: adam, lr: 3e-3}}
+"""
 CONFIGS = {
-    "post": f"""task: {{name: reverse, symbols: 7, length: 6}}
-data: {DATA}
-model: {{d_model: 12, heads: 3, layers: 2, d_ff: 20, norm: post, activation: relu, positions: sinusoidal,
-  output: {{per: position, hidden: 8}}}}
-train: {TRAIN}
+    "post": """task: {name: reverse, symbols: 7, length: 6}
+model: {d_model: 12, heads: 3, layers: 2, d_ff: 20, norm: post, activation: relu, positions: sinusoidal,
+  output: {per: position, hidden: 8}}
 """,
-    "pre": f"""task: {{name: copy, symbols: 7, length: 6, min_length: 3}}
-data: {DATA}
-model: {{d_model: 12, heads: 2, layers: 2, d_ff: 20, norm: pre, activation: gelu, positions: learned, dropout: 0.1,
-  attention: {{mask: causal, dropout: 0.1}}, output: {{per: position}}}}
-train: {TRAIN}
+    "pre": """task: {name: copy, symbols: 7, length: 6, min_length: 3}
+model: {d_model: 12, heads: 2, layers: 2, d_ff: 20, norm: pre, activation: gelu, positions: learned, dropout: 0.1,
+  attention: {mask: causal, dropout: 0.1, kv_heads: 2, d_key: 6}, output: {per: position}}
 """,
-    "sequence": f"""task: {{name: majority, symbols: 5, length: 7}}
-data: {DATA}
-model: {{d_model: 12, heads: 1, layers: 1, d_ff: 20, norm: pre, activation: gelu_tanh, positions: none,
-  output: {{per: sequence, pooling: mean}}}}
-train: {TRAIN}
+    "sequence": """task: {name: majority, symbols: 5, length: 7}
+model: {d_model: 12, heads: 1, layers: 1, d_ff: 20, norm: pre, activation: gelu_tanh, positions: none,
+  output: {per: sequence, pooling: mean}}
+""",
+    "translate_pre": """task: {name: reverse, symbols: 7, length: 6, min_length: 3}
+model: {kind: encoder_decoder, d_model: 12, heads: 2, layers: 2, d_ff: 20, norm: pre, activation: silu,
+  positions: learned, dropout: 0.1, attention: {dropout: 0.1}, output: {per: next}}
+""",
+    "translate_post": """task: {name: copy, symbols: 7, length: 6}
+model: {kind: encoder_decoder, d_model: 12, heads: 3, layers: 2, d_ff: 20, norm: post, activation: tanh,
+  positions: sinusoidal, output: {per: next, hidden: 8}}
 """}
+for score in ("additive", "general", "dot", "scaled_dot", "none"):
+    CONFIGS[f"recurrent_{score}"] = f"""task: {{name: reverse, symbols: 7, length: 6, min_length: 3}}
+model: {{kind: recurrent, d_model: 12, dropout: 0.1, attention: {{score: {score}}}, output: {{per: next}}}}
+"""
 
 
 def run(*arguments):
@@ -49,23 +59,33 @@ def run(*arguments):
     return done.stdout
 
 
+def pytorch(model, report):
+    """Logits and attentions, in the report's order, of a model of PyTorch for the sequence of a report."""
+    numbers = {name: torch.tensor([[report["vocabulary"].index(token) for token in report[name]]])
+               for name in ("source", "tokens") if name in report}
+    with torch.no_grad():
+        logits, weights = model(*numbers.values())[0], model.attention(*numbers.values())
+    if "source" in numbers:
+        return logits, [weights[each["name"]][each["layer"], 0] for each in report.get("attentions", [])]
+    return (logits if logits.dim() == 2 else logits[None]), weights[:, 0]
+
+
 def compare(name, model, tokens, *given):
     """thimble's and PyTorch's view of one sequence with the same weights."""
     report = json.loads(run("inspect", *given, "--input", " ".join(tokens), "--json", "-"))
-    assert report["tokens"] == tokens, report["tokens"]
-    numbers = torch.tensor([[report["vocabulary"].index(token) for token in tokens]])
-    with torch.no_grad():
-        logits, attention = model(numbers)[0], model.attention(numbers)[:, 0]
-    logits = logits if logits.dim() == 2 else logits[None]
+    assert report["source" if "source" in report else "tokens"] == tokens, report["tokens"]
+    logits, attentions = pytorch(model, report)
+    assert len(report["attention"]) == len(attentions), f"{name}: {len(report['attention'])} attentions"
     for what, ours, theirs in (("logits", report["logits"], logits),
-                               ("attention", report["attention"], attention)):
+                               *(("attention", *both) for both in zip(report["attention"], attentions))):
         ours = torch.tensor(ours, dtype=theirs.dtype)
         assert ours.shape == theirs.shape, f"{name}: {what} of shape {ours.shape}, PyTorch's {theirs.shape}"
         worst = (ours - theirs).abs().max().item()
         assert worst < TOLERANCE, f"{name}: {what} differ by {worst}"
-    assert attention.std() > 1e-3, f"{name}: the attention is uniform, which shows nothing"
+        assert theirs.numel() < 2 or theirs.std() > 1e-3, f"{name}: {what} all equal, which shows nothing"
     named = [report["vocabulary"][token] for token in logits.argmax(-1)]
     assert report["predictions"] == named, f"{name}: predictions {report['predictions']}, PyTorch's {named}"
+    return report
 
 
 def randomise(model, generator):
@@ -77,78 +97,121 @@ def randomise(model, generator):
 
 def exchange(name, work):
     config = work / f"{name}.yaml"
-    config.write_text(CONFIGS[name])
+    config.write_text(HEAD + CONFIGS[name])
     run("train", config, "--out", work / name, "--quiet")
     checkpoint = work / name / "checkpoints" / "final.safetensors"
-    model = load(checkpoint)
+    model = to_torch.load(checkpoint)
     vocabulary = json.loads(run("tasks", "--config", config, "--json", "-"))["tokens"]
-    sequence = [vocabulary[i % len(vocabulary)] for i in (1, 4, 0, 3, 3, 2)]
+    sequence = [vocabulary[i] for i in (1, 4, 0, 3, 3, 2)]
     compare(f"{name}, thimble's weights", model, sequence, work / name)
-    compare(f"{name}, a shorter sequence", model, sequence[:3], work / name)
+    if hasattr(model, "decoder"):
+        padding_changes_nothing(name, model)
 
     # A model of PyTorch's own, whose author has other names for things.
     randomise(model, torch.Generator().manual_seed(3))
+    if hasattr(model, "decoder"):
+        dict(model.named_parameters())[[*model.state_dict()][-1]].data[-1] = -9.0  # write on, without an end
     state = {"buffer": torch.zeros(2), "steps": torch.tensor(5)}
-    state.update({key.replace("encoder.", "transformer.", 1): value for key, value in model.state_dict().items()})
+    state.update({f"transformer.{key}" if key.startswith(("encoder.", "decoder.")) else key: value
+                  for key, value in model.state_dict().items()})
     torch.save({"state_dict": state}, work / "model.pt")
     weights = work / f"{name}.safetensors"
-    subprocess.run([sys.executable, source / "scripts" / "from_torch.py", work / "model.pt", weights,
-                    "--rename", "transformer=encoder", "--rename", "buffer=", "--rename", "steps="], check=True)
+    rules = ["transformer.encoder=encoder", "transformer.decoder=decoder", "buffer=", "steps="]
+    given = [str(work / "model.pt"), str(weights), *(part for rule in rules for part in ("--rename", rule))]
+    assert from_torch.main(given) == 0
     compare(f"{name}, PyTorch's weights", model, sequence, "--config", config, "--weights", weights)
-    run("eval", "--config", config, "--weights", weights, "--split", "test")
-    save(model.state_dict(), work / "again.safetensors")
+    report = compare(f"{name}, a shorter sequence", model, sequence[:3], "--config", config, "--weights", weights)
+    assert len(report["tokens"]) > 3 or "source" not in report, f"{name}: the decoder reads {report['tokens']}, which shows little"
+    from_torch.save(model.state_dict(), work / "again.safetensors")
     assert (work / "again.safetensors").read_bytes() == weights.read_bytes(), "save() and the program differ"
     return checkpoint, weights, config
 
 
-def refused(pattern, *command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-    assert done.returncode == 2 and pattern in done.stderr, f"{command}: {done.returncode} {done.stderr}"
+def padding_changes_nothing(name, model):
+    """A source has the same logits beside a longer one, its length given."""
+    sources, tokens = torch.tensor([[1, 4, 0, 3], [2, 2, 5, 5]]), torch.tensor([[1, 0, 2], [3, 1, 1]])
+    with torch.no_grad():
+        together = model(sources, tokens, torch.tensor([4, 2]))
+        alone = [model(sources[:1], tokens[:1]), model(sources[1:, :2], tokens[1:])]
+    worst = (together - torch.cat(alone)).abs().max().item()
+    assert worst < TOLERANCE, f"{name}: padding changes logits by {worst}"
 
 
-def main():
-    with tempfile.TemporaryDirectory() as directory:
-        work = pathlib.Path(directory)
-        for name in CONFIGS:
-            checkpoint, weights, config = exchange(name, work)
-        # As a program, to_torch writes what torch.load and load_state_dict take.
-        to_torch, from_torch = (source / "scripts" / f"{way}_torch.py" for way in ("to", "from"))
-        subprocess.run([sys.executable, to_torch, checkpoint, work / "state.pt"], check=True)
-        model = load(checkpoint)
-        Model(model.config, {key: tuple(value.shape) for key, value in model.state_dict().items()}).load_state_dict(
-            torch.load(work / "state.pt"))
-        # Bad files are refused in one line.
-        refused("has no config", sys.executable, to_torch, weights, work / "no.pt")
-        refused("No such file", sys.executable, from_torch, work / "missing.pt", work / "no.safetensors")
-        torch.save({"count": torch.tensor(3)}, work / "odd.pt")
-        refused("not weights", sys.executable, from_torch, work / "odd.pt", work / "no.safetensors")
-        torch.save({"a.w": torch.ones(1), "b.w": torch.ones(1)}, work / "twice.pt")
-        refused("two tensors", sys.executable, from_torch, work / "twice.pt", work / "no.safetensors",
-                "--rename", "a=b")
-        assert not (work / "no.pt").exists() and not (work / "no.safetensors").exists()
-        # What PyTorch's encoder cannot be is named.
-        for key, value in [("attention.score", "dot"), ("attention.kv_heads", 1), ("norm_type", "rms"),
-                           ("positions", "rotary"), ("d_ff", 0)]:
-            refused(f"model.{key} {value}" if value else "no layers without a feed-forward net", sys.executable,
-                    to_torch, changed(checkpoint, key, value, work), work / "no.pt")
-        assert not (work / "no.pt").exists()
-        # Weights that do not fit are named.
-        refused("encoder.layers.0.linear1.weight has shape (20, 12), the model needs (21, 12)", thimble, "inspect",
-                "model.d_ff=21", "--config", config, "--weights", weights)
-        refused("tensor surplus has no place in this model", thimble, "eval", "--config", config, "--weights",
-                surplus(weights, work))
-    print("torch_exchange_test: ok")
+def refused(pattern, program, *arguments):
+    """main() of to_torch or from_torch ends with status 2 and one line that has the pattern."""
+    messages = io.StringIO()
+    with contextlib.redirect_stderr(messages):
+        status = program.main([str(argument) for argument in arguments])
+    text = messages.getvalue()
+    assert status == 2 and pattern in text and text.count("\n") == 1, f"{pattern}: status {status}, {text}"
 
 
-def changed(checkpoint, key, value, work):
-    """The checkpoint with another value in its config."""
+def thimble_refuses(pattern, *arguments):
+    done = subprocess.run([thimble, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 2 and pattern in done.stderr, f"{arguments}: {done.returncode} {done.stderr}"
+
+
+def programs(checkpoint, work):
+    """As a program, to_torch writes what torch.load and load_state_dict take, and both end with their status."""
+    scripts = [str(source / "scripts" / f"{way}_torch.py") for way in ("to", "from")]
+    subprocess.run([sys.executable, scripts[0], checkpoint, work / "state.pt"], check=True)
+    subprocess.run([sys.executable, scripts[1], work / "state.pt", work / "state.safetensors"], check=True)
+    arrays, _ = safetensors_file.read(checkpoint)
+    back, _ = safetensors_file.read(work / "state.safetensors")
+    assert back and all((back[name] == arrays[name]).all() for name in back)
+    done = subprocess.run([sys.executable, scripts[0], work / "none", work / "no.pt"], capture_output=True, text=True)
+    assert done.returncode == 2 and "No such file" in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+def bad_files(weights, work):
+    no_pt, no_weights = work / "no.pt", work / "no.safetensors"
+    refused("has no config", to_torch, weights, no_pt)
+    refused("No such file", from_torch, work / "missing.pt", no_weights)
+    (work / "text").write_text("hello")
+    refused("is not a safetensors file", to_torch, work / "text", no_pt)
+    refused("torch.load: ", from_torch, work / "text", no_weights)
+    for state, pattern in (({"count": torch.tensor(3)}, "not weights"),
+                           ({"weights": {"w": torch.ones(1)}, "epoch": 3}, "weights: is a dict, not a tensor"),
+                           (torch.nn.Linear(2, 2), "holds a Linear, not a state dict")):
+        torch.save(state, work / "odd.pt")
+        refused(pattern, from_torch, work / "odd.pt", no_weights)
+    torch.save({"a.w": torch.ones(1), "b.w": torch.ones(1)}, work / "twice.pt")
+    refused("two tensors", from_torch, work / "twice.pt", no_weights, "--rename", "a=b")
+    assert not no_pt.exists() and not no_weights.exists()
+
+
+def unrepresentable(checkpoints, work):
+    """What a model of PyTorch cannot be is named, with the key."""
+    features = {"attention.score": ("additive", "attention with additive scores"),
+                "attention.combine": ("sum", "heads that are added up"),
+                "attention.kv_heads": (1, "keys and values shared by heads"),
+                "attention.tie_query_key": (True, "projection shared by queries and keys"),
+                "attention.d_key": (5, "width of its own for keys"),
+                "attention.d_value": (5, "width of its own for values"),
+                "gated": (True, "gated feed-forward net"), "norm_type": ("rms", "RMS norm"),
+                "positions": ("rotary", "rotary positions"), "d_ff": (0, "layers without a feed-forward net")}
+    for kind, module in (("pre", "torch.nn.TransformerEncoder"), ("translate_pre", "torch.nn.Transformer")):
+        for key, (value, feature) in features.items():
+            refused(f"{module} has no {feature} (model.{key}: {str(value).lower()})", to_torch,
+                    changed(checkpoints[kind], {key: value}, work), work / "no.pt")
+    refused("no ALiBi", to_torch, changed(checkpoints["pre"], {"positions": "alibi"}, work), work / "no.pt")
+    refused("no convolution", to_torch, changed(checkpoints["pre"], {"mixer": "convolution"}, work), work / "no.pt")
+    # Tensors and config that contradict each other: one line, too.
+    refused("not those of its config", to_torch, changed(checkpoints["pre"], {"layers": 3}, work), work / "no.pt")
+    assert not (work / "no.pt").exists()
+
+
+def changed(checkpoint, values, work):
+    """The checkpoint with other values in its config."""
     arrays, metadata = safetensors_file.read(checkpoint)
     config = yaml.safe_load(metadata["config"])
-    section = config["model"]
-    *parents, last = key.split(".")
-    for parent in parents:
-        section = section[parent]
-    section[last] = value
+    for key, value in values.items():
+        *parents, last = key.split(".")
+        section = config["model"]
+        for parent in parents:
+            section = section[parent]
+        assert last in section, f"a config has no model.{key}"
+        section[last] = value
     safetensors_file.write(work / "changed.safetensors", arrays, {**metadata, "config": yaml.dump(config)})
     return work / "changed.safetensors"
 
@@ -157,6 +220,24 @@ def surplus(weights, work):
     arrays, _ = safetensors_file.read(weights)
     safetensors_file.write(work / "surplus.safetensors", {**arrays, "surplus": arrays["output.bias"]})
     return work / "surplus.safetensors"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        work = pathlib.Path(directory)
+        checkpoints = {}
+        for name in CONFIGS:
+            checkpoints[name], weights, config = exchange(name, work)
+        programs(checkpoints["pre"], work)
+        bad_files(weights, work)
+        unrepresentable(checkpoints, work)
+        # Weights that do not fit are named.
+        pre = ["--config", work / "pre.yaml", "--weights", work / "pre.safetensors"]
+        run("eval", *pre, "--split", "test")
+        thimble_refuses("encoder.layers.0.linear1.weight has shape (20, 12), the model needs (21, 12)", "inspect",
+                        "model.d_ff=21", *pre)
+        thimble_refuses("tensor surplus has no place in this model", "eval", *pre[:3], surplus(pre[3], work))
+    print("torch_exchange_test: ok")
 
 
 if __name__ == "__main__":
