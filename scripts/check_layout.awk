@@ -14,7 +14,7 @@ BEGIN {
   home["^lapack"] = "^src/kernels/spectral\\.cpp$"
   home["^hwy/"] = "^src/kernels/"
   home["^yaml-cpp/"] = "^src/config/"
-  home["^CLI/"] = "^src/cli/"
+  home["^CLI/"] = "^src/cli/command_line\\.cpp$"
   home["^Random123/"] = "^src/core/random\\.cpp$"
   home["^catch2/"] = "^tests/"
 

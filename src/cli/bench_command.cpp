@@ -69,19 +69,19 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("bench", "Time training steps of a config; writes no run");
+void add_bench(Command& program) {
+  Command& command = program.add_command("bench", "Time training steps of a config; writes no run");
   auto arguments = std::make_shared<Arguments>();
-  arguments->config.add_to(*command);
-  command->add_option("--steps", arguments->steps, "Steps to time, after a tenth as many to warm up")
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--threads", arguments->config.threads, "Threads, 0 for every core")
-      ->check(CLI::Range(0, 4096))
-      ->type_name("N");
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] { status = run(*arguments); });
+  arguments->config.add_to(command);
+  command.add_option("--steps", arguments->steps, "Steps to time, after a tenth as many to warm up")
+      .between(1, 1'000'000'000)
+      .shows_default()
+      .value_name("N");
+  command.add_option("--threads", arguments->config.threads, "Threads, 0 for every core")
+      .between(0, 4096)
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
 }
 
 }  // namespace thimble::cli

@@ -10,23 +10,8 @@
 
 namespace thimble::cli {
 
-CLI::Validator writable(void (*check)(const std::filesystem::path&)) {
-  const auto test = [check](const std::string& path) -> std::string {
-    try {
-      if (path != "-") check(path);
-    } catch (const FileError& e) {
-      throw FileError(
-          fmt::format("{}; choose a path in a folder that is there and may be written to", e.what()));
-    }
-    return "";
-  };
-  return {test, ""};
-}
-
-void Output::add_to(CLI::App& command) {
-  command.add_option("--json", json, "Result as JSON, - for standard output")
-      ->check(writable())
-      ->type_name("FILE");
+void Output::add_to(Command& command) {
+  command.add_option("--json", json, "Result as JSON, - for standard output").writable().value_name("FILE");
   command.add_flag("--quiet", quiet, "Print nothing but errors");
 }
 
@@ -40,14 +25,14 @@ void Output::write(const nlohmann::ordered_json& result) const {
   }
 }
 
-void Source::add_to(CLI::App& command) {
-  command.add_option("RUN", run, "Run directory")->type_name("");
+void Source::add_to(Command& command) {
+  command.add_option("RUN", run, "Run directory").value_name("");
   command.add_option("--checkpoint", checkpoint, "best, final or a step; default: the newest")
-      ->type_name("NAME");
-  command.add_option("--config", config, "Config of a model made elsewhere, not RUN")->type_name("FILE");
-  command.add_option("--weights", weights, "Its weights, a safetensors file")->type_name("FILE");
+      .value_name("NAME");
+  command.add_option("--config", config, "Config of a model made elsewhere, not RUN").value_name("FILE");
+  command.add_option("--weights", weights, "Its weights, a safetensors file").value_name("FILE");
   command.add_option("OVERRIDES", overrides, "Changes to its config, as task.length=20")
-      ->type_name("key=value");
+      .value_name("key=value");
 }
 
 ModelSource Source::open() const {
@@ -64,9 +49,10 @@ ModelSource Source::open() const {
   return {load_config(config, changes), weights};
 }
 
-void ConfigArguments::add_to(CLI::App& command, bool required) {
-  command.add_option("CONFIG", file, "Config file (YAML)")->required(required)->type_name("");
-  command.add_option("OVERRIDES", overrides, "Changes to it, such as model.layers=3")->type_name("key=value");
+void ConfigArguments::add_to(Command& command, bool required) {
+  Option& config = command.add_option("CONFIG", file, "Config file (YAML)").value_name("");
+  if (required) config.required();
+  command.add_option("OVERRIDES", overrides, "Changes to it, such as model.layers=3").value_name("key=value");
 }
 
 Config ConfigArguments::load() const {

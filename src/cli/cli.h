@@ -1,33 +1,28 @@
-// What the subcommands share. Each is one file with one add_...(app) function, which declares its options and
-// sets what runs when it is chosen; a returned status other than 0 is passed on.
+// What the subcommands share. Each is one file with one add_...(program) function, which declares its options
+// and sets what runs when it is chosen.
 #pragma once
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "thimble/config/config.h"
-#include "thimble/core/file.h"
 #include "thimble/train/run.h"
 
 namespace thimble::cli {
 
 enum Status { kDone = 0, kCheckFailed = 1, kBadInput = 2, kNotFinite = 3, kInterrupted = 130 };
 
-// For options that name an output: refuses what cannot be written while the command line is read, before any
-// work and before any other output is there. `check` throws FileError; "-" is standard output.
-CLI::Validator writable(void (*check)(const std::filesystem::path&) = require_writable);
-
 // Options that every subcommand takes.
 struct Output {
   std::string json;  // file for the machine-readable result, "-" for standard output
   bool quiet = false;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   bool talks() const { return !quiet && json != "-"; }  // whether people read standard output
   void write(const nlohmann::ordered_json& result) const;
 };
@@ -37,7 +32,7 @@ struct Source {
   std::string run, checkpoint, config, weights;
   std::vector<std::string> overrides;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   ModelSource open() const;
 };
 
@@ -47,7 +42,7 @@ struct ConfigArguments {
   std::vector<std::string> overrides;
   int threads = -1;
 
-  void add_to(CLI::App& command, bool required = true);
+  void add_to(Command& command, bool required = true);
   Config load() const;
 };
 
@@ -67,15 +62,15 @@ std::string describe(const std::string& name, const SplitReport& report);
 // Says on standard error that a split's loss is lower than can be, if it is; returns whether.
 bool warn_of_leak(const std::string& name, const SplitReport& report);
 
-void add_train(CLI::App& app, int& status);
-void add_sweep(CLI::App& app, int& status);
-void add_reproduce(CLI::App& app, int& status);
-void add_eval(CLI::App& app, int& status);
-void add_inspect(CLI::App& app, int& status);
-void add_write(CLI::App& app, int& status);
-void add_gradcheck(CLI::App& app, int& status);
-void add_bench(CLI::App& app, int& status);
-void add_tasks(CLI::App& app, int& status);
-void add_config(CLI::App& app, int& status);
+void add_train(Command& program);
+void add_sweep(Command& program);
+void add_reproduce(Command& program);
+void add_eval(Command& program);
+void add_inspect(Command& program);
+void add_write(Command& program);
+void add_gradcheck(Command& program);
+void add_bench(Command& program);
+void add_tasks(Command& program);
+void add_config(Command& program);
 
 }  // namespace thimble::cli

@@ -28,40 +28,39 @@ void print_cost(const Config& config, std::string_view prefix) {
 
 }  // namespace
 
-void add_config(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("config", "Look at configs");
-  command->require_subcommand(1);
+void add_config(Command& program) {
+  Command& command = program.add_command("config", "Look at configs");
 
-  CLI::App* show =
-      command->add_subcommand("show", "Print every value of a config with where it comes from, and the cost");
+  Command& show =
+      command.add_command("show", "Print every value of a config with where it comes from, and the cost");
   auto arguments = std::make_shared<ConfigArguments>();
   auto output = std::make_shared<Output>();
-  arguments->add_to(*show);
-  output->add_to(*show);
-  show->callback([arguments, output, &status] {
+  arguments->add_to(show);
+  output->add_to(show);
+  show.action([arguments, output] {
     const ResolvedConfig resolved = resolve_config(arguments->file, arguments->overrides);
     if (output->talks()) {
       fmt::print("{}", to_yaml(resolved));
       print_cost(resolved.config, "# ");
     }
     output->write(to_json(resolved.config));
-    status = kDone;
+    return kDone;
   });
 
-  CLI::App* cost = command->add_subcommand("cost", "Estimate what training takes");
-  arguments->add_to(*cost);
-  output->add_to(*cost);
-  cost->callback([arguments, output, &status] {
+  Command& cost = command.add_command("cost", "Estimate what training takes");
+  arguments->add_to(cost);
+  output->add_to(cost);
+  cost.action([arguments, output] {
     const Config config = arguments->load();
     if (output->talks()) print_cost(config, "");
     output->write(cost_json(config));
-    status = kDone;
+    return kDone;
   });
 
-  CLI::App* schema = command->add_subcommand("schema", "Print the JSON Schema of config files");
-  schema->callback([&status] {
+  Command& schema = command.add_command("schema", "Print the JSON Schema of config files");
+  schema.action([] {
     fmt::print("{}\n", config_schema().dump(2));
-    status = kDone;
+    return kDone;
   });
 }
 

@@ -10,7 +10,7 @@ namespace {
 struct Arguments {
   Source source;
   Output output;
-  std::vector<std::string> splits;
+  std::vector<std::string> splits = {"validation", "test"};
   std::int64_t sequences = 0;
 };
 
@@ -32,20 +32,18 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("eval", "Measure a trained model on fresh sequences");
+void add_eval(Command& program) {
+  Command& command = program.add_command("eval", "Measure a trained model on fresh sequences");
   auto arguments = std::make_shared<Arguments>();
-  arguments->source.add_to(*command);
-  command->add_option("--split", arguments->splits, "train, validation or test; default: the last two")
-      ->check(CLI::IsMember({"train", "validation", "test"}))
-      ->default_val(std::vector<std::string>{"validation", "test"})
-      ->default_str("")
-      ->type_name("NAME");
-  command->add_option("--sequences", arguments->sequences, "The first N of each split; 0: all")
-      ->check(CLI::Range(0, 1'000'000'000))
-      ->type_name("N");
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] { status = run(*arguments); });
+  arguments->source.add_to(command);
+  command.add_option("--split", arguments->splits, "train, validation or test; default: the last two")
+      .one_of({"train", "validation", "test"})
+      .value_name("NAME");
+  command.add_option("--sequences", arguments->sequences, "The first N of each split; 0: all")
+      .between(0, 1'000'000'000)
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
 }
 
 }  // namespace thimble::cli

@@ -62,14 +62,14 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_gradcheck(CLI::App& app, int& status) {
-  CLI::App* command =
-      app.add_subcommand("gradcheck", "Check the gradients of all ops, or of a config's model");
+void add_gradcheck(Command& program) {
+  Command& command =
+      program.add_command("gradcheck", "Check the gradients of all ops, or of a config's model");
   auto arguments = std::make_shared<Arguments>();
-  arguments->config.add_to(*command, false);
-  command->add_option("--op", arguments->op, "Check this op alone")->type_name("NAME");
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] { status = run(*arguments); });
+  arguments->config.add_to(command, false);
+  command.add_option("--op", arguments->op, "Check this op alone").value_name("NAME");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
 }
 
 }  // namespace thimble::cli

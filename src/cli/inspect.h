@@ -1,7 +1,6 @@
 // Parts of the subcommand inspect.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,7 +21,7 @@ struct HeadPlace {
 struct HeadChoice {
   std::optional<std::int64_t> layer, head;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   void check(const ModelConfig& model) const;  // throws ConfigError when the model has no such layer or head
   bool has(std::int64_t l, std::int64_t h) const { return l == layer.value_or(l) && h == head.value_or(h); }
   HeadPlace only(const ModelConfig& model) const;  // throws ConfigError when there are several

@@ -73,52 +73,51 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("inspect", "Show what each attention head looks at");
+void add_inspect(Command& program) {
+  Command& command = program.add_command("inspect", "Show what each attention head looks at");
   auto arguments = std::make_shared<Arguments>();
-  arguments->source.add_to(*command);
-  CLI::Option* sequences =
-      command->add_option("--sequences", arguments->options.sequences, "Test sequences to look at")
-          ->check(CLI::Range(1, 1'000'000'000))
-          ->capture_default_str()
-          ->type_name("N");
-  CLI::Option* examples =
-      command->add_option("--examples", arguments->options.examples, "How many of them to show one by one")
-          ->check(CLI::Range(0, 1000))
-          ->capture_default_str()
-          ->type_name("N");
-  CLI::Option* html = command->add_option("--html", arguments->html, "Write the report there, as a page")
-                          ->check(writable())
-                          ->type_name("FILE");
-  CLI::Option* npy =
-      command->add_option("--npy", arguments->npy, "Write their attention there, as NumPy arrays")
-          ->check(writable(require_writable_attention))
-          ->type_name("DIR");
-  CLI::Option* svg =
-      command->add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
-          ->check(writable())
-          ->type_name("FILE");
-  CLI::Option* input =
-      command->add_option("--input", arguments->input, "Show what the model makes of \"a b c\" instead")
-          ->excludes(sequences)
-          ->excludes(examples)
-          ->excludes(html)
-          ->excludes(npy)
-          ->type_name("TEXT");
+  arguments->source.add_to(command);
+  Option& sequences =
+      command.add_option("--sequences", arguments->options.sequences, "Test sequences to look at")
+          .between(1, 1'000'000'000)
+          .shows_default()
+          .value_name("N");
+  Option& examples =
+      command.add_option("--examples", arguments->options.examples, "How many of them to show one by one")
+          .between(0, 1000)
+          .shows_default()
+          .value_name("N");
+  Option& html = command.add_option("--html", arguments->html, "Write the report there, as a page")
+                     .writable()
+                     .value_name("FILE");
+  Option& npy = command.add_option("--npy", arguments->npy, "Write their attention there, as NumPy arrays")
+                    .writable(require_writable_attention)
+                    .value_name("DIR");
+  Option& svg =
+      command.add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
+          .writable()
+          .value_name("FILE");
+  Option& input =
+      command.add_option("--input", arguments->input, "Show what the model makes of \"a b c\" instead")
+          .excludes(sequences)
+          .excludes(examples)
+          .excludes(html)
+          .excludes(npy)
+          .value_name("TEXT");
   command
-      ->add_option("--patch", arguments->patch,
-                   "Put each head's output on test sequence SOURCE into the run on BASE instead")
-      ->expected(2)
-      ->excludes(sequences)
-      ->excludes(examples)
-      ->excludes(html)
-      ->excludes(npy)
-      ->excludes(svg)
-      ->excludes(input)
-      ->type_name("BASE SOURCE");
-  arguments->heads.add_to(*command);
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] { status = run(*arguments); });
+      .add_option("--patch", arguments->patch,
+                  "Put each head's output on test sequence SOURCE into the run on BASE instead")
+      .pair()
+      .excludes(sequences)
+      .excludes(examples)
+      .excludes(html)
+      .excludes(npy)
+      .excludes(svg)
+      .excludes(input)
+      .value_name("BASE SOURCE");
+  arguments->heads.add_to(command);
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
 }
 
 }  // namespace thimble::cli

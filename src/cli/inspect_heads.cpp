@@ -49,10 +49,10 @@ std::string HeadColumns::cell(std::int64_t layer, std::int64_t head) const {
   return fmt::format("{:>{}} {:>{}}", titles_[static_cast<std::size_t>(layer)], place_, head, head_);
 }
 
-void HeadChoice::add_to(CLI::App& command) {
+void HeadChoice::add_to(Command& command) {
   command.add_option("--layer", layer, "Show only this layer, in the order of the table; the first is 0")
-      ->type_name("N");
-  command.add_option("--head", head, "Show only this head of a layer; the first is 0")->type_name("N");
+      .value_name("N");
+  command.add_option("--head", head, "Show only this head of a layer; the first is 0").value_name("N");
 }
 
 void HeadChoice::check(const ModelConfig& model) const {

@@ -29,34 +29,22 @@ int report(std::string_view message, int status) {
 
 int main(int argc, char** argv) {
   using namespace thimble;
-  CLI::App app{"thimble: tiny transformers, trained from a config, proven and inspected"};
-  app.footer(kFooter);
-  app.set_version_flag("--version", "thimble " THIMBLE_VERSION);
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(22);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
-  int status = cli::kDone;
-  cli::add_train(app, status);
-  cli::add_sweep(app, status);
-  cli::add_reproduce(app, status);
-  cli::add_eval(app, status);
-  cli::add_inspect(app, status);
-  cli::add_write(app, status);
-  cli::add_gradcheck(app, status);
-  cli::add_bench(app, status);
-  cli::add_tasks(app, status);
-  cli::add_config(app, status);
   try {
-    app.parse(argc, argv);
-    return status;
-  } catch (const CLI::ParseError& e) {
-    const auto unknown = app.remaining();
-    if (app.get_subcommands().empty() && !unknown.empty()) {
-      return report(fmt::format("there is no command {}; thimble --help lists them", unknown.front()),
-                    cli::kBadInput);
-    }
-    if (e.get_exit_code() == 0) return app.exit(e);
-    return report(fmt::format("{}; --help says what there is", e.what()), cli::kBadInput);
+    cli::Command program("thimble: tiny transformers, trained from a config, proven and inspected",
+                         "thimble " THIMBLE_VERSION);
+    program.ending(kFooter);
+    cli::add_train(program);
+    cli::add_sweep(program);
+    cli::add_reproduce(program);
+    cli::add_eval(program);
+    cli::add_inspect(program);
+    cli::add_write(program);
+    cli::add_gradcheck(program);
+    cli::add_bench(program);
+    cli::add_tasks(program);
+    cli::add_config(program);
+    return program.run(argc, argv);
   } catch (const NumericError& e) {
     return report(e.what(), cli::kNotFinite);
   } catch (const std::exception& e) {

@@ -157,27 +157,27 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_reproduce(CLI::App& app, int& status) {
-  CLI::App* command =
-      app.add_subcommand("reproduce", "Put published results and claims to the test, with verdicts");
+void add_reproduce(Command& program) {
+  Command& command =
+      program.add_command("reproduce", "Put published results and claims to the test, with verdicts");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("NAME", arguments->names, "Experiments; default: all")->type_name("");
-  command->add_flag("--list", arguments->list, "Show what there is and run nothing");
-  command->add_flag("--quick", arguments->quick, "Leave out what takes more than 5 minutes on 2 cores");
-  command->add_option("--experiments", arguments->folder, "Folder with a file for each")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_option("--out", arguments->directory, "Keep the runs there; finished ones are found again")
-      ->type_name("DIR");
-  command->add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
-      ->check(CLI::Range(0, 4096))
-      ->type_name("N");
-  command->add_option("--html", arguments->html, "Write the results there, as a page")
-      ->check(writable())
-      ->type_name("FILE");
-  command->footer(kFooter);
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] { status = run(*arguments); });
+  command.add_option("NAME", arguments->names, "Experiments; default: all").value_name("");
+  command.add_flag("--list", arguments->list, "Show what there is and run nothing");
+  command.add_flag("--quick", arguments->quick, "Leave out what takes more than 5 minutes on 2 cores");
+  command.add_option("--experiments", arguments->folder, "Folder with a file for each")
+      .shows_default()
+      .value_name("DIR");
+  command.add_option("--out", arguments->directory, "Keep the runs there; finished ones are found again")
+      .value_name("DIR");
+  command.add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
+      .between(0, 4096)
+      .value_name("N");
+  command.add_option("--html", arguments->html, "Write the results there, as a page")
+      .writable()
+      .value_name("FILE");
+  command.ending(kFooter);
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
 }
 
 }  // namespace thimble::cli

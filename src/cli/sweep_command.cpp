@@ -81,20 +81,20 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_sweep(CLI::App& app, int& status) {
-  CLI::App* command =
-      app.add_subcommand("sweep", "Train settings of a config, with several seeds, in parallel");
+void add_sweep(Command& program) {
+  Command& command =
+      program.add_command("sweep", "Train settings of a config, with several seeds, in parallel");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("SWEEP", arguments->file, "Sweep file (YAML)")->required()->type_name("");
-  command->add_option("OVERRIDES", arguments->overrides, "Changes to its config, such as train.steps=300")
-      ->type_name("key=value");
-  command->add_option("--out", arguments->directory, "Directory; default: one under runs/, found again")
-      ->type_name("DIR");
-  command->add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
-      ->check(CLI::Range(0, 4096))
-      ->type_name("N");
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] { status = run(*arguments); });
+  command.add_option("SWEEP", arguments->file, "Sweep file (YAML)").required().value_name("");
+  command.add_option("OVERRIDES", arguments->overrides, "Changes to its config, such as train.steps=300")
+      .value_name("key=value");
+  command.add_option("--out", arguments->directory, "Directory; default: one under runs/, found again")
+      .value_name("DIR");
+  command.add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
+      .between(0, 4096)
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
 }
 
 }  // namespace thimble::cli

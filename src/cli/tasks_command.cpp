@@ -86,34 +86,33 @@ void print_sequences(const Arguments& arguments) {
 
 }  // namespace
 
-void add_tasks(CLI::App& app, int& status) {
-  CLI::App* command =
-      app.add_subcommand("tasks", "List or explain tasks, or print the sequences of a config");
+void add_tasks(Command& program) {
+  Command& command =
+      program.add_command("tasks", "List or explain tasks, or print the sequences of a config");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("NAME", arguments->name, "Task to explain; default: list them all")->type_name("");
-  command->add_option("OVERRIDES", arguments->overrides, "Changes to its config, as task.length=20")
-      ->type_name("key=value");
-  CLI::Option* config =
-      command->add_option("--config", arguments->config, "Print sequences of this config instead")
-          ->type_name("FILE");
-  command->add_option("--split", arguments->split, "Whose sequences; train: in the order of training")
-      ->check(CLI::IsMember({"train", "validation", "test"}))
-      ->needs(config)
-      ->capture_default_str()
-      ->type_name("");
-  command->add_option("--examples", arguments->examples, "How many sequences")
-      ->check(CLI::Range(0, 1'000'000'000))
-      ->capture_default_str()
-      ->type_name("N");
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] {
+  command.add_option("NAME", arguments->name, "Task to explain; default: list them all").value_name("");
+  command.add_option("OVERRIDES", arguments->overrides, "Changes to its config, as task.length=20")
+      .value_name("key=value");
+  Option& config = command.add_option("--config", arguments->config, "Print sequences of this config instead")
+                       .value_name("FILE");
+  command.add_option("--split", arguments->split, "Whose sequences; train: in the order of training")
+      .one_of({"train", "validation", "test"})
+      .needs(config)
+      .shows_default()
+      .value_name("");
+  command.add_option("--examples", arguments->examples, "How many sequences")
+      .between(0, 1'000'000'000)
+      .shows_default()
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] {
     if (!arguments->config.empty())
       print_sequences(*arguments);
     else if (!arguments->name.empty())
       explain(*arguments);
     else
       list(arguments->output);
-    status = kDone;
+    return kDone;
   });
 }
 

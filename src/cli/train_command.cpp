@@ -64,19 +64,19 @@ int run(Arguments arguments) {
 
 }  // namespace
 
-void add_train(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("train", "Train the model that a config describes");
+void add_train(Command& program) {
+  Command& command = program.add_command("train", "Train the model that a config describes");
   auto arguments = std::make_shared<Arguments>();
-  arguments->config.add_to(*command);
-  command->add_option("--out", arguments->directory, "Run directory; default: a new one under runs/")
-      ->type_name("DIR");
-  command->add_flag("--resume", arguments->resume,
-                    "Go on with the run that is there; CONFIG may be a run directory");
-  command->add_option("--threads", arguments->config.threads, "Threads, 0: every core; same result")
-      ->check(CLI::Range(0, 4096))
-      ->type_name("N");
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] { status = run(*arguments); });
+  arguments->config.add_to(command);
+  command.add_option("--out", arguments->directory, "Run directory; default: a new one under runs/")
+      .value_name("DIR");
+  command.add_flag("--resume", arguments->resume,
+                   "Go on with the run that is there; CONFIG may be a run directory");
+  command.add_option("--threads", arguments->config.threads, "Threads, 0: every core; same result")
+      .between(0, 4096)
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
 }
 
 }  // namespace thimble::cli

@@ -31,23 +31,23 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_write(CLI::App& app, int& status) {
-  CLI::App* command =
-      app.add_subcommand("write", "Let an encoder-decoder answer, with how likely it finds that");
+void add_write(Command& program) {
+  Command& command =
+      program.add_command("write", "Let an encoder-decoder answer, with how likely it finds that");
   auto arguments = std::make_shared<Arguments>();
-  arguments->source.add_to(*command);
-  command->add_option("--input", arguments->input, "What it reads, tokens with spaces between them")
-      ->required()
-      ->type_name("TEXT");
+  arguments->source.add_to(command);
+  command.add_option("--input", arguments->input, "What it reads, tokens with spaces between them")
+      .required()
+      .value_name("TEXT");
   command
-      ->add_option("--beams", arguments->beams, "Hypotheses kept side by side, and answers shown; 1: greedy")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str()
-      ->type_name("N");
-  arguments->output.add_to(*command);
-  command->callback([arguments, &status] {
+      .add_option("--beams", arguments->beams, "Hypotheses kept side by side, and answers shown; 1: greedy")
+      .between(1, 1000)
+      .shows_default()
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] {
     run(*arguments);
-    status = kDone;
+    return kDone;
   });
 }
 
