@@ -34,13 +34,17 @@ std::string suffix(std::string_view text) {
   return out;
 }
 
+// The number makes it unique. Of the settings, those that there is room for, each as a whole: "lr_5" is not
+// 5e-4.
 std::string run_name(std::size_t number, std::size_t digits, const SweepSetting& setting,
                      std::uint64_t seed) {
-  constexpr std::size_t kLongest = 40;
+  constexpr std::size_t kLongest = 60;
   std::string settings;
-  for (const std::string& text : setting.overrides)
-    if (!text.starts_with("train.seed=")) settings += suffix(text);
-  return fmt::format("{:0{}}{}-seed_{}", number, digits, settings.substr(0, kLongest), seed);
+  for (const std::string& text : setting.overrides) {
+    const std::string next = text.starts_with("train.seed=") ? "" : suffix(text);
+    if (settings.size() + next.size() <= kLongest) settings += next;
+  }
+  return fmt::format("{:0{}}{}-seed_{}", number, digits, settings, seed);
 }
 
 // {"model.heads": 2}, with the values as the config has them.

@@ -92,6 +92,13 @@ TEST_CASE("a plan has every setting with every seed, on one thread", "[train]") 
   CHECK(runs[6].config.train.threads == 1);
 }
 
+TEST_CASE("the name of a run holds settings as a whole or not at all", "[train]") {
+  const Workshop w(
+      "list: [{model.d_model: 32, model.heads: 4, train.optimizer.lr: 5e-4, model.norm: pre, "
+      "train.optimizer.weight_decay: 0.0125, train.batch: 16}]\n");
+  CHECK(plan_runs(w.sweep)[0].name == "001-d_model_32-heads_4-lr_5e-4-norm_pre-weight_decay_0.0125-seed_42");
+}
+
 TEST_CASE("without seeds a run has the seed of its config", "[train]") {
   const Workshop w("grid: {train.seed: [5, 6]}\n");
   const std::vector<SweepRun> runs = plan_runs(w.sweep);
