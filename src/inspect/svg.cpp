@@ -9,13 +9,15 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/text.h"
+#include "thimble/core/width.h"
 
 namespace thimble {
 
 namespace {
 
 // Lengths in pixels of the drawing.
-constexpr double kCell = 14, kCharacter = 6.7, kGap = 5, kMargin = 12, kTitle = 28, kLegend = 56;
+constexpr double kCell = 14, kGap = 5, kMargin = 12, kTitle = 28, kLegend = 56;
+constexpr double kLabelSize = 11, kTitleSize = 13, kCharacter = 0.61;  // of a font size, for each column
 
 // What --scale-0 to --scale-4 are in src/inspect/page/page.css: equal steps of lightness.
 constexpr std::array<std::array<int, 3>, 5> kScale = {
@@ -48,11 +50,15 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+double text_width(std::string_view text, double size) {
+  return static_cast<double>(display_width(printable(text))) * kCharacter * size;
+}
+
 // Width of the longest label.
 double label_width(const std::vector<std::string>& labels) {
-  std::size_t longest = 0;
-  for (const std::string& label : labels) longest = std::max(longest, printable(label).size());
-  return static_cast<double>(longest) * kCharacter;
+  double longest = 0;
+  for (const std::string& label : labels) longest = std::max(longest, text_width(label, kLabelSize));
+  return longest;
 }
 
 std::string cells(std::size_t columns, const std::vector<double>& weights) {
@@ -115,23 +121,23 @@ std::string head_svg(const std::string& title, const std::vector<std::string>& q
   const double left = kMargin + label_width(queries) + kGap + 16,
                top = kTitle + 16 + label_width(keys) + kGap;
   const bool masked = std::any_of(weights.begin(), weights.end(), [](double w) { return std::isnan(w); });
-  const double right =
-      std::max({columns, masked ? 230.0 : 150.0, static_cast<double>(printable(title).size()) * 7.6 - left});
-  const double width = left + right + kMargin, height = top + rows + kLegend;
+  const double width = kMargin + std::max(left + std::max(columns, masked ? 240.0 : 160.0),
+                                          kMargin + text_width(title, kTitleSize)),
+               height = top + rows + kLegend;
 
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   out += fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.2f}\" height=\"{1:.2f}\" viewBox=\"0 0 {0:.2f} "
       "{1:.2f}\" "
-      "font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"11\" fill=\"#1b2430\">\n",
-      width, height);
+      "font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"{2}\" fill=\"#1b2430\">\n",
+      width, height, kLabelSize);
   out += fmt::format("<title>{}</title>\n", escaped(title));
   out +=
       "<defs><pattern id=\"masked\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">"
       "<path d=\"M-1 5L5 -1\" stroke=\"#b9c1ca\" stroke-width=\"0.8\"/></pattern></defs>\n";
   out += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-  out += fmt::format("<text x=\"{}\" y=\"20\" font-size=\"13\" font-weight=\"bold\">{}</text>\n", kMargin,
-                     escaped(title));
+  out += fmt::format("<text x=\"{}\" y=\"20\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n", kMargin,
+                     kTitleSize, escaped(title));
   out += fmt::format("<g transform=\"translate({:.2f} {:.2f})\">\n", left, top);
   out += "<g shape-rendering=\"crispEdges\">\n" + cells(keys.size(), weights) + "</g>\n";
   out += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#8a94a0\"/>\n", columns, rows);
