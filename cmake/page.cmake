@@ -1,7 +1,7 @@
 # Puts the files of the HTML report, src/inspect/page, into one C++ source, so that the program needs no file beside it.
 
 # In the order in which they run.
-set(THIMBLE_PAGE_SCRIPTS base.js map.js chart.js table.js heads.js head.js tokens.js model.js page.js)
+set(THIMBLE_PAGE_SCRIPTS base.js map.js save.js chart.js table.js heads.js head.js tokens.js model.js address.js page.js)
 set(THIMBLE_PAGE_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/inspect/page)
 
 # Sets OUT_VAR to the generated source of what src/inspect/page.h declares.
@@ -11,6 +11,11 @@ function(thimble_page OUT_VAR)
   endforeach()
   file(READ ${THIMBLE_PAGE_DIR}/page.html PAGE_HTML)
   file(READ ${THIMBLE_PAGE_DIR}/page.css PAGE_STYLE)
+  # A page without a script, as that of `thimble reproduce`, is dark where the system is.
+  if(NOT PAGE_STYLE MATCHES ":root\\[data-theme=\"dark\"\\] ({[^}]*})")
+    message(FATAL_ERROR "page.css: no colors of the dark theme")
+  endif()
+  string(APPEND PAGE_STYLE "@media (prefers-color-scheme: dark) { :root:not([data-theme]) ${CMAKE_MATCH_1} }\n")
   set(PAGE_SCRIPTS)
   set(script)
   foreach(file IN LISTS THIMBLE_PAGE_SCRIPTS)

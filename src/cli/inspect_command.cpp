@@ -46,11 +46,26 @@ void draw_head(const Arguments& arguments, const InspectReport& report) {
       report.heads[static_cast<std::size_t>(layer * model.heads + head)].mean_weights, place.causal);
 }
 
+// The page with the user's own input first.
+void write_page(const ModelSource& source, const Arguments& arguments) {
+  const Passage passage = read_input(source, *arguments.input);
+  InspectOptions options = arguments.options;
+  options.progress = progress(arguments.output);
+  nlohmann::ordered_json json = to_json(inspect(source, options));
+  json["input"] = example_json(passage, source.config.model, vocabulary(source));
+  write_file(arguments.html, html_page(json));
+}
+
 int run(const Arguments& arguments) {
   const ModelSource source = arguments.source.open();
   arguments.heads.check(source.config.model);
   if (!arguments.svg.empty()) arguments.heads.only(source.config.model);
   if (arguments.input) {
+    const InspectOptions usual;
+    require<ConfigError>(!arguments.html.empty() || (arguments.options.sequences == usual.sequences &&
+                                                     arguments.options.examples == usual.examples),
+                         "--sequences and --examples are for the report: with --input, give --html too");
+    if (!arguments.html.empty()) write_page(source, arguments);
     show_input(source, *arguments.input, arguments.heads, arguments.output, arguments.svg);
     return kDone;
   }
@@ -98,10 +113,9 @@ void add_inspect(Command& program) {
           .writable()
           .value_name("FILE");
   Option& input =
-      command.add_option("--input", arguments->input, "Show what the model makes of \"a b c\" instead")
-          .excludes(sequences)
-          .excludes(examples)
-          .excludes(html)
+      command
+          .add_option("--input", arguments->input,
+                      "Show what the model makes of \"a b c\" instead; with --html, also first on the page")
           .excludes(npy)
           .value_name("TEXT");
   command

@@ -104,12 +104,12 @@ ordered_json packed_head(ordered_json head) {
 }
 
 // The attention of every place by itself: (heads, queries, keys).
-ordered_json packed_examples(const ordered_json& examples) {
+ordered_json packed_examples(const std::vector<const ordered_json*>& examples) {
   std::vector<std::vector<Flat>> maps;
   std::size_t numbers = 0;
-  for (const ordered_json& example : examples) {
+  for (const ordered_json* example : examples) {
     std::vector<Flat>& places = maps.emplace_back();
-    for (const ordered_json& place : example.at("attention")) {
+    for (const ordered_json& place : example->at("attention")) {
       places.push_back(flatten(place));
       numbers += places.back().values.size();
     }
@@ -118,7 +118,7 @@ ordered_json packed_examples(const ordered_json& examples) {
   ordered_json out = ordered_json::array();
   for (std::size_t i = 0; i < examples.size(); ++i) {
     ordered_json example = ordered_json::object();
-    for (const auto& [key, value] : examples[i].items())
+    for (const auto& [key, value] : examples[i]->items())
       if (key != "attention") example[key] = value;
     ordered_json& attention = example["attention"] = ordered_json::array();
     for (const Flat& place : maps[i]) attention.push_back(packed_weights(place, width));
@@ -127,18 +127,22 @@ ordered_json packed_examples(const ordered_json& examples) {
   return out;
 }
 
-// The report as the page reads it: its maps are packed.
+// The report as the page reads it: its maps are packed, and the user's own sequence is the first example.
 ordered_json packed_report(const ordered_json& report) {
+  std::vector<const ordered_json*> examples;
+  if (report.contains("input")) examples.push_back(&report["input"]);
+  for (const ordered_json& example : report.at("examples")) examples.push_back(&example);
   ordered_json out = ordered_json::object();
   for (const auto& [key, value] : report.items()) {
     if (key == "heads") {
       ordered_json& heads = out[key] = ordered_json::array();
       for (const ordered_json& head : value) heads.push_back(packed_head(head));
     } else if (key == "examples") {
-      out[key] = packed_examples(value);
+      out[key] = packed_examples(examples);
+      if (report.contains("input")) out[key][0]["own"] = true;
     } else if (key == "rollout" && !value.is_null()) {
       out[key] = packed_weights(flatten(value));
-    } else {
+    } else if (key != "input") {
       out[key] = value;
     }
   }

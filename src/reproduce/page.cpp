@@ -19,6 +19,7 @@ constexpr std::string_view kHead = R"(<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>thimble reproduce</title>
 <style>{}</style>
 </head>

@@ -55,6 +55,20 @@ TEST_CASE("a page packs maps and leaves other numbers alone") {
   CHECK(head["circuits"]["qk_tokens"].is_null());
 }
 
+TEST_CASE("the user's own sequence is the first example of a page") {
+  ordered_json report = small_report();
+  report["input"] = {
+      {"tokens", {"b", "b", "a"}}, {"predictions", {"a", "a", "b"}}, {"attention", {{{{1.0, 0.0}}}}}};
+  const ordered_json examples = embedded(html_page(report))["examples"];
+  REQUIRE(examples.size() == 2);
+  CHECK(examples[0]["own"] == true);
+  CHECK(examples[0]["tokens"] == ordered_json({"b", "b", "a"}));
+  CHECK(examples[0]["attention"][0]["data"] == "//8AAA==");
+  CHECK(examples[1]["tokens"] == ordered_json({"a", "b"}));
+  CHECK(!examples[1].contains("own"));
+  CHECK(!embedded(html_page(report)).contains("input"));
+}
+
 TEST_CASE("many examples are packed in one byte a weight") {
   ordered_json report = small_report();
   const std::vector<double> row(1000, 0.001);

@@ -1,6 +1,7 @@
 // Writes reports for the test of the page, made up but of the real shape: page_report DIRECTORY
 // large.html has 4 layers of 8 heads and 16 examples of 64 tokens, causal; small.html one head, tokens that
-// HTML and scripts could trip over, and no section that needs a run.
+// HTML and scripts could trip over, and no section that needs a run; own.html an input of the user's own.
+// reproduce.html is a page of `thimble reproduce`.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,6 +12,7 @@
 
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/svg.h"
+#include "thimble/reproduce/page.h"
 
 namespace {
 
@@ -189,6 +191,19 @@ void add_run(ordered_json& report, const Size& s) {
                                   {"accuracy", 1 - 0.9 * std::exp(-k / 5.0)}});
 }
 
+thimble::ExperimentResult experiment() {
+  thimble::ExperimentResult result;
+  result.experiment.name = "reversal";
+  result.experiment.statement = "A small transformer reverses a sequence.";
+  result.experiment.source = "somewhere";
+  result.experiment.seeds = {1, 2, 3, 4, 5, 6, 7, 8};
+  result.experiment.values.resize(1);
+  result.experiment.values[0].name = "test accuracy of the run that reverses";
+  result.values = {{0.991234, 0.992345, 0.993456, 0.994567, 0.995678, 0.996789, 0.997891, 0.998912}};
+  result.verdict = thimble::ExperimentVerdict::pass;
+  return result;
+}
+
 void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file.exceptions(std::ios::failbit | std::ios::badbit);
@@ -221,8 +236,18 @@ int main(int, char** argv) {
       ordered_json::array();
   write(directory / "small.html", thimble::html_page(report));
 
+  Size shorter = small;
+  shorter.length = 5;
+  report["input"] = example(shorter, letters, 7);
+  report["input"].erase("targets");
+  write(directory / "own.html", thimble::html_page(report));
+
   std::vector<double> weights;
   for (const auto& row : report["heads"][0]["mean_weights"])
     for (const auto& w : row) weights.push_back(w.get<double>());
   write(directory / "head.svg", thimble::head_svg("layer 0 head 0: previous token", odd, odd, weights));
+  write(directory / "long_title.svg",
+        thimble::head_svg("WWWW WWWW 注意 layer 10 head 10, mean of 1000000 sequences of 语言", {"中文"},
+                          {"previous", "中文中文"}, {0.25, 0.75}));
+  write(directory / "reproduce.html", thimble::reproduce_page(std::vector{experiment()}));
 }

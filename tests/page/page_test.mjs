@@ -1,6 +1,6 @@
 // What people do with a report, in a real browser. Usage: page_test.mjs DIRECTORY CHROMIUM
 import assert from "node:assert/strict";
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -18,13 +18,15 @@ async function open(name, options = {}) {
   page.on("pageerror", (error) => page.complaints.push(String(error)));
   page.on("dialog", (dialog) => { page.complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on("request", (request) => page.complaints.push(`request: ${request.url()}`));
-  const url = pathToFileURL(join(directory, name)).href;
+  const [file, hash] = name.split(/(?=#)/);
+  const url = pathToFileURL(join(directory, file)).href + (hash ?? "");
   const start = Date.now();
   await page.goto(url, { waitUntil: "load" });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   page.opened = Date.now() - start;
-  assert.deepEqual(page.complaints.filter((text) => text === `request: ${url}`).length, 1);
-  page.complaints = page.complaints.filter((text) => text !== `request: ${url}`);
+  const itself = (text) => text.split("#")[0] === `request: ${url.split("#")[0]}`;
+  assert.equal(page.complaints.filter(itself).length, 1);
+  page.complaints = page.complaints.filter((text) => !itself(text));
   return page;
 }
 
@@ -148,7 +150,7 @@ test("heads, examples and the mean can be switched", async () => {
   await page.locator('[data-choice="show"]').selectOption("mean");
   assert.match(await page.locator(".result").textContent(), /1,000 sequences/);
   assert.equal(await page.locator(".answer").count(), 0);
-  await page.locator('[data-choice="full colour at"]').selectOption("0.2");
+  await page.locator('[data-choice="full color at"]').selectOption("0.2");
   assert.match(await page.locator("#heads .legend").textContent(), /≥ 0.2/);
   await closed(page);
 });
@@ -229,17 +231,222 @@ test("an encoder-decoder has maps between two sequences", async () => {
   await closed(page);
 });
 
+test("layers can be told apart where heads take two rows", async () => {
+  const page = await open("large.html", { viewport: { width: 360, height: 740 } });
+  const tops = await page.locator(".layer").first().locator(".tile").evaluateAll((all) => all.map((t) => Math.round(t.getBoundingClientRect().top)));
+  assert.ok(new Set(tops).size > 1, "this width must break a layer");
+  assert.deepEqual(await page.locator(".layer").evaluateAll((all) => all.map((layer) => layer.firstChild.textContent)),
+    ["layer 0", "layer 1", "layer 2", "layer 3"]);
+  assert.doesNotMatch(await page.locator("main").textContent(), /Rows are layers/);
+  await closed(page);
+});
+
+// Average of the channels of pixels of a screenshot in a box, in the colors of a page that may load pictures.
+async function lightness(page, clip) {
+  const data = (await page.screenshot({ clip })).toString("base64");
+  const reader = await browser.newPage();
+  const mean = await reader.evaluate(async (source) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${source}`;
+    await image.decode();
+    const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    let sum = 0;
+    for (let i = 0; i < data.length; i += 4) sum += data[i] + data[i + 1] + data[i + 2];
+    return sum / (data.length / 4) / 3;
+  }, data);
+  await reader.close();
+  return mean;
+}
+
+test("a table shows on which side there is more of it", async () => {
+  for (const name of ["large", "reproduce"]) {
+    const page = await open(`${name}.html`, { viewport: { width: 360, height: 740 } });
+    const table = page.locator(".scroll:has(td)").last();
+    await table.scrollIntoViewIfNeeded();
+    assert.ok(await table.evaluate((node) => node.scrollWidth > node.clientWidth + 40), `${name}: the table must be wider than the page`);
+    const edges = async () => {
+      const box = await table.boundingBox();
+      const strip = (x) => lightness(page, { x, y: box.y + 2, width: 4, height: 20 });
+      return [await strip(box.x + 1), await strip(box.x + box.width - 5)];
+    };
+    const start = await edges();
+    await table.evaluate((node) => { node.scrollLeft = node.scrollWidth; });
+    const end = await edges();
+    assert.ok(start[1] < end[1] - 15, `${name}: right edge ${start[1]} with more, ${end[1]} without`);
+    assert.ok(end[0] < start[0] - 15, `${name}: left edge ${end[0]} with more, ${start[0]} without`);
+    await closed(page);
+  }
+});
+
+test("two heads stand side by side", async () => {
+  const page = await open("large.html");
+  const other = '.map[aria-label^="The head beside"]';
+  assert.ok(await page.locator(other).isHidden());
+  await page.locator('[data-choice="compare with"]').selectOption({ label: "layer 2 head 2" });
+  assert.equal(await page.locator(".tile.beside").getAttribute("data-head"), "18");
+  const [left, right] = [await page.locator(kMap).boundingBox(), await page.locator(other).boundingBox()];
+  assert.ok(Math.abs(left.y - right.y) < 60 && right.x > left.x + left.width && Math.abs(left.width - right.width) < 2);
+  assert.deepEqual(await page.locator(".explorer h4").allTextContents().then((all) => all.slice(-2)), ["Layer 0 head 0", "Layer 2 head 2"]);
+  // Each says its own weight at the same cell.
+  const tips = () => page.locator(".explorer .tip").allTextContents().then((all) => all.map(parseFloat));
+  const weights = (r, c) => page.evaluate(([row, column]) => [0, 18].map((head) => attention(head).at(row, column)), [r, c]);
+  await page.locator(kMap).scrollIntoViewIfNeeded();
+  await page.locator(kMap).hover({ position: await cell(page, 2, 1) });
+  for (const [i, weight] of (await weights(2, 1)).entries()) assert.ok(Math.abs((await tips())[i] - weight) <= 1 / 255);
+  await page.locator(other).focus();
+  for (const key of ["Escape", "ArrowDown"]) await page.keyboard.press(key);
+  assert.deepEqual(await weights(0, 0), [1, 1]);
+  for (const tip of await tips()) assert.equal(tip, 1);
+  await page.locator('.tile[data-head="3"]').click({ modifiers: ["Shift"] });
+  assert.equal(await page.evaluate(() => state.head), 0);
+  assert.equal(await page.locator('[data-choice="compare with"]').inputValue(), "3");
+  await page.locator('[data-choice="compare with"]').selectOption("");
+  assert.ok(await page.locator(other).isHidden());
+  assert.equal(await page.locator(".tile.beside").count(), 0);
+  await closed(page);
+});
+
+test("the address names the head", async () => {
+  const page = await open("large.html#head=layer.1.3&beside=layer.2.0&example=4");
+  const shown = () => page.evaluate(() => [state.head, state.beside, state.source, state.example]);
+  const hash = (wanted) => page.waitForFunction((text) => location.hash === text, wanted);
+  assert.deepEqual(await shown(), [11, 16, "example", 3]);
+  assert.ok(await page.locator("#heads").evaluate((node) => Math.abs(node.getBoundingClientRect().top) < 200), "the page starts at the heads");
+  await page.locator('.tile[data-head="20"]').click();
+  await hash("#head=layer.2.4&beside=layer.2.0&example=4");
+  await page.locator('[data-choice="compare with"]').selectOption("");
+  await page.locator('[data-choice="show"]').selectOption("mean");
+  await hash("#head=layer.2.4&show=mean");
+  await page.locator('nav a[href="#table"]').click();
+  await hash("#head=layer.2.4&show=mean");
+  assert.ok(await page.evaluate(() => scrollY) < await page.evaluate(() => document.querySelector("#heads").offsetTop));
+  await page.evaluate(() => { location.hash = "#head=layer.0.5"; });
+  await page.waitForFunction(() => state.head === 5);
+  await page.close();
+  for (const odd of ["#head=layer.9.9", "#head=__proto__.0.0", "#head=layer.1.3&example=99", "#%", "#table"]) {
+    const other = await open(`large.html${odd}`);
+    assert.deepEqual(await other.evaluate(() => [state.head, state.beside, state.example]), [odd.includes("1.3") ? 11 : 0, null, 0]);
+    await closed(other);
+  }
+  const cross = await open("pair.html#head=cross.0.1");
+  assert.match(await cross.locator("#heads h3", { hasText: "Cross" }).textContent(), /^Cross 0 head 1/);
+  await closed(cross);
+});
+
+test("a map can be saved", async () => {
+  const page = await open("large.html");
+  const saved = async (section, name) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator(section).getByRole("button", { name }).first().click()]);
+    return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+  };
+  const svg = await saved(".explorer", "save SVG");
+  assert.equal(svg.name, "reverse_layer_0_head_0_example_1.svg");
+  // A drawing of its own: the rectangles over a row of cells have the colors of the row's weights.
+  const reader = await browser.newPage();
+  const drawn = await reader.evaluate((text) => {
+    const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+    document.body.append(root);
+    const texts = [...root.querySelectorAll("text")];
+    const rectangles = [...root.querySelectorAll("rect")].map((r) => ["x", "y", "width", "height", "fill"].map((name) => r.getAttribute(name)));
+    const inside = texts.every((t) => { const [a, b] = [t.getBoundingClientRect(), root.getBoundingClientRect()]; return a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom; });
+    return { name: root.tagName, texts: texts.map((t) => t.textContent), rectangles, inside };
+  }, svg.bytes.toString());
+  await reader.close();
+  assert.equal(drawn.name, "svg");
+  assert.ok(drawn.inside, "a text leaves the drawing");
+  for (const text of ["layer 0 head 0, example 1", "← query", "key →", "masked key", "0.5"]) assert.ok(drawn.texts.includes(text), text);
+  const [cells, left, top, colors] = await page.evaluate(() => {
+    const map = attention(0), box = layOut(map, 860, document.createElement("canvas").getContext("2d"));
+    const row = 40;
+    return [Math.floor(box.cell), box.left + 12, box.top + 30 + row * Math.floor(box.cell),
+      Array.from({ length: 64 }, (_, c) => (map.at(row, c) === null ? "#e7ebef" : `rgb(${color(map.at(row, c), 1, false).join(" ")})`))];
+  });
+  const row = drawn.rectangles.filter(([, y, , h]) => Number(y) === top && Number(h) === cells);
+  assert.deepEqual(row.flatMap(([, , width, , fill]) => Array(Number(width) / cells).fill(fill)), colors);
+  assert.equal(Number(row[0][0]), left);
+  const png = await saved("#circuits", "save PNG");
+  assert.equal(png.name, "reverse_QK_in_tokens_layer_0_head_0.png");
+  assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
+  assert.ok(png.bytes.readUInt32BE(16) > 1000 && png.bytes.readUInt32BE(20) > 1000);
+  await closed(page);
+});
+
+test("the user's own input comes first", async () => {
+  const page = await open("own.html");
+  const tokens = await page.locator('.strip[aria-label="queries"] .chip > .token').allTextContents();
+  const e = await page.evaluate(() => example());
+  assert.ok(e.own && e.tokens.length === 5);
+  assert.deepEqual(tokens, e.tokens);
+  assert.match(await page.locator(".result").textContent(), /^Your input\. Under each query/);
+  assert.deepEqual(await page.locator('.strip[aria-label="queries"] .answer').allTextContents(), e.predictions);
+  assert.deepEqual(await page.locator('[data-choice="example"] option').allTextContents(), ["your input", "1 of 3", "2 of 3 ✗", "3 of 3 ✗"]);
+  await page.getByRole("button", { name: "next example" }).click();
+  assert.match(await page.locator(".result").textContent(), /^Example 1: ✓ all 9/);
+  await page.waitForFunction(() => location.hash === "#head=layer.0.0&example=1");
+  await page.getByRole("button", { name: "previous example" }).click();
+  await page.waitForFunction(() => location.hash === "#head=layer.0.0&example=input");
+  await closed(page);
+  const pair = await open("own_pair.html");
+  const own = await pair.evaluate(() => example());
+  assert.deepEqual(own.source, ["5", "1", "0", "3", "3"]);
+  assert.equal(await pair.locator(".result").textContent(), `Your input. The model answers ${own.predictions.join(" ")}.`);
+  await closed(pair);
+});
+
+test("masked keys do not fill thumbnails with lines", async () => {
+  const page = await open("large.html");
+  const colors = await page.locator(".tile canvas").first().evaluate((canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(Math.floor(canvas.width * 0.6), 2, Math.floor(canvas.width * 0.3), Math.floor(canvas.height * 0.4));
+    return [...new Set(Array.from({ length: data.length / 4 }, (_, i) => data.slice(4 * i, 4 * i + 4).join(" ")))];
+  });
+  assert.deepEqual(colors, ["231 235 239 255"]);
+  await closed(page);
+});
+
+test("a drawing keeps its texts inside", async () => {
+  for (const name of ["head.svg", "long_title.svg"]) {
+    const page = await open(name);
+    const outside = await page.evaluate(() => {
+      const { width, height } = document.documentElement.viewBox.baseVal;
+      return [...document.querySelectorAll("text")].filter((node) => {
+        const { left, right, top, bottom } = node.getBoundingClientRect();
+        return left < 0 || top < 0 || right > width || bottom > height;
+      }).map((node) => node.textContent);
+    });
+    assert.deepEqual(outside, [], name);
+    await closed(page);
+  }
+});
+
+test("results of experiments are dark where the system is", async () => {
+  const looks = [];
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await open("reproduce.html", { colorScheme, viewport: { width: 360, height: 740 } });
+    looks.push(await page.evaluate(() => [document.body, document.querySelector(".panel"), document.querySelector("h1")].map((node) => {
+      const style = getComputedStyle(node);
+      return node.tagName === "H1" ? style.color : style.backgroundColor;
+    })));
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth));
+    await page.screenshot({ path: join(directory, `reproduce_${colorScheme}.png`), fullPage: true });
+    await closed(page);
+  }
+  assert.deepEqual(looks, [["rgb(244, 246, 248)", "rgb(255, 255, 255)", "rgb(27, 36, 48)"], ["rgb(13, 17, 22)", "rgb(21, 27, 35)", "rgb(230, 235, 241)"]]);
+});
+
 test("every width, light and dark", async () => {
   for (const width of [360, 1280, 1920])
     for (const colorScheme of ["light", "dark"])
-      for (const name of ["large", "small", "pair"]) {
+      for (const name of ["large", "small", "pair", "own"]) {
         const page = await open(`${name}.html`, { viewport: { width, height: width < 400 ? 740 : 900 }, colorScheme });
         const { scroll, client, theme } = await page.evaluate(() => ({ scroll: document.documentElement.scrollWidth,
           client: document.documentElement.clientWidth, theme: document.documentElement.dataset.theme }));
         assert.ok(scroll <= client, `${name} at ${width}: ${scroll} wide`);
         assert.equal(theme, colorScheme);
         // Zero is the background.
-        assert.deepEqual(await page.evaluate(() => `rgb(${colour(0, 1, false).join(", ")})`),
+        assert.deepEqual(await page.evaluate(() => `rgb(${color(0, 1, false).join(", ")})`),
           await page.evaluate(() => getComputedStyle(document.querySelector(".panel")).backgroundColor));
         await page.screenshot({ path: join(directory, `${name}_${width}_${colorScheme}.png`), fullPage: true });
         await page.locator(".theme").click();

@@ -30,4 +30,5 @@ fi
 rm -rf "$directory/pair"
 "$thimble" train "$here/pair.yaml" --out "$directory/pair" --quiet
 "$thimble" inspect "$directory/pair" --sequences 200 --examples 4 --html "$directory/pair.html" --quiet
+"$thimble" inspect "$directory/pair" --sequences 50 --examples 2 --input "5 1 0 3 3" --html "$directory/own_pair.html" --quiet
 exec node "$here/page_test.mjs" "$directory" "$chromium"

@@ -183,6 +183,8 @@ refuse 'choose two that differ' inspect run --patch 3 3
 refuse 'patch' inspect run --patch 1
 refuse '\-\-svg draws one head; choose it with --layer and --head' inspect run model.layers=2 --svg two.svg
 refuse '--input excludes --npy|--npy excludes --input' inspect run --input "1 2" --npy other
+refuse 'with --input, give --html too' inspect run --input "1 2" --sequences 10
+refuse 'no token 12' inspect run --input "1 12" --html other.html
 refuse '--svg excludes --patch|--patch excludes --svg' inspect run --patch 0 1 --svg other.svg
 refuse '--input excludes --patch|--patch excludes --input' inspect run --patch 0 1 --input "1 2"
 refuse 'there is no sequence 9223372036854775807, give 0 to 99' inspect run --patch 0 9223372036854775807

@@ -3,9 +3,9 @@
 
 const report = JSON.parse(document.getElementById("report").textContent);
 
-// What is being looked at. `source` is "example" or "mean" (over all sequences); `full` is the weight that gets the
-// full colour.
-const state = { head: 0, source: "mean", example: 0, query: 0, full: 1, theme: "light" };
+// What is shown. `beside` is the head to compare with, or null; `source` is "example" or "mean" (over all sequences);
+// `full` is the weight that gets the full color.
+const state = { head: 0, beside: null, source: "mean", example: 0, query: 0, full: 1, theme: "light" };
 const watchers = [];
 
 // Calls draw now, and again whenever one of the named parts of the state has changed.
@@ -95,16 +95,22 @@ function unpack(packed) {
   return unpacked.get(packed);
 }
 
-// One (rows, columns) map of a packed array that may hold several. `at` is null for keys that the mask hides.
-function mapOf(packed, index, rowLabels, columnLabels, causal) {
+// One (rows, columns) map of a packed array that may hold several. `at` is null for keys that the mask hides; `axes` are
+// what rows and columns are.
+function mapOf(packed, index, rowLabels, columnLabels, causal, axes = ["query", "key"]) {
   const { numbers, step } = unpack(packed);
   const [rows, columns] = packed.shape.slice(-2);
   const at = (r, c) => (causal && c > r ? null : numbers[(index * rows + r) * columns + c] * step);
-  return { rows, columns, at, step, rowLabels, columnLabels, causal, full: packed.scale ?? state.full };
+  return { rows, columns, at, step, rowLabels, columnLabels, causal, axes, full: packed.scale ?? state.full };
 }
 
 const positions = (n) => Array.from({ length: n }, (_, i) => String(i));
 const example = () => report.examples[state.example];
+const ownInputs = report.examples?.[0]?.own ? 1 : 0;  // the user's own sequence comes before those of the split
+const exampleName = (i) => (i < ownInputs ? "your input" : `example ${i + 1 - ownInputs}`);
+const capital = (text) => text.replace(/^./, (c) => c.toUpperCase());
+// What the maps of heads show.
+const shownName = () => (state.source === "mean" ? `mean of ${grouped(report.sequences)} sequences` : exampleName(state.example));
 
 // The attention of a head in what is being looked at.
 function attention(headIndex) {

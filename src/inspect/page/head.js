@@ -6,25 +6,36 @@ function describeWeight(map, row, column) {
     `query ${row} `, word(map.rowLabels[row]), ` → key ${column} `, word(map.columnLabels[column])];
 }
 
-// The enlarged map. A click chooses the query of the token view.
-function headMap() {
+// The enlarged map of the head that `key` of the state names, "head" or "beside". A click chooses the query of the token
+// view.
+function headMap(key, name) {
   const title = element("h3");
   const sentence = element("p", { class: "sentence" });
-  const scale = element("div");
-  const large = largeMap("Attention of the chosen head", describeWeight, (row) => update({ query: row }));
-  const panel = element("div", { class: "panel" }, title, sentence, large.node, scale);
-  watch(["head"], () => {
-    const h = report.heads[state.head];
-    title.replaceChildren(`${headName(h).replace(/^./, (c) => c.toUpperCase())} `, element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no claim" : claim(h)));
+  const large = largeMap(name, describeWeight, (row) => update({ query: row }));
+  const panel = element("div", { class: "panel" }, title, sentence, large.node);
+  watch([key], () => {
+    panel.hidden = state[key] === null;
+    if (panel.hidden) return;
+    const h = report.heads[state[key]];
+    title.replaceChildren(`${capital(headName(h))} `, element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no claim" : claim(h)));
     sentence.textContent = h.sentence ?? "";
   });
   // After the panel is in the page and has a width.
-  requestAnimationFrame(() => watch(["head", "source", "example", "full", "theme"], () => {
-    const map = attention(state.head);
-    large.show(map);
-    scale.replaceChildren(legend(map));
+  requestAnimationFrame(() => watch([key, "source", "example", "full", "theme"], () => {
+    if (state[key] !== null) large.show(attention(state[key]), `${headName(report.heads[state[key]])}, ${shownName()}`);
   }));
-  return panel;
+  return { panel, large };
+}
+
+// The grid of heads, the chosen head and, if there is one, the head beside it; pointing at a cell of one map points at the
+// same cell of the other.
+function explorer() {
+  const first = headMap("head", "Attention of the chosen head"), second = headMap("beside", "The head beside it");
+  first.large.link(second.large);
+  second.large.link(first.large);
+  const node = element("div", { class: "columns explorer" }, headGrid(), first.panel, second.panel, effectPanel());
+  watch(["beside"], () => node.classList.toggle("pair", state.beside !== null));
+  return node;
 }
 
 function plainTable(headings, rows, className = "") {
@@ -55,39 +66,42 @@ function scoresPanel() {
     element("p", { class: "about" }, "Mean weight on the target keys over |E| eligible queries; beside it uniform attention, the same head before training, and the most there could be."), body);
 }
 
-function effectPanel() {
-  if (!report.heads.some((h) => h.ablation)) return null;
-  const body = element("div", { class: "stack" });
+function effects(h) {
   const names = { zero: "zero", mean: "its mean", resample: "another input's" };
   const interval = (pair) => element("small", {}, pair ? `${signed(pair[0])} to ${signed(pair[1])}` : "");
-  watch(["head"], () => {
-    const h = report.heads[state.head];
-    const rows = Object.entries(names).filter(([kind]) => h.ablation?.[kind]).map(([kind, name]) => {
-      const a = h.ablation[kind];
-      return [name, [number(a.accuracy_change, signed), interval(a.accuracy_interval)], [number(a.loss_change, signed), interval(a.interval)]];
-    });
-    body.replaceChildren(plainTable(["output replaced by", "accuracy", "loss"], rows),
-      h.importance ? element("p", {}, "Gradient importance ", number(h.importance.raw, (x) => isNumber(x) ? x.toPrecision(4) : "–"),
-        ", normalised in its layer ", number(h.importance.normalised), ".") : "");
+  const rows = Object.entries(names).filter(([kind]) => h.ablation?.[kind]).map(([kind, name]) => {
+    const a = h.ablation[kind];
+    return [name, [number(a.accuracy_change, signed), interval(a.accuracy_interval)], [number(a.loss_change, signed), interval(a.interval)]];
   });
-  return element("div", { class: "panel" }, element("h3", {}, "Without this head"),
+  return [plainTable(["output replaced by", "accuracy", "loss"], rows),
+    h.importance ? element("p", {}, "Gradient importance ", number(h.importance.raw, (x) => isNumber(x) ? x.toPrecision(4) : "–"),
+      ", normalized in its layer ", number(h.importance.normalised), ".") : ""];
+}
+
+function effectPanel() {
+  if (!report.heads.some((h) => h.ablation)) return null;
+  const title = element("h3");
+  const body = element("div", { class: "stack" });
+  watch(["head", "beside"], () => {
+    const shown = [state.head, state.beside].filter((index) => index !== null).map((index) => report.heads[index]);
+    title.textContent = shown.length > 1 ? "Without one of these heads" : "Without this head";
+    body.replaceChildren(...shown.flatMap((h) => [shown.length > 1 ? element("h4", {}, capital(headName(h))) : "", ...effects(h)]));
+  });
+  return element("div", { class: "panel" }, title,
     element("p", { class: "about" }, "Change when the head's output is replaced, with bootstrap 95 % intervals."), body);
 }
 
 // A token-space matrix: rows and columns are the vocabulary.
-function tokenMatrix(title, about, key) {
-  const scale = element("div");
+function tokenMatrix(title, about, axes, key) {
   const describe = (map, r, c) => [element("b", {}, precisely(map.at(r, c), map.step)), element("br"), word(map.rowLabels[r]), " → ", word(map.columnLabels[c])];
   const large = largeMap(title, describe);
-  const panel = element("div", { class: "panel" }, element("h3", {}, title), element("p", { class: "about" }, about), large.node, scale);
+  const panel = element("div", { class: "panel" }, element("h3", {}, title), element("p", { class: "about" }, about), large.node);
   requestAnimationFrame(() => watch(["head", "theme"], () => {
     const packed = report.heads[state.head].circuits?.[key];
     panel.hidden = !packed;
     if (!packed) return;
     const names = report.tokens?.length === packed.shape[0] ? report.tokens : positions(packed.shape[0]);
-    const map = { ...mapOf(packed, 0, names, names, false), signed: true };
-    large.show(map);
-    scale.replaceChildren(legend(map));
+    large.show({ ...mapOf(packed, 0, names, names, false, axes), signed: true }, `${title}, ${headName(report.heads[state.head])}`);
   }));
   return panel;
 }
@@ -109,6 +123,6 @@ function circuits() {
   watch(["head"], () => { heading.textContent = `Of ${headName(report.heads[state.head])}, from its weights alone.`; });
   return section("circuits", "Circuits", heading, element("div", { class: "columns three" },
     element("div", { class: "panel" }, element("h3", {}, "In numbers"), body),
-    matrix("qk_tokens", "QK in tokens", "How much a query token (down) asks for a key token (right)."),
-    matrix("ov_tokens", "OV in tokens", "What attending to a token (down) adds to the logit of a token (right).")));
+    matrix("qk_tokens", "QK in tokens", "How much a query token (down) asks for a key token (right).", ["query token", "key token"]),
+    matrix("ov_tokens", "OV in tokens", "What attending to a token (down) adds to the logit of a token (right).", ["attended token", "logit of token"])));
 }

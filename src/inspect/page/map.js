@@ -1,13 +1,14 @@
-// Maps: colours, small pictures, and the large map that can be read with the pointer or the arrow keys.
+// Maps: colors, small pictures, and the large map that can be read with the pointer or the arrow keys.
 
 let palettes = {};  // of the current theme
 
-// Colours between the stops --NAME-0 to --NAME-4 of the style sheet, linearly.
+const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+// Colors between the stops --NAME-0 to --NAME-4 of the style sheet, linearly.
 function palette(name) {
   if (palettes.theme !== state.theme) palettes = { theme: state.theme };
   palettes[name] ??= Array.from({ length: 257 }, (_, i) => {
-    const style = getComputedStyle(document.documentElement);
-    const stop = (k) => [1, 3, 5].map((at) => parseInt(style.getPropertyValue(`--${name}-${k}`).trim().slice(at, at + 2), 16));
+    const stop = (k) => [1, 3, 5].map((at) => parseInt(themeColor(`${name}-${k}`).slice(at, at + 2), 16));
     const low = Math.min(Math.floor(i / 64), 3);
     const [from, to] = [stop(low), stop(low + 1)];
     return from.map((channel, c) => Math.round(channel + (i / 64 - low) * (to[c] - channel)));
@@ -16,7 +17,7 @@ function palette(name) {
 }
 
 // Red, green and blue of a value: from 0 (the background) to `full`, or, with a sign, from -full over 0 to full.
-function colour(value, full, hasSign) {
+function color(value, full, hasSign) {
   const share = full > 0 ? Math.min(Math.max(value / full, -1), 1) : 0;
   return hasSign ? palette("signed")[Math.round(128 + 128 * share)] : palette("scale")[Math.round(256 * share)];
 }
@@ -29,7 +30,7 @@ function pixels(map) {
     for (let c = 0; c < map.columns; ++c, at += 4) {
       const value = map.at(r, c);
       if (value === null) continue;
-      const [red, green, blue] = colour(value, map.full, map.signed);
+      const [red, green, blue] = color(value, map.full, map.signed);
       image.data[at] = red;
       image.data[at + 1] = green;
       image.data[at + 2] = blue;
@@ -42,7 +43,7 @@ function pixels(map) {
 function hatching(context) {
   const tile = element("canvas", { width: 8, height: 8 });
   const pen = tile.getContext("2d");
-  pen.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--hatch");
+  pen.strokeStyle = themeColor("hatch");
   pen.lineWidth = 1.4;
   pen.beginPath();
   for (const at of [-8, 0, 8]) {
@@ -63,21 +64,28 @@ function paint(context, map, x, y, width, height) {
   context.drawImage(pixels(map), x, y, width, height);
 }
 
+// A small picture. Masked keys have a flat color there: hatching would be all that is seen.
 function thumbnail(canvas, map) {
   canvas.width = canvas.height = Math.max(128, 2 * map.rows, 2 * map.columns);
   const context = canvas.getContext("2d");
-  context.clearRect(0, 0, canvas.width, canvas.height);
   const cell = canvas.width / Math.max(map.rows, map.columns);
-  paint(context, map, 0, 0, cell * map.columns, cell * map.rows);
+  context.imageSmoothingEnabled = false;
+  if (map.causal) {
+    context.fillStyle = themeColor("masked");
+    context.fillRect(0, 0, cell * map.columns, cell * map.rows);
+  }
+  context.drawImage(pixels(map), 0, 0, cell * map.columns, cell * map.rows);
 }
 
-// What the colours mean.
+// The values at the left end, the middle and the right end of the scale of colors.
+const scaleEnds = (map) => (map.signed ? [shorter(-map.full, 2), "0", shorter(map.full, 2)]
+  : ["0", String(map.full / 2), map.full < 1 ? `≥ ${map.full}` : "1"]);
+
+// What the colors mean.
 function legend(map) {
-  const ends = map.signed ? [shorter(-map.full, 2), "0", shorter(map.full, 2)]
-    : ["0", String(map.full / 2), map.full < 1 ? `≥ ${map.full}` : "1"];
   return element("div", { class: "legend" },
     element("div", {}, element("div", { class: map.signed ? "ramp signed" : "ramp" }),
-      element("div", { class: "ends" }, ends.map((end) => element("span", {}, end)))),
+      element("div", { class: "ends" }, scaleEnds(map).map((end) => element("span", {}, end)))),
     map.causal ? element("span", { class: "masked" }, element("i"), "masked key") : null);
 }
 
@@ -85,42 +93,41 @@ const kFont = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans 
 
 // Where the parts of a large map are, in CSS pixels, in a box of the given width.
 function layOut(map, width, context) {
+  const kTitle = 18;  // of an axis
   context.font = kFont;
   const longest = (labels) => Math.max(...labels.map((label) => context.measureText(clipped(label)).width));
-  const left = Math.ceil(longest(map.rowLabels)) + 8;
+  const left = kTitle + Math.ceil(longest(map.rowLabels)) + 8;
   const cell = Math.min((width - left - 1) / map.columns, 30);
   const lying = longest(map.columnLabels) + 4 <= cell;
-  const top = lying ? 18 : Math.ceil(longest(map.columnLabels)) + 8;
+  const top = kTitle + (lying ? 18 : Math.ceil(longest(map.columnLabels)) + 8);
   return { left, top, cell, lying, width: left + cell * map.columns + 1, height: top + cell * map.rows + 1 };
 }
 
-// Labels beside rows and above columns: as many as there is room for, and those of the chosen cell.
-function drawLabels(context, map, box, cursor) {
+// Texts of a large map: the labels beside rows and above columns, as many as there is room for and those of the chosen
+// cell, and the titles of both axes. `align` is as text-anchor; a turned text is read from bottom to top.
+function textsOf(map, box, cursor) {
   const every = Math.ceil(12 / box.cell);
-  const style = getComputedStyle(document.documentElement);
-  const chosen = (i, at) => cursor && i === at;
-  const shown = (i, at) => chosen(i, at) || (i % every === 0 && !(cursor && Math.abs(i - at) * box.cell < 12));
-  const ink = (i, at) => style.getPropertyValue(chosen(i, at) ? "--ink" : "--muted");
-  const weight = (i, at) => (chosen(i, at) ? "bold " : "") + kFont;
+  const labels = (names, chosen, put) => names.map((name, i) => ({ text: clipped(name), i, chosen: i === chosen, ...put((i + 0.5) * box.cell) }))
+    .filter(({ i }) => i === chosen || (i % every === 0 && !(chosen !== undefined && Math.abs(i - chosen) * box.cell < 12)));
+  return [
+    ...labels(map.rowLabels, cursor?.row, (y) => ({ x: box.left - 5, y: box.top + y, align: "end" })),
+    ...labels(map.columnLabels, cursor?.column, (x) => ({ x: box.left + x, y: box.top - (box.lying ? 9 : 5),
+      align: box.lying ? "middle" : "start", turned: !box.lying })),
+    { text: `← ${map.axes[0]}`, x: 7, y: box.top, align: "end", turned: true },
+    { text: `${map.axes[1]} →`, x: box.left, y: 7, align: "start" },
+  ];
+}
+
+function drawText(context, { text, x, y, align, turned, chosen }) {
+  context.save();
+  context.translate(x, y);
+  if (turned) context.rotate(-Math.PI / 2);
   context.textBaseline = "middle";
-  for (let r = 0; r < map.rows; ++r) {
-    if (!shown(r, cursor?.row)) continue;
-    context.textAlign = "right";
-    context.font = weight(r, cursor?.row);
-    context.fillStyle = ink(r, cursor?.row);
-    context.fillText(clipped(map.rowLabels[r]), box.left - 5, box.top + (r + 0.5) * box.cell);
-  }
-  for (let c = 0; c < map.columns; ++c) {
-    if (!shown(c, cursor?.column)) continue;
-    context.save();
-    context.translate(box.left + (c + 0.5) * box.cell, box.top - (box.lying ? 9 : 5));
-    if (!box.lying) context.rotate(-Math.PI / 2);
-    context.textAlign = box.lying ? "center" : "left";
-    context.font = weight(c, cursor?.column);
-    context.fillStyle = ink(c, cursor?.column);
-    context.fillText(clipped(map.columnLabels[c]), 0, 0);
-    context.restore();
-  }
+  context.textAlign = { start: "left", middle: "center", end: "right" }[align];
+  context.font = (chosen ? "bold " : "") + kFont;
+  context.fillStyle = themeColor(chosen ? "ink" : "muted");
+  context.fillText(text, 0, 0);
+  context.restore();
 }
 
 function drawMap(canvas, map, box, cursor) {
@@ -130,33 +137,35 @@ function drawMap(canvas, map, box, cursor) {
   canvas.style.width = `${box.width}px`;
   canvas.style.height = `${box.height}px`;
   const context = canvas.getContext("2d");
-  const style = getComputedStyle(document.documentElement);
   context.scale(density, density);
   const [width, height] = [box.cell * map.columns, box.cell * map.rows];
   paint(context, map, box.left, box.top, width, height);
-  context.strokeStyle = style.getPropertyValue("--frame");
+  context.strokeStyle = themeColor("frame");
   context.strokeRect(box.left, box.top, width, height);
-  drawLabels(context, map, box, cursor);
+  for (const text of textsOf(map, box, cursor)) drawText(context, text);
   if (!cursor) return;
-  context.strokeStyle = style.getPropertyValue("--pointer");
+  context.strokeStyle = themeColor("pointer");
   context.lineWidth = 2;
   context.strokeRect(box.left + cursor.column * box.cell, box.top + cursor.row * box.cell, box.cell, box.cell);
 }
 
-// A large map. describe(row, column) is what the pointer says; pick(row), if given, is called for a clicked row.
-// show(map) draws another one.
+// A large map, with what its colors mean and buttons that save it. describe(map, row, column) is what the pointer says;
+// pick(row), if given, is called for a clicked row. show(map, title) draws another one; link(other) lets this map point at
+// the same cell of another one.
 function largeMap(name, describe, pick) {
   const canvas = element("canvas");
   const tip = element("output", { class: "tip", "aria-live": "polite", hidden: true });
   const node = element("div", { class: "map", tabindex: "0", role: "application", "aria-roledescription": "map",
     "aria-label": `${name}: arrow keys go through the cells${pick ? ", Enter chooses the query" : ""}` }, canvas, tip);
-  let map, box, cursor = null;
+  const below = element("div", { class: "below" });
+  let map, box, peer = null, cursor = null;
 
   const draw = () => {
     box = layOut(map, node.clientWidth, canvas.getContext("2d"));
     drawMap(canvas, map, box, cursor);
   };
-  const point = (row, column) => {
+  const mark = (row, column) => {
+    if (!map) return;
     cursor = row >= 0 && row < map.rows && column >= 0 && column < map.columns ? { row, column } : null;
     drawMap(canvas, map, box, cursor);
     tip.hidden = !cursor;
@@ -165,18 +174,22 @@ function largeMap(name, describe, pick) {
     const x = box.left + (column + 1) * box.cell + 8;
     const fits = x + tip.offsetWidth <= node.clientWidth;
     tip.style.left = `${Math.max(0, fits ? x : Math.min(x - box.cell - tip.offsetWidth - 16, node.clientWidth - tip.offsetWidth))}px`;
-    const below = box.top + (row + 1) * box.cell + 8;
-    tip.style.top = `${fits || below + tip.offsetHeight <= box.height ? below : box.top + row * box.cell - tip.offsetHeight - 8}px`;
+    const under = box.top + (row + 1) * box.cell + 8;
+    tip.style.top = `${fits || under + tip.offsetHeight <= box.height ? under : box.top + row * box.cell - tip.offsetHeight - 8}px`;
   };
-  const under = (event) => {
+  const point = (row, column) => {
+    mark(row, column);
+    peer?.mark(row, column);
+  };
+  const cellAt = (event) => {
     const at = canvas.getBoundingClientRect();
     return [Math.floor((event.clientY - at.top - box.top) / box.cell), Math.floor((event.clientX - at.left - box.left) / box.cell)];
   };
-  node.addEventListener("pointermove", (event) => point(...under(event)));
+  node.addEventListener("pointermove", (event) => point(...cellAt(event)));
   node.addEventListener("pointerleave", () => point(-1, -1));
   node.addEventListener("blur", () => point(-1, -1));
   node.addEventListener("click", (event) => {
-    point(...under(event));
+    point(...cellAt(event));
     if (cursor && pick) pick(cursor.row);
   });
   node.addEventListener("keydown", (event) => {
@@ -189,7 +202,15 @@ function largeMap(name, describe, pick) {
     point(cursor ? within(cursor.row + step[0], map.rows) : 0, cursor ? within(cursor.column + step[1], map.columns) : 0);
   });
   new ResizeObserver(() => map && draw()).observe(node);
-  return { node, show: (next) => { map = next; cursor = null; tip.hidden = true; draw(); } };
+  return {
+    node: element("div", { class: "large" }, node, below), mark, link: (other) => { peer = other; },
+    show: (next, title) => {
+      [map, cursor] = [next, null];
+      tip.hidden = true;
+      below.replaceChildren(legend(map), saveButtons(map, title));
+      draw();
+    },
+  };
 }
 
 // A value with the digits that its step gives, and how far it may be off.

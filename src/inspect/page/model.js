@@ -85,15 +85,12 @@ function attribution() {
 
 function rollout() {
   if (!report.rollout?.shape?.[0]) return null;
-  const scale = element("div");
   const describe = (map, r, c) => [element("b", {}, precisely(map.at(r, c), map.step)), element("br"), `output ${r} → input ${c}`];
   const large = largeMap("Rollout", describe);
   requestAnimationFrame(() => watch(["full", "theme"], () => {
-    const map = mapOf(report.rollout, 0, ...report.rollout.shape.map(positions), place(0).causal);
-    large.show(map);
-    scale.replaceChildren(legend(map));
+    large.show(mapOf(report.rollout, 0, ...report.rollout.shape.map(positions), place(0).causal, ["output", "input"]), "rollout");
   }));
   return section("rollout", "Rollout (a heuristic)",
     "Attention multiplied through the layers, half of it passing straight on (Abnar and Zuidema 2020). It ignores values and feed-forward parts: a hint, not evidence.",
-    element("div", { class: "panel narrow" }, large.node, scale));
+    element("div", { class: "panel narrow" }, large.node));
 }

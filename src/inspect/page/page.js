@@ -17,13 +17,13 @@ function themeButton() {
 
 function heads() {
   return section("heads", "Attention", null, choices(),
-    element("div", { class: "columns explorer" }, headGrid(), headMap(), effectPanel()), tokenView(), scoresPanel());
+    explorer(), tokenView(), scoresPanel());
 }
 
 function start() {
   const most = report.heads.map((h) => h.verdict === "shown").indexOf(true);
   Object.assign(state, { head: Math.max(most, 0), source: report.examples?.length ? "example" : "mean",
-    query: Math.floor(report.length / 2) });
+    query: Math.floor(report.length / 2), ...addressed() });
   document.title = `${report.task} · thimble inspect`;
   const theme = themeButton();
   const sections = [training, headTable, heads, circuits, timeline, removal, attribution, rollout].map((make) => make()).filter(Boolean);
@@ -31,6 +31,7 @@ function start() {
   document.getElementById("top").append(
     element("div", { class: "title" }, element("h1", {}, element("span", {}, "thimble inspect"), report.task), theme), ...facts(), navigation);
   document.querySelector("main").append(...sections);
+  followAddress();
 }
 
 start();

@@ -1,15 +1,17 @@
 // One sequence token by token: what was predicted where, and which keys a query looks at.
 
 // Answers are given for each position, or one for the sequence; null is a position that is not asked.
-const perPosition = (e) => Array.isArray(e.targets) && e.targets.length === e.tokens.length;
+const perPosition = (e) => e.predictions?.length === e.tokens.length;
 const asked = (e) => (e.targets ?? []).map((target, i) => ({ target, prediction: e.predictions?.[i] }))
   .filter(({ target }) => target !== null && target !== undefined);
 const wrongIn = (e) => asked(e).filter(({ target, prediction }) => target !== prediction).length;
 
 const word = (token) => element("bdi", { class: "token", title: String(token) }, clipped(token, 16));
 
-// What the model answered, under the query's token: a tick, or a cross with what it should have been.
+// What the model answered, under the query's token: a tick, or a cross with what it should have been; the answer alone
+// where nobody knows the right one.
 function answer(e, i) {
+  if (!e.targets) return element("span", { class: "answer" }, word(e.predictions[i]));
   const target = e.targets[i];
   if (target === null || target === undefined) return element("span", { class: "answer none" }, "\u00a0");
   const right = target === e.predictions[i];
@@ -19,15 +21,17 @@ function answer(e, i) {
 
 function summary(e, queriesAnswer) {
   const [count, wrong] = [asked(e).length, wrongIn(e)];
-  if (!count) return element("p", { class: "result" }, `Example ${state.example + 1}.`);
-  if (!perPosition(e) && count === 1)
-    return element("p", { class: "result" }, `Example ${state.example + 1}. The model answers `, answer(e, 0), ".");
-  return element("p", { class: "result" }, `Example ${state.example + 1}: `,
+  const name = capital(exampleName(state.example));
+  if (!e.targets && queriesAnswer) return element("p", { class: "result" }, `${name}. Under each query is what the model predicts there.`);
+  if (!e.targets) return element("p", { class: "result" }, `${name}. The model answers`, e.predictions.flatMap((token) => [" ", word(token)]), ".");
+  if (!count) return element("p", { class: "result" }, `${name}.`);
+  if (!perPosition(e) && count === 1) return element("p", { class: "result" }, `${name}. The model answers `, answer(e, 0), ".");
+  return element("p", { class: "result" }, `${name}: `,
     element("b", { class: wrong ? "wrong" : "" }, wrong ? `✗ ${wrong} of ${count} predictions are wrong` : `✓ all ${count} predictions are right`),
     queriesAnswer ? ". Under each query is what the model predicts there." : ".");
 }
 
-// The ink that can be read on a colour: black or white, by relative luminance (WCAG 2).
+// The ink that can be read on a color: black or white, by relative luminance (WCAG 2).
 function inkOn(rgb) {
   const [r, g, b] = rgb.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000" : "#fff";
@@ -73,7 +77,7 @@ function tokenView() {
         element("small", {}, state.source === "example" ? String(c) : "\u00a0"), word(token),
         element("span", { class: "weight" }, weight === null ? "–" : weight < 0.005 ? "0" : weight.toFixed(2).replace(/^0/, "")));
       if (weight !== null) {
-        const rgb = colour(weight, map.full, false);
+        const rgb = color(weight, map.full, false);
         chip.style.backgroundColor = `rgb(${rgb.join(" ")})`;
         chip.style.color = inkOn(rgb);
       }
