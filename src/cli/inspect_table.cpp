@@ -125,6 +125,8 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
       curve += fmt::format(" {:.2f}", 100 * step.accuracy);
     fmt::print("\n{}", wrap(curve, 80));
   }
+  if (const std::string& warning = report.attribution.warning; !warning.empty())
+    fmt::print("\n{}", wrap("warning: direct logit attribution: " + warning, 80));
   for (const HeadEvent& event : find_events(report.timeline.steps))
     if (heads.has(event.layer, event.head)) fmt::print("\n{}", wrap(sentence(event), 80));
   if (const std::string picture = draw(report.timeline.steps, !is_terminal(1)); !picture.empty())

@@ -35,11 +35,14 @@ nlohmann::ordered_json to_json(const Attribution& attribution) {
   nlohmann::ordered_json parts = nlohmann::ordered_json::array();
   for (const Attribution::Part& part : attribution.parts)
     parts.push_back({{"name", part.name}, {"mean", part.mean}});
-  return {{"offered", true},
-          {"parts", parts},
-          {"logit", attribution.logit},
-          {"labels", attribution.labels},
-          {"worst_error", attribution.worst_error}};
+  nlohmann::ordered_json json = {{"offered", true},
+                                 {"parts", parts},
+                                 {"logit", attribution.logit},
+                                 {"labels", attribution.labels},
+                                 {"worst_error", attribution.worst_error},
+                                 {"inexact", attribution.inexact}};
+  if (!attribution.warning.empty()) json["warning"] = attribution.warning;
+  return json;
 }
 
 }  // namespace thimble

@@ -61,6 +61,7 @@ test("size and start", async () => {
   assert.equal(await page.locator("#table tbody tr").count(), 32);
   const sections = await page.locator("main section").evaluateAll((all) => all.map((s) => s.id));
   assert.deepEqual(sections, ["training", "table", "heads", "circuits", "time", "removal", "attribution", "rollout"]);
+  assert.equal(await page.locator("#attribution .warning").textContent(), "Warning: 2 of 40 logits are not the sum of their parts.");
   await closed(page);
 });
 

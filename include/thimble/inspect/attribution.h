@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "thimble/inspect/attribution_rounding.h"
 #include "thimble/inspect/circuits.h"
 #include "thimble/inspect/subject.h"
 
@@ -19,8 +20,7 @@ class AttributionWatcher : public ChunkHooks {
   explicit AttributionWatcher(const Transformer&);
 
   void begin(const Chunk&) override;
-  // At "logits", throws NumericError when the parts of a label's logit do not add up to it within 1e-5 (in
-  // double 1e-10), see Attribution::worst_error; ShapeError when the pass is not over that chunk.
+  // Throws ShapeError when the pass is not over that chunk.
   void observe(std::string_view site, const Shape&, ConstMatrixView value) override;
   Attribution finish() const;
 
@@ -30,10 +30,12 @@ class AttributionWatcher : public ChunkHooks {
     std::int64_t row;  // of (B T)
     std::size_t label;
     double share;
+    double size = 0;  // of the residual stream up to here, see AttributionRounding
   };
   struct Label {
     std::int64_t row;  // of the logits
     std::int32_t token;
+    double residual = 0, last = 0;  // see AttributionRounding::bound
   };
   // Parts, in the order of their names.
   std::size_t layer_part(std::size_t layer, std::int64_t head = 0) const;
@@ -44,7 +46,7 @@ class AttributionWatcher : public ChunkHooks {
   void add(std::size_t part, double sign, ConstMatrixView value);
   void add_heads(std::size_t layer, ConstMatrixView head_output);
   void apply_norm(ConstMatrixView residual);
-  void check(ConstMatrixView logits);
+  void compare(ConstMatrixView logits);
 
   const Transformer& model_;
   const bool centred_;  // by the norms
@@ -54,13 +56,16 @@ class AttributionWatcher : public ChunkHooks {
   std::vector<std::vector<double>> attention_biases_;  // by layer (V)
   std::vector<double> norm_bias_, output_bias_;        // (V)
 
-  std::int64_t rows_ = 0;  // B T
+  AttributionRounding rounding_;
+
+  std::int64_t rows_ = 0, length_ = 0;  // B T, T
   std::vector<Reading> readings_;
   std::vector<Label> labels_;
   DoubleMatrix raw_;            // (readings, parts), before the norm's scale
   DoubleMatrix sums_;           // (labels, parts)
   std::vector<double> totals_;  // by part, over all labels
   Attribution result_;
+  double worst_excess_ = 0;  // error over what rounding explains
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -69,6 +69,8 @@ struct Attribution {
   double logit = 0;        // mean over the labels
   double worst_error = 0;  // |sum of parts - logit| over the largest of logit and parts, of the worst label
   std::int64_t labels = 0;
+  std::int64_t inexact = 0;  // labels whose error is more than rounding explains
+  std::string warning;       // says so, of the worst of them; else empty
 };
 
 struct CircuitReport {

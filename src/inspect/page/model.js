@@ -80,6 +80,7 @@ function attribution() {
   if (!a.offered) return section("attribution", "Direct logit attribution", `Not offered: ${a.reason}`);
   const error = isNumber(a.worst_error) ? ` The parts add up to the logits within ${a.worst_error.toPrecision(2)} relative.` : "";
   return section("attribution", "Direct logit attribution", `What each part adds to the logit of the right answer, on average, with the last norm's scale as it was.${error}`,
+    a.warning ? element("p", { class: "warning" }, `Warning: ${a.warning}.`) : null,
     element("div", { class: "panel" }, barList(a.parts.map((part) => [part.name, part.mean]), signed)));
 }
 

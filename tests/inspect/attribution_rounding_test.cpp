@@ -1,0 +1,129 @@
+// Which differences between a logit and the sum of its parts are put down to rounding.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "thimble/inspect/attribution.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace {
+
+// Passes on what it sees, the values of one site multiplied by a factor.
+struct Tampering : ChunkHooks {
+  AttributionWatcher& watcher;
+  std::string where;
+  double factor;
+  Tampering(AttributionWatcher& w, std::string site, double f)
+      : watcher(w), where(std::move(site)), factor(f) {}
+  void begin(const Chunk& chunk) override { watcher.begin(chunk); }
+  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+    if (site != where) return watcher.observe(site, shape, value);
+    std::vector<Real> copy(value.data, value.data + value.elements());
+    for (Real& x : copy) x = static_cast<Real>(static_cast<double>(x) * factor);
+    watcher.observe(site, shape, {copy.data(), value.rows, value.cols, value.cols});
+  }
+};
+
+Attribution attribution_of(Subject& subject, const std::string& site = "", double factor = 1) {
+  AttributionWatcher watcher(*subject.encoder());
+  Tampering hooks(watcher, site, factor);
+  subject.watch(hooks);
+  return watcher.finish();
+}
+
+// Pre-norm models of every kind that logits can be attributed in.
+std::vector<Config> attributable() {
+  std::vector<Config> configs = configs_of_heads(rich_config());
+  std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
+  for (const Pooling pooling : {Pooling::mean, Pooling::last}) {
+    Config& config = configs.emplace_back(rich_config());
+    config.task = {.name = "majority", .symbols = 4, .length = 24, .min_length = 3};
+    config.model.attention.mask = Mask::none;
+    config.model.output = {.per = OutputPer::sequence, .hidden = 0, .pooling = pooling};
+  }
+  Config& wide = configs.emplace_back(rich_config());
+  wide.model.d_model = 128;
+  wide.model.d_ff = 96;
+  wide.model.layers = 4;
+  return configs;
+}
+
+// Multiplies the parameters whose name contains the text.
+void scale(Model& model, std::string_view text, double factor) {
+  ParameterStore& store = model.parameters();
+  for (std::size_t i = 0; i < store.entries().size(); ++i) {
+    if (store.entries()[i].name.find(text) == std::string::npos) continue;
+    for (Real& x : store.values(Parameter{static_cast<int>(i)}))
+      x = static_cast<Real>(static_cast<double>(x) * factor);
+  }
+}
+
+struct Scales {
+  const char* parameter;
+  double factor;
+};
+
+}  // namespace
+
+TEST_CASE("rounding explains how far logits are from the sum of their parts", "[inspect]") {
+  for (const Config& base : attributable()) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      for (const auto& [parameter, factor] :
+           {Scales{"", 1}, Scales{"output", 1e-30}, Scales{"output", 1e-42}, Scales{"output", 1e20},
+            Scales{"embedding", 1e4}, Scales{"embedding", 1e-6}, Scales{"out_proj", 1e3},
+            Scales{"in_proj", 20}}) {
+        Config config = base;
+        config.train.seed = seed;
+        Subject subject(config, Split::test, 12);
+        scale(subject.model(), parameter, factor);
+        const Attribution attribution = attribution_of(subject);
+        if (attribution.inexact == 0 && attribution.warning.empty() && attribution.labels > 0) continue;
+        CAPTURE(seed, parameter, factor, to_yaml(config));
+        FAIL(attribution.warning);
+      }
+    }
+  }
+}
+
+TEST_CASE("a part that is wrong by a thousandth or left out is not put down to rounding", "[inspect]") {
+  for (const Config& base : attributable()) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      Config config = base;
+      config.train.seed = seed;
+      Subject subject(config, Split::test, 12);
+      const EncoderLayer& layer = subject.encoder()->layers()[0];
+      for (const double scale_of_logits : {1.0, 1e-30, 1e30}) {
+        scale(subject.model(), "output", scale_of_logits);
+        for (const std::string& site : {std::string("embedding"), layer.self_attn->output_site,
+                                        layer.mid_site, layer.out_site, std::string("logits")}) {
+          for (const double factor : {1.001, 0.0}) {
+            CAPTURE(seed, scale_of_logits, site, factor, to_yaml(config));
+            const Attribution attribution = attribution_of(subject, site, factor);
+            CHECK(attribution.inexact > 0);
+            CHECK(attribution.parts.size() > 3);
+          }
+        }
+        scale(subject.model(), "output", 1 / scale_of_logits);
+      }
+    }
+  }
+}
+
+TEST_CASE("what rounding does not explain is a warning beside the number", "[inspect]") {
+  Subject subject(rich_config(), Split::test, 12);
+  const Attribution right = attribution_of(subject), wrong = attribution_of(subject, "logits", 2);
+  CHECK(right.warning.empty());
+  CHECK(wrong.inexact == wrong.labels);
+  CHECK_THAT(wrong.warning,
+             StartsWith(fmt::format(
+                 "{0} of {0} logits are not the sum of their parts; the worst: the parts of", wrong.labels)));
+  CHECK_THAT(wrong.logit, WithinRel(2 * right.logit, 1e-12));
+  REQUIRE(wrong.parts.size() == right.parts.size());
+  for (std::size_t i = 0; i < right.parts.size(); ++i) CHECK(wrong.parts[i].mean == right.parts[i].mean);
+  const nlohmann::ordered_json json = to_json(wrong);
+  CHECK(json["warning"] == wrong.warning);
+  CHECK(json["inexact"] == wrong.labels);
+  CHECK_THAT(json["worst_error"].get<double>(), WithinAbs(0.5, 0.25));
+}
