@@ -20,8 +20,8 @@ fail() {
   exit 1
 }
 
-config=("$source/configs/reverse.yaml" train.steps=600 train.batch=32 data.train=5000 data.validation=100 data.test=100
-  train.evaluate_every=40 train.checkpoint_every=25 train.watch_heads=true)
+config=("$source/configs/reverse.yaml" train.steps=300 train.batch=32 data.train=5000 data.validation=100 data.test=100
+  train.evaluate_every=20 train.checkpoint_every=12 train.watch_heads=true)
 quiet() { "$thimble" train "$@" --quiet; }
 hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
 timeless() { sed 's/,"seconds":[^,]*}$/}/' "$1/metrics.jsonl"; }
@@ -42,7 +42,7 @@ while ((done_kills < kills)); do
     threads=$((RANDOM % 2 + 1))
     "$thimble" train "${config[@]}" --out run --resume --threads $threads --quiet &
     pid=$!
-    sleep "$(awk -v t=$nanoseconds -v r=$RANDOM 'BEGIN { printf "%.4f", 0.6e-9 * t * r / 32768 }')"
+    sleep "$(awk -v t=$nanoseconds -v r=$RANDOM 'BEGIN { printf "%.4f", 0.4e-9 * t * r / 32768 }')"
     if kill -9 $pid 2>/dev/null; then done_kills=$((done_kills + 1)); fi
     wait $pid 2>/dev/null || true
   done
@@ -135,7 +135,7 @@ damage() {  # NAME COMMAND FILE...
   rm -rf run
   "$thimble" train "${config[@]}" --out run --quiet &
   pid=$!
-  until [[ -f run/checkpoints/step-200.safetensors ]]; do sleep 0.005; done
+  until compgen -G 'run/checkpoints/step-1??.safetensors' >found; do sleep 0.005; done
   kill -9 $pid
   wait $pid 2>/dev/null || true
   newest=$(ls run/checkpoints/step-*.safetensors | sort -t- -k2 -n | tail -n 1)
