@@ -10,9 +10,6 @@
 
 namespace thimble {
 
-namespace {
-
-// Uniform over all orders (Fisher and Yates).
 std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number) {
   const Random random(0, Stream::inspect);
   std::vector<std::size_t> order(count);
@@ -21,8 +18,6 @@ std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number) {
     std::swap(order[i - 1], order[random.below(i, number, static_cast<std::uint32_t>(i))]);
   return order;
 }
-
-}  // namespace
 
 PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences) {
   const Names names = vocabulary(source);

@@ -32,9 +32,6 @@ bool has_small_kernel() {
 }
 
 // Sizes of the parts: below the small kernel's limit of 10^6 multiplications, and the fastest of those tried.
-struct Part {
-  std::int64_t m, n, k;
-};
 constexpr std::int64_t kMultiplications = 48 * 64 * 256;
 
 // As many as fit, in whole vectors.
@@ -42,7 +39,7 @@ std::int64_t fitting(std::int64_t other, std::int64_t another) {
   return kMultiplications / std::max<std::int64_t>(1, other * another) / 16 * 16;
 }
 
-Part part_of(std::int64_t n, std::int64_t k) {
+Part plain_part_of(std::int64_t n, std::int64_t k) {
   const std::int64_t columns = std::min<std::int64_t>(n, 64), depth = std::min<std::int64_t>(k, 256);
   return {fitting(columns, depth), columns, depth};
 }
@@ -59,11 +56,11 @@ void multiply(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op
             size(b.stride), beta, c.data, size(c.stride));
 }
 
-}  // namespace
+struct Sizes {
+  std::int64_t m, n, k;
+};
 
-void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
-  static const bool one_thread = (openblas_set_num_threads(1), true);
-  static_cast<void>(one_thread);
+Sizes checked_sizes(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
   const bool ta = op_a == Op::transpose, tb = op_b == Op::transpose;
   const std::int64_t m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols;
   const std::int64_t kb = tb ? b.cols : b.rows, n = tb ? b.rows : b.cols;
@@ -71,9 +68,26 @@ void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, 
       m == c.rows && n == c.cols && k == kb,
       "gemm: ({}, {}) * ({}, {}) -> ({}, {}): the inner sizes must match, the outer ones be the result's", m,
       k, kb, n, c.rows, c.cols);
+  return {m, n, k};
+}
+
+}  // namespace
+
+void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
+  static const bool one_thread = (openblas_set_num_threads(1), true);
+  static_cast<void>(one_thread);
+  const auto [m, n, k] = checked_sizes(c, a, op_a, b, op_b);
   if (m == 0 || n == 0) return;
-  if (tb || k == 0 || !cuts_products()) return multiply(c, a, op_a, b, op_b, alpha, beta);
-  const Part part = ta ? transposed_part_of(m, n) : part_of(n, k);
+  if (op_b == Op::transpose || k == 0 || !cuts_products()) return multiply(c, a, op_a, b, op_b, alpha, beta);
+  gemm_in_parts(c, a, op_a, b, op_b, alpha, beta);
+}
+
+void gemm_in_parts(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha,
+                   Real beta) {
+  const Sizes sizes = checked_sizes(c, a, op_a, b, op_b);
+  const std::int64_t m = sizes.m, n = sizes.n, k = sizes.k;
+  const bool ta = op_a == Op::transpose;
+  const Part part = part_of(op_a, m, n, k);
   const auto multiply_part = [&](std::int64_t i, std::int64_t j, std::int64_t p) {
     const std::int64_t rows = std::min(part.m, m - i), columns = std::min(part.n, n - j);
     const std::int64_t depth = std::min(part.k, k - p);
@@ -101,6 +115,10 @@ bool cuts_products() {
   return small_kernel;
 }
 
-std::int64_t rows_per_part(std::int64_t n, std::int64_t k) { return part_of(n, k).m; }
+Part part_of(Op op_a, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return op_a == Op::transpose ? transposed_part_of(m, n) : plain_part_of(n, k);
+}
+
+std::int64_t rows_per_part(std::int64_t n, std::int64_t k) { return plain_part_of(n, k).m; }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

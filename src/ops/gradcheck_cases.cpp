@@ -137,6 +137,9 @@ void add_sequences(std::vector<GradcheckCase>& cases) {
       {"cross_entropy", "smoothing", {normal("logits", {2, 3, 7})}, entropy(labels, {Real(0.2), 0})});
   cases.push_back(
       {"cross_entropy", "sum, 40 classes", {normal("logits", {2, 3, 40})}, entropy(labels, {Real(0.1), 1})});
+  // A kernel may treat rows in groups.
+  static const std::vector<std::int32_t> many(37, 4);
+  cases.push_back({"cross_entropy", "37 rows", {normal("logits", {37, 7})}, entropy(many, {})});
   cases.push_back(
       {"cross_entropy", "no label", {zero_gradient(normal("logits", {6, 7}))}, entropy(none, {})});
 }

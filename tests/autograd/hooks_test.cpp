@@ -40,13 +40,14 @@ struct Watcher : Hooks {
   std::map<std::string, std::function<void(const Shape&, MatrixView)>> replacements;
 };
 
-Transformer model(bool causal, double dropout = 0) {
+Transformer model(bool causal, double dropout = 0, Score score = Score::scaled_dot) {
   ModelConfig config;
   config.d_model = 12;
   config.heads = 3;
   config.layers = 2;
   config.d_ff = 16;
   config.attention = {.mask = causal ? Mask::causal : Mask::none, .dropout = dropout};
+  config.attention.score = score;
   config.dropout = dropout;
   Transformer result(config, {kVocabulary, kTime});
   result.init(5);
@@ -83,6 +84,14 @@ struct Run {
 void look_at_first_key(const Shape& shape, MatrixView weights) {
   for (std::int64_t r = 0; r < weights.rows; ++r) {
     for (std::int64_t j = 0; j < shape[3]; ++j) weights.row(r)[j] = j == 0 ? 1 : 0;
+  }
+}
+
+// Weights of which no softmax passes a gradient of 0 on, as it does of 0 and 1.
+void lean_on_first_key(const Shape& shape, MatrixView weights) {
+  const Real rest = Real(0.25) / static_cast<Real>(shape[3] - 1);
+  for (std::int64_t r = 0; r < weights.rows; ++r) {
+    for (std::int64_t j = 0; j < shape[3]; ++j) weights.row(r)[j] = j == 0 ? Real(0.75) : rest;
   }
 }
 
@@ -164,25 +173,33 @@ TEST_CASE("replaced weights are what the pass goes on with", "[autograd]") {
 }
 
 TEST_CASE("no gradient flows back through replaced weights, but it does through the values", "[autograd]") {
-  const Transformer m = model(false);
-  Watcher watcher;
-  watcher.replacements[kWeights] = look_at_first_key;
-  const Run run(m, &watcher), untouched(m);
-  const std::string name = "encoder.layers.1.self_attn.in_proj_weight";
-  const auto& entries = m.parameters().entries();
-  const auto entry = std::ranges::find(entries, name, &ParameterStore::Entry::name);
-  const auto largest = [&](const Run& r, std::size_t part) {  // of the query, key or value third
-    double result = 0;
-    for (std::size_t i = part * 144; i < (part + 1) * 144; ++i)
-      result = std::max(result, std::abs(double(r.gradients[entry->offset + i])));
-    return result;
-  };
-  for (const std::size_t part : {0, 1}) {
-    CHECK(largest(run, part) == 0);
-    CHECK(largest(untouched, part) > 1e-4);
+  for (const Score score : {Score::scaled_dot, Score::general, Score::additive}) {
+    CAPTURE(score);
+    const Transformer m = model(false, 0, score);
+    Watcher watcher;
+    watcher.replacements[kWeights] = lean_on_first_key;
+    const Run run(m, &watcher), untouched(m);
+    const std::string name = "encoder.layers.1.self_attn.in_proj_weight";
+    const auto& entries = m.parameters().entries();
+    const auto entry = std::ranges::find(entries, name, &ParameterStore::Entry::name);
+    const auto largest = [&](const Run& r, std::size_t part) {  // of the query, key or value third
+      double result = 0;
+      for (std::size_t i = part * 144; i < (part + 1) * 144; ++i)
+        result = std::max(result, std::abs(double(r.gradients[entry->offset + i])));
+      return result;
+    };
+    for (const std::size_t part : {0, 1}) {
+      CHECK(largest(run, part) == 0);
+      CHECK(largest(untouched, part) > 1e-4);
+    }
+    if (score != Score::scaled_dot) {
+      const std::string weight = "encoder.layers.1.self_attn.score_weight";
+      CHECK(run.gradient(m, weight) == 0);
+      CHECK(untouched.gradient(m, weight) > 1e-4);
+    }
+    CHECK(largest(run, 2) > 1e-4);
+    CHECK(run.gradient(m, "encoder.layers.0.linear1.weight") > 1e-4);
   }
-  CHECK(largest(run, 2) > 1e-4);
-  CHECK(run.gradient(m, "encoder.layers.0.linear1.weight") > 1e-4);
 }
 
 TEST_CASE("a replaced residual stream cuts off everything before it", "[autograd]") {

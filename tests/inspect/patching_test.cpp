@@ -58,6 +58,24 @@ TEST_CASE("the interval of a mean is what its spread says", "[inspect]") {
   CHECK_THROWS_AS(bootstrap({}, {}, 1), ShapeError);
 }
 
+TEST_CASE("the ends of an interval lie between draws, as far as the quantile says", "[inspect]") {
+  const std::vector<double> values{1, 10, 100, 1000, 10000};
+  const Random random(7, Stream::inspect);
+  std::vector<double> means;
+  for (std::uint32_t draw = 0; draw < kBootstrapDraws; ++draw) {
+    double sum = 0;
+    for (std::uint64_t i = 0; i < 5; ++i) sum += values[random.below(5, i, draw)];
+    means.push_back(sum / 5);
+  }
+  std::ranges::sort(means);
+  const Interval interval = bootstrap({values}, std::vector<double>(5, 1.0), 7)[0];
+  // 2.5 % of 999 steps: 0.975 of the way from draw 24 to draw 25, as numpy.quantile has it.
+  CHECK_THAT(interval.low, WithinRel(0.025 * means[24] + 0.975 * means[25], 1e-12));
+  CHECK_THAT(interval.high, WithinRel(0.975 * means[974] + 0.025 * means[975], 1e-12));
+  CHECK(means[24] != means[25]);
+  CHECK(means[974] != means[975]);
+}
+
 TEST_CASE("patching says how much of the source's answer a head brings along", "[inspect]") {
   for (const Config& config : {small_config(), rich_config(), sequence_config()}) {
     Trained trained(config);

@@ -1,20 +1,23 @@
 // Whether order means anything to a model.
 #include "thimble/inspect/permutation.h"
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/core/real.h"
+#include "thimble/inspect/passage.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;
 
 namespace {
 
-// Of a model that was trained for a few steps.
-PermutationReport measured(const std::string& model, const std::string& task = "{name: reverse, length: 7}") {
-  const TemporaryDirectory directory;
+// A model that was trained for a few steps.
+ModelSource trained(const std::string& model, const std::string& task, const TemporaryDirectory& directory) {
   const std::string run = (directory / "run").string();
   const Config config =
       parse_config("task: " + task + "\ndata: {train: 64, validation: 8, test: 8}\nmodel: " + model +
@@ -22,7 +25,12 @@ PermutationReport measured(const std::string& model, const std::string& task = "
                        (sizeof(Real) == 4 ? "float32" : "float64") + ", optimizer: {name: adam, lr: 1e-2}}\n",
                    "t.yaml");
   train(config, {.directory = run});
-  return measure_permutation(open_run(run), 5);
+  return open_run(run);
+}
+
+PermutationReport measured(const std::string& model, const std::string& task = "{name: reverse, length: 7}") {
+  const TemporaryDirectory directory;
+  return measure_permutation(trained(model, task, directory), 5);
 }
 
 }  // namespace
@@ -49,4 +57,35 @@ TEST_CASE("one output for a sequence stays where it is", "[inspect]") {
         (sizeof(Real) == 4 ? 1e-5 : 1e-12));
   CHECK(measured("{d_model: 16, positions: none, output: {per: sequence, pooling: first}}", set).relative() >
         0.01);
+}
+
+TEST_CASE("random orders are permutations, each number's another one, and uniform", "[inspect]") {
+  std::map<std::vector<std::size_t>, int> counts;
+  for (std::uint64_t number = 0; number < 6000; ++number) ++counts[random_order(3, number)];
+  REQUIRE(counts.size() == 6);
+  for (const auto& [order, count] : counts) {
+    CHECK(std::ranges::is_permutation(order, std::vector<std::size_t>{0, 1, 2}));
+    CHECK_THAT(count, WithinAbs(1000, 4 * std::sqrt(6000 * 5 / 36.0)));
+  }
+}
+
+TEST_CASE("every sequence is permuted in an order of its own", "[inspect]") {
+  const TemporaryDirectory directory;
+  const ModelSource source =
+      trained("{d_model: 16, heads: 2, positions: sinusoidal}", "{name: reverse, length: 7}", directory);
+  const Names names = vocabulary(source);
+  double worst = 0;
+  std::uint64_t number = 0;
+  read_split(source, Split::test, 5, [&](const Passage& original) {
+    const std::vector<std::size_t> order = random_order(7, number++);
+    std::string text;
+    for (const std::size_t from : order) text += names[static_cast<std::size_t>(original.tokens[from])] + " ";
+    const Passage permuted = read_input(source, text);
+    const std::size_t width = original.logits.size() / 7;
+    for (std::size_t row = 0; row < 7; ++row)
+      for (std::size_t v = 0; v < width; ++v)
+        worst = std::max(
+            worst, std::abs(permuted.logits[row * width + v] - original.logits[order[row] * width + v]));
+  });
+  CHECK(measure_permutation(source, 5).worst == worst);
 }

@@ -130,3 +130,27 @@ TEST_CASE("a row is right when its first largest logit is at the label", "[kerne
   Matrix z(4, 3);
   CHECK(kernels::count_correct(z, Labels{0, 0, 1, -1}) == 2);  // all equal: the first
 }
+
+TEST_CASE("every labelled row has its weight in the loss, however many there are", "[kernels]") {
+  for (const std::int64_t rows : {1, 15, 16, 17, 31, 32, 33, 48, 100}) {
+    for (const Real weight : {Real(0.25), Real(3)}) {
+      CAPTURE(rows, weight);
+      const Matrix z(rows, 7, 1);
+      Matrix slope(rows, 7);
+      Labels labels(static_cast<std::size_t>(rows));
+      for (std::size_t r = 0; r < labels.size(); ++r) labels[r] = static_cast<std::int32_t>(r % 8) - 1;
+      CHECK_THAT(kernels::cross_entropy_forward(slope, z, labels, 0, weight),
+                 WithinRel(naive_loss(z, labels, 0, weight), 10 * kRounding));
+    }
+  }
+}
+
+TEST_CASE("the loss of many rows over a large vocabulary is finite", "[kernels]") {
+  // One row serves as all of them: 2^17 equal logits, whose sums multiply to 2^1088, beyond any double.
+  constexpr std::int64_t kVocabulary = 1 << 17, kRows = 64;
+  Matrix row(1, kVocabulary), slope(1, kVocabulary);
+  const ConstMatrixView z{row.view().data, kRows, kVocabulary, 0};
+  const MatrixView to{slope.view().data, kRows, kVocabulary, 0};
+  CHECK_THAT(kernels::cross_entropy_forward(to, z, Labels(kRows, 5), 0, 1),
+             WithinRel(kRows * 17 * std::log(2), 1e-6));
+}

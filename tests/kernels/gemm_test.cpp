@@ -57,29 +57,33 @@ TEST_CASE("gemm multiplies, whatever the sizes, strides and transposes", "[kerne
   }
 }
 
-// Sizes at and around the parts that a product is cut into.
-TEST_CASE("gemm of many parts multiplies, into a block of columns as well", "[kernels]") {
+// Sizes at and around the parts that a product is cut into, which it is on some CPUs only.
+TEST_CASE("products in one piece and cut into parts multiply, into a block of columns as well", "[kernels]") {
   struct Sizes {
     std::int64_t m, n, k;
   };
+  const bool cut = GENERATE(false, true);
+  const auto multiply = cut ? kernels::gemm_in_parts : kernels::gemm;
   for (const auto& [m, n, k] : {Sizes{200, 65, 257}, Sizes{49, 130, 600}, Sizes{500, 16, 16},
-                                Sizes{1, 300, 513}, Sizes{129, 3, 1000}}) {
+                                Sizes{1, 300, 513}, Sizes{129, 3, 1000}, Sizes{3, 40, 9000}}) {
     for (const Op op_a : {Op::none, Op::transpose}) {
       for (const Op op_b : {Op::none, Op::transpose}) {
+        if (cut && op_b == Op::transpose) continue;
         for (const Real beta : {Real(0), Real(1), Real(-0.5)}) {
-          CAPTURE(m, n, k, op_a, op_b, beta);
+          CAPTURE(cut, m, n, k, op_a, op_b, beta);
           const Matrix a = operand(op_a, m, k, 1, 3), b = operand(op_b, k, n, 2, 6);
           Matrix before(m, n, 3, 5);
           if (beta == 0) before.fill(kNaN);
           Matrix c = before;
-          kernels::gemm(c, a, op_a, b, op_b, Real(1.5), beta);
+          multiply(c, a, op_a, b, op_b, Real(1.5), beta);
           // Every seventh column is enough, and the last.
           double worst = 0;
           for (std::int64_t i = 0; i < m; i += 5) {
             for (std::int64_t j = i % 7; j < n; j += 7) {
               const long double old = beta == 0 ? 0 : beta * static_cast<long double>(before(i, j));
               const long double expected = 1.5L * product(a, op_a, b, op_b, k, i, j) + old;
-              worst = std::max(worst, static_cast<double>(std::abs(expected - c(i, j))));
+              const auto error = static_cast<double>(std::abs(expected - c(i, j)));
+              worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
             }
           }
           CHECK(worst < 100 * kRounding);
@@ -88,6 +92,22 @@ TEST_CASE("gemm of many parts multiplies, into a block of columns as well", "[ke
       }
     }
   }
+}
+
+TEST_CASE("no part of a product is larger than a kernel for small matrices takes", "[kernels]") {
+  for (const std::int64_t m : {1, 40, 64, 100, 5000})
+    for (const std::int64_t n : {1, 16, 64, 65, 1000})
+      for (const std::int64_t k : {1, 16, 256, 257, 3000}) {
+        CAPTURE(m, n, k);
+        std::int64_t multiplications = 0;
+        for (const Op op_a : {Op::none, Op::transpose}) {
+          const kernels::Part part = kernels::part_of(op_a, m, n, k);
+          CHECK((part.m > 0 && part.n > 0 && part.k > 0));
+          multiplications = std::max(multiplications, part.m * part.n * part.k);
+        }
+        CHECK(multiplications < 1'000'000);
+        CHECK(kernels::rows_per_part(n, k) == kernels::part_of(Op::none, m, n, k).m);
+      }
 }
 
 TEST_CASE("gemm with beta 0 overwrites whatever there was", "[kernels]") {

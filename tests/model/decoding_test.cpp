@@ -144,3 +144,61 @@ TEST_CASE("a beam search needs a beam", "[model]") {
   CHECK_THROWS_WITH(beam_answers(decoding, 0, {kBegin, kEnd, 3}),
                     "beam search: 0 beams, there must be one at least");
 }
+
+namespace {
+
+// Beam search that never stops early: all steps are made, and what has ended is kept to the last.
+std::vector<Answer> plain_beams(std::uint64_t seed, std::size_t beams, std::int64_t longest) {
+  const auto best = [beams](std::vector<Answer>& answers) {
+    std::ranges::stable_sort(answers, std::ranges::greater(), &Answer::log_probability);
+    answers.resize(std::min(answers.size(), beams));
+  };
+  std::vector<Answer> open(1), ended;
+  for (std::int64_t step = 1; step <= longest; ++step) {
+    std::vector<Answer> longer;
+    for (const Answer& answer : open) {
+      Tokens read{kBegin};
+      read.insert(read.end(), answer.tokens.begin(), answer.tokens.end());
+      double sum = 0;
+      const std::vector<double> logits = logits_after(read, seed);
+      for (const double x : logits) sum += std::exp(static_cast<double>(static_cast<Real>(x)));
+      for (std::int32_t token = 0; token < kVocabulary; ++token) {
+        Answer next = answer;
+        next.tokens.push_back(token);
+        next.log_probability +=
+            static_cast<double>(static_cast<Real>(logits[static_cast<std::size_t>(token)])) - std::log(sum);
+        longer.push_back(next);
+      }
+    }
+    best(longer);
+    open.clear();
+    for (Answer& answer : longer) {
+      const bool end = answer.tokens.back() == kEnd;
+      if (end) answer.tokens.pop_back();
+      (end || step == longest ? ended : open).push_back(answer);
+    }
+  }
+  best(ended);
+  return ended;
+}
+
+}  // namespace
+
+TEST_CASE("a beam search stops only where nothing likelier can follow", "[model]") {
+  std::size_t long_ones = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (const std::int64_t beams : {2, 3, 4, 5, 6, 7, 8}) {
+      CAPTURE(seed, beams);
+      Scripted decoding(seed);
+      const std::vector<Answer> found = beam_answers(decoding, beams, {kBegin, kEnd, 6});
+      const std::vector<Answer> expected = plain_beams(seed, static_cast<std::size_t>(beams), 6);
+      REQUIRE(found.size() == expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        CHECK(found[i].tokens == expected[i].tokens);
+        CHECK_THAT(found[i].log_probability, WithinAbs(expected[i].log_probability, 1e-6));
+        long_ones += found[i].tokens.size() > 4 ? 1 : 0;
+      }
+    }
+  }
+  CHECK(long_ones > 50);
+}

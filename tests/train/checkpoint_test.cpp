@@ -130,3 +130,35 @@ TEST_CASE("a whole model survives saving and loading", "[train]") {
       complaint(directory / "weights", other_length.parameters()),
       ContainsSubstring("tensor position_embedding.weight has shape (5, 32), the model needs (6, 32)"));
 }
+
+TEST_CASE("a checkpoint names the optimizer's moments as PyTorch does", "[train]") {
+  const TemporaryDirectory directory;
+  Store store(1);
+  std::vector<Real> gradients(store.store.size());
+  for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] = static_cast<Real>(1 + i);
+  const auto saved = [&](const OptimizerConfig& config) {
+    Optimizer optimizer(config, store.store);
+    optimizer.begin_step(0.1, 1);
+    for (const Optimizer::Segment& segment : optimizer.segments())
+      optimizer.update(segment, store.store.values(), gradients);
+    save_weights(directory / "checkpoint", store.store, {}, &optimizer);
+    return SafetensorsFile(directory / "checkpoint");
+  };
+  const auto expect = [&](const SafetensorsFile& file, const std::string& moment, const auto& of_gradient) {
+    for (const auto& entry : store.store.entries()) {
+      const std::vector<Real> values = file.values<Real>(fmt::format("optimizer.{}.{}", moment, entry.name));
+      REQUIRE(values.size() == entry.size());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        CHECK_THAT(double(values[i]), WithinRel(of_gradient(double(gradients[entry.offset + i])), 1e-5));
+    }
+  };
+  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw}) {
+    const SafetensorsFile file = saved({.name = kind, .beta1 = 0.8, .beta2 = 0.95});
+    expect(file, "exp_avg", [](double g) { return 0.2 * g; });
+    expect(file, "exp_avg_sq", [](double g) { return 0.05 * g * g; });
+    CHECK(file.entries().size() == 9);
+  }
+  const SafetensorsFile file = saved({.name = OptimizerKind::sgd});
+  expect(file, "momentum_buffer", [](double g) { return g; });
+  CHECK(file.entries().size() == 6);
+}

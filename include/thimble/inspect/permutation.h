@@ -1,8 +1,10 @@
 // Whether the order of its input means anything to a model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <vector>
 
 #include "thimble/train/run.h"
 
@@ -18,8 +20,11 @@ struct PermutationReport {
   double relative() const { return logit > 0 ? worst / logit : 0; }
 };
 
-// On the first test sequences, each in one random order of the tokens that it has without padding. Throws
-// CheckpointError when the weights do not fit the config.
+// Indices 0 .. count-1 in an order that is uniform over all of them (Fisher and Yates), one for each number.
+std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number);
+
+// On the first test sequences, sequence i in random_order(T, i) of the tokens that it has without padding.
+// Throws CheckpointError when the weights do not fit the config.
 PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences);
 
 // {"sequences", "worst", "logit", "relative"}

@@ -1,0 +1,133 @@
+// The distributions that parameters start from, of every module.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "catch.h"
+#include "thimble/nn/attention.h"
+#include "thimble/nn/gru.h"
+
+using namespace thimble;
+
+namespace {
+
+struct Moments {
+  double largest = 0, mean = 0, deviation = 0;
+  bool constant = true;
+};
+
+Moments moments_of(const ParameterStore& store, Parameter p) {
+  const auto values = store.values(p);
+  const auto n = static_cast<double>(values.size());
+  Moments m;
+  for (const Real x : values) {
+    m.largest = std::max(m.largest, std::abs(double(x)));
+    m.mean += double(x) / n;
+    m.constant = m.constant && x == values[0];
+  }
+  for (const Real x : values) m.deviation += (double(x) - m.mean) * (double(x) - m.mean) / n;
+  m.deviation = std::sqrt(m.deviation);
+  return m;
+}
+
+// Uniform in +-bound: nothing beyond, the largest near it, mean and deviation within four standard errors.
+void expect_uniform(const ParameterStore& store, Parameter p, double bound) {
+  const std::string name = store.entry(p).name;
+  CAPTURE(name, bound);
+  const Moments m = moments_of(store, p);
+  const auto n = static_cast<double>(store.values(p).size());
+  CHECK(m.largest <= bound * (1 + 1e-6));
+  CHECK(m.largest > bound * (1 - 12 / n));
+  CHECK_THAT(m.mean, WithinAbs(0, 4 * bound / std::sqrt(3 * n)));
+  CHECK_THAT(m.deviation, WithinRel(bound / std::sqrt(3), 4 * std::sqrt(0.2 / n)));
+}
+
+void expect_normal(const ParameterStore& store, Parameter p, double deviation) {
+  const Moments m = moments_of(store, p);
+  const auto n = static_cast<double>(store.values(p).size());
+  CHECK_THAT(m.mean, WithinAbs(0, 4 * deviation / std::sqrt(n)));
+  CHECK_THAT(m.deviation, WithinRel(deviation, 4 * std::sqrt(0.5 / n)));
+  CHECK(m.largest > 2.5 * deviation);
+}
+
+void expect_constant(const ParameterStore& store, Parameter p, Real value) {
+  CHECK(moments_of(store, p).constant);
+  CHECK(store.values(p)[0] == value);
+}
+
+}  // namespace
+
+TEST_CASE("linear maps and convolutions start uniform within one over the root of their inputs", "[nn]") {
+  ParameterStore store;
+  const Linear linear(store, "linear", 25, 400);
+  const Convolution convolution(store, "convolution", 20, 5, false);
+  linear.init(store, 1);
+  convolution.init(store, 1);
+  expect_uniform(store, linear.weight, 0.2);
+  expect_uniform(store, linear.bias, 0.2);
+  expect_uniform(store, convolution.weight, 0.1);
+  CHECK(moments_of(store, convolution.bias).largest <= 0.1);
+  CHECK(moments_of(store, convolution.bias).largest > 0.05);
+}
+
+TEST_CASE("norms start as the identity, embeddings normal with their standard deviation", "[nn]") {
+  ParameterStore store;
+  const LayerNorm layer(store, "layer", 9);
+  const RmsNorm rms(store, "rms", 9);
+  const Embedding embedding(store, "embedding", 300, 20);
+  std::ranges::fill(store.values(), Real(7));
+  layer.init(store);
+  rms.init(store);
+  embedding.init(store, 1, 0.25);
+  expect_constant(store, layer.weight, 1);
+  expect_constant(store, layer.bias, 0);
+  expect_constant(store, rms.weight, 1);
+  expect_normal(store, embedding.weight, 0.25);
+}
+
+TEST_CASE("recurrent units start uniform within one over the root of their state", "[nn]") {
+  ParameterStore store;
+  const GruCell cell(store, "cell", "", 9, 100);
+  cell.init(store, 1);
+  for (const Parameter p : {cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh})
+    expect_uniform(store, p, 0.1);
+}
+
+// 20 channels, heads that do not fill them: 4 heads with 6 columns of keys and 9 of values.
+TEST_CASE("attention starts by Glorot and Bengio, its output by the columns that it reads", "[nn]") {
+  for (const bool summed : {false, true}) {
+    for (const bool tied : {false, true}) {
+      CAPTURE(summed, tied);
+      ParameterStore store;
+      const MultiHeadAttention attention(store, "attention",
+                                         {.channels = 20,
+                                          .heads = 4,
+                                          .depth = 6,
+                                          .width = 9,
+                                          .tied = tied,
+                                          .summed = summed,
+                                          .score = Score::general});
+      std::ranges::fill(store.values(), Real(7));
+      attention.init(store, 1);
+      const double rows = (tied ? 1 : 2) * 4 * 6 + 4 * 9;
+      expect_uniform(store, attention.in_proj_weight, std::sqrt(6 / (rows + 20)));
+      CHECK(attention.out_proj_weights.size() == (summed ? 4 : 1));
+      for (const Parameter p : attention.out_proj_weights) expect_uniform(store, p, 1 / std::sqrt(4.0 * 9));
+      expect_uniform(store, *attention.score_weight, 1 / std::sqrt(6.0));
+      expect_constant(store, attention.in_proj_bias, 0);
+      expect_constant(store, attention.out_proj_bias, 0);
+    }
+  }
+}
+
+TEST_CASE("parameters and seeds have random numbers of their own", "[nn]") {
+  ParameterStore store, again, other;
+  for (ParameterStore* s : {&store, &again, &other}) {
+    const Linear first(*s, "first", 8, 8), second(*s, "second", 8, 8);
+    first.init(*s, s == &other ? 2 : 1);
+    second.init(*s, s == &other ? 2 : 1);
+  }
+  CHECK(again.hash() == store.hash());
+  CHECK(other.hash() != store.hash());
+  CHECK_FALSE(std::ranges::equal(store.values(Parameter{0}), store.values(Parameter{2})));
+}
