@@ -34,7 +34,8 @@ begin=$(date +%s%N)
 quiet "${config[@]}" --out whole
 nanoseconds=$(($(date +%s%N) - begin))
 
-# kill -9, several times a run, anywhere between its start and its end.
+# kill -9, several times a run, anywhere between its start and its end. The time to wait follows what the machine can
+# do meanwhile: it shrinks after a run that came to its end, and grows after one that did not, so that one in six does.
 done_kills=0 runs=0
 while ((done_kills < kills)); do
   rm -rf run
@@ -43,7 +44,11 @@ while ((done_kills < kills)); do
     "$thimble" train "${config[@]}" --out run --resume --threads $threads --quiet &
     pid=$!
     sleep "$(awk -v t=$nanoseconds -v r=$RANDOM 'BEGIN { printf "%.4f", 0.4e-9 * t * r / 32768 }')"
-    if kill -9 $pid 2>/dev/null; then done_kills=$((done_kills + 1)); fi
+    if kill -9 $pid 2>/dev/null; then
+      done_kills=$((done_kills + 1)) nanoseconds=$((nanoseconds * 21 / 20))
+    else
+      nanoseconds=$((nanoseconds * 4 / 5))
+    fi
     wait $pid 2>/dev/null || true
   done
   quiet "${config[@]}" --out run --resume
