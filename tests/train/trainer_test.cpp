@@ -59,7 +59,8 @@ Config sorting() {
 
 std::vector<std::pair<std::string, Config>> all_kinds() {
   Config sgd = small_config();
-  sgd.train.optimizer = {.name = OptimizerKind::sgd, .lr = 0.1};
+  // At 0.1 a quarter of the seeds are at 0.7 to 0.9 of the first loss after 200 steps; at 0.05 all below 0.1.
+  sgd.train.optimizer = {.name = OptimizerKind::sgd, .lr = 0.05};
   return {{"post-norm", small_config()},
           {"everything", rich_config()},
           {"micro-batches", many_micro_batches()},

@@ -70,8 +70,12 @@ TEST_CASE("an encoder-decoder learns to write backwards", "[train]") {
 TEST_CASE("a recurrent model learns to write backwards, whatever its attention", "[train]") {
   Config config = recurrent_config(GENERATE(Score::additive, Score::dot, Score::general, Score::scaled_dot));
   config.model.d_model = 32;
-  config.train.steps = 600;
+  // Rounding decides which of many runs this is, so all have to arrive: 8 seeds of 8 reach 1 this way, but
+  // 0.73 with 600 steps, and 0.83 on 600 sequences at a learning rate that stays.
+  config.data.train = 0;
+  config.train.steps = 1200;
   config.train.optimizer.lr = 0.01;
+  config.train.schedule = {.name = ScheduleKind::cosine, .warmup = 3};
   Trainer trainer(config);
   for (std::int64_t i = 0; i < config.train.steps; ++i) trainer.step();
   CHECK(trainer.evaluate(Split::test).written_accuracy > 0.9);
