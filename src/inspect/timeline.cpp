@@ -51,6 +51,9 @@ void add_line(const Json& line, Timeline& timeline) {
     timeline.steps.push_back(watched_step(line));
   } else if (split == "train" || split == "validation") {
     timeline.curves.push_back({line.at("step"), split, number(line.at("loss")), number(line.at("accuracy"))});
+    if (line.contains("chance")) timeline.chance = line.at("chance").get<double>();
+    if (line.contains("lowest_possible_loss"))
+      timeline.lowest_loss = line.at("lowest_possible_loss").get<double>();
   }
 }
 
@@ -102,7 +105,10 @@ nlohmann::ordered_json to_json(const Timeline& timeline) {
   for (const HeadEvent& e : find_events(timeline.steps)) events.push_back(sentence(e));
   for (const CurvePoint& p : timeline.curves)
     curves.push_back({{"step", p.step}, {"split", p.split}, {"loss", p.loss}, {"accuracy", p.accuracy}});
-  return {{"timeline", steps}, {"events", events}, {"curves", curves}};
+  Json json{{"timeline", steps}, {"events", events}, {"curves", curves}};
+  if (timeline.chance) json["chance"] = *timeline.chance;
+  if (timeline.lowest_loss) json["lowest_possible_loss"] = *timeline.lowest_loss;
+  return json;
 }
 
 }  // namespace thimble

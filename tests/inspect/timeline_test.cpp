@@ -192,6 +192,7 @@ TEST_CASE("a timeline is read from the metrics", "[inspect]") {
   CHECK((timeline.curves[0].split == "train" && timeline.curves[0].loss == 4.5));
   CHECK((timeline.curves[1].split == "validation" && std::isnan(timeline.curves[1].loss)));
   CHECK(timeline.curves[1].accuracy == 0.25);
+  CHECK_FALSE(timeline.chance.has_value());
   const TemporaryDirectory none;
   CHECK(read_timeline(none.path()).steps.empty());
 }
@@ -258,6 +259,11 @@ TEST_CASE("the timeline as JSON", "[inspect]") {
   CHECK(json["events"][0] == sentence(find_events(timeline.steps)[0]));
   CHECK(json["curves"].dump() == R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75}])");
   CHECK(to_json(Timeline{}).dump() == R"({"timeline":[],"events":[],"curves":[]})");
+  const std::string known = R"({"step":1,"split":"validation","loss":2,"accuracy":0.5,"chance":0.25,)"
+                            R"("lowest_possible_loss":0.125})";
+  const auto levels = to_json(timeline_of(lines({kTrain, known})));
+  CHECK(levels["chance"] == 0.25);
+  CHECK(levels["lowest_possible_loss"] == 0.125);
 }
 
 TEST_CASE("scores over time are drawn as bars", "[inspect]") {

@@ -181,6 +181,8 @@ void add_run(ordered_json& report, const Size& s) {
     report["timeline"].push_back(
         {{"step", step}, {"loss", 0.2 + 2.6 / (1 + std::exp(0.8 * (k - 12)))}, {"heads", heads}});
   }
+  report["chance"] = 0.1;
+  report["lowest_possible_loss"] = 0;
   report["events"] = {
       "layer 1 head 0 became an induction head between steps 210 and 240, when the loss fell from 2.8 to "
       "2.2"};

@@ -174,6 +174,8 @@ test("the keyboard is enough", async () => {
   await page.locator("#training .picture").first().focus();
   await page.keyboard.press("ArrowRight");
   assert.match(await page.locator("#training .says").first().textContent(), /^step 0: train 2\.85/);
+  assert.match(await page.locator("#training figcaption").first().textContent(), /^Loss.*lowest possible$/);
+  assert.match(await page.locator("#training figcaption").last().textContent(), /^Accuracy.*chance$/);
   const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.equal(outline, "solid");
   await closed(page);

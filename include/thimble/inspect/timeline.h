@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct WatchedStep {
 struct Timeline {
   std::vector<WatchedStep> steps;  // empty without train.watch_heads
   std::vector<CurvePoint> curves;
+  // Of the validation split, where they are known: accuracy of a constant answer, lowest possible loss.
+  std::optional<double> chance{}, lowest_loss{};
 };
 
 // Train points of a curve, at most; of a longer run they are evenly spaced, the last step among them.

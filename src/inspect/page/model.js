@@ -22,13 +22,17 @@ function training() {
   const curves = report.curves ?? [];
   if (!curves.length) return null;
   const splits = [...new Set(curves.map((c) => c.split))];
-  const chart = (title, key, more) => {
+  const steps = curves.map((c) => c.step);
+  const chart = (title, key, [name, level], more) => {
     const series = splits.map((split) => ({ name: split, look: kLooks[split] ?? "third", dots: true,
       points: curves.filter((c) => c.split === split && isNumber(c[key])).map((c) => [c.step, c[key]]) })).filter((s) => s.points.length);
+    if (series.length && isNumber(level))
+      series.push({ name, look: "third", points: [[Math.min(...steps), level], [Math.max(...steps), level]] });
     return series.length ? lineChart({ title, xLabel: "step", series, ...more }) : null;
   };
   return section("training", "Training", null, element("div", { class: "columns two" },
-    chart("Loss", "loss", {}), chart("Accuracy", "accuracy", { range: [0, 1], show: percent })));
+    chart("Loss", "loss", ["lowest possible", report.lowest_possible_loss], {}),
+    chart("Accuracy", "accuracy", ["chance", report.chance], { range: [0, 1], show: percent })));
 }
 
 // Steps between which something happened, where a sentence names them.
