@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/data/listing.h"
 
 namespace thimble::cli {
 
@@ -29,24 +31,31 @@ void Source::add_to(Command& command) {
   command.add_option("RUN", run, "Run directory").value_name("");
   command.add_option("--checkpoint", checkpoint, "best, final or a step; default: the newest")
       .value_name("NAME");
-  command.add_option("--config", config, "Config of a model made elsewhere, not RUN").value_name("FILE");
-  command.add_option("--weights", weights, "Its weights, a safetensors file").value_name("FILE");
+  command.add_option("--weights", weights, "Weights in a safetensors file, not RUN").value_name("FILE");
+  command.add_option("--config", config, "Their config; default: the one in that file").value_name("FILE");
   command.add_option("OVERRIDES", overrides, "Changes to its config, as task.length=20")
       .value_name("key=value");
 }
 
 ModelSource Source::open() const {
+  const auto warned = [](const ModelSource& source) {
+    for (const std::string& change : source.changes)
+      fmt::print(stderr,
+                 "thimble: {}\n"
+                 "what is measured on its splits is of the file as it is now; tokens keep their ids\n",
+                 change);
+    return source;
+  };
   if (config.empty() && weights.empty()) {
     require<ConfigError>(!run.empty(), "which run? Give a run directory, or --config and --weights");
-    return open_run(run, overrides, checkpoint);
+    return warned(open_run(run, overrides, checkpoint));
   }
   require<ConfigError>(checkpoint.empty(), "--checkpoint is for run directories; --weights names the file");
-  require<ConfigError>(!config.empty() && !weights.empty(),
-                       "--config and --weights belong together: give both");
+  require<ConfigError>(!weights.empty(), "--config goes with --weights: give the file of the weights too");
   std::vector<std::string> changes = overrides;
   if (!run.empty())
     changes.insert(changes.begin(), run);  // there is no run, so the first argument is a change
-  return {load_config(config, changes), weights};
+  return warned(open_weights(weights, config, changes));
 }
 
 void ConfigArguments::add_to(Command& command, bool required) {
@@ -104,6 +113,28 @@ bool warn_of_leak(const std::string& name, const SplitReport& report) {
              "of this task allow (standard error {:.1g}): the model sees answers\n",
              name, report.loss, *report.leak, report.loss_error);
   return true;
+}
+
+std::string describe_reference(const SplitReport& report) {
+  if (!report.chance && !report.lowest_loss) return "";
+  const std::string loss = report.lowest_loss ? fmt::format("loss {:.6f}", *report.lowest_loss) : "";
+  const std::string tokens = report.chance ? fmt::format("tokens {:6.2f} %", 100 * *report.chance) : "";
+  const char* what = !report.chance        ? "lowest possible loss"
+                     : !report.lowest_loss ? "chance"
+                                           : "lowest possible loss, and chance";
+  return fmt::format("{:<11} {:<13}   {:<15}   {}\n", "reference", loss, tokens, what);
+}
+
+void warn_of_chance(const std::string& name, const SplitReport& report) {
+  if (!report.no_better_than_chance()) return;
+  const double error = SplitReport::kInterval * report.accuracy_error;
+  const std::string text = fmt::format(
+      "thimble: no better than chance: the {} accuracy is {:.2f} % (95 % interval {:.2f} to {:.2f} %), "
+      "always giving the same answer is right in {:.2f} %; try another train.optimizer.lr or more "
+      "train.steps",
+      name, 100 * report.accuracy, 100 * std::max(0.0, report.accuracy - error),
+      100 * std::min(1.0, report.accuracy + error), 100 * *report.chance);
+  fmt::print(stderr, "{}", wrap(text, 80));
 }
 
 std::string describe(const std::string& name, const SplitReport& report) {

@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "thimble/core/error.h"
+#include "thimble/data/table.h"
 
 namespace thimble::cli {
 
@@ -18,14 +19,23 @@ int run(const Arguments& arguments) {
   const ModelSource source = arguments.source.open();
   nlohmann::ordered_json json;
   bool leak = false;
-  for (const Split split : {Split::train, Split::validation, Split::test}) {
+  std::vector<Split> splits;
+  for (const Split split : {Split::train, Split::validation, Split::test})
+    if (std::ranges::find(arguments.splits, split_name(split)) != arguments.splits.end())
+      splits.push_back(split);
+  if (source.config.task.table != nullptr)
+    for (const Split split : splits) source.config.task.table->require_rows(split);
+  std::optional<SplitReport> last;
+  for (const Split split : splits) {
     const std::string name(split_name(split));
-    if (std::ranges::find(arguments.splits, name) == arguments.splits.end()) continue;
     const SplitReport report = evaluate(source, split, arguments.sequences);
     json[name] = to_json(report);
     if (arguments.output.talks()) fmt::print("{}\n", describe(name, report));
     leak |= warn_of_leak(name, report);
+    if (!arguments.output.quiet) warn_of_chance(name, report);
+    last = report;
   }
+  if (last && arguments.output.talks()) fmt::print("{}", describe_reference(*last));
   arguments.output.write(json);
   return leak ? kCheckFailed : kDone;
 }

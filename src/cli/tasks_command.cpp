@@ -38,9 +38,10 @@ Config config_of(const Arguments& arguments) {
     // Rows of files that are not read yet fit the layout of next tokens, whatever they are.
     const Layout layout =
         task.table != nullptr ? Layout::next : usual_layout(task.size({.name = arguments.name}));
-    yaml = fmt::format("model: {{attention: {{mask: {}}}, output: {{per: {}}}}}",
-                       task.causal || layout == Layout::next ? "causal" : "none",
-                       kPer[static_cast<std::size_t>(layout)]);
+    // It is described, not trained: any number of rows will do.
+    yaml = fmt::format(
+        "train: {{batch: 1, shards: 1}}\nmodel: {{attention: {{mask: {}}}, output: {{per: {}}}}}",
+        task.causal || layout == Layout::next ? "causal" : "none", kPer[static_cast<std::size_t>(layout)]);
   }
   std::vector<std::string> overrides = arguments.overrides;
   overrides.insert(overrides.begin(), "task.name=" + arguments.name);

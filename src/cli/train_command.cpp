@@ -3,6 +3,7 @@
 
 #include "cli/progress.h"
 #include "thimble/core/error.h"
+#include "thimble/data/table.h"
 #include "thimble/inspect/watch.h"
 
 namespace thimble::cli {
@@ -31,6 +32,8 @@ int report(const TrainResult& result, const Output& output) {
       fmt::print("no better validation loss since step {}\n", result.best_step);
     if (result.validation) fmt::print("{}\n", describe("validation", *result.validation));
     if (result.test) fmt::print("{}\n", describe("test", *result.test));
+    if (const auto& last = result.test ? result.test : result.validation)
+      fmt::print("{}", describe_reference(*last));
     fmt::print("weights     {}   {} steps in {:.1f} s\nrun         {}\n", result.weights_hash, result.steps,
                result.seconds, result.directory);
   }
@@ -38,6 +41,8 @@ int report(const TrainResult& result, const Output& output) {
   if (result.target_missed) fmt::print(stderr, "thimble: train.target was not reached\n");
   if (result.validation) failed |= warn_of_leak("validation", *result.validation);
   if (result.test) failed |= warn_of_leak("test", *result.test);
+  if (const auto& last = result.test ? result.test : result.validation; last && !output.quiet)
+    warn_of_chance(result.test ? "test" : "validation", *last);
   return failed ? kCheckFailed : kDone;
 }
 
@@ -53,6 +58,9 @@ int run(Arguments arguments) {
     arguments.config.file = source / "config.yaml";
   }
   const Config config = arguments.config.load();
+  if (config.task.table != nullptr && !arguments.output.quiet)
+    for (const std::string& remark : config.task.table->remarks())
+      fmt::print(stderr, "thimble: {}\n", remark);
   if (arguments.directory.empty())
     arguments.directory =
         arguments.resume ? run_directory(source, config) : free_run_directory(source, config);

@@ -10,6 +10,7 @@
 #include "config/report.h"
 #include "config/text.h"
 #include "thimble/core/error.h"
+#include "thimble/core/text.h"
 #include "thimble/data/table.h"
 
 namespace thimble {
@@ -182,15 +183,74 @@ void check_task(Config& c, Report& report) {
                     c.task.name));
 }
 
-void check_lengths(const Config& c, Report& report) {
+// What of the task does not fit a trained model; "" when all of it does.
+std::string vocabulary_misfit(const std::vector<std::string>& trained, const std::vector<std::string>& now) {
+  if (now == trained) return "";
+  const auto differ = std::ranges::mismatch(trained, now);
+  const auto at = differ.in1 - trained.begin();
+  const auto name = [&](const std::vector<std::string>& names) {
+    return at < std::ssize(names) ? printable(names[static_cast<std::size_t>(at)]) : std::string("none");
+  };
+  return fmt::format(
+      "the model was trained with {} tokens, this task has {}: token {} was {}, and is {} here; leave what "
+      "makes the vocabulary as it was, or train a model with this task",
+      trained.size(), now.size(), at, name(trained), name(now));
+}
+
+// The keys that say which tokens and lengths a task has.
+const std::vector<std::string> kTaskKeys = {
+    "task.symbols", "task.length",          "task.pairs",     "task.depth", "task.offset",
+    "task.file",    "task.validation_file", "task.test_file", "task.name",  "model.kind"};
+
+// A trained model has its tokens; a file with others cannot give it new ones.
+void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Report& report) {
+  if (task.table == nullptr || task.vocabulary_file.empty()) return;
+  const auto is_vocabulary = [](const DataFile& file) { return file.key == "vocabulary_file"; };
+  const auto before = std::ranges::find_if(trained.files, is_vocabulary);
+  const auto now = std::ranges::find_if(task.table->sources(), is_vocabulary);
+  if (before != trained.files.end() &&
+      (now->path == before->path || now->path == before->moved || now->hash == before->hash))
+    return;
+  report.conflict({"task.vocabulary_file"},
+                  "the model keeps the tokens that it was trained with; leave the file out");
+}
+
+void check_trained(Config& c, const DataRecord& trained, const std::vector<std::string>& names,
+                   Report& report) {
+  const std::string misfit = vocabulary_misfit(trained.vocabulary, names);
+  if (!misfit.empty()) return report.conflict(kTaskKeys, misfit);
+  check_vocabulary_file(c.task, trained, report);
+  if (c.model.positions != Positions::learned) return;
+  const Layout layout = layout_of(c.model);
+  const std::int64_t length = model_length(c.task, layout), source = thimble::source_length(c.task, layout);
+  const auto check = [&](std::int64_t needed, std::int64_t rows) {
+    if (needed <= rows) return true;
+    std::vector<std::string> keys = kTaskKeys;
+    keys.insert(keys.begin(), "model.max_length");
+    report.conflict(keys, fmt::format("the task needs sequences of {} tokens, the model has learned {} "
+                                      "positions; train one with model.max_length={}, or with other "
+                                      "model.positions",
+                                      needed, rows, needed));
+    return false;
+  };
+  if (!check(std::max(length, c.model.max_length), trained.length)) return;
+  if (source > 0 && !check(std::max(source, c.model.max_length), trained.source_length)) return;
+  if (c.model.max_length != trained.length) c.model.max_length = 0;
+  c.model.trained_length = trained.length;
+  c.model.trained_source_length = trained.source_length;
+}
+
+void check_lengths(Config& c, const DataRecord* trained, Report& report) {
   if (c.task.min_length > c.task.length)
     return report.conflict(
         {"task.min_length", "task.length"},
         fmt::format("a min_length of {} is more than the length, {}", c.task.min_length, c.task.length));
+  if (c.task.table != nullptr) c.task.table->check(layout_of(c.model));  // told with the lines of the file
   std::int64_t needed = 0;
   try {
     needed = std::max(model_length(c.task, layout_of(c.model)), source_length(c.task, layout_of(c.model)));
-    (void)token_names(c.task, layout_of(c.model));
+    const std::vector<std::string> names = token_names(c.task, layout_of(c.model));
+    if (trained != nullptr && trained->known()) check_trained(c, *trained, names, report);
   } catch (const DataError& e) {
     return report.conflict({"model.output.per", "task.name", "task.length"}, e.what());
   }
@@ -239,8 +299,24 @@ void check_training(const Config& c, Report& report) {
         fmt::format("a warmup of {} is longer than all {} steps", train.schedule.warmup, train.steps));
 }
 
+// The data files, read with the tokens of the trained model if there is one.
+void read_table(Config& c, const DataRecord* trained) {
+  if (trained == nullptr || !trained->known()) {
+    c.task.table = std::make_shared<Table>(load_table(c.task));
+    return;
+  }
+  DataRecord of_task = *trained;
+  if (layout_of(c.model) == Layout::pairs && of_task.vocabulary.size() > 2)
+    of_task.vocabulary.resize(of_task.vocabulary.size() - 2);  // without the marks of answers
+  for (std::string* path :
+       {&c.task.file, &c.task.validation_file, &c.task.test_file, &c.task.vocabulary_file})
+    for (const DataFile& file : trained->files)
+      if (!file.moved.empty() && *path == file.path) *path = file.moved;
+  c.task.table = std::make_shared<Table>(load_table(c.task, &of_task));
+}
+
 ResolvedConfig resolve(const std::string& yaml, const std::string& name,
-                       const std::vector<std::string>& overrides) {
+                       const std::vector<std::string>& overrides, const DataRecord* trained = nullptr) {
   ResolvedConfig resolved;
   Config& out = resolved.config;
   const config::Section root = config::describe(out);
@@ -248,14 +324,17 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   config::read_yaml(yaml, root, report);
   int number = 0;
   for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
+  // Models that write have only this output.
+  if (out.model.kind != ModelKind::encoder && !report.was_given("model.output.per"))
+    out.model.output.per = OutputPer::next;
   check_model(out.model, report);
   check_task(out, report);
   if (find_task(out.task.name).table != nullptr) {
     report.finish();  // a config that is wrong already is not worth reading the files
-    out.task.table = std::make_shared<Table>(load_table(out.task));
+    read_table(out, trained);
   }
-  check_lengths(out, report);
-  check_training(out, report);
+  check_lengths(out, trained, report);
+  if (trained == nullptr) check_training(out, report);
   check_watch(out, report);
   report.finish();
   for (const auto& [key, place] : report.given())
@@ -279,8 +358,9 @@ Layout layout_of(const ModelConfig& model) {
   return Layout::next;
 }
 
-Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return resolve_config(path, overrides).config;
+Config load_config(const std::string& path, const std::vector<std::string>& overrides,
+                   const DataRecord* trained) {
+  return resolve(config::read_file(path), path, overrides, trained).config;
 }
 
 ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides) {
@@ -288,8 +368,8 @@ ResolvedConfig resolve_config(const std::string& path, const std::vector<std::st
 }
 
 Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides) {
-  return resolve(yaml, name, overrides).config;
+                    const std::vector<std::string>& overrides, const DataRecord* trained) {
+  return resolve(yaml, name, overrides, trained).config;
 }
 
 }  // namespace thimble

@@ -44,19 +44,20 @@ Field may_change(Field field) {
 // Limits keep every product of sizes, such as B·H·T·T, far below 2^63.
 
 Section fields(TaskConfig& c) {
-  Section section = {
-      {{"name", "what to learn", one_of(c.name, task_names())},
-       {"symbols", "distinct tokens that inputs are made of", Integer{&c.symbols, 2, 65536}},
-       {"length", "tokens in the longest input", Integer{&c.length, 1, 8192}},
-       {"min_length", "tokens in the shortest input; 0: every input is `length` long",
-        Integer{&c.min_length, 0, 8192}},
-       {"offset", "positions to shift by", Integer{&c.offset, 1, 8192}},
-       {"pairs", "key-value pairs of an input", Integer{&c.pairs, 1, 4096}},
-       {"depth", "deepest nesting of brackets", Integer{&c.depth, 1, 8192}},
-       {"file", "a JSON Lines or tab-separated file of input and target sequences", Path{&c.file}},
-       {"validation_file", "the same for validation", Path{&c.validation_file}},
-       {"test_file", "the same for the test", Path{&c.test_file}},
-       {"vocabulary_file", "the tokens there are", Path{&c.vocabulary_file}}}};
+  Section section = {{{"name", "what to learn", one_of(c.name, task_names())},
+                      {"symbols", "distinct tokens that inputs are made of", Integer{&c.symbols, 2, 65536}},
+                      {"length", "tokens in the longest input", Integer{&c.length, 1, 8192}},
+                      {"min_length", "tokens in the shortest input; 0: every input is `length` long",
+                       Integer{&c.min_length, 0, 8192}},
+                      {"offset", "positions to shift by", Integer{&c.offset, 1, 8192}},
+                      {"pairs", "key-value pairs of an input", Integer{&c.pairs, 1, 4096}},
+                      {"depth", "deepest nesting of brackets", Integer{&c.depth, 1, 8192}},
+                      // The run's record holds what is in the files; where they are may change.
+                      may_change({"file", "a JSON Lines or tab-separated file of input and target sequences",
+                                  Path{&c.file}}),
+                      may_change({"validation_file", "the same for validation", Path{&c.validation_file}}),
+                      may_change({"test_file", "the same for the test", Path{&c.test_file}}),
+                      may_change({"vocabulary_file", "the tokens there are", Path{&c.vocabulary_file}})}};
   const auto& used = find_task(c.name).keys;
   for (Field& field : section.fields)
     field.applies = field.key == "name" || std::ranges::find(used, field.key) != used.end();
@@ -87,11 +88,14 @@ Section fields(AttentionConfig& c) {
 }
 
 Section fields(OutputConfig& c) {
-  return {{{"per", "what an answer is given for; next: the tokens that follow the input, one after another",
-            one_of(c.per, {"position", "sequence", "next"})},
-           {"hidden", "width of the output net's hidden layer; 0: one linear layer",
-            Integer{&c.hidden, 0, 65536}},
-           {"pooling", "what an output per sequence reads", one_of(c.pooling, {"mean", "first", "last"})}}};
+  return {
+      {{"per",
+        "what an answer is given for; next: the tokens that follow the input, one after another, which is "
+        "all that other kinds than encoder do",
+        one_of(c.per, {"position", "sequence", "next"})},
+       {"hidden", "width of the output net's hidden layer; 0: one linear layer",
+        Integer{&c.hidden, 0, 65536}},
+       {"pooling", "what an output per sequence reads", one_of(c.pooling, {"mean", "first", "last"})}}};
 }
 
 Section fields(ModelConfig& c) {

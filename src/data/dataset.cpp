@@ -85,7 +85,12 @@ std::int64_t Dataset::size(Split split) const {
   return split == Split::train ? data_.train : split == Split::validation ? data_.validation : data_.test;
 }
 
+void Dataset::require_rows(Split split) const {
+  if (source_->table != nullptr) source_->table(task_).require_rows(split);
+}
+
 void Dataset::draw(Split split, std::int64_t index, Example& out) const {
+  require_rows(split);
   if (source_->at != nullptr) {
     const std::int64_t position = starts_[static_cast<std::size_t>(split)] + index;
     const auto input =

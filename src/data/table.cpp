@@ -26,7 +26,7 @@ TableText read_text(const std::string& path) {
       const std::uintmax_t size = fs::file_size(path);
       require<DataError>(size <= kLargest, "{}: {} bytes; {} is the most", path, size, kLargest);
     }
-    return {path, read_file(path)};
+    return {.name = path, .text = read_file(path)};
   } catch (const FileError& e) {
     throw DataError(e.what());
   } catch (const fs::filesystem_error& e) {
@@ -34,31 +34,86 @@ TableText read_text(const std::string& path) {
   }
 }
 
-// What keeps an example from being laid out like that; "" when nothing does.
-std::string misfit(Layout layout, const Example& example) {
-  const ExampleSize size{std::ssize(example.input), std::ssize(example.target)};
+// What keeps an example from being laid out like that, and what kind of problem that is.
+struct Misfit {
+  std::string text, kind;
+};
+
+std::optional<Misfit> misfit(Layout layout, ExampleSize size, std::span<const std::int32_t> target) {
+  const char* plural = size.target == 1 ? "" : "s";
   if (layout == Layout::position && size.input != size.target)
-    return fmt::format("{} answers for {} tokens: one output per position needs one each", size.target,
-                       size.input);
+    return Misfit{fmt::format("{} answer{} for {} tokens: one output per position needs one each",
+                              size.target, plural, size.input),
+                  "per position"};
   if (layout == Layout::sequence && size.target != 1)
-    return fmt::format("{} answers: one output per sequence needs exactly one", size.target);
-  if ((layout == Layout::next || layout == Layout::pairs) && std::ranges::count(example.target, kIgnore) > 0)
-    return "a position without an answer: one output per next token needs all of them";
-  return "";
+    return Misfit{fmt::format("{} answers: one output per sequence needs exactly one", size.target),
+                  "per sequence"};
+  if ((layout == Layout::next || layout == Layout::pairs) && std::ranges::count(target, kIgnore) > 0)
+    return Misfit{"a position without an answer: one output per next token needs all of them", "per next"};
+  return std::nullopt;
+}
+
+std::string hash_of(std::string_view bytes) {
+  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+DataFile data_file(const char* key, const TableText& text) {
+  DataFile file{.key = key, .path = text.name, .bytes = text.text.size()};
+  if (text.unreadable.empty()) file.hash = hash_of(text.text);
+  return file;
+}
+
+// How a task that needs that layout is asked for it.
+std::string_view setting(Layout layout) {
+  switch (layout) {
+    case Layout::position:
+      return "model.output.per=position";
+    case Layout::sequence:
+      return "model.output.per=sequence";
+    default:
+      return "model.output.per=next model.attention.mask=causal";
+  }
 }
 
 }  // namespace
 
-Table::Table(const TableTexts& texts) : disjoint_(!texts.validation && !texts.test) {
+Table::Table(const TableTexts& texts, const DataRecord* trained)
+    : disjoint_(!texts.validation && !texts.test) {
+  const bool known = trained != nullptr && trained->known();
+  read_files(texts, known ? trained : nullptr);
+  assign_splits(known);
+  if (known) longest_ = trained->longest;
+  measure();
+}
+
+void Table::read_files(const TableTexts& texts, const DataRecord* trained) {
   TableProblems problems;
   TableVocabulary vocabulary;
-  if (texts.vocabulary) vocabulary.read(*texts.vocabulary, problems);
+  if (trained != nullptr)
+    vocabulary.read(trained->vocabulary);
+  else if (texts.vocabulary)
+    vocabulary.read(*texts.vocabulary, problems);
   const TableText* const files[] = {&texts.main, texts.validation ? &*texts.validation : nullptr,
                                     texts.test ? &*texts.test : nullptr};
-  for (const TableText* file : files) {
-    if (file != nullptr) read_rows(*file, vocabulary, problems, ids_, ends_);
-    files_.push_back({file == nullptr ? "" : file->name, static_cast<std::uint32_t>(ends_.size() / 2)});
+  constexpr const char* kKeys[] = {"file", "validation_file", "test_file"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::size_t ids = ids_.size(), ends = ends_.size();
+    TableProblems own;
+    if (files[i] != nullptr) {
+      sources_.push_back(data_file(kKeys[i], *files[i]));
+      unreadable_[i] = files[i]->unreadable;
+      if (unreadable_[i].empty())
+        read_rows(*files[i], vocabulary, trained != nullptr ? own : problems, ids_, ends_);
+      if (unreadable_[i].empty()) unreadable_[i] = own.text();
+    }
+    if (!unreadable_[i].empty()) {
+      ids_.resize(ids);
+      ends_.resize(ends);
+    }
+    files_.push_back(
+        {files[i] == nullptr ? "" : files[i]->name, static_cast<std::uint32_t>(ends_.size() / 2)});
   }
+  if (texts.vocabulary) sources_.push_back(data_file("vocabulary_file", *texts.vocabulary));
   problems.finish();
 
   // In order of their bytes, unless a file gives the order.
@@ -72,9 +127,6 @@ Table::Table(const TableTexts& texts) : disjoint_(!texts.validation && !texts.te
   }
   for (std::int32_t& id : ids_)
     if (id != kIgnore) id = renumbered[static_cast<std::size_t>(id)];
-
-  assign_splits();
-  measure();
 }
 
 ExampleSize Table::size(std::uint32_t row) const {
@@ -82,27 +134,58 @@ ExampleSize Table::size(std::uint32_t row) const {
   return {ends_[2 * row] - begin, ends_[2 * row + 1] - ends_[2 * row]};
 }
 
-void Table::assign_splits() {
+std::span<const std::int32_t> Table::input(std::uint32_t row) const {
+  const auto n = static_cast<std::size_t>(size(row).input);
+  return {ids_.data() + ends_[2 * row] - n, n};
+}
+
+std::span<const std::int32_t> Table::target(std::uint32_t row) const {
+  return {ids_.data() + ends_[2 * row], static_cast<std::size_t>(size(row).target)};
+}
+
+std::string Table::where(std::uint32_t row) const {
+  std::uint32_t first = 0;
+  auto file = files_.begin();
+  for (; row >= file->end; ++file) first = file->end;
+  return fmt::format("{}:{}", file->name, row - first + 1);
+}
+
+void Table::assign_splits(bool trained) {
   std::vector<std::uint32_t> rows[3];
   for (std::uint32_t file = 0, row = 0; file < 3; ++file) {
     for (; row < files_[file].end; ++row) {
-      const ExampleSize n = size(row);
-      const auto* const input = ids_.data() + ends_[2 * row] - n.input;
       auto split = static_cast<std::size_t>(file);
-      if (file == 0) split = static_cast<std::size_t>(home_split({input, static_cast<std::size_t>(n.input)}));
+      if (file == 0) split = static_cast<std::size_t>(home_split(input(row)));
       if (file == 0 && !files_[split].name.empty()) split = 0;  // that split has a file of its own
       rows[split].push_back(row);
     }
   }
   for (const Split split : {Split::train, Split::validation, Split::test}) {
-    const auto& found = rows[static_cast<std::size_t>(split)];
-    const std::string remedy = split == Split::train ? "" : fmt::format(", or a {}_file", split_name(split));
-    require<DataError>(!found.empty(),
-                       "{}: 1 problem\n{}: none of the {} lines falls to the {} split; give more lines{}",
-                       files_[0].name, files_[0].name, files_[0].end, split_name(split), remedy);
-    splits_[static_cast<std::size_t>(split)] = std::ssize(found);
+    const auto index = static_cast<std::size_t>(split);
+    const auto& found = rows[index];
+    const std::size_t from = files_[index].name.empty() ? 0 : index;
+    if (found.empty()) {
+      const std::string remedy =
+          split == Split::train ? "" : fmt::format(", or a {}_file", split_name(split));
+      missing_[index] = unreadable_[from];
+      if (missing_[index].empty())
+        missing_[index] =
+            fmt::format("{}: 1 problem\n{}: none of the {} lines falls to the {} split; give more lines{}",
+                        files_[from].name, files_[from].name, files_[from].end, split_name(split), remedy);
+      if (!trained) throw DataError(missing_[index]);
+    }
+    splits_[index] = std::ssize(found);
     order_.insert(order_.end(), found.begin(), found.end());
   }
+}
+
+void Table::require_rows(Split split) const {
+  const std::string& reason = missing_[static_cast<std::size_t>(split)];
+  const std::string own = split == Split::train ? "" : fmt::format(" or task.{}_file", split_name(split));
+  require<DataError>(reason.empty(),
+                     "{}\nso there is no {} split; put the file back as it was, or name another with "
+                     "task.file{}=FILE",
+                     reason, split_name(split), own);
 }
 
 void Table::measure() {
@@ -111,12 +194,13 @@ void Table::measure() {
   for (std::uint32_t row = 0; row < order_.size(); ++row) {
     const ExampleSize n = size(row);
     longest_ = {std::max(longest_.input, n.input), std::max(longest_.target, n.target)};
-    for (std::uint32_t i = ends_[2 * row]; i < ends_[2 * row + 1]; ++i) {
-      if (ids_[i] == kIgnore) continue;
-      ++counts[static_cast<std::size_t>(ids_[i])];
+    for (const std::int32_t id : target(row)) {
+      if (id == kIgnore) continue;
+      ++counts[static_cast<std::size_t>(id)];
       ++answers;
     }
   }
+  if (answers == 0) return;  // none of the files can be read
   chance_ = static_cast<double>(*std::ranges::max_element(counts)) / static_cast<double>(answers);
 }
 
@@ -125,10 +209,9 @@ void Table::example(std::int64_t row, Example& out) const {
 }
 
 void Table::read(std::uint32_t row, Example& out) const {
-  const ExampleSize n = size(row);
-  const auto target = ids_.begin() + ends_[2 * row];
-  out.input.assign(target - n.input, target);
-  out.target.assign(target, target + n.target);
+  const auto tokens = input(row), answers = target(row);
+  out.input.assign(tokens.begin(), tokens.end());
+  out.target.assign(answers.begin(), answers.end());
 }
 
 std::string Table::hash() const {
@@ -148,26 +231,50 @@ std::string Table::hash() const {
   return fmt::format("{:016x}", XXH3_64bits_digest(&state));
 }
 
+std::optional<Layout> Table::suitable_layout() const {
+  bool sequence = true, position = true, next = true;
+  for (std::uint32_t row = 0; row < order_.size(); ++row) {
+    const ExampleSize n = size(row);
+    sequence &= n.target == 1;
+    position &= n.target == n.input;
+    next &= std::ranges::count(target(row), kIgnore) == 0;
+  }
+  if (sequence) return Layout::sequence;
+  if (position) return Layout::position;
+  return next ? std::optional(Layout::next) : std::nullopt;
+}
+
 void Table::check(Layout layout) const {
   TableProblems problems;
-  Example example;
+  const std::optional<Layout> suitable = suitable_layout();
+  const std::string remedy = !suitable || suitable == layout || layout == Layout::pairs
+                                 ? std::string()
+                                 : fmt::format("; set {}", setting(*suitable));
   for (std::uint32_t row = 0, file = 0, first = 0; row < order_.size(); ++row) {
     while (row == files_[file].end) first = files_[file++].end;
-    read(row, example);
-    const std::string rule = misfit(layout, example);
-    if (!rule.empty()) problems.add(files_[file].name, row - first + 1, rule);
+    if (const auto problem = misfit(layout, size(row), target(row)))
+      problems.add(files_[file].name, row - first + 1, problem->text + remedy, problem->kind);
   }
   problems.finish();
 }
 
-Table load_table(const TaskConfig& config) {
-  const auto optional = [](const std::string& path) {
-    return path.empty() ? std::nullopt : std::optional(read_text(path));
+Table load_table(const TaskConfig& config, const DataRecord* trained) {
+  const auto text = [&](const std::string& path) -> TableText {
+    try {
+      return read_text(path);
+    } catch (const DataError& e) {
+      if (trained == nullptr || !trained->known()) throw;
+      return {.name = path, .text = "", .unreadable = e.what()};
+    }
   };
-  return Table({.main = read_text(config.file),
+  const auto optional = [&](const std::string& path) {
+    return path.empty() ? std::nullopt : std::optional(text(path));
+  };
+  return Table({.main = text(config.file),
                 .validation = optional(config.validation_file),
                 .test = optional(config.test_file),
-                .vocabulary = optional(config.vocabulary_file)});
+                .vocabulary = optional(config.vocabulary_file)},
+               trained);
 }
 
 }  // namespace thimble

@@ -167,19 +167,34 @@ void check_row(const std::vector<std::int32_t>& input, const std::vector<std::in
 
 }  // namespace
 
-void TableProblems::add(const std::string& file, std::size_t line, std::string_view rule) {
-  if (count_ == 0) first_file_ = file;
-  if (!full())
-    lines_ += line == 0 ? fmt::format("\n{}: {}", file, rule) : fmt::format("\n{}:{}: {}", file, line, rule);
-  ++count_;
+void TableProblems::add(const std::string& file, std::size_t line, std::string_view rule,
+                        std::string_view kind) {
+  if (count_++ == 0) first_file_ = file;
+  const std::string key = fmt::format("{}:{}", file, kind.empty() ? rule : kind);
+  if (const auto known = kinds_.find(key); known != kinds_.end()) {
+    ++shown_[known->second].more;
+  } else if (full()) {
+    ++hidden_;
+  } else {
+    kinds_.emplace(key, shown_.size());
+    shown_.push_back(
+        {line == 0 ? fmt::format("{}: {}", file, rule) : fmt::format("{}:{}: {}", file, line, rule)});
+  }
+}
+
+std::string TableProblems::text() const {
+  if (count_ == 0) return "";
+  std::string message = fmt::format("{}: {} problem{}", first_file_, count_, count_ == 1 ? "" : "s");
+  for (const auto& [line, more] : shown_) {
+    message += '\n' + line;
+    if (more > 0) message += fmt::format(" (and {} more line{} like it)", more, more == 1 ? "" : "s");
+  }
+  if (hidden_ > 0) message += fmt::format("\nand {} more", hidden_);
+  return message;
 }
 
 void TableProblems::finish() const {
-  if (count_ == 0) return;
-  std::string message =
-      fmt::format("{}: {} problem{}{}", first_file_, count_, count_ == 1 ? "" : "s", lines_);
-  if (count_ > kShown) message += fmt::format("\nand {} more", count_ - kShown);
-  throw DataError(message);
+  if (count_ > 0) throw DataError(text());
 }
 
 void TableVocabulary::read(const TableText& file, TableProblems& problems) {
@@ -188,7 +203,16 @@ void TableVocabulary::read(const TableText& file, TableProblems& problems) {
     number(line, false);
     require<DataError>(numbers_.size() > before, "token {} stands twice", line);
   });
-  fixed_ = true;
+  fixed_by_ = "the vocabulary file";
+}
+
+void TableVocabulary::read(const std::vector<std::string>& trained) {
+  for (const std::string& token : trained) {
+    const auto before = static_cast<std::int32_t>(numbers_.size());
+    require<DataError>(number(token, false) == before, "the model's vocabulary: token {} stands twice",
+                       printable(token));
+  }
+  fixed_by_ = "the vocabulary that the model was trained with";
 }
 
 std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
@@ -199,12 +223,12 @@ std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
   require<DataError>(std::ranges::none_of(token, is_control), "a control character in token {}",
                      printable(token));
   require<DataError>(token.find(' ') == token.npos, "a space in token {}", token);
-  if (fixed_) {
+  if (fixed()) {
     std::vector<std::string_view> names;
     if (guess)
       for (const auto& [name, id] : numbers_) names.push_back(name);
     const std::string_view meant = nearest_name(token, names);
-    throw DataError(fmt::format("token {} is not in the vocabulary file{}", token,
+    throw DataError(fmt::format("token {} is not in {}{}", token, fixed_by_,
                                 meant.empty() ? "" : fmt::format(", did you mean {}?", meant)));
   }
   require<DataError>(numbers_.size() < kMostTokens,

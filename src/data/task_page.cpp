@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "thimble/data/listing.h"
+#include "thimble/data/table.h"
 
 namespace thimble {
 namespace {
@@ -19,6 +20,8 @@ std::string facts(const Task& task, const TaskConfig& config, const nlohmann::or
   out += fmt::format("chance       {:.2f} % right, always with the same answer\n", 100 * task.chance(config));
   out += task.floor == nullptr ? "lowest loss  unknown\n"
                                : fmt::format("lowest loss  {:.6g} nats\n", task.floor(config));
+  if (task.table != nullptr)
+    for (const std::string& remark : task.table(config).remarks()) out += wrap("note: " + remark, kWidth);
   if (task.causal) out += "mask         causal, or the answers could be read\n";
   return out;
 }
@@ -37,6 +40,7 @@ TaskPage task_page(const TaskConfig& config, const nlohmann::ordered_json& keys,
                {"keys", keys},        {"causal", task.causal},        {"tokens", names},
                {"inputs", inputs},    {"chance", task.chance(config)}};
   page.json["floor"] = nullptr;
+  if (task.table != nullptr) page.json["remarks"] = task.table(config).remarks();
   if (task.floor != nullptr) page.json["floor"] = task.floor(config);
   auto& list = page.json["examples"] = nlohmann::ordered_json::array();
 

@@ -4,6 +4,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/nearest.h"
 #include "thimble/core/text.h"
+#include "thimble/data/table.h"
 #include "thimble/inspect/passage.h"
 #include "thimble/model/decoding.h"
 #include "thimble/train/cost.h"
@@ -32,7 +33,9 @@ bool single(const ModelSource& source) { return source.config.train.precision ==
 std::int64_t longest(const Config& config) {
   if (config.model.max_length > 0) return config.model.max_length;
   const Layout layout = layout_of(config.model);
-  return layout == Layout::pairs ? source_length(config.task, layout) : model_length(config.task, layout);
+  const bool pairs = layout == Layout::pairs;
+  return std::max(pairs ? source_length(config.task, layout) : model_length(config.task, layout),
+                  pairs ? config.model.trained_source_length : config.model.trained_length);
 }
 
 std::int32_t token_of(const Names& names, std::string_view name) {
@@ -129,6 +132,7 @@ std::vector<std::string> unread_tokens(const ModelSource& source, std::string_vi
   const Config& config = source.config;
   const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
   const Names names = vocabulary(source);
+  if (config.task.table != nullptr && config.task.table->splits()[0] == 0) return {};  // they are gone
   Batch batch;
   dataset.fill(Split::train, 0, readable(source, Split::train, count), batch);
   const bool pair = batch.source_length > 0;

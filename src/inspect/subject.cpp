@@ -23,6 +23,7 @@ Subject::Subject(const Config& config, Split split, std::int64_t sequences)
       pool_(config.train.threads),
       workers_(static_cast<std::size_t>(pool_.threads())),
       sequences_(dataset_.size(split) > 0 ? std::min(sequences, dataset_.size(split)) : sequences) {
+  dataset_.require_rows(split);
   require<DataError>(
       sequences_ > 0 && (split == Split::train || dataset_.size(split) > 0),
       "inspect: no sequences of the {} split to look at; ask for one at least, and let data.{} be "

@@ -1,5 +1,7 @@
 #include "thimble/model/model.h"
 
+#include <algorithm>
+
 #include "thimble/core/error.h"
 #include "thimble/model/decoding.h"
 #include "thimble/model/encoder_decoder.h"
@@ -9,6 +11,8 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 Model::Model(const ModelConfig& config, const ModelSizes& sizes) : config_(config), sizes_(sizes) {
+  sizes_.length = std::max(sizes.length, config.trained_length);
+  sizes_.source_length = std::max(sizes.source_length, config.trained_source_length);
   if (config.max_length == 0) return;
   sizes_.length = config.max_length;
   if (sizes_.source_length > 0) sizes_.source_length = config.max_length;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/data/table.h"
 #include "thimble/model/decoding.h"
 #include "thimble/train/trainer.h"
 
@@ -24,9 +25,12 @@ std::int64_t Trainer::count_written(const Batch& batch) const {
 SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
   const std::int64_t size = dataset_.size(split);
   const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
+  dataset_.require_rows(split);
   require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit",
                      split_name(split));
   const bool writes = dataset_.layout() == Layout::pairs;
+  // Where the task does not say how good a constant answer is: own data, and answers that have an end.
+  if (!usual_answer_ && (dataset_.task().table != nullptr || writes)) usual_answer_ = usual_answer();
   refresh_transposes();
   chunks_.assign(static_cast<std::size_t>((count + micro_batch_ - 1) / micro_batch_), {});
   pool_.run(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t i, int thread) {
@@ -37,6 +41,7 @@ SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
     worker.inference.rewind();
     Totals& chunk = chunks_[static_cast<std::size_t>(i)];
     forward(worker.inference, worker.batch, {}, chunk);
+    if (usual_answer_) chunk.usual = std::ranges::count(worker.batch.row_labels, *usual_answer_);
     if (writes) chunk.written = count_written(worker.batch);
   });
   Totals totals;
@@ -49,10 +54,25 @@ SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
       .sequences = count,
       .loss_error = loss_error(),
       .leak = {},
-      .written_accuracy = {}};
+      .accuracy_error = accuracy_error(totals, count),
+      .chance = chance(totals),
+      .lowest_loss = lowest_loss(split)};
   if (writes) report.written_accuracy = static_cast<double>(totals.written) / static_cast<double>(count);
-  report.leak = leak(split, report);
+  if (report.lowest_loss && report.loss_error > 0 &&
+      report.loss < *report.lowest_loss - 4 * report.loss_error)
+    report.leak = report.lowest_loss;
   return report;
+}
+
+// From the spread between sequences, each weighed by its labels (the ratio estimator of survey sampling).
+double Trainer::accuracy_error(const Totals& totals, std::int64_t sequences) {
+  if (totals.labelled == 0 || sequences < 2) return 0;
+  const auto labelled = static_cast<double>(totals.labelled), n = static_cast<double>(sequences);
+  const double mean = static_cast<double>(totals.correct) / labelled;
+  const double squares = static_cast<double>(totals.correct_squared) -
+                         2 * mean * static_cast<double>(totals.correct_labelled) +
+                         mean * mean * static_cast<double>(totals.labelled_squared);
+  return std::sqrt(std::max(0.0, squares) * n / (n - 1)) / labelled;
 }
 
 // From the spread between chunks, each weighed by its labels (the ratio estimator of survey sampling).
@@ -71,14 +91,34 @@ double Trainer::loss_error() const {
   return std::sqrt(squares * n / (n - 1)) / labelled;
 }
 
-std::optional<double> Trainer::leak(Split split, const SplitReport& report) const {
+// The answer that the training sequences have most often; kIgnore when they are gone.
+std::int32_t Trainer::usual_answer() const {
+  constexpr std::int64_t kMaxDrawn = 10000, kAtOnce = 256;
+  const Task& task = dataset_.task();
+  if (task.table != nullptr && task.table(config_.task).splits()[0] == 0) return kIgnore;
+  std::int64_t count = dataset_.size(Split::train);
+  if (task.table == nullptr) count = count == 0 ? kMaxDrawn : std::min(count, kMaxDrawn);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(dataset_.vocabulary()));
+  Batch batch;
+  for (std::int64_t first = 0; first < count; first += kAtOnce) {
+    dataset_.fill(Split::train, first, std::min(kAtOnce, count - first), batch);
+    for (const std::int32_t label : batch.row_labels) ++counts[static_cast<std::size_t>(label)];
+  }
+  return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
+}
+
+std::optional<double> Trainer::chance(const Totals& totals) const {
+  if (totals.labelled == 0 || usual_answer_ == kIgnore) return std::nullopt;
+  if (!usual_answer_) return dataset_.task().chance(config_.task);
+  return static_cast<double>(totals.usual) / static_cast<double>(totals.labelled);
+}
+
+// An answer's end, where there is one, is a label, too, and how well it can be predicted is unknown.
+std::optional<double> Trainer::lowest_loss(Split split) const {
   const Task& task = dataset_.task();
   const bool fresh = split != Split::train || dataset_.size(split) == 0;
-  // An answer's end, where there is one, is a label, too, and how well it can be told is unknown.
-  const bool known = task.floor != nullptr && dataset_.layout() != Layout::pairs;
-  if (!fresh || !known || report.loss_error == 0) return std::nullopt;
-  const double floor = task.floor(config_.task);
-  return report.loss < floor - 4 * report.loss_error ? std::optional(floor) : std::nullopt;
+  if (!fresh || task.floor == nullptr || dataset_.layout() == Layout::pairs) return std::nullopt;
+  return task.floor(config_.task);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -13,7 +13,7 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 SplitReport run_evaluation(const ModelSource& source, Split split, std::int64_t limit) {
-  Trainer trainer(source.config);
+  Trainer trainer(source.config, false);
   load_weights(source.weights, trainer.model().parameters());
   return trainer.evaluate(split, limit);
 }

@@ -40,6 +40,12 @@ Json to_json(const SplitReport& r) {
             {"sequence_accuracy", r.sequence_accuracy},
             {"sequences", r.sequences},
             {"loss_error", r.loss_error}};
+  if (r.chance) {
+    json["chance"] = *r.chance;
+    json["accuracy_error"] = r.accuracy_error;
+    json["no_better_than_chance"] = r.no_better_than_chance();
+  }
+  if (r.lowest_loss) json["lowest_possible_loss"] = *r.lowest_loss;
   if (r.written_accuracy) json["written_accuracy"] = *r.written_accuracy;
   if (r.leak) json["leak"] = {{"lowest_possible_loss", *r.leak}};
   return json;
@@ -96,6 +102,11 @@ RunState run_state(const Json& json) {
   from.at("sequence_accuracy").get_to(to.sequence_accuracy);
   from.at("sequences").get_to(to.sequences);
   from.at("loss_error").get_to(to.loss_error);
+  if (from.contains("chance")) {
+    to.chance = from.at("chance").get<double>();
+    to.accuracy_error = from.at("accuracy_error").get<double>();
+  }
+  if (from.contains("lowest_possible_loss")) to.lowest_loss = from.at("lowest_possible_loss").get<double>();
   if (from.contains("written_accuracy")) to.written_accuracy = from.at("written_accuracy").get<double>();
   if (from.contains("leak")) to.leak = from.at("leak").at("lowest_possible_loss").get<double>();
   return s;

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/data/table.h"
+#include "thimble/tensor/safetensors.h"
 
 namespace thimble {
 
@@ -16,6 +18,8 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kCheckpoints = "checkpoints";
+const fs::path kData = "data.json";
+constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
 const std::string kFinal = "final.safetensors", kBest = "best.safetensors";
 
 // What f does, with errors of files as CheckpointErrors.
@@ -60,7 +64,7 @@ std::string checkpoint_names(const fs::path& directory) {
 
 bool is_leftover(const fs::path& path) {
   return path.filename() == DirectoryLock::kFile || path.filename() == kCheckpoints ||
-         path.extension() == ".tmp";
+         path.filename() == kData || path.extension() == ".tmp";
 }
 
 // Whether there is nothing that a run which was stopped at its very beginning would not leave.
@@ -75,17 +79,55 @@ void remove_temporary_files(const fs::path& directory) {
     if (entry.path().extension() == ".tmp") fs::remove(entry.path());
 }
 
+// What a run was trained on; unknown in a directory that has no data.json.
+DataRecord read_record(const fs::path& directory) {
+  const fs::path file = directory / kData;
+  if (!fs::exists(file)) return {};
+  try {
+    return parse_record(read_file(file), directory);
+  } catch (const DataError& e) {
+    throw CheckpointError(fmt::format("{}: {}", file.string(), e.what()));
+  }
+}
+
+ModelSource source_of(Config config, const fs::path& weights, const fs::path& run,
+                      const DataRecord& trained) {
+  ModelSource source{std::move(config), weights, run};
+  if (source.config.task.table != nullptr)
+    source.changes = changed_files(trained, source.config.task.table->sources());
+  return source;
+}
+
 void require_same(const fs::path& directory, const Config& config) {
-  const Config there = load_config((directory / "config.yaml").string());
+  const DataRecord trained = read_record(directory);
+  const Config there = load_config((directory / "config.yaml").string(), {}, &trained);
   std::string lines;
   for (const Difference& difference : differences(there, config, "the run", "this config"))
-    if (!difference.may_change) lines += "\n  " + difference.text;
+    // Where data files are may change only while it is known what was in them.
+    if (!difference.may_change || (!trained.known() && difference.key.starts_with("task.")))
+      lines += "\n  " + difference.text;
   require<ConfigError>(lines.empty(),
                        "{}: holds a run of another config:{}\ngive it the same values, or start a new run",
                        directory.string(), lines);
+  for (const std::string& difference : changed_data(directory, config)) lines += "\n  " + difference;
+  require<ConfigError>(
+      lines.empty(),
+      "{}: its data has changed since it began:{}\nput the files back as they were, or start "
+      "a new run",
+      directory.string(), lines);
 }
 
 }  // namespace
+
+DataRecord record_of(const Config& config) {
+  return record_of(config.task, layout_of(config.model), config.model.max_length);
+}
+
+std::vector<std::string> changed_data(const fs::path& directory, const Config& config) {
+  const DataRecord trained = read_record(directory);
+  if (!trained.known() || config.task.table == nullptr) return {};
+  return differing_files(trained.files, config.task.table->sources());
+}
 
 ModelSource open_run(const fs::path& directory, const std::vector<std::string>& overrides,
                      const std::string& checkpoint) {
@@ -106,8 +148,31 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
       require<CheckpointError>(!steps.empty(), "{}: the run has no checkpoint yet", directory.string());
       weights = steps.front();
     }
-    return {load_config((directory / "config.yaml").string(), overrides), weights, directory};
+    const DataRecord trained = read_record(directory);
+    return source_of(load_config((directory / "config.yaml").string(), overrides, &trained), weights,
+                     directory, trained);
   });
+}
+
+ModelSource open_weights(const fs::path& weights, const std::string& config_file,
+                         const std::vector<std::string>& overrides) {
+  const SafetensorsFile file(weights);
+  const auto text = [&](const char* key) {
+    const auto found = file.metadata().find(key);
+    return found == file.metadata().end() ? std::string() : found->second;
+  };
+  DataRecord trained;
+  try {
+    if (!text("data").empty()) trained = parse_record(text("data"));
+  } catch (const DataError& e) {
+    throw CheckpointError(fmt::format("{}: {}", weights.string(), e.what()));
+  }
+  if (!config_file.empty())
+    return source_of(load_config(config_file, overrides, &trained), weights, {}, trained);
+  require<CheckpointError>(!text("config").empty(),
+                           "{}: has no config in its metadata; give the model's with --config FILE",
+                           weights.string());
+  return source_of(parse_config(text("config"), weights.string(), overrides, &trained), weights, {}, trained);
 }
 
 fs::path run_directory(const fs::path& config_file, const Config& config) {
@@ -124,6 +189,7 @@ fs::path free_run_directory(const fs::path& config_file, const Config& config) {
 }
 
 RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resume) : directory_(directory) {
+  const DataRecord data = record_of(config);
   guarded([&] {
     const auto require_unused = [&] {
       require<CheckpointError>(
@@ -143,6 +209,7 @@ RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resum
     fs::create_directories(directory / kCheckpoints);
     remove_temporary_files(directory);
     remove_temporary_files(directory / kCheckpoints);
+    write_file(directory / kData, to_json(data, directory).dump(2, ' ', false, kReplace) + "\n");
     write_file(directory / "config.yaml", to_yaml(config));
   });
 }

@@ -97,6 +97,9 @@ void require_same(const fs::path& directory, const Json& before, const Json& now
 void require_config(const fs::path& directory, const SweepRun& run) {
   const fs::path file = directory / "config.yaml";
   if (!fs::exists(file)) return;
+  const std::vector<std::string> data = changed_data(directory, run.config);
+  require<CheckpointError>(data.empty(), "{}: made from other data: {}; choose another directory with --out",
+                           directory.string(), data.empty() ? "" : data.front());
   const auto changed = differences(load_config(file.string()), run.config, "the directory", "the sweep");
   require<CheckpointError>(changed.empty(),
                            "{}: made from another config: {}; choose another directory with --out",

@@ -25,7 +25,7 @@ Dataset make_dataset(const Config& config) {
   return Dataset(config.task, config.data, layout_of(config.model), config.train.seed);
 }
 
-Trainer::Trainer(const Config& config)
+Trainer::Trainer(const Config& config, bool trains)
     : config_(config),
       dataset_(make_dataset(config)),
       model_(make_model(config.model, dataset_)),
@@ -37,6 +37,7 @@ Trainer::Trainer(const Config& config)
       workers_(static_cast<std::size_t>(pool_.threads())),
       segment_squares_(optimizer_.segments().size()) {
   model_->init(config.train.seed);
+  if (!trains) return;
   for (Shard& shard : shards_) shard.gradients.resize(model_->parameters().size());
   // Which thread runs which shard is chance: every worker sees the largest micro-batch now, twice, since the
   // tape's memory becomes one block only when it is rewound, and allocates nothing later.
@@ -54,6 +55,10 @@ void Trainer::Totals::add(const Totals& other) {
   correct += other.correct;
   correct_sequences += other.correct_sequences;
   written += other.written;
+  usual += other.usual;
+  correct_squared += other.correct_squared;
+  correct_labelled += other.correct_labelled;
+  labelled_squared += other.labelled_squared;
 }
 
 void Trainer::start_profile() {
@@ -131,6 +136,9 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& t
     const auto correct = kernels::count_correct(logits.value().row_block(first, last - first), labels);
     totals.correct += correct;
     totals.correct_sequences += correct == last - first;
+    totals.correct_squared += correct * correct;
+    totals.correct_labelled += correct * (last - first);
+    totals.labelled_squared += (last - first) * (last - first);
   }
   return loss;
 }

@@ -27,7 +27,8 @@ class TrainingRun {
       : config_(config),
         directory_(options.directory),
         observer_(options.observer != nullptr ? *options.observer : silent_),
-        trainer_(config) {
+        trainer_(config),
+        data_(to_json(record_of(config)).dump()) {
     if (directory_.empty()) return;
     if (config.train.watch_heads) {
       require<ConfigError>(options.watch != nullptr,
@@ -125,6 +126,7 @@ class TrainingRun {
                   {"step", std::to_string(state_.step)},
                   {"weights_hash", trainer_.model().parameters().hash()},
                   {"config", to_yaml(config_)},
+                  {"data", data_},
                   {"state", to_json(state_).dump()}},
                  &trainer_.optimizer());
   }
@@ -208,7 +210,8 @@ class TrainingRun {
   TrainObserver silent_;
   TrainObserver& observer_;
   Trainer trainer_;
-  HeadWatch head_watch_;  // empty: nothing is watched
+  const std::string data_;  // the record of the training data, for checkpoints
+  HeadWatch head_watch_;    // empty: nothing is watched
   std::optional<RunWriter> writer_;
   RunState state_;
   double seconds_before_ = 0;

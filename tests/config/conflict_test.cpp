@@ -188,8 +188,9 @@ TEST_CASE("each kind of output has its layout", "[config]") {
 }
 
 TEST_CASE("an encoder-decoder writes one token after another, and its encoder reads all", "[config]") {
-  CHECK(complaint("model: {kind: encoder_decoder}\n") ==
-        "t.yaml:1:15: model.kind: a decoder answers with one token after another; set model.output.per to "
+  CHECK(complaint("model: {kind: encoder_decoder, output: {per: position}}\n") ==
+        "t.yaml:1:46: model.output.per: a decoder answers with one token after another; set model.output.per "
+        "to "
         "next");
   CHECK(complaint("model: {kind: encoder_decoder, output: {per: next}, attention: {mask: causal}}\n") ==
         "t.yaml:1:71: model.attention.mask: the mask is the encoder's, which may read all of its input (the "
@@ -198,6 +199,12 @@ TEST_CASE("an encoder-decoder writes one token after another, and its encoder re
         "t.yaml:1:60: model.mixer: an encoder-decoder needs attention; set model.mixer to attention, or "
         "model.kind to encoder");
   CHECK(complaints("model: {kind: encoder_decoder, output: {per: next}}\n").empty());
+  for (const char* kind : {"encoder_decoder", "recurrent"}) {
+    const thimble::Config config =
+        thimble::parse_config(fmt::format("model: {{kind: {}}}\n", kind), "t.yaml");
+    CHECK(config.model.output.per == thimble::OutputPer::next);
+    CHECK(to_yaml(thimble::parse_config(to_yaml(config), "t.yaml")) == to_yaml(config));
+  }
   CHECK(complaint("task: {name: masked}\nmodel: {kind: encoder_decoder, output: {per: next}}\n") ==
         "t.yaml:2:46: model.output.per: task masked: some positions have no answer to go on from; it needs "
         "an encoder and one output per position");
@@ -233,8 +240,9 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
   CHECK_THAT(
       complaint("model: {kind: recurrent, output: {per: next, hidden: 3}}"),
       StartsWith("t.yaml:1:54: model.output.hidden: a recurrent model does not read model.output.hidden"));
-  CHECK(complaint("model: {kind: recurrent}") ==
-        "t.yaml:1:15: model.kind: a decoder answers with one token after another; set model.output.per to "
+  CHECK(complaint("model: {kind: recurrent, output: {per: position}}") ==
+        "t.yaml:1:40: model.output.per: a decoder answers with one token after another; set model.output.per "
+        "to "
         "next");
   CHECK(complaint(recurrent(", d_model: 5")) ==
         "t.yaml:1:35: model.d_model: a recurrent model reads the source in both directions, with half of its "

@@ -221,12 +221,12 @@ TEST_CASE("rows that cannot be laid out are told with their lines", "[data]") {
                     "t.tsv: 2 problems\n"
                     "t.tsv:3: 2 answers for 1 tokens: one output per position needs one each\n"
                     "w.tsv:1: 2 answers for 1 tokens: one output per position needs one each");
-  CHECK_THROWS_WITH(table.check(Layout::sequence),
-                    "t.tsv: 4 problems\n"
-                    "t.tsv:1: 2 answers: one output per sequence needs exactly one\n"
-                    "t.tsv:3: 2 answers: one output per sequence needs exactly one\n"
-                    "v.tsv:2: 2 answers: one output per sequence needs exactly one\n"
-                    "w.tsv:1: 2 answers: one output per sequence needs exactly one");
+  CHECK_THROWS_WITH(
+      table.check(Layout::sequence),
+      "t.tsv: 4 problems\n"
+      "t.tsv:1: 2 answers: one output per sequence needs exactly one (and 1 more line like it)\n"
+      "v.tsv:2: 2 answers: one output per sequence needs exactly one\n"
+      "w.tsv:1: 2 answers: one output per sequence needs exactly one");
   CHECK_THROWS_WITH(table.check(Layout::next),
                     "v.tsv: 2 problems\n"
                     "v.tsv:2: a position without an answer: one output per next token needs all of them\n"
@@ -326,11 +326,11 @@ TEST_CASE("more tokens than a vocabulary can have are refused", "[data]") {
 
 TEST_CASE("twenty problems are told, the others counted", "[data]") {
   std::string text;
-  for (int i = 0; i < 23; ++i) text += "x\n";
+  for (std::size_t i = 0; i < 23; ++i) text += "x" + std::string(i + 2, '\t') + "\n";
   const std::string all =
       complaints({.main = {"t.tsv", text}, .validation = {{"v.tsv", "x"}}, .test = {}, .vocabulary = {}});
-  CHECK_THAT(all, StartsWith("t.tsv: 24 problems\nt.tsv:1: 0 tabs"));
-  CHECK_THAT(all, EndsWith("\nt.tsv:20: 0 tabs; one stands between input and target\nand 4 more"));
+  CHECK_THAT(all, StartsWith("t.tsv: 24 problems\nt.tsv:1: 2 tabs"));
+  CHECK_THAT(all, EndsWith("\nt.tsv:20: 21 tabs; one stands between input and target\nand 4 more"));
 }
 
 TEST_CASE("tables are loaded from the files that a task config names", "[data]") {

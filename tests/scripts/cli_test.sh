@@ -159,7 +159,7 @@ refuse 'did you mean model.heads' train "$configs/reverse.yaml" model.head=2
 refuse 'run: exists and is not an empty directory' train "$configs/reverse.yaml" --out run
 refuse 'no such run' eval nowhere
 refuse 'not a run' eval sub
-refuse 'belong together' eval --config "$configs/reverse.yaml"
+refuse 'goes with --weights' eval --config "$configs/reverse.yaml"
 refuse 'task.name=majorit: .*did you mean majority' tasks majorit
 refuse 'length 5: brackets come in pairs' tasks dyck_match task.length=5
 refuse 'symbols 10: must be the cells of a square' tasks anomaly

@@ -50,8 +50,8 @@ TEST_CASE("a run writes its config, its metrics, its weights and a summary", "[t
   std::vector<std::string> files;
   for (const auto& [name, content] : tree(run)) files.push_back(name);
   CHECK(files == std::vector<std::string>{"checkpoints", "checkpoints/best.safetensors",
-                                          "checkpoints/final.safetensors", "config.yaml", "metrics.jsonl",
-                                          "summary.json"});
+                                          "checkpoints/final.safetensors", "config.yaml", "data.json",
+                                          "metrics.jsonl", "summary.json"});
   CHECK(to_yaml(load_config((run / "config.yaml").string())) == to_yaml(run_config()));
 
   Trainer same(run_config());

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thimble/data/data_record.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/task.h"
 #include "thimble/model/model_config.h"
@@ -55,7 +56,12 @@ struct Config {
 // one. Throws one ConfigError whose message is a summary and then every problem, a line each:
 // file:line:column: key: rule, what to do. The files of task `file` are read last; what is wrong with them is
 // a DataError, see Table.
-Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+//
+// `trained` says that the config is that of a trained model: what only training needs is not checked, and
+// with a record that is known() the task must have the model's vocabulary and fit its position tables. Data
+// files are then read with that vocabulary, and may be gone, see Table.
+Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                   const DataRecord* trained = nullptr);
 
 // Where a value was said; an empty file means the command line.
 struct Origin {
@@ -73,7 +79,7 @@ ResolvedConfig resolve_config(const std::string& path, const std::vector<std::st
 
 // load_config for YAML text; `name` stands for the file.
 Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides = {});
+                    const std::vector<std::string>& overrides = {}, const DataRecord* trained = nullptr);
 
 // Every value that applies, in the order of the field lists; paths that are empty are left out. parse_config
 // of the YAML gives the same config back.

@@ -87,7 +87,9 @@ class Dataset {
   // What the decoder reads first, and what it says last; pairs only.
   std::int32_t begin_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
   std::int32_t end_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
-  std::int64_t size(Split) const;              // sequences; train 0: endless
+  std::int64_t size(Split) const;  // sequences; train 0: endless
+  // Throws DataError when the split has none because its data file has gone or changed; see Table.
+  void require_rows(Split) const;
   bool disjoint() const { return disjoint_; }  // whether no input occurs in two splits
 
   // Which positions of the model's input the task names as those that the answer at another one depends on,

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "thimble/data/data_record.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/task.h"
 
@@ -24,6 +25,7 @@ namespace thimble {
 struct TableText {
   std::string name;
   std::string text;
+  std::string unreadable{};  // why the file cannot be read; "": it can
 };
 
 struct TableTexts {
@@ -38,21 +40,33 @@ class Table {
   // has a file of its own. Throws DataError, whose message is a summary and then the problems, "FILE:LINE:
   // rule, remedy", the first 20 of them: what is not as above; a token that is not in the vocabulary; more
   // than 65536 tokens; a split that gets no row.
-  explicit Table(const TableTexts&);
+  //
+  // With the record of a trained model its tokens keep their ids, the vocabulary file is not read, and
+  // `longest` is at least what it was; a file with problems, or that cannot be read, is one without rows,
+  // until require() is asked for a split of it.
+  explicit Table(const TableTexts&, const DataRecord* trained = nullptr);
 
   const std::vector<std::string>& tokens() const { return tokens_; }
   std::int64_t rows() const { return static_cast<std::int64_t>(order_.size()); }
   // How many rows are training, validation and test; in this order they stand.
   const std::array<std::int64_t, 3>& splits() const { return splits_; }
+  // Throws DataError, with the file, why it cannot be read and the key to set, when a split has no rows.
+  void require_rows(Split) const;
   bool disjoint() const { return disjoint_; }  // whether splits share no input: there is one file
   void example(std::int64_t row, Example& out) const;
 
   ExampleSize longest() const { return longest_; }  // input and target, of the same row or not
   double chance() const { return chance_; }         // share of the most frequent answer
-  std::string hash() const;                         // 16 hex digits, XXH3-64 of vocabulary, rows and splits
+  const std::vector<DataFile>& sources() const { return sources_; }
+  std::string hash() const;  // 16 hex digits, XXH3-64 of vocabulary, rows and splits
 
-  // Throws DataError, with the lines, unless all rows can be laid out that way.
+  // Throws DataError, with the lines and the layout that suits all rows, unless they can be laid out that
+  // way.
   void check(Layout) const;
+
+  // What may be a mistake, a line each: equal inputs with different targets, repeated rows, and a first line
+  // that looks like names of columns.
+  std::vector<std::string> remarks() const;
 
  private:
   struct File {
@@ -62,11 +76,20 @@ class Table {
 
   // Of a row as it is stored: those of the files, one after the other.
   ExampleSize size(std::uint32_t row) const;
+  std::span<const std::int32_t> input(std::uint32_t row) const;
+  std::span<const std::int32_t> target(std::uint32_t row) const;
+  std::string where(std::uint32_t row) const;  // "FILE:LINE"
   void read(std::uint32_t row, Example& out) const;
-  void assign_splits();
+  void read_files(const TableTexts&, const DataRecord* trained);
+  void assign_splits(bool trained);
   void measure();
+  std::optional<Layout> suitable_layout() const;
+  std::optional<std::string> header_remark() const;
 
   std::vector<File> files_;
+  std::vector<DataFile> sources_;
+  std::array<std::string, 3> unreadable_;  // by file: what is wrong with it; "": nothing
+  std::array<std::string, 3> missing_;     // by split: why it has no rows; "": it has some
   std::vector<std::string> tokens_;
   std::vector<std::int32_t> ids_;     // of all inputs and targets, one after the other
   std::vector<std::uint32_t> ends_;   // in ids_: of input 0, target 0, input 1, ...
@@ -78,7 +101,8 @@ class Table {
 };
 
 // The table that the paths of the task config name. Throws DataError when a file cannot be read, is not a
-// regular one, is larger than 1 GiB, and as Table does.
-Table load_table(const TaskConfig&);
+// regular one, is larger than 1 GiB, and as Table does; with the record of a trained model only as Table
+// does.
+Table load_table(const TaskConfig&, const DataRecord* trained = nullptr);
 
 }  // namespace thimble

@@ -57,6 +57,9 @@ struct ModelConfig {
   AttentionConfig attention{};
   double dropout = 0;  // of the embedding and of every sub-layer's output, in [0, 1)
   OutputConfig output{};
+  // Rows of learned position tables that are trained already, of the sequence and of the source; 0: as many
+  // as the task needs.
+  std::int64_t trained_length = 0, trained_source_length = 0;
 
   std::int64_t kv_heads() const { return attention.kv_heads > 0 ? attention.kv_heads : heads; }
   std::int64_t d_key() const { return attention.d_key > 0 ? attention.d_key : d_model / heads; }

@@ -1,5 +1,6 @@
 // Run directories:
 //   config.yaml     every value, replayable
+//   data.json       vocabulary, and path, size and hash of each data file; see data_record.h
 //   metrics.jsonl   an object a line: step, split (train, validation, test, heads), loss, ...; the time comes
 //                   last
 //   checkpoints/    step-N.safetensors (the last two, and a series if asked for), best.safetensors,
@@ -24,7 +25,8 @@ namespace thimble {
 struct ModelSource {
   Config config;
   std::filesystem::path weights;
-  std::filesystem::path run{};  // its directory; empty for weights made elsewhere
+  std::filesystem::path run{};         // its directory; empty for weights made elsewhere
+  std::vector<std::string> changes{};  // data files whose content is not that of training, a line each
 };
 
 // The newest checkpoint of a run, or the one named: "best", "final" or a step. Throws CheckpointError when
@@ -32,9 +34,20 @@ struct ModelSource {
 ModelSource open_run(const std::filesystem::path& directory, const std::vector<std::string>& overrides = {},
                      const std::string& checkpoint = "");
 
+// Weights in a file of their own. Without a config file, "", the config is the one in their metadata, as
+// thimble's checkpoints have it. Throws CheckpointError when there is none.
+ModelSource open_weights(const std::filesystem::path& weights, const std::string& config_file,
+                         const std::vector<std::string>& overrides = {});
+
 // How the model does on a split of its config's task, or on its first `limit` sequences, which an endless
 // split needs. Throws CheckpointError when the weights do not fit the config.
 SplitReport evaluate(const ModelSource& source, Split split, std::int64_t limit = 0);
+
+// What a run of that config is trained on.
+DataRecord record_of(const Config& config);
+
+// A line for each data file of the config whose content is not that of the run in the directory.
+std::vector<std::string> changed_data(const std::filesystem::path& directory, const Config& config);
 
 // runs/NAME, NAME being the config's file name and a hash of its values.
 std::filesystem::path run_directory(const std::filesystem::path& config_file, const Config& config);
@@ -58,7 +71,7 @@ class RunWriter {
  public:
   // Makes the directory and locks it for this process. It must not exist or be empty, unless `resume`: then
   // it may hold a run. Throws CheckpointError when it is in use or holds something else, and ConfigError,
-  // with each field that differs, when the run is of another config.
+  // with each field or data file that differs, when the run is of another config or of other data.
   RunWriter(const std::filesystem::path& directory, const Config& config, bool resume);
 
   // Checkpoints to resume from, newest first.

@@ -25,9 +25,20 @@ struct SplitReport {
   // The lowest loss that the task allows, if the loss is below it, by more than 4 standard errors, on
   // sequences drawn apart from those of training: the model must have seen answers.
   std::optional<double> leak;
+  double accuracy_error = 0;  // standard error of the accuracy, from the spread between sequences
+  // Accuracy of the best answer that is always the same; missing when the training data of a file is gone.
+  std::optional<double> chance{};
+  // The lowest loss that the task allows on fresh sequences, where it is known.
+  std::optional<double> lowest_loss{};
   // Of models that write: the share of sequences whose whole answer they write right, the likeliest token
   // after each other, from nothing but the source. The numbers above are those of answers read so far right.
-  std::optional<double> written_accuracy;
+  std::optional<double> written_accuracy{};
+
+  static constexpr double kInterval = 1.959964;  // standard errors of a 95 % interval, to either side
+  // Whether the 95 % interval of the accuracy reaches down to chance; never from a single sequence.
+  bool no_better_than_chance() const {
+    return chance && sequences > 1 && accuracy - kInterval * accuracy_error <= *chance;
+  }
 };
 
 struct StepReport {

@@ -40,7 +40,8 @@ std::unique_ptr<Model> make_model(const ModelConfig&, const Dataset&);
 class Trainer {
  public:
   // Builds the model and gives it its initial values. Throws DataError when the task does not fit the output.
-  explicit Trainer(const Config& config);
+  // One that only evaluates needs no training data: `trains` is false.
+  explicit Trainer(const Config& config, bool trains = true);
 
   // One optimizer step; the first call is step 1. From the third on it allocates nothing. Throws NumericError
   // when the loss or the gradient is not finite; the parameters are then those before the step.
@@ -81,6 +82,9 @@ class Trainer {
   struct Totals {
     double loss = 0;
     std::int64_t labelled = 0, correct = 0, correct_sequences = 0, written = 0;
+    std::int64_t usual = 0;  // labels that are the usual answer
+    // Sums over sequences of their correct and labelled positions, squared and multiplied.
+    std::int64_t correct_squared = 0, correct_labelled = 0, labelled_squared = 0;
     void add(const Totals& other);
   };
   struct Shard {
@@ -103,8 +107,11 @@ class Trainer {
   void refresh_transposes();
   double reduce_gradients();  // into the first shard; returns the sum of squares
   [[noreturn]] void explain(std::int64_t step, double loss, double norm);
+  static double accuracy_error(const Totals& totals, std::int64_t sequences);
   double loss_error() const;  // of the chunks of an evaluation
-  std::optional<double> leak(Split split, const SplitReport& report) const;
+  std::int32_t usual_answer() const;
+  std::optional<double> chance(const Totals& totals) const;
+  std::optional<double> lowest_loss(Split split) const;
   double learning_rate(std::int64_t step) const;
   // Ends the phase before on this worker, and begins one unless the name is empty.
   void phase(Worker& worker, std::string_view name) const;
@@ -122,6 +129,7 @@ class Trainer {
   std::vector<Worker> workers_;
   std::vector<double> segment_squares_;
   std::vector<Totals> chunks_;
+  std::optional<std::int32_t> usual_answer_;  // once an evaluation needs it
   bool profiling_ = false;
 };
 

@@ -1,0 +1,120 @@
+#include "thimble/data/data_record.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "thimble/core/error.h"
+#include "thimble/data/table.h"
+
+namespace thimble {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using RecordJson = nlohmann::ordered_json;
+
+std::string state_text(const DataFile& file) {
+  if (file.hash.empty()) return "cannot be read";
+  return fmt::format("{} bytes, hash {}", file.bytes, file.hash);
+}
+
+const DataFile* find_key(const std::vector<DataFile>& files, const std::string& key) {
+  const auto found = std::ranges::find(files, key, &DataFile::key);
+  return found == files.end() ? nullptr : &*found;
+}
+
+DataFile parse_file(const RecordJson& json, const fs::path& run) {
+  DataFile file{.key = json.at("key").get<std::string>(),
+                .path = json.at("path").get<std::string>(),
+                .bytes = json.at("bytes").get<std::uint64_t>(),
+                .hash = json.at("hash").get<std::string>(),
+                .relative = json.value("relative", "")};
+  std::error_code ignored;
+  const fs::path moved = (run / file.relative).lexically_normal();
+  if (!file.relative.empty() && !run.empty() && !fs::exists(file.path, ignored) && fs::exists(moved, ignored))
+    file.moved = fs::absolute(moved).string();
+  return file;
+}
+
+}  // namespace
+
+DataRecord record_of(const TaskConfig& config, Layout layout, std::int64_t max_length) {
+  const Task& task = checked_task(config);
+  const std::int64_t source = source_length(config, layout);
+  return {.vocabulary = token_names(config, layout),
+          .longest = task.size(config),
+          .length = max_length > 0 ? max_length : model_length(config, layout),
+          .source_length = source > 0 && max_length > 0 ? max_length : source,
+          .files = task.table == nullptr ? std::vector<DataFile>() : task.table(config).sources()};
+}
+
+RecordJson to_json(const DataRecord& record, const fs::path& run) {
+  RecordJson json{{"vocabulary", record.vocabulary},
+                  {"longest", {{"input", record.longest.input}, {"target", record.longest.target}}},
+                  {"length", record.length},
+                  {"source_length", record.source_length},
+                  {"files", RecordJson::array()}};
+  for (const DataFile& file : record.files) {
+    RecordJson& entry = json["files"].emplace_back(
+        RecordJson{{"key", file.key}, {"path", file.path}, {"bytes", file.bytes}, {"hash", file.hash}});
+    if (!run.empty())
+      entry["relative"] =
+          fs::path(file.path).lexically_relative(fs::absolute(run).lexically_normal()).string();
+  }
+  return json;
+}
+
+DataRecord parse_record(const std::string& text, const fs::path& run) {
+  DataRecord record;
+  try {
+    const RecordJson json = RecordJson::parse(text);
+    json.at("vocabulary").get_to(record.vocabulary);
+    json.at("longest").at("input").get_to(record.longest.input);
+    json.at("longest").at("target").get_to(record.longest.target);
+    json.at("length").get_to(record.length);
+    json.at("source_length").get_to(record.source_length);
+    for (const RecordJson& file : json.at("files")) record.files.push_back(parse_file(file, run));
+  } catch (const RecordJson::exception& e) {
+    throw DataError(fmt::format("the record of the training data is not valid: {}", e.what()));
+  }
+  const auto in_range = [](std::int64_t size, std::int64_t low) { return size >= low && size <= 1 << 20; };
+  require<DataError>(record.known() && in_range(record.longest.input, 1) &&
+                         in_range(record.longest.target, 1) && in_range(record.length, 1) &&
+                         in_range(record.source_length, 0),
+                     "the record of the training data is not valid: it has {} tokens, and inputs of up to {}",
+                     record.vocabulary.size(), record.longest.input);
+  return record;
+}
+
+std::vector<std::string> changed_files(const DataRecord& trained, const std::vector<DataFile>& now) {
+  std::vector<std::string> lines;
+  for (const DataFile& before : trained.files) {
+    const DataFile* file = find_key(now, before.key);
+    const bool same_place = file != nullptr && (file->path == before.path || file->path == before.moved);
+    if (!same_place || file->hash == before.hash || file->hash.empty()) continue;
+    lines.push_back(fmt::format("{} has changed since training: {} then, {} now", before.path,
+                                state_text(before), state_text(*file)));
+  }
+  return lines;
+}
+
+std::vector<std::string> differing_files(const std::vector<DataFile>& before,
+                                         const std::vector<DataFile>& now) {
+  std::set<std::string> keys;
+  for (const auto* files : {&before, &now})
+    for (const DataFile& file : *files) keys.insert(file.key);
+  std::vector<std::string> lines;
+  for (const std::string& key : keys) {
+    const DataFile *then = find_key(before, key), *file = find_key(now, key);
+    if (then != nullptr && file != nullptr && then->hash == file->hash) continue;
+    const auto text = [](const DataFile* f) {
+      return f == nullptr ? std::string("none") : fmt::format("{}, {}", f->path, state_text(*f));
+    };
+    lines.push_back(fmt::format("task.{}: {} then; {} now", key, text(then), text(file)));
+  }
+  return lines;
+}
+
+}  // namespace thimble

@@ -1,0 +1,172 @@
+// Tables read with the vocabulary of a trained model, the record of its data, and what may be a mistake in
+// a file.
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/data/data_record.h"
+#include "thimble/data/table.h"
+
+using namespace thimble;
+
+namespace {
+
+const DataRecord kTrained{
+    .vocabulary = {"zebra", "ant", "bee", "cat"}, .longest = {3, 2}, .length = 3, .source_length = 0};
+
+Table read_trained(const TableText& main, const TableText& test) {
+  return Table({.main = main, .validation = {{"v.tsv", "cat\tbee"}}, .test = test, .vocabulary = {}},
+               &kTrained);
+}
+
+std::string complaint_on(const Table& table, Split split) {
+  try {
+    table.require_rows(split);
+  } catch (const DataError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+std::vector<std::string> remarks(const std::string& text) {
+  return Table({.main = {"t.tsv", text},
+                .validation = {{"v.tsv", "v\tw"}},
+                .test = {{"w.tsv", "v\tw"}},
+                .vocabulary = {}})
+      .remarks();
+}
+
+}  // namespace
+
+TEST_CASE("a trained model's tokens keep their ids, whatever a file has", "[data]") {
+  const Table table = read_trained({"t.tsv", "bee\tcat"}, {"w.tsv", "ant zebra\tzebra"});
+  CHECK(table.tokens() == kTrained.vocabulary);
+  Example e;
+  table.example(0, e);
+  CHECK(e.input == std::vector<std::int32_t>{2});
+  CHECK(e.target == std::vector<std::int32_t>{3});
+  table.example(2, e);
+  CHECK(e.input == std::vector<std::int32_t>{1, 0});
+  CHECK(table.longest().input == 3);  // as in training
+  CHECK(table.longest().target == 2);
+  CHECK(read_trained({"t.tsv", "bee bee bee bee\tcat"}, {"w.tsv", "ant\tant"}).longest().input == 4);
+}
+
+TEST_CASE("a file that a trained model cannot read costs its splits and no more", "[data]") {
+  const Table unknown = read_trained({"t.tsv", "bee\tcat"}, {"w.tsv", "ant\tant\nant bees\tant\ndog\tant"});
+  CHECK(unknown.splits() == std::array<std::int64_t, 3>{1, 1, 0});
+  CHECK(complaint_on(unknown, Split::train) == "accepted");
+  CHECK(complaint_on(unknown, Split::test) ==
+        "w.tsv: 2 problems\n"
+        "w.tsv:2: token bees is not in the vocabulary that the model was trained with, did you mean bee?\n"
+        "w.tsv:3: token dog is not in the vocabulary that the model was trained with\n"
+        "so there is no test split; put the file back as it was, or name another with task.file or "
+        "task.test_file=FILE");
+  TableText gone{.name = "t.tsv", .text = "", .unreadable = "t.tsv: cannot be read: No such file"};
+  const Table missing = read_trained(gone, {"w.tsv", "ant\tant"});
+  CHECK(missing.splits() == std::array<std::int64_t, 3>{0, 1, 1});
+  CHECK(complaint_on(missing, Split::validation) == "accepted");
+  CHECK(complaint_on(missing, Split::train) ==
+        "t.tsv: cannot be read: No such file\n"
+        "so there is no train split; put the file back as it was, or name another with task.file=FILE");
+  const Table nothing({.main = gone, .validation = {}, .test = {}, .vocabulary = {}}, &kTrained);
+  CHECK(nothing.rows() == 0);
+  for (const Split split : {Split::train, Split::validation, Split::test})
+    CHECK(complaint_on(nothing, split).starts_with("t.tsv: cannot be read"));
+  CHECK(nothing.tokens() == kTrained.vocabulary);
+}
+
+TEST_CASE("a record of the training data is written and read", "[data]") {
+  const TemporaryDirectory directory;
+  const auto written = [&](const std::string& name, const std::string& content) {
+    write_file(directory / name, content);
+    return (directory / name).string();
+  };
+  TaskConfig task{.name = "file"};
+  task.file = written("t.tsv", "b\ta\n");
+  task.validation_file = written("v.tsv", "a b\tb");
+  task.test_file = written("w.tsv", "a\tb b");
+  task.table = std::make_shared<Table>(load_table(task));
+  const DataRecord record = record_of(task, Layout::pairs, 0);
+  CHECK(record.vocabulary == std::vector<std::string>{"a", "b", "<begin>", "<end>"});
+  CHECK((record.longest.input == 2 && record.longest.target == 2));
+  CHECK((record.length == 3 && record.source_length == 2));
+  REQUIRE(record.files.size() == 3);
+  CHECK((record.files[0].key == "file" && record.files[0].bytes == 4 && record.files[0].path == task.file));
+
+  const std::filesystem::path run = directory / "runs" / "a";
+  const nlohmann::ordered_json json = to_json(record, run);
+  CHECK(json["files"][1]["relative"] == "../../v.tsv");
+  CHECK_FALSE(to_json(record)["files"][1].contains("relative"));
+  const DataRecord again = parse_record(json.dump(), run);
+  CHECK(to_json(again, run) == json);
+  CHECK(changed_files(again, task.table->sources()).empty());
+  CHECK(differing_files(again.files, task.table->sources()).empty());
+
+  std::filesystem::create_directories(directory / "elsewhere");
+  std::filesystem::rename(directory / "v.tsv", directory / "elsewhere" / "v.tsv");
+  CHECK(parse_record(json.dump(), directory / "elsewhere" / "runs" / "a").files[1].moved ==
+        (directory / "elsewhere" / "v.tsv").string());
+  written("t.tsv", "b\tb\n");
+  std::filesystem::rename(directory / "elsewhere" / "v.tsv", directory / "v.tsv");
+  const Table now = load_table(task);
+  const std::vector<std::string> changed = changed_files(record, now.sources());
+  REQUIRE(changed.size() == 1);
+  CHECK(changed[0] ==
+        fmt::format("{} has changed since training: 4 bytes, hash {} then, 4 bytes, hash {} now", task.file,
+                    record.files[0].hash, now.sources()[0].hash));
+  CHECK(record.files[0].hash != now.sources()[0].hash);
+  CHECK(differing_files(record.files, now.sources()).size() == 1);
+  CHECK(differing_files(record.files, {}).size() == 3);
+}
+
+TEST_CASE("what is no record is refused", "[data]") {
+  for (const char* text : {"", "{}", "[]", R"({"vocabulary": [1]})",
+                           R"({"vocabulary": [], "longest": {"input": 1, "target": 1}, "length": 1,
+                               "source_length": 0, "files": []})",
+                           R"({"vocabulary": ["a"], "longest": {"input": -1, "target": 1}, "length": 1,
+                               "source_length": 0, "files": []})"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_record(text), DataError);
+  }
+}
+
+TEST_CASE("problems of one kind are told once, with the layout that suits the file", "[data]") {
+  std::string text;
+  for (int i = 0; i < 600; ++i) text += fmt::format("w{} is {}\tyes\n", i, i % 7 == 0 ? "a b" : "c");
+  const TableTexts texts{.main = {"t.tsv", text},
+                         .validation = {{"v.tsv", "a b\tno"}},
+                         .test = {{"w.tsv", "a\tno"}},
+                         .vocabulary = {}};
+  CHECK_THROWS_WITH(Table(texts).check(Layout::position),
+                    "t.tsv: 601 problems\n"
+                    "t.tsv:1: 1 answer for 4 tokens: one output per position needs one each; set "
+                    "model.output.per=sequence (and 599 more lines like it)\n"
+                    "v.tsv:1: 1 answer for 2 tokens: one output per position needs one each; set "
+                    "model.output.per=sequence");
+  TableTexts longer = texts;
+  longer.test->text = "a\tno no";
+  CHECK_THROWS_WITH(Table(longer).check(Layout::sequence),
+                    "w.tsv: 1 problem\nw.tsv:1: 2 answers: one output per sequence needs exactly one; set "
+                    "model.output.per=next model.attention.mask=causal");
+}
+
+TEST_CASE("contradictions, repetitions and headers are pointed out", "[data]") {
+  const std::string good = "the cat\tnoun\nthe run\tverb\na dog\tnoun\na jump\tverb\n";
+  CHECK(remarks(good) == std::vector<std::string>{"w.tsv:1: the same input and target as v.tsv:1; the pair "
+                                                  "counts as often as it occurs"});
+  const auto of = [&](const std::string& text, std::size_t i) { return remarks(text).at(i); };
+  CHECK(of(good + "the cat\tverb\nthe cat\tverb\n", 0) ==
+        "t.tsv:5: the same input with another target as t.tsv:1 (and 1 more); no model can get both right");
+  CHECK(of(good + good, 0) ==
+        "t.tsv:5: the same input and target as t.tsv:1 (and 4 more); the pair counts as often as it occurs");
+  const std::string header =
+      "t.tsv:1: the first line looks like names of columns; if it is no example, delete it";
+  CHECK(of("text\tlabel\n" + good, 0) == header);
+  CHECK(of("Sentence\tkind\n" + good, 0) == header);                    // labels repeat, this one does not
+  CHECK(of("input\toutput\na\tb\nc\td\ne\tf\n", 0) == header);          // names of columns
+  CHECK(remarks("x\tfirst\na\tb\nc\td\ne\tf\n").size() == 1);           // an answer as rare as the others
+  CHECK(remarks("input\toutput\na\tinput\nc\td\ne\tf\n").size() == 1);  // a token like others
+}

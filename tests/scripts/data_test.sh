@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Own data as people use it: a run outlives its files, and what does not fit a model is named.
+# Usage: data_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+source "$(dirname "$0")/expect.sh" "$@"
+
+# pairs WORD: 300 lines whose answer is the parity of their number.
+pairs() { for ((i = 0; i < 300; ++i)); do printf '%s%d is\t%s\n' "$1" $((i % 30)) $((i % 30 % 2)); done; }
+pairs w >words.tsv
+model=(model.output.per=sequence model.d_model=16 train.steps=60 train.batch=32 train.optimizer.lr=0.01)
+echo '{}' >empty.yaml
+
+# Classification with the default output: one problem, with the key to set.
+refuse '^.*words.tsv:1: 1 answer for 2 tokens: .*; set model.output.per=sequence \(and 299 more lines like it\)$' \
+  train empty.yaml task.name=file task.file=words.tsv
+# An encoder-decoder has only one output. What is odd about the file is said.
+expect 0 '^thimble: .*words.tsv:31: the same input and target as .*words.tsv:1 \(and 269 more\)' \
+  train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --out pair
+grep -q 'per: next' pair/config.yaml || fail "an encoder-decoder without its output" "$(cat pair/config.yaml)"
+# A file of a few lines is described, whatever the batch of training.
+{ printf 'text\tlabel\n' && head -29 words.tsv; } >few.tsv
+expect 0 '^note: .*few.tsv:1: the first line looks like' tasks file task.file=few.tsv
+
+# A run and its vocabulary.
+expect 0 '^reference +tokens +[0-9.]+ %   chance$' train empty.yaml task.name=file task.file=words.tsv "${model[@]}" --out run
+! grep -E '.{81}' <<<"$output" | grep -v '^thimble: ' || fail "a line of more than 80 columns" "$output"
+grep -q '"w29"' run/data.json && grep -q '"hash"' run/data.json && grep -q '"../words.tsv"' run/data.json ||
+  fail "no vocabulary, hash or relative path" "$(cat run/data.json)"
+expect 0 '^prediction' inspect run --input "w4 is" --json before.json
+logits() { grep -A30 '"logits"' "$1"; }
+expect 0 '' eval run --split test --json eval.json
+
+# Other data: tokens that are new are named; the model's own keep their ids.
+printf 'w1 is\t1\nw2 was\t0\n' >new.tsv
+refuse '^.*new.tsv:2: token was is not in the vocabulary that the model was trained with' \
+  eval run task.test_file=new.tsv --split test
+{ printf 'AAA is\t0\n' && pairs w; } >words.tsv
+expect 2 '^thimble: .*words.tsv has changed since training: [0-9]+ bytes, hash [0-9a-f]{16} then, [0-9]+ bytes' eval run
+grep -q 'words.tsv:1: token AAA is not in the vocabulary' <<<"$output" || fail "no word about AAA" "$output"
+expect 0 'has changed since training' inspect run --input "w4 is" --json after.json
+[[ $(logits before.json) == "$(logits after.json)" ]] || fail "a change of the file changed what the model reads"
+expect 2 'its data has changed since it began' train run --resume train.steps=70
+
+# No data at all.
+rm words.tsv
+expect 0 '^prediction' inspect run --input "w4 is"
+expect 2 'words.tsv: cannot be read: .*' eval run --split test
+grep -q 'so there is no test split; put the file back as it was, or name another with task.file or task.test_file' \
+  <<<"$output" || fail "no remedy" "$output"
+expect 0 '^0\.[0-9]+  ' write pair --input "w4 is"
+mv run/checkpoints/final.safetensors lone.safetensors
+rm -r run
+expect 0 '^prediction' inspect --weights lone.safetensors --input "w4 is" --json lone.json
+[[ $(logits before.json) == "$(logits lone.json)" ]] || fail "other logits from the file alone"
+printf 'w1 is\t1\nw2 is\t0\n' >new.tsv
+expect 0 '^test +loss' eval --weights lone.safetensors task.test_file=new.tsv --split test
+
+# What does not fit the weights of a generated task.
+expect 0 '^reference +loss 0.000000   tokens  10.00 %   lowest possible loss, and chance$' \
+  train "$configs/reverse.yaml" train.steps=5 train.schedule.warmup=0 task.length=8 model.positions=learned data.test=100 --out learned
+grep -q 'no better than chance' <<<"$output" || fail "five steps are better than chance" "$output"
+grep -q '"no_better_than_chance": true' learned/summary.json || fail "not in the summary" "$(cat learned/summary.json)"
+refuse 'task.length=12: the task needs sequences of 12 tokens, the model has learned 8 positions; .*model.max_length=12' \
+  eval learned task.length=12
+refuse 'task.symbols=12: the model was trained with 10 tokens, this task has 12' eval learned task.symbols=12
+expect 0 '^test +loss' eval learned task.length=6
+echo "data: runs outlive their files"
