@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "thimble/core/error.h"
+#include "thimble/core/text.h"
 
 namespace thimble::cli {
 
@@ -102,6 +103,11 @@ const Command& Command::chosen() const {
 }
 
 int Command::run(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    require<ConfigError>(utf8_size(argument) == argument.size(), "argument {}, {}: not UTF-8 text", i,
+                         printable(argument));
+  }
   try {
     parsed_->parse(argc, argv);
   } catch (const CLI::ParseError& e) {

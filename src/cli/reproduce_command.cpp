@@ -77,8 +77,11 @@ class ScratchDirectory {
                        "runs/reproduce: cannot be written; choose a directory with --out");
   }
   ~ScratchDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    try {
+      fs::remove_all(path_);
+    } catch (const std::exception&) {
+      // What cannot be removed stays; a destructor throws nothing.
+    }
   }
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;

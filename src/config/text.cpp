@@ -17,6 +17,8 @@ bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; 
 
 std::string read_file(const std::string& path) {
   constexpr std::size_t kLargest = 1 << 20;
+  require<ConfigError>(utf8_size(path) == path.size(), "{}: the path is not UTF-8 text; rename the file",
+                       printable(path));
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   require<ConfigError>(!std::filesystem::is_directory(status),

@@ -95,7 +95,11 @@ void NewFile::commit() {
   descriptor_ = -1;
   const Descriptor directory(path_.has_parent_path() ? path_.parent_path() : fs::path("."),
                              O_RDONLY | O_DIRECTORY);
-  if (directory.open()) ::fsync(directory.value());
+  // A directory that may be written but not read, and a file system that flushes no directories, are no
+  // errors.
+  const bool flushed =
+      directory.open() ? ::fsync(directory.value()) == 0 || errno == EINVAL : errno == EACCES;
+  if (!flushed) fail(path_, "cannot be flushed to the disk", errno);
 }
 
 NewDirectory::NewDirectory(const fs::path& path) : path_(path) {
@@ -126,7 +130,10 @@ AppendFile::AppendFile(const fs::path& path, std::uint64_t size) : path_(path), 
 AppendFile::~AppendFile() { ::close(descriptor_); }
 
 void AppendFile::append(std::string_view text) {
-  if (const int error = write_all(descriptor_, text); error != 0) fail(path_, "cannot be written", error);
+  if (const int error = write_all(descriptor_, text); error != 0) {
+    [[maybe_unused]] const int cut = ::ftruncate(descriptor_, static_cast<off_t>(size_));
+    fail(path_, "cannot be written", error);
+  }
   size_ += text.size();
 }
 

@@ -34,6 +34,7 @@ bool is_same_file(int descriptor, const std::filesystem::path& path) {
 }  // namespace
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(directory / kFile) {
+  const std::string name = own_name();
   for (;;) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     require<FileError>(descriptor_ >= 0, "{}: cannot be written: {}", path_.string(), std::strerror(errno));
@@ -49,7 +50,6 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(dir
     if (is_same_file(descriptor_, path_)) break;
     ::close(descriptor_);
   }
-  const std::string name = own_name();
   if (::ftruncate(descriptor_, 0) != 0 ||
       ::pwrite(descriptor_, name.data(), name.size(), 0) != std::ssize(name)) {
     // The lock holds without its note; a full disk shows itself with the next file.

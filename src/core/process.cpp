@@ -56,6 +56,11 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
   const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   require<FileError>(out >= 0, "{}: cannot be written: {}", output.string(), std::strerror(errno));
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (in < 0) {
+    const int error = errno;
+    ::close(out);
+    throw FileError(fmt::format("/dev/null: cannot be read: {}", std::strerror(error)));
+  }
 
   // No signal may reach the child while it has the handlers, and the queue, of its parent.
   sigset_t all, signals;

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "thimble/core/error.h"
@@ -35,6 +36,15 @@ void wait_while(const std::atomic<T>& value, T old) {
   value.wait(old, std::memory_order_acquire);
 }
 
+// Ends the workers, which wait for the ticket of the next loop.
+void stop(std::atomic<bool>& stopping, std::atomic<std::uint64_t>& ticket,
+          std::vector<std::thread>& workers) {
+  stopping.store(true);
+  ticket.fetch_add(std::uint64_t{1} << 32);
+  ticket.notify_all();
+  for (std::thread& worker : workers) worker.join();
+}
+
 }  // namespace
 
 std::int64_t usable_cores() {
@@ -45,15 +55,22 @@ std::int64_t usable_cores() {
 
 ThreadPool::ThreadPool(std::int64_t threads) {
   if (threads <= 0) threads = usable_cores();
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& e) {
+    const int started = this->threads();
+    stop(stopping_, ticket_, workers_);
+    throw Error(
+        fmt::format("{} of {} threads could be started: {}; ask for fewer with --threads, or raise the limit "
+                    "(ulimit -u)",
+                    started, threads, e.code().message()));
+  } catch (...) {
+    stop(stopping_, ticket_, workers_);
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
-  stopping_.store(true);
-  ticket_.fetch_add(std::uint64_t{1} << 32);
-  ticket_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
-}
+ThreadPool::~ThreadPool() { stop(stopping_, ticket_, workers_); }
 
 void ThreadPool::work(int thread) {
   std::uint64_t seen = 0;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "core/path.h"
 #include "thimble/core/error.h"
 #include "thimble/data/table.h"
 #include "thimble/tensor/safetensors.h"
@@ -72,11 +73,6 @@ bool is_unused(const fs::path& directory, bool resume) {
   return std::ranges::all_of(fs::directory_iterator(directory), [&](const auto& entry) {
     return resume ? is_leftover(entry.path()) : entry.path().filename() == DirectoryLock::kFile;
   });
-}
-
-void remove_temporary_files(const fs::path& directory) {
-  for (const auto& entry : fs::directory_iterator(directory))
-    if (entry.path().extension() == ".tmp") fs::remove(entry.path());
 }
 
 // What a run was trained on; unknown in a directory that has no data.json.
@@ -191,6 +187,7 @@ fs::path free_run_directory(const fs::path& config_file, const Config& config) {
 RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resume) : directory_(directory) {
   const DataRecord data = record_of(config);
   guarded([&] {
+    require_utf8(directory);
     const auto require_unused = [&] {
       require<CheckpointError>(
           fs::is_directory(directory) && is_unused(directory, resume),

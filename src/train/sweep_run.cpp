@@ -4,6 +4,7 @@
 #include <csignal>
 #include <map>
 
+#include "core/path.h"
 #include "core/process.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -74,7 +75,10 @@ class Runner {
     for (const char* option : {"--threads", "1", "--quiet", "--out"}) command.emplace_back(option);
     command.push_back(directory(run).string());
     if (fs::exists(directory(run))) command.emplace_back("--resume");
-    children_[start_process(command, log(run))] = {.run = &run, .watch = {}};
+    // A child may run only when it can be recorded.
+    auto child = std::map<pid_t, Running>{{0, {.run = &run, .watch = {}}}}.extract(0);
+    child.key() = start_process(command, log(run));
+    children_.insert(std::move(child));
   }
 
   // Takes note of every child that has ended.
@@ -151,11 +155,13 @@ SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options) {
   result.runs = plan_runs(sweep);
   result.directory = options.directory;
   if (result.directory.empty()) result.directory = sweep_directory(sweep, result.runs);
+  require_utf8(result.directory);
   recall_runs(result.directory, sweep, result.runs);
   const std::int64_t jobs = options.jobs > 0 ? options.jobs : usable_cores();
   try {
     fs::create_directories(result.directory / "runs");
     const DirectoryLock lock(result.directory);
+    remove_temporary_files(result.directory);
     if (options.observer != nullptr) options.observer->on_start(result.runs, result.directory, jobs);
     Runner(sweep, options, result).run(static_cast<std::size_t>(jobs));
   } catch (const fs::filesystem_error& e) {

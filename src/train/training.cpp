@@ -44,6 +44,7 @@ class TrainingRun {
     observer_.on_start(config_, result());
     std::optional<Stopped> stopped = ending();
     if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
+    if (stopped) prune(true);  // the run may have been killed after its last checkpoint and before that
     if (state_.step == 0) watch_heads();
     while (!stopped) {
       step();
@@ -115,7 +116,11 @@ class TrainingRun {
     } else {
       return;
     }
-    writer_->prune(ended ? 1 : 2, train.checkpoint_series);
+    prune(ended);
+  }
+
+  void prune(bool ended) {
+    if (writer_) writer_->prune(ended ? 1 : 2, config_.train.checkpoint_series);
   }
 
   void save(const std::filesystem::path& path) {

@@ -58,4 +58,5 @@ TEST_CASE("a file that cannot grow any more is an error", "[core]") {
   int status = 0;
   ::waitpid(child, &status, 0);
   CHECK(status == 0);
+  CHECK(read_file(directory / "log") == std::string(90, 'x'));  // no part of what did not fit
 }

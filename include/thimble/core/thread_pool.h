@@ -19,7 +19,7 @@ std::int64_t usable_cores();
 
 class ThreadPool {
  public:
-  // `threads` in all, the caller's included; 0 stands for usable_cores().
+  // `threads` in all, the caller's included; 0: usable_cores(). Throws Error when one does not start.
   explicit ThreadPool(std::int64_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

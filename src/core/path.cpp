@@ -1,0 +1,19 @@
+#include "core/path.h"
+
+#include "thimble/core/error.h"
+#include "thimble/core/text.h"
+
+namespace thimble {
+
+void require_utf8(const std::filesystem::path& path) {
+  const std::string& text = path.native();
+  require<FileError>(utf8_size(text) == text.size(),
+                     "{}: the path is not UTF-8 text; rename it, or choose another", printable(text));
+}
+
+void remove_temporary_files(const std::filesystem::path& directory) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    if (entry.path().extension() == ".tmp") std::filesystem::remove(entry.path());
+}
+
+}  // namespace thimble

@@ -1,0 +1,22 @@
+#include "core/path.h"
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/core/file.h"
+
+using namespace thimble;
+
+TEST_CASE("a path that JSON cannot name is refused", "[core]") {
+  CHECK_NOTHROW(require_utf8("runs/großer Löwe"));
+  CHECK_THROWS_AS(require_utf8("runs/\xff"), FileError);
+  CHECK_THROWS_WITH(require_utf8("runs/\xff/x"), ContainsSubstring("runs/?/x: the path is not UTF-8"));
+}
+
+TEST_CASE("what killed processes left is removed, and nothing else", "[core]") {
+  const TemporaryDirectory directory;
+  for (const char* name : {"a.json.123.tmp", "a.json", "tmp"}) write_file(directory / name, "x");
+  remove_temporary_files(directory / "");
+  CHECK_FALSE(std::filesystem::exists(directory / "a.json.123.tmp"));
+  CHECK(std::filesystem::exists(directory / "a.json"));
+  CHECK(std::filesystem::exists(directory / "tmp"));
+}
