@@ -95,7 +95,8 @@ TEST_CASE("metrics have a line per step and per evaluation, in order", "[train]"
                                              "learning_rate", "gradient_norm", "seconds"});
     } else {
       CHECK(keys == std::vector<std::string>{"step", "split", "loss", "accuracy", "sequence_accuracy",
-                                             "sequences", "loss_error", "seconds"});
+                                             "sequences", "loss_error", "chance", "accuracy_error",
+                                             "no_better_than_chance", "lowest_possible_loss", "seconds"});
     }
   }
   CHECK(lines[6]["loss"] == result.train.loss);
