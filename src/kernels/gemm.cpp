@@ -7,8 +7,10 @@
 #include "thimble/kernels/gemm.h"
 
 #include <cblas.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 
 #include "thimble/core/error.h"
@@ -22,6 +24,23 @@ constexpr auto blas_gemm = cblas_dgemm;
 #else
 constexpr auto blas_gemm = cblas_sgemm;
 #endif
+
+// For tests on one CPU of what others do: THIMBLE_TARGET=avx2 or baseline leaves out the better instruction
+// sets. It takes effect before main(), when no kernel has been chosen. OpenBLAS has
+// OPENBLAS_CORETYPE for that.
+std::string_view wanted_target() {
+  const char* const name = std::getenv("THIMBLE_TARGET");
+  return name == nullptr ? "" : name;
+}
+
+bool disable_targets() {
+  const std::string_view name = wanted_target();
+  if (name == "avx2") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
+  if (name == "baseline") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL | HWY_AVX2);
+  return name.empty() || name == "avx2" || name == "baseline";
+}
+
+const bool known_target = disable_targets();
 
 blasint size(std::int64_t n) { return static_cast<blasint>(n); }
 
@@ -76,6 +95,8 @@ Sizes checked_sizes(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b,
 void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
   static const bool one_thread = (openblas_set_num_threads(1), true);
   static_cast<void>(one_thread);
+  require<ConfigError>(known_target, "THIMBLE_TARGET {}: choose avx2 or baseline, or leave it out",
+                       wanted_target());
   const auto [m, n, k] = checked_sizes(c, a, op_a, b, op_b);
   if (m == 0 || n == 0) return;
   if (op_b == Op::transpose || k == 0 || !cuts_products()) return multiply(c, a, op_a, b, op_b, alpha, beta);

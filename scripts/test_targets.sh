@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs the tests of build/release as other CPUs would, which round differently.
+# Usage: scripts/test_targets.sh [NAME ...] [ctest arguments]
+#   NAME: avx2, zen, sse4 or sse3, all by default; alternate: two of them, which depend on the commit
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+all=(avx2 zen sse4 sse3)
+names=()
+while [[ $# -gt 0 && $1 != -* ]]; do
+  names+=("$1")
+  shift
+done
+if [[ ${names[*]-} == alternate ]]; then
+  first=$((16#$(git rev-parse --short=7 HEAD) % ${#all[@]}))
+  names=("${all[first]}" "${all[(first + 2) % ${#all[@]}]}")
+fi
+[[ ${#names[@]} -gt 0 ]] || names=("${all[@]}")
+
+for name in "${names[@]}"; do
+  case $name in
+    avx2) target=avx2 core=Haswell ;;
+    zen) target=avx2 core=Zen ;;
+    sse4) target=baseline core=Nehalem ;;
+    sse3) target=baseline core=Prescott ;;
+    *)
+      echo "test_targets: there is no target $name; choose among ${all[*]} and alternate" >&2
+      exit 2
+      ;;
+  esac
+  if [[ $target == avx2 ]] && ! grep -qw avx2 /proc/cpuinfo; then
+    echo "test_targets: $name left out, this CPU has no AVX2"
+    continue
+  fi
+  echo "test_targets: $name (THIMBLE_TARGET=$target OPENBLAS_CORETYPE=$core)"
+  THIMBLE_TARGET=$target OPENBLAS_CORETYPE=$core ctest --test-dir build/release --label-regex '^fast$' \
+    --no-tests=error --output-on-failure -j2 "$@" </dev/null
+done

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# THIMBLE_TARGET leaves out instruction sets, which shows in the last bits of what is trained.
+# Usage: targets_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+thimble=$(realpath "$1")
+train=(train "$(realpath "$2")/configs/reverse.yaml" train.steps=5 train.schedule.warmup=2 --quiet)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "targets_test: $1" >&2
+  exit 1
+}
+hash() {
+  THIMBLE_TARGET=$1 "$thimble" "${train[@]}" --json - | grep '"weights_hash"'
+}
+
+status=0
+THIMBLE_TARGET=avx9 "$thimble" "${train[@]}" 2>said || status=$?
+((status == 2)) || fail "an unknown target: exit status $status"
+grep -q 'THIMBLE_TARGET avx9: choose avx2 or baseline' said || fail "an unknown target: $(cat said)"
+
+baseline=$(hash baseline)
+[[ $baseline == "$(hash baseline)" ]] || fail "two runs differ"
+if grep -qw avx2 /proc/cpuinfo; then
+  [[ $baseline != "$(hash avx2)" ]] || fail "THIMBLE_TARGET=baseline computes what avx2 computes"
+fi
