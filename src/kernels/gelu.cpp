@@ -37,6 +37,24 @@ constexpr Real kErfc[] = {1.25300805636775534f,     -1.35621069400273603e-1f, -4
 // Beyond this both forms are x or 0 to the last bit, and nothing that is computed from it overflows.
 constexpr Real kFar = 40;
 
+// x^2 - square, the rounding error of square = x x.
+template <class D, class V>
+HWY_INLINE V square_error(D d, V x, V square) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  // Without a fused multiply-add, from halves of x whose products are exact (Dekker 1971).
+  const hn::RebindToUnsigned<D> bits;
+  using Bits = hn::TFromD<decltype(bits)>;
+  constexpr Bits kUpper = ~Bits{0} << (sizeof(Real) == 8 ? 27 : 12);
+  const auto high = hn::BitCast(d, hn::And(hn::BitCast(bits, x), hn::Set(bits, kUpper))),
+             low = hn::Sub(x, high);
+  const auto middle = hn::Mul(hn::Add(high, high), low);
+  return hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), middle), hn::Mul(low, low));
+#else
+  static_cast<void>(d);
+  return hn::MulSub(x, x, square);
+#endif
+}
+
 template <class F>
 HWY_INLINE void map_with_slope(MatrixView y, MatrixView slope, ConstMatrixView x, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
@@ -66,7 +84,7 @@ void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
     // exp(-x^2 / 2) with the rounding error of the square put right: far out it would cost several digits.
     const auto half = hn::Set(d, Real{-0.5}), square = hn::Mul(near, near);
     const auto rounded = exp_up_to_88(d, hn::Mul(half, square));
-    const auto e = hn::MulAdd(hn::Mul(half, rounded), hn::MulSub(near, near, square), rounded);
+    const auto e = hn::MulAdd(hn::Mul(half, rounded), square_error(d, near, square), rounded);
     const auto tail =
         hn::Mul(hn::Mul(hn::Set(d, Real{0.5}), e), hn::Mul(polynomial, hn::Mul(inverse, z_plus)));
     const auto phi = hn::Mul(e, hn::Set(d, static_cast<Real>(0.39894228040143267794)));
