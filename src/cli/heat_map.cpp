@@ -15,6 +15,7 @@ constexpr std::size_t kWidth = 80, kLongestName = 8, kWidestCell = 6;
 
 std::string cell(double value, std::size_t width, bool colour) {
   constexpr std::string_view kShades = " .:-=+*#%@";
+  if (std::isnan(value)) return std::string(width, '?');
   value = std::clamp(value, 0.0, 1.0);
   if (!colour) return std::string(width, kShades[static_cast<std::size_t>(std::lround(value * 9))]);
   // Lightness follows the weight: dark is 0 and yellow is 1, in the order of the viridis palette.

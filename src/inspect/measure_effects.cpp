@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "thimble/core/error.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 bool Ablation::replace(std::string_view site, const Shape& shape, MatrixView value) {
@@ -246,6 +248,11 @@ class Measurement {
     std::vector<double> squares(subject_.attentions().size());
     for (std::size_t i = 0; i < heads.size(); ++i) {
       const double raw = std::accumulate(scores[i].begin(), scores[i].end(), 0.0) / static_cast<double>(n);
+      require<NumericError>(
+          std::isfinite(raw),
+          "inspect: the gradient importance of layer {} head {} is {}; the weights are too large, "
+          "use an earlier checkpoint",
+          heads[i].layer, heads[i].head, std::abs(raw));
       heads[i].importance.raw = raw;
       squares[static_cast<std::size_t>(heads[i].layer)] += raw * raw;
     }

@@ -5,6 +5,7 @@
 
 #include "inspect/passage_watcher.h"
 #include "thimble/model/decoding.h"
+#include "thimble/model/finite.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 
@@ -85,6 +86,14 @@ std::vector<std::int32_t> length_of(const std::vector<std::int32_t>& tokens) {
 // What the model writes for the batch's source.
 std::vector<Answer> written(const Model& model, const Dataset& dataset, const Batch& batch,
                             std::int64_t beams) {
+  Batch first = batch;
+  first.tokens = {dataset.begin_token()};
+  first.length = 1;
+  first.lengths = {1};
+  Tape tape(Tape::Mode::inference);
+  tape.bind(model.parameters(), {});
+  model(tape, model_input(first), {});
+  require_finite(tape, model.config(), "input");
   const AnswerMarks marks{dataset.begin_token(), dataset.end_token(), model.max_length()};
   const std::unique_ptr<Decoding> decoding = model.decode(model_input(batch));
   return beams == 1 ? greedy_answers(*decoding, 1, marks) : beam_answers(*decoding, beams, marks);
@@ -127,6 +136,7 @@ Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& to
   tape.bind(model->parameters(), {});
   hooks.begin(chunk);
   (*model)(tape, model_input(batch), {.hooks = &hooks});
+  require_finite(tape, model->config(), "input");
   hooks.end();
   return passage;
 }

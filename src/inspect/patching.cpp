@@ -1,5 +1,8 @@
+#include <cmath>
+
 #include "thimble/core/error.h"
 #include "thimble/inspect/measure_effects.h"
+#include "thimble/model/finite.h"
 #include "thimble/train/trainer.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -17,6 +20,7 @@ double difference(const Model& model, Tape& tape, const Batch& input, const Batc
     const Real* z = logits.row(static_cast<std::int64_t>(i));
     sum += static_cast<double>(z[source.labels[i]]) - static_cast<double>(z[base.labels[i]]);
   }
+  if (!std::isfinite(sum)) require_finite(tape, model.config(), "patching");
   return sum;
 }
 

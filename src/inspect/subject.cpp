@@ -6,6 +6,7 @@
 #include "inspect/require_heads.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/cross_entropy.h"
+#include "thimble/model/finite.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
@@ -81,9 +82,6 @@ Outcomes Subject::run(const MakeHooks& make_hooks, Tape::Mode mode, const LayerI
       .accuracy = static_cast<double>(all.correct) / labelled,
       .sequence_accuracy = static_cast<double>(all.correct_sequences) / static_cast<double>(sequences_),
       .sequences = sequences_};
-  require<NumericError>(std::isfinite(outcomes.total.loss),
-                        "inspect: the loss on the {} split is not finite; use an earlier checkpoint",
-                        split_name(split_));
   return outcomes;
 }
 
@@ -103,6 +101,10 @@ Subject::Totals Subject::run_chunk(const Chunk& chunk, ChunkHooks* hooks, Tape& 
   const Var scores = logits(chunk, hooks, tape, from);
   const Var loss = cross_entropy(scores, batch.row_labels, {.normalizer = 1});
   Totals totals{.loss = static_cast<double>(loss.item()), .labelled = std::ssize(batch.rows)};
+  if (!std::isfinite(totals.loss))
+    require_finite(
+        tape, config_.model,
+        fmt::format("inspect: the loss on the {} split is {}", split_name(split_), std::abs(totals.loss)));
   const MatrixView slope = tape.scratch(scores.value().rows, scores.value().cols);
   const auto rows_per_sequence = std::ssize(batch.labels) / batch.sequences;
   auto row = batch.rows.begin();

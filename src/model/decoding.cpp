@@ -12,6 +12,9 @@ namespace {
 // log softmax of a row of logits.
 std::vector<double> log_probabilities(ConstMatrixView logits, std::int64_t row) {
   const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
+  for (const Real x : z)
+    require<NumericError>(std::isfinite(x),
+                          "decoding: a logit is {}; the weights are too large, use an earlier checkpoint", x);
   const auto largest = static_cast<double>(*std::ranges::max_element(z));
   double sum = 0;
   for (const Real x : z) sum += std::exp(static_cast<double>(x) - largest);

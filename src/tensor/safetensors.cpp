@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tensor/safetensors_header.h"
@@ -136,7 +137,36 @@ nlohmann::ordered_json describe(const std::filesystem::path& path, std::span<con
   return header;
 }
 
+// Refuses, before its data is read, what is no regular file or has more bytes than its header describes.
+void check_size(const std::filesystem::path& path) {
+  std::error_code unknown;
+  const std::filesystem::file_status there = std::filesystem::status(path, unknown);
+  require<CheckpointError>(!std::filesystem::exists(there) || std::filesystem::is_regular_file(there),
+                           "{}: cannot be read: Is no regular file", path.string());
+  std::ifstream file(path, std::ios::binary);
+  std::uint64_t header_size = 0;
+  file.read(reinterpret_cast<char*>(&header_size), sizeof header_size);
+  if (!file) return;  // no such file, or a short one
+  const std::uint64_t size = std::filesystem::file_size(path), rest = size - sizeof header_size;
+  require<CheckpointError>(
+      header_size <= rest,
+      "{}: the header size {} is more than the file holds; it is truncated or no safetensors file",
+      path.string(), header_size);
+  require<CheckpointError>(header_size <= kLargestHeader,
+                           "{}: the header size {} is more than the {} bytes of the format", path.string(),
+                           header_size, kLargestHeader);
+  std::string text(header_size, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file) return;
+  std::uint64_t data_size = 0;
+  for (const auto& tensor : parse_safetensors_header(text, path.string()).tensors)
+    data_size = std::max(data_size, tensor.offsets[1]);
+  require<CheckpointError>(rest - header_size <= data_size, "{}: {} bytes of data follow the last tensor",
+                           path.string(), rest - header_size - data_size);
+}
+
 std::string read_checkpoint(const std::filesystem::path& path) {
+  check_size(path);
   try {
     return read_file(path);
   } catch (const FileError& e) {

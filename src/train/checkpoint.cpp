@@ -1,6 +1,7 @@
 #include "thimble/train/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -40,7 +41,13 @@ void check(const SafetensorsFile& file, const ParameterStore& store, const std::
       const Shape& shape = file.entry(name).shape;
       require<CheckpointError>(shape == p.shape, "{}: tensor {} has shape {}, the model needs {}",
                                file.path(), name, shape, p.shape);
-      file.values<Real>(name);  // throws when its type cannot be converted
+      const std::vector<Real> values = file.values<Real>(name);
+      const auto bad = std::ranges::find_if(values, [](Real x) { return !std::isfinite(x); });
+      require<NumericError>(
+          bad == values.end(),
+          "{}: tensor {}: element {} is {} as {}, not a finite number; use an earlier checkpoint",
+          file.path(), name, bad - values.begin(), bad == values.end() ? 0 : *bad,
+          sizeof(Real) == 4 ? "float32" : "float64");
     }
   }
 }

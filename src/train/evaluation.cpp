@@ -5,6 +5,7 @@
 #include "thimble/core/error.h"
 #include "thimble/data/table.h"
 #include "thimble/model/decoding.h"
+#include "thimble/model/finite.h"
 #include "thimble/train/trainer.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -42,6 +43,9 @@ SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
     Totals& chunk = chunks_[static_cast<std::size_t>(i)];
     forward(worker.inference, worker.batch, {}, chunk);
     if (usual_answer_) chunk.usual = std::ranges::count(worker.batch.row_labels, *usual_answer_);
+    if (!std::isfinite(chunk.loss))
+      require_finite(worker.inference, config_.model,
+                     fmt::format("the loss on the {} split is {}", split_name(split), std::abs(chunk.loss)));
     if (writes) chunk.written = count_written(worker.batch);
   });
   Totals totals;

@@ -7,6 +7,7 @@
 #include "thimble/kernels/cross_entropy.h"
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/optimizer.h"
+#include "thimble/model/finite.h"
 #include "thimble/optim/schedule.h"
 #include "thimble/train/cost.h"
 
@@ -255,15 +256,10 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
       culprit = worker.training.first_bad_gradient();
     }
     if (culprit) {
-      // Its columns are those of one head after the other.
-      const std::string head =
-          (std::string_view(culprit.op) == "attention" || std::string_view(culprit.op) == "attend")
-              ? fmt::format(", head {}", culprit.column / config_.model.d_value())
-              : "";
       throw NumericError(
-          fmt::format("{}; the first {} that is not finite is in op {}, layer {}{}; lower the learning rate "
-                      "or set train.clip_norm",
-                      where, kind, culprit.op, culprit.layer, head));
+          fmt::format("{}; the first {} that is not finite is in {}; lower the learning rate or set "
+                      "train.clip_norm",
+                      where, kind, describe(culprit, config_.model)));
     }
   }
   // Every micro-batch is finite, so the sum of their gradients is not, or that of the squares.

@@ -140,6 +140,8 @@ class TrainingRun {
   // may be sound, so that ends the attempt.
   void resume() {
     for (const std::filesystem::path& path : writer_->checkpoints()) {
+      require<FileError>(std::filesystem::is_regular_file(path), "{}: cannot be read: Is no regular file",
+                         path.string());
       std::string content = read_file(path);
       try {
         load(SafetensorsFile(std::move(content), path.string()));

@@ -18,7 +18,8 @@ void save_weights(const std::filesystem::path& path, const ParameterStore& store
 
 // Fills every parameter, converting between float and double. Throws CheckpointError, naming file and tensor,
 // when one is missing, has another shape, or has no place in the model; the store is then as before.
-// Tensors named optimizer.* are passed over.
+// Tensors named optimizer.* are passed over. Throws NumericError, naming file, tensor and element, for a
+// number that is not finite.
 void load_weights(const std::filesystem::path& path, ParameterStore& store);
 
 // The same from a file that is open, and the optimizer's moments too, which must all be there.
