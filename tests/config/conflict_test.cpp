@@ -111,6 +111,11 @@ TEST_CASE("the task must fit into the model", "[config]") {
   CHECK(complaint(next + "10}") ==
         "t.yaml:2:69: model.max_length: the task needs sequences of 11 tokens, the model takes 10" + remedy);
   CHECK(complaints(next + "11}").empty());
+  // A source of an encoder-decoder that is longer than what is written.
+  const std::string pair = "task: {name: majority, length: 17}\nmodel: {kind: encoder_decoder, max_length: ";
+  CHECK(complaint(pair + "16}") ==
+        "t.yaml:2:44: model.max_length: the task needs sequences of 17 tokens, the model takes 16" + remedy);
+  CHECK(complaints(pair + "17}").empty());
 }
 
 TEST_CASE("min_length is at most length", "[config]") {

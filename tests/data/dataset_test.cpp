@@ -193,6 +193,22 @@ TEST_CASE("pairs layout: the encoder reads the input, the decoder from <begin> o
   CHECK(source_length(task, Layout::next) == 0);
 }
 
+TEST_CASE("links lead from where an answer is predicted to what it depends on", "[data]") {
+  using Links = std::vector<std::pair<std::int32_t, std::int32_t>>;
+  const auto links = [](Layout layout, const Tokens& target) {
+    Links found;
+    for (const auto& [query, key] : dataset(kReverse, layout).links({{2, 0, 1}, target}))
+      found.emplace_back(query, key);
+    return found;
+  };
+  for (const Layout layout : {Layout::position, Layout::pairs}) {
+    CHECK(links(layout, {1, 0, 2}) == Links{{0, 2}, {1, 1}, {2, 0}});
+    CHECK(links(layout, {1, kIgnore, 2}) == Links{{0, 2}, {2, 0}});
+  }
+  // The last token of the input is where the first answer is predicted.
+  CHECK(links(Layout::next, {1, 0, 2}) == Links{{2, 2}, {3, 1}, {4, 0}});
+}
+
 TEST_CASE("a token of the task may not be called <begin> or <end> where these mark answers", "[data]") {
   TaskConfig config = usual("file");
   std::string text;

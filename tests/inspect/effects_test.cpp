@@ -132,6 +132,31 @@ TEST_CASE("ablations replace what a head hands to the output projection", "[insp
   expect_true_ablations(whole);
 }
 
+TEST_CASE("the mean output of an encoder head leaves out sources that end before a position", "[inspect]") {
+  Trained trained(writing_config());  // sources of 2 to 4 tokens, and answers that are one longer
+  const EffectsReport report = measure_effects(trained.subject);
+  std::vector<double> sum, count;
+  for (std::int64_t i = 0; i < trained.subject.sequences(); ++i) {
+    Plain hooks;
+    const std::int32_t length = plain_pass(trained, i, hooks).batch.source_lengths[0];
+    const std::vector<Real>& output = hooks.seen[0];
+    sum.resize(output.size());
+    count.resize(output.size());
+    const std::size_t width = output.size() / 4;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(length) * width; ++j) {
+      sum[j] += double(output[j]);
+      ++count[j];
+    }
+  }
+  REQUIRE(count.front() > count.back());
+  REQUIRE(count.back() > 0);
+  std::vector<Real> mean(sum.size());
+  for (std::size_t j = 0; j < sum.size(); ++j) mean[j] = static_cast<Real>(sum[j] / count[j]);
+  for (const std::int64_t head : {0, 1})
+    expect_same(report.heads[static_cast<std::size_t>(head)].mean,
+                plain_effect(trained, {0, head}, [&](auto) { return mean; }));
+}
+
 TEST_CASE("zero ablation equals zeroing the head's columns of the output projection", "[inspect]") {
   std::vector<Config> configs = configs_of_heads(rich_config());
   std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));

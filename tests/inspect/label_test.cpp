@@ -195,3 +195,10 @@ TEST_CASE("verdicts have names", "[inspect]") {
   CHECK(verdict_name(Verdict::none) == "none");
   CHECK_THROWS_AS(label_head({}, kNeeded), Error);
 }
+
+TEST_CASE("of equally strong patterns the first counts, rounding aside", "[inspect]") {
+  // With a causal mask, duplicate tokens are the same tokens.
+  CHECK(name_of(with("duplicate_token", 0.9, "same_token", 0.9)) == "duplicate token");
+  CHECK(name_of(with("duplicate_token", 0.9, "same_token", 0.9 + 1e-12)) == "duplicate token");
+  CHECK(name_of(with("duplicate_token", 0.9, "same_token", 0.91)) == "same token");
+}

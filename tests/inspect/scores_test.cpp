@@ -222,3 +222,13 @@ TEST_CASE("the positional share is the part of the variance that position explai
     CHECK(share.eligible == static_cast<std::int64_t>(count) * kTime);
   }
 }
+
+TEST_CASE("the strength of a score is 0 at chance, and 1 where all queries that can have the pattern",
+          "[inspect]") {
+  CHECK(strength(0.25, 0.25, 0.75) == 0);
+  CHECK(strength(0.5, 0.25, 0.75) == 0.5);
+  CHECK(strength(0.75, 0.25, 0.75) == 1);
+  CHECK(strength(0, 0.25, 0.75) == -0.5);
+  CHECK(strength(0.5, 0.5, 0.5) == 0);
+  CHECK(strength(std::numeric_limits<double>::quiet_NaN(), 0.25, 0.75) == 0);
+}

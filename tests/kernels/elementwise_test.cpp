@@ -101,6 +101,16 @@ TEST_CASE("every element-wise backward adds, at every width", "[kernels]") {
   }
 }
 
+TEST_CASE("ReLU passes no gradient on where it is 0", "[kernels]") {
+  for (const std::int64_t n : kSizes) {
+    CAPTURE(n);
+    const Matrix before(3, n, 1), dy(3, n, 2), y(3, n);
+    Matrix dx = before;
+    kernels::relu_backward(dx, dy, y);
+    CHECK(worst_error(dx, [&](auto r, auto c) { return before(r, c); }) == 0);
+  }
+}
+
 TEST_CASE("the functions do not depend on where in a row an element stands", "[kernels]") {
   for (const std::int64_t n : kSizes) {
     for (const std::int64_t gap : {0, 3}) {

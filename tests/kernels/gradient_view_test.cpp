@@ -90,3 +90,19 @@ TEST_CASE("attention's backward overwrites empty sums, blocks of one projection 
                                 scratch.data(), sizes, Real(0.5));
   }));
 }
+
+TEST_CASE("the gradient of given scores is added, or overwrites an empty sum", "[kernels]") {
+  constexpr std::int64_t kBatch = 2, kTime = 5, kHeads = 2, kWidth = 3, kRows = kBatch * kHeads * kTime;
+  const Matrix v(kBatch * kTime, kHeads * kWidth, 1), dout(kBatch * kTime, kHeads * kWidth, 2);
+  const Matrix weights(kRows, kTime, 3), before(kRows, kTime, 4);
+  std::vector<Real> scratch(static_cast<std::size_t>(kWidth * kTime + kTime * kTime));
+  const auto kernel = [&](GradientView dscores) {
+    kernels::attention_softmax_backward(dscores, {}, dout, v, weights, weights, {}, scratch.data(),
+                                        {kBatch, kTime, kTime, kHeads});
+  };
+  CHECK(overwrites(kRows, kTime, kernel));
+  Matrix alone(kRows, kTime), sum = before;
+  kernel(alone);
+  kernel(sum);
+  CHECK(worst_error(sum, [&](auto r, auto c) { return alone(r, c) + before(r, c); }) == 0);
+}

@@ -126,6 +126,36 @@ TEST_CASE("greedy answers take the likeliest token, side by side as one by one",
   }
 }
 
+namespace {
+
+// Hypothesis i answers i tokens and then the end; what it would answer after that is a token again.
+class Staggered : public Decoding {
+ public:
+  Tensor next(std::span<const std::int32_t> tokens) override {
+    Tensor logits({std::ssize(tokens), kVocabulary});
+    for (std::int64_t i = 0; i < std::ssize(tokens); ++i) logits.matrix().row(i)[i == steps ? kEnd : 1] = 5;
+    ++steps;
+    return logits;
+  }
+  void reorder(std::span<const std::int32_t>) override { FAIL("greedy answers stay in order"); }
+
+  std::int64_t steps = 0;
+};
+
+}  // namespace
+
+TEST_CASE("greedy answers end one by one, and the search with the last", "[model]") {
+  Staggered decoding;
+  const std::vector<Answer> answers = greedy_answers(decoding, 4, {kBegin, kEnd, 9});
+  for (std::size_t i = 0; i < 4; ++i) {
+    CAPTURE(i);
+    CHECK(answers[i].tokens == Tokens(i, 1));
+    const double each = 5 - std::log(std::exp(5) + kVocabulary - 1);
+    CHECK_THAT(answers[i].log_probability, WithinAbs(static_cast<double>(i + 1) * each, 1e-6));
+  }
+  CHECK(decoding.steps == 4);
+}
+
 TEST_CASE("an answer that does not end is as long as it may be", "[model]") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Scripted greedy(seed), beam(seed);

@@ -127,17 +127,23 @@ TEST_CASE("a NaN that reaches one logit only is not overlooked", "[train]") {
 }
 
 TEST_CASE("a head that breaks first is named", "[train]") {
-  for (const std::size_t head : {0, 1}) {
-    Trainer trainer(small_config());
-    // Finite queries and keys of this head whose product is not.
-    const std::span<Real> weights = values_of(trainer, "encoder.layers.0.self_attn.in_proj_weight");
-    const std::size_t width = 16, head_width = 8, huge = head * head_width;
-    for (const std::size_t third : {0, 1})
-      for (std::size_t column = 0; column < width; ++column)
-        weights[(third * width + huge) * width + column] =
-            std::sqrt(std::numeric_limits<Real>::max()) * (column == 0 ? 40 : 1);
-    CHECK_THAT(complaint(trainer),
-               ContainsSubstring("op attention, layer encoder.layers.0, head " + std::to_string(head) + ";"));
+  Config uneven = small_config();
+  uneven.model.attention.d_key = 4;
+  uneven.model.attention.d_value = 12;
+  for (const Config& config : {small_config(), uneven}) {
+    for (const std::size_t head : {0, 1}) {
+      CAPTURE(config.model.d_key(), head);
+      Trainer trainer(config);
+      // Finite queries and keys of this head whose product is not.
+      const std::span<Real> weights = values_of(trainer, "encoder.layers.0.self_attn.in_proj_weight");
+      const std::size_t width = 16, d_key = static_cast<std::size_t>(config.model.d_key());
+      for (const std::size_t first : {head * d_key, (2 + head) * d_key})  // of the two heads' queries, keys
+        for (std::size_t column = 0; column < width; ++column)
+          weights[first * width + column] =
+              std::sqrt(std::numeric_limits<Real>::max()) * (column == 0 ? 40 : 1);
+      CHECK_THAT(complaint(trainer), ContainsSubstring("op attention, layer encoder.layers.0, head " +
+                                                       std::to_string(head) + ";"));
+    }
   }
 }
 

@@ -5,7 +5,9 @@
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
 #include "thimble/core/lock.h"
+#include "thimble/train/checkpoint.h"
 #include "thimble/train/run.h"
+#include "thimble/train/trainer.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
 
@@ -273,4 +275,24 @@ TEST_CASE("a run in use is refused, and an old one is not overwritten", "[train]
   CHECK_THROWS_WITH(train(long_config(), {.directory = (directory / "run").string()}),
                     ContainsSubstring("or go on with this run: --resume"));
   CHECK(tree(directory / "run") == before);
+}
+
+TEST_CASE("the seconds of all sessions of a run add up", "[train]") {
+  const TemporaryDirectory directory;
+  const Config config = long_config();
+  const fs::path run = directory / "run", checkpoint = run / "checkpoints/step-5.safetensors";
+  interrupt(config, run, 5);
+  {
+    const SafetensorsFile file(checkpoint);
+    Trainer trainer(config);
+    load_checkpoint(file, trainer.model().parameters(), trainer.optimizer());
+    auto metadata = file.metadata();
+    Json state = Json::parse(metadata.at("state"));
+    state["seconds"] = 1e6;  // the first session was a long one
+    metadata["state"] = state.dump();
+    save_weights(checkpoint, trainer.model().parameters(), metadata, &trainer.optimizer());
+  }
+  CHECK(resume(config, run).seconds > 1e6);
+  const std::vector<Json> metrics = metrics_of(run);
+  CHECK(metrics.back()["seconds"] > 1e6);
 }

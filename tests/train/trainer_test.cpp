@@ -123,6 +123,26 @@ TEST_CASE("the number of shards changes rounding only, dropout included", "[trai
   }
 }
 
+TEST_CASE("the dropout of a step follows from the seed, the step and the sequence", "[train]") {
+  Config config = rich_config();
+  config.train.label_smoothing = 0;
+  Trainer trainer(config);
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    CAPTURE(step);
+    Batch batch;
+    trainer.dataset().fill_step(step, config.train.batch, 0, config.train.batch, batch);
+    Tape tape(Tape::Mode::inference);
+    tape.bind(trainer.model().parameters(), {});
+    const auto loss = [&](const Pass& pass) {
+      const Var logits = trainer.model()(tape, model_input(batch), pass);
+      return static_cast<double>(cross_entropy(logits, batch.labels).item());
+    };
+    const double expected = loss({.training = true, .seed = config.train.seed, .step = step});
+    CHECK_THAT(loss({.training = true, .seed = 0, .step = step}), !WithinRel(expected, 1e-4));
+    CHECK_THAT(trainer.step().loss, WithinRel(expected, 1e-5));
+  }
+}
+
 TEST_CASE("more shards than sequences is possible", "[train]") {
   Config config = small_config();
   config.train.batch = 3;
