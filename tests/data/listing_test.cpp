@@ -85,6 +85,7 @@ TEST_CASE("the usual layout goes by the sizes", "[data]") {
   CHECK(usual_layout({4, 4}) == Layout::position);
   CHECK(usual_layout({4, 1}) == Layout::sequence);
   CHECK(usual_layout({4, 3}) == Layout::next);
+  CHECK(usual_layout({3, 4}) == Layout::next);
 }
 
 TEST_CASE("answers stand below what they answer", "[data]") {

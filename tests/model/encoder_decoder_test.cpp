@@ -220,3 +220,17 @@ TEST_CASE("an encoder-decoder agrees with PyTorch", "[model][fixture]") {
   fixture.compare_parameters(store, gradients, "d_");
   fixture.check_all_used();
 }
+
+TEST_CASE("neither mask nor positions relate a decoder's tokens to those of the source", "[model]") {
+  for (const Positions positions : {Positions::rotary, Positions::alibi}) {
+    ModelConfig config = cases()[0].config;
+    config.positions = positions;
+    const EncoderDecoder model = random_model(config);
+    for (const AttentionPlace& place : model.attentions()) {
+      const bool cross = place.keys_source && !place.queries_source;
+      CHECK(place.projections->settings.rotary == (!cross && positions == Positions::rotary));
+      CHECK(place.projections->settings.alibi == (!cross && positions == Positions::alibi));
+      CHECK((!cross || !place.projections->settings.causal));
+    }
+  }
+}

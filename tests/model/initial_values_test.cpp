@@ -37,3 +37,11 @@ TEST_CASE("the scores of a recurrent model start uniform within one over the roo
   const ParameterStore& store = model->parameters();
   expect_uniform(store, parameter(store, "decoder.attention.score_weight"), 0.1);
 }
+
+TEST_CASE("the gate of a feed-forward net starts as a linear map", "[model]") {
+  const auto model = make_model({.d_model = 16, .heads = 2, .d_ff = 40, .gated = true},
+                                ModelSizes{.vocabulary = 7, .length = 4});
+  model->init(1);
+  const ParameterStore& store = model->parameters();
+  expect_uniform(store, parameter(store, "encoder.layers.0.gate.weight"), 0.25);
+}

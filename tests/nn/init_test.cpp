@@ -83,3 +83,13 @@ TEST_CASE("parameters and seeds have random numbers of their own", "[nn]") {
   CHECK(other.hash() != store.hash());
   CHECK_FALSE(std::ranges::equal(store.values(Parameter{0}), store.values(Parameter{2})));
 }
+
+TEST_CASE("heads divide the channels, each of the two widths that is not given", "[nn]") {
+  ParameterStore store;
+  const MultiHeadAttention keys(store, "keys", {.channels = 20, .heads = 4, .depth = 6});
+  CHECK(keys.settings.depth == 6);
+  CHECK(keys.settings.width == 5);
+  const MultiHeadAttention values(store, "values", {.channels = 20, .heads = 4, .width = 6});
+  CHECK(values.settings.depth == 5);
+  CHECK(values.settings.width == 6);
+}

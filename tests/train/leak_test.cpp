@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "thimble/core/random.h"
+#include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 
@@ -46,4 +47,22 @@ TEST_CASE("a loss just above the lowest possible one is no leak", "[train]") {
   CHECK(report.loss > 1e-4);
   CHECK(report.loss < 4 * report.loss_error);  // the lowest possible loss is 0
   CHECK_FALSE(report.leak.has_value());
+}
+
+TEST_CASE("chunks of different sizes whose answers are equally hard have no error between them", "[train]") {
+  Config config = small_config();
+  config.data.test = 8 * micro_batch(4) + 1;
+  Trainer trainer(config);
+  CHECK(trainer.evaluate(Split::test).loss_error > 1e-3);
+  std::ranges::fill(trainer.model().parameters().values(), Real{0});
+  CHECK(trainer.evaluate(Split::test).loss_error < 1e-5);
+}
+
+TEST_CASE("the lowest possible loss is that on fresh sequences", "[train]") {
+  Trainer trainer(small_config());
+  CHECK(trainer.evaluate(Split::test).lowest_loss == 0);
+  CHECK_FALSE(trainer.evaluate(Split::train).lowest_loss.has_value());
+  Config endless = small_config();
+  endless.data.train = 0;
+  CHECK(Trainer(endless).evaluate(Split::train, 10).lowest_loss == 0);
 }
