@@ -1,13 +1,25 @@
 # Protects the library and the program against what hostile files may find wrong in them. Sanitizers bring their own
 # checks and do not go together with these.
 #
-# thimble_harden_link(TARGET) gives a program the flags; the two variables are for every target of the build.
+# thimble_harden(TARGET) gives a target the flags; the two variables are for every target of the build.
+include(CheckCXXCompilerFlag)
+include(CheckPIESupported)
+check_pie_supported()
 
 # Libraries are looked for where they were linked, by absolute path. Otherwise CMake pads the path of the build tree
 # with an empty element, which the loader takes for the current directory.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-function(thimble_harden_link target)
+check_cxx_compiler_flag(-fcf-protection THIMBLE_HAS_CF_PROTECTION) # x86 only
+
+function(thimble_harden target)
+  if(THIMBLE_SANITIZE OR THIMBLE_FUZZ)
+    return()
+  endif()
+  # Fortified functions need the optimizer; distributions may have asked for them already.
+  target_compile_options(${target} PRIVATE -fstack-protector-strong
+                                           $<$<BOOL:${THIMBLE_HAS_CF_PROTECTION}>:-fcf-protection>
+                                           $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
   target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack)
 endfunction()

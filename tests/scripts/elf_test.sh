@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # What the loader makes of the program, built and installed: it takes libraries from absolute folders only, never from
 # the current one, and the program is hardened.
-# Usage: elf_test.sh THIMBLE_BINARY BUILD_DIR
+# Usage: elf_test.sh THIMBLE_BINARY BUILD_DIR BUILD_TYPE
 set -euo pipefail
 program=$(realpath "$1")
 build=$(realpath "$2")
+type=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
@@ -34,10 +35,11 @@ absolute_path() {  # PROGRAM
 }
 
 check() {  # PROGRAM
-  local dynamic segments header
+  local dynamic segments header symbols
   dynamic=$(readelf -dW "$1")
   segments=$(readelf -lW "$1")
   header=$(readelf -hW "$1")
+  symbols=$(readelf -sW --dyn-syms "$1")
 
   (
     cd "$work/planted"
@@ -51,6 +53,12 @@ check() {  # PROGRAM
   grep -q GNU_RELRO <<<"$segments" || fail "$1: no RELRO"
   grep -q 'Flags: .*\bNOW\b' <<<"$dynamic" || fail "$1: RELRO is partial, without BIND_NOW"
   grep -qE 'GNU_STACK.* RW ' <<<"$segments" || fail "$1: the stack is executable"
+  grep -q '__stack_chk_fail' <<<"$symbols" || fail "$1: no stack protector"
+  [[ $type == Debug ]] || grep -qE '__[a-z_0-9]+_chk|__open_2' <<<"$symbols" || fail "$1: no _FORTIFY_SOURCE"
+  if grep -q 'X86-64' <<<"$header"; then
+    # The start files of Debian have none, so that the note of the whole program says nothing.
+    (($(objdump -d --no-show-raw-insn "$1" | grep -c endbr64) > 1000)) || fail "$1: no control-flow protection"
+  fi
 }
 
 check "$program"
