@@ -37,8 +37,9 @@ std::string ParameterStore::hash() const {
   return fmt::format("{:016x}", XXH3_64bits_digest(&state));
 }
 
-Transposes::Transposes(const ParameterStore& store) : store_(&store), values_(store.size()) {
+Transposes::Transposes(const ParameterStore& store) : store_(&store) {
   if (!kernels::wants_transposed()) return;
+  values_.resize(store.size());
   for (std::size_t i = 0; i < store.entries().size(); ++i) {
     if (store.entries()[i].shape.rank() == 2) matrices_.push_back({static_cast<int>(i)});
   }

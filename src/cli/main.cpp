@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "thimble/core/error.h"
+#include "thimble/core/memory.h"
 #include "thimble/data/listing.h"
 
 namespace {
@@ -29,6 +30,7 @@ int report(std::string_view message, int status) {
 
 int main(int argc, char** argv) {
   using namespace thimble;
+  return_large_blocks();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
   try {
     cli::Command program("thimble: tiny transformers, trained from a config, proven and inspected",

@@ -1,6 +1,7 @@
 #include "thimble/core/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,6 +50,9 @@ std::string read_file(const fs::path& path) {
   const Descriptor file(path, O_RDONLY);
   if (!file.open()) fail(path, "cannot be read", errno);
   std::string content;
+  struct stat status {};
+  if (::fstat(file.value(), &status) == 0 && S_ISREG(status.st_mode))
+    content.reserve(static_cast<std::size_t>(status.st_size));
   char buffer[1 << 16];
   for (;;) {
     const ssize_t n = ::read(file.value(), buffer, sizeof buffer);

@@ -1,5 +1,6 @@
 #include "thimble/core/memory.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -56,18 +57,32 @@ double control_group_limit(const fs::path& root) {
   return limit;
 }
 
-double address_space_left(std::int64_t threads, const fs::path& root) {
+MemoryLimit address_space_limit(std::int64_t threads, const fs::path& root) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnlimited;
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
   const double pages = leading_number(root / "proc/self/statm");
-  const double used = pages < kUnlimited ? pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0;
-  return std::max(0.0, static_cast<double>(limit.rlim_cur) - used - kReserved * static_cast<double>(threads));
+  const double taken = pages < kUnlimited ? pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0;
+  const auto all = static_cast<double>(limit.rlim_cur);
+  return {.kind = MemoryLimit::address_space,
+          .available = std::max(0.0, all - taken - kReserved * static_cast<double>(threads)),
+          .limit = all,
+          .taken = taken,
+          .reserved = kReserved};
 }
 
 }  // namespace
 
-double available_memory(std::int64_t threads, const fs::path& root) {
-  return std::min({machine_memory(root), control_group_limit(root), address_space_left(threads, root)});
+MemoryLimit available_memory(std::int64_t threads, const fs::path& root) {
+  const MemoryLimit machine{.kind = MemoryLimit::machine, .available = machine_memory(root)};
+  const MemoryLimit group{.kind = MemoryLimit::control_group, .available = control_group_limit(root)};
+  return std::min({machine, group, address_space_limit(threads, root)},
+                  [](const MemoryLimit& a, const MemoryLimit& b) { return a.available < b.available; });
+}
+
+void return_large_blocks() {
+  constexpr int kLarge = 1 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kLarge);
+  ::mallopt(M_TRIM_THRESHOLD, kLarge);
 }
 
 std::int64_t peak_memory() {

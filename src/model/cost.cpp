@@ -82,8 +82,9 @@ Activations attention_activations(const ModelConfig& m, const Widths& w, double 
           // Across, those of the heads and their sum are the ones that self-attention had.
           .gradients =
               copies * projected + score + (cross ? 0 : (heads == x ? 0 : heads) + (sums > 1 ? 2 * x : 0)),
-          .once = K * std::max(w.Dk, w.Dv) + T * K  // one head at work
-                  + (rotary ? 2 * T * w.Dk : 0)     // its table
+          .once = (training || kind.product ? K * std::max(w.Dk, w.Dv) : 0)  // one head at work
+                  + (training ? T * K : 0)                                   // its gradient
+                  + (rotary ? 2 * T * w.Dk : 0)                              // its table
                   + (kind.product ? 0 : (T + 2 * K + 1) * w.Dk)};
 }
 
@@ -211,6 +212,17 @@ double activation_count(const ModelConfig& m, const ModelSizes& sizes, std::int6
     add(stack_activations(m, w, S, 0, training));
   }
   return real(sequences) * (all.values + (training ? all.gradients : 0)) + all.once;
+}
+
+double decoding_count(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences) {
+  if (m.kind == ModelKind::recurrent) return recurrent_decoding(m, sizes, sequences);
+  if (!writes(m)) return 0;
+  const Widths w(m, real(sizes.vocabulary));
+  const double T = table(m, real(sizes.length)), S = real(sizes.source_length);
+  const Activations embedding = embedding_activations(m, w, S, table(m, S), false),
+                    stack = stack_activations(m, w, S, 0, false);
+  const double kept = w.L * (w.kv * S + 2 * w.kv * T);  // of the memory; of the answers, and a copy
+  return real(sequences) * (embedding.values + stack.values + kept) + embedding.once + stack.once;
 }
 
 }  // namespace thimble

@@ -73,10 +73,11 @@ double gradients(const RecurrentWidths& w, bool dropout) {
   return encoder + decoder;
 }
 
-// Whatever the number of sequences: one sequence at work.
-double once(const RecurrentWidths& w) {
-  if (w.additive) return w.T * ((2 * w.S + 2) * w.C + w.C * w.S + w.S);
-  return w.attends ? w.C * w.S + w.T * w.S : 0;
+// Whatever the number of sequences: one sequence at work, and its gradient.
+double once(const RecurrentWidths& w, bool training) {
+  const double of_scores = training ? w.S : 0;
+  if (w.additive) return w.T * ((2 * w.S + 2) * w.C + (w.C + 1) * of_scores);
+  return w.attends ? w.C * w.S + w.T * of_scores : 0;
 }
 
 }  // namespace
@@ -109,7 +110,13 @@ double recurrent_activations(const ModelConfig& m, const ModelSizes& sizes, std:
   const double dropout = drops ? 2 : 0;                                // what it gives, and the factors
   const double factors = training && m.attention.dropout > 0 ? 3 : 1;  // P; with dropout f and P f too
   const double values = encoder_values(w, dropout) + decoder_values(w, dropout, factors);
-  return static_cast<double>(sequences) * (values + (training ? gradients(w, drops) : 0)) + once(w);
+  return static_cast<double>(sequences) * (values + (training ? gradients(w, drops) : 0)) + once(w, training);
+}
+
+double recurrent_decoding(const ModelConfig& m, const ModelSizes& sizes, std::int64_t sequences) {
+  const RecurrentWidths w(m, sizes);
+  const double kept = (w.additive ? 2 : 1) * w.S * w.C + w.C;  // states, keys, the state
+  return static_cast<double>(sequences) * (encoder_values(w, 0) + kept);
 }
 
 }  // namespace thimble

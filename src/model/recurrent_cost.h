@@ -8,5 +8,6 @@ namespace thimble {
 double recurrent_parameters(const ModelConfig&, const ModelSizes&);
 Flops recurrent_flops(const ModelConfig&, const ModelSizes&, std::int64_t sequences);
 double recurrent_activations(const ModelConfig&, const ModelSizes&, std::int64_t sequences, bool training);
+double recurrent_decoding(const ModelConfig&, const ModelSizes&, std::int64_t sequences);
 
 }  // namespace thimble

@@ -110,8 +110,8 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
   const Var y = tape.node("attention", {sizes.batch, sizes.queries, sizes.heads * width},
                           {q.source, k.source, v.source});
   const MatrixView weights = tape.scratch(rows, sizes.keys);
-  const MatrixView scratch =
-      tape.scratch(1, std::max(depth, width) * sizes.keys + sizes.queries * sizes.keys);
+  const std::int64_t of_backward = y.needs_grad() ? sizes.queries * sizes.keys : 0;
+  const MatrixView scratch = tape.scratch(1, std::max(depth, width) * sizes.keys + of_backward);
   kernels::attention_weights_forward(weights, q.value(), k.value(), scratch.data, sizes, options.mask, scale);
 
   const Mixing m = finish_weights(tape, weights, sizes, options);
@@ -145,7 +145,8 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
   Tape& tape = scores.tape();
   const Var y = tape.node("attend", {sizes.batch, sizes.queries, sizes.heads * width}, {scores, v.source});
   const MatrixView weights = tape.scratch(scores.value().rows, sizes.keys);
-  const MatrixView scratch = tape.scratch(1, width * sizes.keys + sizes.queries * sizes.keys);
+  const MatrixView scratch =  // of backward
+      tape.scratch(1, y.needs_grad() ? (width + sizes.queries) * sizes.keys : 0);
   kernels::attention_softmax_forward(weights, scores.value(), sizes, options.mask);
   const Mixing m = finish_weights(tape, weights, sizes, options);
   kernels::attention_mix_forward(y.value(), m.mixed, v.value(), sizes);

@@ -181,7 +181,11 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
   std::string text = describe(path, tensors, metadata).dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t size = text.size();
-  std::string content(sizeof size, '\0');
+  std::size_t whole = sizeof size + size;
+  for (const NamedBytes& tensor : tensors) whole += tensor.bytes.size();
+  std::string content;
+  content.reserve(whole);
+  content.resize(sizeof size);
   std::memcpy(content.data(), &size, sizeof size);
   content += text;
   for (const NamedBytes& tensor : tensors) {

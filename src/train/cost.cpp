@@ -6,6 +6,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/memory.h"
 #include "thimble/core/thread_pool.h"
+#include "thimble/kernels/linear.h"
 #include "thimble/model/place.h"
 
 namespace thimble {
@@ -36,23 +37,41 @@ double activations(const Config& config, std::int64_t sequences, bool training) 
   return activation_count(config.model, sizes_of(config), sequences, training);
 }
 
+// What the program has in memory before it computes, and what each thread that computes adds: its stack, its
+// heap, and what products of this model need of OpenBLAS's buffer; measured on Debian 12.
+double program_memory(double threads) {
+  constexpr double kProgram = 9.75 * (1 << 20), kThread = 0.25 * (1 << 20);
+  return kProgram + kThread * threads;
+}
+
+// Of parameters and of their transposes, where kernels read them.
+double copies_of_parameters() { return kernels::wants_transposed() ? 2 : 1; }
+
+// The most sequences that an evaluation at or before the end of training computes at once; 0: there is none.
+std::int64_t evaluated_at_once(const Config& config) {
+  return std::min(micro_batch(tokens_of(config)), std::max(config.data.validation, config.data.test));
+}
+
 MemoryEstimate training_memory(const Config& config, double real) {
   const double weights = real * parameter_count(config);
   const std::int64_t length = tokens_of(config);
   const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
+  const auto threads = static_cast<double>(threads_of(config));
   const double tapes = activations(config, largest_micro_batch(config.train, length), true) +
-                       activations(config, micro_batch(length), false);
-  constexpr double kSums = 32;  // bytes that an evaluation keeps of a micro-batch
+                       activations(config, evaluated_at_once(config), false) +
+                       decoding_count(config.model, sizes_of(config), evaluated_at_once(config));
+  constexpr double kSums = 40;  // bytes that an evaluation keeps of a micro-batch
   const auto evaluated = static_cast<double>(std::max(config.data.validation, config.data.test));
   // The watch has a model and a tape of its own.
   const double watch = config.train.watch_heads ? 1 : 0;
-  return {.parameters = (2 + 2 * watch) * weights,
-          .gradients = static_cast<double>(config.train.shards) * weights,
-          .optimizer = moments * weights,
-          .activations = static_cast<double>(threads_of(config)) * real * tapes +
-                         watch * real * activations(config, micro_batch(length), false),
-          .checkpoint = (1 + moments) * weights,
-          .other = kSums * evaluated / static_cast<double>(micro_batch(length))};
+  return {
+      .program = program_memory(threads),
+      .parameters = (1 + watch) * copies_of_parameters() * weights,
+      .gradients = static_cast<double>(config.train.shards) * weights,
+      .optimizer = moments * weights,
+      .activations = threads * real * tapes + watch * real * activations(config, micro_batch(length), false),
+      .checkpoint = (1 + moments) * weights,
+      .other = kSums * evaluated / static_cast<double>(micro_batch(length))};
 }
 
 MemoryEstimate inspection_memory(const Config& config, double real) {
@@ -70,7 +89,8 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   const double inputs_width = pair ? 0 : static_cast<double>(config.model.d_model),
                outputs_width = heads * static_cast<double>(config.model.d_value());
   const double outputs = real * kSequences * longest * (inputs_width + outputs_width);
-  return {.parameters = 2 * weights,
+  return {.program = program_memory(threads),
+          .parameters = copies_of_parameters() * weights,
           .gradients = threads * weights,
           .activations =
               threads * real * tapes + outputs + sizeof(double) * attentions * heads * longest * longest,
@@ -79,8 +99,9 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
 
 MemoryEstimate check_memory(const Config& config) {
   const double weights = sizeof(double) * parameter_count(config);
-  // Both of its tapes run with dropout, one of them without gradients.
-  return {.parameters = 3 * weights,
+  // Each of its two tapes makes transposes of its own. Both run with dropout, one of them without gradients.
+  return {.program = program_memory(1),
+          .parameters = (2 * copies_of_parameters() - 1) * weights,
           .gradients = weights,
           .activations = 2 * sizeof(double) * activations(config, kModelCheckSequences, true)};
 }
@@ -94,6 +115,22 @@ std::string_view remedy(const MemoryEstimate& memory) {
   if (largest->first == "gradients") return "train.shards, model.d_model, model.d_ff or model.layers";
   if (largest->first == "other") return "data.validation or data.test";
   return "model.d_model, model.d_ff, model.layers or task.symbols";
+}
+
+// A limit on address space counts what is reserved, too.
+std::string address_space_message(const MemoryEstimate& memory, const MemoryLimit& limit,
+                                  std::int64_t threads) {
+  const double reserved = limit.reserved * static_cast<double>(threads);
+  const auto enough = static_cast<std::int64_t>((limit.taken + reserved + memory.total()) / 1024) + 1;
+  return fmt::format(
+      "this config needs about {} of memory, {} are left under the limit on\n"
+      "address space (ulimit -v): of its {}, the program has taken {}, and {} thread{}\n"
+      "will reserve {}{} for stacks and buffers, most of which is never used:\n"
+      "{}set ulimit -v to {} or more{}, or lower {}",
+      format_bytes(memory.total()), format_bytes(limit.available), format_bytes(limit.limit),
+      format_bytes(limit.taken), threads, threads == 1 ? "" : "s", format_bytes(limit.reserved),
+      threads == 1 ? "" : " each", describe(memory), enough, threads == 1 ? "" : ", set train.threads=1",
+      remedy(memory));
 }
 
 }  // namespace
@@ -133,11 +170,16 @@ std::string describe(const MemoryEstimate& memory) {
   return lines;
 }
 
-void require_memory(Job job, const Config& config, double available) {
+void require_memory(Job job, const Config& config, const MemoryLimit& limit) {
   const MemoryEstimate memory = estimate_memory(job, config);
-  require<ConfigError>(
-      memory.total() <= available, "this config needs about {} of memory, {} are free:\n{}lower {}",
-      format_bytes(memory.total()), format_bytes(available), describe(memory), remedy(memory));
+  if (memory.total() <= limit.available) return;
+  const std::string needed = format_bytes(memory.total()), left = format_bytes(limit.available);
+  if (limit.kind == MemoryLimit::address_space)
+    throw ConfigError(address_space_message(memory, limit, job == Job::model_check ? 1 : threads_of(config)));
+  throw ConfigError(fmt::format(
+      "this config needs about {} of memory, {} are {}:\n{}lower {}", needed, left,
+      limit.kind == MemoryLimit::control_group ? "left by the limit of its control group" : "free",
+      describe(memory), remedy(memory)));
 }
 
 void require_memory(Job job, const Config& config) {

@@ -18,7 +18,7 @@ struct Machine {
     std::filesystem::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text;
   }
-  double available() const { return available_memory(1, root.path()); }
+  double available() const { return available_memory(1, root.path()).available; }
 
   TemporaryDirectory root;
 };
@@ -63,4 +63,13 @@ TEST_CASE("the peak of memory rises with what is used", "[core]") {
   CHECK(before > 0);
   const std::vector<char> used(static_cast<std::size_t>(before) + 32 * (1 << 20), 'x');
   CHECK(peak_memory() >= static_cast<std::int64_t>(used.size()));
+}
+
+TEST_CASE("what sets the limit is named", "[core]") {
+  const Machine machine;
+  machine.write("proc/meminfo", "MemAvailable:   8192 kB\n");
+  machine.write("proc/self/cgroup", "0::/user\n");
+  CHECK(available_memory(1, machine.root.path()).kind == MemoryLimit::machine);
+  machine.write("sys/fs/cgroup/user/memory.max", "5242880\n");
+  CHECK(available_memory(1, machine.root.path()).kind == MemoryLimit::control_group);
 }

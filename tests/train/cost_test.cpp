@@ -9,6 +9,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/inspect/inspect.h"
+#include "thimble/kernels/linear.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
@@ -16,6 +17,9 @@
 using namespace thimble;
 
 namespace {
+
+// Of a weight: itself and, where the kernels of this CPU read it, its transpose.
+const double kCopies = kernels::wants_transposed() ? 2 : 1;
 
 // Larger than any machine.
 Config huge_config() {
@@ -27,7 +31,7 @@ Config huge_config() {
 
 std::string complaint(const Config& config, double available, Job job = Job::training) {
   try {
-    require_memory(job, config, available);
+    require_memory(job, config, {.available = available});
   } catch (const ConfigError& e) {
     return e.what();
   }
@@ -57,7 +61,7 @@ TEST_CASE("parameters, gradients and moments are the buffers of a trainer", "[tr
   const double count = parameter_count(config);
   CHECK(count == static_cast<double>(Trainer(config).model().parameters().count()));
   const MemoryEstimate adam = estimate_memory(Job::training, config);
-  CHECK(adam.parameters == 2 * 4 * count);
+  CHECK(adam.parameters == kCopies * 4 * count);
   CHECK(adam.gradients == 3 * 4 * count);
   CHECK(adam.optimizer == 2 * 4 * count);
   config.train.optimizer.name = OptimizerKind::sgd;
@@ -82,7 +86,7 @@ TEST_CASE("watching heads takes a model and a tape more", "[train]") {
   const MemoryEstimate before = estimate_memory(Job::training, config);
   config.train.watch_heads = true;
   const MemoryEstimate after = estimate_memory(Job::training, config);
-  CHECK(after.parameters == before.parameters + 2 * 4 * parameter_count(config));
+  CHECK(after.parameters == before.parameters + kCopies * 4 * parameter_count(config));
   CHECK(after.activations > before.activations);
 }
 
@@ -92,12 +96,12 @@ TEST_CASE("inspection has gradients for every thread, a check of the model's gra
   config.train.precision = Precision::float32;
   const double count = parameter_count(config);
   const MemoryEstimate inspection = estimate_memory(Job::inspection, config);
-  CHECK(inspection.parameters == 2 * 4 * count);
+  CHECK(inspection.parameters == kCopies * 4 * count);
   CHECK(inspection.gradients == 4 * count);
   CHECK(inspection.optimizer == 0);
   CHECK(inspection.activations > 0);
   const MemoryEstimate check = estimate_memory(Job::model_check, config);
-  CHECK(check.parameters == 3 * 8 * count);
+  CHECK(check.parameters == (2 * kCopies - 1) * 8 * count);
   CHECK(check.gradients == 8 * count);
   CHECK(check.activations > 0);
 }
@@ -120,7 +124,8 @@ TEST_CASE("a refusal gives the parts, what there is, and the keys that the large
   const std::string message = complaint(config, 3.5 * (1 << 30));
   CAPTURE(message);
   CHECK_THAT(message, ContainsSubstring(" of memory, 3.5 GiB are free:\n"));
-  CHECK_THAT(message, ContainsSubstring("\n  parameters        3.0 GiB\n"));
+  CHECK_THAT(message, ContainsSubstring(kCopies == 2 ? "\n  parameters        3.0 GiB\n"
+                                                     : "\n  parameters        1.5 GiB\n"));
   CHECK_THAT(message, ContainsSubstring("\n  gradients        36.0 GiB\n"));
   CHECK_THAT(message, ContainsSubstring("\n  optimizer         3.0 GiB\n"));
   CHECK_THAT(message, ContainsSubstring("\n  activations "));
@@ -133,6 +138,42 @@ TEST_CASE("a refusal gives the parts, what there is, and the keys that the large
   config = small_config();
   config.data.test = 1'000'000'000;
   CHECK_THAT(complaint(config, 1), ContainsSubstring("\nlower data.validation or data.test"));
+}
+
+TEST_CASE("a refusal names what sets the limit, and for address space what threads reserve", "[train]") {
+  constexpr double kMiB = 1 << 20;
+  Config config = small_config();
+  const auto refused = [&](const MemoryLimit& limit) {
+    try {
+      require_memory(Job::training, config, limit);
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(refused({.kind = MemoryLimit::control_group, .available = 0}),
+             ContainsSubstring(" 0 B are left by the limit of its control group:\n"));
+  MemoryLimit limit{.kind = MemoryLimit::address_space,
+                    .available = 0,
+                    .limit = 500 * kMiB,
+                    .taken = 250 * kMiB,
+                    .reserved = 144 * kMiB};
+  config.train.threads = 2;
+  const double needed = estimate_memory(Job::training, config).total();
+  const auto enough = static_cast<std::int64_t>(((250 + 2 * 144) * kMiB + needed) / 1024) + 1;
+  const std::string two = refused(limit);
+  CAPTURE(two);
+  CHECK_THAT(two, ContainsSubstring("address space (ulimit -v): of its 500.0 MiB, the program has taken "
+                                    "250.0 MiB, and 2 threads\nwill reserve 144.0 MiB each "));
+  CHECK_THAT(two, ContainsSubstring(
+                      fmt::format("set ulimit -v to {} or more, set train.threads=1, or lower ", enough)));
+  config.train.threads = 1;
+  const std::string one = refused(limit);
+  CAPTURE(one);
+  CHECK_THAT(one, ContainsSubstring(" and 1 thread\nwill reserve 144.0 MiB for stacks"));
+  CHECK_THAT(one, ContainsSubstring(" or more, or lower "));
+  limit.available = needed;
+  CHECK(refused(limit).empty());
 }
 
 TEST_CASE("every job refuses what would not fit, and writes nothing", "[train]") {

@@ -37,4 +37,8 @@ Flops training_flops(const ModelConfig&, const ModelSizes&, std::int64_t sequenc
 // backward(), keeping those of leaves, needs at once.
 double activation_count(const ModelConfig&, const ModelSizes&, std::int64_t sequences, bool training);
 
+// Numbers that greedy decoding of `sequences` sequences holds: what encoding leaves on its tape, and the keys
+// and values that it keeps of sources and answers. 0 for a model that generates nothing.
+double decoding_count(const ModelConfig&, const ModelSizes&, std::int64_t sequences);
+
 }  // namespace thimble

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "thimble/config/config.h"
+#include "thimble/core/memory.h"
 #include "thimble/model/cost.h"
 
 namespace thimble {
@@ -37,16 +38,20 @@ enum class Job {
 
 // Bytes.
 struct MemoryEstimate {
-  double parameters = 0;  // and their transposes, one copy for each tape that has to make its own
+  double program = 0;     // itself, shared libraries, stacks and buffers of threads
+  double parameters = 0;  // and their transposes where the CPU's kernels read them
   double gradients = 0;   // a buffer for every shard
   double optimizer = 0;
   double activations = 0;  // what all threads keep of a micro-batch
   double checkpoint = 0;   // a file while it is written or read
   double other = 0;        // sums of an evaluation
 
-  double total() const { return parameters + gradients + optimizer + activations + checkpoint + other; }
-  std::array<std::pair<std::string_view, double>, 6> parts() const {
-    return {{{"parameters", parameters},
+  double total() const {
+    return program + parameters + gradients + optimizer + activations + checkpoint + other;
+  }
+  std::array<std::pair<std::string_view, double>, 7> parts() const {
+    return {{{"program", program},
+             {"parameters", parameters},
              {"gradients", gradients},
              {"optimizer", optimizer},
              {"activations", activations},
@@ -60,9 +65,9 @@ MemoryEstimate estimate_memory(Job, const Config&);
 // The parts that are not 0, a line each.
 std::string describe(const MemoryEstimate&);
 
-// Throws ConfigError, with the estimate by part and the keys to lower, when it is more than `available`
-// bytes; without that, than available_memory() of the job's threads.
-void require_memory(Job, const Config&, double available);
+// Throws ConfigError, with the estimate by part, what sets the limit and the keys to lower, when it is more
+// than the limit leaves; without a limit, than available_memory() of the job's threads.
+void require_memory(Job, const Config&, const MemoryLimit& limit);
 void require_memory(Job, const Config&);
 
 // A number of bytes for people, such as "1.5 GiB".
