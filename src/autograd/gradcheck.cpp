@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "thimble/core/error.h"
+#include "thimble/core/progress.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -171,9 +172,19 @@ class OpCheck {
   std::vector<Var> vars_;
 };
 
-// The elements at which a tensor of n is compared: all of a small one, 64 random ones of a large one.
+// Tensors of at most kSmall elements are compared at all of them, larger ones at kSample random elements and
+// along kDirections random directions.
+constexpr std::int64_t kSmall = 256, kSample = 64, kDirections = 16;
+
+std::int64_t comparisons(std::int64_t n) { return n <= kSmall ? n : kSample + kDirections; }
+
+double comparisons(const ParameterStore& store) {
+  std::int64_t sum = 0;
+  for (const auto& entry : store.entries()) sum += comparisons(static_cast<std::int64_t>(entry.size()));
+  return static_cast<double>(sum);
+}
+
 std::vector<std::int64_t> elements_to_check(std::int64_t n, const Random& random, std::uint32_t lane) {
-  constexpr std::int64_t kSmall = 256, kSample = 64;
   std::vector<std::int64_t> elements;
   for (std::int64_t i = 0; i < (n <= kSmall ? n : kSample); ++i) {
     elements.push_back(n <= kSmall
@@ -218,7 +229,6 @@ std::vector<GradcheckResult> gradcheck(const std::string& op, const GradcheckFun
 }
 
 std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss, std::uint64_t seed) {
-  constexpr int kDirections = 16;
   const Random random(seed, Stream::gradcheck);
   Tape tape;
   AlignedVector<Real> gradients(store.size());
@@ -234,6 +244,7 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
     return static_cast<double>(loss(forward).item());
   };
 
+  ProgressCounter progress("checking gradients", comparisons(store));
   std::vector<GradcheckResult> results;
   for (int p = 0; p < static_cast<int>(store.entries().size()); ++p) {
     const auto& entry = store.entry({p});
@@ -261,8 +272,9 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
           result, static_cast<double>(g[e]), largest,
           [&](double h) { return along([e](std::size_t i) { return i == e ? 1.0 : 0.0; }, h); },
           index_name(entry.shape, at));
+      progress.advance();
     }
-    for (int k = 0; k < (x.size() > 256 ? kDirections : 0); ++k) {
+    for (std::int64_t k = 0; k < (std::ssize(x) > kSmall ? kDirections : 0); ++k) {
       const double unit = 1 / std::sqrt(static_cast<double>(x.size()));
       const auto direction = [&](std::size_t i) {
         return unit * random.normal(i, static_cast<std::uint32_t>(p), 4 + static_cast<std::uint32_t>(k));
@@ -272,6 +284,7 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
       compare(
           result, analytic, largest, [&](double h) { return along(direction, h); },
           fmt::format("direction {}", k));
+      progress.advance();
     }
     judge(result, largest, false);
     results.push_back(std::move(result));

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/progress_meter.h"
 #include "thimble/train/benchmark.h"
 
 namespace thimble::cli {
@@ -16,6 +17,7 @@ struct Arguments {
 };
 
 int run(const Arguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
   const Config config = arguments.config.load();
   const Benchmark b = benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
   const double ms = median(b.step_ms), fastest = std::ranges::min(b.step_ms);

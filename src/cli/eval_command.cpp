@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/progress_meter.h"
 #include "thimble/core/error.h"
 #include "thimble/data/table.h"
 
@@ -16,6 +17,7 @@ struct Arguments {
 };
 
 int run(const Arguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
   const ModelSource source = arguments.source.open();
   nlohmann::ordered_json json;
   bool leak = false;

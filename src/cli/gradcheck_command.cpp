@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/progress_meter.h"
 #include "thimble/core/error.h"
 
 namespace thimble::cli {
@@ -43,6 +44,7 @@ nlohmann::ordered_json to_json(const std::vector<GradcheckResult>& results, bool
 }
 
 int run(const Arguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
   const bool of_model = !arguments.config.file.empty();
   require<ConfigError>(!of_model || arguments.op.empty(), "gradcheck: give a config or --op, not both");
   const auto results = of_model ? check_model(arguments.config.load()) : check_ops(arguments.op);

@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/inspect.h"
+#include "cli/progress_meter.h"
 #include "thimble/core/file.h"
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/npy.h"
@@ -19,14 +20,6 @@ struct Arguments {
   std::string html, npy, svg;
   HeadChoice heads;
 };
-
-// The share that is done, on a terminal.
-Progress progress(const Output& output) {
-  if (!output.talks() || !is_terminal(2)) return {};
-  return [](double share) {
-    fmt::print(stderr, "\rlooking at the heads: {:3.0f} %{}", 100 * share, share < 1 ? "" : "\r\033[K");
-  };
-}
 
 // Names of positions.
 std::vector<std::string> numbers(std::int64_t count) {
@@ -57,6 +50,7 @@ void write_page(const ModelSource& source, const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
   const ModelSource source = arguments.source.open();
   arguments.heads.check(source.config.model);
   if (!arguments.svg.empty()) arguments.heads.only(source.config.model);
@@ -74,11 +68,10 @@ int run(const Arguments& arguments) {
                   arguments.output);
     return kDone;
   }
-  InspectOptions options = arguments.options;
-  options.progress = progress(arguments.output);
-  const InspectReport report = inspect(source, options);
+  const InspectReport report = inspect(source, arguments.options);
   const nlohmann::ordered_json json = to_json(report);
-  if (!arguments.npy.empty()) write_attention(source, Split::test, options.sequences, arguments.npy);
+  if (!arguments.npy.empty())
+    write_attention(source, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_file(arguments.html, html_page(json));
   if (!arguments.svg.empty()) draw_head(arguments, report);
   if (arguments.output.talks()) print_report(report, arguments.heads);

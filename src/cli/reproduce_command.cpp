@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/progress_meter.h"
 #include "cli/reproduce_table.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -27,7 +28,8 @@ constexpr const char* kFooter =
 // A line for each run that ends and each value.
 class Progress : public ReproduceObserver {
  public:
-  Progress(bool quiet, const Experiment& experiment) : quiet_(quiet), experiment_(experiment) {}
+  Progress(bool quiet, const Experiment& experiment, ProgressMeter& meter)
+      : quiet_(quiet), experiment_(experiment), meter_(meter) {}
 
   void on_start(const std::vector<SweepRun>& runs, const fs::path&, std::int64_t jobs) override {
     const auto finished = over(runs);
@@ -39,12 +41,14 @@ class Progress : public ReproduceObserver {
   void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
     if (quiet_) return;
     const bool failed = run.status == RunStatus::failed;
+    meter_.clear();
     fmt::print(stderr, "{}: {}/{}  {} seed {}{}  {:.1f} s\n", experiment_.name, over(runs), runs.size(),
                experiment_.runs[run.setting].name, run.config.train.seed, failed ? ": " + run.error : "",
                seconds);
   }
 
   void on_interrupt(std::size_t running) override {
+    meter_.clear();
     fmt::print(stderr, "interrupted: {} run{} to finish a step; once more to stop at once\n", running,
                running == 1 ? " has" : "s have");
   }
@@ -65,6 +69,7 @@ class Progress : public ReproduceObserver {
 
   const bool quiet_;
   const Experiment& experiment_;
+  ProgressMeter& meter_;
 };
 
 // A directory of its own under runs/reproduce that is removed at the end.
@@ -129,6 +134,7 @@ std::vector<Experiment> load(const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments) {
+  ProgressMeter meter(arguments.output.quiet);
   const std::vector<Experiment> experiments = load(arguments);
   if (arguments.list) {
     fmt::print("{}", experiments_list(experiments));
@@ -142,7 +148,7 @@ int run(const Arguments& arguments) {
   std::vector<ExperimentResult> results;
   nlohmann::ordered_json json{{"experiments", nlohmann::ordered_json::array()}};
   for (const Experiment& experiment : experiments) {
-    Progress progress(arguments.output.quiet, experiment);
+    Progress progress(arguments.output.quiet, experiment, meter);
     results.push_back(
         run_experiment(experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
     if (results.back().interrupted) {

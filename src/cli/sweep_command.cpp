@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/progress_meter.h"
 #include "cli/sweep_table.h"
 #include "thimble/train/sweep.h"
 
@@ -13,7 +14,7 @@ namespace {
 // A line for each run that ends.
 class Progress : public SweepObserver {
  public:
-  explicit Progress(const Sweep& sweep) : labels_(setting_labels(sweep)) {}
+  Progress(const Sweep& sweep, ProgressMeter& meter) : labels_(setting_labels(sweep)), meter_(meter) {}
 
   void on_start(const std::vector<SweepRun>& runs, const std::filesystem::path& directory,
                 std::int64_t jobs) override {
@@ -35,11 +36,13 @@ class Progress : public SweepObserver {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
     const auto left = static_cast<double>(runs.size()) - static_cast<double>(now);
     const double per_run = elapsed.count() / static_cast<double>(std::max<std::ptrdiff_t>(1, now - before_));
+    meter_.clear();
     fmt::print(stderr, "{}  {:.1f} s  ({} elapsed, {} left)\n", line, seconds, duration(elapsed.count()),
                duration(per_run * left));
   }
 
   void on_interrupt(std::size_t running) override {
+    meter_.clear();
     fmt::print(stderr, "interrupted: {} run{} to finish a step and save; once more to stop at once\n",
                running, running == 1 ? " has" : "s have");
   }
@@ -50,6 +53,7 @@ class Progress : public SweepObserver {
   }
 
   const std::vector<std::string> labels_;
+  ProgressMeter& meter_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::ptrdiff_t before_ = 0;
 };
@@ -62,8 +66,9 @@ struct Arguments {
 };
 
 int run(const Arguments& arguments) {
+  ProgressMeter meter(arguments.output.quiet);
   const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
-  Progress progress(sweep);
+  Progress progress(sweep, meter);
   const SweepResult result = run_sweep(sweep, {.directory = arguments.directory,
                                                .jobs = arguments.jobs,
                                                .observer = arguments.output.quiet ? nullptr : &progress});

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/progress.h"
+#include "cli/progress_meter.h"
 #include "thimble/core/error.h"
 #include "thimble/data/table.h"
 #include "thimble/inspect/watch.h"
@@ -47,6 +48,7 @@ int report(const TrainResult& result, const Output& output) {
 }
 
 int run(Arguments arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
   const std::filesystem::path source = arguments.config.file;
   const bool is_run = std::filesystem::is_directory(source);
   if (is_run) {

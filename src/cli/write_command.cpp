@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/inspect.h"
+#include "cli/progress_meter.h"
 #include "thimble/inspect/passage.h"
 
 namespace thimble::cli {
@@ -18,6 +19,7 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
   const ModelSource source = arguments.source.open();
   auto json = nlohmann::ordered_json::array();
   for (const auto& [tokens, log_probability] : write_answers(source, arguments.input, arguments.beams)) {

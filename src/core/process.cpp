@@ -97,12 +97,12 @@ SignalQueue::~SignalQueue() {
   ::close(queue[1]);
 }
 
-int SignalQueue::wait() {
+int SignalQueue::wait(int milliseconds) {
   unsigned char byte = 0;
   // The thread sanitizer runs handlers of signals that come while a call waits only where that is poll.
   pollfd readable{.fd = queue[0], .events = POLLIN, .revents = 0};
   do {
-    ::poll(&readable, 1, -1);
+    if (::poll(&readable, 1, milliseconds) == 0) return 0;
   } while (readable.revents == 0 || ::read(queue[0], &byte, 1) != 1);
   return byte;
 }

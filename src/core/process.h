@@ -28,8 +28,8 @@ class SignalQueue {
   SignalQueue(const SignalQueue&) = delete;
   SignalQueue& operator=(const SignalQueue&) = delete;
 
-  // The next signal, once there is one.
-  int wait();
+  // The next signal, once there is one; 0 when none has come after that many milliseconds.
+  int wait(int milliseconds);
 };
 
 }  // namespace thimble

@@ -6,6 +6,7 @@
 
 #include "data/layout.h"
 #include "thimble/core/error.h"
+#include "thimble/core/progress.h"
 #include "thimble/data/table.h"
 
 #define XXH_INLINE_ALL
@@ -147,17 +148,20 @@ std::vector<Dataset::Link> Dataset::links(const Example& example) const {
 std::int64_t Dataset::shared_with_training(Split split) const {
   if (disjoint_) return 0;
   if (data_.train == 0) return size(split);  // in the end training draws every input
+  ProgressCounter progress("comparing the splits", static_cast<double>(data_.train + size(split)));
   std::set<std::vector<std::int32_t>> seen;
   Example e;
   for (std::int64_t i = 0; i < data_.train; ++i) {
     draw(Split::train, i, e);
     seen.insert(e.input);
+    progress.advance();
     if (static_cast<double>(seen.size()) == source_->distinct_inputs(task_)) break;
   }
   std::int64_t shared = 0;
   for (std::int64_t i = 0; i < size(split); ++i) {
     draw(split, i, e);
     shared += seen.contains(e.input) ? 1 : 0;
+    progress.advance();
   }
   return shared;
 }

@@ -5,6 +5,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/nearest.h"
+#include "thimble/core/progress.h"
 #include "thimble/core/text.h"
 
 namespace thimble {
@@ -22,10 +23,12 @@ void for_lines(const TableText& file, TableProblems& problems, F f) {
   std::string_view text = file.text;
   text = text.substr(0, text.find_last_not_of("\r\n") + 1);
   if (text.empty()) problems.add(file.name, 0, "is empty");
+  ProgressCounter progress("reading data", static_cast<double>(text.size()));
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
+    progress.advance(static_cast<double>(end + 1));
     if (line.ends_with('\r')) line.remove_suffix(1);
     try {
       require<DataError>(line.size() <= kLongestLine, "{} bytes, more than the {} of the longest line",

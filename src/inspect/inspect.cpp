@@ -21,16 +21,21 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
   report.length = subject.dataset().length();
   report.source_length = subject.dataset().source_length();
 
-  EffectsReport effects = measure_effects(subject, options.progress);
+  // Both watched passes count twice, for what is made of them.
+  ProgressCounter progress("analyzing heads", effect_passes(subject) + 4 * subject.watch_cost());
+  subject.report_to(progress);
+  EffectsReport effects = measure_effects(subject);
   ScoreWatcher trained(subject), initial(subject);
   CircuitWatcher circuit_watcher(subject);
   PassageWatcher examples(subject.model(), options.examples,
                           [&](const Passage& passage) { report.examples.push_back(passage); });
   Watchers watchers{&trained, &circuit_watcher, &examples};
   subject.watch(watchers);
+  progress.advance(subject.watch_cost());
   CircuitReport circuits = circuit_watcher.finish();
   subject.model().init(source.config.train.seed);
   subject.watch(initial);
+  progress.advance(subject.watch_cost());
 
   for (std::size_t i = 0; i < effects.heads.size(); ++i) {
     HeadReport& head = report.heads.emplace_back();

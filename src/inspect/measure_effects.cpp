@@ -56,8 +56,6 @@ std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::u
 
 namespace {
 
-const std::string kEmbedding = "embedding";
-
 const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
 
 // |<z_h, dL/dz_h>| of every sequence, into scores[layer * heads + head][sequence].
@@ -127,8 +125,7 @@ Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) 
 
 class Measurement {
  public:
-  Measurement(Subject& subject, const Progress& progress)
-      : subject_(subject), progress_(progress), baseline_(subject.run()) {
+  explicit Measurement(Subject& subject) : subject_(subject), baseline_(subject.run()) {
     const std::vector<AttentionPlace>& attentions = subject.attentions();
     for (const auto& [first, batch] : subject.chunks()) {
       lengths_.insert(lengths_.end(), batch.lengths.begin(), batch.lengths.end());
@@ -137,8 +134,6 @@ class Measurement {
     for (std::int64_t l = 0; l < std::ssize(attentions); ++l)
       for (std::int64_t h = 0; h < attentions[static_cast<std::size_t>(l)].heads; ++h)
         places_.push_back({l, h});
-    passes_ = 2 + std::ssize(attentions) + 4 * std::ssize(places_);
-    pass_done();
   }
 
   EffectsReport finish() {
@@ -164,16 +159,8 @@ class Measurement {
 
   Outcomes ablated(std::span<const HeadPlace> heads, const Substitute& substitute,
                    const LayerInput* from = nullptr) {
-    const Outcomes outcomes =
-        subject_.run([&] { return std::make_unique<Ablation>(subject_.attentions(), heads, substitute); },
-                     Tape::Mode::inference, from);
-    pass_done();
-    return outcomes;
-  }
-
-  void pass_done() {
-    ++done_;
-    if (progress_) progress_(static_cast<double>(done_) / static_cast<double>(passes_));
+    return subject_.run([&] { return std::make_unique<Ablation>(subject_.attentions(), heads, substitute); },
+                        Tape::Mode::inference, from);
   }
 
   // Of each sequence a number that says its length, and that of its source.
@@ -189,17 +176,15 @@ class Measurement {
     const AttentionPlace& place = subject_.attentions()[layer];
     const Dataset& data = subject_.dataset();
     const std::int64_t time = place.queries_source ? data.source_length() : data.length();
-    Tensor all({subject_.sequences(), time, place.heads * place.width}), inputs;
+    Tensor all({subject_.sequences(), time, place.heads * place.width});
     Capture::Sites sites{{place.output_site, &all}};
-    if (subject_.encoder() != nullptr) {
-      inputs = Tensor({subject_.sequences(), time, subject_.model().config().d_model});
-      const std::string& before = layer == 0 ? kEmbedding : subject_.encoder()->layers()[layer - 1].out_site;
-      sites.emplace(before, &inputs);
+    std::optional<LayerInput> input;
+    if (const auto first = subject_.stack_layer(layer)) {
+      input = subject_.layer_input(*first, subject_.sequences());
+      sites.merge(subject_.input_sites(*input));
     }
     subject_.run([&] { return std::make_unique<Capture>(sites); });
-    const LayerInput input{layer, inputs};
-    const LayerInput* from = subject_.encoder() != nullptr ? &input : nullptr;
-    pass_done();
+    const LayerInput* from = input ? &*input : nullptr;
     const Tensor means = position_means(all, place.queries_source ? source_lengths_ : lengths_);
     const Substitute mean = [&](std::int64_t, std::int64_t t) { return means.matrix().row(t); };
     const Substitute resample = [&](std::int64_t sequence, std::int64_t t) {
@@ -244,7 +229,6 @@ class Measurement {
     std::vector<std::vector<double>> scores(heads.size(), std::vector<double>(n));
     subject_.run([&] { return std::make_unique<Sensitivity>(subject_.attentions(), scores); },
                  Tape::Mode::training);
-    pass_done();
     std::vector<double> squares(subject_.attentions().size());
     for (std::size_t i = 0; i < heads.size(); ++i) {
       const double raw = std::accumulate(scores[i].begin(), scores[i].end(), 0.0) / static_cast<double>(n);
@@ -264,20 +248,25 @@ class Measurement {
 
   std::vector<RemovalStep> remove_heads(std::vector<HeadEffects> heads) {
     std::ranges::stable_sort(heads, {}, [](const HeadEffects& h) { return h.importance.normalised; });
-    std::vector<RemovalStep> steps{{.loss = baseline_.total.loss, .accuracy = baseline_.total.accuracy}};
     std::vector<HeadPlace> removed;
+    std::vector<std::size_t> attentions;
     for (const HeadEffects& head : heads) {
       removed.push_back({head.layer, head.head});
-      const Baseline total = ablated(removed, zeros).total;
-      steps.push_back({std::ssize(removed), head.layer, head.head, total.loss, total.accuracy});
+      attentions.push_back(static_cast<std::size_t>(head.layer));
     }
+    const Substitute nothing = zeros;
+    const std::vector<Baseline> totals = subject_.run_series(attentions, [&](std::size_t k) {
+      return std::make_unique<Ablation>(subject_.attentions(), std::span(removed).first(k + 1), nothing);
+    });
+    std::vector<RemovalStep> steps{{.loss = baseline_.total.loss, .accuracy = baseline_.total.accuracy}};
+    for (std::size_t k = 0; k < totals.size(); ++k)
+      steps.push_back({static_cast<std::int64_t>(k + 1), removed[k].layer, removed[k].head, totals[k].loss,
+                       totals[k].accuracy});
     return steps;
   }
 
   Subject& subject_;
-  const Progress& progress_;
   Outcomes baseline_;
-  std::int64_t passes_ = 0, done_ = 0;
   std::vector<std::int32_t> lengths_, source_lengths_;  // of all sequences
   std::vector<std::int64_t> partners_;
   std::vector<HeadPlace> places_;
@@ -287,8 +276,16 @@ class Measurement {
 
 }  // namespace
 
-EffectsReport measure_effects(Subject& subject, const Progress& progress) {
-  return Measurement(subject, progress).finish();
+EffectsReport measure_effects(Subject& subject) { return Measurement(subject).finish(); }
+
+double effect_passes(const Subject& subject) {
+  double passes = 1 + Subject::pass_cost(Tape::Mode::training);  // as it is, and its gradients
+  for (std::size_t l = 0; l < subject.attentions().size(); ++l) {
+    const auto heads = static_cast<double>(subject.attentions()[l].heads);
+    constexpr double kKinds = 3;  // of ablation
+    passes += 1 + (kKinds + 1) * heads * subject.share_from(l);
+  }
+  return passes;
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -155,6 +155,8 @@ void run_split(const ModelSource& source, Split split, std::int64_t count,
                const std::function<void(const Passage&)>& visit) {
   Subject subject(source, split, count);
   PassageWatcher hooks(subject.model(), count, visit);
+  ProgressCounter progress("reading attention", subject.watch_cost());
+  subject.report_to(progress);
   subject.watch(hooks);
 }
 

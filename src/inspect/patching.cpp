@@ -71,13 +71,14 @@ PatchingReport patching(const Subject& subject, std::int64_t base_index, std::in
     outputs.emplace_back(
         Shape{1, place.queries_source ? source.source_length : source.length, place.heads * place.width});
   Capture::Sites sites;
-  for (std::size_t l = 0; l < attentions.size(); ++l) sites[attentions[l].output_site] = &outputs[l];
+  for (std::size_t l = 0; l < attentions.size(); ++l) sites.emplace(attentions[l].output_site, &outputs[l]);
   Capture capture(sites);
   const double of_source = difference(model, tape, source, base, source, &capture);
   const double of_base = difference(model, tape, base, base, source, nullptr);
   require<DataError>(of_source != of_base,
                      "patching: the model's logits are the same for both inputs; choose other inputs");
   PatchingReport report{.base = names(subject, base), .source = names(subject, source), .heads = {}};
+  ProgressCounter progress("patching heads", static_cast<double>(attentions.size()));
   for (std::int64_t l = 0; l < std::ssize(attentions); ++l) {
     const ConstMatrixView z = std::as_const(outputs[static_cast<std::size_t>(l)]).matrix();
     const Substitute substitute = [&](std::int64_t, std::int64_t t) { return z.row(t); };
@@ -87,6 +88,7 @@ PatchingReport patching(const Subject& subject, std::int64_t base_index, std::in
       const double patched = difference(model, tape, base, base, source, &patch);
       report.heads.push_back({l, h, (patched - of_base) / (of_source - of_base)});
     }
+    progress.advance();
   }
   return report;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "thimble/core/progress.h"
 #include "thimble/core/random.h"
 #include "thimble/inspect/passage.h"
 
@@ -22,6 +23,7 @@ std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number) {
 PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences) {
   const Names names = vocabulary(source);
   PermutationReport report;
+  ProgressCounter progress("permuting inputs", static_cast<double>(sequences));
   read_split(source, Split::test, sequences, [&](const Passage& original) {
     const auto order = random_order(original.tokens.size(), static_cast<std::uint64_t>(report.sequences++));
     std::string text;
@@ -34,6 +36,7 @@ PermutationReport measure_permutation(const ModelSource& source, std::int64_t se
         report.logit = std::max(report.logit, std::abs(before));
         report.worst = std::max(report.worst, std::abs(permuted.logits[row * width + v] - before));
       }
+    progress.advance();
   });
   return report;
 }

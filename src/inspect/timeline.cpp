@@ -9,6 +9,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/progress.h"
 
 namespace thimble {
 
@@ -78,6 +79,7 @@ Timeline read_timeline(const std::filesystem::path& run) {
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }
+  ProgressCounter progress("reading metrics", static_cast<double>(text.size()));
   std::size_t begin = 0;
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t newline = text.find('\n', begin), end = std::min(newline, text.size());
@@ -88,6 +90,7 @@ Timeline read_timeline(const std::filesystem::path& run) {
       throw CheckpointError(fmt::format("{}:{}: not a line of metrics; mend or remove it, or train again",
                                         path.string(), line));
     }
+    progress.advance(static_cast<double>(end + 1 - begin));
     begin = end + 1;
   }
   thin(timeline.curves);

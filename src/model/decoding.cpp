@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/core/progress.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -49,6 +50,7 @@ std::vector<Continuation> continuations(ConstMatrixView logits, const std::vecto
 std::vector<Answer> greedy_answers(Decoding& decoding, std::int64_t hypotheses, const AnswerMarks& marks) {
   std::vector<Answer> answers(static_cast<std::size_t>(hypotheses));
   std::vector<std::int32_t> last(answers.size(), marks.begin);
+  ProgressCounter progress("generating", static_cast<double>(marks.longest));
   std::vector<bool> ended(answers.size(), false);
   for (std::int64_t step = 0; step < marks.longest && std::ranges::count(ended, false) > 0; ++step) {
     const Tensor logits = decoding.next(last);
@@ -61,6 +63,7 @@ std::vector<Answer> greedy_answers(Decoding& decoding, std::int64_t hypotheses, 
       ended[i] = last[i] == marks.end;
       if (!ended[i]) answers[i].tokens.push_back(last[i]);
     }
+    progress.advance();
   }
   return answers;
 }
@@ -69,6 +72,7 @@ std::vector<Answer> beam_answers(Decoding& decoding, std::int64_t beams, const A
   require<ShapeError>(beams >= 1, "beam search: {} beams, there must be one at least", beams);
   std::vector<Answer> open(1), ended;
   std::vector<std::int32_t> last{marks.begin};
+  ProgressCounter progress("generating", static_cast<double>(marks.longest));
   for (std::int64_t step = 1; !open.empty(); ++step) {
     const Tensor logits = decoding.next(last);
     std::vector<Answer> longer;
@@ -94,6 +98,7 @@ std::vector<Answer> beam_answers(Decoding& decoding, std::int64_t beams, const A
     };
     if (std::ranges::all_of(longer, hopeless)) break;
     decoding.reorder(from);
+    progress.advance();
     open = std::move(longer);
   }
   return ended;

@@ -88,6 +88,8 @@ Var DecoderLayer::extend(Var x, Tensor& cache, std::int64_t at, Var keys_values,
   return run(x, attend, keys_values, source_lengths, pass, {});
 }
 
+const std::string EncoderDecoder::kMemorySite = "encoder.output";
+
 EncoderDecoder::EncoderDecoder(const ModelConfig& config, const ModelSizes& sizes)
     : Model(config, sizes),
       source_(store_, "source_", config, vocabulary(), sizes_.source_length, 0),
@@ -112,23 +114,44 @@ void EncoderDecoder::init(std::uint64_t seed) {
 
 Var EncoderDecoder::encode(Tape& tape, const ModelInput& input, const Pass& pass) const {
   tape.set_layer("source_embedding");
-  Var x = source_(tape, input.sources, input.source_length, pass);
-  for (const EncoderLayer& layer : encoder_) x = layer(x, input.source_lengths, pass);
-  tape.set_layer("encoder");
+  return encode_from(0, source_(tape, input.sources, input.source_length, pass), input, pass);
+}
+
+Var EncoderDecoder::encode_from(std::size_t first, Var x, const ModelInput& input, const Pass& pass) const {
+  for (std::size_t l = first; l < encoder_.size(); ++l) x = encoder_[l](x, input.source_lengths, pass);
+  x.tape().set_layer("encoder");
   if (encoder_norm_) x = (*encoder_norm_)(x);
-  static const std::string kSite = "encoder.output";
-  return site(pass.hooks, kSite, x);
+  return site(pass.hooks, kMemorySite, x);
 }
 
 Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
   const Var memory = encode(tape, input, pass);
   tape.set_layer("embedding");
-  Var x = target_(tape, input.tokens, input.length, pass);
-  for (const DecoderLayer& layer : decoder_) {
-    const bool last = &layer == &decoder_.back();
-    x = layer(x, input.lengths, memory, input.source_lengths, pass,
-              last ? input.rows : std::span<const std::int32_t>());
-  }
+  return decode_from(0, target_(tape, input.tokens, input.length, pass), memory, input, pass);
+}
+
+Var EncoderDecoder::from_layer(std::size_t first, Var x, Var memory, const ModelInput& input,
+                               const Pass& pass) const {
+  if (first >= encoder_.size()) return decode_from(first - encoder_.size(), x, memory, input, pass);
+  memory = encode_from(first, x, input, pass);
+  x.tape().set_layer("embedding");
+  return decode_from(0, target_(x.tape(), input.tokens, input.length, pass), memory, input, pass);
+}
+
+std::string EncoderDecoder::input_site(std::size_t layer) const {
+  if (layer == 0) return "source_embedding";
+  if (layer < encoder_.size()) return encoder_[layer - 1].out_site;
+  if (layer == encoder_.size()) return "embedding";
+  const DecoderLayer& before = decoder_[layer - encoder_.size() - 1];
+  return before.feed_forward ? before.out_site : before.cross_site;
+}
+
+Var EncoderDecoder::decode_from(std::size_t first, Var x, Var memory, const ModelInput& input,
+                                const Pass& pass) const {
+  Tape& tape = x.tape();
+  for (std::size_t l = first; l < decoder_.size(); ++l)
+    x = decoder_[l](x, input.lengths, memory, input.source_lengths, pass,
+                    l + 1 == decoder_.size() ? input.rows : std::span<const std::int32_t>());
   tape.set_layer("decoder");
   if (decoder_norm_) x = (*decoder_norm_)(x);
   static const std::string kDecoderSite = "decoder.output", kLogitsSite = "logits";

@@ -167,6 +167,10 @@ std::vector<AttentionPlace> Transformer::attentions() const {
   return all;
 }
 
+std::string Transformer::input_site(std::size_t layer) const {
+  return layer == 0 ? "embedding" : layers_[layer - 1].out_site;
+}
+
 Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass& pass,
                             std::span<const std::int32_t> rows) const {
   require<ShapeError>(rows.empty() || config_.output.per != OutputPer::sequence,

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "thimble/core/memory.h"
+#include "thimble/core/progress.h"
 #include "thimble/kernels/gemm.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
@@ -14,12 +15,13 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
 
-std::vector<double> time_steps(Trainer& trainer, std::int64_t steps) {
+std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCounter& progress) {
   std::vector<double> ms;
   for (std::int64_t i = 0; i < steps; ++i) {
     const Stopwatch watch;
     trainer.step();
     ms.push_back(1e3 * watch.seconds());
+    progress.advance();
   }
   return ms;
 }
@@ -51,13 +53,14 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
   Benchmark result;
   result.flops_per_step = step_flops(config).total();
   result.threads = trainer.threads();
-  time_steps(trainer, warmup);
-  result.step_ms = time_steps(trainer, steps);
+  const std::int64_t profiled = std::max<std::int64_t>(1, steps / 4);
+  ProgressCounter progress("timing steps", static_cast<double>(warmup + steps + profiled));
+  time_steps(trainer, warmup, progress);
+  result.step_ms = time_steps(trainer, steps, progress);
   result.peak_bytes = peak_memory();
 
   trainer.start_profile();
-  const std::int64_t profiled = std::max<std::int64_t>(1, steps / 4);
-  const std::vector<double> profiled_ms = time_steps(trainer, profiled);
+  const std::vector<double> profiled_ms = time_steps(trainer, profiled, progress);
   result.profiled_step_ms =
       std::reduce(profiled_ms.begin(), profiled_ms.end()) / static_cast<double>(profiled);
   const Trainer::StepProfile profile = trainer.profile();

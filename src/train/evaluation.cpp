@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/core/progress.h"
 #include "thimble/data/table.h"
 #include "thimble/model/decoding.h"
 #include "thimble/model/finite.h"
@@ -34,6 +35,8 @@ SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
   if (!usual_answer_ && (dataset_.task().table != nullptr || writes)) usual_answer_ = usual_answer();
   refresh_transposes();
   chunks_.assign(static_cast<std::size_t>((count + micro_batch_ - 1) / micro_batch_), {});
+  ProgressCounter progress(fmt::format("evaluating the {} split", split_name(split)),
+                           static_cast<double>(count));
   pool_.run(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
     const std::int64_t first = i * micro_batch_;
@@ -47,6 +50,7 @@ SplitReport Trainer::evaluate(Split split, std::int64_t limit) {
       require_finite(worker.inference, config_.model,
                      fmt::format("the loss on the {} split is {}", split_name(split), std::abs(chunk.loss)));
     if (writes) chunk.written = count_written(worker.batch);
+    progress.advance(static_cast<double>(worker.batch.sequences));
   });
   Totals totals;
   for (const Totals& chunk : chunks_) totals.add(chunk);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "thimble/core/error.h"
+#include "thimble/core/progress.h"
 #include "thimble/ops/gradcheck_cases.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/cost.h"
@@ -40,7 +41,10 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
 std::vector<GradcheckResult> run_op_checks(const std::string& only) {
   std::vector<GradcheckResult> results;
   std::set<std::string> ops;
-  for (const GradcheckCase& c : gradcheck_cases()) {
+  const std::vector<GradcheckCase> cases = gradcheck_cases();
+  ProgressCounter progress("checking gradients", static_cast<double>(cases.size()));
+  for (const GradcheckCase& c : cases) {
+    progress.advance();
     ops.insert(c.op);
     if (!only.empty() && c.op != only) continue;
     const std::string name = c.variant.empty() ? c.op : fmt::format("{} ({})", c.op, c.variant);

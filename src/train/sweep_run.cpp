@@ -1,7 +1,9 @@
 // The processes of a sweep.
 #include <sys/wait.h>
 
+#include <charconv>
 #include <csignal>
+#include <fstream>
 #include <map>
 
 #include "core/path.h"
@@ -9,6 +11,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/lock.h"
+#include "thimble/core/progress.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/train/sweep.h"
 #include "train/stopwatch.h"
@@ -29,10 +32,32 @@ std::string last_line(const fs::path& file) {
   return line.starts_with(program) ? line.substr(program.size()) : line;
 }
 
+// The step of the last whole line of a metrics.jsonl; 0 when its end shows none.
+std::int64_t last_step(const fs::path& metrics) {
+  constexpr std::streamoff kEnd = 1 << 16;
+  constexpr std::string_view kStart = R"({"step":)";
+  std::ifstream file(metrics, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  if (size <= 0) return 0;
+  std::string text(static_cast<std::size_t>(std::min(size, kEnd)), '\0');
+  file.seekg(size - std::ssize(text));
+  file.read(text.data(), std::ssize(text));
+  const std::size_t end = text.rfind('\n');
+  const std::size_t start = end == std::string::npos ? end : text.rfind(kStart, end);
+  std::int64_t step = 0;
+  if (start != std::string::npos)
+    std::from_chars(text.data() + start + kStart.size(), text.data() + end, step);
+  return step;
+}
+
 class Runner {
  public:
   Runner(const Sweep& sweep, const SweepOptions& options, SweepResult& result)
-      : sweep_(sweep), options_(options), result_(result) {}
+      : sweep_(sweep),
+        options_(options),
+        result_(result),
+        left_(static_cast<double>(std::ranges::count(result.runs, RunStatus::waiting, &SweepRun::status))),
+        progress_("training runs", left_) {}
   ~Runner() {  // nothing runs any more, unless there was an error
     signal_all(SIGTERM);
     for (const auto& [child, running] : children_) ::waitpid(child, nullptr, 0);
@@ -49,11 +74,11 @@ class Runner {
         ++next;
       }
       if (children_.empty()) return;
-      const int signal = signals_.wait();
-      if (signal == SIGCHLD)
-        collect();
-      else
-        interrupt();
+      constexpr int kRefresh = 1000;  // milliseconds
+      const int signal = signals_.wait(kRefresh);
+      if (signal == SIGCHLD) collect();
+      if (signal == SIGINT || signal == SIGTERM) interrupt();
+      report();
     }
   }
 
@@ -126,6 +151,19 @@ class Runner {
     }
   }
 
+  // Runs that are done, and what those that are being trained have behind them.
+  void report() {
+    double done =
+        left_ - static_cast<double>(std::ranges::count(result_.runs, RunStatus::waiting, &SweepRun::status));
+    for (const auto& [child, running] : children_) {
+      const auto steps = static_cast<double>(running.run->config.train.steps);
+      done += static_cast<double>(last_step(directory(*running.run) / "metrics.jsonl")) / steps;
+    }
+    if (done <= reported_) return;
+    progress_.advance(done - reported_);
+    reported_ = done;
+  }
+
   void interrupt() {
     signal_all(result_.interrupted ? SIGKILL : SIGTERM);
     result_.interrupted = true;
@@ -144,6 +182,9 @@ class Runner {
   const Sweep& sweep_;
   const SweepOptions& options_;
   SweepResult& result_;
+  const double left_;  // runs that were waiting at the start
+  ProgressCounter progress_;
+  double reported_ = 0;
   SignalQueue signals_;
   std::map<pid_t, Running> children_;
 };

@@ -64,9 +64,9 @@ TEST_CASE("queued signals come one by one, and afterwards do what they did befor
     ::raise(SIGTERM);
     ::raise(SIGINT);
     ::raise(SIGCHLD);
-    CHECK(signals.wait() == SIGTERM);
-    CHECK(signals.wait() == SIGINT);
-    CHECK(signals.wait() == SIGCHLD);
+    CHECK(signals.wait(1000) == SIGTERM);
+    CHECK(signals.wait(1000) == SIGINT);
+    CHECK(signals.wait(1000) == SIGCHLD);
   }
   struct sigaction after {};
   ::sigaction(SIGTERM, nullptr, &after);

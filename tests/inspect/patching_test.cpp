@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "catch.h"
+#include "core/progress_recorder.h"
 #include "inspect/interventions.h"
 #include "thimble/core/error.h"
 #include "thimble/core/random.h"
@@ -130,13 +131,20 @@ TEST_CASE("patching refuses inputs that cannot be compared", "[inspect]") {
   CHECK_THROWS_AS(patching(trained.subject, 0, partners(lengths, 1)[0]), DataError);  // the same logits
 }
 
-TEST_CASE("progress is told after every pass, up to the whole", "[inspect]") {
-  Trained trained(rich_config(), 20, 1);
-  std::vector<double> shares;
-  measure_effects(trained.subject, [&](double share) { shares.push_back(share); });
-  CHECK(shares.size() == 2 + 2 * (1 + 4 * 2));
-  CHECK(std::ranges::is_sorted(shares));
-  CHECK(shares.back() == 1);
+TEST_CASE("effects report progress chunk by chunk, up to the work that was announced", "[inspect]") {
+  Trained trained(rich_config(), 60, 1);
+  ProgressRecorder recorder;
+  {
+    ProgressCounter progress("effects", effect_passes(trained.subject));
+    trained.subject.report_to(progress);
+    measure_effects(trained.subject);
+    // Each pass in as many parts as there are chunks: baseline, gradients; of two layers capture, three
+    // kinds of ablation and the removal of two heads.
+    CHECK(recorder.shares.size() == 1 + trained.subject.chunks().size() * (2 + 2 * (1 + 4 * 2)));
+  }
+  CHECK(std::ranges::is_sorted(recorder.shares));
+  CHECK_THAT(recorder.shares.back(), WithinRel(1, 1e-9));
+  CHECK(recorder.shares[recorder.shares.size() - 2] < 1 - 1e-9);
 }
 
 TEST_CASE("without a sequence, or with a loss that is no number, nothing is measured", "[inspect]") {

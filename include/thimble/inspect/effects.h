@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -85,9 +84,6 @@ inline constexpr int kBootstrapDraws = 1000;
 // for all k. Throws ShapeError when sizes differ or there is no sequence.
 std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
                                 std::uint64_t seed);
-
-// Told the share of the work that is done, by the thread that asked for it.
-using Progress = std::function<void(double share)>;
 
 nlohmann::ordered_json to_json(const Interval&);     // [low, high]
 nlohmann::ordered_json to_json(const Effect&);       // {"loss_change", "accuracy_change", "interval", ...}

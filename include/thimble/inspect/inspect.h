@@ -50,7 +50,6 @@ struct InspectReport {
 struct InspectOptions {
   std::int64_t sequences = 1000;  // the first of the test split
   std::int64_t examples = 16;     // of them, kept with all their weights
-  Progress progress{};
 };
 
 // Everything above, with the weights as the model uses them in evaluation mode: after the mask and the

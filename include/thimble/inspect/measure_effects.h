@@ -39,7 +39,7 @@ class Ablation : public ChunkHooks {
 // Copies the values of some sites into tensors (sequences, T, columns).
 class Capture : public ChunkHooks {
  public:
-  using Sites = std::map<std::string, Tensor*>;
+  using Sites = std::multimap<std::string, Tensor*>;
   explicit Capture(const Sites& sites) : sites_(sites) {}
 
   void begin(const Chunk& chunk) override { first_ = chunk.first; }
@@ -58,7 +58,10 @@ std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::u
 // drawn depends on the config's seed. Heads are removed by their normalised importance, the first of equals
 // first. Memory: input and head outputs of one layer, twice (sequences, T, C) reals, and 6 doubles per head
 // and sequence. Throws as Subject::run.
-EffectsReport measure_effects(Subject& subject, const Progress& progress = {});
+EffectsReport measure_effects(Subject& subject);
+
+// The work of that, in passes over the whole model without gradients.
+double effect_passes(const Subject& subject);
 
 // From the source sequence into the base sequence, both of the subject's split. Throws ShapeError when there
 // is no such sequence, and DataError when their lengths or the positions of their labels differ, when no

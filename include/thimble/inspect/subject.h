@@ -6,12 +6,18 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "thimble/core/progress.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/data/dataset.h"
 #include "thimble/inspect/effects.h"
+#include "thimble/model/encoder_decoder.h"
 #include "thimble/model/transformer.h"
 #include "thimble/train/run.h"
 
@@ -60,10 +66,11 @@ struct Outcomes {
   std::vector<Outcome> sequences;
 };
 
-// What goes into a layer, for all sequences: (sequences, T, C).
+// What goes into a layer of the model's stack, which is the encoder's layers and then the decoder's:
+// (sequences, time, C). A layer of a decoder takes what the encoder made of the sources, too.
 struct LayerInput {
-  std::size_t layer;
-  const Tensor& values;
+  std::size_t layer = 0;
+  Tensor values, memory;
 };
 
 class Subject {
@@ -78,22 +85,45 @@ class Subject {
   const Dataset& dataset() const { return dataset_; }
   const Model& model() const { return *model_; }
   Model& model() { return *model_; }
-  // The model where it is an encoder, the only kind that can start at a layer; else null.
+  // The model where it is an encoder; else null.
   const Transformer* encoder() const { return encoder_; }
   const std::vector<AttentionPlace>& attentions() const { return attentions_; }  // of the model
   Split split() const { return split_; }
   std::int64_t sequences() const { return sequences_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
 
+  // From now on every pass advances the counter, by the passes over the whole model that it costs.
+  void report_to(ProgressCounter& counter) { progress_ = &counter; }
+  // What a whole pass costs, in passes without gradients.
+  static double pass_cost(Tape::Mode mode) { return mode == Tape::Mode::training ? 3 : 1; }
+  // What a pass from that attention's layer on costs, see run().
+  double share_from(std::size_t attention) const;
+  // What watch() costs, which computes on one thread.
+  double watch_cost() const { return pool_.threads(); }
+
   using MakeHooks = std::function<std::unique_ptr<ChunkHooks>()>;
 
   // A pass over all sequences, chunks in parallel, each with hooks of its own; only what labelled positions
   // need is computed after the last layer's attention. In training mode every chunk is followed by the
   // backward pass of the sum of its losses; dropout stays off. Without hooks, `total` has the bits of
-  // evaluate(). With `from`, which is for encoders, the layers before that one are not run. Throws
-  // NumericError when the loss is not finite.
+  // evaluate(). With `from`, the layers before that one are not run. Throws NumericError when the
+  // loss is not finite.
   Outcomes run(const MakeHooks& make_hooks = {}, Tape::Mode mode = Tape::Mode::inference,
                const LayerInput* from = nullptr);
+
+  // The layer of the stack that the attention is in; nothing where passes cannot start at a layer, as those
+  // of recurrent models.
+  std::optional<std::size_t> stack_layer(std::size_t attention) const;
+  // Room for the input of that layer, for that many sequences, and the sites where its parts are found.
+  LayerInput layer_input(std::size_t layer, std::int64_t sequences) const;
+  std::multimap<std::string, Tensor*> input_sites(LayerInput& input) const;
+
+  // Passes one after the other, all of them over a chunk before those over the next: the k-th has hooks of
+  // its own and differs from the one before in that attention's layer and those after it, so it starts there
+  // with what the passes before have left.
+  using MakeSeriesHooks = std::function<std::unique_ptr<ChunkHooks>(std::size_t k)>;
+  std::vector<Baseline> run_series(std::span<const std::size_t> attentions,
+                                   const MakeSeriesHooks& make_hooks);
 
   // The same for one pair of eyes: all positions, one chunk after the other, in order.
   void watch(ChunkHooks& hooks);
@@ -109,22 +139,30 @@ class Subject {
   };
 
   void refresh_transposes();
+  void advance(double passes, const Chunk& chunk) const;
   Tape& rewound_tape(Worker& worker, Tape::Mode mode);
-  Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const LayerInput* from) const;
-  Totals run_chunk(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const LayerInput* from,
-                   std::vector<Outcome>& outcomes) const;
+  // `first` is the number of the chunk's first sequence in `from` and in `outcomes`.
+  Var logits(const Chunk& chunk, std::int64_t first, ChunkHooks* hooks, Tape& tape,
+             const LayerInput* from) const;
+  Totals run_chunk(const Chunk& chunk, std::int64_t first, ChunkHooks* hooks, Tape& tape,
+                   const LayerInput* from, std::span<Outcome> outcomes) const;
+  Baseline mean(std::span<const Totals> chunks) const;
+  std::size_t stack_layers() const;
+  double share_of_layer(std::size_t layer) const;
 
   Config config_;
   Split split_;
   Dataset dataset_;
   std::unique_ptr<Model> model_;
   const Transformer* encoder_;
+  const EncoderDecoder* pair_;
   std::vector<AttentionPlace> attentions_;
   Transposes transposes_;
   ThreadPool pool_;
   std::vector<Worker> workers_;
   std::int64_t sequences_;
   std::vector<Chunk> chunks_;
+  ProgressCounter* progress_ = nullptr;
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -63,11 +63,22 @@ class EncoderDecoder final : public Model {
   std::vector<AttentionPlace> attentions() const override;
   std::unique_ptr<Decoding> decode(const ModelInput&) const override;
 
+  static const std::string kMemorySite;
+
   // The memory (B, S, C) that the decoder attends to.
   Var encode(Tape&, const ModelInput&, const Pass&) const;
 
+  // The same from the input of a layer on, where the decoder's layers follow the encoder's: x (B, S, C) for
+  // one of the encoder; (B, T, C) for one of the decoder, which takes the memory, too.
+  Var from_layer(std::size_t first, Var x, Var memory, const ModelInput&, const Pass&) const;
+  // The site of that input.
+  std::string input_site(std::size_t layer) const;
+
  private:
   class CachedDecoding;
+
+  Var encode_from(std::size_t first, Var x, const ModelInput&, const Pass&) const;
+  Var decode_from(std::size_t first, Var x, Var memory, const ModelInput&, const Pass&) const;
 
   InputEmbedding source_, target_;
   std::vector<EncoderLayer> encoder_;

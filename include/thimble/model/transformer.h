@@ -91,6 +91,8 @@ class Transformer final : public Model {
   // the site "embedding" has it.
   Var from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass&,
                  std::span<const std::int32_t> rows = {}) const;
+  // The site of that input.
+  std::string input_site(std::size_t layer) const;
 
   const std::vector<EncoderLayer>& layers() const { return layers_; }
 

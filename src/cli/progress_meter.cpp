@@ -1,0 +1,49 @@
+#include "cli/progress_meter.h"
+
+#include <algorithm>
+
+#include "cli/cli.h"
+
+namespace thimble::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kFirst = 2s, kLongestPause = 60s;
+constexpr auto kRefresh = 100ms;
+
+}  // namespace
+
+ProgressMeter::ProgressMeter(bool quiet)
+    : terminal_(is_terminal(2)), before_(set_progress_observer(quiet ? nullptr : this)) {}
+
+ProgressMeter::~ProgressMeter() {
+  clear();
+  set_progress_observer(before_);
+}
+
+void ProgressMeter::on_progress(std::string_view work, double share) {
+  const auto now = Clock::now();
+  if (share == 0) {
+    start_ = now;
+    due_ = now + kFirst;
+  }
+  if (now < due_ || share == 0) return;
+  const Clock::duration elapsed = now - start_;
+  due_ = now + (terminal_ ? Clock::duration(kRefresh) : std::min<Clock::duration>(elapsed, kLongestPause));
+  shown_ = terminal_;
+  const double seconds = std::chrono::duration<double>(elapsed).count();
+  fmt::print(stderr, "{}{}: {:.0f} %, {} left{}", terminal_ ? "\r\033[K" : "", work, 100 * share,
+             duration(seconds * (1 - share) / share), terminal_ ? "" : "\n");
+  std::fflush(stderr);
+}
+
+void ProgressMeter::on_end() { clear(); }
+
+void ProgressMeter::clear() {
+  if (shown_) fmt::print(stderr, "\r\033[K");
+  shown_ = false;
+}
+
+}  // namespace thimble::cli
