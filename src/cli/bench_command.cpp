@@ -42,20 +42,20 @@ int run(const Arguments& arguments) {
 
   if (arguments.output.talks()) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
-    fmt::print("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, fastest,
-               spread);
-    fmt::print("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
-    fmt::print("{:<12}{:.1f} GFLOP/s on {} thread{}; the step reaches {:.2f} of it\n", gemm, blas, b.threads,
-               b.threads == 1 ? "" : "s", gflops / blas);
-    fmt::print("memory      {:.1f} MiB at the peak\n\n", peak);
+    print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, fastest,
+              spread);
+    print_out("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
+    print_out("{:<12}{:.1f} GFLOP/s on {} thread{}; the step reaches {:.2f} of it\n", gemm, blas, b.threads,
+              b.threads == 1 ? "" : "s", gflops / blas);
+    print_out("memory      {:.1f} MiB at the peak\n\n", peak);
     const double all = b.threads * b.profiled_step_ms;
-    fmt::print("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");
+    print_out("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");
     for (const auto& [name, time] : phases.items())
-      fmt::print("{:<24}{:>12.3f}{:>8.1f}\n", name, time.get<double>(), 100 * time.get<double>() / all);
-    fmt::print("\n{:<24}{:>12}{:>12}{:>12}{:>8}\n", "op", "calls", "forward ms", "backward ms", "%");
+      print_out("{:<24}{:>12.3f}{:>8.1f}\n", name, time.get<double>(), 100 * time.get<double>() / all);
+    print_out("\n{:<24}{:>12}{:>12}{:>12}{:>8}\n", "op", "calls", "forward ms", "backward ms", "%");
     for (const auto& op : b.ops)
-      fmt::print("{:<24}{:>12}{:>12.3f}{:>12.3f}{:>8.1f}\n", op.name, op.calls, op.forward_ms, op.backward_ms,
-                 100 * (op.forward_ms + op.backward_ms) / all);
+      print_out("{:<24}{:>12}{:>12.3f}{:>12.3f}{:>8.1f}\n", op.name, op.calls, op.forward_ms, op.backward_ms,
+                100 * (op.forward_ms + op.backward_ms) / all);
   }
   arguments.output.write({{"step_ms", {{"median", ms}, {"min", fastest}, {"mad", spread}}},
                           {"sequences_per_s", sequences},

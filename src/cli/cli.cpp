@@ -8,42 +8,58 @@
 #include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/text.h"
 #include "thimble/data/listing.h"
 
 namespace thimble::cli {
 
 void Output::add_to(Command& command) {
-  command.add_option("--json", json, "Result as JSON, - for standard output").writable().value_name("FILE");
+  command.add_option("--json", json, "Result as JSON, - for standard output")
+      .writable()
+      .value_name("FILE", Value::file);
   command.add_flag("--quiet", quiet, "Print nothing but errors");
 }
 
 void Output::write(const nlohmann::ordered_json& result) const {
   if (json.empty()) return;
-  const std::string text = result.dump(2) + "\n";
+  const std::string text = escape_controls_in_json(result.dump(2) + "\n");
   if (json == "-") {
-    fmt::print("{}", text);
+    write_out(text);
   } else {
     write_file(json, text);
   }
 }
 
 void Source::add_to(Command& command) {
-  command.add_option("RUN", run, "Run directory").value_name("");
+  command.add_option("RUN", run, "Run directory").value_name("", Value::run);
   command.add_option("--checkpoint", checkpoint, "best, final or a step; default: the newest")
       .value_name("NAME");
-  command.add_option("--weights", weights, "Weights in a safetensors file, not RUN").value_name("FILE");
-  command.add_option("--config", config, "Their config; default: the one in that file").value_name("FILE");
+  command.add_option("--weights", weights, "Weights in a safetensors file, not RUN")
+      .value_name("FILE", Value::file);
+  command.add_option("--config", config, "Their config; default: the one in that file")
+      .value_name("FILE", Value::config);
   command.add_option("OVERRIDES", overrides, "Changes to its config, as task.length=20")
-      .value_name("key=value");
+      .value_name("key=value", Value::key);
+}
+
+void Source::require_one_text(const std::string& input) const {
+  std::string text = input;
+  for (const std::string& argument : overrides)
+    if (argument.find('=') == std::string::npos) text += " " + argument;
+  if (text == input) return;
+  // Without a run it is not known which of the arguments was meant as one.
+  const bool known = std::filesystem::is_directory(run);
+  throw ConfigError(fmt::format("--input takes one argument; put its tokens in quotes: --input \"{}\"",
+                                known ? text : "a b c"));
 }
 
 ModelSource Source::open() const {
   const auto warned = [](const ModelSource& source) {
     for (const std::string& change : source.changes)
-      fmt::print(stderr,
-                 "thimble: {}\n"
-                 "what is measured on its splits is of the file as it is now; tokens keep their ids\n",
-                 change);
+      print_err(
+          "thimble: {}\n"
+          "what is measured on its splits is of the file as it is now; tokens keep their ids\n",
+          change);
     return source;
   };
   if (config.empty() && weights.empty()) {
@@ -59,9 +75,13 @@ ModelSource Source::open() const {
 }
 
 void ConfigArguments::add_to(Command& command, bool required) {
-  Option& config = command.add_option("CONFIG", file, "Config file (YAML)").value_name("");
+  Option& config =
+      command
+          .add_option("CONFIG", file, "Config file (YAML), or the name of a config that comes with thimble")
+          .value_name("", Value::config);
   if (required) config.required();
-  command.add_option("OVERRIDES", overrides, "Changes to it, such as model.layers=3").value_name("key=value");
+  command.add_option("OVERRIDES", overrides, "Changes to it, such as model.layers=3")
+      .value_name("key=value", Value::key);
 }
 
 Config ConfigArguments::load() const {
@@ -108,10 +128,10 @@ bool stop_requested() { return signals > 0; }
 
 bool warn_of_leak(const std::string& name, const SplitReport& report) {
   if (!report.leak) return false;
-  fmt::print(stderr,
-             "thimble: leak: the {} loss, {:.6f}, is below {:.6f}, the lowest that fresh sequences\n"
-             "of this task allow (standard error {:.1g}): the model sees answers\n",
-             name, report.loss, *report.leak, report.loss_error);
+  print_err(
+      "thimble: leak: the {} loss, {:.6f}, is below {:.6f}, the lowest that fresh sequences\n"
+      "of this task allow (standard error {:.1g}): the model sees answers\n",
+      name, report.loss, *report.leak, report.loss_error);
   return true;
 }
 
@@ -134,7 +154,7 @@ void warn_of_chance(const std::string& name, const SplitReport& report) {
       "train.steps",
       name, 100 * report.accuracy, 100 * std::max(0.0, report.accuracy - error),
       100 * std::min(1.0, report.accuracy + error), 100 * *report.chance);
-  fmt::print(stderr, "{}", wrap(text, 80));
+  print_err("{}", wrap(text, 80));
 }
 
 std::string describe(const std::string& name, const SplitReport& report) {

@@ -2,14 +2,13 @@
 // and sets what runs when it is chosen.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/print.h"
 #include "thimble/config/config.h"
 #include "thimble/train/run.h"
 
@@ -33,6 +32,8 @@ struct Source {
   std::vector<std::string> overrides;
 
   void add_to(Command& command);
+  // Throws ConfigError when the tokens of --input were given as several arguments.
+  void require_one_text(const std::string& input) const;
   ModelSource open() const;
 };
 
@@ -78,5 +79,7 @@ void add_gradcheck(Command& program);
 void add_bench(Command& program);
 void add_tasks(Command& program);
 void add_config(Command& program);
+void add_completion(Command& program);
+void add_manual(Command& program);
 
 }  // namespace thimble::cli

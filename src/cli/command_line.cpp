@@ -1,40 +1,89 @@
 #include "cli/command_line.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <optional>
 
+#include "cli/find_config.h"
+#include "cli/help.h"
+#include "cli/print.h"
 #include "thimble/core/error.h"
+#include "thimble/core/nearest.h"
 #include "thimble/core/text.h"
 
 namespace thimble::cli {
 
-Option& Option::value_name(const std::string& name) {
-  parsed_->type_name(name);
+namespace {
+
+std::vector<std::string_view> views(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+// ", did you mean x?" or "".
+std::string guess(std::string_view name, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> all = views(names);
+  const std::string_view meant = nearest_name(name, all);
+  return meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
+}
+
+}  // namespace
+
+Option& Option::value_name(const std::string& name, Value kind) {
+  info_.value_name = name;
+  info_.kind = kind;
   return *this;
 }
 
 Option& Option::shows_default() {
   parsed_->capture_default_str();
+  info_.default_text = parsed_->get_default_str();
   return *this;
 }
 
 Option& Option::required() {
   parsed_->required();
+  info_.required = true;
   return *this;
 }
 
 Option& Option::pair() {
   parsed_->expected(2);
+  info_.repeats = false;
   return *this;
 }
 
 Option& Option::between(std::int64_t least, std::int64_t most) {
-  parsed_->check(CLI::Range(least, most));
+  info_.least = least;
+  info_.most = most;
   return *this;
 }
 
+void Option::require_number(const std::string& text) const {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  const bool limited = info_.most < std::numeric_limits<std::int64_t>::max();
+  require<ConfigError>(whole && value >= info_.least && value <= info_.most,
+                       "{} {}: must be a whole number{}", info_.name, text,
+                       limited ? fmt::format(" from {} to {}", info_.least, info_.most) : "");
+}
+
 Option& Option::one_of(const std::vector<std::string>& names) {
-  parsed_->check(CLI::IsMember(names));
+  const auto test = [this](const std::string& text) -> std::string {
+    const auto& choices = info_.choices;
+    require<ConfigError>(std::find(choices.begin(), choices.end(), text) != choices.end(),
+                         "{} {}: must be one of {}{}", info_.name, text, fmt::join(choices, ", "),
+                         guess(text, choices));
+    return "";
+  };
+  parsed_->check(CLI::Validator(test, ""));
+  return suggests(names);
+}
+
+Option& Option::suggests(const std::vector<std::string>& names) {
+  info_.choices = names;
   return *this;
 }
 
@@ -62,24 +111,43 @@ Option& Option::writable(void (*check)(const std::filesystem::path&)) {
   return *this;
 }
 
-Command::Command(const std::string& summary, const std::string& version)
-    : program_(std::make_unique<CLI::App>(summary)), parsed_(program_.get()) {
-  parsed_->set_version_flag("--version", version);
-  parsed_->get_formatter()->column_width(22);
+Command::Command(const std::string& name, const std::string& summary, const std::string& version)
+    : program_(std::make_unique<CLI::App>(summary)), parsed_(program_.get()), name_(name), summary_(summary) {
+  options_.emplace_back(parsed_->get_help_ptr(),
+                        Option::Info{.name = "--help", .help = "Print this and exit", .flag = true});
+  options_.emplace_back(
+      parsed_->set_version_flag("--version", version),
+      Option::Info{.name = "--version", .help = "Print the version and exit", .flag = true});
 }
 
-Command::Command(CLI::App* parsed) : parsed_(parsed) {}
+Command::Command(Command& above, const std::string& name, const std::string& summary)
+    : parsed_(above.parsed_->add_subcommand(name, summary)), above_(&above), name_(name), summary_(summary) {
+  options_.emplace_back(parsed_->get_help_ptr(),
+                        Option::Info{.name = "--help", .help = "Print this and exit", .flag = true});
+}
 
 Command::~Command() = default;
 
 Command& Command::add_command(const std::string& name, const std::string& summary) {
   parsed_->require_subcommand(1);
-  return commands_.emplace_back(parsed_->add_subcommand(name, summary));
+  return commands_.emplace_back(*this, name, summary);
 }
 
 template <class T>
 Option& Command::add_option(const std::string& name, T& variable, const std::string& help) {
-  return options_.emplace_back(parsed_->add_option(name, variable, help));
+  constexpr bool kText = std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<std::string>> ||
+                         std::is_same_v<T, std::vector<std::string>>;
+  constexpr bool kRepeats =
+      std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, std::vector<std::int64_t>>;
+  Option& option = options_.emplace_back(parsed_->add_option(name, variable, help),
+                                         Option::Info{.name = name, .help = help, .repeats = kRepeats});
+  if constexpr (std::is_same_v<T, std::string>) option.text_ = &variable;
+  const auto test = [&option](const std::string& text) -> std::string {
+    option.require_number(text);
+    return "";
+  };
+  if (!kText) option.parsed_->check(CLI::Validator(test, ""));
+  return option;
 }
 
 template Option& Command::add_option(const std::string&, std::string&, const std::string&);
@@ -91,15 +159,49 @@ template Option& Command::add_option(const std::string&, std::optional<std::stri
 template Option& Command::add_option(const std::string&, std::optional<std::int64_t>&, const std::string&);
 
 Option& Command::add_flag(const std::string& name, bool& variable, const std::string& help) {
-  return options_.emplace_back(parsed_->add_flag(name, variable, help));
+  return options_.emplace_back(parsed_->add_flag(name, variable, help),
+                               Option::Info{.name = name, .help = help, .flag = true});
 }
 
-void Command::ending(const std::string& text) { parsed_->footer(text); }
+std::string Command::path() const { return above_ == nullptr ? name_ : above_->path() + " " + name_; }
+
+const std::string& Command::ending() const {
+  return ending_.empty() && above_ != nullptr ? above_->ending() : ending_;
+}
+
+const Command* Command::find(const std::string& name) const {
+  for (const Command& command : commands_)
+    if (command.name_ == name) return &command;
+  return nullptr;
+}
 
 const Command& Command::chosen() const {
   for (const Command& command : commands_)
     if (command.parsed_->parsed()) return command.chosen();
   return *this;
+}
+
+std::string Command::explain(const CLI::ParseError& e) const {
+  const std::vector<std::string> unknown = parsed_->remaining();
+  const bool is_option = !unknown.empty() && unknown.front().starts_with("-");
+  std::vector<std::string> names;
+  if (is_option) {
+    for (const Option& option : options_)
+      if (!option.info().is_argument()) names.push_back(option.info().name);
+    return fmt::format("there is no option {}{}", unknown.front(), guess(unknown.front(), names));
+  }
+  if (!commands_.empty()) {
+    for (const Command& command : commands_) names.push_back(command.name_);
+    if (unknown.empty()) return fmt::format("missing command, one of {}", fmt::join(names, ", "));
+    return fmt::format("there is no command {}{}", unknown.front(), guess(unknown.front(), names));
+  }
+  if (!unknown.empty()) return fmt::format("unexpected argument {}", unknown.front());
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&e) != nullptr)
+    for (const Option& option : options_)
+      if (!option.info().flag && std::string_view(e.what()).starts_with(option.info().name + ":"))
+        return fmt::format("{} takes a value: {} {}", option.info().name, option.info().name,
+                           option.info().value());
+  return e.what();
 }
 
 int Command::run(int argc, char** argv) {
@@ -110,15 +212,21 @@ int Command::run(int argc, char** argv) {
   }
   try {
     parsed_->parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    write_out(help(chosen()));
+    return 0;
+  } catch (const CLI::CallForVersion& e) {
+    print_out("{}\n", e.what());
+    return 0;
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return parsed_->exit(e);
-    const auto unknown = parsed_->remaining();
-    require<ConfigError>(!parsed_->get_subcommands().empty() || unknown.empty(),
-                         "there is no command {}; thimble --help lists them",
-                         unknown.empty() ? "" : unknown.front());
-    throw ConfigError(fmt::format("{}; --help says what there is", e.what()));
+    const Command& command = chosen();
+    throw ConfigError(fmt::format("{}; see {} --help", command.explain(e), command.path()));
   }
-  return chosen().run_();
+  const Command& command = chosen();
+  for (const Option& option : command.options_)
+    if (option.info_.kind == Value::config && !option.text_->empty())
+      *option.text_ = find_config(*option.text_);
+  return command.run_();
 }
 
 }  // namespace thimble::cli

@@ -23,7 +23,7 @@ void print_cost(const Config& config, std::string_view prefix) {
     if (part > 0) text += fmt::format("  {:<14} {:>10.4g}\n", name, 1e-9 * part);
   text += fmt::format("{:<16} {:>10}\n{}", "memory, about", format_bytes(memory.total()), describe(memory));
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) fmt::print("{}{}\n", prefix, line);
+  for (std::string line; std::getline(lines, line);) print_out("{}{}\n", prefix, line);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ void add_config(Command& program) {
   show.action([arguments, output] {
     const ResolvedConfig resolved = resolve_config(arguments->file, arguments->overrides);
     if (output->talks()) {
-      fmt::print("{}", to_yaml(resolved));
+      print_out("{}", to_yaml(resolved));
       print_cost(resolved.config, "# ");
     }
     output->write(to_json(resolved.config));
@@ -59,7 +59,7 @@ void add_config(Command& program) {
 
   Command& schema = command.add_command("schema", "Print the JSON Schema of config files");
   schema.action([] {
-    fmt::print("{}\n", config_schema().dump(2));
+    print_out("{}\n", config_schema().dump(2));
     return kDone;
   });
 }

@@ -32,12 +32,12 @@ int run(const Arguments& arguments) {
     const std::string name(split_name(split));
     const SplitReport report = evaluate(source, split, arguments.sequences);
     json[name] = to_json(report);
-    if (arguments.output.talks()) fmt::print("{}\n", describe(name, report));
+    if (arguments.output.talks()) print_out("{}\n", describe(name, report));
     leak |= warn_of_leak(name, report);
     if (!arguments.output.quiet) warn_of_chance(name, report);
     last = report;
   }
-  if (last && arguments.output.talks()) fmt::print("{}", describe_reference(*last));
+  if (last && arguments.output.talks()) print_out("{}", describe_reference(*last));
   arguments.output.write(json);
   return leak ? kCheckFailed : kDone;
 }
@@ -48,7 +48,7 @@ void add_eval(Command& program) {
   Command& command = program.add_command("eval", "Measure a trained model on fresh sequences");
   auto arguments = std::make_shared<Arguments>();
   arguments->source.add_to(command);
-  command.add_option("--split", arguments->splits, "train, validation or test; default: the last two")
+  command.add_option("--split", arguments->splits, "Whose sequences; default: validation and test")
       .one_of({"train", "validation", "test"})
       .value_name("NAME");
   command.add_option("--sequences", arguments->sequences, "The first N of each split; 0: all")

@@ -23,9 +23,9 @@ std::string fitted(const std::string& text, std::size_t width) {
 void print(const GradcheckResult& r, bool of_model) {
   constexpr std::size_t kName = 33;
   const std::string name = of_model ? r.input : r.op + " " + r.input;
-  fmt::print("{:<4} {:<{}} {:>10} {:>10.3e} {:>10.3e} {:>7.0e}\n", r.passed ? "ok" : "FAIL",
-             fitted(name, kName), kName, r.index, r.analytic, r.numeric, r.worst_error);
-  if (!r.passed) fmt::print("     {}: {}\n", name, r.failure);
+  print_out("{:<4} {:<{}} {:>10} {:>10.3e} {:>10.3e} {:>7.0e}\n", r.passed ? "ok" : "FAIL",
+            fitted(name, kName), kName, r.index, r.analytic, r.numeric, r.worst_error);
+  if (!r.passed) print_out("     {}: {}\n", name, r.failure);
 }
 
 nlohmann::ordered_json to_json(const std::vector<GradcheckResult>& results, bool passed) {
@@ -52,11 +52,11 @@ int run(const Arguments& arguments) {
   double worst = 0;
   for (const GradcheckResult& r : results) worst = std::max(worst, r.worst_error);
   if (arguments.output.talks()) {
-    fmt::print("{:<4} {:<33} {:>10} {:>10} {:>10} {:>7}\n", "", of_model ? "parameter" : "op (case) input",
-               "worst at", "analytic", "numeric", "error");
+    print_out("{:<4} {:<33} {:>10} {:>10} {:>10} {:>7}\n", "", of_model ? "parameter" : "op (case) input",
+              "worst at", "analytic", "numeric", "error");
     for (const GradcheckResult& r : results) print(r, of_model);
-    fmt::print("{} gradients checked in double, {} wrong, worst relative error {:.1e}\n", results.size(),
-               failed, worst);
+    print_out("{} gradients checked in double, {} wrong, worst relative error {:.1e}\n", results.size(),
+              failed, worst);
   }
   arguments.output.write(to_json(results, failed == 0));
   return failed == 0 ? kDone : kCheckFailed;

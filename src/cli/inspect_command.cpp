@@ -42,15 +42,14 @@ void draw_head(const Arguments& arguments, const InspectReport& report) {
 // The page with the user's own input first.
 void write_page(const ModelSource& source, const Arguments& arguments) {
   const Passage passage = read_input(source, *arguments.input);
-  InspectOptions options = arguments.options;
-  options.progress = progress(arguments.output);
-  nlohmann::ordered_json json = to_json(inspect(source, options));
+  nlohmann::ordered_json json = to_json(inspect(source, arguments.options));
   json["input"] = example_json(passage, source.config.model, vocabulary(source));
   write_file(arguments.html, html_page(json));
 }
 
 int run(const Arguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
+  if (arguments.input) arguments.source.require_one_text(*arguments.input);
   const ModelSource source = arguments.source.open();
   arguments.heads.check(source.config.model);
   if (!arguments.svg.empty()) arguments.heads.only(source.config.model);
@@ -97,14 +96,14 @@ void add_inspect(Command& program) {
           .value_name("N");
   Option& html = command.add_option("--html", arguments->html, "Write the report there, as a page")
                      .writable()
-                     .value_name("FILE");
+                     .value_name("FILE", Value::file);
   Option& npy = command.add_option("--npy", arguments->npy, "Write their attention there, as NumPy arrays")
                     .writable(require_writable_attention)
-                    .value_name("DIR");
+                    .value_name("DIR", Value::directory);
   Option& svg =
       command.add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
           .writable()
-          .value_name("FILE");
+          .value_name("FILE", Value::file);
   Option& input =
       command
           .add_option("--input", arguments->input,

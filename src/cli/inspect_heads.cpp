@@ -75,13 +75,13 @@ HeadPlace HeadChoice::only(const ModelConfig& model) const {
 void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
                    const Output& output) {
   if (output.talks()) {
-    fmt::print("{}{}\nShare of the way from the base's answer to the source's, by one head's output:\n\n",
-               wrap(fmt::format("base    {}", fmt::join(report.base, " ")), 80),
-               wrap(fmt::format("source  {}", fmt::join(report.source, " ")), 80));
+    print_out("{}{}\nShare of the way from the base's answer to the source's, by one head's output:\n\n",
+              wrap(fmt::format("base    {}", fmt::join(report.base, " ")), 80),
+              wrap(fmt::format("source  {}", fmt::join(report.source, " ")), 80));
     const HeadColumns columns(model);
-    fmt::print("{}   share\n", columns.heading());
+    print_out("{}   share\n", columns.heading());
     for (const PatchingReport::Head& h : report.heads)
-      if (heads.has(h.layer, h.head)) fmt::print("{} {:>+7.3f}\n", columns.cell(h.layer, h.head), h.effect);
+      if (heads.has(h.layer, h.head)) print_out("{} {:>+7.3f}\n", columns.cell(h.layer, h.head), h.effect);
   }
   output.write(to_json(report));
 }

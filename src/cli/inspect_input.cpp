@@ -4,6 +4,7 @@
 #include "cli/heat_map.h"
 #include "cli/inspect.h"
 #include "thimble/core/error.h"
+#include "thimble/core/text.h"
 
 namespace thimble::cli {
 
@@ -14,7 +15,7 @@ constexpr std::size_t kWidth = 80, kTitle = 12, kLongestName = 16;
 std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
   std::vector<std::string> out;
   for (const std::int32_t token : tokens)
-    out.push_back(shortened(names[static_cast<std::size_t>(token)], kLongestName));
+    out.push_back(shortened(escape_controls(names[static_cast<std::size_t>(token)]), kLongestName));
   return out;
 }
 
@@ -23,14 +24,14 @@ void print_columns(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::string> lines;
   std::size_t used = 0;
   const auto flush = [&] {
-    for (const std::string& line : lines) fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+    for (const std::string& line : lines) print_out("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
   };
   for (std::size_t i = 0; i < rows[0].size() - 1; ++i) {
     std::size_t width = 0;
     for (const auto& row : rows) width = std::max(width, characters(row[i + 1]));
     if (i == 0 || used + 1 + width > kWidth) {
       flush();
-      if (i > 0) fmt::print("\n");
+      if (i > 0) print_out("\n");
       lines.clear();
       for (const auto& row : rows) lines.push_back(fmt::format("{:<{}}", row[0], kTitle - 1));
       used = kTitle - 1;
@@ -62,7 +63,7 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
                 const HeadChoice& heads) {
   const std::vector<std::string> tokens = names_of(passage.tokens, names),
                                  source = names_of(passage.source, names);
-  fmt::print("\nAttention of query (row) on key (column); {}.\n", legend(wants_colour()));
+  write_picture(fmt::format("\nAttention of query (row) on key (column); {}.\n", legend(wants_colour())));
   const std::vector<Place> all = places(model);
   for (std::int64_t l = 0; l < std::ssize(all); ++l) {
     const Place& place = all[static_cast<std::size_t>(l)];
@@ -71,9 +72,9 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
       const std::string picture =
           heat_map(passage.weights(model, l, h), place.queries_source ? source : tokens,
                    place.keys_source ? source : tokens, wants_colour());
-      fmt::print(
-          "\n{}\n{}", head_title(model, l, h),
-          picture.empty() ? "too many tokens to draw in 80 columns; --json has the numbers\n" : picture);
+      print_out("\n{}\n", head_title(model, l, h));
+      write_picture(picture.empty() ? "too many tokens to draw in 80 columns; --json has the numbers\n"
+                                    : picture);
     }
   }
 }
@@ -84,12 +85,11 @@ void warn_of_unread(const ModelSource& source, const std::string& text) {
   const std::int64_t count = readable(source, Split::train, 1000);
   const std::vector<std::string> unread = unread_tokens(source, text, count);
   if (unread.empty()) return;
-  fmt::print(
-      stderr, "{}",
-      wrap(fmt::format("thimble: not in the task's inputs, of which {} were read: {}; the answer means "
-                       "little",
-                       count, fmt::join(unread, ", ")),
-           80));
+  print_err("{}",
+            wrap(fmt::format("thimble: not in the task's inputs, of which {} were read: {}; the answer means "
+                             "little",
+                             count, fmt::join(unread, ", ")),
+                 80));
 }
 
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,

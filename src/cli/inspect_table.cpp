@@ -69,7 +69,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads) {
   constexpr std::size_t kMost = 4;
   constexpr std::int64_t kLongest = 74;
   if (const std::int64_t longest = std::max(report.length, report.source_length); longest > kLongest)
-    return fmt::print("\n{} positions are too many to draw in 80 columns; see --html or --npy\n", longest);
+    return print_out("\n{} positions are too many to draw in 80 columns; see --html or --npy\n", longest);
   const std::vector<Place> all = places(report.config.model);
   std::vector<const HeadReport*> drawn;
   for (const HeadReport& head : report.heads)
@@ -78,14 +78,14 @@ void print_maps(const InspectReport& report, const HeadChoice& heads) {
     std::ranges::stable_sort(drawn, std::greater(),
                              [](const HeadReport* h) { return h->effects.importance.raw; });
     drawn.resize(kMost);
-    fmt::print("\nThe {} most important heads; --layer and --head choose others.", kMost);
+    print_out("\nThe {} most important heads; --layer and --head choose others.", kMost);
   }
-  fmt::print("\nAttention of query (row) on key (column), mean over sequences;\n{}.\n",
-             legend(wants_colour()));
+  write_picture(fmt::format("\nAttention of query (row) on key (column), mean over sequences;\n{}.\n",
+                            legend(wants_colour())));
   for (const HeadReport* head : drawn) {
     const std::int64_t keys = report.keys(all[static_cast<std::size_t>(head->effects.layer)]);
-    fmt::print("\n{}\n{}", head_title(report.config.model, head->effects.layer, head->effects.head),
-               heat_map(head->mean_weights, keys, wants_colour()));
+    print_out("\n{}\n", head_title(report.config.model, head->effects.layer, head->effects.head));
+    write_picture(heat_map(head->mean_weights, keys, wants_colour()));
   }
 }
 
@@ -93,44 +93,44 @@ void print_maps(const InspectReport& report, const HeadChoice& heads) {
 
 void print_report(const InspectReport& report, const HeadChoice& heads) {
   const Baseline& base = report.baseline;
-  fmt::print(
+  print_out(
       "{} test sequences: loss {:.4f}, {:.2f} % of tokens right. Without a head (its\n"
       "output set to zero) the loss and the tokens that are right change by:\n\n",
       base.sequences, base.loss, 100 * base.accuracy);
   const auto columns = telling_columns(report);
   const HeadColumns places(report.config.model);
   const std::size_t label_width = kPlaceAndLabel - places.width() - 1;
-  fmt::print("{} {:<{}} entropy", places.heading(), "label", label_width);
-  for (const auto& column : columns) fmt::print(" {:>8}", column.second);
-  fmt::print("     loss tokens % import.\n");
+  print_out("{} {:<{}} entropy", places.heading(), "label", label_width);
+  for (const auto& column : columns) print_out(" {:>8}", column.second);
+  print_out("     loss tokens % import.\n");
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.layer, head.effects.head)) continue;
     const Effect& zero = head.effects.zero;
-    fmt::print("{} {:<{}} {:>7}", places.cell(head.effects.layer, head.effects.head),
-               shortened(label_text(head.label), label_width), label_width,
-               number(find_score(head.scores, "entropy")));
-    for (const auto& column : columns) fmt::print(" {:>8}", number(find_score(head.scores, column.first)));
-    fmt::print(" {:>+8.3f} {:>+8.2f} {:>7.2f}\n", zero.loss_change, 100 * zero.accuracy_change,
-               head.effects.importance.normalised);
+    print_out("{} {:<{}} {:>7}", places.cell(head.effects.layer, head.effects.head),
+              shortened(label_text(head.label), label_width), label_width,
+              number(find_score(head.scores, "entropy")));
+    for (const auto& column : columns) print_out(" {:>8}", number(find_score(head.scores, column.first)));
+    print_out(" {:>+8.3f} {:>+8.2f} {:>7.2f}\n", zero.loss_change, 100 * zero.accuracy_change,
+              head.effects.importance.normalised);
   }
-  fmt::print("\n");
+  print_out("\n");
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.layer, head.effects.head)) continue;
     const std::string where = head_title(report.config.model, head.effects.layer, head.effects.head);
-    fmt::print("{}", wrap(fmt::format("{}: {}", where, head.label.sentence), 80));
+    print_out("{}", wrap(fmt::format("{}: {}", where, head.label.sentence), 80));
   }
   if (report.heads.size() > 1) {
     std::string curve = "accuracy with 0, 1, ... heads removed, the least important first:";
     for (const RemovalStep& step : report.cumulative_ablation)
       curve += fmt::format(" {:.2f}", 100 * step.accuracy);
-    fmt::print("\n{}", wrap(curve, 80));
+    print_out("\n{}", wrap(curve, 80));
   }
   if (const std::string& warning = report.attribution.warning; !warning.empty())
-    fmt::print("\n{}", wrap("warning: direct logit attribution: " + warning, 80));
+    print_out("\n{}", wrap("warning: direct logit attribution: " + warning, 80));
   for (const HeadEvent& event : find_events(report.timeline.steps))
-    if (heads.has(event.layer, event.head)) fmt::print("\n{}", wrap(sentence(event), 80));
+    if (heads.has(event.layer, event.head)) print_out("\n{}", wrap(sentence(event), 80));
   if (const std::string picture = draw(report.timeline.steps, !is_terminal(1)); !picture.empty())
-    fmt::print("\n{}", picture);
+    print_out("\n{}", picture);
   print_maps(report, heads);
 }
 

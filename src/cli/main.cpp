@@ -1,11 +1,12 @@
 #include <csignal>
-#include <cstdio>
 #include <exception>
+#include <new>
 #include <sstream>
 
 #include "cli/cli.h"
 #include "thimble/core/error.h"
 #include "thimble/core/memory.h"
+#include "thimble/core/text.h"
 #include "thimble/data/listing.h"
 
 namespace {
@@ -16,12 +17,19 @@ constexpr const char* kFooter =
     "or a file could not be written; 3 training stopped on a number that is not\n"
     "finite; 130 training was interrupted and is saved.\n";
 
+constexpr const char* kOutOfMemory =
+    "thimble: out of memory; lower train.batch, task.length or the sizes of the model\n";
+
 // In 80 columns for people; programs that read it find each problem on one line.
-int report(std::string_view message, int status) {
-  std::istringstream lines(fmt::format("thimble: {}", message));
-  for (std::string line; std::getline(lines, line);) {
-    const bool too_long = thimble::cli::is_terminal(2) && line.size() > 80;
-    fmt::print(stderr, "{}", too_long ? thimble::wrap(line, 80) : line + "\n");
+int report(std::string_view message, int status) noexcept {
+  try {
+    std::istringstream lines(thimble::escape_controls(fmt::format("thimble: {}", message)));
+    for (std::string line; std::getline(lines, line);) {
+      const bool too_long = thimble::cli::is_terminal(2) && line.size() > 80;
+      thimble::cli::write_err(too_long ? thimble::wrap(line, 80) : line + "\n");
+    }
+  } catch (...) {  // no memory for the message
+    thimble::cli::write_plain(kOutOfMemory);
   }
   return status;
 }
@@ -30,10 +38,11 @@ int report(std::string_view message, int status) {
 
 int main(int argc, char** argv) {
   using namespace thimble;
+  cli::open_standard_streams();
   return_large_blocks();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
   try {
-    cli::Command program("thimble: tiny transformers, trained from a config, proven and inspected",
+    cli::Command program("thimble", "Tiny transformers, trained from a config, proven and inspected",
                          "thimble " THIMBLE_VERSION);
     program.ending(kFooter);
     cli::add_train(program);
@@ -46,9 +55,16 @@ int main(int argc, char** argv) {
     cli::add_bench(program);
     cli::add_tasks(program);
     cli::add_config(program);
-    return program.run(argc, argv);
+    cli::add_completion(program);
+    cli::add_manual(program);
+    const int status = program.run(argc, argv);
+    cli::flush_out();
+    return status;
   } catch (const NumericError& e) {
     return report(e.what(), cli::kNotFinite);
+  } catch (const std::bad_alloc&) {
+    cli::write_plain(kOutOfMemory);
+    return cli::kBadInput;
   } catch (const std::exception& e) {
     return report(e.what(), cli::kBadInput);
   }

@@ -19,7 +19,7 @@ ProgressMeter::ProgressMeter(bool quiet)
     : terminal_(is_terminal(2)), before_(set_progress_observer(quiet ? nullptr : this)) {}
 
 ProgressMeter::~ProgressMeter() {
-  clear();
+  ProgressMeter::on_end();
   set_progress_observer(before_);
 }
 
@@ -34,15 +34,13 @@ void ProgressMeter::on_progress(std::string_view work, double share) {
   due_ = now + (terminal_ ? Clock::duration(kRefresh) : std::min<Clock::duration>(elapsed, kLongestPause));
   shown_ = terminal_;
   const double seconds = std::chrono::duration<double>(elapsed).count();
-  fmt::print(stderr, "{}{}: {:.0f} %, {} left{}", terminal_ ? "\r\033[K" : "", work, 100 * share,
-             duration(seconds * (1 - share) / share), terminal_ ? "" : "\n");
-  std::fflush(stderr);
+  const std::string line =
+      fmt::format("{}: {:.0f} %, {} left", work, 100 * share, duration(seconds * (1 - share) / share));
+  terminal_ ? write_status(line) : print_err("{}\n", line);
 }
 
-void ProgressMeter::on_end() { clear(); }
-
-void ProgressMeter::clear() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+void ProgressMeter::on_end() {
+  if (shown_) write_status("");
   shown_ = false;
 }
 

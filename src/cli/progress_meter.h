@@ -20,9 +20,6 @@ class ProgressMeter : public ProgressObserver {
   void on_progress(std::string_view work, double share) override;
   void on_end() override;
 
-  // Removes the line from the terminal, for other output; it comes back with the next progress.
-  void clear();
-
  private:
   using Clock = std::chrono::steady_clock;
   const bool terminal_;

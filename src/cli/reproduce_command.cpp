@@ -1,3 +1,4 @@
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/find_config.h"
 #include "cli/progress_meter.h"
 #include "cli/reproduce_table.h"
 #include "thimble/core/error.h"
@@ -25,39 +27,36 @@ constexpr const char* kFooter =
     "Exit status: 0 all goldens and controls got PASS, whatever became of claims;\n"
     "1 one of them did not, or something could not be measured; 130 interrupted.\n";
 
-// A line for each run that ends and each value.
+// A line for each run that ends and each value; quiet: for each run that fails.
 class Progress : public ReproduceObserver {
  public:
-  Progress(bool quiet, const Experiment& experiment, ProgressMeter& meter)
-      : quiet_(quiet), experiment_(experiment), meter_(meter) {}
+  Progress(bool quiet, const Experiment& experiment) : quiet_(quiet), experiment_(experiment) {}
 
   void on_start(const std::vector<SweepRun>& runs, const fs::path&, std::int64_t jobs) override {
     const auto finished = over(runs);
     if (!quiet_)
-      fmt::print(stderr, "{}: {} runs, {} of them finished before, {} at a time\n", experiment_.name,
-                 runs.size(), finished, jobs);
+      print_err("{}: {} runs, {} of them finished before, {} at a time\n", experiment_.name, runs.size(),
+                finished, jobs);
   }
 
   void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
-    if (quiet_) return;
     const bool failed = run.status == RunStatus::failed;
-    meter_.clear();
-    fmt::print(stderr, "{}: {}/{}  {} seed {}{}  {:.1f} s\n", experiment_.name, over(runs), runs.size(),
-               experiment_.runs[run.setting].name, run.config.train.seed, failed ? ": " + run.error : "",
-               seconds);
+    if (quiet_ && !failed) return;
+    print_err("{}: {}/{}  {} seed {}{}  {:.1f} s\n", experiment_.name, over(runs), runs.size(),
+              experiment_.runs[run.setting].name, run.config.train.seed, failed ? ": " + run.error : "",
+              seconds);
   }
 
   void on_interrupt(std::size_t running) override {
-    meter_.clear();
-    fmt::print(stderr, "interrupted: {} run{} to finish a step; once more to stop at once\n", running,
-               running == 1 ? " has" : "s have");
+    print_err("interrupted: {} run{} to finish a step; once more to stop at once\n", running,
+              running == 1 ? " has" : "s have");
   }
 
   void on_value(const ExperimentValue& value, const std::vector<double>& seeds) override {
     if (quiet_) return;
     std::string line;
     for (const double x : seeds) line += ' ' + figure(x);
-    fmt::print(stderr, "{}: {}:{}\n", experiment_.name, value.name, line);
+    print_err("{}: {}:{}\n", experiment_.name, value.name, line);
   }
 
   bool wants_stop() override { return stop_requested(); }
@@ -69,7 +68,6 @@ class Progress : public ReproduceObserver {
 
   const bool quiet_;
   const Experiment& experiment_;
-  ProgressMeter& meter_;
 };
 
 // A directory of its own under runs/reproduce that is removed at the end.
@@ -99,17 +97,25 @@ class ScratchDirectory {
 
 struct Arguments {
   std::vector<std::string> names;
-  std::string folder = "configs/reproduce", directory, html;
+  std::string folder, directory, html;
   bool quick = false, list = false;
   std::int64_t jobs = 0;
   Output output;
 };
 
-std::vector<std::string> names_in(const std::string& folder) {
-  require<ConfigError>(fs::is_directory(folder),
-                       "{}: there is no such folder; start in the source tree, or say with --experiments "
-                       "where experiments are",
-                       folder);
+// The folder with experiments: the one that was given, or reproduce among the configs.
+fs::path find_folder(const std::string& given) {
+  std::vector<std::string> searched;
+  for (const fs::path& configs : config_folders()) {
+    const fs::path folder = given.empty() ? configs / "reproduce" : fs::path(given);
+    if (fs::is_directory(folder)) return folder;
+    searched.push_back(folder.string());
+    if (!given.empty()) break;
+  }
+  throw ConfigError(fmt::format("{}: not found; pass --experiments DIR", fmt::join(searched, ", ")));
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
@@ -118,7 +124,8 @@ std::vector<std::string> names_in(const std::string& folder) {
 }
 
 std::vector<Experiment> load(const Arguments& arguments) {
-  const std::vector<std::string> all = names_in(arguments.folder);
+  const fs::path folder = find_folder(arguments.folder);
+  const std::vector<std::string> all = names_in(folder);
   for (const std::string& name : arguments.names) {
     if (std::ranges::find(all, name) != all.end()) continue;
     const std::string_view meant = nearest_name(name, std::vector<std::string_view>(all.begin(), all.end()));
@@ -127,17 +134,17 @@ std::vector<Experiment> load(const Arguments& arguments) {
   }
   std::vector<Experiment> experiments;
   for (const std::string& name : arguments.names.empty() ? all : arguments.names) {
-    Experiment experiment = load_experiment((fs::path(arguments.folder) / (name + ".yaml")).string());
+    Experiment experiment = load_experiment((folder / (name + ".yaml")).string());
     if (experiment.quick || !arguments.quick) experiments.push_back(std::move(experiment));
   }
   return experiments;
 }
 
 int run(const Arguments& arguments) {
-  ProgressMeter meter(arguments.output.quiet);
+  const ProgressMeter meter(arguments.output.quiet);
   const std::vector<Experiment> experiments = load(arguments);
   if (arguments.list) {
-    fmt::print("{}", experiments_list(experiments));
+    print_out("{}", experiments_list(experiments));
     return kDone;
   }
   std::optional<ScratchDirectory> scratch;
@@ -148,17 +155,17 @@ int run(const Arguments& arguments) {
   std::vector<ExperimentResult> results;
   nlohmann::ordered_json json{{"experiments", nlohmann::ordered_json::array()}};
   for (const Experiment& experiment : experiments) {
-    Progress progress(arguments.output.quiet, experiment, meter);
+    Progress progress(arguments.output.quiet, experiment);
     results.push_back(
         run_experiment(experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
     if (results.back().interrupted) {
-      fmt::print(stderr, "thimble: interrupted{}\n",
-                 scratch ? "" : fmt::format("; the same command with --out {} goes on", directory));
+      print_err("thimble: interrupted{}\n",
+                scratch ? "" : fmt::format("; the same command with --out {} goes on", directory));
       return kInterrupted;
     }
     json["experiments"].push_back(to_json(results.back()));
   }
-  if (arguments.output.talks()) fmt::print("{}", experiments_table(results));
+  if (arguments.output.talks()) print_out("{}", experiments_table(results));
   if (!arguments.html.empty()) write_file(arguments.html, reproduce_page(results));
   arguments.output.write(json);
   return std::ranges::all_of(results, &ExperimentResult::stands) ? kDone : kCheckFailed;
@@ -173,17 +180,18 @@ void add_reproduce(Command& program) {
   command.add_option("NAME", arguments->names, "Experiments; default: all").value_name("");
   command.add_flag("--list", arguments->list, "Show what there is and run nothing");
   command.add_flag("--quick", arguments->quick, "Leave out what takes more than 5 minutes on 2 cores");
-  command.add_option("--experiments", arguments->folder, "Folder with a file for each")
-      .shows_default()
-      .value_name("DIR");
+  command
+      .add_option("--experiments", arguments->folder,
+                  "Folder with a file for each; default: reproduce among the configs")
+      .value_name("DIR", Value::directory);
   command.add_option("--out", arguments->directory, "Keep the runs there; finished ones are found again")
-      .value_name("DIR");
+      .value_name("DIR", Value::directory);
   command.add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
       .between(0, 4096)
       .value_name("N");
   command.add_option("--html", arguments->html, "Write the results there, as a page")
       .writable()
-      .value_name("FILE");
+      .value_name("FILE", Value::file);
   command.ending(kFooter);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });

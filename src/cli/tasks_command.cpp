@@ -22,7 +22,7 @@ void list(const Output& output) {
   for (const std::string_view name : task_names()) {
     const std::string_view summary = find_task(name).summary;
     json[std::string(name)] = summary;
-    if (output.talks()) fmt::print("{:<19}{}\n", name, summary);
+    if (output.talks()) print_out("{:<19}{}\n", name, summary);
   }
   output.write(json);
 }
@@ -54,13 +54,13 @@ void explain(const Arguments& arguments) {
     nlohmann::ordered_json keys = to_json(config)["task"];
     keys.erase("name");
     const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples);
-    if (arguments.output.talks()) fmt::print("{}", page.text);
+    if (arguments.output.talks()) print_out("{}", page.text);
     arguments.output.write(page.json);
   } catch (const Error&) {
     // Some tasks cannot do without keys of their own; their definition says which.
     if (is_task(arguments.name) && arguments.overrides.empty() && arguments.output.talks())
-      fmt::print("{}\n", wrap(find_task(arguments.name).definition, 80));
-    std::fflush(stdout);
+      print_out("{}\n", wrap(find_task(arguments.name).definition, 80));
+    flush_out();
     throw;
   }
 }
@@ -80,7 +80,7 @@ void print_sequences(const Arguments& arguments) {
   for (const Sequence& s : first_sequences(data, split, arguments.examples, config.train.batch)) {
     json["examples"].push_back(example_json(names, s));
     if (arguments.output.talks())
-      fmt::print("{} {}\n{}\n", arguments.split, s.index, example_text(names, s, 80));
+      print_out("{} {}\n{}\n", arguments.split, s.index, example_text(names, s, 80));
   }
   arguments.output.write(json);
 }
@@ -91,16 +91,18 @@ void add_tasks(Command& program) {
   Command& command =
       program.add_command("tasks", "List or explain tasks, or print the sequences of a config");
   auto arguments = std::make_shared<Arguments>();
-  command.add_option("NAME", arguments->name, "Task to explain; default: list them all").value_name("");
+  command.add_option("NAME", arguments->name, "Task to explain; default: list them all")
+      .value_name("")
+      .suggests({task_names().begin(), task_names().end()});
   command.add_option("OVERRIDES", arguments->overrides, "Changes to its config, as task.length=20")
-      .value_name("key=value");
+      .value_name("key=value", Value::key);
   Option& config = command.add_option("--config", arguments->config, "Print sequences of this config instead")
-                       .value_name("FILE");
+                       .value_name("FILE", Value::config);
   command.add_option("--split", arguments->split, "Whose sequences; train: in the order of training")
       .one_of({"train", "validation", "test"})
       .needs(config)
       .shows_default()
-      .value_name("");
+      .value_name("NAME");
   command.add_option("--examples", arguments->examples, "How many sequences")
       .between(0, 1'000'000'000)
       .shows_default()

@@ -21,25 +21,24 @@ struct Arguments {
 int report(const TrainResult& result, const Output& output) {
   output.write(to_json(result));
   if (result.stopped == Stopped::interrupted) {
-    fmt::print(
-        stderr,
+    print_err(
         "\nthimble: stopped after step {}, everything is saved; to go on:\n  thimble train {} --resume\n",
         result.steps, result.directory);
     return kInterrupted;
   }
   if (output.talks()) {
-    if (result.stopped == Stopped::at_target) fmt::print("target reached at step {}\n", result.steps);
+    if (result.stopped == Stopped::at_target) print_out("target reached at step {}\n", result.steps);
     if (result.stopped == Stopped::out_of_patience)
-      fmt::print("no better validation loss since step {}\n", result.best_step);
-    if (result.validation) fmt::print("{}\n", describe("validation", *result.validation));
-    if (result.test) fmt::print("{}\n", describe("test", *result.test));
+      print_out("no better validation loss since step {}\n", result.best_step);
+    if (result.validation) print_out("{}\n", describe("validation", *result.validation));
+    if (result.test) print_out("{}\n", describe("test", *result.test));
     if (const auto& last = result.test ? result.test : result.validation)
-      fmt::print("{}", describe_reference(*last));
-    fmt::print("weights     {}   {} steps in {:.1f} s\nrun         {}\n", result.weights_hash, result.steps,
-               result.seconds, result.directory);
+      print_out("{}", describe_reference(*last));
+    print_out("weights     {}   {} steps in {:.1f} s\nrun         {}\n", result.weights_hash, result.steps,
+              result.seconds, result.directory);
   }
   bool failed = result.target_missed;
-  if (result.target_missed) fmt::print(stderr, "thimble: train.target was not reached\n");
+  if (result.target_missed) print_err("thimble: train.target was not reached\n");
   if (result.validation) failed |= warn_of_leak("validation", *result.validation);
   if (result.test) failed |= warn_of_leak("test", *result.test);
   if (const auto& last = result.test ? result.test : result.validation; last && !output.quiet)
@@ -61,8 +60,7 @@ int run(Arguments arguments) {
   }
   const Config config = arguments.config.load();
   if (config.task.table != nullptr && !arguments.output.quiet)
-    for (const std::string& remark : config.task.table->remarks())
-      fmt::print(stderr, "thimble: {}\n", remark);
+    for (const std::string& remark : config.task.table->remarks()) print_err("thimble: {}\n", remark);
   if (arguments.directory.empty())
     arguments.directory =
         arguments.resume ? run_directory(source, config) : free_run_directory(source, config);
@@ -79,7 +77,7 @@ void add_train(Command& program) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(command);
   command.add_option("--out", arguments->directory, "Run directory; default: a new one under runs/")
-      .value_name("DIR");
+      .value_name("DIR", Value::directory);
   command.add_flag("--resume", arguments->resume,
                    "Go on with the run that is there; CONFIG may be a run directory");
   command.add_option("--threads", arguments->config.threads, "Threads, 0: every core; same result")

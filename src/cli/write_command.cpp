@@ -20,12 +20,13 @@ struct Arguments {
 
 void run(const Arguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
+  arguments.source.require_one_text(arguments.input);
   const ModelSource source = arguments.source.open();
   auto json = nlohmann::ordered_json::array();
   for (const auto& [tokens, log_probability] : write_answers(source, arguments.input, arguments.beams)) {
     json.push_back({{"tokens", tokens}, {"log_probability", log_probability}});
     if (arguments.output.talks())
-      fmt::print("{:.3f}  {}\n", std::exp(log_probability), fmt::join(tokens, " "));
+      print_out("{:.3f}  {}\n", std::exp(log_probability), fmt::join(tokens, " "));
   }
   if (arguments.output.talks()) warn_of_unread(source, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"answers", json}});

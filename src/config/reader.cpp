@@ -26,6 +26,7 @@ namespace {
 std::string unknown_key(const std::string& path, const Section& root, Report& report) {
   const std::size_t dot = path.rfind('.') + 1;  // 0 without a dot
   const std::string parent = path.substr(0, dot), key = path.substr(dot);
+  if (const std::string_view text = advice(key); !text.empty()) return fmt::format("unknown key; {}", text);
   const std::string meant = nearest_path(parent, key, flatten(root));
   if (!meant.empty()) {
     report.distrust(meant);
@@ -40,6 +41,21 @@ std::string unknown_key(const std::string& path, const Section& root, Report& re
     section = field->section();
   }
   return fmt::format("unknown key, must be one of {}", fmt::join(keys(*section), ", "));
+}
+
+// Returns "[1, 2]" for 1,2 or [1,2] if both were values of the field; or "".
+std::string as_list(std::string_view text, const Field& field) {
+  if (field.section() != nullptr || std::holds_alternative<Path>(field.kind)) return "";
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  std::vector<std::string> values;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    std::string& value = values.emplace_back(text.substr(start, end - start));
+    value.erase(0, value.find_first_not_of(' '));
+    if (value.empty()) return "";
+    start = end + 1;
+  }
+  return values.size() < 2 ? "" : fmt::format("[{}]", fmt::join(values, ", "));
 }
 
 // Reads one file, or the command line.
@@ -167,16 +183,27 @@ void read_override(const std::string& argument, int number, const Section& root,
 
   const std::vector<Named> all = flatten(root);
   const auto named = std::find_if(all.begin(), all.end(), [&](const Named& n) { return n.path == path; });
-  if (named == all.end()) return report.problem(place, path, unknown_key(path, root, report));
+  if (named == all.end()) {
+    const bool list = argument.find(',', equals) != std::string::npos;
+    return report.problem(
+        place, path,
+        unknown_key(path, root, report) + (list ? " It takes one value; thimble sweep tries several." : ""));
+  }
   if (std::holds_alternative<Base>(named->field->kind))
     return report.problem(place, path, "belongs into a config file");
   if (const Section* section = named->field->section())
     return report.problem(
         place, path,
         fmt::format("a section; set its keys one by one, as in {}.{}=VALUE", path, section->fields[0].key));
+  const std::string value = argument.substr(equals + 1);
+  if (const std::string list = as_list(value, *named->field); !list.empty())
+    return report.problem(
+        place, path,
+        fmt::format("takes one value; thimble sweep tries several, with grid: {{{}: {}}} in "
+                    "its file",
+                    path, list));
   try {
-    Reader(0, "", root, report)
-        .read_value(YAML::Load(argument.substr(equals + 1)), *named->field, path, place);
+    Reader(0, "", root, report).read_value(YAML::Load(value), *named->field, path, place);
   } catch (const YAML::Exception& e) {
     report.problem(place, path, fmt::format("not a YAML value: {}", e.msg));
   }

@@ -1,6 +1,8 @@
 #include "thimble/core/text.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <cstdint>
 
 namespace thimble {
 
@@ -28,22 +30,92 @@ std::size_t utf8_size(std::string_view text) {
   return valid;
 }
 
+namespace {
+
+// Of a valid character of `size` bytes.
+char32_t code_point(std::string_view text, std::size_t size) {
+  constexpr unsigned char kFirst[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t point = static_cast<unsigned char>(text[0]) & kFirst[size];
+  for (std::size_t i = 1; i < size; ++i) point = point << 6 | (static_cast<unsigned char>(text[i]) & 0x3F);
+  return point;
+}
+
+bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7F && point < 0xA0); }
+
+// Unicode's Bidi_Control, and its line and paragraph separators.
+bool moves_text(char32_t point) {
+  return point == 0x61C || point == 0x200E || point == 0x200F || (point >= 0x2028 && point <= 0x202E) ||
+         (point >= 0x2066 && point <= 0x2069);
+}
+
+// A character, or a byte that is part of none.
+struct Piece {
+  std::string_view bytes;
+  char32_t point;
+  bool valid;
+
+  bool is_harmless() const { return valid && !is_control(point) && !moves_text(point); }
+};
+
+Piece first_piece(std::string_view text) {
+  const std::size_t size = character_size(text);
+  if (size == 0) return {text.substr(0, 1), static_cast<unsigned char>(text[0]), false};
+  return {text.substr(0, size), code_point(text, size), true};
+}
+
+void append_escaped(std::string& out, const Piece& piece) {
+  if (piece.is_harmless())
+    out += piece.bytes;
+  else
+    out += fmt::format("\\{}{{{:x}}}", piece.valid ? 'u' : 'x', static_cast<std::uint32_t>(piece.point));
+}
+
+}  // namespace
+
 bool is_line(std::string_view text) {
-  return utf8_size(text) == text.size() && std::ranges::none_of(text, is_control);
+  while (!text.empty()) {
+    const Piece piece = first_piece(text);
+    if (!piece.valid || is_control(piece.point)) return false;
+    text.remove_prefix(piece.bytes.size());
+  }
+  return true;
+}
+
+std::string escape_controls(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Piece piece = first_piece(text);
+    if (piece.point == '\n')
+      out += '\n';
+    else
+      append_escaped(out, piece);
+    text.remove_prefix(piece.bytes.size());
+  }
+  return out;
 }
 
 std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 100;
   std::string out;
   while (!text.empty() && out.size() < kLongest) {
-    const std::size_t size = character_size(text);
-    if (size == 0 || is_control(text[0]))
-      out += '?';
-    else
-      out += text.substr(0, size);
-    text.remove_prefix(size == 0 ? 1 : size);
+    const Piece piece = first_piece(text);
+    append_escaped(out, piece);
+    text.remove_prefix(piece.bytes.size());
   }
   return text.empty() ? out : out + "...";
+}
+
+std::string escape_controls_in_json(std::string_view json) {
+  std::string out;
+  while (!json.empty()) {
+    const Piece piece = first_piece(json);
+    if (piece.is_harmless() || piece.point == '\n')
+      out += piece.bytes;
+    else
+      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(piece.point));
+    json.remove_prefix(piece.bytes.size());
+  }
+  return out;
 }
 
 }  // namespace thimble

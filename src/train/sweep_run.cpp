@@ -22,14 +22,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The last line with anything in it, without the program's name in front.
-std::string last_line(const fs::path& file) {
-  const std::string text = read_file(file);
-  const std::size_t end = text.find_last_not_of("\r\n ");
+// Returns the first line of the last message in a log, without the program's name in front, or else the last
+// line with anything in it.
+std::string last_message(const fs::path& file) {
+  const std::string program = "\nthimble: ";
+  std::string text = "\n";
+  text += read_file(file);
+  const std::size_t end = text.find_last_not_of("\r\n "), message = text.rfind(program);
   if (end == std::string::npos) return "";
-  const std::size_t begin = text.find_last_of("\r\n", end) + 1;  // 0 if there is none
-  const std::string line = text.substr(begin, end + 1 - begin), program = "thimble: ";
-  return line.starts_with(program) ? line.substr(program.size()) : line;
+  const std::size_t begin =
+      message == std::string::npos ? text.find_last_of("\r\n", end) + 1 : message + program.size();
+  return text.substr(begin, std::min(text.find_first_of("\r\n", begin), end + 1) - begin);
 }
 
 // The step of the last whole line of a metrics.jsonl; 0 when its end shows none.
@@ -135,7 +138,7 @@ class Runner {
     else
       run.status = exit == 0 ? RunStatus::done : RunStatus::missed_target;
     if (run.status == RunStatus::failed || run.status == RunStatus::missed_target)
-      run.error = last_line(log(run));
+      run.error = last_message(log(run));
     if (run.status == RunStatus::failed && run.error.empty())
       run.error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
                                  : fmt::format("exit status {}", exit);

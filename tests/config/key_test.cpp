@@ -27,12 +27,86 @@ TEST_CASE("of several equal keys the nearest in the tree is suggested", "[config
 
 TEST_CASE("an unknown key that resembles none comes with the keys of its section", "[config]") {
   CHECK(
-      complaint("train: {epochs: 3}\n") ==
-      "t.yaml:1:9: train.epochs: unknown key, must be one of steps, batch, seed, shards, threads, precision, "
+      complaint("train: {qqq: 3}\n") ==
+      "t.yaml:1:9: train.qqq: unknown key, must be one of steps, batch, seed, shards, threads, precision, "
       "optimizer, schedule, clip_norm, label_smoothing, evaluate_every, target, patience, checkpoint_every, "
       "checkpoint_series, watch_heads");
   CHECK(complaint("xyz: 1\n") ==
         "t.yaml:1:1: xyz: unknown key, must be one of base, task, data, model, train");
+}
+
+TEST_CASE("the very name in another section goes before a similar one in this", "[config]") {
+  CHECK(complaint("d_model: 8\n") == "t.yaml:1:1: d_model: unknown key, did you mean model.d_model?");
+}
+
+TEST_CASE("names of other tools lead to the key that means the same", "[config]") {
+  const std::pair<std::string, std::string> names[] = {
+      {"batch_size", "train.batch"},           {"n_heads", "model.heads"},
+      {"num_layers", "model.layers"},          {"hidden_size", "model.d_model"},
+      {"learning_rate", "train.optimizer.lr"}, {"max_grad_norm", "train.clip_norm"}};
+  for (const auto& [name, key] : names) {
+    CHECK(complaint(name + ": 1\n") == "t.yaml:1:1: " + name + ": unknown key, did you mean " + key + "?");
+    CHECK_THAT(complaint("train: {" + name + ": 1}\n"), EndsWith("did you mean " + key + "?"));
+  }
+}
+
+TEST_CASE("a name of other tools without a counterpart says what to do instead", "[config]") {
+  CHECK(complaint("train: {epochs: 3}\n") ==
+        "t.yaml:1:9: train.epochs: unknown key; training is counted in steps: set train.steps; data.train / "
+        "train.batch of them are an epoch");
+  CHECK(
+      complaint("device: cuda\n") ==
+      "t.yaml:1:1: device: unknown key; training runs on the CPU; train.threads sets how many cores it uses");
+}
+
+TEST_CASE("every key that the name of another tool leads to is there", "[config]") {
+  for (const std::string name : {"batch_size",
+                                 "train_batch_size",
+                                 "per_device_train_batch_size",
+                                 "max_steps",
+                                 "num_steps",
+                                 "max_iters",
+                                 "learning_rate",
+                                 "max_grad_norm",
+                                 "grad_clip",
+                                 "gradient_clip_val",
+                                 "warmup_steps",
+                                 "lr_scheduler",
+                                 "lr_scheduler_type",
+                                 "eval_steps",
+                                 "eval_interval",
+                                 "save_steps",
+                                 "dtype",
+                                 "num_threads",
+                                 "n_heads",
+                                 "n_head",
+                                 "num_heads",
+                                 "num_attention_heads",
+                                 "num_key_value_heads",
+                                 "n_layers",
+                                 "n_layer",
+                                 "num_layers",
+                                 "num_hidden_layers",
+                                 "hidden_size",
+                                 "hidden_dim",
+                                 "embed_dim",
+                                 "n_embd",
+                                 "intermediate_size",
+                                 "dim_feedforward",
+                                 "d_mlp",
+                                 "d_head",
+                                 "head_dim",
+                                 "max_position_embeddings",
+                                 "max_seq_len",
+                                 "block_size",
+                                 "n_ctx",
+                                 "seq_len"}) {
+    const std::string text = complaint(name + ": 1\n"), start = "did you mean ";
+    REQUIRE_THAT(text, ContainsSubstring(start) && EndsWith("?"));
+    const std::size_t from = text.find(start) + start.size();
+    const std::string key = text.substr(from, text.size() - 1 - from);
+    CHECK_THAT(complaint("{}", {key + "=,"}), !ContainsSubstring("unknown key"));
+  }
 }
 
 TEST_CASE("a dotted key in a file is explained", "[config]") {

@@ -45,6 +45,17 @@ TEST_CASE("an override of an unknown key", "[config]") {
         "offset, pairs, depth, file, validation_file, test_file, vocabulary_file");
 }
 
+TEST_CASE("an override with several values leads to sweeps", "[config]") {
+  for (const char* value : {"1,2", "[1,2]", "[1, 2]"})
+    CHECK(complaint("{}", {"model.heads=" + std::string(value)}) ==
+          "command line: model.heads=" + std::string(value) +
+              ": takes one value; thimble sweep tries several, with grid: {model.heads: [1, 2]} in its file");
+  CHECK(complaint("{}", {"heads=1,2"}) ==
+        "command line: heads=1,2: unknown key, did you mean model.heads? It takes one value; thimble sweep "
+        "tries several.");
+  CHECK(with({"task.file=a,b"}).task.file.ends_with("a,b"));
+}
+
 TEST_CASE("an override that is not plain text", "[config]") {
   const std::string rule = ": must be UTF-8 without control characters";
   CHECK(complaint("{}", {"model.layers=\xff"}) == "command line: model.layers=\xff" + rule);

@@ -1,5 +1,7 @@
 #include "thimble/core/text.h"
 
+#include <nlohmann/json.hpp>
+
 #include "catch.h"
 
 using namespace thimble;
@@ -34,7 +36,7 @@ TEST_CASE("the first byte that is not UTF-8 is found", "[core]") {
 
 TEST_CASE("a quoted text stays on its line, and short", "[core]") {
   CHECK(printable("a\xc3\xa9") == "a\xc3\xa9");
-  CHECK(printable("a\nb\x1b\x7f\xff") == "a?b???");
+  CHECK(printable("a\nb\x1b\x7f\xff") == "a\\u{a}b\\u{1b}\\u{7f}\\x{ff}");
   CHECK(printable(std::string(100, 'x')) == std::string(100, 'x'));
   CHECK(printable(std::string(101, 'x')) == std::string(100, 'x') + "...");
 }
@@ -42,8 +44,35 @@ TEST_CASE("a quoted text stays on its line, and short", "[core]") {
 TEST_CASE("a line is UTF-8 without control characters", "[core]") {
   CHECK(is_line("a \xc3\xa9"));
   CHECK(is_line(""));
-  for (const char* text : {"a\nb", "\t", "\x7f", "a\xff"}) {
+  for (const char* text : {"a\nb", "\t", "\x7f", "a\xff", "\xc2\x9b"}) {
     CAPTURE(text);
     CHECK_FALSE(is_line(text));
   }
+}
+
+TEST_CASE("an escaped text cannot steer a terminal", "[core]") {
+  CHECK(escape_controls("a\xc3\xa9 \\ \n\xf0\x9f\x98\x80") == "a\xc3\xa9 \\ \n\xf0\x9f\x98\x80");
+  CHECK(escape_controls(std::string_view("\0\x1b[0m\r\t\x7f", 8)) == "\\u{0}\\u{1b}[0m\\u{d}\\u{9}\\u{7f}");
+  CHECK(escape_controls("\x9b\xff\xc3") == "\\x{9b}\\x{ff}\\x{c3}");
+  // U+0080, U+009B, U+009F, and U+00A0 after the last control character.
+  CHECK(escape_controls("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0") == "\\u{80}\\u{9b}\\u{9f}\xc2\xa0");
+  // All of Bidi_Control, the separators of lines, and the neighbors of each range.
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"\xd8\x9b", ""},         {"\xd8\x9c", "61c"},      {"\xd8\x9d", ""},         {"\xe2\x80\x8d", ""},
+      {"\xe2\x80\x8e", "200e"}, {"\xe2\x80\x8f", "200f"}, {"\xe2\x80\x90", ""},     {"\xe2\x80\xa7", ""},
+      {"\xe2\x80\xa8", "2028"}, {"\xe2\x80\xa9", "2029"}, {"\xe2\x80\xaa", "202a"}, {"\xe2\x80\xae", "202e"},
+      {"\xe2\x80\xaf", ""},     {"\xe2\x81\xa5", ""},     {"\xe2\x81\xa6", "2066"}, {"\xe2\x81\xa9", "2069"},
+      {"\xe2\x81\xaa", ""}};
+  for (const auto& [text, point] : cases) {
+    CAPTURE(text);
+    CHECK(escape_controls(text) == (point.empty() ? std::string(text) : "\\u{" + std::string(point) + "}"));
+  }
+}
+
+TEST_CASE("escaped JSON says the same", "[core]") {
+  const nlohmann::json value = {{"k\xc2\x9b", "\xe2\x80\xae\xd8\x9c\x7f\n\x1b \xc3\xa9\xf0\x9f\x98\x80"}};
+  const std::string text = escape_controls_in_json(value.dump(2));
+  CHECK(nlohmann::json::parse(text) == value);
+  CHECK(escape_controls(text) == text);
+  CHECK(text.find("\xc3\xa9") != std::string::npos);
 }

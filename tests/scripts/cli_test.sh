@@ -151,7 +151,7 @@ expect 3 'step [0-9]+: .*op [a-z_]+, layer [a-z]' train "$configs/reverse.yaml" 
   model.norm=pre model.layers=4 model.positions=none
 
 # Bad commands and bad files.
-refuse 'SUBCOMMAND|subcommand' 
+refuse 'missing command'
 refuse 'CONFIG' train
 refuse 'no-such.yaml: cannot be read' train no-such.yaml
 refuse 'frobnicate' frobnicate
@@ -189,7 +189,7 @@ refuse '--svg excludes --patch|--patch excludes --svg' inspect run --patch 0 1 -
 refuse '--input excludes --patch|--patch excludes --input' inspect run --patch 0 1 --input "1 2"
 refuse 'there is no sequence 9223372036854775807, give 0 to 99' inspect run --patch 0 9223372036854775807
 refuse 'there is no sequence 2, give' inspect run data.test=2 --patch 0 2
-refuse 'patch = a,b' inspect run --patch a b
+refuse '^thimble: --patch a: must be a whole number; see|^thimble: --patch a: must be a whole number$' inspect run --patch a b
 refuse 'no such run' inspect nowhere
 refuse 'no such checkpoint; the run has best, final$' inspect run --checkpoint 7
 cp -r run damaged

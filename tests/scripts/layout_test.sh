@@ -82,14 +82,16 @@ accepts src/config/planted.cpp $'#include <yaml-cpp/yaml.h>\nYAML::Node n;'
 accepts tests/planted.cpp '#include <catch2/catch_test_macros.hpp>'
 
 # The terminal.
-rejects src/train/planted.cpp '#include <iostream>' 1 "only src/cli talks to the terminal"
-rejects src/train/planted.cpp $'// why\nvoid f() { fmt::print("x"); }' 2 "only src/cli writes to the terminal"
-rejects src/train/planted.cpp 'void f() { fmt::print(stderr, "x"); }' 1 "only src/cli writes to the terminal"
-rejects src/core/planted.cpp 'void f() { std::printf("x"); }' 1 "only src/cli writes to the terminal"
-rejects src/data/planted.cpp 'void f() { std::cout << 1; }' 1 "only src/cli writes to the terminal"
-rejects include/thimble/core/planted.h $'#pragma once\ninline void f() { std::cerr << 1; }' 2 "only src/cli writes"
-rejects src/core/planted.cpp $'/* cout\n */ const char* s = "//"; void f() { puts(s); }' 2 "only src/cli writes"
-accepts src/cli/planted.cpp $'#include <iostream>\nvoid f() { fmt::print(stderr, "x"); std::cout << 1; }'
+rejects src/train/planted.cpp '#include <iostream>' 1 "src/cli/print.h writes to the terminal"
+rejects src/train/planted.cpp $'// why\nvoid f() { fmt::print("x"); }' 2 "only src/cli/print.cpp writes to the terminal"
+rejects src/train/planted.cpp 'void f() { fmt::print(stderr, "x"); }' 1 "only src/cli/print.cpp writes to the terminal"
+rejects src/core/planted.cpp 'void f() { std::printf("x"); }' 1 "only src/cli/print.cpp writes to the terminal"
+rejects src/data/planted.cpp 'void f() { std::cout << 1; }' 1 "only src/cli/print.cpp writes to the terminal"
+rejects include/thimble/core/planted.h $'#pragma once\ninline void f() { std::cerr << 1; }' 2 "only src/cli/print.cpp writes"
+rejects src/core/planted.cpp $'/* cout\n */ const char* s = "//"; void f() { puts(s); }' 2 "only src/cli/print.cpp writes"
+rejects src/cli/planted.cpp $'\nvoid f() { fmt::print(stderr, "x"); }' 2 "only src/cli/print.cpp writes to the terminal"
+rejects src/cli/planted.cpp '#include <iostream>' 1 "src/cli/print.h writes to the terminal"
+accepts src/cli/planted.cpp $'#include "cli/print.h"\nvoid f() { print_err("x {}", 1); write_out("x"); }'
 accepts src/train/planted.cpp $'// not printf(...)\n/* std::cout\n << 1 */ auto s = "puts(stdout)"; int n = snprintf(b, 9, "x");'
 accepts src/inspect/planted.cpp $'auto html = R"html(<script>\nstd::cout puts(1)\n)html";'
 

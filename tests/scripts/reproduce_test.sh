@@ -81,7 +81,7 @@ rm configs/reproduce/broken.yaml
 # Refused, with nothing written.
 before=$(find . -printf '%p %T@\n' | sort)
 expect 2 'there is no experiment hold, did you mean holds\?' hold
-expect 2 'there is no such folder' --experiments none
+expect 2 'none: not found; pass --experiments DIR' --experiments none
 refuse '/no/where.html: cannot be written' holds --html /no/where.html
 ! grep -q ' runs, ' <<<"$output" || fail "it ran before it looked where results go" "$output"
 sed 's/kind: claim/kind: clam/' configs/reproduce/refuted.yaml >configs/reproduce/bad.yaml

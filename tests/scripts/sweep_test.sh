@@ -66,6 +66,14 @@ expect 1 '^  seed 42: failed: step [0-9]+: the loss is' fails.yaml "${short[@]}"
 grep -qE '"error": "step [0-9]+: the loss is .*train.clip_norm"' fails/sweep.json || fail "no reason in sweep.json"
 grep -qE '"failed": 1$' fails/sweep.json || fail "not one failure in sweep.json"
 
+# Quiet or not, the first line of each error is on standard error, and only that.
+expect 1 '^thimble: .*layers=4 .*seed 42: failed: step [0-9]+: the loss is ' fails.yaml "${short[@]}" train.steps=20 \
+  train.schedule.warmup=5 --out fails_quietly --quiet
+[[ $(wc -l <<<"$output") == 1 ]] || fail "sweep --quiet says more than what failed" "$output"
+printf 'config: %s\nlist: [{model.d_model: 8192, model.d_ff: 65536, model.layers: 128, train.shards: 100}]\n' \
+  "$configs/reverse.yaml" >huge.yaml
+expect 1 '^thimble: .*seed 42: failed: this config needs about [0-9.]+ [TP]iB of memory' huge.yaml --out huge --quiet
+
 # Refused, with nothing written: another sweep's directory, a bad sweep, bad arguments.
 before=$(state)
 expect 2 'one: made by another sweep: its setting 1 is .* seeds \[7,8\], here .* seeds \[7\]' \

@@ -1,4 +1,4 @@
-// Text that others wrote: whether it is UTF-8, and how to quote it in a message.
+// Text that others wrote: whether it is UTF-8, and how it is shown.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,18 @@ std::size_t character_size(std::string_view text);
 // Bytes before the first one that is not UTF-8; text.size() when all of it is.
 std::size_t utf8_size(std::string_view text);
 
-// Whether all of it is UTF-8 without control characters, line breaks among them.
+// Whether all of it is UTF-8 without control characters (C0, C1), line breaks among them.
 bool is_line(std::string_view text);
 
-// The text for one line of a message: a long one is cut, what is no UTF-8 or a control character becomes '?'.
+// Returns the text with everything that could steer a terminal or reorder a line written out: control
+// characters but the line break and characters that change the direction of text as \u{9b}, bytes that are
+// no UTF-8 as \x{ff}.
+std::string escape_controls(std::string_view text);
+
+// Returns an excerpt for one line of a message: escaped, line breaks too, and cut when it is long.
 std::string printable(std::string_view text);
+
+// Returns the same JSON with the characters that escape_controls() writes out as \u009b.
+std::string escape_controls_in_json(std::string_view json);
 
 }  // namespace thimble

@@ -1,0 +1,14 @@
+// Scripts that let shells complete a command line, made from the table of its commands and options.
+#pragma once
+
+#include <string>
+
+#include "cli/command_line.h"
+
+namespace thimble::cli {
+
+std::string bash_completion(const Command& program);
+std::string zsh_completion(const Command& program);
+std::string fish_completion(const Command& program);
+
+}  // namespace thimble::cli

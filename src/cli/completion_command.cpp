@@ -1,0 +1,63 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/completion.h"
+#include "cli/find_config.h"
+#include "cli/help.h"
+#include "thimble/core/error.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct Arguments {
+  std::string shell, names;
+};
+
+// Appends the dotted paths of all values of a section, from its schema.
+void append_keys(const nlohmann::ordered_json& section, const std::string& parent,
+                 std::vector<std::string>& out) {
+  for (const auto& [key, value] : section["properties"].items()) {
+    if (value.contains("properties"))
+      append_keys(value, parent + key + ".", out);
+    else if (key != "base")
+      out.push_back(parent + key + "=");
+  }
+}
+
+int run(const Arguments& arguments, const Command& program) {
+  require<ConfigError>(arguments.shell.empty() != arguments.names.empty(),
+                       "completion: give a shell (bash, zsh or fish) or --names");
+  std::vector<std::string> names;
+  if (arguments.names == "configs") names = config_names();
+  if (arguments.names == "keys") append_keys(config_schema(), "", names);
+  for (const std::string& name : names) print_out("{}\n", name);
+  if (arguments.shell == "bash") write_out(bash_completion(program));
+  if (arguments.shell == "zsh") write_out(zsh_completion(program));
+  if (arguments.shell == "fish") write_out(fish_completion(program));
+  return kDone;
+}
+
+}  // namespace
+
+void add_completion(Command& program) {
+  Command& command = program.add_command("completion", "Print a script that completes commands in a shell");
+  auto arguments = std::make_shared<Arguments>();
+  command.add_option("SHELL", arguments->shell, "bash, zsh or fish")
+      .value_name("")
+      .one_of({"bash", "zsh", "fish"});
+  command.add_option("--names", arguments->names, "Print the names that scripts offer instead")
+      .value_name("KIND")
+      .one_of({"configs", "keys"});
+  command.action([arguments, &program] { return run(*arguments, program); });
+}
+
+void add_manual(Command& program) {
+  Command& command = program.add_command("manual", "Print the page of the manual, for man");
+  command.action([&program] {
+    write_out(manual_page(program, "thimble " THIMBLE_VERSION));
+    return kDone;
+  });
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,58 @@
+#include "cli/find_config.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "thimble/core/error.h"
+#include "thimble/core/nearest.h"
+
+namespace thimble::cli {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> config_folders() {
+  std::vector<fs::path> folders = {"configs"};
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  if (failed) return folders;
+  const fs::path above = program.parent_path().parent_path();
+  folders.push_back(above.parent_path() / "configs");  // of build/release/thimble
+  folders.push_back(above / "share/thimble/configs");  // of bin/thimble
+  return folders;
+}
+
+std::vector<std::string> config_names() {
+  std::vector<std::string> names;
+  for (const fs::path& folder : config_folders()) {
+    std::error_code failed;
+    for (fs::recursive_directory_iterator entry(folder, failed), end; !failed && entry != end;
+         entry.increment(failed))
+      if (entry->path().extension() == ".yaml")
+        names.push_back(entry->path().lexically_relative(folder).replace_extension().string());
+  }
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string find_config(const std::string& name) {
+  std::error_code ignored;
+  if (fs::exists(name, ignored) || fs::path(name).has_extension() || fs::path(name).is_absolute())
+    return name;
+  std::vector<std::string> searched;
+  for (const fs::path& folder : config_folders()) {
+    const fs::path path = folder / (name + ".yaml");
+    if (fs::exists(path, ignored)) return path.string();
+    searched.push_back(path.string());
+  }
+  const std::vector<std::string> names = config_names();
+  const std::string_view meant =
+      nearest_name(name, std::vector<std::string_view>(names.begin(), names.end()));
+  throw ConfigError(fmt::format("{}: no such config{}; searched {}, {}", name,
+                                meant.empty() ? "" : fmt::format(", did you mean {}?", meant), name,
+                                fmt::join(searched, ", ")));
+}
+
+}  // namespace thimble::cli

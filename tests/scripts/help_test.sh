@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# What the program answers to those who ask, and to those who type something else than they mean.
+# Usage: help_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+source "$(dirname "$0")/expect.sh" "$@"
+
+# Every command explains itself in 80 columns, without the internals of a parser.
+commands=('' $("$thimble" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p') 'config show' 'config cost' 'config schema')
+((${#commands[@]} >= 14)) || fail "--help lists fewer commands than there are" "${commands[*]}"
+for command in "${commands[@]}"; do
+  expect 0 "^Usage: thimble${command:+ $command}" $command --help
+  ! grep -E '.{81}' <<<"$output" || fail "thimble $command --help is wider than 80 columns" "$output"
+  ! grep -E ':[A-Z{]|REQUIRED|Excludes|Needs|INT|TEXT:| x [0-9]|\{.*\}|SUBCOMMAND|POSITIONAL' <<<"$output" ||
+    fail "thimble $command --help shows internals" "$output"
+  grep -q '^  -h, --help ' <<<"$output" || fail "thimble $command --help does not name --help" "$output"
+  grep -q '^Exit status: 0' <<<"$output" || fail "thimble $command --help does not name exit statuses" "$output"
+done
+expect 0 '^  --split NAME +Whose sequences; .*' tasks --help
+[[ $(tr -s ' \n' ' ' <<<"$output") == *'one of train, validation, test [train]'* ]] || fail "no choices, or no default" "$output"
+expect 0 '^  --patch BASE SOURCE( |$)' inspect --help
+expect 0 '^Usage: thimble train CONFIG \[key=value \.\.\.\] \[options\]$' train --help
+expect 0 ' \[1000\]$' inspect --help
+
+# Slips are answered with what was probably meant.
+refuse 'there is no command trian, did you mean train\?; see thimble --help$' trian "$configs/reverse.yaml"
+refuse 'there is no command frobnicate; see' frobnicate
+refuse 'missing command, one of train, sweep, .*; see thimble --help$'
+refuse 'missing command, one of show, cost, schema; see thimble config --help$' config
+refuse 'there is no command shwo, did you mean show\?' config shwo
+refuse 'there is no option --thread, did you mean --threads\?; see thimble train --help$' train "$configs/reverse.yaml" --thread 2
+refuse '^thimble: --threads 1\.5: must be a whole number from 0 to 4096$' train "$configs/reverse.yaml" --threads 1.5
+refuse '^thimble: --threads 5000: must be a whole number from 0 to 4096$' train "$configs/reverse.yaml" --threads 5000
+refuse '^thimble: --layer first: must be a whole number$' inspect run --layer first
+refuse '^thimble: --split tset: must be one of train, validation, test, did you mean test\?$' eval run --split tset
+refuse '^thimble: --out takes a value: --out DIR; see' train "$configs/reverse.yaml" --out
+refuse '^thimble: --patch takes a value: --patch BASE SOURCE; see' inspect run --patch 1
+quoted='--input takes one argument; put its tokens in quotes: --input "3 1 4"$'
+refuse 'in quotes: --input "a b c"$' inspect --input 3 1 4
+refuse 'in quotes: --input "a b c"$' inspect --input 3 1 4 run
+mkdir run
+refuse "$quoted" inspect run --input 3 1 4
+refuse "$quoted" inspect run task.length=3 --input 3 1 4
+refuse "$quoted" write run --input 3 1 4
+refuse 'not a run|no such' inspect --input "3 1 4" run
+refuse 'train.epochs=3: unknown key; training is counted in steps: set train.steps;' train "$configs/reverse.yaml" train.epochs=3
+refuse 'device=cuda: unknown key; training runs on the CPU; train.threads sets' train "$configs/reverse.yaml" device=cuda
+refuse 'did you mean model.heads\? It takes one value; thimble sweep tries several' train "$configs/reverse.yaml" heads=1,2
+refuse 'model.heads=1,2: takes one value; thimble sweep tries several, with grid: \{model.heads: \[1, 2\]\}' \
+  train "$configs/reverse.yaml" model.heads=1,2
+
+# A config that comes with thimble is found by its name, from anywhere; what lies in the current folder goes first.
+expect 0 '^  name: reverse' config show reverse
+expect 0 'd_model' config show bench/base
+refuse '^thimble: revers: no such config, did you mean reverse\?; searched revers, configs/revers.yaml, /' train revers
+expect 0 '^reverse +golden|reverse' reproduce --list
+mkdir configs
+printf 'task: {name: sort}\n' >configs/reverse.yaml
+expect 0 '^  name: sort' config show reverse
+printf 'task: {name: copy}\n' >reverse
+expect 0 '^  name: copy' config show reverse
+
+# The page of the manual has every command and option, and no markup that man does not understand.
+"$thimble" manual >thimble.1
+for command in "${commands[@]}"; do
+  grep -qF ".SS thimble $command" thimble.1 || [[ -z $command ]] || fail "the manual lacks $command"
+  for option in $("$thimble" $command --help | grep -oE '^  --[a-z]+'); do
+    grep -qF "\\-\\-${option#--}" thimble.1 || [[ $option == --version ]] || fail "the manual lacks $option of $command"
+  done
+done
+if command -v groff >/dev/null; then
+  complaints=$(groff -man -ww -Tutf8 thimble.1 2>&1 >page)
+  [[ -z $complaints ]] || fail "groff complains about the manual" "$complaints"
+  sed 's/\x1b\[[0-9;]*m//g; s/.\x08//g' page | grep -qE '^ +--threads N' || fail "no --threads in the page" "$(cat page)"
+fi
+echo "help_test: ok"

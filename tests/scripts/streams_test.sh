@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Standard streams that are closed, full or hostile: what cannot be written is reported, training outlives its log, and
+# nothing that comes from outside steers the terminal.
+# Usage: streams_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+source "$(dirname "$0")/expect.sh" "$@"
+
+short=(train.steps=20 train.schedule.warmup=5 data.validation=100 data.test=100 --threads 1)
+train() { "$thimble" train "$configs/reverse.yaml" "${short[@]}" "$@"; }
+status_of() { local status=0; "$@" || status=$?; echo $status; }
+
+# A closed stream: no file of the run takes its number.
+train --out whole 2>/dev/null >/dev/null
+(train --out closed 2>&- >/dev/null) || fail "training without standard error: status $?"
+(train --out all_closed --quiet <&- >&- 2>&-) || fail "training without any stream: status $?"
+hash() { sed -n 's/.*"weights_hash": "\([0-9a-f]*\)".*/\1/p' "$1/summary.json"; }
+for run in closed all_closed; do
+  ! grep -qv '^{.*}$' $run/metrics.jsonl || fail "$run: other text among the metrics" "$(cat $run/metrics.jsonl)"
+  [[ -n $(hash whole) && $(hash $run) == "$(hash whole)" ]] || fail "$run: other weights"
+done
+
+# Standard output that cannot be written: one line says so, whatever the command.
+for command in tasks 'tasks reverse' --help --version 'train --help' 'config schema' "config show $configs/reverse.yaml" \
+  "config cost $configs/reverse.yaml --json -" 'tasks --json -' 'gradcheck --op relu' 'eval whole' 'eval whole --json -' \
+  'inspect whole --sequences 10' 'inspect whole --sequences 10 --json -' "bench $configs/reverse.yaml --steps 1" \
+  'reproduce --list --experiments '"$configs/reproduce"; do
+  for target in '>/dev/full' '>&-'; do
+    status=$(status_of bash -c "'$thimble' $command $target 2>err")
+    [[ $status == 2 ]] || fail "thimble $command $target: status $status, not 2" "$(cat err)"
+    [[ $(grep -c 'thimble: standard output: cannot be written: ' err) == 1 ]] ||
+      fail "thimble $command $target: not one line about standard output" "$(cat err)"
+  done
+done
+train --out unread >/dev/full 2>err && fail "train >/dev/full: status 0"
+[[ $(tail -n 1 err) == "thimble: standard output: cannot be written: "* ]] || fail "train >/dev/full" "$(cat err)"
+[[ $(hash unread) == "$(hash whole)" ]] || fail "train >/dev/full: other weights, or none"
+
+# A reader that has had enough ends the program without a word.
+status=0
+{ "$thimble" config schema 2>err || echo $? >status; } | true
+! [[ -s err ]] || fail "a closed pipe gives a message" "$(cat err)"
+
+# Standard error that cannot be written costs the messages, not the work or the status.
+train --out full 2>/dev/full >/dev/null || fail "training with a full log: status $?"
+train --out gone 2> >(true) >/dev/null || fail "training with a log whose reader has gone: status $?"
+[[ $(hash full) == "$(hash whole)" && $(hash gone) == "$(hash whole)" ]] || fail "other weights with a full log"
+for command in frobnicate 'train none.yaml' 'eval none' 'train --threads x' ''; do
+  status=$(status_of bash -c "'$thimble' $command 2>/dev/full")
+  [[ $status == 2 ]] || fail "thimble $command 2>/dev/full: status $status, not 2"
+done
+
+# What others wrote reaches the terminal written out. C0 and C1 controls, changes of direction, and bytes that are no
+# UTF-8; printed by every command, on a terminal and elsewhere.
+evil=$'\u009b31m\u009d0;title\u0007\u202e\u2066x\u061c\u200f'
+folder=$'\u202e\u2066x'  # a path in a config has no control characters
+line=$'\u009b31m\u202e\u2066x'  # what may stand in data
+raw=$'\x9b31m\xff'
+harmless() {  # FILE WHAT
+  ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xd8\x9c|(?<![\xc2-\xf4\x80-\xbf])[\x80-\xbf]' "$1" ||
+    fail "$2: characters that steer a terminal" "$(cat -v "$1")"
+}
+shown=0
+hostile() {  # ARGUMENT...
+  "$thimble" "$@" >printed 2>&1 </dev/null || true
+  harmless printed "thimble $(printf '%q ' "$@")"
+  ! grep -qE '\\[ux]\{(9b|9d|202e|2066|7|ff)\}' printed || shown=$((shown + 1))
+}
+for text in "$evil" "$raw"; do
+  hostile "$text"
+  hostile "--$text"
+  hostile train "$text"
+  hostile train "$configs/reverse.yaml" "$text"
+  hostile train "$configs/reverse.yaml" "$text=1"
+  hostile train "$configs/reverse.yaml" "task.name=$text"
+  hostile train "$configs/reverse.yaml" "train.steps=$text"
+  hostile train "$configs/reverse.yaml" --threads "$text"
+  hostile train "$configs/reverse.yaml" --json "$text/none"
+  hostile train "$configs/reverse.yaml" "--$text"
+  hostile train "$configs/reverse.yaml" "${short[@]}" --out "$text" --quiet
+  hostile train "$configs/reverse.yaml" "${short[@]}" --out "run$text"
+  hostile train "run$text" --resume
+  hostile eval "$text"
+  hostile eval whole --checkpoint "$text"
+  hostile eval whole --split "$text"
+  hostile eval --config "$text" --weights "$text"
+  hostile inspect whole --input "1 $text"
+  hostile inspect whole --layer "$text"
+  hostile inspect whole --html "$text/none"
+  hostile inspect whole --npy "whole/config.yaml/$text"
+  hostile write "$text" --input 1
+  hostile gradcheck --op "$text"
+  hostile gradcheck "$text"
+  hostile bench "$text"
+  hostile tasks "$text"
+  hostile tasks reverse "$text=2"
+  hostile tasks --config "$text"
+  hostile config "$text"
+  hostile config show "$text"
+  hostile config show "$configs/reverse.yaml" "data.$text=1"
+  hostile sweep "$text"
+  hostile reproduce "$text" --experiments "$configs/reproduce"
+  hostile reproduce --experiments "$text"
+done
+((shown >= 40)) || fail "hostile text was shown in $shown messages only"
+
+# Tokens, keys and the like in files.
+mkdir -p "d$folder"
+for i in {1..40}; do printf 'a%s b %s\tyes%s\n' "$line" "$i" "$line"; printf 'c d %s\tno\n' "$i"; done >"d$folder/data.tsv"
+cat >"d$folder/words.yaml" <<YAML
+task: {name: file, file: data.tsv}
+model: {d_model: 8, heads: 1, layers: 1, d_ff: 8, output: {per: sequence}}
+train: {steps: 5, batch: 8, shards: 1, schedule: {warmup: 1}}
+YAML
+hostile train "d$folder/words.yaml" --out words
+[[ -s words/summary.json ]] || fail "the hostile tokens were not trained on" "$(cat printed)"
+hostile eval words
+hostile inspect words --sequences 5
+hostile inspect words --input "a$line b 1"
+hostile inspect words --input "a b 1"
+hostile inspect words --patch 0 1
+hostile tasks --config "d$folder/words.yaml"
+grep -q '\\u{9b}31m' printed || fail "the tokens are not shown" "$(cat printed)"
+hostile tasks file "task.file=d$folder/data.tsv"
+hostile config show "d$folder/words.yaml"
+printf 'model: {"%s": 1}\ntrain: {steps: "%s"}\n"%s": 3\n' "$line" "$line" "$line" >keys.yaml
+hostile train keys.yaml
+hostile config show keys.yaml
+printf 'base: "%s"\n' "$line" >base.yaml
+hostile train base.yaml
+printf 'config: keys.yaml\nseeds: 1\ngrid: {"%s": [1]}\n' "$line" >sweep.yaml
+hostile sweep sweep.yaml
+for command in 'inspect words --input "a'"$line"' b 1"' 'inspect words --sequences 5' "frob'$evil'" "eval '$evil'"; do
+  TERM=xterm NO_COLOR=1 script -qec "'$thimble' $command" /dev/null </dev/null 2>&1 | sed 's/\x1b\[K//g' | tr -d '\r' >printed || true
+  harmless printed "thimble $command on a terminal"
+  [[ -s printed ]] || fail "thimble $command on a terminal: nothing"
+done
+
+# JSON says the same in characters that steer nothing.
+"$thimble" tasks --config "d$folder/words.yaml" --examples 40 --json tokens.json --quiet
+grep -qF 'a\u009b31m\u202e\u2066x' tokens.json || fail "the token is not in the JSON" "$(head -30 tokens.json)"
+"$thimble" tasks --config "d$folder/words.yaml" --examples 40 --json - | cmp - tokens.json || fail "--json - differs from --json FILE"
+echo "streams_test: ok"
