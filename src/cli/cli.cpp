@@ -24,7 +24,7 @@ void Output::write(const nlohmann::ordered_json& result) const {
   if (json.empty()) return;
   const std::string text = escape_controls_in_json(result.dump(2) + "\n");
   if (json == "-") {
-    write_out(text);
+    write_picture(text);
   } else {
     write_file(json, text);
   }
@@ -99,11 +99,16 @@ std::string duration(double seconds) {
 
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
 
-bool wants_colour() {
-  const char* no_colour = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return is_terminal(STDOUT_FILENO) && !dumb && (no_colour == nullptr || *no_colour == '\0');
+Colors colors() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  const std::string_view terminal = variable("TERM"), promise = variable("COLORTERM");
+  if (!is_terminal(STDOUT_FILENO) || !variable("NO_COLOR").empty() || terminal.empty() || terminal == "dumb")
+    return Colors::none;
+  if (promise == "truecolor" || promise == "24bit" || terminal.ends_with("-direct")) return Colors::all;
+  return terminal.find("256color") != std::string_view::npos ? Colors::fixed : Colors::none;
 }
 
 namespace {

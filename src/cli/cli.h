@@ -51,7 +51,10 @@ struct ConfigArguments {
 std::string duration(double seconds);
 
 bool is_terminal(int descriptor);
-bool wants_colour();  // standard output is a terminal that shows colours, and NO_COLOR is not set
+
+// Colors that standard output shows: none where it is no terminal or NO_COLOR is set; fixed: 256 of them.
+enum class Colors { none, fixed, all };
+Colors colors();
 
 // From now on SIGINT and SIGTERM only make stop_requested() true; a second one ends the program at once.
 void catch_signals();

@@ -2,11 +2,29 @@
 #include <sstream>
 
 #include "cli/cli.h"
+#include "thimble/core/width.h"
 #include "thimble/train/cost.h"
 
 namespace thimble::cli {
 
 namespace {
+
+// The YAML in lines of at most `width` columns: where a value and its comment have no room side by side, the
+// comment stands above.
+std::string narrowed(const std::string& yaml, std::size_t width) {
+  std::string out;
+  std::istringstream lines(yaml);
+  for (std::string line; std::getline(lines, line); out += line + '\n') {
+    const std::size_t mark = line.rfind("  # ");
+    if (display_width(line) <= width || mark == std::string::npos) continue;
+    const std::string value = line.substr(0, line.find_last_not_of(' ', mark) + 1),
+                      comment = line.substr(mark + 2);
+    const std::string indent(value.find_first_not_of(' '), ' ');
+    line = display_width(value) + 2 + display_width(comment) <= width ? value + "  " + comment
+                                                                      : indent + comment + '\n' + value;
+  }
+  return out;
+}
 
 // Lines that each start with `prefix`.
 void print_cost(const Config& config, std::string_view prefix) {
@@ -40,7 +58,7 @@ void add_config(Command& program) {
   show.action([arguments, output] {
     const ResolvedConfig resolved = resolve_config(arguments->file, arguments->overrides);
     if (output->talks()) {
-      print_out("{}", to_yaml(resolved));
+      print_out("{}", narrowed(to_yaml(resolved), line_width(1)));
       print_cost(resolved.config, "# ");
     }
     output->write(to_json(resolved.config));

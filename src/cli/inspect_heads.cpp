@@ -5,6 +5,7 @@
 #include "cli/inspect.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/width.h"
 #include "thimble/data/listing.h"
 #include "thimble/inspect/svg.h"
 
@@ -76,8 +77,8 @@ void show_patching(const PatchingReport& report, const ModelConfig& model, const
                    const Output& output) {
   if (output.talks()) {
     print_out("{}{}\nShare of the way from the base's answer to the source's, by one head's output:\n\n",
-              wrap(fmt::format("base    {}", fmt::join(report.base, " ")), 80),
-              wrap(fmt::format("source  {}", fmt::join(report.source, " ")), 80));
+              wrapped(fmt::format("base    {}", fmt::join(report.base, " ")), line_width(1), 8),
+              wrapped(fmt::format("source  {}", fmt::join(report.source, " ")), line_width(1), 8));
     const HeadColumns columns(model);
     print_out("{}   share\n", columns.heading());
     for (const PatchingReport::Head& h : report.heads)

@@ -5,17 +5,18 @@
 #include "cli/inspect.h"
 #include "thimble/core/error.h"
 #include "thimble/core/text.h"
+#include "thimble/core/width.h"
 
 namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kWidth = 80, kTitle = 12, kLongestName = 16;
+constexpr std::size_t kTitle = 12, kLongestName = 16;
 
 std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
   std::vector<std::string> out;
   for (const std::int32_t token : tokens)
-    out.push_back(shortened(escape_controls(names[static_cast<std::size_t>(token)]), kLongestName));
+    out.push_back(truncated(escape_controls(names[static_cast<std::size_t>(token)]), kLongestName));
   return out;
 }
 
@@ -28,15 +29,15 @@ void print_columns(const std::vector<std::vector<std::string>>& rows) {
   };
   for (std::size_t i = 0; i < rows[0].size() - 1; ++i) {
     std::size_t width = 0;
-    for (const auto& row : rows) width = std::max(width, characters(row[i + 1]));
-    if (i == 0 || used + 1 + width > kWidth) {
+    for (const auto& row : rows) width = std::max(width, display_width(row[i + 1]));
+    if (i == 0 || used + 1 + width > line_width(1)) {
       flush();
       if (i > 0) print_out("\n");
       lines.clear();
       for (const auto& row : rows) lines.push_back(fmt::format("{:<{}}", row[0], kTitle - 1));
       used = kTitle - 1;
     }
-    for (std::size_t r = 0; r < rows.size(); ++r) lines[r] += fmt::format(" {:<{}}", rows[r][i + 1], width);
+    for (std::size_t r = 0; r < rows.size(); ++r) lines[r] += ' ' + padded_right(rows[r][i + 1], width);
     used += 1 + width;
   }
   flush();
@@ -63,20 +64,24 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
                 const HeadChoice& heads) {
   const std::vector<std::string> tokens = names_of(passage.tokens, names),
                                  source = names_of(passage.source, names);
-  write_picture(fmt::format("\nAttention of query (row) on key (column); {}.\n", legend(wants_colour())));
+  const std::size_t width = line_width(1);
+  print_out("\nAttention of query (row) on key (column):\n");
+  write_picture(legend(colors()) + '\n');
   const std::vector<Place> all = places(model);
+  std::vector<Picture> pictures;
   for (std::int64_t l = 0; l < std::ssize(all); ++l) {
     const Place& place = all[static_cast<std::size_t>(l)];
     for (std::int64_t h = 0; h < model.heads; ++h) {
       if (!heads.has(l, h)) continue;
-      const std::string picture =
-          heat_map(passage.weights(model, l, h), place.queries_source ? source : tokens,
-                   place.keys_source ? source : tokens, wants_colour());
-      print_out("\n{}\n", head_title(model, l, h));
-      write_picture(picture.empty() ? "too many tokens to draw in 80 columns; --json has the numbers\n"
-                                    : picture);
+      Picture& picture =
+          pictures.emplace_back(heat_map(passage.weights(model, l, h), place.queries_source ? source : tokens,
+                                         place.keys_source ? source : tokens, colors(), width));
+      if (picture.empty())
+        return print_out("\ntoo many tokens to draw in {} columns; --json and --html show them\n", width);
+      picture.insert(picture.begin(), head_title(model, l, h));
     }
   }
+  write_picture(side_by_side(pictures, width));
 }
 
 }  // namespace
@@ -85,11 +90,12 @@ void warn_of_unread(const ModelSource& source, const std::string& text) {
   const std::int64_t count = readable(source, Split::train, 1000);
   const std::vector<std::string> unread = unread_tokens(source, text, count);
   if (unread.empty()) return;
-  print_err("{}",
-            wrap(fmt::format("thimble: not in the task's inputs, of which {} were read: {}; the answer means "
-                             "little",
-                             count, fmt::join(unread, ", ")),
-                 80));
+  print_err(
+      "{}",
+      wrapped(fmt::format("thimble: not in the task's inputs, of which {} were read: {}; the answer means "
+                          "little",
+                          count, fmt::join(unread, ", ")),
+              line_width(2)));
 }
 
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,

@@ -1,13 +1,10 @@
 #include <csignal>
 #include <exception>
 #include <new>
-#include <sstream>
 
 #include "cli/cli.h"
 #include "thimble/core/error.h"
 #include "thimble/core/memory.h"
-#include "thimble/core/text.h"
-#include "thimble/data/listing.h"
 
 namespace {
 
@@ -20,14 +17,9 @@ constexpr const char* kFooter =
 constexpr const char* kOutOfMemory =
     "thimble: out of memory; lower train.batch, task.length or the sizes of the model\n";
 
-// In 80 columns for people; programs that read it find each problem on one line.
 int report(std::string_view message, int status) noexcept {
   try {
-    std::istringstream lines(thimble::escape_controls(fmt::format("thimble: {}", message)));
-    for (std::string line; std::getline(lines, line);) {
-      const bool too_long = thimble::cli::is_terminal(2) && line.size() > 80;
-      thimble::cli::write_err(too_long ? thimble::wrap(line, 80) : line + "\n");
-    }
+    thimble::cli::write_err(fmt::format("thimble: {}\n", message));
   } catch (...) {  // no memory for the message
     thimble::cli::write_plain(kOutOfMemory);
   }

@@ -1,8 +1,10 @@
 #include "cli/print.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +13,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/text.h"
+#include "thimble/core/width.h"
 
 namespace thimble::cli {
 
@@ -37,7 +40,26 @@ void write_picture(std::string_view picture) {
   if (std::fwrite(picture.data(), 1, picture.size(), stdout) != picture.size()) fail_out();
 }
 
-void write_out(std::string_view text) { write_picture(escape_controls(text)); }
+std::size_t line_width(int descriptor) {
+  constexpr std::size_t kLeast = 40, kUsual = 80;
+  winsize size{};
+  const bool known =
+      ::isatty(descriptor) == 1 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? std::max<std::size_t>(kLeast, size.ws_col) : kUsual;
+}
+
+namespace {
+
+bool has_status = false;  // the line of standard error that the cursor is in
+
+std::string shown(int descriptor, std::string_view text) {
+  const std::string safe = escape_controls(text);
+  return ::isatty(descriptor) == 1 ? reflowed(safe, line_width(descriptor)) : safe;
+}
+
+}  // namespace
+
+void write_out(std::string_view text) { write_picture(shown(STDOUT_FILENO, text)); }
 
 void flush_out() {
   if (std::fflush(stdout) != 0) fail_out();
@@ -54,14 +76,16 @@ void write_plain(std::string_view text) noexcept {
 
 void write_err(std::string_view text) noexcept {
   try {
-    write_plain(escape_controls(text));
+    write_plain((has_status ? "\r\033[K" : "") + shown(STDERR_FILENO, text));
+    has_status = false;
   } catch (...) {  // no memory for the message
   }
 }
 
 void write_status(std::string_view text) noexcept {
   try {
-    write_plain("\r\033[K" + escape_controls(text));
+    write_plain("\r\033[K" + truncated(escape_controls(text), line_width(STDERR_FILENO) - 1));
+    has_status = true;
   } catch (...) {  // no memory for the message
   }
 }

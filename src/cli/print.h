@@ -12,18 +12,23 @@ namespace thimble::cli {
 // numbers. Writing there then fails. To be called before anything else.
 void open_standard_streams();
 
-// Standard output. Both throw FileError if it cannot be written; a reader that has gone away ends the program
-// as SIGPIPE does.
+// Columns of the terminal that the descriptor is open on, at least 40; 80 where it is none.
+std::size_t line_width(int descriptor);
+
+// Standard output; on a terminal, lines that are wider than it are broken at spaces. Both throw FileError if
+// it cannot be written; a reader that has gone away ends the program as SIGPIPE does.
 void write_out(std::string_view text);
 void flush_out();
 
-// A picture made by this program, with its colors: nothing is escaped.
+// Text made by this program, such as pictures with their colors: nothing is escaped or broken.
 void write_picture(std::string_view picture);
 
-// Standard error. A message that cannot be written is lost, and nothing else happens.
+// Standard error, with lines broken as above. A message that cannot be written is lost, and nothing else
+// happens.
 void write_err(std::string_view text) noexcept;
 
-// On a terminal: writes over the line of standard error that the cursor is in.
+// On a terminal: shows as much of the text as one line of it has room for, in place of what was shown before.
+// What write_err writes next takes its place too.
 void write_status(std::string_view text) noexcept;
 
 // For when there is no memory: the text is written as it is.

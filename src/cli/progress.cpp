@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thimble/core/width.h"
+
 namespace thimble::cli {
 
 namespace {
@@ -33,27 +35,50 @@ void Progress::on_start(const Config& config, const TrainResult& result) {
   shared("test", result.shared_test);
 }
 
+namespace {
+
+// Parts of a line with two blanks between them, the least important ones left out until the others fit. They
+// stand in the order of `parts`; `order` has their numbers, what goes first first.
+std::string fitted(std::vector<std::string> parts, const std::vector<std::size_t>& order, std::size_t width) {
+  const auto join = [&] {
+    std::string line;
+    for (const std::string& part : parts)
+      if (!part.empty()) line += (line.empty() ? "" : "  ") + part;
+    return line;
+  };
+  for (const std::size_t least : order) {
+    if (display_width(join()) <= width) break;
+    parts[least].clear();
+  }
+  return join();
+}
+
+}  // namespace
+
 void Progress::on_step(const StepReport& report) {
   if (quiet_) return;
   const auto now = Clock::now();
   const bool due = terminal_ ? now - last_ >= std::chrono::milliseconds(100) || report.step == steps_
-                             : report.step % std::max<std::int64_t>(1, steps_ / 20) == 0 || report.step == 1;
+                             : report.step % std::max<std::int64_t>(1, steps_ / 20) == 0 ||
+                                   report.step == 1 || now - last_ >= std::chrono::minutes(1);
   if (!due) return;
   last_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double per_step = seconds / static_cast<double>(report.step - first_);
-  const std::string line = fmt::format(
-      "step {}/{}  loss {:.4f}  acc {:6.2f} %  lr {:.2e}  {:.0f} seq/s  {} left", report.step, steps_,
-      report.loss, 100 * report.accuracy, report.learning_rate, static_cast<double>(batch_) / per_step,
-      duration(per_step * static_cast<double>(steps_ - report.step)));
-  if (terminal_) write_status(line);
-  if (!terminal_) write_err(line);
-  if (!terminal_ || report.step == steps_) write_err("\n");
+  const std::string line = fitted(
+      {fmt::format("step {}/{}", report.step, steps_), fmt::format("loss {:.4f}", report.loss),
+       fmt::format("acc {:6.2f} %", 100 * report.accuracy), fmt::format("lr {:.2e}", report.learning_rate),
+       fmt::format("{:.0f} seq/s", static_cast<double>(batch_) / per_step),
+       duration(per_step * static_cast<double>(steps_ - report.step)) + " left"},
+      {3, 4, 2, 5}, line_width(2) - 1);
+  if (terminal_ && report.step < steps_)
+    write_status(line);
+  else
+    write_err(line + '\n');
 }
 
 void Progress::on_validation(std::int64_t step, const SplitReport& report) {
   if (quiet_) return;
-  if (terminal_ && step != steps_) write_status("");
   print_err("step {:>6}  validation  loss {:.6f}  tokens {:6.2f} %\n", step, report.loss,
             100 * report.accuracy);
 }

@@ -8,7 +8,7 @@
 namespace thimble::cli {
 
 // On a terminal one line that is written over a few times a second; elsewhere a line at every twentieth of
-// the run. Signals that ask for an end are passed on, quiet or not.
+// the run, and after every minute. Signals that ask for an end are passed on, quiet or not.
 class Progress : public TrainObserver {
  public:
   explicit Progress(bool quiet) : quiet_(quiet) {}

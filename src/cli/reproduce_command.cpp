@@ -144,7 +144,7 @@ int run(const Arguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const std::vector<Experiment> experiments = load(arguments);
   if (arguments.list) {
-    print_out("{}", experiments_list(experiments));
+    print_out("{}", experiments_list(experiments, line_width(1)));
     return kDone;
   }
   std::optional<ScratchDirectory> scratch;
@@ -165,7 +165,7 @@ int run(const Arguments& arguments) {
     }
     json["experiments"].push_back(to_json(results.back()));
   }
-  if (arguments.output.talks()) print_out("{}", experiments_table(results));
+  if (arguments.output.talks()) print_out("{}", experiments_table(results, line_width(1)));
   if (!arguments.html.empty()) write_file(arguments.html, reproduce_page(results));
   arguments.output.write(json);
   return std::ranges::all_of(results, &ExperimentResult::stands) ? kDone : kCheckFailed;

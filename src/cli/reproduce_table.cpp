@@ -5,41 +5,35 @@
 #include <algorithm>
 #include <cmath>
 
+#include "thimble/core/width.h"
 #include "thimble/reproduce/measure.h"
 
 namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kWidth = 80, kLabel = 38;
+constexpr std::size_t kNumbers = 38;  // columns of a row beside its label
 
-// The text in lines of at most kWidth, broken at spaces where there are any, each indented.
-std::string wrapped(std::string text, std::size_t indent) {
-  std::string out;
-  const std::string margin(indent, ' ');
-  const std::size_t width = kWidth - indent;
-  while (text.size() > width) {
-    std::size_t end = text.rfind(' ', width);
-    if (end == std::string::npos || end == 0) end = width;
-    out += margin + text.substr(0, end) + '\n';
-    text.erase(0, text[end] == ' ' ? end + 1 : end);
-  }
-  return out + margin + text + '\n';
-}
+std::string indented(const std::string& text, std::size_t width) { return wrapped("  " + text, width, 2); }
 
-std::string row(const std::string& label, const std::string& seeds, const std::vector<double>& numbers) {
+// The label beside the numbers, or on lines of its own.
+std::string row(const std::string& label, const std::string& seeds, const std::vector<double>& numbers,
+                std::size_t width) {
   const Range all = range(numbers);
-  const bool fits = label.size() <= kLabel;
-  return (fits ? "" : wrapped(label, 2)) + fmt::format("  {:<{}} {:>5} {:>10} {:>10} {:>10}\n",
-                                                       fits ? label : "", kLabel, seeds, figure(all.min),
-                                                       figure(all.median), figure(all.max));
+  const std::size_t room = width - kNumbers - 2;
+  const bool fits = display_width(label) + 1 <= room;
+  return (fits ? "" : indented(label, width)) + "  " + padded_right(fits ? label : "", room) +
+         fmt::format("{:>5} {:>10} {:>10} {:>10}\n", seeds, figure(all.min), figure(all.median),
+                     figure(all.max));
 }
 
-std::string experiment_rows(const ExperimentResult& result) {
+std::string experiment_rows(const ExperimentResult& result, std::size_t width) {
   const Experiment& experiment = result.experiment;
   const auto kind = kExperimentKinds[static_cast<std::size_t>(experiment.kind)];
-  std::string out = fmt::format("{:<40} {:<8} {:<9} {:>17.0f} s\n", experiment.name, kind,
-                                name(result.verdict), result.seconds);
+  const std::string facts = fmt::format("{:<8} {:<9} {:>6.0f} s", kind, name(result.verdict), result.seconds);
+  const bool fits = display_width(experiment.name) + 1 + facts.size() <= width;
+  std::string out = fits ? padded_right(experiment.name, width - 1 - facts.size()) + ' ' + facts + '\n'
+                         : wrapped(experiment.name, width) + "  " + facts + '\n';
   const auto number = [&](const std::string& value) {
     return static_cast<std::size_t>(std::ranges::find(experiment.values, value, &ExperimentValue::name) -
                                     experiment.values.begin());
@@ -49,12 +43,13 @@ std::string experiment_rows(const ExperimentResult& result) {
     const std::size_t value = number(experiment.conditions[i].value);
     shown[value] = true;
     const std::vector<bool>& seeds = result.conditions[i];
-    out += row(describe(experiment.conditions[i]),
-               fmt::format("{}/{}", std::ranges::count(seeds, true), seeds.size()), result.values[value]);
+    out +=
+        row(describe(experiment.conditions[i]),
+            fmt::format("{}/{}", std::ranges::count(seeds, true), seeds.size()), result.values[value], width);
   }
   for (std::size_t i = 0; i < result.values.size(); ++i)
-    if (!shown[i]) out += row(experiment.values[i].name, "", result.values[i]);
-  for (const std::string& problem : result.problems) out += wrapped(problem, 2);
+    if (!shown[i]) out += row(experiment.values[i].name, "", result.values[i], width);
+  for (const std::string& problem : result.problems) out += indented(problem, width);
   return out;
 }
 
@@ -66,20 +61,24 @@ std::string figure(double x) {
   return x == std::round(x) && std::abs(x) < kLargest ? fmt::format("{:.0f}", x) : fmt::format("{:.4g}", x);
 }
 
-std::string experiments_table(std::span<const ExperimentResult> results) {
-  std::string out = fmt::format("{:<{}} {:>5} {:>10} {:>10} {:>10}\n", "experiment", kLabel + 2, "seeds",
-                                "least", "median", "most");
-  for (const ExperimentResult& result : results) out += experiment_rows(result);
+std::string experiments_table(std::span<const ExperimentResult> results, std::size_t width) {
+  constexpr std::size_t kWidest = 80;
+  width = std::min(width, kWidest);
+  const std::size_t room = width - kNumbers;
+  std::string out = padded_right(truncated("experiment", room), room) +
+                    fmt::format("{:>5} {:>10} {:>10} {:>10}\n", "seeds", "least", "median", "most");
+  for (const ExperimentResult& result : results) out += experiment_rows(result, width);
   return out;
 }
 
-std::string experiments_list(std::span<const Experiment> experiments) {
+std::string experiments_list(std::span<const Experiment> experiments, std::size_t width) {
   std::string out;
   for (const Experiment& experiment : experiments)
-    out += fmt::format("{}, {}{}\n", experiment.name,
-                       kExperimentKinds[static_cast<std::size_t>(experiment.kind)],
-                       experiment.quick ? ", quick" : "") +
-           wrapped(experiment.statement, 2);
+    out += wrapped(fmt::format("{}, {}{}", experiment.name,
+                               kExperimentKinds[static_cast<std::size_t>(experiment.kind)],
+                               experiment.quick ? ", quick" : ""),
+                   width) +
+           indented(experiment.statement, width);
   return out;
 }
 

@@ -9,11 +9,11 @@
 namespace thimble::cli {
 
 // A line for each experiment, below it one for each condition and each value that no condition is about, with
-// least, median and most over the seeds; lines of at most 80 columns.
-std::string experiments_table(std::span<const ExperimentResult> results);
+// least, median and most over the seeds; in lines of `width` columns, at least 40.
+std::string experiments_table(std::span<const ExperimentResult> results, std::size_t width);
 
-// Names, kinds and statements, in lines of at most 80 columns.
-std::string experiments_list(std::span<const Experiment> experiments);
+// Names, kinds and statements.
+std::string experiments_list(std::span<const Experiment> experiments, std::size_t width);
 
 // Four significant digits, or all of a whole number; "never" for infinity, - for what is not known.
 std::string figure(double x);

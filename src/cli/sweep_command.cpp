@@ -76,7 +76,7 @@ int run(const Arguments& arguments) {
   const SweepResult result =
       run_sweep(sweep, {.directory = arguments.directory, .jobs = arguments.jobs, .observer = &progress});
   if (arguments.output.talks())
-    print_out("{}sweep {}\n", sweep_table(sweep, result.runs), result.directory.string());
+    print_out("{}sweep {}\n", sweep_table(sweep, result.runs, line_width(1)), result.directory.string());
   arguments.output.write(to_json(sweep, result.runs, result.directory));
   if (result.interrupted) {
     print_err("thimble: interrupted; the same command with --out {} goes on\n", result.directory.string());

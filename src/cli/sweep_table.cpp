@@ -5,27 +5,18 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
+
+#include "thimble/core/width.h"
 
 namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kWidth = 80, kLabel = 21;
+constexpr std::size_t kLabel = 21, kSeeds = 6;
 
 std::string key_of(const std::string& text) { return text.substr(0, text.find('=')); }
 std::string leaf_of(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
-// The text in lines of at most kWidth, broken at spaces where there are any; all but the first are indented.
-std::string wrap(std::string text, std::size_t indent) {
-  std::string out;
-  while (text.size() > kWidth) {
-    std::size_t end = text.rfind(' ', kWidth);
-    if (end == std::string::npos || end <= indent) end = kWidth;
-    out += text.substr(0, end) + '\n';
-    text = std::string(indent, ' ') + text.substr(text[end] == ' ' ? end + 1 : end);
-  }
-  return out + text + '\n';
-}
 
 struct Column {
   std::string_view title, metric;
@@ -66,20 +57,32 @@ std::vector<std::string> setting_labels(const Sweep& sweep) {
   return labels;
 }
 
-std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs) {
-  std::string out = fmt::format("{:<{}} {:>5}", "setting", kLabel, "seeds");
-  for (const Column& column : kColumns) out += fmt::format("{:>{}}", column.title, column.width);
-  out += '\n';
+std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, std::size_t width) {
   const std::vector<std::string> labels = setting_labels(sweep);
+  std::size_t longest = 0, numbers = kSeeds;
+  for (const std::string& label : labels) longest = std::max(longest, display_width(label));
+  for (const Column& column : kColumns) numbers += column.width;
+  // Where all columns have no room beside labels, these have lines of their own; then columns are left out
+  // from the right.
+  constexpr std::size_t kIndent = 2;
+  const std::size_t label_width =
+      width < kLabel + numbers ? kIndent : std::clamp(longest, kLabel, width - numbers);
+  std::span<const Column> columns = kColumns;
+  for (; label_width + numbers > width; columns = columns.first(columns.size() - 1))
+    numbers -= columns.back().width;
+
+  std::string out = padded_right(label_width > kIndent ? "setting" : "", label_width) + " seeds";
+  for (const Column& column : columns) out += fmt::format("{:>{}}", column.title, column.width);
+  out += '\n';
   const std::size_t seeds = runs.size() / sweep.settings.size();
   for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
-    const bool fits = labels[i].size() <= kLabel;
-    if (!fits) out += wrap(labels[i], 2);
+    const bool fits = display_width(labels[i]) <= label_width;
+    if (!fits) out += wrapped(labels[i], width, kIndent);
     const auto done = metric_spread(runs, i, "/steps").count;
-    std::string means =
-        fmt::format("{:<{}} {:>5}", fits ? labels[i] : "", kLabel, fmt::format("{}/{}", done, seeds));
-    std::string deviations = fmt::format("{:<{}} {:>5}", "", kLabel, "+-");
-    for (const Column& column : kColumns) {
+    std::string means = padded_right(fits ? labels[i] : "", label_width) +
+                        fmt::format(" {:>5}", fmt::format("{}/{}", done, seeds));
+    std::string deviations = fmt::format("{:<{}} {:>5}", "", label_width, "+-");
+    for (const Column& column : columns) {
       const Spread values = metric_spread(runs, i, column.metric);
       const auto cell = [&](bool known, double value) {
         return known ? fmt::format("{:>{}.{}f}", column.factor * value, column.width, column.decimals)
@@ -91,9 +94,9 @@ std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs) {
     out += means + '\n' + deviations + '\n';
     for (const SweepRun& run : runs)
       if (run.setting == i && run.status != RunStatus::done)
-        out += wrap(fmt::format("  seed {}: {}{}{}", run.config.train.seed, name(run.status),
-                                run.error.empty() ? "" : ": ", run.error),
-                    4);
+        out += wrapped(fmt::format("  seed {}: {}{}{}", run.config.train.seed, name(run.status),
+                                   run.error.empty() ? "" : ": ", run.error),
+                       width, 4);
   }
   return out;
 }

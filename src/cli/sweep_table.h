@@ -13,7 +13,7 @@ namespace thimble::cli {
 std::vector<std::string> setting_labels(const Sweep&);
 
 // A row for each setting, with the means over seeds and below them the standard deviations, then the runs
-// that are not done; 80 columns.
-std::string sweep_table(const Sweep&, const std::vector<SweepRun>&);
+// that are not done; in lines of `width` columns, at least 40.
+std::string sweep_table(const Sweep&, const std::vector<SweepRun>&, std::size_t width);
 
 }  // namespace thimble::cli

@@ -53,13 +53,13 @@ void explain(const Arguments& arguments) {
     const Config config = config_of(arguments);
     nlohmann::ordered_json keys = to_json(config)["task"];
     keys.erase("name");
-    const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples);
+    const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples, line_width(1));
     if (arguments.output.talks()) print_out("{}", page.text);
     arguments.output.write(page.json);
   } catch (const Error&) {
     // Some tasks cannot do without keys of their own; their definition says which.
     if (is_task(arguments.name) && arguments.overrides.empty() && arguments.output.talks())
-      print_out("{}\n", wrap(find_task(arguments.name).definition, 80));
+      print_out("{}\n", wrap(find_task(arguments.name).definition, line_width(1)));
     flush_out();
     throw;
   }
@@ -80,7 +80,7 @@ void print_sequences(const Arguments& arguments) {
   for (const Sequence& s : first_sequences(data, split, arguments.examples, config.train.batch)) {
     json["examples"].push_back(example_json(names, s));
     if (arguments.output.talks())
-      print_out("{} {}\n{}\n", arguments.split, s.index, example_text(names, s, 80));
+      print_out("{} {}\n{}\n", arguments.split, s.index, example_text(names, s, line_width(1)));
   }
   arguments.output.write(json);
 }

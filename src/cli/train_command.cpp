@@ -21,9 +21,8 @@ struct Arguments {
 int report(const TrainResult& result, const Output& output) {
   output.write(to_json(result));
   if (result.stopped == Stopped::interrupted) {
-    print_err(
-        "\nthimble: stopped after step {}, everything is saved; to go on:\n  thimble train {} --resume\n",
-        result.steps, result.directory);
+    print_err("thimble: stopped after step {}, everything is saved; to go on:\n  thimble train {} --resume\n",
+              result.steps, result.directory);
     return kInterrupted;
   }
   if (output.talks()) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/width.h"
 
 namespace thimble {
 namespace {
@@ -21,10 +22,10 @@ std::string columns(const Names& names, std::span<const std::string_view> titles
     for (const std::string_view title : titles) lines.push_back(fmt::format("{:<7}", title));
     for (; last < rows[0].size(); ++last) {
       std::size_t widest = 0;
-      for (const auto& row : rows) widest = std::max(widest, name_of(names, row[last]).size());
-      if (last > first && lines[0].size() + 1 + widest > width) break;
+      for (const auto& row : rows) widest = std::max(widest, display_width(name_of(names, row[last])));
+      if (last > first && display_width(lines[0]) + 1 + widest > width) break;
       for (std::size_t r = 0; r < rows.size(); ++r)
-        lines[r] += fmt::format(" {:<{}}", name_of(names, rows[r][last]), widest);
+        lines[r] += ' ' + padded_right(name_of(names, rows[r][last]), widest);
     }
     for (std::string& line : lines) out += line.erase(line.find_last_not_of(' ') + 1) + "\n";
   }
@@ -169,22 +170,6 @@ nlohmann::ordered_json relevant_json(const TaskConfig& config, const Example& ex
   return out;
 }
 
-std::string wrap(std::string_view text, std::size_t width) {
-  std::string out;
-  std::size_t column = 0;
-  while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, space);
-    if (column > 0 && column + 1 + word.size() > width) {
-      out += '\n';
-      column = 0;
-    }
-    if (column > 0) out += ' ';
-    column += word.size() + (column > 0 ? 1 : 0);
-    out += word;
-    text.remove_prefix(std::min(space + 1, text.size()));
-  }
-  return out + '\n';
-}
+std::string wrap(std::string_view text, std::size_t width) { return wrapped(text, width); }
 
 }  // namespace thimble

@@ -8,14 +8,13 @@
 namespace thimble {
 namespace {
 
-constexpr std::size_t kWidth = 80;
-
-std::string facts(const Task& task, const TaskConfig& config, const nlohmann::ordered_json& keys) {
+std::string facts(const Task& task, const TaskConfig& config, const nlohmann::ordered_json& keys,
+                  std::size_t width) {
   std::string values;
   for (const auto& [key, value] : keys.items())
     values += fmt::format("{}{}={}", values.empty() ? "" : ", ", key, value.dump());
   std::string out = fmt::format("keys         {}\n", values.empty() ? "none" : values);
-  out += fmt::format("vocabulary   {}\n", vocabulary_text(task.tokens(config), kWidth - 13));
+  out += fmt::format("vocabulary   {}\n", vocabulary_text(task.tokens(config), width - 13));
   out += fmt::format("inputs       {:.6g} in all\n", task.distinct_inputs(config));
   out += fmt::format("chance       {:.2f} % right, always with the same answer\n", 100 * task.chance(config));
   out += task.floor == nullptr ? "lowest loss  unknown\n"
@@ -29,13 +28,13 @@ std::string facts(const Task& task, const TaskConfig& config, const nlohmann::or
 }  // namespace
 
 TaskPage task_page(const TaskConfig& config, const nlohmann::ordered_json& keys, std::uint64_t seed,
-                   std::int64_t examples) {
+                   std::int64_t examples, std::size_t width) {
   const Task& task = checked_task(config);
   const Names names = task.tokens(config);
   const double inputs = task.distinct_inputs(config);
   TaskPage page;
-  page.text = fmt::format("{}: {}\n\n{}\n{}", config.name, task.summary, wrap(task.definition, kWidth),
-                          facts(task, config, keys));
+  page.text = fmt::format("{}: {}\n\n{}\n{}", config.name, task.summary, wrap(task.definition, width),
+                          facts(task, config, keys, width));
   page.json = {{"task", config.name}, {"summary", task.summary},      {"definition", task.definition},
                {"keys", keys},        {"causal", task.causal},        {"tokens", names},
                {"inputs", inputs},    {"chance", task.chance(config)}};
@@ -50,8 +49,8 @@ TaskPage task_page(const TaskConfig& config, const nlohmann::ordered_json& keys,
   Example e;
   for (std::int64_t i = 0; i < examples; ++i) {
     data.example(Split::train, i, e);
-    page.text += '\n' + example_text(names, e.input, e.target, kWidth);
-    if (i == 0) relevant = relevant_text(config, e, kWidth);
+    page.text += '\n' + example_text(names, e.input, e.target, width);
+    if (i == 0) relevant = relevant_text(config, e, width);
     list.push_back(example_json(names, e.input, e.target));
     list.back()["relevant"] = relevant_json(config, e);
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "inspect/patterns.h"
+#include "thimble/core/width.h"
 
 namespace thimble {
 
@@ -94,9 +95,12 @@ std::string draw(const std::vector<WatchedStep>& steps, bool plain, std::size_t 
     for (const std::string& score : telling_scores(steps, events, head))
       rows.push_back(score_row(steps, head, score));
 
-  const std::size_t label =
-      std::ranges::max(rows, {}, [](const Row& r) { return r.label.size(); }).label.size();
   constexpr std::size_t kNumber = 8;  // the last value, with the blanks before it
+  std::size_t label = 4;
+  for (Row& row : rows) {
+    row.label = truncated(row.label, std::max(label, width - kNumber - width / 4));
+    label = std::max(label, row.label.size());
+  }
   const std::size_t room = width - std::min(width - 1, label + 1 + kNumber);
   std::vector<std::size_t> columns(std::min(room, steps.size()));
   for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = (c + 1) * steps.size() / columns.size() - 1;

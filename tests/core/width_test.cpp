@@ -38,3 +38,30 @@ TEST_CASE("a text is padded to a width", "[core]") {
   CHECK(padded_left("e\u0301", 3) == "  e\u0301");
   CHECK(padded_left("longer", 3) == "longer");
 }
+
+TEST_CASE("text is broken at spaces, by the columns of words", "[core]") {
+  CHECK(wrapped("", 10) == "\n");
+  CHECK(wrapped("one two three", 8) == "one two\nthree\n");
+  CHECK(wrapped("one two three", 7) == "one two\nthree\n");
+  CHECK(wrapped("one two three", 6) == "one\ntwo\nthree\n");
+  CHECK(wrapped("one two three", 8, 2) == "one two\n  three\n");
+  CHECK(wrapped("  one two", 6, 2) == "  one\n  two\n");
+  CHECK(wrapped("a  b", 10) == "a  b\n");
+  CHECK(wrapped("注意 语言", 8) == "注意\n语言\n");
+  CHECK(wrapped("注意 语言", 9) == "注意 语言\n");
+  CHECK(wrapped("see /a/long/path now", 6) == "see\n/a/long/path\nnow\n");
+}
+
+TEST_CASE("only lines that are too wide are broken, below their own start", "[core]") {
+  CHECK(reflowed("short\n\nno line break", 20) == "short\n\nno line break");
+  CHECK(reflowed("one two three\nfour\n", 8) == "one two\nthree\nfour\n");
+  CHECK(reflowed("one two three", 8) == "one two\nthree");
+  CHECK(reflowed("  one two three\n", 9) == "  one two\n  three\n");
+  CHECK(reflowed("keys  one two three\n", 18) == "keys  one two\n      three\n");
+  CHECK(reflowed("# one two three\n", 10) == "# one two\n# three\n");
+}
+
+TEST_CASE("characters keep the accents that follow them", "[core]") {
+  CHECK(characters_of("e\u0301注") == std::vector<std::string_view>{"e\u0301", "注"});
+  CHECK(characters_of("").empty());
+}

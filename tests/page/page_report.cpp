@@ -252,5 +252,7 @@ int main(int, char** argv) {
   write(directory / "long_title.svg",
         thimble::head_svg("WWWW WWWW 注意 layer 10 head 10, mean of 1000000 sequences of 语言", {"中文"},
                           {"previous", "中文中文"}, {0.25, 0.75}));
+  write(directory / "usual_title.svg", thimble::head_svg("layer 0 head 0, mean of 1000 sequences", {"0", "1"},
+                                                         {"0", "1"}, {1, 0, 0.5, 0.5}));
   write(directory / "reproduce.html", thimble::reproduce_page(std::vector{experiment()}));
 }

@@ -410,7 +410,7 @@ test("masked keys do not fill thumbnails with lines", async () => {
 });
 
 test("a drawing keeps its texts inside", async () => {
-  for (const name of ["head.svg", "long_title.svg"]) {
+  for (const name of ["head.svg", "usual_title.svg", "long_title.svg"]) {
     const page = await open(name);
     const outside = await page.evaluate(() => {
       const { width, height } = document.documentElement.viewBox.baseVal;

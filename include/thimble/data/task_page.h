@@ -9,15 +9,15 @@
 
 namespace thimble {
 
-// The same for people, in lines of at most 80 characters, and for programs.
+// The same for people and for programs.
 struct TaskPage {
   std::string text;
   nlohmann::ordered_json json;
 };
 
 // `keys`: those of the config that the task reads, with their values. The examples are training sequences of
-// that seed. Throws DataError as checked_task does.
+// that seed. `width`: of a line of text, in columns. Throws DataError as checked_task does.
 TaskPage task_page(const TaskConfig&, const nlohmann::ordered_json& keys, std::uint64_t seed,
-                   std::int64_t examples);
+                   std::int64_t examples, std::size_t width = 80);
 
 }  // namespace thimble

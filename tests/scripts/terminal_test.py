@@ -1,0 +1,157 @@
+"""What the program shows in terminals of 40 to 120 columns: nothing is wider, one progress line is written over, colors are
+those of the page. Usage: terminal_test.py THIMBLE_BINARY SOURCE_DIR"""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unicodedata
+
+thimble, source = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+WIDTHS = (40, 60, 80, 120)
+
+
+def width_of(text):
+    columns = 0
+    for c in text:
+        if not unicodedata.combining(c) and unicodedata.category(c) not in ("Cf", "Mn", "Me"):
+            columns += 2 if unicodedata.east_asian_width(c) in "WF" else 1
+    return columns
+
+
+def run(columns, *arguments, **environment):
+    """The status and all that the program writes to a terminal of that many columns."""
+    main, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLORTERM", "COLORFGBG", "COLUMNS")}
+    process = subprocess.Popen([thimble, *arguments], stdin=subprocess.DEVNULL, stdout=child, stderr=child, close_fds=True,
+                               env=variables | {"TERM": "xterm"} | environment)
+    os.close(child)
+    output = b""
+    while True:
+        try:
+            piece = os.read(main, 65536)
+        except OSError:  # the terminal is closed
+            break
+        if not piece:
+            break
+        output += piece
+    os.close(main)
+    return process.wait(), output.decode().replace("\r\n", "\n")
+
+
+def lines_of(output):
+    """What is shown at some time in some line."""
+    return [re.sub(r"\x1b\[[0-9;]*[mK]", "", line) for line in re.split(r"[\r\n]", output)]
+
+
+def show(columns, *arguments, status=0, **environment):
+    got, output = run(columns, *arguments, **environment)
+    assert got == status, f"thimble {' '.join(arguments)}: exit status {got}, not {status}\n{output}"
+    for line in lines_of(output):
+        assert width_of(line) <= columns, f"thimble {' '.join(arguments)}: {width_of(line)} columns in {columns}:\n{line}"
+    return output
+
+
+def words(text):
+    return re.sub(r"\s+", " ", text)
+
+
+os.chdir(tempfile.mkdtemp())
+wide = ["注意", "语言", "e\u0301te\u0301", "chien", "a-very-long-word-of-a-vocabulary", "\U0001f600"]
+with open("data.tsv", "w") as file:
+    for i in range(60):
+        row = [wide[(i * k + k) % len(wide)] for k in (1, 2, 3, 5)]
+        file.write(" ".join(row) + "\t" + " ".join(reversed(row)) + "\n")
+with open("own.yaml", "w") as file:
+    file.write("task: {name: file, file: data.tsv}\ndata: {train: 40, validation: 10, test: 10}\n"
+               "model: {layers: 2, heads: 4, d_model: 16, d_ff: 32}\n"
+               "train: {steps: 300, batch: 8, evaluate_every: 100, watch_heads: true, threads: 1}\n")
+with open("sweep.yaml", "w") as file:
+    file.write(f"config: own.yaml\ngrid: {{model.heads: [1, 2], train.optimizer.lr: [1e-3, 5e-4]}}\nseeds: [7, 8]\n")
+os.makedirs("configs/reproduce")
+with open("configs/reproduce/shorter.yaml", "w") as file:
+    file.write("statement: More steps lead to a lower loss than fewer steps, which is what every training run should show.\n"
+               "source: this test\nkind: golden\nseeds: [7]\n"
+               "runs:\n  short: {config: ../../own.yaml, set: {train.steps: 5}}\n  long: {config: ../../own.yaml}\n"
+               "values:\n  early: {run: short, of: train, path: test.loss}\n"
+               "  late_loss_of_the_longer_run: {run: long, of: train, path: test.loss}\n"
+               "conditions:\n  - {value: late_loss_of_the_longer_run, below: early}\n")
+
+for columns in WIDTHS:
+    # One line of progress that is written over; what was measured stays.
+    output = show(columns, "train", "own.yaml", "--out", f"run{columns}")
+    updates = re.findall(r"\r\x1b\[K(step [^\r\n]*)", output)
+    assert output.count("\n") < 20, f"training floods the terminal:\n{output}"
+    assert any(re.match(r"step \d+/300  loss ", line) for line in updates) or "step 300/300" in output, output
+    assert "step 300/300  loss " in output and output.count("validation") >= 3, output
+    for line in updates:
+        assert width_of(line) < columns, f"the cursor leaves the line: {line}"
+    assert ("seq/s" in output) == (columns > 60) and (" left" in output) == (columns >= 60), output
+
+    # Tables, with what they had no room for.
+    report = show(columns, "inspect", f"run{columns}", "--sequences", "10")
+    head = next(line for line in report.split("\n") if line.startswith("layer head label"))
+    assert ("import." in head) == (columns > 40) and ("loss tokens %" in head), report
+    assert (", import." in words(report)) == (columns == 40) and len(re.findall(r"^    [01]    [0-3] ", report, re.M)) == 8, report
+    side = [line for line in report.split("\n") if line.count(" head ") == 2 and ":" not in line]
+    assert bool(side) == (columns > 40), f"maps beside each other in {columns} columns:\n{report}"
+    own = show(columns, "inspect", f"run{columns}", "--input", "注意 chien e\u0301te\u0301 \U0001f600")
+    assert "注意" in own and "chien" in own
+    assert "tokens" in words(show(columns, "eval", f"run{columns}"))
+    table = show(columns, "sweep", "sweep.yaml", "train.steps=5", "--out", f"sweep{columns}", "--jobs", "2")
+    assert re.search(r"^ *(heads=2 lr=0?\.?[0-9e.-]+)? *2/2( +[0-9.]+)+$", table, re.M) and ("seqs. %" in table) == (columns > 40), table
+    reproduced = show(columns, "reproduce", "--out", f"reproduce{columns}", "--jobs", "2")
+    assert "late_loss_of_the_longer_run" in reproduced and "PASS" in reproduced, reproduced
+    assert "which is what every training run should show." in words(show(columns, "reproduce", "--list"))
+    for arguments in (["tasks"], ["tasks", "induction"], ["tasks", "--config", "own.yaml"], ["config", "cost", "own.yaml"],
+                      ["train", "--help"]):
+        show(columns, *arguments)
+    shown = show(columns, "config", "show", "own.yaml")
+    assert "# default" in shown and "# own.yaml:3" in shown
+    with open("shown.yaml", "w") as file:
+        file.write(shown)
+    subprocess.run([thimble, "config", "show", "shown.yaml"], check=True, stdout=subprocess.DEVNULL)
+    error = show(columns, "inspect", f"run{columns}", "--input", "nothing", status=2)
+    assert words(error).startswith("thimble: input: there is no token nothing"), error
+    show(columns, "train", "own.yaml", "model.head=2", "train.stps=5", status=2)
+
+# Elsewhere than on a terminal: whole lines of at most 80 columns, about twenty.
+plain = subprocess.run([thimble, "train", "own.yaml", "--out", "plain"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                       stdout=subprocess.DEVNULL, check=True, text=True).stderr
+steps = re.findall(r"^step \d+/300 .*", plain, re.M)
+assert 20 <= len(steps) <= 22 and "\r" not in plain and "\x1b" not in plain, plain
+assert all(width_of(line) <= 80 for line in plain.split("\n")), plain
+
+# Colors: those between the stops of the page's scale, where the terminal has them and nobody objects.
+css = open(f"{source}/src/inspect/page/page.css").read()
+scales = [[tuple(int(stop[i:i + 2], 16) for i in (0, 2, 4)) for stop in re.findall(r"--scale-\d: #(\w{6})", theme)]
+          for theme in css.split('data-theme="dark"')]
+light, dark = scales
+inspect = ("inspect", "run80", "--input", "注意 chien")
+
+
+def between(color, scale):
+    for low, high in zip(scale, scale[1:]):
+        for k in range(1001):
+            if all(abs(a + (b - a) * k / 1000 - c) <= 1 for a, b, c in zip(low, high, color)):
+                return True
+    return False
+
+
+for background, scale in (("15;0", dark), ("0;15", light), ("", dark)):
+    output = show(80, *inspect, COLORTERM="truecolor", COLORFGBG=background)
+    colors = {tuple(map(int, color)) for color in re.findall(r"\x1b\[48;2;(\d+);(\d+);(\d+)m", output)}
+    assert len(colors) > 5 and {scale[0], scale[-1]} <= colors, colors
+    assert all(between(color, scale) for color in colors), colors
+fixed = show(80, *inspect, TERM="xterm-256color")
+assert re.search(r"\x1b\[48;5;\d+m", fixed) and "48;2;" not in fixed, fixed
+for environment in ({"TERM": "xterm"}, {"TERM": "dumb", "COLORTERM": "truecolor"}, {"NO_COLOR": "1", "COLORTERM": "truecolor"}):
+    output = show(80, *inspect, **environment)
+    assert "\x1b" not in output and "@ is 1" in output, f"{environment}: {output}"
+print("terminal_test: ok")
