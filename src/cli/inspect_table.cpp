@@ -168,7 +168,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   const Baseline& base = report.baseline;
   const std::size_t width = line_width(1);
   const auto say = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
-  print(fmt::format(
+  say(fmt::format(
       "{} test sequences: loss {:.4f}, {:.2f} % of tokens right. Without a head (its output set to "
       "zero) the loss and the tokens that are right change by:",
       base.sequences, base.loss, 100 * base.accuracy));

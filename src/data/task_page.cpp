@@ -20,7 +20,7 @@ std::string facts(const Task& task, const TaskConfig& config, const nlohmann::or
   out += task.floor == nullptr ? "lowest loss  unknown\n"
                                : fmt::format("lowest loss  {:.6g} nats\n", task.floor(config));
   if (task.table != nullptr)
-    for (const std::string& remark : task.table(config).remarks()) out += wrap("note: " + remark, kWidth);
+    for (const std::string& remark : task.table(config).remarks()) out += wrap("note: " + remark, width);
   if (task.causal) out += "mask         causal, or the answers could be read\n";
   return out;
 }

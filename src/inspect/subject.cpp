@@ -90,7 +90,7 @@ LayerInput Subject::layer_input(std::size_t layer, std::int64_t sequences) const
   const std::int64_t source = dataset_.source_length(), width = config_.model.d_model;
   LayerInput input{.layer = layer, .values = {}, .memory = {}};
   input.values = Tensor({sequences, pair_ != nullptr && !of_decoder ? source : dataset_.length(), width});
-  if (of_decoder) input.memory = Tensor({sequences, source, width});
+  if (of_decoder) input.memory.emplace(Shape{sequences, source, width});
   return input;
 }
 
@@ -98,7 +98,7 @@ std::multimap<std::string, Tensor*> Subject::input_sites(LayerInput& input) cons
   std::multimap<std::string, Tensor*> sites;
   sites.emplace(pair_ != nullptr ? pair_->input_site(input.layer) : encoder_->input_site(input.layer),
                 &input.values);
-  if (input.memory.shape().elements() > 0) sites.emplace(EncoderDecoder::kMemorySite, &input.memory);
+  if (input.memory) sites.emplace(EncoderDecoder::kMemorySite, &*input.memory);
   return sites;
 }
 
@@ -207,8 +207,7 @@ Var Subject::logits(const Chunk& chunk, std::int64_t first, ChunkHooks* hooks, T
     return encoder_->from_layer(from->layer, x, batch.lengths, pass, labelled_rows(batch));
   ModelInput input = model_input(batch);
   input.rows = labelled_rows(batch);
-  const bool has_memory = from->memory.shape().elements() > 0;
-  return pair_->from_layer(from->layer, x, has_memory ? of_chunk(from->memory) : Var(), input, pass);
+  return pair_->from_layer(from->layer, x, from->memory ? of_chunk(*from->memory) : Var(), input, pass);
 }
 
 Subject::Totals Subject::run_chunk(const Chunk& chunk, std::int64_t first_sequence, ChunkHooks* hooks,

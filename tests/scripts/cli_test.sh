@@ -43,6 +43,7 @@ grep -q '^<!doctype html>' pair.html && grep -q '>cross 0 head 0, ' cross.svg ||
 expect 0 '^  cross 0  0 ' inspect pair --sequences 50
 ! grep -E '.{81}' <<<"$output" || fail "inspect of an encoder-decoder is wider than 80 columns" "$output"
 grep -q '^cross 0 head 0: ' <<<"$output" || fail "no sentence on the cross head" "$output"
+expect 0 '' inspect pair --sequences 50 --layer 2 --head 0
 [[ $(grep -A8 '^cross 0 head 0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
 expect 0 '^answer  ' inspect pair --input "1 2 3" --layer 2
 grep -q '^cross 0 head 0$' <<<"$output" && ! grep -q '^encoder' <<<"$output" || fail "other maps than asked for" "$output"
@@ -199,7 +200,7 @@ refuse 'checksum does not match' inspect damaged --input "1 2" --svg damaged.svg
 refuse 'checksum does not match' inspect damaged --patch 0 1 --json damaged.json
 truncate -s 1000 damaged/checkpoints/final.safetensors
 refuse 'it is truncated' inspect damaged --npy arrays_of_damaged
-other=(--config "$configs/sort.yaml" --weights run/checkpoints/final.safetensors --json other.json)
+other=(--config "$configs/reverse.yaml" model.d_ff=0 --weights run/checkpoints/final.safetensors --json other.json)
 refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}"
 refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}" --input "1 2"
 refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}" --patch 0 1

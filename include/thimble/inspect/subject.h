@@ -70,7 +70,8 @@ struct Outcomes {
 // (sequences, time, C). A layer of a decoder takes what the encoder made of the sources, too.
 struct LayerInput {
   std::size_t layer = 0;
-  Tensor values, memory;
+  Tensor values;
+  std::optional<Tensor> memory;
 };
 
 class Subject {
