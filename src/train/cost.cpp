@@ -62,31 +62,33 @@ MemoryEstimate training_memory(const Config& config, double real) {
                        decoding_count(config.model, sizes_of(config), evaluated_at_once(config));
   constexpr double kSums = 40;  // bytes that an evaluation keeps of a micro-batch
   const auto evaluated = static_cast<double>(std::max(config.data.validation, config.data.test));
-  // The watch has a model and a tape of its own.
+  // The watch has a model of its own, and tapes.
   const double watch = config.train.watch_heads ? 1 : 0;
-  return {
-      .program = program_memory(threads),
-      .parameters = (1 + watch) * copies_of_parameters() * weights,
-      .gradients = static_cast<double>(config.train.shards) * weights,
-      .optimizer = moments * weights,
-      .activations = threads * real * tapes + watch * real * activations(config, micro_batch(length), false),
-      .checkpoint = (1 + moments) * weights,
-      .other = kSums * evaluated / static_cast<double>(micro_batch(length))};
+  return {.program = program_memory(threads),
+          .parameters = (1 + watch) * copies_of_parameters() * weights,
+          .gradients = static_cast<double>(config.train.shards) * weights,
+          .optimizer = moments * weights,
+          .activations = threads * real * (tapes + watch * activations(config, micro_batch(length), false)),
+          .checkpoint = (1 + moments) * weights,
+          .other = kSums * evaluated / static_cast<double>(micro_batch(length))};
 }
 
 MemoryEstimate inspection_memory(const Config& config, double real) {
   const double weights = real * parameter_count(config);
   const std::int64_t source = source_length(config.task, layout_of(config.model));
-  const bool pair = source > 0;
   const auto longest = static_cast<double>(std::max(length_of(config), source));
   const auto attentions = static_cast<double>(places(config.model).size());
   const auto heads = static_cast<double>(config.model.heads);
   const auto threads = static_cast<double>(threads_of(config));
   const std::int64_t at_once = micro_batch(tokens_of(config));
   const double tapes = activations(config, at_once, true) + activations(config, at_once, false);
-  // What goes into a layer (of an encoder) and what its heads hand on, for each sequence; and mean weights.
+  // For each sequence what a layer takes, which a decoder's takes from the encoder too, and what its heads
+  // hand on; and mean weights. Passes of recurrent models start at the beginning.
   constexpr double kSequences = 1000;
-  const double inputs_width = pair ? 0 : static_cast<double>(config.model.d_model),
+  const double inputs = config.model.kind == ModelKind::encoder           ? 1
+                        : config.model.kind == ModelKind::encoder_decoder ? 2
+                                                                          : 0;
+  const double inputs_width = inputs * static_cast<double>(config.model.d_model),
                outputs_width = heads * static_cast<double>(config.model.d_value());
   const double outputs = real * kSequences * longest * (inputs_width + outputs_width);
   return {.program = program_memory(threads),

@@ -53,7 +53,7 @@ TEST_CASE("an override with several values leads to sweeps", "[config]") {
   CHECK(complaint("{}", {"heads=1,2"}) ==
         "command line: heads=1,2: unknown key, did you mean model.heads? It takes one value; thimble sweep "
         "tries several.");
-  CHECK(with({"task.file=a,b"}).task.file.ends_with("a,b"));
+  CHECK(complaint("{}", {"task.file=a,b"}).find("one value") == std::string::npos);
 }
 
 TEST_CASE("an override that is not plain text", "[config]") {
