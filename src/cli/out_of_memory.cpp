@@ -1,7 +1,9 @@
-// Destructors of JSON values need memory themselves, and where that is missing no exception can leave them:
-// then the program ends here, with the message and the exit status that main gives to it elsewhere.
+// Destructors of JSON values and iterators of directories need memory themselves, and where that is missing
+// no exception can leave them: then the program ends here, with a message and the exit status that main
+// gives.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -13,17 +15,21 @@ namespace {
 
 constexpr std::string_view kMessage = "thimble: out of memory\n";
 
+// The exception itself is not always known when the program ends because of it.
+std::atomic<bool> has_failed = false;
+
+void on_failed_allocation() {
+  has_failed = true;
+  throw std::bad_alloc();
+}
+
 [[noreturn]] void on_terminate() {
-  try {
-    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
-  } catch (const std::bad_alloc&) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-    ::_exit(thimble::cli::kBadInput);
-  } catch (...) {
-  }
-  std::abort();
+  if (!has_failed) std::abort();
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  ::_exit(thimble::cli::kBadInput);
 }
 
 [[maybe_unused]] const std::terminate_handler before = std::set_terminate(on_terminate);
+[[maybe_unused]] const std::new_handler none_before = std::set_new_handler(on_failed_allocation);
 
 }  // namespace

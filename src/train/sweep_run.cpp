@@ -79,8 +79,8 @@ class Runner {
       if (children_.empty()) return;
       constexpr int kRefresh = 1000;  // milliseconds
       const int signal = signals_.wait(kRefresh);
-      if (signal == SIGCHLD) collect();
       if (signal == SIGINT || signal == SIGTERM) interrupt();
+      collect();  // after a pause, too: the notice of a child's end may have been lost
       report();
     }
   }
