@@ -142,6 +142,8 @@ Option& Command::add_option(const std::string& name, T& variable, const std::str
   Option& option = options_.emplace_back(parsed_->add_option(name, variable, help),
                                          Option::Info{.name = name, .help = help, .repeats = kRepeats});
   if constexpr (std::is_same_v<T, std::string>) option.text_ = &variable;
+  // Takes the values of an option from one word, "a,b", so that the arguments after it stay arguments.
+  if (kRepeats && !option.info_.is_argument()) option.parsed_->delimiter(',')->allow_extra_args(false);
   const auto test = [&option](const std::string& text) -> std::string {
     option.require_number(text);
     return "";

@@ -24,12 +24,13 @@ std::string row(const std::string& term, const std::string& text) {
   return out;
 }
 
-// "--out DIR", "key=value ...".
+// Returns "--out DIR", "--split NAME,..." or "key=value ...".
 std::string term(const Option::Info& option) {
   std::string out = option.name == "--help" ? "-h, --help" : option.name;
   if (option.is_argument()) out = option.value();
   if (!option.is_argument() && !option.flag) out += " " + option.value();
-  return option.repeats ? out + " ..." : out;
+  if (!option.repeats) return out;
+  return out + (option.is_argument() ? " ..." : ",...");
 }
 
 std::string description(const Option::Info& option) {

@@ -14,6 +14,14 @@ done
 expect 0 '"weights_hash"' train "$configs/reverse.yaml" "${short[@]}" --json - --quiet
 expect 0 'runs/reverse-[0-9a-f]{8}-2$' train "$configs/reverse.yaml" "${short[@]}"
 expect 0 'test +loss' eval run
+# An option leaves the arguments after it alone; several splits are one word, or one option each.
+expect 0 '^test .* of 50$' eval run --split test data.test=50
+for several in '--split validation,test' '--split validation --split test'; do
+  expect 0 '^test .* of 50$' eval run $several data.test=50
+  grep -q '^validation ' <<<"$output" || fail "$several: not both" "$output"
+done
+refuse 'tset: must be one of' eval run --split validation,tset
+expect 0 '^    0    0 ' inspect run --patch 0 1 data.test=50
 expect 0 '^layer head label +entropy .* loss tokens % import\.$' inspect run --sequences 50
 ! grep -E '.{81}' <<<"$output" || fail "inspect is wider than 80 columns" "$output"
 grep -q '^layer 0 head 0: ' <<<"$output" || fail "no sentence on head 0" "$output"
