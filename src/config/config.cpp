@@ -296,7 +296,9 @@ void check_training(const Config& c, Report& report) {
   if (train.schedule.warmup > train.steps)
     report.conflict(
         {"train.schedule.warmup", "train.steps"},
-        fmt::format("a warmup of {} is longer than all {} steps", train.schedule.warmup, train.steps));
+        fmt::format("a warmup of {0} is longer than all {1} steps; set train.schedule.warmup={1} or less, or "
+                    "train.steps={0} or more",
+                    train.schedule.warmup, train.steps));
 }
 
 // The data files, read with the tokens of the trained model if there is one.

@@ -168,7 +168,8 @@ TEST_CASE("no shard is empty", "[config]") {
 
 TEST_CASE("the warm-up ends within the training", "[config]") {
   CHECK(complaint("train: {steps: 10, schedule: {warmup: 11}}") ==
-        "t.yaml:1:39: train.schedule.warmup: a warmup of 11 is longer than all 10 steps");
+        "t.yaml:1:39: train.schedule.warmup: a warmup of 11 is longer than all 10 steps; "
+        "set train.schedule.warmup=10 or less, or train.steps=11 or more");
   CHECK(complaints("train: {steps: 10, schedule: {warmup: 10}}").empty());
 }
 
