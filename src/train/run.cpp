@@ -21,6 +21,7 @@ namespace {
 const fs::path kCheckpoints = "checkpoints";
 const fs::path kData = "data.json";
 constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+constexpr std::size_t kKeptAtEnd = 1;  // of the checkpoints of steps
 const std::string kFinal = "final.safetensors", kBest = "best.safetensors";
 
 // What f does, with errors of files as CheckpointErrors.
@@ -54,6 +55,14 @@ std::vector<fs::path> step_files(const fs::path& directory) {
   return found;
 }
 
+// Returns the step-N.safetensors that pruning removes, see RunWriter::prune.
+std::vector<fs::path> surplus(const fs::path& checkpoints, std::size_t keep, bool series) {
+  std::vector<fs::path> files = step_files(checkpoints);
+  files.erase(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(std::min(keep, files.size())));
+  if (series) std::erase_if(files, [](const fs::path& path) { return in_series(step_of(path)); });
+  return files;
+}
+
 // What `--checkpoint` of a run may be: "best, final, 300, 200".
 std::string checkpoint_names(const fs::path& directory) {
   std::vector<std::string> names;
@@ -83,6 +92,22 @@ DataRecord read_record(const fs::path& directory) {
     return parse_record(read_file(file), directory);
   } catch (const DataError& e) {
     throw CheckpointError(fmt::format("{}: {}", file.string(), e.what()));
+  }
+}
+
+// Prunes a run that was killed between its last checkpoint and that. Leaves one that is being trained, or
+// that cannot be written, as it is.
+void prune_finished(const fs::path& directory, const DataRecord& trained) {
+  const fs::path checkpoints = directory / kCheckpoints;
+  try {
+    if (!fs::exists(checkpoints / kFinal) || surplus(checkpoints, kKeptAtEnd, false).empty()) return;
+    const Config config = load_config((directory / "config.yaml").string(), {}, &trained);
+    const std::vector<fs::path> files = surplus(checkpoints, kKeptAtEnd, config.train.checkpoint_series);
+    if (files.empty()) return;
+    const DirectoryLock lock(directory);
+    if (!fs::exists(checkpoints / kFinal)) return;  // resumed meanwhile
+    for (const fs::path& path : files) fs::remove(path);
+  } catch (const std::exception&) {
   }
 }
 
@@ -133,6 +158,8 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
     const fs::path checkpoints = directory / kCheckpoints;
     require<CheckpointError>(fs::exists(directory / "config.yaml") && fs::is_directory(checkpoints),
                              "{}: not a run: config.yaml or checkpoints is missing", directory.string());
+    const DataRecord trained = read_record(directory);
+    prune_finished(directory, trained);
     fs::path weights = checkpoints / kFinal;
     if (!checkpoint.empty()) {
       const bool named = checkpoint == "best" || checkpoint == "final";
@@ -144,7 +171,6 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
       require<CheckpointError>(!steps.empty(), "{}: the run has no checkpoint yet", directory.string());
       weights = steps.front();
     }
-    const DataRecord trained = read_record(directory);
     return source_of(load_config((directory / "config.yaml").string(), overrides, &trained), weights,
                      directory, trained);
   });
@@ -256,11 +282,10 @@ void RunWriter::reopen(std::int64_t final_step) {
   });
 }
 
-void RunWriter::prune(std::size_t keep, bool series) {
+void RunWriter::prune(bool ended, bool series) {
   guarded([&] {
-    const std::vector<fs::path> files = step_files(directory_ / kCheckpoints);
-    for (std::size_t i = keep; i < files.size(); ++i)
-      if (!series || !in_series(step_of(files[i]))) fs::remove(files[i]);
+    for (const fs::path& path : surplus(directory_ / kCheckpoints, ended ? kKeptAtEnd : 2, series))
+      fs::remove(path);
   });
 }
 

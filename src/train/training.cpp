@@ -120,7 +120,7 @@ class TrainingRun {
   }
 
   void prune(bool ended) {
-    if (writer_) writer_->prune(ended ? 1 : 2, config_.train.checkpoint_series);
+    if (writer_) writer_->prune(ended, config_.train.checkpoint_series);
   }
 
   void save(const std::filesystem::path& path) {

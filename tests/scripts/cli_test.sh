@@ -199,6 +199,14 @@ refuse '--input excludes --patch|--patch excludes --input' inspect run --patch 0
 refuse 'there is no sequence 9223372036854775807, give 0 to 99' inspect run --patch 0 9223372036854775807
 refuse 'there is no sequence 2, give' inspect run data.test=2 --patch 0 2
 refuse '^thimble: --patch a: must be a whole number; see|^thimble: --patch a: must be a whole number$' inspect run --patch a b
+# A checkpoint that a kill at the end of training left behind goes with the next command that opens the run.
+for command in eval 'inspect --sequences 10'; do
+  touch run/checkpoints/step-{1,2}.safetensors
+  expect 0 '' $command run
+  [[ $(cd run/checkpoints && echo *) == "best.safetensors final.safetensors step-2.safetensors" ]] ||
+    fail "$command does not prune" "$(ls run/checkpoints)"
+done
+rm run/checkpoints/step-2.safetensors
 refuse 'no such run' inspect nowhere
 refuse 'no such checkpoint; the run has best, final$' inspect run --checkpoint 7
 cp -r run damaged

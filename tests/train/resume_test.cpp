@@ -277,6 +277,34 @@ TEST_CASE("a run in use is refused, and an old one is not overwritten", "[train]
   CHECK(tree(directory / "run") == before);
 }
 
+TEST_CASE("opening a run finishes the pruning that a kill cut short", "[train]") {
+  const TemporaryDirectory directory;
+  Config config = long_config();
+  config.train.checkpoint_series = true;
+  const fs::path run = directory / "run", extra = run / "checkpoints" / "step-9.safetensors";
+  train(config, {.directory = run.string()});
+  const std::vector<std::string> pruned = checkpoints(run);
+  write_file(extra, "");
+  {
+    const DirectoryLock training(run);
+    open_run(run);
+    CHECK(fs::exists(extra));
+  }
+  fs::create_directory(run /
+                       DirectoryLock::kFile);  // no lock can be taken, as in a directory that is read only
+  CHECK_NOTHROW(open_run(run));
+  CHECK(fs::exists(extra));
+  fs::remove(run / DirectoryLock::kFile);
+  // The series is that of the run.
+  open_run(run, {"train.checkpoint_series=false"});
+  CHECK(checkpoints(run) == pruned);
+  // Before the end of training, two checkpoints stay for resuming.
+  write_file(extra, "");
+  fs::remove(run / "checkpoints" / "final.safetensors");
+  open_run(run);
+  CHECK(fs::exists(extra));
+}
+
 TEST_CASE("the seconds of all sessions of a run add up", "[train]") {
   const TemporaryDirectory directory;
   const Config config = long_config();

@@ -30,7 +30,8 @@ struct ModelSource {
 };
 
 // The newest checkpoint of a run, or the one named: "best", "final" or a step. Throws CheckpointError when
-// there is no such run or checkpoint; `overrides` as in load_config.
+// there is no such run or checkpoint; `overrides` as in load_config. Finishes the pruning of a run that was
+// killed at its end.
 ModelSource open_run(const std::filesystem::path& directory, const std::vector<std::string>& overrides = {},
                      const std::string& checkpoint = "");
 
@@ -91,8 +92,9 @@ class RunWriter {
   std::filesystem::path final_path() const;
   // A run that was finished at that step goes on: its final checkpoint becomes one like the others.
   void reopen(std::int64_t final_step);
-  // Removes checkpoints of steps but for the newest `keep` and, if asked, steps 1, 2, 5, 10, 20, 50, ...
-  void prune(std::size_t keep, bool series);
+  // Removes checkpoints of steps but for the newest two, once training has ended the newest, and, if asked,
+  // steps 1, 2, 5, 10, 20, 50, ...
+  void prune(bool ended, bool series);
 
   void finish(const TrainResult& result);
 
