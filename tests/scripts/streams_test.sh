@@ -49,6 +49,17 @@ for command in frobnicate 'train none.yaml' 'eval none' 'train --threads x' ''; 
   [[ $status == 2 ]] || fail "thimble $command 2>/dev/full: status $status, not 2"
 done
 
+# Work shows its share and the time left after 2 s and 4 s, unless it is to be quiet.
+long=("$thimble" bench "$configs/bench/micro.yaml" --steps 100000000 --threads 1)
+"${long[@]}" --quiet 2>quiet & jobs=$!
+"${long[@]}" 2>shown & jobs+=" $!"
+begin=$SECONDS
+until (($(wc -l <shown) >= 2 || SECONDS > begin + 60)); do sleep 0.1; done
+kill $jobs
+wait $jobs || true
+(($(grep -cE '^timing steps: [0-9]+ %, [0-9]+ (h|min|s).* left$' shown) >= 2)) || fail "no progress in a minute" "$(cat shown)"
+[[ ! -s quiet ]] || fail "--quiet shows progress" "$(cat quiet)"
+
 # What others wrote reaches the terminal written out. C0 and C1 controls, changes of direction, and bytes that are no
 # UTF-8; printed by every command, on a terminal and elsewhere.
 evil=$'\u009b31m\u009d0;title\u0007\u202e\u2066x\u061c\u200f'
