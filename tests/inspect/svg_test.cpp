@@ -59,6 +59,15 @@ TEST_CASE("a drawing hatches masked keys") {
   CHECK_THAT(svg, ContainsSubstring("hatched: masked"));
 }
 
+TEST_CASE("a drawing is wide enough for its title") {
+  const auto width = [](const std::string& title) {
+    const std::string svg = head_svg(title, kTokens, kTokens, {1, 0, 0.5, 0.5});
+    return std::stod(svg.substr(svg.find("width=\"") + 7));
+  };
+  CHECK(width("short") < 300);
+  CHECK(width(std::string(100, 'm')) > 100 * 0.6 * 13);  // a character is 0.6 of the font's 13 pixels wide
+}
+
 TEST_CASE("labels of a drawing are text, whatever they say") {
   const std::vector<std::string> odd = {"</text>", "a&b<c", "\x01", "\xff", "\xEF\xBF\xBF", "\"'é"};
   const std::string svg = head_svg("<script>&", odd, {"k"}, std::vector<double>(odd.size(), 0.5));

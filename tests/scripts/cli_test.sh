@@ -16,6 +16,8 @@ expect 0 'runs/reverse-[0-9a-f]{8}-2$' train "$configs/reverse.yaml" "${short[@]
 expect 0 'test +loss' eval run
 # An option leaves the arguments after it alone; several splits are one word, or one option each.
 expect 0 '^test .* of 50$' eval run --split test data.test=50
+! grep -q '^validation ' <<<"$output" || fail "another split than asked for" "$output"
+expect 0 '^test .* of 30$' eval run --sequences 30
 for several in '--split validation,test' '--split validation --split test'; do
   expect 0 '^test .* of 50$' eval run $several data.test=50
   grep -q '^validation ' <<<"$output" || fail "$several: not both" "$output"
@@ -36,13 +38,26 @@ grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
 expect 0 '^ *1 ([^ ][^ ]){3}$' inspect run --input "1 2 3"
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" model.attention.mask=causal --out causal
 expect 0 '^ *1 [^ ][^ ]$' inspect causal --input "1 2 3" --svg causal.svg
-grep -q "hatched: masked" causal.svg || fail "masked keys of a causal model are not hatched" "$(cat causal.svg)"
+grep -q "hatched: masked" causal.svg && (($(grep -c '<rect.*url(#masked)' causal.svg) == 3)) ||
+  fail "other keys of a causal model are hatched than the masked ones" "$(cat causal.svg)"
 expect 0 '^prediction  ' inspect run --input "1 2 3"
 expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --layer 0 --head 0
 expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(printf '1 %.0s' {1..79})"
 ! grep -E '.{81}' <<<"$output" || fail "inspect --input is wider than 80 columns" "$output"
 expect 0 '' inspect run --npy arrays --sequences 7
 [[ $(cd arrays && echo *) == "attention.npy lengths.npy tokens.npy" ]] || fail "other arrays" "$(ls arrays)"
+
+# Of many heads the maps of four are drawn, unless one is chosen; the table has what the JSON has.
+expect 0 '' train "$configs/reverse.yaml" "${short[@]}" model.heads=8 --out many
+expect 0 '^The 4 most important heads;' inspect many --sequences 50 --json many.json
+maps() { grep -oE 'layer 0 head [0-9]( |$)' <<<"$output"; }
+[[ $(maps | wc -l) == 4 ]] || fail "not four maps" "$output"
+change=$(sed -n '/"zero"/,/}/s/.*"accuracy_change": \(.*\),/\1/p' many.json | head -1)
+grep -qE "^ +0 +0 .* $(awk -v c="$change" 'BEGIN { printf "[%s]%.2f", c < 0 ? "-" : "+", 100 * (c < 0 ? -c : c) }') " \
+  <<<"$output" || fail "another change of accuracy than $change" "$output"
+expect 0 '' inspect many --sequences 50 --head 3
+[[ $(maps) == "layer 0 head 3" ]] || fail "other maps than that of head 3" "$output"
+refuse '\-\-svg draws one head' inspect many --layer 0 --svg many.svg
 
 # A model that writes: three kinds of attention, named; maps between two sequences.
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" task.length=6 model.kind=encoder_decoder model.output.per=next --out pair
@@ -84,6 +99,7 @@ expect 0 'd_model: 32' config show "$configs/reverse.yaml"
 expect 0 '"heads": 2' config show "$configs/reverse.yaml" model.heads=2 --json -
 expect 0 '^# parameters +[0-9]+$' config show "$configs/reverse.yaml"
 expect 0 '^training step +126\.4 GFLOP' config cost "$configs/bench/base.yaml"
+! grep -q recurrent <<<"$output" || fail "the cost of a part that the model does not have" "$output"
 expect 0 '"parameters": 4804736,$' config cost "$configs/bench/base.yaml" --json -
 expect 0 '"\$schema"' config schema
 expect 0 '^reverse +the input backwards$' tasks
@@ -133,7 +149,9 @@ done
 "$thimble" train "$configs/reverse.yaml" "${short[@]}" --out piped --json - >out 2>err
 [[ $(head -c 1 out) == "{" && $(tail -n 1 out) == "}" ]] || fail "standard output is not JSON alone" "$(cat out)"
 ! grep -q $'[\r\033]' out err || fail "control characters in a pipe"
-grep -qE '^step 20/20  loss [0-9.]+  acc' err || fail "no plain progress lines" "$(cat err)"
+accuracy=$(sed -n 's/^{"step":20,"split":"train",.*"accuracy":\([^,]*\),.*/\1/p' piped/metrics.jsonl)
+grep -qE "^step 20/20  loss [0-9.]+  acc +$(awk -v a="$accuracy" 'BEGIN { printf "%.2f", 100 * a }') % .* 0 s left$" err ||
+  fail "no plain progress lines" "$(cat err)"
 
 # The same bits on one thread and on two, and again.
 hash() { sed -n 's/.*"weights_hash": "\([0-9a-f]*\)".*/\1/p' "$1/summary.json"; }
@@ -159,6 +177,9 @@ expect 3 'step [0-9]+: .*op [a-z_]+, layer [a-z]' train "$configs/reverse.yaml" 
   train.optimizer.name=sgd train.optimizer.lr=100 train.optimizer.momentum=0.99 train.clip_norm=0 \
   model.norm=pre model.layers=4 model.positions=none
 
+# A target that is missed: status 1.
+expect 1 'train.target was not reached' train "$configs/reverse.yaml" "${short[@]}" train.target.accuracy=1 --out missed
+
 # Bad commands and bad files.
 refuse 'missing command'
 refuse 'CONFIG' train
@@ -168,6 +189,7 @@ refuse 'did you mean model.heads' train "$configs/reverse.yaml" model.head=2
 refuse 'run: exists and is not an empty directory' train "$configs/reverse.yaml" --out run
 refuse 'no such run' eval nowhere
 refuse 'not a run' eval sub
+refuse 'checkpoint is for run directories' eval --weights run/checkpoints/final.safetensors --checkpoint best
 refuse 'goes with --weights' eval --config "$configs/reverse.yaml"
 refuse 'task.name=majorit: .*did you mean majority' tasks majorit
 refuse 'length 5: brackets come in pairs' tasks dyck_match task.length=5
@@ -267,7 +289,8 @@ grep -qE '^lower ' <<<"$output" || fail "no remedy" "$output"
 expect 0 '^# memory, about +[0-9.]+ [TP]iB$' config show "$configs/reverse.yaml" "${huge[@]}"
 if [[ $(ldd "$thimble") != *libasan* && $(ldd "$thimble") != *libtsan* ]]; then  # which need address space themselves
   (ulimit -v 1500000 && refuse "$about" train "$configs/reverse.yaml" "${huge[@]}" --out huge)
-  (ulimit -v 1500000 && refuse '3\.[0-9] GiB of memory, ' train "$configs/reverse.yaml" --threads 2 model.d_model=4096)
+  (ulimit -v 1500000 && refuse '3\.[0-9] GiB of memory, ' train "$configs/reverse.yaml" --threads 2 model.d_model=4096 &&
+    { grep -q 'ulimit -v to [0-9]' <<<"$output" || fail "not a word on ulimit -v" "$output"; })
   (ulimit -v 1500000 && expect 0 'test +loss' train "$configs/reverse.yaml" --threads 2 "${short[@]}" --out limited)
 fi
 if ((EUID != 0)); then

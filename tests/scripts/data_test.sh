@@ -20,6 +20,10 @@ grep -q 'per: next' pair/config.yaml || fail "an encoder-decoder without its out
 # A file of a few lines is described, whatever the batch of training.
 { printf 'text\tlabel\n' && head -29 words.tsv; } >few.tsv
 expect 0 '^note: .*few.tsv:1: the first line looks like' tasks file task.file=few.tsv
+{ cat words.tsv && printf 'w1 is\t0\n'; } >odd.tsv
+expect 0 '^note: .*odd.tsv:301: the same input with another target as' tasks file task.file=odd.tsv
+
+expect 0 '^$' train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --out mute --quiet
 
 # A run and its vocabulary.
 expect 0 '^reference +tokens +[0-9.]+ %   chance$' train empty.yaml task.name=file task.file=words.tsv "${model[@]}" --out run
@@ -58,10 +62,13 @@ expect 0 '^test +loss' eval --weights lone.safetensors task.test_file=new.tsv --
 # What does not fit the weights of a generated task.
 expect 0 '^reference +loss 0.000000   tokens  10.00 %   lowest possible loss, and chance$' \
   train "$configs/reverse.yaml" train.steps=5 train.schedule.warmup=0 task.length=8 model.positions=learned data.test=100 --out learned
-grep -q 'no better than chance' <<<"$output" || fail "five steps are better than chance" "$output"
+sentence=$(tr '\n' ' ' <<<"$output" | grep -oE 'no better than chance: the test accuracy is .* %\)') ||
+  fail "five steps are better than chance" "$output"
+awk '{ exit !($14 < $9 && $9 < $16) }' <<<"$sentence" || fail "the accuracy is outside of its interval" "$sentence"
 grep -q '"no_better_than_chance": true' learned/summary.json || fail "not in the summary" "$(cat learned/summary.json)"
 refuse 'task.length=12: the task needs sequences of 12 tokens, the model has learned 8 positions; .*model.max_length=12' \
   eval learned task.length=12
 refuse 'task.symbols=12: the model was trained with 10 tokens, this task has 12' eval learned task.symbols=12
 expect 0 '^test +loss' eval learned task.length=6
+grep -q 'no better than chance' <<<"$output" || fail "eval does not say that it is no better than chance" "$output"
 echo "data: runs outlive their files"
