@@ -177,10 +177,14 @@ class Builder:
                 words[1:1] = [o for o in objects if "/thimble_program/" not in o]
             else:
                 words[1:1] = objects
-            words[words.index("-o") + 1] = str(self.work / program)
+            words[words.index("-o") + 1] = str(self.mutated(program))
             done = self.run(words + ["-Wl,--allow-multiple-definition"])
             if done.returncode != 0:
                 sys.exit(f"{program} does not link:\n{done.stderr[:3000]}")
+
+    def mutated(self, program):
+        """The program with all changes; it finds configs from where the build has its own."""
+        return self.build / f"mutated_{program}"
 
     def program_of(self, test):
         return "unit_common" if test.split("/")[0] in COMMON else "unit_f32"
@@ -192,11 +196,11 @@ class Builder:
         for test in tests:
             if "/" not in test:
                 script = ROOT / f"tests/scripts/{test}_test.sh"
-                commands[test] = ["bash", str(script), str(self.work / "thimble_program"), str(ROOT)]
+                commands[test] = ["bash", str(script), str(self.mutated("thimble_program")), str(ROOT)]
             else:
                 tag = f"[#{pathlib.PurePath(test).name}]"
                 program = self.program_of(test)
-                command = commands.setdefault(program, [str(self.work / program), "--filenames-as-tags", "--abort", ""])
+                command = commands.setdefault(program, [str(self.mutated(program)), "--filenames-as-tags", "--abort", ""])
                 command[-1] += ("," if command[-1] else "") + tag
         for command in commands.values():
             with tempfile.TemporaryDirectory() as directory, subprocess.Popen(
