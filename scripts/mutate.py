@@ -8,7 +8,7 @@ place in the code, once, and its tests exist. FILTER keeps the changes of files 
 
 The sources are never edited: copies are, in DIR/mutations. A copy holds all changes of its file, each behind the
 environment variable THIMBLE_MUTATION, so that one compilation and one link serve many changes. The object files and the
-tests come from DIR, build/release by default, which must be built from the commit that is checked out. Results are
+tests come from DIR, build/release by default, which is first built from the commit that is checked out. Results are
 appended to DIR/mutations/results.txt as they come; changes that have one are skipped next time, unless --again is given.
 The status is 1 if a change survived that the list does not call equivalent."""
 import argparse
@@ -154,7 +154,8 @@ class Builder:
             return target
         target.unlink(missing_ok=True)
         source.write_text(text)
-        model = next(c["command"] for c in self.commands if f"CMakeFiles/{kind}.dir/" in c["command"])
+        model = next(c["command"] for c in self.commands
+                     if f"CMakeFiles/{kind}.dir/" in c["command"] and "cmake_pch" not in c["file"])
         words = shlex.split(model)
         words = words[:words.index("-o")] + [*FASTER, "-o", str(target), "-c", str(source)]
         done = self.run(words)
@@ -172,7 +173,7 @@ class Builder:
         objects = [str(o) for o in objects] + [str(selector.with_suffix(".o"))]
         for program in LINKED:
             commands = self.run(["ninja", "-t", "commands", program], check=True).stdout.splitlines()
-            words = shlex.split(commands[-1].replace("&& :", "").replace(": &&", ""))
+            words = shlex.split(next(part for part in commands[-1].split("&&") if " -o " in part))
             if program != "thimble_program":
                 words[1:1] = [o for o in objects if "/thimble_program/" not in o]
             else:
@@ -218,15 +219,13 @@ class Builder:
         return True
 
 
-def require_built_commit(build):
+def build_commit(build):
     status = subprocess.run(["git", "status", "--porcelain", "src", "include", "tests"], cwd=ROOT, text=True,
                             capture_output=True, check=True).stdout
     status = "".join(line for line in status.splitlines(True) if LIST.name not in line)
     if status:
         sys.exit(f"src, include or tests have changes that are not committed:\n{status}Commit or stash them.")
-    waiting = subprocess.run(["ninja", "-n", *LINKED], cwd=build, text=True, capture_output=True, check=True).stdout
-    if "no work to do" not in waiting:
-        sys.exit(f"{build} is not up to date; first run: ninja -C {build} {' '.join(LINKED)}")
+    subprocess.run(["ninja", *LINKED], cwd=build, stdout=subprocess.DEVNULL, check=True)
 
 
 def main():
@@ -243,7 +242,7 @@ def main():
         print(f"{len(changes)} changes have their places")
         return 0
     build = options.build.resolve()
-    require_built_commit(build)
+    build_commit(build)
     builder = Builder(build)
     log = builder.work / "results.txt"
     results = {}
