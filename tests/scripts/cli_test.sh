@@ -38,7 +38,7 @@ grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
 expect 0 '^ *1 ([^ ][^ ]){3}$' inspect run --input "1 2 3"
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" model.attention.mask=causal --out causal
 expect 0 '^ *1 [^ ][^ ]$' inspect causal --input "1 2 3" --svg causal.svg
-grep -q "hatched: masked" causal.svg && (($(grep -c '<rect.*url(#masked)' causal.svg) == 3)) ||
+grep -q "hatched: masked" causal.svg && ! grep -q '<rect x="0" .*url(#masked)' causal.svg ||
   fail "other keys of a causal model are hatched than the masked ones" "$(cat causal.svg)"
 expect 0 '^prediction  ' inspect run --input "1 2 3"
 expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --layer 0 --head 0

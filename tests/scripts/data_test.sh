@@ -21,7 +21,8 @@ grep -q 'per: next' pair/config.yaml || fail "an encoder-decoder without its out
 { printf 'text\tlabel\n' && head -29 words.tsv; } >few.tsv
 expect 0 '^note: .*few.tsv:1: the first line looks like' tasks file task.file=few.tsv
 { cat words.tsv && printf 'w1 is\t0\n'; } >odd.tsv
-expect 0 '^note: .*odd.tsv:301: the same input with another target as' tasks file task.file=odd.tsv
+expect 0 'odd.tsv:301:' tasks file task.file=odd.tsv
+[[ $(tr '\n' ' ' <<<"$output") == *'odd.tsv:301: the same input with another target as '* ]] || fail "no contradiction" "$output"
 
 expect 0 '^$' train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --out mute --quiet
 

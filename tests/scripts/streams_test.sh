@@ -53,11 +53,13 @@ done
 long=("$thimble" bench "$configs/bench/micro.yaml" --steps 100000000 --threads 1)
 "${long[@]}" --quiet 2>quiet & jobs=$!
 "${long[@]}" 2>shown & jobs+=" $!"
+"$thimble" train "$configs/reverse.yaml" train.steps=100000000 --out endless 2>steps & jobs+=" $!"
 begin=$SECONDS
 until (($(wc -l <shown) >= 2 || SECONDS > begin + 60)); do sleep 0.1; done
 kill $jobs
 wait $jobs || true
 (($(grep -cE '^timing steps: [0-9]+ %, [0-9]+ h [0-9]+ min left$' shown) >= 2)) || fail "no progress in a minute" "$(cat shown)"
+grep -qE '^step 1/100000000 .* h [0-9]+ min left$' steps || fail "training does not show the time left" "$(cat steps)"
 [[ ! -s quiet ]] || fail "--quiet shows progress" "$(cat quiet)"
 
 # What others wrote reaches the terminal written out. C0 and C1 controls, changes of direction, and bytes that are no

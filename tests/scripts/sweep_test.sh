@@ -12,7 +12,7 @@ hashes() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/sweep.json"; }
 short=(train.steps=6 train.schedule.warmup=2 data.validation=50 data.test=50)
 cat >s.yaml <<END
 config: $configs/reverse.yaml
-grid: {model.heads: [1, 2, 4]}
+grid: {model.heads: [1, 2, 4], model.layers: [1]}
 seeds: [7, 8]
 END
 
