@@ -201,7 +201,8 @@ class Builder:
             else:
                 tag = f"[#{pathlib.PurePath(test).name}]"
                 program = self.program_of(test)
-                command = commands.setdefault(program, [str(self.mutated(program)), "--filenames-as-tags", "--abort", ""])
+                binary = str(self.mutated(program))
+                command = commands.setdefault(program, [binary, "--filenames-as-tags", "--abort", ""])
                 command[-1] += ("," if command[-1] else "") + tag
         for command in commands.values():
             with tempfile.TemporaryDirectory() as directory, subprocess.Popen(

@@ -95,8 +95,8 @@ DataRecord read_record(const fs::path& directory) {
   }
 }
 
-// Prunes a run that was killed between its last checkpoint and that. Leaves one that is being trained, or
-// that cannot be written, as it is.
+// Prunes a run that was killed after its last checkpoint was written and before it was pruned. Leaves one
+// that is being trained, or that cannot be written, as it is.
 void prune_finished(const fs::path& directory, const DataRecord& trained) {
   const fs::path checkpoints = directory / kCheckpoints;
   try {

@@ -150,7 +150,8 @@ done
 [[ $(head -c 1 out) == "{" && $(tail -n 1 out) == "}" ]] || fail "standard output is not JSON alone" "$(cat out)"
 ! grep -q $'[\r\033]' out err || fail "control characters in a pipe"
 accuracy=$(sed -n 's/^{"step":20,"split":"train",.*"accuracy":\([^,]*\),.*/\1/p' piped/metrics.jsonl)
-grep -qE "^step 20/20  loss [0-9.]+  acc +$(awk -v a="$accuracy" 'BEGIN { printf "%.2f", 100 * a }') % .* 0 s left$" err ||
+accuracy=$(awk -v a="$accuracy" 'BEGIN { printf "%.2f", 100 * a }')
+grep -qE "^step 20/20  loss [0-9.]+  acc +$accuracy % .* 0 s left$" err ||
   fail "no plain progress lines" "$(cat err)"
 
 # The same bits on one thread and on two, and again.
@@ -289,7 +290,8 @@ grep -qE '^lower ' <<<"$output" || fail "no remedy" "$output"
 expect 0 '^# memory, about +[0-9.]+ [TP]iB$' config show "$configs/reverse.yaml" "${huge[@]}"
 if [[ $(ldd "$thimble") != *libasan* && $(ldd "$thimble") != *libtsan* ]]; then  # which need address space themselves
   (ulimit -v 1500000 && refuse "$about" train "$configs/reverse.yaml" "${huge[@]}" --out huge)
-  (ulimit -v 1500000 && refuse '3\.[0-9] GiB of memory, ' train "$configs/reverse.yaml" --threads 2 model.d_model=4096 &&
+  (ulimit -v 1500000 && refuse '3\.[0-9] GiB of memory, ' \
+    train "$configs/reverse.yaml" --threads 2 model.d_model=4096 &&
     { grep -q 'ulimit -v to [0-9]' <<<"$output" || fail "not a word on ulimit -v" "$output"; })
   (ulimit -v 1500000 && expect 0 'test +loss' train "$configs/reverse.yaml" --threads 2 "${short[@]}" --out limited)
 fi

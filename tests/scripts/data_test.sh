@@ -22,9 +22,10 @@ grep -q 'per: next' pair/config.yaml || fail "an encoder-decoder without its out
 expect 0 '^note: .*few.tsv:1: the first line looks like' tasks file task.file=few.tsv
 { cat words.tsv && printf 'w1 is\t0\n'; } >odd.tsv
 expect 0 'odd.tsv:301:' tasks file task.file=odd.tsv
-[[ $(tr '\n' ' ' <<<"$output") == *'odd.tsv:301: the same input with another target as '* ]] || fail "no contradiction" "$output"
+[[ $(tr '\n' ' ' <<<"$output") == *'odd.tsv:301: the same input with another target as '* ]] ||
+  fail "no contradiction" "$output"
 
-expect 0 '^$' train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --out mute --quiet
+expect 0 '^$' train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --quiet
 
 # A run and its vocabulary.
 expect 0 '^reference +tokens +[0-9.]+ %   chance$' train empty.yaml task.name=file task.file=words.tsv "${model[@]}" --out run

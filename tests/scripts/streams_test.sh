@@ -58,7 +58,8 @@ begin=$SECONDS
 until (($(wc -l <shown) >= 2 || SECONDS > begin + 60)); do sleep 0.1; done
 kill $jobs
 wait $jobs || true
-(($(grep -cE '^timing steps: [0-9]+ %, [0-9]+ h [0-9]+ min left$' shown) >= 2)) || fail "no progress in a minute" "$(cat shown)"
+(($(grep -cE '^timing steps: [0-9]+ %, [0-9]+ h [0-9]+ min left$' shown) >= 2)) ||
+  fail "no progress in a minute" "$(cat shown)"
 grep -qE '^step 1/100000000 .* h [0-9]+ min left$' steps || fail "training does not show the time left" "$(cat steps)"
 [[ ! -s quiet ]] || fail "--quiet shows progress" "$(cat quiet)"
 
