@@ -1,22 +1,22 @@
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/progress_meter.h"
+#include "thimble/core/json.h"
 #include "thimble/train/benchmark.h"
 
 namespace thimble::cli {
 
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   ConfigArguments config;
   Output output;
   std::int64_t steps = 100;
 };
 
-int run(const Arguments& arguments) {
+int run(const BenchArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const Config config = arguments.config.load();
   const Benchmark b = benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
@@ -28,7 +28,7 @@ int run(const Arguments& arguments) {
   const double gflops = 1e-6 * b.flops_per_step / ms, blas = 1e-9 * b.blas_flops;
   const double peak = static_cast<double>(b.peak_bytes) / (1 << 20);
   double waiting = b.threads * b.profiled_step_ms;
-  nlohmann::ordered_json phases, ops = nlohmann::ordered_json::array();
+  Json phases, ops = Json::array();
   for (const auto& phase : b.phases) {
     phases[phase.name] = phase.ms;
     waiting -= phase.ms;
@@ -73,7 +73,7 @@ int run(const Arguments& arguments) {
 
 void add_bench(Command& program) {
   Command& command = program.add_command("bench", "Time training steps of a config; writes no run");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BenchArguments>();
   arguments->config.add_to(command);
   command.add_option("--steps", arguments->steps, "Steps to time, after a tenth as many to warm up")
       .between(1, 1'000'000'000)

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/text.h"
 #include "thimble/data/listing.h"
 
@@ -20,9 +20,9 @@ void Output::add_to(Command& command) {
   command.add_flag("--quiet", quiet, "Print nothing but errors");
 }
 
-void Output::write(const nlohmann::ordered_json& result) const {
+void Output::write(const Json& result) const {
   if (json.empty()) return;
-  const std::string text = escape_controls_in_json(result.dump(2) + "\n");
+  const std::string text = escape_controls_in_json(json_text(result, 2) + "\n");
   if (json == "-") {
     write_picture(text);
   } else {

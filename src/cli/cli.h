@@ -3,13 +3,13 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/command_line.h"
 #include "cli/print.h"
 #include "thimble/config/config.h"
+#include "thimble/core/json.h"
 #include "thimble/train/run.h"
 
 namespace thimble::cli {
@@ -23,7 +23,7 @@ struct Output {
 
   void add_to(Command& command);
   bool talks() const { return !quiet && json != "-"; }  // whether people read standard output
-  void write(const nlohmann::ordered_json& result) const;
+  void write(const Json& result) const;
 };
 
 // A run directory, or a config and weights made elsewhere.

@@ -1,22 +1,21 @@
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/completion.h"
 #include "cli/find_config.h"
 #include "cli/help.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 
 namespace thimble::cli {
 
 namespace {
 
-struct Arguments {
+struct CompletionArguments {
   std::string shell, names;
 };
 
 // Appends the dotted paths of all values of a section, from its schema.
-void append_keys(const nlohmann::ordered_json& section, const std::string& parent,
-                 std::vector<std::string>& out) {
+void append_keys(const Json& section, const std::string& parent, std::vector<std::string>& out) {
   for (const auto& [key, value] : section["properties"].items()) {
     if (value.contains("properties"))
       append_keys(value, parent + key + ".", out);
@@ -25,7 +24,7 @@ void append_keys(const nlohmann::ordered_json& section, const std::string& paren
   }
 }
 
-int run(const Arguments& arguments, const Command& program) {
+int run(const CompletionArguments& arguments, const Command& program) {
   require<ConfigError>(arguments.shell.empty() != arguments.names.empty(),
                        "completion: give a shell (bash, zsh or fish) or --names");
   std::vector<std::string> names;
@@ -42,7 +41,7 @@ int run(const Arguments& arguments, const Command& program) {
 
 void add_completion(Command& program) {
   Command& command = program.add_command("completion", "Print a script that completes commands in a shell");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CompletionArguments>();
   command.add_option("SHELL", arguments->shell, "bash, zsh or fish")
       .value_name("")
       .one_of({"bash", "zsh", "fish"});

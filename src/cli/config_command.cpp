@@ -1,7 +1,7 @@
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/cli.h"
+#include "thimble/core/json.h"
 #include "thimble/core/width.h"
 #include "thimble/train/cost.h"
 
@@ -77,7 +77,7 @@ void add_config(Command& program) {
 
   Command& schema = command.add_command("schema", "Print the JSON Schema of config files");
   schema.action([] {
-    print_out("{}\n", config_schema().dump(2));
+    print_out("{}\n", json_text(config_schema(), 2));
     return kDone;
   });
 }

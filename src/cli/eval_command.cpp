@@ -1,25 +1,25 @@
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/progress_meter.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/data/table.h"
 
 namespace thimble::cli {
 
 namespace {
 
-struct Arguments {
+struct EvalArguments {
   Source source;
   Output output;
   std::vector<std::string> splits = {"validation", "test"};
   std::int64_t sequences = 0;
 };
 
-int run(const Arguments& arguments) {
+int run(const EvalArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const ModelSource source = arguments.source.open();
-  nlohmann::ordered_json json;
+  Json json;
   bool leak = false;
   std::vector<Split> splits;
   for (const Split split : {Split::train, Split::validation, Split::test})
@@ -46,7 +46,7 @@ int run(const Arguments& arguments) {
 
 void add_eval(Command& program) {
   Command& command = program.add_command("eval", "Measure a trained model on fresh sequences");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EvalArguments>();
   arguments->source.add_to(command);
   command.add_option("--split", arguments->splits, "Whose sequences; default: validation and test")
       .one_of({"train", "validation", "test"})

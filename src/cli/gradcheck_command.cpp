@@ -1,15 +1,15 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/progress_meter.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 
 namespace thimble::cli {
 
 namespace {
 
-struct Arguments {
+struct GradcheckArguments {
   ConfigArguments config;
   Output output;
   std::string op;
@@ -28,8 +28,8 @@ void print(const GradcheckResult& r, bool of_model) {
   if (!r.passed) print_out("     {}: {}\n", name, r.failure);
 }
 
-nlohmann::ordered_json to_json(const std::vector<GradcheckResult>& results, bool passed) {
-  nlohmann::ordered_json checks = nlohmann::ordered_json::array();
+Json to_json(const std::vector<GradcheckResult>& results, bool passed) {
+  Json checks = Json::array();
   for (const GradcheckResult& r : results) {
     checks.push_back({{"op", r.op},
                       {"input", r.input},
@@ -43,7 +43,7 @@ nlohmann::ordered_json to_json(const std::vector<GradcheckResult>& results, bool
   return {{"passed", passed}, {"checks", checks}};
 }
 
-int run(const Arguments& arguments) {
+int run(const GradcheckArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const bool of_model = !arguments.config.file.empty();
   require<ConfigError>(!of_model || arguments.op.empty(), "gradcheck: give a config or --op, not both");
@@ -67,7 +67,7 @@ int run(const Arguments& arguments) {
 void add_gradcheck(Command& program) {
   Command& command =
       program.add_command("gradcheck", "Check the gradients of all ops, or of a config's model");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GradcheckArguments>();
   arguments->config.add_to(command, false);
   command.add_option("--op", arguments->op, "Check this op alone").value_name("NAME");
   arguments->output.add_to(command);

@@ -1,9 +1,9 @@
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/inspect.h"
 #include "cli/progress_meter.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/npy.h"
 
@@ -11,7 +11,7 @@ namespace thimble::cli {
 
 namespace {
 
-struct Arguments {
+struct InspectArguments {
   Source source;
   Output output;
   InspectOptions options;
@@ -28,7 +28,7 @@ std::vector<std::string> numbers(std::int64_t count) {
   return out;
 }
 
-void draw_head(const Arguments& arguments, const InspectReport& report) {
+void draw_head(const InspectArguments& arguments, const InspectReport& report) {
   const ModelConfig& model = report.config.model;
   const auto [layer, head] = arguments.heads.only(model);
   const Place place = places(model)[static_cast<std::size_t>(layer)];
@@ -40,14 +40,14 @@ void draw_head(const Arguments& arguments, const InspectReport& report) {
 }
 
 // The page with the user's own input first.
-void write_page(const ModelSource& source, const Arguments& arguments) {
+void write_page(const ModelSource& source, const InspectArguments& arguments) {
   const Passage passage = read_input(source, *arguments.input);
-  nlohmann::ordered_json json = to_json(inspect(source, arguments.options));
+  Json json = to_json(inspect(source, arguments.options));
   json["input"] = example_json(passage, source.config.model, vocabulary(source));
   write_file(arguments.html, html_page(json));
 }
 
-int run(const Arguments& arguments) {
+int run(const InspectArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   if (arguments.input) arguments.source.require_one_text(*arguments.input);
   const ModelSource source = arguments.source.open();
@@ -68,7 +68,7 @@ int run(const Arguments& arguments) {
     return kDone;
   }
   const InspectReport report = inspect(source, arguments.options);
-  const nlohmann::ordered_json json = to_json(report);
+  const Json json = to_json(report);
   if (!arguments.npy.empty())
     write_attention(source, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_file(arguments.html, html_page(json));
@@ -82,7 +82,7 @@ int run(const Arguments& arguments) {
 
 void add_inspect(Command& program) {
   Command& command = program.add_command("inspect", "Show what each attention head looks at");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<InspectArguments>();
   arguments->source.add_to(command);
   Option& sequences =
       command.add_option("--sequences", arguments->options.sequences, "Test sequences to look at")

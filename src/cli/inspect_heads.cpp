@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "cli/inspect.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/core/width.h"
 #include "thimble/data/listing.h"
 #include "thimble/inspect/svg.h"
@@ -14,7 +14,7 @@ namespace thimble::cli {
 namespace {
 
 // "layer 0" or "layers 0 to 3".
-std::string range(const char* what, std::int64_t count) {
+std::string index_range(const char* what, std::int64_t count) {
   return count == 1 ? fmt::format("{} 0", what) : fmt::format("{}s 0 to {}", what, count - 1);
 }
 
@@ -60,10 +60,10 @@ void HeadChoice::check(const ModelConfig& model) const {
   const std::vector<Place> all = places(model);
   require<ConfigError>(!layer || (*layer >= 0 && *layer < std::ssize(all)),
                        "--layer {}: there is no such layer, the model has {}{}", layer.value_or(0),
-                       range("layer", std::ssize(all)), meanings(all));
+                       index_range("layer", std::ssize(all)), meanings(all));
   require<ConfigError>(!head || (*head >= 0 && *head < model.heads),
                        "--head {}: there is no such head, each layer of the model has {}", head.value_or(0),
-                       range("head", model.heads));
+                       index_range("head", model.heads));
 }
 
 HeadPlace HeadChoice::only(const ModelConfig& model) const {

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/heat_map.h"
 #include "cli/inspect.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/text.h"
 #include "thimble/core/width.h"
 
@@ -11,12 +11,12 @@ namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kTitle = 12, kLongestName = 16;
+constexpr std::size_t kTitle = 12, kLongestToken = 16;
 
 std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
   std::vector<std::string> out;
   for (const std::int32_t token : tokens)
-    out.push_back(truncated(escape_controls(names[static_cast<std::size_t>(token)]), kLongestName));
+    out.push_back(truncated(escape_controls(names[static_cast<std::size_t>(token)]), kLongestToken));
   return out;
 }
 

@@ -11,7 +11,7 @@ namespace thimble::cli {
 namespace {
 
 // Scores that the table has room for, and what it calls them.
-constexpr std::pair<std::string_view, std::string_view> kColumns[] = {{"previous_token", "prev"},
+constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_token", "prev"},
                                                                       {"next_token", "next"},
                                                                       {"mirror", "mirror"},
                                                                       {"same_token", "same"},
@@ -28,10 +28,10 @@ constexpr std::size_t kPlaceAndLabel = 28;
 std::vector<std::pair<std::string_view, std::string_view>> telling_columns(const InspectReport& report,
                                                                            std::size_t count) {
   std::vector<std::pair<double, std::size_t>> found;
-  for (std::size_t i = 0; i < std::size(kColumns); ++i) {
+  for (std::size_t i = 0; i < std::size(kTitles); ++i) {
     double best = 0;
     for (const HeadReport& head : report.heads) {
-      const HeadScore& score = find_score(head.scores, kColumns[i].first);
+      const HeadScore& score = find_score(head.scores, kTitles[i].first);
       best = std::max(best, strength(score.value, score.chance, score.attainable));
     }
     found.emplace_back(-best, i);
@@ -40,7 +40,7 @@ std::vector<std::pair<std::string_view, std::string_view>> telling_columns(const
   found.resize(std::min(count, found.size()));
   std::ranges::sort(found, {}, &std::pair<double, std::size_t>::second);
   std::vector<std::pair<std::string_view, std::string_view>> out;
-  for (const auto& [best, i] : found) out.push_back(kColumns[i]);
+  for (const auto& [best, i] : found) out.push_back(kTitles[i]);
   return out;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/find_config.h"
@@ -12,6 +11,7 @@
 #include "cli/reproduce_table.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/core/nearest.h"
 #include "thimble/reproduce/page.h"
 
@@ -28,9 +28,9 @@ constexpr const char* kFooter =
     "1 one of them did not, or something could not be measured; 130 interrupted.\n";
 
 // A line for each run that ends and each value; quiet: for each run that fails.
-class Progress : public ReproduceObserver {
+class ReproduceProgress : public ReproduceObserver {
  public:
-  Progress(bool quiet, const Experiment& experiment) : quiet_(quiet), experiment_(experiment) {}
+  ReproduceProgress(bool quiet, const Experiment& experiment) : quiet_(quiet), experiment_(experiment) {}
 
   void on_start(const std::vector<SweepRun>& runs, const fs::path&, std::int64_t jobs) override {
     const auto finished = over(runs);
@@ -95,7 +95,7 @@ class ScratchDirectory {
   std::string path_ = "runs/reproduce/XXXXXX";
 };
 
-struct Arguments {
+struct ReproduceArguments {
   std::vector<std::string> names;
   std::string folder, directory, html;
   bool quick = false, list = false;
@@ -123,7 +123,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-std::vector<Experiment> load(const Arguments& arguments) {
+std::vector<Experiment> load(const ReproduceArguments& arguments) {
   const fs::path folder = find_folder(arguments.folder);
   const std::vector<std::string> all = names_in(folder);
   for (const std::string& name : arguments.names) {
@@ -140,7 +140,7 @@ std::vector<Experiment> load(const Arguments& arguments) {
   return experiments;
 }
 
-int run(const Arguments& arguments) {
+int run(const ReproduceArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const std::vector<Experiment> experiments = load(arguments);
   if (arguments.list) {
@@ -153,9 +153,9 @@ int run(const Arguments& arguments) {
 
   catch_signals();
   std::vector<ExperimentResult> results;
-  nlohmann::ordered_json json{{"experiments", nlohmann::ordered_json::array()}};
+  Json json{{"experiments", Json::array()}};
   for (const Experiment& experiment : experiments) {
-    Progress progress(arguments.output.quiet, experiment);
+    ReproduceProgress progress(arguments.output.quiet, experiment);
     results.push_back(
         run_experiment(experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
     if (results.back().interrupted) {
@@ -176,7 +176,7 @@ int run(const Arguments& arguments) {
 void add_reproduce(Command& program) {
   Command& command =
       program.add_command("reproduce", "Put published results and claims to the test, with verdicts");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReproduceArguments>();
   command.add_option("NAME", arguments->names, "Experiments; default: all").value_name("");
   command.add_flag("--list", arguments->list, "Show what there is and run nothing");
   command.add_flag("--quick", arguments->quick, "Leave out what takes more than 5 minutes on 2 cores");

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/progress_meter.h"
 #include "cli/sweep_table.h"
+#include "thimble/core/json.h"
 #include "thimble/train/sweep.h"
 
 namespace thimble::cli {
@@ -12,9 +12,9 @@ namespace thimble::cli {
 namespace {
 
 // A line for each run that ends; quiet: for each that is not done.
-class Progress : public SweepObserver {
+class SweepProgress : public SweepObserver {
  public:
-  Progress(const Sweep& sweep, bool quiet) : labels_(setting_labels(sweep)), quiet_(quiet) {}
+  SweepProgress(const Sweep& sweep, bool quiet) : labels_(setting_labels(sweep)), quiet_(quiet) {}
 
   void on_start(const std::vector<SweepRun>& runs, const std::filesystem::path& directory,
                 std::int64_t jobs) override {
@@ -62,17 +62,17 @@ class Progress : public SweepObserver {
   std::ptrdiff_t before_ = 0;
 };
 
-struct Arguments {
+struct SweepArguments {
   std::string file, directory;
   std::vector<std::string> overrides;
   std::int64_t jobs = 0;
   Output output;
 };
 
-int run(const Arguments& arguments) {
+int run(const SweepArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
-  Progress progress(sweep, arguments.output.quiet);
+  SweepProgress progress(sweep, arguments.output.quiet);
   const SweepResult result =
       run_sweep(sweep, {.directory = arguments.directory, .jobs = arguments.jobs, .observer = &progress});
   if (arguments.output.talks())
@@ -91,7 +91,7 @@ int run(const Arguments& arguments) {
 void add_sweep(Command& program) {
   Command& command =
       program.add_command("sweep", "Train settings of a config, with several seeds, in parallel");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SweepArguments>();
   command.add_option("SWEEP", arguments->file, "Sweep file (YAML)").required().value_name("", Value::config);
   command.add_option("OVERRIDES", arguments->overrides, "Changes to its config, such as train.steps=300")
       .value_name("key=value", Value::key);

@@ -18,13 +18,13 @@ constexpr std::size_t kLabel = 21, kSeeds = 6;
 std::string key_of(const std::string& text) { return text.substr(0, text.find('=')); }
 std::string leaf_of(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-struct Column {
+struct SweepColumn {
   std::string_view title, metric;
   double factor;
   std::size_t width;
   int decimals;
 };
-constexpr Column kColumns[] = {
+constexpr SweepColumn kSweepColumns[] = {
     {"val. loss", "/validation/loss", 1, 10, 5},
     {"test loss", "/test/loss", 1, 10, 5},
     {"tokens %", "/test/accuracy", 100, 9, 2},
@@ -61,18 +61,18 @@ std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, s
   const std::vector<std::string> labels = setting_labels(sweep);
   std::size_t longest = 0, numbers = kSeeds;
   for (const std::string& label : labels) longest = std::max(longest, display_width(label));
-  for (const Column& column : kColumns) numbers += column.width;
+  for (const SweepColumn& column : kSweepColumns) numbers += column.width;
   // Where all columns have no room beside labels, these have lines of their own; then columns are left out
   // from the right.
   constexpr std::size_t kIndent = 2;
   const std::size_t label_width =
       width < kLabel + numbers ? kIndent : std::clamp(longest, kLabel, width - numbers);
-  std::span<const Column> columns = kColumns;
+  std::span<const SweepColumn> columns = kSweepColumns;
   for (; label_width + numbers > width; columns = columns.first(columns.size() - 1))
     numbers -= columns.back().width;
 
   std::string out = padded_right(label_width > kIndent ? "setting" : "", label_width) + " seeds";
-  for (const Column& column : columns) out += fmt::format("{:>{}}", column.title, column.width);
+  for (const SweepColumn& column : columns) out += fmt::format("{:>{}}", column.title, column.width);
   out += '\n';
   const std::size_t seeds = runs.size() / sweep.settings.size();
   for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
@@ -82,7 +82,7 @@ std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, s
     std::string means = padded_right(fits ? labels[i] : "", label_width) +
                         fmt::format(" {:>5}", fmt::format("{}/{}", done, seeds));
     std::string deviations = fmt::format("{:<{}} {:>5}", "", label_width, "+-");
-    for (const Column& column : columns) {
+    for (const SweepColumn& column : columns) {
       const Spread values = metric_spread(runs, i, column.metric);
       const auto cell = [&](bool known, double value) {
         return known ? fmt::format("{:>{}.{}f}", column.factor * value, column.width, column.decimals)

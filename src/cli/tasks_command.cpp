@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/data/listing.h"
 #include "thimble/data/task_page.h"
 
@@ -10,7 +10,7 @@ namespace thimble::cli {
 
 namespace {
 
-struct Arguments {
+struct TasksArguments {
   std::string name, config, split = "train";
   std::vector<std::string> overrides;
   std::int64_t examples = 3;
@@ -18,7 +18,7 @@ struct Arguments {
 };
 
 void list(const Output& output) {
-  nlohmann::ordered_json json;
+  Json json;
   for (const std::string_view name : task_names()) {
     const std::string_view summary = find_task(name).summary;
     json[std::string(name)] = summary;
@@ -30,7 +30,7 @@ void list(const Output& output) {
 bool is_task(const std::string& name) { return std::ranges::find(task_names(), name) != task_names().end(); }
 
 // The task with the keys of the command line, and a model that suits it.
-Config config_of(const Arguments& arguments) {
+Config config_of(const TasksArguments& arguments) {
   std::string yaml = "{}";
   if (is_task(arguments.name)) {
     constexpr std::string_view kPer[] = {"position", "sequence", "next"};  // in the order of Layout
@@ -48,10 +48,10 @@ Config config_of(const Arguments& arguments) {
   return parse_config(yaml, "tasks", overrides);
 }
 
-void explain(const Arguments& arguments) {
+void explain(const TasksArguments& arguments) {
   try {
     const Config config = config_of(arguments);
-    nlohmann::ordered_json keys = to_json(config)["task"];
+    Json keys = to_json(config)["task"];
     keys.erase("name");
     const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples, line_width(1));
     if (arguments.output.talks()) print_out("{}", page.text);
@@ -65,15 +65,14 @@ void explain(const Arguments& arguments) {
   }
 }
 
-void print_sequences(const Arguments& arguments) {
+void print_sequences(const TasksArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.name.empty()) overrides.insert(overrides.begin(), arguments.name);  // it is no NAME then
   const Config config = load_config(arguments.config, overrides);
   const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
   const Names& names = data.names();
-  nlohmann::ordered_json json = {{"task", config.task.name},  {"split", arguments.split},
-                                 {"seed", config.train.seed}, {"tokens", names},
-                                 {"length", data.length()},   {"examples", nlohmann::ordered_json::array()}};
+  Json json = {{"task", config.task.name}, {"split", arguments.split}, {"seed", config.train.seed},
+               {"tokens", names},          {"length", data.length()},  {"examples", Json::array()}};
   Split split = Split::train;
   for (const Split other : {Split::validation, Split::test})
     if (split_name(other) == arguments.split) split = other;
@@ -90,7 +89,7 @@ void print_sequences(const Arguments& arguments) {
 void add_tasks(Command& program) {
   Command& command =
       program.add_command("tasks", "List or explain tasks, or print the sequences of a config");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TasksArguments>();
   command.add_option("NAME", arguments->name, "Task to explain; default: list them all")
       .value_name("")
       .suggests({task_names().begin(), task_names().end()});

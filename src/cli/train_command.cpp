@@ -1,9 +1,9 @@
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/progress.h"
 #include "cli/progress_meter.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/data/table.h"
 #include "thimble/inspect/watch.h"
 
@@ -11,7 +11,7 @@ namespace thimble::cli {
 
 namespace {
 
-struct Arguments {
+struct TrainArguments {
   ConfigArguments config;
   Output output;
   std::string directory;
@@ -45,7 +45,7 @@ int report(const TrainResult& result, const Output& output) {
   return failed ? kCheckFailed : kDone;
 }
 
-int run(Arguments arguments) {
+int run(TrainArguments arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const std::filesystem::path source = arguments.config.file;
   const bool is_run = std::filesystem::is_directory(source);
@@ -73,7 +73,7 @@ int run(Arguments arguments) {
 
 void add_train(Command& program) {
   Command& command = program.add_command("train", "Train the model that a config describes");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrainArguments>();
   arguments->config.add_to(command);
   command.add_option("--out", arguments->directory, "Run directory; default: a new one under runs/")
       .value_name("DIR", Value::directory);

@@ -1,28 +1,28 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "cli/inspect.h"
 #include "cli/progress_meter.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/passage.h"
 
 namespace thimble::cli {
 
 namespace {
 
-struct Arguments {
+struct WriteArguments {
   Source source;
   Output output;
   std::string input;
   std::int64_t beams = 1;
 };
 
-void run(const Arguments& arguments) {
+void run(const WriteArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   arguments.source.require_one_text(arguments.input);
   const ModelSource source = arguments.source.open();
-  auto json = nlohmann::ordered_json::array();
+  auto json = Json::array();
   for (const auto& [tokens, log_probability] : write_answers(source, arguments.input, arguments.beams)) {
     json.push_back({{"tokens", tokens}, {"log_probability", log_probability}});
     if (arguments.output.talks())
@@ -37,7 +37,7 @@ void run(const Arguments& arguments) {
 void add_write(Command& program) {
   Command& command =
       program.add_command("write", "Let an encoder-decoder answer, with how likely it finds that");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<WriteArguments>();
   arguments->source.add_to(command);
   command.add_option("--input", arguments->input, "What it reads, tokens with spaces between them")
       .required()

@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "config/dump.h"
 #include "config/overloaded.h"
 #include "config/value.h"
+#include "thimble/core/json.h"
 #include "thimble/core/text.h"
 
 namespace thimble {
 namespace config {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // A dump leaves out what has no meaning beside the other values, and paths that are none.
 bool is_shown(const Field& field) {
@@ -150,15 +148,14 @@ std::string to_yaml(const ResolvedConfig& resolved) {
   return config::yaml(config::describe(copy), resolved.origins);
 }
 
-nlohmann::ordered_json to_json(const Config& values) {
+Json to_json(const Config& values) {
   Config copy = values;
   return config::json(config::describe(copy));
 }
 
-nlohmann::ordered_json config_schema() {
+Json config_schema() {
   Config defaults;
-  nlohmann::ordered_json out = {{"$schema", "http://json-schema.org/draft-07/schema#"},
-                                {"title", "thimble config"}};
+  Json out = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", "thimble config"}};
   out.update(config::schema(config::describe(defaults)));
   return out;
 }

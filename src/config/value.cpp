@@ -7,9 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "config/overloaded.h"
+#include "thimble/core/json.h"
 #include "thimble/core/text.h"
 
 namespace thimble::config {
@@ -32,7 +32,7 @@ std::string integer_range(T low, T high) {
 std::string path_text(const std::string& path) {
   constexpr std::string_view kPlain = "/._-+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   const bool plain = path.empty() || (path[0] == '/' && path.find_first_not_of(kPlain) == std::string::npos);
-  return plain ? path : nlohmann::json(path).dump();
+  return plain ? path : json_text(path);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "thimble/data/data_record.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/data/table.h"
 
 namespace thimble {
@@ -12,8 +12,6 @@ namespace thimble {
 namespace fs = std::filesystem;
 
 namespace {
-
-using RecordJson = nlohmann::ordered_json;
 
 std::string state_text(const DataFile& file) {
   if (file.hash.empty()) return "cannot be read";
@@ -25,7 +23,7 @@ const DataFile* find_key(const std::vector<DataFile>& files, const std::string& 
   return found == files.end() ? nullptr : &*found;
 }
 
-DataFile parse_file(const RecordJson& json, const fs::path& run) {
+DataFile parse_file(const Json& json, const fs::path& run) {
   DataFile file{.key = json.at("key").get<std::string>(),
                 .path = json.at("path").get<std::string>(),
                 .bytes = json.at("bytes").get<std::uint64_t>(),
@@ -50,15 +48,15 @@ DataRecord record_of(const TaskConfig& config, Layout layout, std::int64_t max_l
           .files = task.table == nullptr ? std::vector<DataFile>() : task.table(config).sources()};
 }
 
-RecordJson to_json(const DataRecord& record, const fs::path& run) {
-  RecordJson json{{"vocabulary", record.vocabulary},
-                  {"longest", {{"input", record.longest.input}, {"target", record.longest.target}}},
-                  {"length", record.length},
-                  {"source_length", record.source_length},
-                  {"files", RecordJson::array()}};
+Json to_json(const DataRecord& record, const fs::path& run) {
+  Json json{{"vocabulary", record.vocabulary},
+            {"longest", {{"input", record.longest.input}, {"target", record.longest.target}}},
+            {"length", record.length},
+            {"source_length", record.source_length},
+            {"files", Json::array()}};
   for (const DataFile& file : record.files) {
-    RecordJson& entry = json["files"].emplace_back(
-        RecordJson{{"key", file.key}, {"path", file.path}, {"bytes", file.bytes}, {"hash", file.hash}});
+    Json& entry = json["files"].emplace_back(
+        Json{{"key", file.key}, {"path", file.path}, {"bytes", file.bytes}, {"hash", file.hash}});
     if (!run.empty())
       entry["relative"] =
           fs::path(file.path).lexically_relative(fs::absolute(run).lexically_normal()).string();
@@ -69,14 +67,14 @@ RecordJson to_json(const DataRecord& record, const fs::path& run) {
 DataRecord parse_record(const std::string& text, const fs::path& run) {
   DataRecord record;
   try {
-    const RecordJson json = RecordJson::parse(text);
+    const Json json = parse_json(text);
     json.at("vocabulary").get_to(record.vocabulary);
     json.at("longest").at("input").get_to(record.longest.input);
     json.at("longest").at("target").get_to(record.longest.target);
     json.at("length").get_to(record.length);
     json.at("source_length").get_to(record.source_length);
-    for (const RecordJson& file : json.at("files")) record.files.push_back(parse_file(file, run));
-  } catch (const RecordJson::exception& e) {
+    for (const Json& file : json.at("files")) record.files.push_back(parse_file(file, run));
+  } catch (const Json::exception& e) {
     throw DataError(fmt::format("the record of the training data is not valid: {}", e.what()));
   }
   const auto in_range = [](std::int64_t size, std::int64_t low) { return size >= low && size <= 1 << 20; };

@@ -1,9 +1,9 @@
 #include "thimble/data/listing.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/width.h"
 
 namespace thimble {
@@ -143,16 +143,16 @@ std::string relevant_text(const TaskConfig& config, const Example& example, std:
   return out;
 }
 
-nlohmann::ordered_json example_json(const Names& names, std::span<const std::int32_t> input,
-                                    std::span<const std::int32_t> target) {
+Json example_json(const Names& names, std::span<const std::int32_t> input,
+                  std::span<const std::int32_t> target) {
   return {{"input", input},
           {"target", target},
           {"input_text", token_text(names, input)},
           {"target_text", token_text(names, target)}};
 }
 
-nlohmann::ordered_json example_json(const Names& names, const Sequence& sequence) {
-  nlohmann::ordered_json json{{"index", sequence.index}};
+Json example_json(const Names& names, const Sequence& sequence) {
+  Json json{{"index", sequence.index}};
   json.update(example_json(names, sequence.tokens, sequence.labels));
   if (!sequence.source.empty()) {
     json["source"] = sequence.source;
@@ -161,10 +161,10 @@ nlohmann::ordered_json example_json(const Names& names, const Sequence& sequence
   return json;
 }
 
-nlohmann::ordered_json relevant_json(const TaskConfig& config, const Example& example) {
+Json relevant_json(const TaskConfig& config, const Example& example) {
   const Task& task = find_task(config.name);
   if (task.relevant == nullptr) return nullptr;
-  auto out = nlohmann::ordered_json::array();
+  auto out = Json::array();
   for (std::size_t i = 0; i < example.target.size(); ++i)
     out.push_back(relevant_to(task, config, example, i));
   return out;

@@ -1,9 +1,9 @@
 #include "data/table_reader.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/nearest.h"
 #include "thimble/core/progress.h"
 #include "thimble/core/text.h"
@@ -11,8 +11,6 @@
 namespace thimble {
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kLongestLine = 1 << 20, kLongestToken = 255, kMostTokens = 65536;
 constexpr std::size_t kLongestSequence = 8192;  // as the key `length` of other tasks
@@ -253,7 +251,7 @@ void read_rows(const TableText& file, TableVocabulary& vocabulary, TableProblems
     target.clear();
     if (json) {
       JsonRow reader(input_tokens, target_tokens);
-      Json::sax_parse(line, &reader);
+      read_json(line, reader);
     } else {
       read_tabs(line, input_tokens, target_tokens);
     }

@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "thimble/core/json.h"
 #include "thimble/data/listing.h"
 #include "thimble/data/table.h"
 
 namespace thimble {
 namespace {
 
-std::string facts(const Task& task, const TaskConfig& config, const nlohmann::ordered_json& keys,
-                  std::size_t width) {
+std::string facts(const Task& task, const TaskConfig& config, const Json& keys, std::size_t width) {
   std::string values;
   for (const auto& [key, value] : keys.items())
-    values += fmt::format("{}{}={}", values.empty() ? "" : ", ", key, value.dump());
+    values += fmt::format("{}{}={}", values.empty() ? "" : ", ", key, json_text(value));
   std::string out = fmt::format("keys         {}\n", values.empty() ? "none" : values);
   out += fmt::format("vocabulary   {}\n", vocabulary_text(task.tokens(config), width - 13));
   out += fmt::format("inputs       {:.6g} in all\n", task.distinct_inputs(config));
@@ -27,8 +27,8 @@ std::string facts(const Task& task, const TaskConfig& config, const nlohmann::or
 
 }  // namespace
 
-TaskPage task_page(const TaskConfig& config, const nlohmann::ordered_json& keys, std::uint64_t seed,
-                   std::int64_t examples, std::size_t width) {
+TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t seed, std::int64_t examples,
+                   std::size_t width) {
   const Task& task = checked_task(config);
   const Names names = task.tokens(config);
   const double inputs = task.distinct_inputs(config);
@@ -41,7 +41,7 @@ TaskPage task_page(const TaskConfig& config, const nlohmann::ordered_json& keys,
   page.json["floor"] = nullptr;
   if (task.table != nullptr) page.json["remarks"] = task.table(config).remarks();
   if (task.floor != nullptr) page.json["floor"] = task.floor(config);
-  auto& list = page.json["examples"] = nlohmann::ordered_json::array();
+  auto& list = page.json["examples"] = Json::array();
 
   const std::int64_t train = task.at == nullptr ? 0 : static_cast<std::int64_t>(inputs) - 1;
   const Dataset data(config, {.train = train}, usual_layout(task.size(config)), seed);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/random.h"
 
 namespace thimble {
@@ -19,9 +19,7 @@ double quantile(const std::vector<double>& sorted, double share) {
   return std::lerp(sorted[below], sorted[above], at - static_cast<double>(below));
 }
 
-nlohmann::ordered_json index_or_null(std::int64_t index) {
-  return index < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(index);
-}
+Json index_or_null(std::int64_t index) { return index < 0 ? Json() : Json(index); }
 
 }  // namespace
 
@@ -56,24 +54,24 @@ std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, st
   return intervals;
 }
 
-nlohmann::ordered_json to_json(const Interval& interval) { return {interval.low, interval.high}; }
+Json to_json(const Interval& interval) { return {interval.low, interval.high}; }
 
-nlohmann::ordered_json to_json(const Effect& effect) {
+Json to_json(const Effect& effect) {
   return {{"loss_change", effect.loss_change},
           {"accuracy_change", effect.accuracy_change},
           {"interval", to_json(effect.interval)},
           {"accuracy_interval", to_json(effect.accuracy_interval)}};
 }
 
-nlohmann::ordered_json to_json(const HeadEffects& head) {
+Json to_json(const HeadEffects& head) {
   return {{"zero", to_json(head.zero)}, {"mean", to_json(head.mean)}, {"resample", to_json(head.resample)}};
 }
 
-nlohmann::ordered_json to_json(const Importance& importance) {
+Json to_json(const Importance& importance) {
   return {{"raw", importance.raw}, {"normalised", importance.normalised}};
 }
 
-nlohmann::ordered_json to_json(const RemovalStep& step) {
+Json to_json(const RemovalStep& step) {
   return {{"removed", step.removed},
           {"layer", index_or_null(step.layer)},
           {"head", index_or_null(step.head)},
@@ -81,15 +79,15 @@ nlohmann::ordered_json to_json(const RemovalStep& step) {
           {"accuracy", step.accuracy}};
 }
 
-nlohmann::ordered_json to_json(const Baseline& baseline) {
+Json to_json(const Baseline& baseline) {
   return {{"loss", baseline.loss},
           {"accuracy", baseline.accuracy},
           {"sequence_accuracy", baseline.sequence_accuracy},
           {"sequences", baseline.sequences}};
 }
 
-nlohmann::ordered_json to_json(const PatchingReport& report) {
-  nlohmann::ordered_json heads = nlohmann::ordered_json::array();
+Json to_json(const PatchingReport& report) {
+  Json heads = Json::array();
   for (const PatchingReport::Head& h : report.heads)
     heads.push_back({{"layer", h.layer}, {"head", h.head}, {"effect", h.effect}});
   return {{"base", report.base}, {"source", report.source}, {"heads", heads}};

@@ -9,12 +9,11 @@
 
 #include "inspect/page.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 
 namespace thimble {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::size_t kTwoByteBudget = 2 << 20;  // of base64, for the attention of all examples together
 
@@ -44,27 +43,27 @@ struct Flat {
   std::vector<double> values;
 };
 
-void append(const ordered_json& array, std::size_t depth, Flat& flat) {
+void append(const Json& array, std::size_t depth, Flat& flat) {
   if (!array.is_array()) {
     require<ShapeError>(depth == flat.shape.size(), "html: a map with rows of different lengths");
-    require<NumericError>(array.is_number(), "html: a map holds {}: it must hold numbers", array.dump());
+    require<NumericError>(array.is_number(), "html: a map holds {}: it must hold numbers", json_text(array));
     flat.values.push_back(array.get<double>());
     return;
   }
   if (depth == flat.shape.size() && flat.values.empty()) flat.shape.push_back(array.size());
   require<ShapeError>(depth < flat.shape.size() && array.size() == flat.shape[depth],
                       "html: a map with rows of different lengths");
-  for (const ordered_json& part : array) append(part, depth + 1, flat);
+  for (const Json& part : array) append(part, depth + 1, flat);
 }
 
-Flat flatten(const ordered_json& map) {
+Flat flatten(const Json& map) {
   Flat flat;
   append(map, 0, flat);
   return flat;
 }
 
 // Each value in steps of 1 / steps, as a whole number of `width` bytes, the lowest first.
-ordered_json packed(const Flat& flat, std::size_t width, double steps) {
+Json packed(const Flat& flat, std::size_t width, double steps) {
   std::vector<std::uint8_t> bytes;
   bytes.reserve(flat.values.size() * width);
   for (const double value : flat.values) {
@@ -74,7 +73,7 @@ ordered_json packed(const Flat& flat, std::size_t width, double steps) {
   return {{"shape", flat.shape}, {"bytes", width}, {"data", base64(bytes)}};
 }
 
-ordered_json packed_weights(const Flat& flat, std::size_t width = 2) {
+Json packed_weights(const Flat& flat, std::size_t width = 2) {
   constexpr double kRounding = 1e-5;
   for (const double w : flat.values)
     require<NumericError>(w >= 0 && w <= 1 + kRounding,
@@ -84,18 +83,18 @@ ordered_json packed_weights(const Flat& flat, std::size_t width = 2) {
   return packed(within, width, width == 1 ? 255 : 65535);
 }
 
-ordered_json packed_signed(const Flat& flat) {
+Json packed_signed(const Flat& flat) {
   double largest = 0;
   for (const double x : flat.values) {
     require<NumericError>(std::isfinite(x), "html: a matrix of tokens holds {}: it must be finite", x);
     largest = std::max(largest, std::abs(x));
   }
-  ordered_json out = packed(flat, 2, largest > 0 ? 32767 / largest : 0);
+  Json out = packed(flat, 2, largest > 0 ? 32767 / largest : 0);
   out["scale"] = largest;
   return out;
 }
 
-ordered_json packed_head(ordered_json head) {
+Json packed_head(Json head) {
   if (head.contains("mean_weights")) head["mean_weights"] = packed_weights(flatten(head["mean_weights"]));
   if (head.contains("circuits"))
     for (auto& [key, value] : head["circuits"].items())
@@ -104,23 +103,23 @@ ordered_json packed_head(ordered_json head) {
 }
 
 // The attention of every place by itself: (heads, queries, keys).
-ordered_json packed_examples(const std::vector<const ordered_json*>& examples) {
+Json packed_examples(const std::vector<const Json*>& examples) {
   std::vector<std::vector<Flat>> maps;
   std::size_t numbers = 0;
-  for (const ordered_json* example : examples) {
+  for (const Json* example : examples) {
     std::vector<Flat>& places = maps.emplace_back();
-    for (const ordered_json& place : example->at("attention")) {
+    for (const Json& place : example->at("attention")) {
       places.push_back(flatten(place));
       numbers += places.back().values.size();
     }
   }
   const std::size_t width = numbers * 2 / 3 * 4 <= kTwoByteBudget ? 2 : 1;
-  ordered_json out = ordered_json::array();
+  Json out = Json::array();
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    ordered_json example = ordered_json::object();
+    Json example = Json::object();
     for (const auto& [key, value] : examples[i]->items())
       if (key != "attention") example[key] = value;
-    ordered_json& attention = example["attention"] = ordered_json::array();
+    Json& attention = example["attention"] = Json::array();
     for (const Flat& place : maps[i]) attention.push_back(packed_weights(place, width));
     out.push_back(std::move(example));
   }
@@ -128,15 +127,15 @@ ordered_json packed_examples(const std::vector<const ordered_json*>& examples) {
 }
 
 // The report as the page reads it: its maps are packed, and the user's own sequence is the first example.
-ordered_json packed_report(const ordered_json& report) {
-  std::vector<const ordered_json*> examples;
+Json packed_report(const Json& report) {
+  std::vector<const Json*> examples;
   if (report.contains("input")) examples.push_back(&report["input"]);
-  for (const ordered_json& example : report.at("examples")) examples.push_back(&example);
-  ordered_json out = ordered_json::object();
+  for (const Json& example : report.at("examples")) examples.push_back(&example);
+  Json out = Json::object();
   for (const auto& [key, value] : report.items()) {
     if (key == "heads") {
-      ordered_json& heads = out[key] = ordered_json::array();
-      for (const ordered_json& head : value) heads.push_back(packed_head(head));
+      Json& heads = out[key] = Json::array();
+      for (const Json& head : value) heads.push_back(packed_head(head));
     } else if (key == "examples") {
       out[key] = packed_examples(examples);
       if (report.contains("input")) out[key][0]["own"] = true;
@@ -151,8 +150,8 @@ ordered_json packed_report(const ordered_json& report) {
 
 // JSON that can stand inside <script>: what could end the element, or a line of a script, is written as an
 // escape.
-std::string script_safe(const ordered_json& json) {
-  const std::string text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+std::string script_safe(const Json& json) {
+  const std::string text = json_text(json, -1, Json::error_handler_t::replace);
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -181,7 +180,7 @@ std::string page::policy_source(std::string_view hash) {
   return "'sha256-" + base64(from_hexadecimal(hash)) + "'";
 }
 
-std::string html_page(const ordered_json& report) {
+std::string html_page(const Json& report) {
   std::string script;
   for (const std::string_view piece : page::scripts()) script += piece;
   const std::vector<std::pair<std::string_view, std::string>> parts = {

@@ -1,7 +1,7 @@
 // Compiled once: reads the text of a passage, hands it to the library of its precision, writes JSON.
-#include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/nearest.h"
 #include "thimble/core/text.h"
 #include "thimble/data/table.h"
@@ -63,8 +63,8 @@ std::vector<std::int32_t> parse_tokens(const Names& names, std::string_view text
 }
 
 // The matrices (rows, columns) that follow each other in `values`, nested as `sizes` says.
-nlohmann::ordered_json nested(std::span<const double>& values, std::span<const std::int64_t> sizes) {
-  auto list = nlohmann::ordered_json::array();
+Json nested(std::span<const double>& values, std::span<const std::int64_t> sizes) {
+  auto list = Json::array();
   for (std::int64_t i = 0; i < sizes[0]; ++i) {
     if (sizes.size() > 1) {
       list.push_back(nested(values, sizes.subspan(1)));
@@ -76,12 +76,12 @@ nlohmann::ordered_json nested(std::span<const double>& values, std::span<const s
   return list;
 }
 
-nlohmann::ordered_json nested(std::span<const double> values, std::initializer_list<std::int64_t> sizes) {
+Json nested(std::span<const double> values, std::initializer_list<std::int64_t> sizes) {
   return nested(values, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
 }
 
-nlohmann::ordered_json named(const Names& names, const std::vector<std::int32_t>& tokens) {
-  auto list = nlohmann::ordered_json::array();
+Json named(const Names& names, const std::vector<std::int32_t>& tokens) {
+  auto list = Json::array();
   for (const std::int32_t token : tokens) {
     list.push_back(nullptr);
     if (token != kIgnore) list.back() = names[static_cast<std::size_t>(token)];
@@ -186,22 +186,22 @@ std::span<const double> Passage::weights(const ModelConfig& model, std::int64_t 
                                       static_cast<std::size_t>(size(place)));
 }
 
-nlohmann::ordered_json example_json(const Passage& passage, const ModelConfig& model, const Names& names) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+Json example_json(const Passage& passage, const ModelConfig& model, const Names& names) {
+  Json json = Json::object();
   if (!passage.source.empty()) json["source"] = named(names, passage.source);
   json["tokens"] = named(names, passage.tokens);
   if (!passage.targets.empty()) json["targets"] = named(names, passage.targets);
   json["predictions"] = named(names, passage.predictions);
-  nlohmann::ordered_json& attention = json["attention"] = nlohmann::ordered_json::array();
+  Json& attention = json["attention"] = Json::array();
   std::span<const double> rest = passage.attention;
   for (const Place& place : places(model))
     attention.push_back(nested(rest, std::array{model.heads, passage.queries(place), passage.keys(place)}));
   return json;
 }
 
-nlohmann::ordered_json to_json(const Passage& passage, const ModelConfig& model, const Names& names) {
+Json to_json(const Passage& passage, const ModelConfig& model, const Names& names) {
   const std::int64_t rows = std::ssize(passage.predictions), columns = std::ssize(names);
-  nlohmann::ordered_json json = example_json(passage, model, names);
+  Json json = example_json(passage, model, names);
   const std::vector<Place> all = places(model);
   if (!all.empty() && !all[0].name.empty()) json["attentions"] = to_json(all);
   json["vocabulary"] = names;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "thimble/core/json.h"
 #include "thimble/core/progress.h"
 #include "thimble/core/random.h"
 #include "thimble/inspect/passage.h"
@@ -41,7 +41,7 @@ PermutationReport measure_permutation(const ModelSource& source, std::int64_t se
   return report;
 }
 
-nlohmann::ordered_json to_json(const PermutationReport& report) {
+Json to_json(const PermutationReport& report) {
   return {{"sequences", report.sequences},
           {"worst", report.worst},
           {"logit", report.logit},

@@ -1,8 +1,7 @@
 #include "thimble/inspect/place.h"
+#include "thimble/core/json.h"
 
 #include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 
 namespace thimble {
 
@@ -10,9 +9,9 @@ std::string title(const Place& place) {
   return fmt::format("{} {}", place.name.empty() ? "layer" : place.name, place.layer);
 }
 
-nlohmann::ordered_json to_json(std::span<const Place> all) {
+Json to_json(std::span<const Place> all) {
   const auto sequence = [](bool source) { return source ? "source" : "tokens"; };
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   for (const Place& place : all)
     list.push_back({{"name", place.name},
                     {"layer", place.layer},

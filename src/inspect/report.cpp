@@ -1,6 +1,6 @@
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "thimble/core/json.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/train/cost.h"
 
@@ -34,8 +34,6 @@ PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t 
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json rows(const std::vector<double>& matrix, std::int64_t columns) {
   Json out = Json::array();

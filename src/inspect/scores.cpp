@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 
 namespace thimble {
 
@@ -234,13 +234,11 @@ void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial
   for (HeadScore& score : scores) score.at_init = find_score(initial, score.name).value;
 }
 
-nlohmann::ordered_json to_json(std::span<const HeadScore> scores) {
-  const auto number = [](double value) {
-    return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
-  };
-  auto out = nlohmann::ordered_json::object();
+Json to_json(std::span<const HeadScore> scores) {
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  auto out = Json::object();
   for (const HeadScore& score : scores) {
-    nlohmann::ordered_json& entry = out[std::string(score.name)];
+    Json& entry = out[std::string(score.name)];
     entry = {{"value", number(score.value)},
              {"chance", number(score.chance)},
              {"at_init", number(score.at_init)},

@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/core/progress.h"
 
 namespace thimble {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -84,7 +82,7 @@ Timeline read_timeline(const std::filesystem::path& run) {
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t newline = text.find('\n', begin), end = std::min(newline, text.size());
     try {
-      add_line(Json::parse(std::string_view(text).substr(begin, end - begin)), timeline);
+      add_line(parse_json(std::string_view(text).substr(begin, end - begin)), timeline);
     } catch (const Json::exception&) {
       if (newline == std::string::npos) break;  // being written, or cut short by a kill
       throw CheckpointError(fmt::format("{}:{}: not a line of metrics; mend or remove it, or train again",
@@ -97,7 +95,7 @@ Timeline read_timeline(const std::filesystem::path& run) {
   return timeline;
 }
 
-nlohmann::ordered_json to_json(const Timeline& timeline) {
+Json to_json(const Timeline& timeline) {
   Json steps = Json::array(), events = Json::array(), curves = Json::array();
   for (const WatchedStep& s : timeline.steps) {
     Json heads = Json::array();

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "inspect/score_watcher.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/label.h"
 #include "thimble/inspect/place.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
-
-using Json = nlohmann::ordered_json;
 
 HeadWatch make_head_watch(const Config& config);
 

@@ -6,10 +6,9 @@
 #include <numeric>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 
 namespace thimble {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 

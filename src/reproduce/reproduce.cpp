@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/permutation.h"
 #include "thimble/reproduce/measure.h"
@@ -16,7 +16,6 @@
 namespace thimble {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -25,7 +24,7 @@ constexpr std::int64_t kPermuted = 20;  // sequences, for "permutation"
 Json read_lines(const fs::path& file) {
   std::istringstream lines(read_file(file));
   Json out = Json::array();
-  for (std::string line; std::getline(lines, line);) out.push_back(Json::parse(line));
+  for (std::string line; std::getline(lines, line);) out.push_back(parse_json(line));
   return out;
 }
 

@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "thimble/core/json.h"
 #include "thimble/reproduce/measure.h"
 #include "thimble/reproduce/reproduce.h"
 
 namespace thimble {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "tensor/safetensors_header.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/core/text.h"
 
 #define XXH_INLINE_ALL
@@ -106,9 +106,9 @@ void check_text(const std::filesystem::path& path, const std::string& text) {
 }
 
 // The header's JSON, its checksum zero.
-nlohmann::ordered_json describe(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
-                                const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header;
+Json describe(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
+              const std::map<std::string, std::string>& metadata) {
+  Json header;
   auto& texts = header[kMetadataKey];
   texts = {{kChecksumKey, std::string(kDigitCount, '0')}, {kAlgorithmKey, kAlgorithm}};
   for (const auto& [key, text] : metadata) {
@@ -178,7 +178,7 @@ std::string read_checkpoint(const std::filesystem::path& path) {
 
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  std::string text = describe(path, tensors, metadata).dump();
+  std::string text = json_text(describe(path, tensors, metadata));
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t size = text.size();
   std::size_t whole = sizeof size + size;

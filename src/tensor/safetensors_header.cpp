@@ -1,17 +1,15 @@
 #include "tensor/safetensors_header.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/text.h"
 #include "thimble/tensor/shape.h"
 
 namespace thimble {
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kDeepest = 127;
 
@@ -142,7 +140,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
   require<CheckpointError>(nul == text.npos, "{}: the header is not valid JSON at its byte {}", file,
                            nul + 1);
   HeaderReader reader(file);
-  Json::sax_parse(text, &reader);
+  read_json(text, reader);
   return std::move(reader.header());
 }
 

@@ -1,9 +1,9 @@
 #include "thimble/train/cost.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/memory.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/kernels/linear.h"
@@ -195,10 +195,10 @@ std::string format_bytes(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
 }
 
-nlohmann::ordered_json cost_json(const Config& config) {
+Json cost_json(const Config& config) {
   const Flops flops = step_flops(config);
   const MemoryEstimate memory = estimate_memory(Job::training, config);
-  nlohmann::ordered_json bytes{{"total", memory.total()}};
+  Json bytes{{"total", memory.total()}};
   for (const auto& [name, part] : memory.parts()) bytes[std::string(name)] = part;
   return {{"parameters", static_cast<std::int64_t>(parameter_count(config))},
           {"flops_per_step",

@@ -1,11 +1,9 @@
 // Results as JSON, and the state of a run back from it.
-#include <nlohmann/json.hpp>
 
+#include "thimble/core/json.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 

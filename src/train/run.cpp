@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "core/path.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/data/table.h"
 #include "thimble/tensor/safetensors.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 const fs::path kCheckpoints = "checkpoints";
 const fs::path kData = "data.json";
-constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+constexpr auto kReplace = Json::error_handler_t::replace;
 constexpr std::size_t kKeptAtEnd = 1;  // of the checkpoints of steps
 const std::string kFinal = "final.safetensors", kBest = "best.safetensors";
 
@@ -232,7 +232,7 @@ RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resum
     fs::create_directories(directory / kCheckpoints);
     remove_temporary_files(directory);
     remove_temporary_files(directory / kCheckpoints);
-    write_file(directory / kData, to_json(data, directory).dump(2, ' ', false, kReplace) + "\n");
+    write_file(directory / kData, json_text(to_json(data, directory), 2, kReplace) + "\n");
     write_file(directory / "config.yaml", to_yaml(config));
   });
 }
@@ -260,8 +260,8 @@ void RunWriter::start_metrics(std::uint64_t bytes) {
   guarded([&] { metrics_.emplace(directory_ / "metrics.jsonl", bytes); });
 }
 
-void RunWriter::metrics(const nlohmann::ordered_json& line) {
-  guarded([&] { metrics_->append(line.dump() + '\n'); });
+void RunWriter::metrics(const Json& line) {
+  guarded([&] { metrics_->append(json_text(line) + '\n'); });
 }
 
 std::uint64_t RunWriter::sync_metrics() {
@@ -290,7 +290,7 @@ void RunWriter::prune(bool ended, bool series) {
 }
 
 void RunWriter::finish(const TrainResult& result) {
-  guarded([&] { write_file(directory_ / "summary.json", to_json(result).dump(2) + "\n"); });
+  guarded([&] { write_file(directory_ / "summary.json", json_text(to_json(result), 2) + "\n"); });
 }
 
 bool in_series(std::int64_t step) {

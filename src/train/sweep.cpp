@@ -10,12 +10,13 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/core/lock.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -75,7 +76,8 @@ std::vector<std::string> identity(const Json& sweep) {
   for (const Json& setting : sweep.at("settings")) {
     std::vector<std::uint64_t> seeds;
     for (const Json& run : setting.at("runs")) seeds.push_back(run.at("seed").get<std::uint64_t>());
-    out.push_back(fmt::format("{} with seeds {}", setting.at("overrides").dump(), Json(seeds).dump()));
+    out.push_back(
+        fmt::format("{} with seeds {}", json_text(setting.at("overrides")), json_text(Json(seeds))));
   }
   return out;
 }
@@ -118,7 +120,7 @@ bool is_unused(const fs::path& directory) {
 
 Json read_json(const fs::path& path) {
   try {
-    return Json::parse(read_file(path));
+    return parse_json(read_file(path));
   } catch (const Json::exception& e) {
     throw CheckpointError(fmt::format("{}: cannot be read: {}", path.string(), e.what()));
   }

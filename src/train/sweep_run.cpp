@@ -10,6 +10,7 @@
 #include "core/process.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/core/lock.h"
 #include "thimble/core/progress.h"
 #include "thimble/core/thread_pool.h"
@@ -147,8 +148,8 @@ class Runner {
 
   static void read_result(SweepRun& run, const fs::path& summary) {
     try {
-      run.result = nlohmann::ordered_json::parse(read_file(summary));
-    } catch (const nlohmann::ordered_json::exception& e) {
+      run.result = parse_json(read_file(summary));
+    } catch (const Json::exception& e) {
       run.status = RunStatus::failed;
       run.error = fmt::format("its summary.json cannot be read: {}", e.what());
     }
@@ -179,7 +180,7 @@ class Runner {
 
   void save() const {
     write_file(result_.directory / "sweep.json",
-               to_json(sweep_, result_.runs, result_.directory).dump(2) + "\n");
+               json_text(to_json(sweep_, result_.runs, result_.directory), 2) + "\n");
   }
 
   const Sweep& sweep_;

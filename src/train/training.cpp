@@ -1,8 +1,8 @@
 // A training run, from its first step or from a checkpoint to its end.
-#include <nlohmann/json.hpp>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 #include "train/jobs.h"
@@ -28,7 +28,7 @@ class TrainingRun {
         directory_(options.directory),
         observer_(options.observer != nullptr ? *options.observer : silent_),
         trainer_(config),
-        data_(to_json(record_of(config)).dump()) {
+        data_(json_text(to_json(record_of(config)))) {
     if (directory_.empty()) return;
     if (config.train.watch_heads) {
       require<ConfigError>(options.watch != nullptr,
@@ -59,9 +59,9 @@ class TrainingRun {
   double seconds() const { return seconds_before_ + watch_.seconds(); }
 
   // A line of metrics.jsonl; the time comes last, since all the rest is the same in every run.
-  void metrics(std::string_view split, const nlohmann::ordered_json& report) {
+  void metrics(std::string_view split, const Json& report) {
     if (!writer_) return;
-    nlohmann::ordered_json line{{"step", state_.step}, {"split", split}};
+    Json line{{"step", state_.step}, {"split", split}};
     line.update(report);
     line["seconds"] = seconds();
     writer_->metrics(line);
@@ -132,7 +132,7 @@ class TrainingRun {
                   {"weights_hash", trainer_.model().parameters().hash()},
                   {"config", to_yaml(config_)},
                   {"data", data_},
-                  {"state", to_json(state_).dump()}},
+                  {"state", json_text(to_json(state_))}},
                  &trainer_.optimizer());
   }
 
@@ -164,8 +164,8 @@ class TrainingRun {
                              "{}: not a checkpoint of format {}", file.path(), kFormat);
     RunState read;
     try {
-      read = run_state(nlohmann::ordered_json::parse(state->second));
-    } catch (const nlohmann::ordered_json::exception& e) {
+      read = run_state(parse_json(state->second));
+    } catch (const Json::exception& e) {
       throw CheckpointError(fmt::format("{}: the state is not valid: {}", file.path(), e.what()));
     }
     writer_->require_metrics(read.metrics_bytes);

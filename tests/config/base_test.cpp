@@ -1,11 +1,11 @@
 // Configs that build on other files, and where each value comes from.
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/config/config.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 
 using namespace thimble;
 

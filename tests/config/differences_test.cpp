@@ -1,10 +1,10 @@
 // Where two configs differ, and what may change when a run is resumed.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "config/fields.h"
 #include "thimble/config/config.h"
+#include "thimble/core/json.h"
 
 using namespace thimble;
 

@@ -3,14 +3,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "complaints.h"
 #include "config/fields.h"
+#include "thimble/core/json.h"
 
 using namespace thimble;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -143,9 +142,9 @@ TEST_CASE("the rules of the schema are those of the reader", "[config]") {
     const bool integer = property.at("type") == "integer";
     CHECK(refused(path, integer ? "1.5" : "many"));
     for (const char* bound : {"minimum", "maximum"})
-      if (property.contains(bound)) CHECK_FALSE(refused(path, property[bound].dump()));
+      if (property.contains(bound)) CHECK_FALSE(refused(path, json_text(property[bound])));
     for (const char* bound : {"exclusiveMinimum", "exclusiveMaximum"})
-      if (property.contains(bound)) CHECK(refused(path, property[bound].dump()));
+      if (property.contains(bound)) CHECK(refused(path, json_text(property[bound])));
     CHECK((property.contains("minimum") || property.contains("exclusiveMinimum")));
     CHECK((property.contains("maximum") || property.contains("exclusiveMaximum")));
     CHECK(refused(path, "-1"));

@@ -1,11 +1,11 @@
 // Paths: what they are relative to, what is refused, how they are dumped.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "complaints.h"
 #include "config/dump.h"
 #include "config/reader.h"
+#include "thimble/core/json.h"
 
 using namespace thimble;
 using namespace thimble::config;
@@ -100,7 +100,7 @@ TEST_CASE("a dump gives every path back", "[config]") {
     // A folder that would show if the leading slash got lost.
     const std::string wanted = path[0] == '/' ? path : "/data/" + path;
     CHECK(read(yaml(example.root)) == wanted);
-    CHECK(read(json(example.root).dump()) == wanted);
+    CHECK(read(json_text(json(example.root))) == wanted);
   }
 }
 

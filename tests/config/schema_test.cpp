@@ -1,15 +1,14 @@
 // The JSON Schema, applied as an editor does it to what stands in a file.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "config/text.h"
 #include "config/yaml.h"
 #include "experiments.h"
 #include "thimble/config/config.h"
+#include "thimble/core/json.h"
 
 using namespace thimble;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -49,11 +48,12 @@ std::string invalid(const Json& value, const Json& schema, const std::string& pa
     if (word == "type") {
       if (!has_type(value, rule)) return wrong("not of type " + rule.get<std::string>());
     } else if (word == "enum") {
-      if (std::find(rule.begin(), rule.end(), value) == rule.end()) return wrong("not one of " + rule.dump());
+      if (std::find(rule.begin(), rule.end(), value) == rule.end())
+        return wrong("not one of " + json_text(rule));
     } else if (word == "minimum" || word == "exclusiveMinimum") {
-      if (value < rule || (word != "minimum" && value == rule)) return wrong("below " + rule.dump());
+      if (value < rule || (word != "minimum" && value == rule)) return wrong("below " + json_text(rule));
     } else if (word == "maximum" || word == "exclusiveMaximum") {
-      if (value > rule || (word != "maximum" && value == rule)) return wrong("above " + rule.dump());
+      if (value > rule || (word != "maximum" && value == rule)) return wrong("above " + json_text(rule));
     } else if (word == "minLength") {
       if (value.get<std::string>().size() < rule) return wrong("too short");
     } else if (word == "additionalProperties") {

@@ -1,6 +1,5 @@
 #include "thimble/core/text.h"
-
-#include <nlohmann/json.hpp>
+#include "thimble/core/json.h"
 
 #include "catch.h"
 
@@ -70,9 +69,9 @@ TEST_CASE("an escaped text cannot steer a terminal", "[core]") {
 }
 
 TEST_CASE("escaped JSON says the same", "[core]") {
-  const nlohmann::json value = {{"k\xc2\x9b", "\xe2\x80\xae\xd8\x9c\x7f\n\x1b \xc3\xa9\xf0\x9f\x98\x80"}};
-  const std::string text = escape_controls_in_json(value.dump(2));
-  CHECK(nlohmann::json::parse(text) == value);
+  const Json value = {{"k\xc2\x9b", "\xe2\x80\xae\xd8\x9c\x7f\n\x1b \xc3\xa9\xf0\x9f\x98\x80"}};
+  const std::string text = escape_controls_in_json(json_text(value, 2));
+  CHECK(parse_json(text) == value);
   CHECK(escape_controls(text) == text);
   CHECK(text.find("\xc3\xa9") != std::string::npos);
 }

@@ -1,10 +1,9 @@
 #include "thimble/data/listing.h"
 
-#include <nlohmann/json.hpp>
-
 #include "catch.h"
 #include "rows.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/data/task_page.h"
 
 using namespace thimble;
@@ -131,14 +130,15 @@ TEST_CASE("positions that an answer depends on are told in ranges", "[data]") {
                       20) == "    0  2        0 2\n                4\n");
   CHECK(relevant_text({.name = "induction", .length = 2}, {.input = {7, 8, 7}, .target = {8, 7, 8}}, 80) ==
         "    0  8        none\n    1  7        none\n    2  8        1\n");
-  CHECK(relevant_json(config, e).dump() == "[[0,1,2,4],[0,1,2,4],[0,1,2,4],[3,5,6],[0,1,2,4],[3,5,6],[]]");
+  CHECK(json_text(relevant_json(config, e)) ==
+        "[[0,1,2,4],[0,1,2,4],[0,1,2,4],[3,5,6],[0,1,2,4],[3,5,6],[]]");
 }
 
 TEST_CASE("the page of every task is complete and 80 columns wide", "[data]") {
   for (const std::string_view name : task_names()) {
     const TaskConfig config = usual(name);
     INFO(name);
-    const nlohmann::ordered_json keys = {{"length", 16}, {"symbols", 10}};
+    const Json keys = {{"length", 16}, {"symbols", 10}};
     const TaskPage page = task_page(config, keys, 42, 2);
     CHECK(widest(page.text) <= 80);
     const Task& task = find_task(name);

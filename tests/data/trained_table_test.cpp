@@ -1,11 +1,11 @@
 // Tables read with the vocabulary of a trained model, the record of its data, and what may be a mistake in
 // a file.
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/data/data_record.h"
 #include "thimble/data/table.h"
 
@@ -97,17 +97,17 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   CHECK((record.files[0].key == "file" && record.files[0].bytes == 4 && record.files[0].path == task.file));
 
   const std::filesystem::path run = directory / "runs" / "a";
-  const nlohmann::ordered_json json = to_json(record, run);
+  const Json json = to_json(record, run);
   CHECK(json["files"][1]["relative"] == "../../v.tsv");
   CHECK_FALSE(to_json(record)["files"][1].contains("relative"));
-  const DataRecord again = parse_record(json.dump(), run);
+  const DataRecord again = parse_record(json_text(json), run);
   CHECK(to_json(again, run) == json);
   CHECK(changed_files(again, task.table->sources()).empty());
   CHECK(differing_files(again.files, task.table->sources()).empty());
 
   std::filesystem::create_directories(directory / "elsewhere");
   std::filesystem::rename(directory / "v.tsv", directory / "elsewhere" / "v.tsv");
-  CHECK(parse_record(json.dump(), directory / "elsewhere" / "runs" / "a").files[1].moved ==
+  CHECK(parse_record(json_text(json), directory / "elsewhere" / "runs" / "a").files[1].moved ==
         (directory / "elsewhere" / "v.tsv").string());
   written("t.tsv", "b\tb\n");
   std::filesystem::rename(directory / "elsewhere" / "v.tsv", directory / "v.tsv");

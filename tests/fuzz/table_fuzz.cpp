@@ -1,9 +1,9 @@
 // The reader of data files takes any bytes or throws DataError; what it takes and JSON Lines say again is the
 // same table. NUL bytes stand between the files: main, validation, test, vocabulary.
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/data/table.h"
 
 using namespace thimble;
@@ -16,7 +16,7 @@ std::string lines(const Table& table, std::int64_t first, std::int64_t last) {
   Example example;
   for (std::int64_t row = first; row < last; ++row) {
     table.example(row, example);
-    nlohmann::ordered_json line = {{"input", nlohmann::json::array()}, {"target", nlohmann::json::array()}};
+    Json line = {{"input", Json::array()}, {"target", Json::array()}};
     for (const std::int32_t id : example.input) line["input"].push_back(table.tokens().at(id));
     for (const std::int32_t id : example.target) {
       if (id == kIgnore)
@@ -24,7 +24,7 @@ std::string lines(const Table& table, std::int64_t first, std::int64_t last) {
       else
         line["target"].push_back(table.tokens().at(id));
     }
-    out += line.dump() + "\n";
+    out += json_text(line) + "\n";
   }
   return out;
 }

@@ -1,8 +1,8 @@
 // Which differences between a logit and the sum of its parts are put down to rounding.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/attribution.h"
 #include "train/small_config.h"
 
@@ -122,7 +122,7 @@ TEST_CASE("what rounding does not explain is a warning beside the number", "[ins
   CHECK_THAT(wrong.logit, WithinRel(2 * right.logit, 1e-12));
   REQUIRE(wrong.parts.size() == right.parts.size());
   for (std::size_t i = 0; i < right.parts.size(); ++i) CHECK(wrong.parts[i].mean == right.parts[i].mean);
-  const nlohmann::ordered_json json = to_json(wrong);
+  const Json json = to_json(wrong);
   CHECK(json["warning"] == wrong.warning);
   CHECK(json["inexact"] == wrong.labels);
   CHECK_THAT(json["worst_error"].get<double>(), WithinAbs(0.5, 0.25));

@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "inspect/circuit_watcher.h"
 #include "inspect/weights.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 
@@ -209,7 +209,7 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
     CHECK(report.attribution.parts.empty());
     CHECK(report.heads.size() == 4);
     CHECK(report.rollout.rows == 7);
-    const nlohmann::ordered_json json = to_json(report.attribution);
+    const Json json = to_json(report.attribution);
     CHECK(json["offered"] == false);
     CHECK(json["reason"] == report.attribution.reason);
     CHECK_THROWS_AS(AttributionWatcher(trainer.encoder()), ConfigError);
@@ -219,7 +219,7 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
 TEST_CASE("attribution as JSON", "[inspect]") {
   const Trained trainer(rich_config());
   const Attribution attribution = trainer.circuits(20).attribution;
-  const nlohmann::ordered_json json = to_json(attribution);
+  const Json json = to_json(attribution);
   CHECK(json["offered"] == true);
   REQUIRE(json["parts"].size() == 11);
   CHECK(json["parts"][2]["name"] == "layer 0 head 1");

@@ -3,11 +3,11 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "inspect/weights.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 
@@ -266,7 +266,7 @@ TEST_CASE("what a query asks of a key, by the score", "[inspect]") {
 TEST_CASE("circuits as JSON, what is missing as null", "[inspect]") {
   const DoubleMatrix embedding = random_matrix(3, 4, 1);
   const HeadCircuits circuits = head_circuits(random_head(4, 2, 2), embedding, &embedding);
-  const nlohmann::ordered_json json = to_json(circuits);
+  const Json json = to_json(circuits);
   CHECK(json["ov_copying"] == *circuits.ov_copying);
   CHECK(json["qk_reciprocity"] == *circuits.qk_reciprocity);
   CHECK(json["ov_singular_values"] == circuits.ov_singular_values);
@@ -274,7 +274,7 @@ TEST_CASE("circuits as JSON, what is missing as null", "[inspect]") {
   CHECK(json["qk_tokens"][1][2] == circuits.qk_tokens(1, 2));
   CHECK(json["ov_tokens"][2][0] == circuits.ov_tokens(2, 0));
   CHECK(json["reasons"].empty());
-  const nlohmann::ordered_json less = to_json(head_circuits(random_head(4, 2, 2), embedding, nullptr));
+  const Json less = to_json(head_circuits(random_head(4, 2, 2), embedding, nullptr));
   CHECK((less["ov_copying"].is_null() && less["ov_tokens"].is_null()));
   CHECK(less["reasons"].contains("ov_tokens"));
 }

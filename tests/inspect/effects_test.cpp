@@ -1,10 +1,10 @@
 // Ablation and importance of heads, against plain passes over one sequence at a time.
 #include "thimble/inspect/effects.h"
+#include "thimble/core/json.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "catch.h"
@@ -74,13 +74,13 @@ void expect_true_ablations(Trained& trained) {
 }
 
 std::string text(const EffectsReport& report) {
-  auto json = nlohmann::ordered_json::array({to_json(report.baseline)});
+  auto json = Json::array({to_json(report.baseline)});
   for (const HeadEffects& h : report.heads) {
     json.push_back(to_json(h));
     json.push_back(to_json(h.importance));
   }
   for (const RemovalStep& s : report.cumulative_ablation) json.push_back(to_json(s));
-  return json.dump();
+  return json_text(json);
 }
 
 void expect_bits_of_evaluate(Config config, std::int64_t sequences) {

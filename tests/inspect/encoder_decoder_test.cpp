@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "catch.h"
 #include "inspect/saved_pair.h"
 #include "inspect/score_watcher.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/watch.h"
 
@@ -92,7 +92,7 @@ TEST_CASE("the report of an encoder-decoder says which sequences a map is of", "
   CHECK(json["source_length"] == 4);
   CHECK(
       json["attentions"][0] ==
-      nlohmann::ordered_json(
+      Json(
           {{"name", "encoder"}, {"layer", 0}, {"queries", "source"}, {"keys", "source"}, {"causal", false}}));
   CHECK(json["attentions"][2]["queries"] == "tokens");
   CHECK(json["attentions"][2]["keys"] == "source");
@@ -155,7 +155,7 @@ TEST_CASE("the watch says for each head of an encoder-decoder what its chance is
   Trained trained(writing_config());
   const HeadWatch watch = head_watch(writing_config());
   const std::span<const Real> weights = trained.parameters().values();
-  const nlohmann::ordered_json seen = watch(weights);
+  const Json seen = watch(weights);
   CHECK(seen["chance"].empty());
   Subject subject(writing_config(), Split::validation, kWatchedSequences);
   std::ranges::copy(weights, subject.model().parameters().values().begin());

@@ -2,7 +2,6 @@
 #include "thimble/inspect/inspect.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
@@ -157,7 +157,7 @@ TEST_CASE("weights of another model cannot be inspected", "[inspect]") {
 
 TEST_CASE("the report as JSON has everything, under the names of its fields", "[inspect]") {
   const InspectReport report = Trained(small_config(), 3).inspect(20);
-  const nlohmann::ordered_json json = to_json(report);
+  const Json json = to_json(report);
   CHECK(json["sequences"] == 20);
   CHECK(json["length"] == 4);
   CHECK(json["tokens"].size() == 6);

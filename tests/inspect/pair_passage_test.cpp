@@ -1,7 +1,6 @@
 // Single sources and their answers through an encoder-decoder: what is shown, and written as arrays, is what
 // the model itself computes.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "inspect/saved_pair.h"
 #include "rounding.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/npy.h"
 #include "thimble/inspect/passage.h"
 #include "thimble/model/decoding.h"

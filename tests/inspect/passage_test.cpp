@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "rounding.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
@@ -159,9 +159,9 @@ TEST_CASE("a passage as JSON has names, and maps by layer, head, query and key",
   const Trained trained(rich_config());
   const Names names = vocabulary(trained.source);
   Passage passage = read_input(trained.source, "5 0 2");
-  nlohmann::ordered_json json = to_json(passage, trained.source.config.model, names);
-  CHECK(json["tokens"] == nlohmann::ordered_json{"5", "0", "2"});
-  CHECK(json["vocabulary"] == nlohmann::ordered_json{"0", "1", "2", "3", "4", "5"});
+  Json json = to_json(passage, trained.source.config.model, names);
+  CHECK(json["tokens"] == Json{"5", "0", "2"});
+  CHECK(json["vocabulary"] == Json{"0", "1", "2", "3", "4", "5"});
   CHECK(!json.contains("targets"));
   REQUIRE(json["attention"].size() == 2);
   REQUIRE(json["attention"][1].size() == 2);
@@ -173,7 +173,7 @@ TEST_CASE("a passage as JSON has names, and maps by layer, head, query and key",
 
   passage.targets = {1, kIgnore, 3};
   json = example_json(passage, trained.source.config.model, names);
-  CHECK(json["targets"] == nlohmann::ordered_json{"1", nullptr, "3"});
+  CHECK(json["targets"] == Json{"1", nullptr, "3"});
   CHECK(!json.contains("logits"));
 }
 

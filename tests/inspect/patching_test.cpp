@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "catch.h"
 #include "core/progress_recorder.h"
 #include "inspect/interventions.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/random.h"
 
 using namespace thimble;
@@ -160,18 +160,18 @@ TEST_CASE("without a sequence, or with a loss that is no number, nothing is meas
 TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   const Effect effect{
       .loss_change = 1, .accuracy_change = 2, .interval = {3, 4}, .accuracy_interval = {5, 6}};
-  CHECK(to_json(effect).dump() ==
+  CHECK(json_text(to_json(effect)) ==
         R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0]})");
   HeadEffects head;
   head.mean = effect;
   CHECK(to_json(head).size() == 3);
   CHECK(to_json(head)["mean"] == to_json(effect));
-  CHECK(to_json(Importance{1, 2}).dump() == R"({"raw":1.0,"normalised":2.0})");
-  CHECK(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2}).dump() ==
+  CHECK(json_text(to_json(Importance{1, 2})) == R"({"raw":1.0,"normalised":2.0})");
+  CHECK(json_text(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2})) ==
         R"({"removed":0,"layer":null,"head":null,"loss":1.0,"accuracy":2.0})");
   CHECK(to_json(RemovalStep{1, 0, 2, 1, 2})["head"] == 2);
-  CHECK(to_json(Baseline{1, 2, 3, 4}).dump() ==
+  CHECK(json_text(to_json(Baseline{1, 2, 3, 4})) ==
         R"({"loss":1.0,"accuracy":2.0,"sequence_accuracy":3.0,"sequences":4})");
-  CHECK(to_json(PatchingReport{{"a"}, {"b"}, {{1, 2, 0.5}}}).dump() ==
+  CHECK(json_text(to_json(PatchingReport{{"a"}, {"b"}, {{1, 2, 0.5}}})) ==
         R"({"base":["a"],"source":["b"],"heads":[{"layer":1,"head":2,"effect":0.5}]})");
 }

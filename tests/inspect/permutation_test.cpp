@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
+#include "thimble/core/json.h"
 #include "thimble/core/real.h"
 #include "thimble/inspect/passage.h"
 #include "thimble/train/train.h"
@@ -40,7 +40,7 @@ TEST_CASE("without positions and mask a model is permutation-equivariant", "[ins
   CHECK(report.sequences == 5);
   CHECK(report.logit > 0.1);
   CHECK(report.relative() < (sizeof(Real) == 4 ? 1e-5 : 1e-12));
-  const nlohmann::ordered_json json = to_json(report);
+  const Json json = to_json(report);
   CHECK(json["relative"] == report.worst / report.logit);
 }
 

@@ -1,11 +1,11 @@
 // What the head report says of a recurrent model, whose decoder looks at one position after the other.
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "catch.h"
 #include "inspect/saved_pair.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/watch.h"
 

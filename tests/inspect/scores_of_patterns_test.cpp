@@ -1,13 +1,13 @@
 // Scores of heads whose weights are written down: what is 1, what is chance, what is undefined or refused.
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "catch.h"
 #include "scored_sequences.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 
 using namespace scored;
 
@@ -118,15 +118,14 @@ TEST_CASE("a score that nothing can say anything about is undefined, null in JSO
   auto initial = found;
   for (HeadScore& score : initial) score.value = 0.25;
   set_at_init(found, initial);
-  const nlohmann::ordered_json json = to_json(found);
-  CHECK(json["special"].dump() ==
+  const Json json = to_json(found);
+  CHECK(json_text(json["special"]) ==
         R"({"value":null,"chance":null,"at_init":0.25,"attainable":null,"eligible":0})");
-  CHECK(json["self"].dump() == nlohmann::ordered_json({{"value", 1.0},
-                                                       {"chance", find_score(found, "self").chance},
-                                                       {"at_init", 0.25},
-                                                       {"attainable", 1.0},
-                                                       {"eligible", 7}})
-                                   .dump());
+  CHECK(json_text(json["self"]) == json_text(Json({{"value", 1.0},
+                                                   {"chance", find_score(found, "self").chance},
+                                                   {"at_init", 0.25},
+                                                   {"attainable", 1.0},
+                                                   {"eligible", 7}})));
   CHECK(json["offset"]["at"] == 0);
   std::vector<std::string> names;
   for (const auto& [name, score] : json.items()) names.push_back(name);

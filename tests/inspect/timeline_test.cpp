@@ -2,12 +2,12 @@
 #include "thimble/inspect/timeline.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 
 using namespace thimble;
 
@@ -233,8 +233,7 @@ TEST_CASE("of a long run's training some points are kept, the last one too, and 
   std::string metrics;
   for (int step = 1; step <= 2500; ++step) {
     for (const char* split : {"train", "validation"})
-      metrics +=
-          nlohmann::json{{"step", step}, {"split", split}, {"loss", 1.5}, {"accuracy", 0.5}}.dump() + "\n";
+      metrics += json_text(Json{{"step", step}, {"split", split}, {"loss", 1.5}, {"accuracy", 0.5}}) + "\n";
   }
   std::size_t train = 0;
   std::int64_t last = 0;
@@ -254,11 +253,11 @@ TEST_CASE("the timeline as JSON", "[inspect]") {
   Timeline timeline{steps_of({{"induction", {0.1, 0.9, 0.9}}}), {{10, "validation", 2.5, 0.75}}};
   const auto json = to_json(timeline);
   REQUIRE(json["timeline"].size() == 3);
-  CHECK(json["timeline"][1].dump() ==
+  CHECK(json_text(json["timeline"][1]) ==
         R"({"step":10,"loss":4.9,"heads":[{"layer":1,"head":2,"scores":{"induction":0.9}}]})");
   CHECK(json["events"][0] == sentence(find_events(timeline.steps)[0]));
-  CHECK(json["curves"].dump() == R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75}])");
-  CHECK(to_json(Timeline{}).dump() == R"({"timeline":[],"events":[],"curves":[]})");
+  CHECK(json_text(json["curves"]) == R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75}])");
+  CHECK(json_text(to_json(Timeline{})) == R"({"timeline":[],"events":[],"curves":[]})");
   const std::string known = R"({"step":1,"split":"validation","loss":2,"accuracy":0.5,"chance":0.25,)"
                             R"("lowest_possible_loss":0.125})";
   const auto levels = to_json(timeline_of(lines({kTrain, known})));

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/inspect/label.h"
 #include "thimble/inspect/timeline.h"
 #include "thimble/train/trainer.h"
@@ -57,7 +57,7 @@ void expect_true_scores(const Config& config, std::int64_t sequences) {
   const HeadWatch watch = head_watch(config);
   watch(weights_of(trainer));
   for (int i = 0; i < 10; ++i) trainer.step();
-  const nlohmann::ordered_json seen = watch(weights_of(trainer));
+  const Json seen = watch(weights_of(trainer));
   CHECK_THAT(seen["loss"].get<double>(),
              WithinRel(trainer.evaluate(Split::validation, sequences).loss, 1e-5));
   const std::vector<HeadScorer> scorers = expected_scores(trainer, config, sequences);
@@ -109,7 +109,7 @@ TEST_CASE("a model that is not finite has no heads to watch", "[inspect]") {
   std::ranges::fill(trainer.model().parameters().values(), std::nan(""));
   const auto seen = head_watch(small_config())(weights_of(trainer));
   CHECK(seen["heads"].empty());
-  CHECK(seen["loss"].dump() == "null");
+  CHECK(json_text(seen["loss"]) == "null");
 }
 
 TEST_CASE("without validation sequences there is nothing to watch", "[inspect]") {

@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/svg.h"
 #include "thimble/reproduce/page.h"
 
 namespace {
 
-using nlohmann::ordered_json;
+using thimble::Json;
 
 struct Size {
   int layers, heads, length, vocabulary;
@@ -27,8 +28,8 @@ struct Size {
 double noise(double n) { return n = std::sin(n * 12.9898 + 4.1) * 43758.5453, n - std::floor(n); }
 
 // Weights of a head: each has one favourite key, more or less sharply.
-ordered_json attention(const Size& s, int head, int example) {
-  ordered_json rows = ordered_json::array();
+Json attention(const Size& s, int head, int example) {
+  Json rows = Json::array();
   const double sharp = 0.5 + 8 * noise(head);
   for (int i = 0; i < s.length; ++i) {
     const int kinds[] = {i - 1, s.length - 1 - i, i, (i * 7 + example) % s.length, 0};
@@ -46,7 +47,7 @@ ordered_json attention(const Size& s, int head, int example) {
   return rows;
 }
 
-ordered_json score(double value, double chance) {
+Json score(double value, double chance) {
   return {{"value", value},
           {"chance", chance},
           {"at_init", chance * 1.1},
@@ -54,28 +55,28 @@ ordered_json score(double value, double chance) {
           {"eligible", 16000}};
 }
 
-ordered_json effect(double size) {
+Json effect(double size) {
   return {{"loss_change", 2.5 * size},
           {"accuracy_change", -size},
           {"interval", {2.2 * size, 2.8 * size}},
           {"accuracy_interval", {-1.1 * size, -0.9 * size}}};
 }
 
-ordered_json matrix(int size, int seed) {
-  ordered_json rows = ordered_json::array();
+Json matrix(int size, int seed) {
+  Json rows = Json::array();
   for (int r = 0; r < size; ++r) {
-    rows.push_back(ordered_json::array());
+    rows.push_back(Json::array());
     for (int c = 0; c < size; ++c)
       rows.back().push_back((r == c ? 3.5 : 0) + 2 * noise(seed * 31.0 + r * 5.1 + c * 0.7) - 1);
   }
   return rows;
 }
 
-ordered_json head(const Size& s, int index) {
+Json head(const Size& s, int index) {
   const std::vector<std::string> verdicts = {"shown", "no_effect", "none", "no_pattern", "not_enough"};
   const std::string verdict = s.layers == 1 ? "shown" : verdicts[index % 5];
   const double strength = noise(index + 0.5), size = verdict == "shown" ? 0.63 * strength : 0.001 * strength;
-  ordered_json scores;
+  Json scores;
   for (const std::string name : {"entropy", "self", "previous", "next", "first", "positional_share",
                                  "previous_token", "mirror", "same_token", "duplicate_token", "induction"})
     scores[name] = score(noise(index * 3.0 + static_cast<double>(name.size())), 1.0 / s.length);
@@ -112,25 +113,24 @@ ordered_json head(const Size& s, int index) {
       {"mean_weights", attention(s, index, 0)}};
 }
 
-ordered_json example(const Size& s, const std::vector<std::string>& names, int index) {
-  ordered_json tokens = ordered_json::array(), targets = ordered_json::array(),
-               predictions = ordered_json::array();
+Json example(const Size& s, const std::vector<std::string>& names, int index) {
+  Json tokens = Json::array(), targets = Json::array(), predictions = Json::array();
   for (int i = 0; i < s.length; ++i) {
     const auto& name = names[(i * 5 + index * 3 + i / 7) % names.size()];
     tokens.push_back(name);
-    targets.push_back(i % 4 == 3 ? ordered_json(nullptr) : ordered_json(name));
+    targets.push_back(i % 4 == 3 ? Json(nullptr) : Json(name));
     predictions.push_back(index % 3 == 1 && i % 10 == 4 ? names[(i + index) % names.size()] : name);
   }
-  ordered_json layers = ordered_json::array();
+  Json layers = Json::array();
   for (int l = 0; l < s.layers; ++l) {
-    layers.push_back(ordered_json::array());
+    layers.push_back(Json::array());
     for (int h = 0; h < s.heads; ++h) layers.back().push_back(attention(s, l * s.heads + h, index));
   }
   return {{"tokens", tokens}, {"targets", targets}, {"predictions", predictions}, {"attention", layers}};
 }
 
-ordered_json base(const Size& s, const std::vector<std::string>& names, int examples) {
-  ordered_json report = {
+Json base(const Size& s, const std::vector<std::string>& names, int examples) {
+  Json report = {
       {"task", "reverse"},
       {"split", "test"},
       {"sequences", 1000},
@@ -146,17 +146,17 @@ ordered_json base(const Size& s, const std::vector<std::string>& names, int exam
       {"weights_hash", "9f2c61d0a4b7e835"},
       {"baseline",
        {{"loss", 0.0020751}, {"accuracy", 0.99975}, {"sequence_accuracy", 0.9963}, {"sequences", 1000}}}};
-  report["heads"] = ordered_json::array();
+  report["heads"] = Json::array();
   for (int k = 0; k < s.layers * s.heads; ++k) report["heads"].push_back(head(s, k));
   report["rollout"] = attention(s, 0, 0);
-  report["examples"] = ordered_json::array();
+  report["examples"] = Json::array();
   for (int k = 0; k < examples; ++k) report["examples"].push_back(example(s, names, k));
   return report;
 }
 
-void add_run(ordered_json& report, const Size& s) {
+void add_run(Json& report, const Size& s) {
   for (int k = 0; k <= s.layers * s.heads; ++k) {
-    ordered_json step = {{"removed", k}, {"layer", nullptr}, {"head", nullptr}};
+    Json step = {{"removed", k}, {"layer", nullptr}, {"head", nullptr}};
     if (k > 0) step["layer"] = (k * 13 % 32) / s.heads, step["head"] = (k * 13 % 32) % s.heads;
     step["loss"] = 0.002 + 3.2 / (1 + std::exp(0.6 * (24 - k)));
     step["accuracy"] = 1 - 0.9 / (1 + std::exp(0.6 * (25 - k)));
@@ -171,7 +171,7 @@ void add_run(ordered_json& report, const Size& s) {
                              {{"name", "layer 0 feed-forward"}, {"mean", 1.4}}}}};
   for (int k = 0; k < 18; ++k) {
     const int step = static_cast<int>(std::pow(1.6, k));
-    ordered_json heads = ordered_json::array();
+    Json heads = Json::array();
     for (int h = 0; h < s.layers * s.heads; ++h)
       heads.push_back(
           {{"layer", h / s.heads},
@@ -222,7 +222,7 @@ int main(int, char** argv) {
   std::vector<std::string> letters;
   for (char c = 'a'; c <= 'x'; ++c) letters.push_back(std::string(1, c));
   const Size large{4, 8, 64, 24, true};
-  ordered_json report = base(large, letters, 16);
+  Json report = base(large, letters, 16);
   add_run(report, large);
   write(directory / "large.html", thimble::html_page(report));
 
@@ -235,8 +235,7 @@ int main(int, char** argv) {
   report["examples"][2]["predictions"] = {"0"};
   report["attribution"] = {{"offered", false},
                            {"reason", "post-norm: the last norm comes after the last sum"}};
-  report["timeline"] = report["events"] = report["curves"] = report["cumulative_ablation"] =
-      ordered_json::array();
+  report["timeline"] = report["events"] = report["curves"] = report["cumulative_ablation"] = Json::array();
   write(directory / "small.html", thimble::html_page(report));
 
   Size shorter = small;

@@ -6,13 +6,13 @@
 
 #include "catch.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 
 using namespace thimble;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
-const Json kReport = Json::parse(R"({
+const Json kReport = parse_json(R"({
   "test": {"accuracy": 0.75, "leak": null, "solved": true, "name": "reverse"},
   "heads": [{"layer": 0, "label": "mirror", "scores": {"a": {"value": 0.5}, "b": {"value": 0.25}}},
             {"layer": 1, "label": "none", "scores": {"a": {"value": 0.125}, "b": {"value": null}}},
@@ -68,7 +68,7 @@ TEST_CASE("where chooses among what the first * stands for", "[reproduce]") {
   CHECK(measure(kReport, v, {{"limit", 0.5}}) == 0.125);
   v.where = {within("scores.*.value", {.relation = Bound::at_most, .number = 0.0625})};
   CHECK(measure(kReport, v, {}) == 1);
-  const Json lines = Json::parse(R"([{"step": 1, "loss": 4}, {"step": 2, "loss": 3}])");
+  const Json lines = parse_json(R"([{"step": 1, "loss": 4}, {"step": 2, "loss": 3}])");
   ExperimentValue line = value("*.loss");
   line.where = {equal("step", "2")};
   CHECK(measure(lines, line, {}) == 3);

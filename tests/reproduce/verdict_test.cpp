@@ -1,10 +1,10 @@
 // Verdicts, spread over seeds, and the results as JSON and as a page.
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
+#include "thimble/core/json.h"
 #include "thimble/reproduce/page.h"
 #include "thimble/reproduce/reproduce.h"
 
@@ -83,15 +83,15 @@ TEST_CASE("nothing begins once a stop is wanted", "[reproduce]") {
 }
 
 TEST_CASE("results as JSON", "[reproduce]") {
-  const nlohmann::ordered_json json = to_json(result());
+  const Json json = to_json(result());
   CHECK(json["verdict"] == "NOT SHOWN");
   CHECK(json["kind"] == "golden");
-  CHECK(json["seeds"] == nlohmann::ordered_json({1, 2}));
-  CHECK(json["runs"][0]["overrides"] == nlohmann::ordered_json({"model.heads=2"}));
-  CHECK(json["values"][0].dump() ==
+  CHECK(json["seeds"] == Json({1, 2}));
+  CHECK(json["runs"][0]["overrides"] == Json({"model.heads=2"}));
+  CHECK(json_text(json["values"][0]) ==
         R"({"name":"loss","min":0.25,"median":0.5,"max":0.75,"seeds":[0.25,0.75]})");
-  CHECK(json["values"][1]["seeds"].dump() == R"([null,"never"])");
-  CHECK(json["conditions"].dump() == R"([{"condition":"loss < 0.5","seeds":[true,false]}])");
+  CHECK(json_text(json["values"][1]["seeds"]) == R"([null,"never"])");
+  CHECK(json_text(json["conditions"]) == R"([{"condition":"loss < 0.5","seeds":[true,false]}])");
 }
 
 TEST_CASE("the page holds every number and runs nothing", "[reproduce]") {

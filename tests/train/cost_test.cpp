@@ -1,12 +1,12 @@
 // What a config costs, and that jobs which would not fit are refused.
 #include "thimble/train/cost.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/kernels/linear.h"
@@ -197,7 +197,7 @@ TEST_CASE("bytes are given in a unit that people read", "[train]") {
 }
 
 TEST_CASE("the cost as JSON", "[train]") {
-  const nlohmann::ordered_json json = cost_json(small_config());
+  const Json json = cost_json(small_config());
   CHECK(json.at("parameters") == parameter_count(small_config()));
   CHECK(json.at("flops_per_step").at("total") == step_flops(small_config()).total());
   const auto& memory = json.at("memory_bytes");

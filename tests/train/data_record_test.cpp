@@ -1,13 +1,13 @@
 // A run is complete: what becomes of it when its data files change, move or go, and other data it is asked
 // about.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "run_files.h"
 #include "small_config.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/data/table.h"
 #include "thimble/inspect/passage.h"
 #include "thimble/train/run.h"

@@ -317,7 +317,7 @@ TEST_CASE("the seconds of all sessions of a run add up", "[train]") {
     auto metadata = file.metadata();
     Json state = Json::parse(metadata.at("state"));
     state["seconds"] = 1e6;  // the first session was a long one
-    metadata["state"] = state.dump();
+    metadata["state"] = json_text(state);
     save_weights(checkpoint, trainer.model().parameters(), metadata, &trainer.optimizer());
   }
   CHECK(resume(config, run).seconds > 1e6);

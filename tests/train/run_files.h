@@ -3,20 +3,18 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 
-using Json = nlohmann::ordered_json;
-
-inline std::vector<Json> metrics_of(const std::filesystem::path& run) {
+inline std::vector<thimble::Json> metrics_of(const std::filesystem::path& run) {
   std::istringstream lines(thimble::read_file(run / "metrics.jsonl"));
-  std::vector<Json> result;
-  for (std::string line; std::getline(lines, line);) result.push_back(Json::parse(line));
+  std::vector<thimble::Json> result;
+  for (std::string line; std::getline(lines, line);) result.push_back(thimble::parse_json(line));
   return result;
 }
 

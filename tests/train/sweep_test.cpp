@@ -7,14 +7,13 @@
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 
 using namespace thimble;
 
 namespace fs = std::filesystem;
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // What the script does before it pretends to have trained: $out is the run's directory, $* its arguments.
 constexpr const char* kScript = R"(#!/bin/sh
@@ -48,7 +47,7 @@ struct Workshop {
     fs::permissions(options.program, fs::perms::owner_all);
   }
   SweepResult run() const { return run_sweep(sweep, options); }
-  Json json() const { return Json::parse(read_file(directory / "out/sweep.json")); }
+  Json json() const { return parse_json(read_file(directory / "out/sweep.json")); }
   std::string calls() const { return read_file(directory / "calls"); }
   std::string refusal() const {
     try {
@@ -223,7 +222,7 @@ TEST_CASE("a sweep that was killed asks again about runs that it does not know t
   w.run();
   Json json = w.json();
   json["settings"][0]["runs"][0]["status"] = "waiting";
-  write_file(w.directory / "out/sweep.json", json.dump());
+  write_file(w.directory / "out/sweep.json", json_text(json));
   fs::remove(w.directory / "calls");
   CHECK(statuses(w.run().runs) == "done");
   CHECK_THAT(w.calls(), EndsWith(" --resume\n"));

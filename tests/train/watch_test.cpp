@@ -1,9 +1,9 @@
 // What train.watch_heads adds to a run.
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/core/error.h"
+#include "thimble/core/json.h"
 #include "thimble/train/run.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
@@ -53,7 +53,7 @@ struct Killer : TrainObserver {
 std::vector<std::string> order_of(const fs::path& directory) {
   std::vector<std::string> order;
   for (const Json& line : metrics_of(directory))
-    order.push_back(line["split"].get<std::string>() + " " + line["step"].dump());
+    order.push_back(line["split"].get<std::string>() + " " + json_text(line["step"]));
   return order;
 }
 

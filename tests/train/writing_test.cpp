@@ -1,9 +1,9 @@
 // Models that write: what training and evaluation make of them.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "small_config.h"
+#include "thimble/core/json.h"
 #include "thimble/model/decoding.h"
 #include "thimble/train/run.h"
 #include "thimble/train/trainer.h"

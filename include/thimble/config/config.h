@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/data/data_record.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/task.h"
@@ -85,10 +85,10 @@ Config parse_config(const std::string& yaml, const std::string& name,
 // of the YAML gives the same config back.
 std::string to_yaml(const Config&);
 std::string to_yaml(const ResolvedConfig&);  // with comments that say where each value comes from
-nlohmann::ordered_json to_json(const Config&);
+Json to_json(const Config&);
 
 // JSON Schema (draft-07, which every editor knows) of a config file.
-nlohmann::ordered_json config_schema();
+Json config_schema();
 
 // A value that two configs do not share.
 struct Difference {

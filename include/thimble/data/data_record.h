@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/task.h"
 
@@ -39,7 +39,7 @@ struct DataRecord {
 DataRecord record_of(const TaskConfig&, Layout, std::int64_t max_length);
 
 // `run` is the directory that relative paths start at; empty: they are left out.
-nlohmann::ordered_json to_json(const DataRecord&, const std::filesystem::path& run = {});
+Json to_json(const DataRecord&, const std::filesystem::path& run = {});
 
 // Throws DataError when the text is not a record. A file that is not at its path, but at the one relative to
 // `run`, has moved there.

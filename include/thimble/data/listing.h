@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
 
 namespace thimble {
@@ -46,14 +46,13 @@ std::string relevant_text(const TaskConfig&, const Example&, std::size_t width);
 
 // {"input": [0, 1], "target": [-1, 0], "input_text": "a b", "target_text": ". a"}, -1 where there is no
 // answer.
-nlohmann::ordered_json example_json(const Names&, std::span<const std::int32_t> input,
-                                    std::span<const std::int32_t> target);
+Json example_json(const Names&, std::span<const std::int32_t> input, std::span<const std::int32_t> target);
 // The same of a sequence, with its index, and "source" and "source_text" if it has one.
-nlohmann::ordered_json example_json(const Names&, const Sequence&);
+Json example_json(const Names&, const Sequence&);
 
 // For each target the positions that it depends on, [] where there is no answer; null for a task that says
 // nothing about them.
-nlohmann::ordered_json relevant_json(const TaskConfig&, const Example&);
+Json relevant_json(const TaskConfig&, const Example&);
 
 // Text broken into lines of at most `width` characters between words, each ended by a line feed.
 std::string wrap(std::string_view text, std::size_t width);

@@ -8,11 +8,11 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/kernels/spectral.h"
 #include "thimble/model/transformer.h"
 
@@ -82,9 +82,9 @@ struct CircuitReport {
   DoubleMatrix rollout;
 };
 
-nlohmann::ordered_json to_json(const HeadCircuits&);
-nlohmann::ordered_json to_json(const Attribution&);
-nlohmann::ordered_json to_json(const DoubleMatrix&);  // rows; null when empty
+Json to_json(const HeadCircuits&);
+Json to_json(const Attribution&);
+Json to_json(const DoubleMatrix&);  // rows; null when empty
 
 }  // namespace thimble
 

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "thimble/core/json.h"
 
 namespace thimble {
 
@@ -85,13 +86,12 @@ inline constexpr int kBootstrapDraws = 1000;
 std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
                                 std::uint64_t seed);
 
-nlohmann::ordered_json to_json(const Interval&);     // [low, high]
-nlohmann::ordered_json to_json(const Effect&);       // {"loss_change", "accuracy_change", "interval", ...}
-nlohmann::ordered_json to_json(const HeadEffects&);  // {"zero", "mean", "resample"}, without the importance
-nlohmann::ordered_json to_json(const Importance&);   // {"raw", "normalised"}
-nlohmann::ordered_json to_json(const RemovalStep&);  // {"removed", "layer", "head", "loss", "accuracy"}
-nlohmann::ordered_json to_json(const Baseline&);     // {"loss", "accuracy", "sequence_accuracy", "sequences"}
-nlohmann::ordered_json to_json(
-    const PatchingReport&);  // {"base", "source", "heads": [{"layer", "head", "effect"}]}
+Json to_json(const Interval&);        // [low, high]
+Json to_json(const Effect&);          // {"loss_change", "accuracy_change", "interval", ...}
+Json to_json(const HeadEffects&);     // {"zero", "mean", "resample"}, without the importance
+Json to_json(const Importance&);      // {"raw", "normalised"}
+Json to_json(const RemovalStep&);     // {"removed", "layer", "head", "loss", "accuracy"}
+Json to_json(const Baseline&);        // {"loss", "accuracy", "sequence_accuracy", "sequences"}
+Json to_json(const PatchingReport&);  // {"base", "source", "heads": [{"layer", "head", "effect"}]}
 
 }  // namespace thimble

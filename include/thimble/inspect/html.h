@@ -1,8 +1,9 @@
 // A head report as a page for the browser.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "thimble/core/json.h"
 
 namespace thimble {
 
@@ -12,6 +13,6 @@ namespace thimble {
 // MiB; mean weights and rollout in steps of 1/65535; matrices of tokens in steps of their largest magnitude /
 // 32767; every other number as it is. Throws NumericError for a weight outside [0, 1] or one that is not
 // finite, ShapeError for a ragged map.
-std::string html_page(const nlohmann::ordered_json& report);
+std::string html_page(const Json& report);
 
 }  // namespace thimble

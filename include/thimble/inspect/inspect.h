@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/data/listing.h"
 #include "thimble/inspect/circuits.h"
 #include "thimble/inspect/effects.h"
@@ -60,7 +60,7 @@ InspectReport inspect(const ModelSource& source, const InspectOptions& options);
 
 // An encoder-decoder's has "source_length" and "attentions", see place.h; the "layer" of a head is a number
 // in that list.
-nlohmann::ordered_json to_json(const InspectReport&);
+Json to_json(const InspectReport&);
 
 // Activation patching between two test sequences, by their numbers: which head's output carries the source's
 // answer into the run on the base, see PatchingReport. Throws DataError when there is no such sequence, when

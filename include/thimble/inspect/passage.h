@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/data/listing.h"
 #include "thimble/inspect/place.h"
 #include "thimble/train/run.h"
@@ -71,10 +71,10 @@ std::int64_t readable(const ModelSource& source, Split split, std::int64_t count
 // {"source", "tokens", "targets", "predictions", "attention" [place][head][query][key]}, tokens by name;
 // targets are null where no answer is asked for, and left out where they are not known, as is the source
 // where there is none. Places are the layers of an encoder.
-nlohmann::ordered_json example_json(const Passage&, const ModelConfig&, const Names&);
+Json example_json(const Passage&, const ModelConfig&, const Names&);
 
 // The same with {"vocabulary", "probabilities" (R, V), "logits" (R, V)} and, where places have names,
 // "attentions", see place.h.
-nlohmann::ordered_json to_json(const Passage&, const ModelConfig&, const Names&);
+Json to_json(const Passage&, const ModelConfig&, const Names&);
 
 }  // namespace thimble

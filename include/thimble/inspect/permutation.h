@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
@@ -28,6 +28,6 @@ std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number);
 PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences);
 
 // {"sequences", "worst", "logit", "relative"}
-nlohmann::ordered_json to_json(const PermutationReport&);
+Json to_json(const PermutationReport&);
 
 }  // namespace thimble

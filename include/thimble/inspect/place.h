@@ -1,10 +1,10 @@
 // What reports call the places of heads.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
+#include "thimble/core/json.h"
 #include "thimble/model/place.h"
 
 namespace thimble {
@@ -13,6 +13,6 @@ namespace thimble {
 std::string title(const Place&);
 
 // [{"name", "layer", "queries": "source" or "tokens", "keys", "causal"}]
-nlohmann::ordered_json to_json(std::span<const Place>);
+Json to_json(std::span<const Place>);
 
 }  // namespace thimble

@@ -45,13 +45,13 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
 
 namespace thimble {
@@ -181,6 +181,6 @@ void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial
 
 // {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a best k;
 // null for what is not a number.
-nlohmann::ordered_json to_json(std::span<const HeadScore> scores);
+Json to_json(std::span<const HeadScore> scores);
 
 }  // namespace thimble

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "thimble/core/json.h"
 
 namespace thimble {
 
@@ -82,6 +83,6 @@ std::string head_title(std::int64_t layer, std::int64_t head, const std::string&
 
 // {"timeline": [{"step", "loss", "heads": [{"layer", "head", "scores"}]}], "events": [sentence], "curves":
 // [{"step", "split", "loss", "accuracy"}]}
-nlohmann::ordered_json to_json(const Timeline&);
+Json to_json(const Timeline&);
 
 }  // namespace thimble

@@ -2,26 +2,25 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "thimble/config/experiment.h"
+#include "thimble/core/json.h"
 
 namespace thimble {
 
 // Everything in the document that the path leads to, in its order: keys and indices with dots between, * for
 // any.
-std::vector<const nlohmann::ordered_json*> find_all(const nlohmann::ordered_json& document,
-                                                    std::string_view path);
+std::vector<const Json*> find_all(const Json& document, std::string_view path);
 
 // What is measured so far on a seed, by name; NaN for what could not be.
 using Known = std::map<std::string, double>;
 
 // The value in the document that it is of. true counts as 1, null as nothing. Throws DataError when nothing
 // is found and there is no `otherwise`, when several numbers are and none is chosen, and when it is a text.
-double measure(const nlohmann::ordered_json& document, const ExperimentValue& value, const Known& known);
+double measure(const Json& document, const ExperimentValue& value, const Known& known);
 
 // Whether x is within the bound; nothing is if one of them is NaN.
 bool holds(const Bound& bound, double x, const Known& known);

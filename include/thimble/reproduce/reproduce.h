@@ -3,12 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "thimble/config/experiment.h"
+#include "thimble/core/json.h"
 #include "thimble/train/sweep.h"
 
 namespace thimble {
@@ -66,6 +66,6 @@ Sweep to_sweep(const Experiment& experiment);
 
 // {"name", "file", "statement", "source", "kind", "quick", "verdict", "seconds", "seeds", "runs", "values",
 // "conditions", "problems"}; null for what could not be measured, "never" for infinity.
-nlohmann::ordered_json to_json(const ExperimentResult& result);
+Json to_json(const ExperimentResult& result);
 
 }  // namespace thimble

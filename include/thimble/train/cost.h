@@ -3,12 +3,12 @@
 
 #include <array>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "thimble/config/config.h"
+#include "thimble/core/json.h"
 #include "thimble/core/memory.h"
 #include "thimble/model/cost.h"
 
@@ -74,6 +74,6 @@ void require_memory(Job, const Config&);
 std::string format_bytes(double bytes);
 
 // {"parameters", "flops_per_step": {"total", part...}, "memory_bytes": {"total", part...}}, of training.
-nlohmann::ordered_json cost_json(const Config&);
+Json cost_json(const Config&);
 
 }  // namespace thimble

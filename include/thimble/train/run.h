@@ -9,13 +9,13 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "thimble/config/config.h"
 #include "thimble/core/file.h"
+#include "thimble/core/json.h"
 #include "thimble/core/lock.h"
 #include "thimble/train/train.h"
 
@@ -83,7 +83,7 @@ class RunWriter {
   void require_metrics(std::uint64_t bytes) const;
   // Before the first line: the file is cut to that size.
   void start_metrics(std::uint64_t bytes);
-  void metrics(const nlohmann::ordered_json& line);
+  void metrics(const Json& line);
   std::uint64_t sync_metrics();  // returns its size
 
   // Names for checkpoints.
@@ -113,10 +113,10 @@ bool in_series(std::int64_t step);
 // training is looked at in any case.
 bool watched(std::int64_t step);
 
-nlohmann::ordered_json to_json(const StepReport&);
-nlohmann::ordered_json to_json(const SplitReport&);
-nlohmann::ordered_json to_json(const TrainResult&);
-nlohmann::ordered_json to_json(const RunState&);
-RunState run_state(const nlohmann::ordered_json&);  // throws a JSON exception
+Json to_json(const StepReport&);
+Json to_json(const SplitReport&);
+Json to_json(const TrainResult&);
+Json to_json(const RunState&);
+RunState run_state(const Json&);  // throws a JSON exception
 
 }  // namespace thimble

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "thimble/config/sweep.h"
+#include "thimble/core/json.h"
 
 namespace thimble {
 
@@ -28,9 +28,9 @@ struct SweepRun {
   Config config;            // what it trains: with its seed, on one thread
   std::string name;         // of its directory, such as 003-heads_2-seed_42
   RunStatus status = RunStatus::waiting;
-  std::optional<int> exit;                  // its exit status
-  std::string error;                        // the last line it printed, if it failed or missed its target
-  nlohmann::ordered_json result = nullptr;  // its summary.json, once there is one
+  std::optional<int> exit;  // its exit status
+  std::string error;        // the last line it printed, if it failed or missed its target
+  Json result = nullptr;    // its summary.json, once there is one
 };
 
 // Every setting with every seed, seeds fastest.
@@ -65,8 +65,7 @@ Spread metric_spread(const std::vector<SweepRun>&, std::size_t setting, std::str
 
 // What sweep.json holds: {"sweep", "config", "overrides", "settings": [{"overrides", "runs": [{"seed",
 // "directory", "status", "exit", "error", "result"}], "mean", "sd", "min", "max"}], "failed"}.
-nlohmann::ordered_json to_json(const Sweep&, const std::vector<SweepRun>&,
-                               const std::filesystem::path& directory);
+Json to_json(const Sweep&, const std::vector<SweepRun>&, const std::filesystem::path& directory);
 
 // Gives the runs what is known of them in `directory`: nothing if it is missing or empty, else what a sweep
 // left there. Runs that it finished are so again; all others wait. Throws CheckpointError when the directory

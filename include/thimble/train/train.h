@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "thimble/autograd/gradcheck_result.h"
 #include "thimble/config/config.h"
+#include "thimble/core/json.h"
 
 namespace thimble {
 
@@ -88,7 +88,7 @@ class TrainObserver {
 using WeightsView = std::variant<std::span<const float>, std::span<const double>>;
 
 // A JSON object about the model with these parameters, the same whenever they are.
-using HeadWatch = std::function<nlohmann::ordered_json(WeightsView)>;
+using HeadWatch = std::function<Json(WeightsView)>;
 
 struct TrainOptions {
   std::string directory;  // where the run is written; empty: nowhere
