@@ -9,7 +9,8 @@ place in the code, once, and its tests exist. FILTER keeps the changes of files 
 The sources are never edited: copies are, in DIR/mutations. A copy holds all changes of its file, each behind the
 environment variable THIMBLE_MUTATION, so that one compilation and one link serve many changes. The object files and the
 tests come from DIR, build/release by default, which is first built from the commit that is checked out. Results are
-appended to DIR/mutations/results.txt as they come; changes that have one are skipped next time, unless --again is given.
+appended to DIR/mutations/results.txt as they come; changes that have one are skipped next time, unless --again is
+given.
 The status is 1 if a change survived that the list does not call equivalent."""
 import argparse
 import hashlib
@@ -25,7 +26,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests/mutations.txt"
 LEAST = 200
-COMMON = ("core", "data", "config", "reproduce")  # rooms whose tests are in unit_common
 # Compiled for one CPU, this one, without fused operations where the code has none.
 FASTER = ("-O1", "-w", "-DHWY_COMPILE_ONLY_STATIC", "-march=native", "-ffp-contract=off")
 LINKED = ("unit_common", "unit_f32", "thimble_program")
@@ -123,7 +123,7 @@ class Builder:
     def kind(self, path):
         """The target whose compile options a source needs."""
         if path.startswith("src/cli/"):
-            return "thimble_program"
+            return "thimble_cli"
         if "/tasks/" in path:
             return "thimble_tasks"
         return "thimble_f32" if "THIMBLE_PRECISION" in (ROOT / path).read_text() else "thimble_common"
@@ -133,7 +133,7 @@ class Builder:
         units = {}
         for path in paths:
             room = path.split("/")[1]
-            alone = room in ("kernels", "cli") or "/tasks/" in path
+            alone = room == "kernels" or "/tasks/" in path
             units.setdefault((self.kind(path), path if alone else room), []).append(path)
         return units
 
@@ -175,7 +175,7 @@ class Builder:
             commands = self.run(["ninja", "-t", "commands", program], check=True).stdout.splitlines()
             words = shlex.split(next(part for part in commands[-1].split("&&") if " -o " in part))
             if program != "thimble_program":
-                words[1:1] = [o for o in objects if "/thimble_program/" not in o]
+                words[1:1] = [o for o in objects if "/thimble_cli/" not in o]
             else:
                 words[1:1] = objects
             words[words.index("-o") + 1] = str(self.mutated(program))
@@ -188,7 +188,8 @@ class Builder:
         return self.build / f"mutated_{program}"
 
     def program_of(self, test):
-        return "unit_common" if test.split("/")[0] in COMMON else "unit_f32"
+        common = f"tests/CMakeFiles/unit_common.dir/{test}.cpp.o"
+        return "unit_common" if any(common in c["command"] for c in self.commands) else "unit_f32"
 
     def passes(self, number, tests, limit):
         """Whether the tests pass with that change; one that hangs or crashes does not."""
@@ -247,10 +248,11 @@ def main():
     builder = Builder(build)
     log = builder.work / "results.txt"
     results = {}
-    if log.exists() and not options.again:
+    if log.exists():
         results = dict(line.split("\t")[::-1] for line in log.read_text().splitlines())
-    wanted = [(n, c) for n, c in enumerate(changes, 1) if not options.filters or any(f in c.path for f in options.filters)]
-    left = [(n, c) for n, c in wanted if c.key not in results]
+    wanted = [(n, c) for n, c in enumerate(changes, 1)
+              if not options.filters or any(f in c.path for f in options.filters)]
+    left = [(n, c) for n, c in wanted if options.again or c.key not in results]
     objects = []
     for unit, paths in builder.units(sorted({c.path for _, c in left})).items():
         copies = {path: guarded((ROOT / path).read_text(), [(n, c) for n, c in enumerate(changes, 1) if c.path == path])
@@ -259,7 +261,7 @@ def main():
     if objects:
         builder.link(objects)
     sound = {}
-    with open(log, "w" if options.again else "a") as out:
+    with open(log, "a") as out:
         for number, change in left:
             tests = tuple(change.tests)
             if tests not in sound:

@@ -80,7 +80,7 @@ std::string help(const Command& command) {
   for (const Command& below : command.commands()) commands += row(below.name(), below.summary());
   std::string out = wrap("Usage: " + usage(command), kWidth) + "\n" + wrap(command.summary(), kWidth);
   for (const auto& [title, rows] :
-       {std::pair("Commands", &commands), std::pair("HelpArguments", &arguments), std::pair("Options", &options)})
+       {std::pair("Commands", &commands), std::pair("Arguments", &arguments), std::pair("Options", &options)})
     if (!rows->empty()) out += fmt::format("\n{}:\n{}", title, *rows);
   return out + "\n" + command.ending();
 }

@@ -12,15 +12,15 @@ namespace {
 
 // Scores that the table has room for, and what it calls them.
 constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_token", "prev"},
-                                                                      {"next_token", "next"},
-                                                                      {"mirror", "mirror"},
-                                                                      {"same_token", "same"},
-                                                                      {"duplicate_token", "dupl"},
-                                                                      {"induction", "induct"},
-                                                                      {"task_target", "target"},
-                                                                      {"offset", "offset"},
-                                                                      {"absolute_position", "position"},
-                                                                      {"self", "self"}};
+                                                                     {"next_token", "next"},
+                                                                     {"mirror", "mirror"},
+                                                                     {"same_token", "same"},
+                                                                     {"duplicate_token", "dupl"},
+                                                                     {"induction", "induct"},
+                                                                     {"task_target", "target"},
+                                                                     {"offset", "offset"},
+                                                                     {"absolute_position", "position"},
+                                                                     {"self", "self"}};
 constexpr std::size_t kScoreColumns = 2;  // in 80 columns
 constexpr std::size_t kPlaceAndLabel = 28;
 

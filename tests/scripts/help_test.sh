@@ -12,6 +12,8 @@ for command in "${commands[@]}"; do
   ! grep -E '.{81}' <<<"$output" || fail "thimble $command --help is wider than 80 columns" "$output"
   ! grep -E ':[A-Z{]|REQUIRED|Excludes|Needs|INT|TEXT:| x [0-9]|\{.*\}|SUBCOMMAND|POSITIONAL' <<<"$output" ||
     fail "thimble $command --help shows internals" "$output"
+  ! grep -E '^[^ ].*:$' <<<"$output" | grep -vxE '(Commands|Arguments|Options):' ||
+    fail "thimble $command --help has another heading" "$output"
   grep -q '^  -h, --help ' <<<"$output" || fail "thimble $command --help does not name --help" "$output"
   grep -q '^Exit status: 0' <<<"$output" || fail "thimble $command --help does not name exit statuses" "$output"
 done

@@ -184,7 +184,11 @@ TEST_CASE("chance is that of a constant answer, and no better is a matter of the
   CHECK_FALSE(Trainer(config).evaluate(Split::train).lowest_loss.has_value());  // it can be learned by heart
   CHECK(start.accuracy_error > 0);
 
-  SplitReport report{.accuracy = 0.2, .sequences = 100, .accuracy_error = 0.02, .chance = 0.17};
+  SplitReport report;
+  report.accuracy = 0.2;
+  report.sequences = 100;
+  report.accuracy_error = 0.02;
+  report.chance = 0.17;
   CHECK(report.no_better_than_chance());  // 0.2 - 1.96 * 0.02 is below
   report.accuracy_error = 0.01;
   CHECK_FALSE(report.no_better_than_chance());
