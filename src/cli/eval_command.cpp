@@ -19,7 +19,7 @@ struct EvalArguments {
 int run(const EvalArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const ModelSource source = arguments.source.open();
-  Json json;
+  Json json = Json::object();
   bool leak = false;
   std::vector<Split> splits;
   for (const Split split : {Split::train, Split::validation, Split::test})

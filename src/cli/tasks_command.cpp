@@ -18,7 +18,7 @@ struct TasksArguments {
 };
 
 void list(const Output& output) {
-  Json json;
+  Json json = Json::object();
   for (const std::string_view name : task_names()) {
     const std::string_view summary = find_task(name).summary;
     json[std::string(name)] = summary;

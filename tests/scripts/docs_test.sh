@@ -60,6 +60,7 @@ for page in "$@"; do
     shown=$((shown + 1))
     read -r program argument _ <<<"$command"
     case $command in
+      'docker '*) [[ -f $source/Dockerfile ]] || fail "no Dockerfile" ;;
       'git '* | 'cd '* | 'sudo '* | 'apt '* | 'apt-get '*) ;;
       scripts/* | .ci/*) [[ -x $source/$program ]] || fail "no such script" ;;
       python3\ *) [[ -f $source/$argument ]] || fail "no such script" ;;

@@ -1,11 +1,30 @@
 #!/usr/bin/env bash
 # An installed program has its configs, its completions and its page of the manual, whatever folder it is used in.
-# Usage: install_test.sh THIMBLE_BINARY SOURCE_DIR BUILD_DIR
+# Usage: install_test.sh THIMBLE_BINARY SOURCE_DIR BUILD_DIR [package]
+#   package: what dpkg installs from the package into a root of its own; skipped (77) where packages cannot be made
 set -euo pipefail
 build=$(realpath "$3")
 source "$(dirname "$0")/expect.sh" "$1" "$2"
-cmake --install "$build" --prefix "$work/prefix" >log 2>&1 || fail "install" "$(cat log)"
-mv "$work/prefix" "$work/moved"  # nothing in it depends on where it was put
+if [[ ${4:-} == package ]]; then
+  command -v dpkg-shlibdeps dpkg-deb cpack >/dev/null || exit 77
+  cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work/made" >log 2>&1 || fail "no package" "$(cat log)"
+  package=$(echo "$work"/made/*.deb)
+  mkdir -p root/var/lib/dpkg/updates root/var/lib/dpkg/info
+  touch root/var/lib/dpkg/status
+  dpkg --root="$work/root" --log=/dev/null --force-not-root --force-depends --install "$package" >log 2>&1 ||
+    fail "it is not installed" "$(cat log)"
+  depends=$(dpkg-deb --field "$package" Depends)
+  for library in libc6 libstdc++6 libopenblas libfmt libyaml-cpp libhwy; do
+    [[ ,${depends// /} == *",$library"* ]] || fail "the package does not depend on $library" "$depends"
+  done
+  for file in include/thimble/train/trainer.h lib/libthimble.a lib/cmake/thimble/thimble-config.cmake; do
+    [[ -s root/usr/$file ]] || fail "the package has no $file"
+  done
+  mv root/usr moved
+else
+  cmake --install "$build" --prefix "$work/prefix" >log 2>&1 || fail "install" "$(cat log)"
+  mv prefix moved  # nothing in it depends on where it was put
+fi
 thimble=$work/moved/bin/thimble
 mkdir empty && cd empty
 

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds from nothing in build/cost, without ccache, and prints the processor seconds of each room and of the ten most
+# expensive compilations. Usage: scripts/build_cost.sh [target...]   (default: thimble_program)
+set -euo pipefail
+
+if [[ ${1:-} == --measure ]]; then  # as a launcher: --measure LOG COMPILER ARGUMENT...
+  log=$2
+  shift 2
+  for ((i = 1; i < $#; i++)); do [[ ${!i} != -o ]] || { i=$((i + 1)) && object=${!i}; }; done
+  TIMEFORMAT='%U %S'
+  exec {errors}>&2
+  seconds=$({ time "$@" 2>&"$errors" >&"$errors"; } 2>&1) || exit $?
+  echo "$seconds ${object:--}" >>"$log"
+  exit
+fi
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/setup.sh
+cmake -E rm -rf build/cost
+mkdir -p build/cost
+log=$PWD/build/cost/seconds.txt
+cmake -S . -B build/cost -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  "-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/scripts/build_cost.sh;--measure;$log" >/dev/null
+if (($# == 0)); then set -- thimble_program; fi
+cmake --build build/cost --target "$@" >build/cost/log.txt 2>&1 || { tail -n 40 build/cost/log.txt >&2 && exit 1; }
+awk '{
+  seconds = $1 + $2
+  object = $3
+  gsub(/CMakeFiles\/|\.dir|Unity\/unity_|_cxx\.cxx|\.o$/, "", object)
+  if (object ~ /cmake_pch/) room = "precompiled headers"
+  else if ($3 ~ /^tests\//) room = "tests"
+  else if ($3 ~ /\/tasks\//) room = "tasks"
+  else if ($3 ~ /Unity\//) { room = object; sub(/.*\//, "", room); sub(/_[0-9]+$/, "", room) }
+  else { room = object; sub(/\/[^\/]*$/, "", room); sub(/.*\//, "", room) }
+  total += seconds
+  of[room] += seconds
+  files[room]++
+  cost[object] = seconds
+} END {
+  printf "%7.1f  %4d  all\n", total, NR
+  for (room in of) printf "%7.1f  %4d  %s\n", of[room], files[room], room | "sort -nr"
+  close("sort -nr")
+  print ""
+  for (object in cost) printf "%7.1f        %s\n", cost[object], object | "sort -nr | head"
+}' "$log"
