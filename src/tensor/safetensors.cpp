@@ -108,7 +108,7 @@ void check_text(const std::filesystem::path& path, const std::string& text) {
 // The header's JSON, its checksum zero.
 Json describe(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
               const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();  // what is no object yet cannot fail to become one: its destructor would crash
+  Json header = Json::object();  // null would crash where it cannot become an object: no memory
   auto& texts = header[kMetadataKey];
   texts = {{kChecksumKey, std::string(kDigitCount, '0')}, {kAlgorithmKey, kAlgorithm}};
   for (const auto& [key, text] : metadata) {
