@@ -13,8 +13,8 @@ failed=0 compared=0
 compare() {
   local config=$1 kib bytes verdict
   shift
-  local few=(train.steps=3 train.schedule.warmup=0 train.evaluate_every=2 train.checkpoint_every=2
-             data.train=3000 data.validation=200 data.test=200)
+  local few=(train.steps=2 train.schedule.warmup=0 train.evaluate_every=1 train.checkpoint_every=1
+             data.train=3000 data.validation=64 data.test=64)
   bytes=$("$thimble" config cost "$configs/$config.yaml" "${few[@]}" "$@" --json - |
             sed -n '/"memory_bytes"/,$ s/^ *"total": \([0-9.e+]*\),*$/\1/p')
   kib=$("$peak_memory" "$thimble" train "$configs/$config.yaml" "${few[@]}" "$@" --out run --quiet)
