@@ -93,7 +93,9 @@ for columns in WIDTHS:
     assert "step 300/300  loss " in output and output.count("validation") >= 3, output
     for line in updates:
         assert width_of(line) < columns, f"the cursor leaves the line: {line}"
-    assert ("seq/s" in output) == (columns > 60) and (columns < 60 or " left" in output), output
+    # In 60 columns there is room for the speed only where it has few digits.
+    assert columns == 60 or ("seq/s" in output) == (columns > 60), output
+    assert columns < 60 or " left" in output, output
 
     # Tables, with what they had no room for.
     report = show(columns, "inspect", f"run{columns}", "--sequences", "10")
