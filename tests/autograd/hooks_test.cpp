@@ -249,3 +249,11 @@ TEST_CASE("a replaced value is a constant of the tape", "[autograd]") {
   CHECK(untouched.value().data == x.value().data);
   CHECK(tape.nodes() == 2);  // without hooks nothing is recorded
 }
+
+TEST_CASE("a site has a name, or is one position of it", "[autograd]") {
+  CHECK(position_of("layer.0.attention", "layer.0.attention") == 0);
+  CHECK(position_of("layer.0.attention.3", "layer.0.attention") == 3);
+  CHECK_FALSE(position_of("layer.0.attention43", "layer.0.attention"));
+  CHECK_FALSE(position_of("layer.0.attention.x", "layer.0.attention"));
+  CHECK_FALSE(position_of("layer.1.attention", "layer.0.attention"));
+}

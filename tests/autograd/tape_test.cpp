@@ -265,3 +265,19 @@ TEST_CASE("keeping only the gradients of leaves needs memory for the widest, not
   };
   CHECK(bytes(Tape::Keep::leaves) < bytes(Tape::Keep::all) * 6 / 10);
 }
+
+TEST_CASE("a number that is not finite is found on any node, and its column named", "[autograd]") {
+  Tape tape;
+  tape.variable(kX);
+  CHECK_FALSE(tape.first_bad_value());
+  tape.variable(Tensor({2, 3}, {1, 2, 3, 4, kNaN, 6}));
+  REQUIRE(tape.first_bad_value());
+  CHECK(tape.first_bad_value().column == 1);
+
+  Tape last;  // its gradients are searched from the last node on
+  const Var y = last.variable(kX);
+  const Tensor seed({2, 2}, {1, 1, 1, kNaN});
+  last.backward(y, seed.matrix());
+  REQUIRE(last.first_bad_gradient());
+  CHECK(last.first_bad_gradient().column == 1);
+}

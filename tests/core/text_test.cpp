@@ -5,6 +5,11 @@
 
 using namespace thimble;
 
+TEST_CASE("control characters of ASCII end with DEL", "[core]") {
+  for (const char c : {'\0', '\n', '\x1f', '\x7f'}) CHECK(is_control(c));
+  for (const char c : {' ', '~', '\x80'}) CHECK_FALSE(is_control(c));
+}
+
 TEST_CASE("a UTF-8 character has the size that its first byte says", "[core]") {
   CHECK(character_size("a") == 1);
   CHECK(character_size("\xc3\xa9x") == 2);

@@ -133,3 +133,18 @@ TEST_CASE("a pool can end at any time, used or not", "[core]") {
   }
   CHECK(visited == 199);
 }
+
+TEST_CASE("of two failures that of the earlier item is told, whichever came first", "[core]") {
+  ThreadPool pool(2);
+  std::atomic<bool> second_fails = false;
+  const auto fail = [&](std::int64_t item, int) {
+    if (item == 1) {
+      second_fails = true;
+      throw Error("the second");
+    }
+    while (!second_fails) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    throw Error("the first");
+  };
+  CHECK_THROWS_WITH(pool.run(2, fail), "the first");
+}
