@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -108,15 +107,22 @@ class Page {
   }
 
   void read_numbers(std::string line, std::size_t at) {
-    static const std::regex link(R"(\[[^\]]*\]\([^)]*\))"), number(R"((^|\s)-?\d+(\.\d+)?|\d+(\.\d+)?)");
-    for (std::smatch match; std::regex_search(line, match, link);) {
-      line.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()),
-                   static_cast<std::size_t>(match.length()), ' ');
+    for (std::size_t middle; (middle = line.find("](")) != line.npos;) {  // links are left out
+      const std::size_t first = line.rfind('[', middle), last = line.find(')', middle);
+      require<Error>(first != line.npos && last != line.npos, "line {}: a link without an end", line_);
+      line.replace(first, last + 1 - first, last + 1 - first, ' ');
     }
-    for (std::sregex_iterator i(line.begin(), line.end(), number), end; i != end; ++i) {
-      std::string text = i->str();
-      const std::size_t blank = std::isspace(static_cast<unsigned char>(text.front())) ? 1 : 0;
-      const Printed printed{text.substr(blank), at + static_cast<std::size_t>(i->position()) + blank, line_,
+    const auto is_digit = [&](std::size_t i) { return i < line.size() && line[i] >= '0' && line[i] <= '9'; };
+    for (std::size_t end = 0; end < line.size(); ++end) {
+      if (!is_digit(end)) continue;
+      const bool negative = end > 0 && line[end - 1] == '-' && (end == 1 || line[end - 2] == ' ');
+      const std::size_t begin = negative ? end - 1 : end;
+      while (is_digit(end)) ++end;
+      if (end < line.size() && line[end] == '.' && is_digit(end + 1)) {
+        do ++end;
+        while (is_digit(end));
+      }
+      const Printed printed{line.substr(begin, end - begin), at + begin, line_,
                             static_cast<int>(last_fence_.size()) - 1};
       (block_.empty() ? prose_ : blocks_[block_]).push_back(printed);
       if (!block_.empty()) written_.emplace(printed.section, printed.text);
