@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every fast test; names the slowest ten before the summary.
-# Usage: scripts/test.sh [ctest arguments], for example: scripts/test.sh -R attention
+# Installs what is missing, builds everything and runs the tests; names the slowest ten before the summary.
+# Usage: scripts/test.sh [--all] [ctest arguments], for example: scripts/test.sh -R attention
+#   --all: the slow ones too, which run what README and docs show, and open reports in a browser
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/build.sh
 
-echo "test: running the fast tests"
-ctest --test-dir build/release --label-regex '^fast$' --no-tests=error --output-on-failure -j2 "$@" </dev/null | awk '
+labels='^fast$'
+if [[ ${1:-} == --all ]]; then
+  labels='^(fast|slow)$'
+  shift
+fi
+echo "test: running the tests labelled $labels"
+ctest --test-dir build/release --label-regex "$labels" --no-tests=error --output-on-failure -j2 "$@" </dev/null | awk '
   /^ *[0-9]+\/[0-9]+ Test +#.* sec *$/ { seconds[$4] = $(NF - 1) }
   /^[0-9]+% tests passed/ { in_summary = 1 }
   in_summary { summary = summary $0 "\n"; next }

@@ -33,6 +33,6 @@ for name in "${names[@]}"; do
     continue
   fi
   echo "test_targets: $name (THIMBLE_TARGET=$target OPENBLAS_CORETYPE=$core)"
-  THIMBLE_TARGET=$target OPENBLAS_CORETYPE=$core ctest --test-dir build/release --label-regex '^fast$' \
+  THIMBLE_TARGET=$target OPENBLAS_CORETYPE=$core ctest --test-dir build/release --label-regex '^(fast|slow)$' \
     --no-tests=error --output-on-failure -j2 "$@" </dev/null
 done

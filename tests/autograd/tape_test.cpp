@@ -12,7 +12,7 @@ using namespace thimble;
 
 namespace {
 
-constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
+constexpr Real kNotANumber = std::numeric_limits<Real>::quiet_NaN();
 
 std::vector<Real> elements(MatrixView m) { return {m.data, m.data + m.elements()}; }
 
@@ -210,7 +210,7 @@ TEST_CASE("the first bad value is named by op and layer", "[autograd]") {
   tape.rewind();
   CHECK(std::string(tape.layer()).empty());
   tape.set_layer("leaf");
-  tape.constant(Tensor({2}, {1, kNaN}));
+  tape.constant(Tensor({2}, {1, kNotANumber}));
   CHECK(std::string(tape.first_bad_value().op) == "constant");
 }
 
@@ -270,13 +270,13 @@ TEST_CASE("a number that is not finite is found on any node, and its column name
   Tape tape;
   tape.variable(kX);
   CHECK_FALSE(tape.first_bad_value());
-  tape.variable(Tensor({2, 3}, {1, 2, 3, 4, kNaN, 6}));
+  tape.variable(Tensor({2, 3}, {1, 2, 3, 4, kNotANumber, 6}));
   REQUIRE(tape.first_bad_value());
   CHECK(tape.first_bad_value().column == 1);
 
   Tape last;  // its gradients are searched from the last node on
   const Var y = last.variable(kX);
-  const Tensor seed({2, 2}, {1, 1, 1, kNaN});
+  const Tensor seed({2, 2}, {1, 1, 1, kNotANumber});
   last.backward(y, seed.matrix());
   REQUIRE(last.first_bad_gradient());
   CHECK(last.first_bad_gradient().column == 1);

@@ -21,11 +21,11 @@ struct Parts {
 };
 
 // A folder with tests/e.yaml of that text and base.yaml.
-struct Files {
+struct ExperimentFiles {
   TemporaryDirectory directory;
   std::string experiment = (directory / "tests/e.yaml").string();
 
-  explicit Files(const std::string& text) {
+  explicit ExperimentFiles(const std::string& text) {
     std::filesystem::create_directory(directory / "tests");
     write_file(experiment, text);
     write_file(directory / "base.yaml", "model: {d_model: 32}\n");
@@ -33,8 +33,8 @@ struct Files {
 };
 
 // The lines about its problems, without the summary and the folder.
-std::string complaints_of(const std::string& text) {
-  const Files files(text);
+std::string experiment_complaints(const std::string& text) {
+  const ExperimentFiles files(text);
   try {
     load_experiment(files.experiment);
   } catch (const ConfigError& e) {
@@ -46,35 +46,39 @@ std::string complaints_of(const std::string& text) {
   return "";
 }
 
-Experiment load(const Parts& p) {
-  const Files files(p.top + p.runs + p.values + p.conditions);
+Experiment load_parts(const Parts& p) {
+  const ExperimentFiles files(p.top + p.runs + p.values + p.conditions);
   return load_experiment(files.experiment);
 }
-std::string complaint(const Parts& p) { return complaints_of(p.top + p.runs + p.values + p.conditions); }
+std::string experiment_complaint(const Parts& p) {
+  return experiment_complaints(p.top + p.runs + p.values + p.conditions);
+}
 
 // Each on line 4, 5 or 6.
 std::string top(const std::string& rest) {
   Parts parts;
   parts.top += rest;
-  return complaint(parts);
+  return experiment_complaint(parts);
 }
-std::string runs(const std::string& text) { return complaint({.runs = "runs: " + text + "\n"}); }
-std::string values(const std::string& text) { return complaint({.values = "values: " + text + "\n"}); }
+std::string runs(const std::string& text) { return experiment_complaint({.runs = "runs: " + text + "\n"}); }
+std::string values(const std::string& text) {
+  return experiment_complaint({.values = "values: " + text + "\n"});
+}
 std::string conditions(const std::string& text) {
-  return complaint({.conditions = "conditions: " + text + "\n"});
+  return experiment_complaint({.conditions = "conditions: " + text + "\n"});
 }
 
 }  // namespace
 
 TEST_CASE("an experiment has runs, values and conditions", "[config]") {
-  const Experiment e =
-      load({.top = "statement: a <b>\nsource: s\nkind: golden\nquick: false\nseeds: [7, 5]\n",
-            .runs = "runs:\n  a: {config: ../base.yaml, set: {model.heads: 2, task.length: 9}}\n"
-                    "  b: {config: ../base.yaml, evaluate: {long: {task.length: 20}}}\n",
-            .values = "values:\n  x: {run: a, of: train, path: test.loss}\n"
-                      "  y: {run: b, of: long, path: test.*, take: min, otherwise: never,\n"
-                      "    where: {name: induction, layer: 1, score.value: {above: x, by: -0.5}}}\n",
-            .conditions = "conditions:\n  - {value: x, at_most: 0.25}\n  - {value: y, below: x, by: 2}\n"});
+  const Experiment e = load_parts(
+      {.top = "statement: a <b>\nsource: s\nkind: golden\nquick: false\nseeds: [7, 5]\n",
+       .runs = "runs:\n  a: {config: ../base.yaml, set: {model.heads: 2, task.length: 9}}\n"
+               "  b: {config: ../base.yaml, evaluate: {long: {task.length: 20}}}\n",
+       .values = "values:\n  x: {run: a, of: train, path: test.loss}\n"
+                 "  y: {run: b, of: long, path: test.*, take: min, otherwise: never,\n"
+                 "    where: {name: induction, layer: 1, score.value: {above: x, by: -0.5}}}\n",
+       .conditions = "conditions:\n  - {value: x, at_most: 0.25}\n  - {value: y, below: x, by: 2}\n"});
   CHECK(e.name == "e");
   CHECK(e.statement == "a <b>");
   CHECK(e.source == "s");
@@ -115,25 +119,25 @@ TEST_CASE("an experiment has runs, values and conditions", "[config]") {
 }
 
 TEST_CASE("an experiment is quick and has three seeds unless it says otherwise", "[config]") {
-  const Experiment e = load({});
+  const Experiment e = load_parts({});
   CHECK(e.quick);
   CHECK(e.seeds == std::vector<std::uint64_t>{42, 43, 44});
 }
 
 TEST_CASE("what an experiment must have", "[config]") {
-  CHECK(complaints_of("[1]") ==
+  CHECK(experiment_complaints("[1]") ==
         "e.yaml:1:1: must be a map with statement, source, kind, runs, values, conditions, quick, seeds, not "
         "a list");
-  CHECK(complaint({.top = "statement: s\nkind: claim\n"}) ==
+  CHECK(experiment_complaint({.top = "statement: s\nkind: claim\n"}) ==
         "e.yaml:1:1: source is missing; it must have statement, source, kind, runs, values, conditions");
   CHECK(top("statment: x\n") == "e.yaml:4:1: statment: unknown key, did you mean statement?");
   CHECK(top("quick: maybe\n") == "e.yaml:4:8: quick: must be one of false, true, not maybe");
   CHECK(top("seeds: [1, 1]\n") == "e.yaml:4:12: seeds: repeated seed 1, first on line 4");
-  CHECK(complaint({.top = "statement: s\nsource: []\nkind: claim\n"}) ==
+  CHECK(experiment_complaint({.top = "statement: s\nsource: []\nkind: claim\n"}) ==
         "e.yaml:2:9: source: must be a line of text, not empty");
-  CHECK(complaint({.top = "statement: \"a\\nb\"\nsource: s\nkind: claim\n"}) ==
+  CHECK(experiment_complaint({.top = "statement: \"a\\nb\"\nsource: s\nkind: claim\n"}) ==
         "e.yaml:1:12: statement: must be a line of text, not \"a b\"");
-  CHECK(complaint({.top = "statement: s\nsource: s\nkind: proof\n"}) ==
+  CHECK(experiment_complaint({.top = "statement: s\nsource: s\nkind: proof\n"}) ==
         "e.yaml:3:7: kind: must be one of golden, control, claim, not proof");
 }
 

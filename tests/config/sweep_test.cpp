@@ -16,19 +16,19 @@ namespace {
 using Texts = std::vector<std::string>;
 
 // A folder with sweeps/s.yaml of that text and base.yaml.
-struct Files {
+struct SweepFiles {
   TemporaryDirectory directory;
   std::string sweep = (directory / "sweeps/s.yaml").string();
 
-  explicit Files(const std::string& text, const std::string& base = "model: {d_model: 32}\n") {
+  explicit SweepFiles(const std::string& text, const std::string& base = "model: {d_model: 32}\n") {
     std::filesystem::create_directory(directory / "sweeps");
     write_file(sweep, text);
     write_file(directory / "base.yaml", base);
   }
 };
 
-Sweep load(const std::string& rest, const Texts& overrides = {}) {
-  const Files files("config: ../base.yaml\n" + rest);
+Sweep load_text(const std::string& rest, const Texts& overrides = {}) {
+  const SweepFiles files("config: ../base.yaml\n" + rest);
   return load_sweep(files.sweep, overrides);
 }
 
@@ -38,7 +38,7 @@ std::string without(std::string text, const std::string& part) {
 }
 
 // Of the whole text of a file: the ConfigError, without the folder.
-std::string complaints_of(const Files& files, const Texts& overrides = {}) {
+std::string sweep_complaints(const SweepFiles& files, const Texts& overrides = {}) {
   try {
     load_sweep(files.sweep, overrides);
   } catch (const ConfigError& e) {
@@ -48,9 +48,9 @@ std::string complaints_of(const Files& files, const Texts& overrides = {}) {
 }
 
 // For a file with one problem, whose first line names the config: the line about it.
-std::string complaint(const std::string& rest, const Texts& overrides = {}) {
-  const Files files("config: ../base.yaml\n" + rest);
-  const std::string summary = "s.yaml: 1 problem\n", all = complaints_of(files, overrides);
+std::string sweep_complaint(const std::string& rest, const Texts& overrides = {}) {
+  const SweepFiles files("config: ../base.yaml\n" + rest);
+  const std::string summary = "s.yaml: 1 problem\n", all = sweep_complaints(files, overrides);
   return all.substr(0, summary.size()) == summary ? all.substr(summary.size()) : "not one problem: " + all;
 }
 
@@ -63,7 +63,8 @@ std::vector<Texts> settings_of(const Sweep& sweep) {
 }  // namespace
 
 TEST_CASE("a grid is every combination, the last key fastest", "[config]") {
-  const Sweep sweep = load("grid: {model.heads: [1, 2], train.optimizer.lr: [5e-4, 1e-3]}\nseeds: [4, 3]\n");
+  const Sweep sweep =
+      load_text("grid: {model.heads: [1, 2], train.optimizer.lr: [5e-4, 1e-3]}\nseeds: [4, 3]\n");
   CHECK(settings_of(sweep) == std::vector<Texts>{{"model.heads=1", "train.optimizer.lr=5e-4"},
                                                  {"model.heads=1", "train.optimizer.lr=1e-3"},
                                                  {"model.heads=2", "train.optimizer.lr=5e-4"},
@@ -75,7 +76,7 @@ TEST_CASE("a grid is every combination, the last key fastest", "[config]") {
 }
 
 TEST_CASE("every entry of a list meets every point of the grid", "[config]") {
-  const Sweep sweep = load(
+  const Sweep sweep = load_text(
       "grid: {model.heads: [1, 2]}\nlist:\n  - {model.layers: 2}\n  - {model.layers: 3, model.norm: pre}\n");
   CHECK(settings_of(sweep) == std::vector<Texts>{{"model.layers=2", "model.heads=1"},
                                                  {"model.layers=2", "model.heads=2"},
@@ -83,12 +84,12 @@ TEST_CASE("every entry of a list meets every point of the grid", "[config]") {
                                                  {"model.layers=3", "model.norm=pre", "model.heads=2"}});
   CHECK(sweep.settings[3].config.model.norm == NormOrder::pre);
   CHECK(sweep.seeds.empty());
-  CHECK(settings_of(load("list: [{model.layers: 2}]\n")) == std::vector<Texts>{{"model.layers=2"}});
-  CHECK(settings_of(load("seeds: [1]\n")) == std::vector<Texts>{{}});
+  CHECK(settings_of(load_text("list: [{model.layers: 2}]\n")) == std::vector<Texts>{{"model.layers=2"}});
+  CHECK(settings_of(load_text("seeds: [1]\n")) == std::vector<Texts>{{}});
 }
 
 TEST_CASE("changes of the command line are below every setting", "[config]") {
-  const Sweep sweep = load("grid: {model.heads: [1, 2]}\n", {"train.steps=7"});
+  const Sweep sweep = load_text("grid: {model.heads: [1, 2]}\n", {"train.steps=7"});
   CHECK(sweep.overrides == Texts{"train.steps=7"});
   CHECK(sweep.settings[0].config.train.steps == 7);
   CHECK(sweep.settings[1].config.train.steps == 7);
@@ -96,73 +97,77 @@ TEST_CASE("changes of the command line are below every setting", "[config]") {
 }
 
 TEST_CASE("the config is found from the sweep file", "[config]") {
-  const Files files("config: ../base.yaml\n");
+  const SweepFiles files("config: ../base.yaml\n");
   CHECK(load_sweep(files.sweep).config == (files.directory / "sweeps/../base.yaml").string());
-  const Files absolute("config: " + (files.directory / "base.yaml").string() + "\n");
+  const SweepFiles absolute("config: " + (files.directory / "base.yaml").string() + "\n");
   CHECK(load_sweep(absolute.sweep).config == (files.directory / "base.yaml").string());
 }
 
 TEST_CASE("a sweep is a map with a config", "[config]") {
-  CHECK(complaints_of(Files("")) ==
+  CHECK(sweep_complaints(SweepFiles("")) ==
         "s.yaml: 1 problem\ns.yaml:1:1: must be a map with config, grid, list, seeds, not empty");
-  CHECK(complaints_of(Files("[1]")) ==
+  CHECK(sweep_complaints(SweepFiles("[1]")) ==
         "s.yaml: 1 problem\ns.yaml:1:1: must be a map with config, grid, list, seeds, not a list");
-  CHECK(complaints_of(Files("seeds: [1]")) ==
+  CHECK(sweep_complaints(SweepFiles("seeds: [1]")) ==
         "s.yaml: 1 problem\ns.yaml:1:1: config: missing; it names the config file to start from");
-  CHECK(complaints_of(Files("config:\n")) ==
+  CHECK(sweep_complaints(SweepFiles("config:\n")) ==
         "s.yaml: 1 problem\ns.yaml:1:1: config: must be the path of a config, not empty");
-  CHECK(complaints_of(Files("config: [a]\n")) ==
+  CHECK(sweep_complaints(SweepFiles("config: [a]\n")) ==
         "s.yaml: 1 problem\ns.yaml:1:9: config: must be the path of a config, not a list");
-  CHECK_THAT(complaints_of(Files("config: none.yaml\n")),
+  CHECK_THAT(sweep_complaints(SweepFiles("config: none.yaml\n")),
              StartsWith("s.yaml: 1 problem\ns.yaml:1:9: config: none.yaml: cannot be read: "));
 }
 
 TEST_CASE("keys that a sweep file does not have, or has twice", "[config]") {
-  CHECK(complaint("seed: [1]\n") == "s.yaml:2:1: seed: unknown key, did you mean seeds?");
-  CHECK(complaint("xyz: 1\n") == "s.yaml:2:1: xyz: unknown key, must be one of config, grid, list, seeds");
-  CHECK(complaint("seeds: [1]\nseeds: [2]\n") == "s.yaml:3:1: seeds: repeated key, first on line 2");
-  CHECK(complaint("grid:\n  model.heads: [1]\n  model.heads: [2]\n") ==
+  CHECK(sweep_complaint("seed: [1]\n") == "s.yaml:2:1: seed: unknown key, did you mean seeds?");
+  CHECK(sweep_complaint("xyz: 1\n") ==
+        "s.yaml:2:1: xyz: unknown key, must be one of config, grid, list, seeds");
+  CHECK(sweep_complaint("seeds: [1]\nseeds: [2]\n") == "s.yaml:3:1: seeds: repeated key, first on line 2");
+  CHECK(sweep_complaint("grid:\n  model.heads: [1]\n  model.heads: [2]\n") ==
         "s.yaml:4:3: model.heads: repeated key, first on line 3");
-  CHECK(complaint("list:\n - {model.heads: 1, model.heads: 2}\n") ==
+  CHECK(sweep_complaint("list:\n - {model.heads: 1, model.heads: 2}\n") ==
         "s.yaml:3:21: model.heads: repeated key, first on line 3");
-  CHECK(complaint("? [a]\n: 1\n") == "s.yaml:2:3: ?: a key must be a name, not a list");
+  CHECK(sweep_complaint("? [a]\n: 1\n") == "s.yaml:2:3: ?: a key must be a name, not a list");
 }
 
 TEST_CASE("grid, list and seeds must be what they are, and not empty", "[config]") {
-  CHECK(complaint("grid: [1]\n") ==
+  CHECK(sweep_complaint("grid: [1]\n") ==
         "s.yaml:2:7: grid: must be a map from keys to lists of values, not a list");
-  CHECK(complaint("grid: {}\n") == "s.yaml:2:7: grid: must be a map from keys to lists of values, not empty");
-  CHECK(complaint("grid: {model.heads: 1}\n") == "s.yaml:2:21: model.heads: must be a list of values, not 1");
-  CHECK(complaint("grid: {model.heads: []}\n") ==
+  CHECK(sweep_complaint("grid: {}\n") ==
+        "s.yaml:2:7: grid: must be a map from keys to lists of values, not empty");
+  CHECK(sweep_complaint("grid: {model.heads: 1}\n") ==
+        "s.yaml:2:21: model.heads: must be a list of values, not 1");
+  CHECK(sweep_complaint("grid: {model.heads: []}\n") ==
         "s.yaml:2:21: model.heads: must be a list of values, not empty");
-  CHECK(complaint("grid: {model: [{heads: 1}]}\n") == "s.yaml:2:16: model: must be one value, not a map");
-  CHECK(complaint("list: {model.heads: 1}\n") ==
+  CHECK(sweep_complaint("grid: {model: [{heads: 1}]}\n") ==
+        "s.yaml:2:16: model: must be one value, not a map");
+  CHECK(sweep_complaint("list: {model.heads: 1}\n") ==
         "s.yaml:2:7: list: must be a list of settings, each a map from keys to values, not a map");
-  CHECK(complaint("list: []\n") ==
+  CHECK(sweep_complaint("list: []\n") ==
         "s.yaml:2:7: list: must be a list of settings, each a map from keys to values, not empty");
-  CHECK(complaint("list: [1]\n") ==
+  CHECK(sweep_complaint("list: [1]\n") ==
         "s.yaml:2:8: list: must be a list of settings, each a map from keys to values, not 1");
-  CHECK(complaint("list: [{}]\n") ==
+  CHECK(sweep_complaint("list: [{}]\n") ==
         "s.yaml:2:8: list: must be a list of settings, each a map from keys to values, not empty");
-  CHECK(complaint("seeds: 3\n") == "s.yaml:2:8: seeds: must be a list of seeds, not 3");
-  CHECK(complaint("seeds: []\n") == "s.yaml:2:8: seeds: must be a list of seeds, not empty");
-  CHECK_THAT(complaint("seeds: [-1]\n"), StartsWith("s.yaml:2:9: seeds: must be an integer"));
-  CHECK_THAT(complaint("seeds: ['1']\n"), EndsWith(", not \"1\""));
+  CHECK(sweep_complaint("seeds: 3\n") == "s.yaml:2:8: seeds: must be a list of seeds, not 3");
+  CHECK(sweep_complaint("seeds: []\n") == "s.yaml:2:8: seeds: must be a list of seeds, not empty");
+  CHECK_THAT(sweep_complaint("seeds: [-1]\n"), StartsWith("s.yaml:2:9: seeds: must be an integer"));
+  CHECK_THAT(sweep_complaint("seeds: ['1']\n"), EndsWith(", not \"1\""));
 }
 
 TEST_CASE("values mean what they mean in a config", "[config]") {
-  CHECK(complaint("grid: {model.heads: [!!int 1]}\n") ==
+  CHECK(sweep_complaint("grid: {model.heads: [!!int 1]}\n") ==
         "s.yaml:2:22: model.heads: tag tag:yaml.org,2002:int; write the plain value");
-  CHECK_THAT(complaint("grid: {model.heads: ['1']}\n"),
+  CHECK_THAT(sweep_complaint("grid: {model.heads: ['1']}\n"),
              EndsWith("must be an integer from 1 to 8192, not \"1\""));
-  CHECK_THAT(complaint("grid: {model.norm: [it's]}\n"), ContainsSubstring("not it's"));
-  CHECK_THAT(complaint("grid: {model.norm: ['it''s']}\n"), ContainsSubstring("not \"it's\""));
-  CHECK(load("grid: {model.norm: ['pre', \"post\"]}\n").settings[0].config.model.norm == NormOrder::pre);
-  CHECK_THAT(complaint("grid: {model.heads: [~]}\n"),
+  CHECK_THAT(sweep_complaint("grid: {model.norm: [it's]}\n"), ContainsSubstring("not it's"));
+  CHECK_THAT(sweep_complaint("grid: {model.norm: ['it''s']}\n"), ContainsSubstring("not \"it's\""));
+  CHECK(load_text("grid: {model.norm: ['pre', \"post\"]}\n").settings[0].config.model.norm == NormOrder::pre);
+  CHECK_THAT(sweep_complaint("grid: {model.heads: [~]}\n"),
              StartsWith("s.yaml:2:8: model.heads=: must be an integer from"));
-  CHECK(complaint("grid: {model.norm: [\"a\\nb\"]}\n") ==
+  CHECK(sweep_complaint("grid: {model.norm: [\"a\\nb\"]}\n") ==
         "s.yaml:2:21: model.norm: must be UTF-8 without control characters");
-  CHECK(complaint("grid: &a {model.heads: [1]}\nlist: *a\n") ==
+  CHECK(sweep_complaint("grid: &a {model.heads: [1]}\nlist: *a\n") ==
         "s.yaml:3:7: an alias; write the value itself");
 }
 
@@ -176,60 +181,60 @@ TEST_CASE("a path starts at the sweep file", "[config]") {
 }
 
 TEST_CASE("what a config refuses is refused where the sweep says it", "[config]") {
-  CHECK(complaint("grid: {model.head: [1, 2]}\n") ==
+  CHECK(sweep_complaint("grid: {model.head: [1, 2]}\n") ==
         "s.yaml:2:8: model.head: unknown key, did you mean model.heads?");
-  CHECK(complaint("list:\n - {model.heads: many}\n") ==
+  CHECK(sweep_complaint("list:\n - {model.heads: many}\n") ==
         "s.yaml:3:18: model.heads=many: must be an integer from 1 to 8192, not many");
-  CHECK(complaint("grid: {model.heads: [1, 3], train.steps: [1, 2]}\n") ==
+  CHECK(sweep_complaint("grid: {model.heads: [1, 3], train.steps: [1, 2]}\n") ==
         "s.yaml:2:25: model.heads=3: 3 heads do not divide a d_model of 32; change one, or set "
         "model.attention.d_key and d_value");
-  CHECK(complaint("seeds: [1]\n", {"model.heads=5"}) ==
+  CHECK(sweep_complaint("seeds: [1]\n", {"model.heads=5"}) ==
         "command line: model.heads=5: 5 heads do not divide a d_model of 32; change one, or set "
         "model.attention.d_key and d_value");
 }
 
 TEST_CASE("what is wrong with the config itself is said once", "[config]") {
-  const Files files("config: ../base.yaml\ngrid: {model.layers: [1, 2]}\n", "model: {head: 1}\n");
-  CHECK(complaints_of(files) ==
+  const SweepFiles files("config: ../base.yaml\ngrid: {model.layers: [1, 2]}\n", "model: {head: 1}\n");
+  CHECK(sweep_complaints(files) ==
         "s.yaml: 1 problem\n"
         "s.yaml:1:9: config: base.yaml:1:9: model.head: unknown key, did you mean model.heads?");
 }
 
 TEST_CASE("all problems of a sweep are told at once", "[config]") {
-  CHECK(
-      complaints_of(Files("config: ../base.yaml\nsed: 1\ngrid: {model.heads: [3, x], model.layers: 2}\n")) ==
-      "s.yaml: 4 problems\n"
-      "s.yaml:2:1: sed: unknown key, did you mean seeds?\n"
-      "s.yaml:3:22: model.heads=3: 3 heads do not divide a d_model of 32; change one, or set "
-      "model.attention.d_key and d_value\n"
-      "s.yaml:3:25: model.heads=x: must be an integer from 1 to 8192, not x\n"
-      "s.yaml:3:43: model.layers: must be a list of values, not 2");
+  CHECK(sweep_complaints(
+            SweepFiles("config: ../base.yaml\nsed: 1\ngrid: {model.heads: [3, x], model.layers: 2}\n")) ==
+        "s.yaml: 4 problems\n"
+        "s.yaml:2:1: sed: unknown key, did you mean seeds?\n"
+        "s.yaml:3:22: model.heads=3: 3 heads do not divide a d_model of 32; change one, or set "
+        "model.attention.d_key and d_value\n"
+        "s.yaml:3:25: model.heads=x: must be an integer from 1 to 8192, not x\n"
+        "s.yaml:3:43: model.layers: must be a list of values, not 2");
 }
 
 TEST_CASE("a setting or seed that is there before", "[config]") {
-  CHECK(complaint("seeds: [4, 5, 4]\n") == "s.yaml:2:15: seeds: repeated seed 4, first on line 2");
-  CHECK(complaint("grid: {train.optimizer.lr: [5e-4, 0.0005], model.heads: [1, 2]}\n") ==
+  CHECK(sweep_complaint("seeds: [4, 5, 4]\n") == "s.yaml:2:15: seeds: repeated seed 4, first on line 2");
+  CHECK(sweep_complaint("grid: {train.optimizer.lr: [5e-4, 0.0005], model.heads: [1, 2]}\n") ==
         "s.yaml:2:35: train.optimizer.lr=0.0005: the same config as that of train.optimizer.lr=5e-4 "
         "model.heads=1");
-  CHECK(complaint("list:\n - {model.heads: 2}\n - {model.heads: 2}\n") ==
+  CHECK(sweep_complaint("list:\n - {model.heads: 2}\n - {model.heads: 2}\n") ==
         "s.yaml:4:18: model.heads=2: the same config as that of model.heads=2");
 }
 
 TEST_CASE("what a sweep may not set, or not twice", "[config]") {
   const std::string threads = "each run of a sweep has one thread, and it would change no result; see --jobs";
-  CHECK(complaint("grid: {train.threads: [2]}\n") == "s.yaml:2:24: train.threads: " + threads);
-  CHECK(complaint("list: [{train.threads: 2}]\n") == "s.yaml:2:24: train.threads: " + threads);
-  CHECK(complaint("seeds: [1]\n", {"train.threads=2"}) == "command line: train.threads=2: " + threads);
+  CHECK(sweep_complaint("grid: {train.threads: [2]}\n") == "s.yaml:2:24: train.threads: " + threads);
+  CHECK(sweep_complaint("list: [{train.threads: 2}]\n") == "s.yaml:2:24: train.threads: " + threads);
+  CHECK(sweep_complaint("seeds: [1]\n", {"train.threads=2"}) == "command line: train.threads=2: " + threads);
   const std::string seed = "seeds gives it already; leave one of them out";
-  CHECK(complaint("grid: {train.seed: [1, 2]}\nseeds: [3]\n") == "s.yaml:2:21: train.seed: " + seed);
-  CHECK(complaint("list: [{train.seed: 2}]\nseeds: [3]\n") == "s.yaml:2:21: train.seed: " + seed);
-  CHECK(complaint("seeds: [3]\n", {"train.seed=2"}) == "command line: train.seed=2: " + seed);
-  CHECK(load("grid: {train.seed: [1, 2]}\n").settings[1].config.train.seed == 2);
-  CHECK(complaint("grid: {model.heads: [1, 2]}\nlist: [{model.heads: 4}]\n") ==
+  CHECK(sweep_complaint("grid: {train.seed: [1, 2]}\nseeds: [3]\n") == "s.yaml:2:21: train.seed: " + seed);
+  CHECK(sweep_complaint("list: [{train.seed: 2}]\nseeds: [3]\n") == "s.yaml:2:21: train.seed: " + seed);
+  CHECK(sweep_complaint("seeds: [3]\n", {"train.seed=2"}) == "command line: train.seed=2: " + seed);
+  CHECK(load_text("grid: {train.seed: [1, 2]}\n").settings[1].config.train.seed == 2);
+  CHECK(sweep_complaint("grid: {model.heads: [1, 2]}\nlist: [{model.heads: 4}]\n") ==
         "s.yaml:3:22: model.heads: it is in the grid, too; leave one of them out");
-  CHECK(complaint("grid: {model.heads: [1, 2]}\n", {"model.heads=4"}) ==
+  CHECK(sweep_complaint("grid: {model.heads: [1, 2]}\n", {"model.heads=4"}) ==
         "command line: model.heads=4: the sweep varies it; change the sweep file");
-  CHECK(complaint("list: [{model.heads: 2}]\n", {"model.heads=4"}) ==
+  CHECK(sweep_complaint("list: [{model.heads: 2}]\n", {"model.heads=4"}) ==
         "command line: model.heads=4: the sweep varies it; change the sweep file");
 }
 
@@ -238,5 +243,5 @@ TEST_CASE("a sweep with too many runs is refused before its configs are looked a
   for (int i = 1; i < 101; ++i) values += ", " + std::to_string(i);
   const std::string grid =
       "grid: {train.optimizer.momentum: [" + values + "], task.length: [" + values + "]}\n";
-  CHECK(complaint(grid) == "s.yaml:1:1: 10201 runs; a sweep has at most 10000");
+  CHECK(sweep_complaint(grid) == "s.yaml:1:1: 10201 runs; a sweep has at most 10000");
 }

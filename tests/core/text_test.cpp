@@ -42,7 +42,7 @@ TEST_CASE("a quoted text stays on its line, and short", "[core]") {
   CHECK(printable("a\xc3\xa9") == "a\xc3\xa9");
   CHECK(printable("a\nb\x1b\x7f\xff") == "a\\u{a}b\\u{1b}\\u{7f}\\x{ff}");
   CHECK(printable(std::string(100, 'x')) == std::string(100, 'x'));
-  CHECK(printable(std::string(101, 'x')) == std::string(100, 'x') + "...");
+  CHECK(printable(std::string(101, 'x')) == std::string(100, 'x').append("..."));
 }
 
 TEST_CASE("a line is UTF-8 without control characters", "[core]") {

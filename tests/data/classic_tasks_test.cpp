@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "rows.h"
+#include "samples.h"
 #include "thimble/core/error.h"
 
 using namespace thimble;
@@ -33,12 +34,6 @@ void for_samples(const TaskConfig& config, F f, std::uint64_t count = 2000) {
     INFO(fmt::format("{} -> {}", fmt::join(input, " "), fmt::join(answers, " ")));
     f(input, answers, e);
   }
-}
-
-Tokens relevant(const TaskConfig& config, const Example& e, std::size_t i) {
-  Tokens keys;
-  checked_task(config).relevant(config, e, i, keys);
-  return keys;
 }
 
 // Removes innermost pairs, as ( ) or [ ], until there are none.

@@ -10,15 +10,15 @@ using namespace thimble::samples;
 
 namespace {
 
-using Words = std::set<std::string>;
+using WordSet = std::set<std::string>;
 
 const TaskConfig kCoreference{.name = "coreference"};
-const Words kAnimals = {"animal", "dog",  "cat",   "horse",  "fox",    "cow",
-                        "goat",   "deer", "sheep", "donkey", "rabbit", "bear"};
-const Words kPlaces = {"street", "road", "bridge", "path",  "trail", "alley",
-                       "lane",   "pass", "ramp",   "slope", "field", "meadow"};
-const Words kOnlyAnimals = {"tired", "hungry", "thirsty", "scared", "sleepy", "sick", "lazy", "shy"};
-const Words kOnlyPlaces = {"wide", "steep", "icy", "flooded", "crowded", "slippery", "rocky", "narrow"};
+const WordSet kAnimals = {"animal", "dog",  "cat",   "horse",  "fox",    "cow",
+                          "goat",   "deer", "sheep", "donkey", "rabbit", "bear"};
+const WordSet kPlaces = {"street", "road", "bridge", "path",  "trail", "alley",
+                         "lane",   "pass", "ramp",   "slope", "field", "meadow"};
+const WordSet kOnlyAnimals = {"tired", "hungry", "thirsty", "scared", "sleepy", "sick", "lazy", "shy"};
+const WordSet kOnlyPlaces = {"wide", "steep", "icy", "flooded", "crowded", "slippery", "rocky", "narrow"};
 
 struct Sentence {
   std::vector<std::string> words;
@@ -50,7 +50,7 @@ struct Sentence {
 
 TEST_CASE("coreference asks at `it` for the noun that the adjective suits", "[tasks]") {
   const auto vocabulary = find_task("coreference").tokens(kCoreference);
-  CHECK(Words(vocabulary.begin(), vocabulary.end()).size() == vocabulary.size());
+  CHECK(WordSet(vocabulary.begin(), vocabulary.end()).size() == vocabulary.size());
   for (const Example& e : draw(kCoreference, 2000)) {
     const Sentence sentence(vocabulary, e.input);
     CHECK(sentence.pattern() ==
@@ -104,8 +104,8 @@ TEST_CASE("neither the order nor the nouns of a sentence say what `it` means", "
 TEST_CASE("coreference counts its sentences", "[tasks]") {
   const auto vocabulary = find_task("coreference").tokens(kCoreference);
   const double sentences = find_task("coreference").distinct_inputs(kCoreference);
-  // Words of every slot are chosen independently, but for the verbs, which depend on the order.
-  std::map<bool, std::vector<Words>> seen;
+  // WordSet of every slot are chosen independently, but for the verbs, which depend on the order.
+  std::map<bool, std::vector<WordSet>> seen;
   std::set<Tokens> distinct;
   std::size_t longest = 0;
   const int count = 100000;
@@ -122,7 +122,7 @@ TEST_CASE("coreference counts its sentences", "[tasks]") {
   double product = 0;
   for (const auto& [_, slots] : seen) {
     double choices = 1;
-    for (const Words& words : slots) choices *= static_cast<double>(words.size());
+    for (const WordSet& words : slots) choices *= static_cast<double>(words.size());
     product += choices;
   }
   CHECK(sentences == product);

@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "inspect/circuit_watcher.h"
+#include "inspect/saved_pair.h"
 #include "inspect/weights.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
@@ -18,13 +19,6 @@ namespace {
 
 constexpr double kClose = sizeof(Real) == 8 ? 1e-10 : 1e-5;
 
-struct Recorder : Hooks {
-  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
-    seen[std::string(site)].assign(value.data, value.data + value.elements());
-  }
-  std::map<std::string, std::vector<double>> seen;
-};
-
 Var forward(const Transformer& model, Tape& tape, const Batch& batch, Hooks& hooks,
             std::span<const std::int32_t> rows = {}) {
   tape.bind(model.parameters(), {});
@@ -33,8 +27,8 @@ Var forward(const Transformer& model, Tape& tape, const Batch& batch, Hooks& hoo
   return model(tape, input, {.hooks = &hooks});
 }
 
-struct Trained : Trainer {
-  explicit Trained(const Config& c, int steps = 5) : Trainer(c), config(c) {
+struct TrainedEncoder : Trainer {
+  explicit TrainedEncoder(const Config& c, int steps = 5) : Trainer(c), config(c) {
     for (int i = 0; i < steps; ++i) step();
   }
   const Transformer& encoder() const { return dynamic_cast<const Transformer&>(model()); }
@@ -118,7 +112,7 @@ TEST_CASE("the parts add up to the logits of the model's own passes, whatever th
         OutputConfig{.per = OutputPer::sequence, .pooling = Pooling::first},
         OutputConfig{.per = OutputPer::sequence, .pooling = Pooling::last}}) {
     CAPTURE(output.per, output.pooling);
-    const Trained trainer(with_output(output));
+    const TrainedEncoder trainer(with_output(output));
     const Attribution attribution = trainer.circuits(60).attribution;
     REQUIRE(attribution.reason.empty());
     Batch batch;
@@ -140,7 +134,7 @@ TEST_CASE("the parts add up to the logits of the model's own passes, whatever th
 }
 
 TEST_CASE("every part is what a frozen norm and the output net make of it", "[inspect]") {
-  const Trained trainer(rich_config());
+  const TrainedEncoder trainer(rich_config());
   const Transformer& model = trainer.encoder();
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 9, batch);
@@ -177,7 +171,7 @@ TEST_CASE("the parts add up to the logits whatever the layout of heads", "[inspe
   std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
   for (const Config& config : configs) {
     CAPTURE(to_yaml(config));
-    const Trained trainer(config);
+    const TrainedEncoder trainer(config);
     const Attribution attribution = trainer.circuits(60).attribution;
     CHECK(attribution.inexact == 0);
     CHECK(std::ssize(attribution.parts) == 3 + config.model.layers * (config.model.heads + 2));
@@ -188,7 +182,7 @@ TEST_CASE("the parts add up to the logits whatever the layout of heads", "[inspe
 }
 
 TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {
-  const Trained trainer(rich_config(), 0);
+  const TrainedEncoder trainer(rich_config(), 0);
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 4, batch);
   AttributionWatcher watcher(trainer.encoder());
@@ -203,7 +197,7 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
   two_layer.model.output.hidden = 8;
   for (const auto& [config, word] :
        {std::pair{post, "post-norm"}, std::pair{two_layer, "two-layer output net"}}) {
-    const Trained trainer(config, 0);
+    const TrainedEncoder trainer(config, 0);
     const CircuitReport report = trainer.circuits(20);
     CHECK_THAT(report.attribution.reason, ContainsSubstring(word));
     CHECK(report.attribution.parts.empty());
@@ -217,7 +211,7 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
 }
 
 TEST_CASE("attribution as JSON", "[inspect]") {
-  const Trained trainer(rich_config());
+  const TrainedEncoder trainer(rich_config());
   const Attribution attribution = trainer.circuits(20).attribution;
   const Json json = to_json(attribution);
   CHECK(json["offered"] == true);
@@ -236,7 +230,7 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
     Config config = rich_config();
     config.model.layers = 3;
     config.model.attention.mask = mask;
-    const Trained trainer(config);
+    const TrainedEncoder trainer(config);
     DoubleMatrix mean(7, 7);
     double full = 0;
     for (std::int64_t b = 0; b < 40; ++b) {
@@ -273,7 +267,7 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
 }
 
 TEST_CASE("without a sequence of full length there is no rollout", "[inspect]") {
-  const Trained trainer(rich_config(), 0);
+  const TrainedEncoder trainer(rich_config(), 0);
   std::int64_t shorter = 0;
   for (Batch batch; shorter < 60; ++shorter) {
     trainer.dataset().fill(Split::test, shorter, 1, batch);

@@ -21,12 +21,12 @@ using namespace thimble;
 
 namespace {
 
-constexpr std::int64_t kTokens = 6, kVocabulary = kTokens + 2, kSource = 6, kTime = kSource + 1;
+constexpr std::int64_t kWords = 6, kVocabulary = kWords + 2, kSource = 6, kTime = kSource + 1;
 constexpr std::int64_t kChannels = 2 * (2 * kVocabulary + kTime);
 
 Config pair_config(const std::string& task) {
   Config config = small_config();
-  config.task = {.name = task, .symbols = kTokens, .length = kSource};
+  config.task = {.name = task, .symbols = kWords, .length = kSource};
   config.data = {.train = 100, .validation = 20, .test = 60};
   config.model.kind = ModelKind::encoder_decoder;
   config.model.d_model = kChannels;
@@ -78,7 +78,7 @@ void look_at(Model& model, const std::function<std::int64_t(std::int64_t)>& key,
   }
 }
 
-InspectReport look(const Config& config, const std::function<void(Model&)>& set_weights) {
+InspectReport look_across(const Config& config, const std::function<void(Model&)>& set_weights) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Model> model = make_model(config.model, make_dataset(config));
   set_weights(*model);
@@ -86,13 +86,13 @@ InspectReport look(const Config& config, const std::function<void(Model&)>& set_
   return inspect({config, directory / "weights"}, {.sequences = 60, .examples = 0});
 }
 
-struct Case {
+struct CrossCase {
   std::string task, name, score;
   std::function<std::int64_t(std::int64_t)> key;
   bool ignored = false;
 };
 
-std::vector<Case> cases() {
+std::vector<CrossCase> cross_cases() {
   const auto mirror = [](std::int64_t i) { return kSource - 1 - i; };
   return {{"reverse", "mirror", "mirror", mirror},
           {"copy", "task target", "task_target", [](std::int64_t i) { return i; }},
@@ -104,11 +104,11 @@ constexpr std::size_t kWorking = 4;  // after two heads of the encoder and two o
 
 }  // namespace
 
-TEST_CASE("a cross head that was made to look at one place is scored and named rightly", "[inspect]") {
-  for (const Case& c : cases()) {
+TEST_CASE("a cross head that was made to look_across at one place is scored and named rightly", "[inspect]") {
+  for (const CrossCase& c : cross_cases()) {
     INFO(c.task << ", " << c.name);
     const InspectReport report =
-        look(pair_config(c.task), [&](Model& model) { look_at(model, c.key, c.ignored); });
+        look_across(pair_config(c.task), [&](Model& model) { look_at(model, c.key, c.ignored); });
     if (!c.ignored) CHECK(report.baseline.accuracy == 1);
     const HeadReport& head = report.heads[kWorking];
     const HeadScore& score = find_score(head.scores, c.score);
@@ -146,7 +146,7 @@ TEST_CASE("random heads of an encoder-decoder get no name", "[inspect]") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Config config = pair_config("reverse");
     config.train.seed = seed + 10;
-    const InspectReport report = look(config, [&](Model& model) { model.init(seed); });
+    const InspectReport report = look_across(config, [&](Model& model) { model.init(seed); });
     for (const HeadReport& head : report.heads) {
       INFO("seed " << seed << ": " << head.label.sentence);
       CHECK(head.label.name.empty());

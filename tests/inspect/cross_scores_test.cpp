@@ -14,7 +14,7 @@ using namespace thimble;
 namespace {
 
 constexpr std::int64_t kQueries = 5, kKeys = 8;
-constexpr std::int32_t kMark = 9;
+constexpr std::int32_t kSpecial = 9;
 
 struct Pair {
   std::int64_t queries;
@@ -35,7 +35,7 @@ std::vector<Pair> random_pairs() {
     Pair pair{full ? kQueries : 1 + draws.below(kQueries), {}, {}, std::vector<double>(kQueries * kKeys, -1)};
     const std::int64_t keys = full ? kKeys : 1 + draws.below(kKeys);
     for (std::int64_t j = 0; j < keys; ++j)
-      pair.source.push_back(draws.below(4) == 0 ? kMark : static_cast<std::int32_t>(draws.below(3)));
+      pair.source.push_back(draws.below(4) == 0 ? kSpecial : static_cast<std::int32_t>(draws.below(3)));
     for (std::int64_t i = 0; i < pair.queries; ++i) {
       double* row = pair.weights.data() + i * kKeys;
       double sum = 0;
@@ -51,16 +51,16 @@ std::vector<Pair> random_pairs() {
 
 std::vector<HeadScore> scores(const std::vector<Pair>& pairs) {
   HeadScorer scorer = HeadScorer::cross(kQueries, kKeys);
-  const std::vector<std::int32_t> special = {kMark};
+  const std::vector<std::int32_t> special = {kSpecial};
   for (const Pair& p : pairs)
     scorer.add(ScoreTargets::cross(p.queries, p.source, p.links, special), p.weights);
   return scorer.scores();
 }
 
 // Mean weight on the keys j of query i for which target(pair, i, j), over the queries that have one.
-using Target = std::function<bool(const Pair&, std::int64_t i, std::int64_t j)>;
+using CrossTarget = std::function<bool(const Pair&, std::int64_t i, std::int64_t j)>;
 
-void expect(const HeadScore& found, const std::vector<Pair>& pairs, const Target& target) {
+void expect(const HeadScore& found, const std::vector<Pair>& pairs, const CrossTarget& target) {
   double value = 0, chance = 0, eligible = 0;
   for (const Pair& p : pairs) {
     for (std::int64_t i = 0; i < p.queries; ++i) {
@@ -105,7 +105,7 @@ TEST_CASE("scores between two sequences are those of their positions", "[inspect
          [](const Pair& p, auto i, auto j) { return j == p.keys() - 1 - i; });
   expect(find_score(found, "first"), pairs, [](const Pair&, auto, auto j) { return j == 0; });
   expect(find_score(found, "special"), pairs,
-         [](const Pair& p, auto, auto j) { return p.source[static_cast<std::size_t>(j)] == kMark; });
+         [](const Pair& p, auto, auto j) { return p.source[static_cast<std::size_t>(j)] == kSpecial; });
   expect(find_score(found, "task_target"), pairs, [](const Pair& p, auto i, auto j) {
     return std::ranges::any_of(p.links, [&](auto& l) { return l.query == i && l.key == j; });
   });

@@ -32,7 +32,7 @@ Effect plain_effect(const Trained& trained, HeadPlace place, const Rows& rows) {
   return effect;
 }
 
-void expect_same(const Effect& measured, const Effect& plain) {
+void expect_same_effect(const Effect& measured, const Effect& plain) {
   CHECK_THAT(measured.loss_change, WithinAbs(plain.loss_change, kTolerance));
   CHECK_THAT(measured.accuracy_change, WithinAbs(plain.accuracy_change, 1e-12));
 }
@@ -62,11 +62,12 @@ void expect_true_ablations(Trained& trained) {
       mean[j] = static_cast<Real>(sum / std::max(1.0, count));
     }
     const HeadEffects& head = report.heads[k];
-    expect_same(head.zero, plain_effect(trained, places[k], [&](auto) { return std::vector<Real>(size); }));
-    expect_same(head.mean, plain_effect(trained, places[k], [&](auto) { return mean; }));
-    expect_same(head.resample, plain_effect(trained, places[k], [&](std::size_t i) {
-                  return observed.outputs[static_cast<std::size_t>(partner[i])][layer];
-                }));
+    expect_same_effect(head.zero,
+                       plain_effect(trained, places[k], [&](auto) { return std::vector<Real>(size); }));
+    expect_same_effect(head.mean, plain_effect(trained, places[k], [&](auto) { return mean; }));
+    expect_same_effect(head.resample, plain_effect(trained, places[k], [&](std::size_t i) {
+                         return observed.outputs[static_cast<std::size_t>(partner[i])][layer];
+                       }));
     CHECK(std::abs(head.zero.loss_change) > 1e-5);  // there was something to measure
     CHECK(head.zero.loss_change != head.mean.loss_change);
     CHECK(head.mean.loss_change != head.resample.loss_change);
@@ -153,8 +154,8 @@ TEST_CASE("the mean output of an encoder head leaves out sources that end before
   std::vector<Real> mean(sum.size());
   for (std::size_t j = 0; j < sum.size(); ++j) mean[j] = static_cast<Real>(sum[j] / count[j]);
   for (const std::int64_t head : {0, 1})
-    expect_same(report.heads[static_cast<std::size_t>(head)].mean,
-                plain_effect(trained, {0, head}, [&](auto) { return mean; }));
+    expect_same_effect(report.heads[static_cast<std::size_t>(head)].mean,
+                       plain_effect(trained, {0, head}, [&](auto) { return mean; }));
 }
 
 TEST_CASE("zero ablation equals zeroing the head's columns of the output projection", "[inspect]") {

@@ -7,6 +7,7 @@
 
 #include "catch.h"
 #include "core/temporary_directory.h"
+#include "inspect/saved_pair.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
@@ -19,8 +20,8 @@ using namespace thimble;
 namespace {
 
 // A trained model and the place of its weights.
-struct Trained {
-  explicit Trained(const Config& c, int steps) : config(c), trainer(c) {
+struct Reported {
+  explicit Reported(const Config& c, int steps) : config(c), trainer(c) {
     for (int i = 0; i < steps; ++i) trainer.step();
     save_weights(directory / "weights", trainer.model().parameters(), {});
   }
@@ -33,16 +34,9 @@ struct Trained {
   Trainer trainer;
 };
 
-struct Recorder : Hooks {
-  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
-    seen[std::string(site)].assign(value.data, value.data + value.elements());
-  }
-  std::map<std::string, std::vector<Real>> seen;
-};
-
 // The first test sequences one by one; visit(sequence, length, weights by site).
 template <class Visit>
-void each_sequence(const Trained& trained, std::int64_t count, const Visit& visit) {
+void each_sequence(const Reported& trained, std::int64_t count, const Visit& visit) {
   for (std::int64_t b = 0; b < count; ++b) {
     Batch batch;
     trained.trainer.dataset().fill(Split::test, b, 1, batch);
@@ -54,7 +48,7 @@ void each_sequence(const Trained& trained, std::int64_t count, const Visit& visi
   }
 }
 
-void expect_true_report(const Trained& trained, std::int64_t sequences) {
+void expect_true_report(const Reported& trained, std::int64_t sequences) {
   const InspectReport report = trained.inspect(sequences);
   const ModelConfig& model = trained.config.model;
   const std::int64_t time = trained.trainer.dataset().length();
@@ -99,19 +93,19 @@ void expect_true_report(const Trained& trained, std::int64_t sequences) {
 }  // namespace
 
 TEST_CASE("scores and mean weights are those of the model's own passes", "[inspect]") {
-  expect_true_report(Trained(small_config(), 10), 60);
-  expect_true_report(Trained(small_config(), 10), 37);  // more than one batch, the last one smaller
+  expect_true_report(Reported(small_config(), 10), 60);
+  expect_true_report(Reported(small_config(), 10), 37);  // more than one batch, the last one smaller
 }
 
 TEST_CASE("padding, a causal mask and several layers are told apart", "[inspect]") {
   Config config = rich_config();
-  expect_true_report(Trained(config, 10), 60);
+  expect_true_report(Reported(config, 10), 60);
   config.model.attention.mask = Mask::none;
-  expect_true_report(Trained(config, 10), 45);
+  expect_true_report(Reported(config, 10), 45);
 }
 
 TEST_CASE("the rows of the mean weights are distributions", "[inspect]") {
-  const Trained trained(rich_config(), 3);
+  const Reported trained(rich_config(), 3);
   for (const HeadReport& head : trained.inspect(60).heads) {
     for (std::size_t i = 0; i < 7; ++i) {
       double sum = 0;
@@ -130,7 +124,7 @@ TEST_CASE("a head that has learned to reverse looks at the mirrored position", "
   config.model.heads = 1;
   config.train.steps = 900;
   config.train.optimizer.lr = 5e-3;
-  const Trained trained(config, 900);
+  const Reported trained(config, 900);
   REQUIRE(trained.inspect(60).heads.size() == 1);
   const InspectReport report = trained.inspect(60);
   const HeadScore mirror = find_score(report.heads[0].scores, "mirror");
@@ -138,25 +132,25 @@ TEST_CASE("a head that has learned to reverse looks at the mirrored position", "
   CHECK(mirror.eligible == 240);
   CHECK(mirror.value > 0.6);
   CHECK_THAT(mirror.at_init, WithinAbs(0.25, 0.1));
-  CHECK(mirror.at_init == find_score(Trained(config, 0).inspect(60).heads[0].scores, "mirror").value);
+  CHECK(mirror.at_init == find_score(Reported(config, 0).inspect(60).heads[0].scores, "mirror").value);
   CHECK(report.heads[0].label.name == "mirror");
   CHECK(report.heads[0].label.verdict == Verdict::shown);
 }
 
 TEST_CASE("no more sequences than there are are looked at", "[inspect]") {
-  const Trained trained(small_config(), 0);
+  const Reported trained(small_config(), 0);
   CHECK(trained.inspect(1000).baseline.sequences == 60);
   CHECK(trained.inspect(1).baseline.sequences == 1);
 }
 
 TEST_CASE("weights of another model cannot be inspected", "[inspect]") {
-  Trained trained(small_config(), 0);
+  Reported trained(small_config(), 0);
   trained.config.model.d_ff = 25;
   CHECK_THROWS_AS(trained.inspect(10), CheckpointError);
 }
 
 TEST_CASE("the report as JSON has everything, under the names of its fields", "[inspect]") {
-  const InspectReport report = Trained(small_config(), 3).inspect(20);
+  const InspectReport report = Reported(small_config(), 3).inspect(20);
   const Json json = to_json(report);
   CHECK(json["sequences"] == 20);
   CHECK(json["length"] == 4);
@@ -191,7 +185,7 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
 
 TEST_CASE("the task target is the weight on the keys that the task names", "[inspect]") {
   // For reversal these are the mirrored positions.
-  const InspectReport reversed = Trained(small_config(), 10).inspect(60);
+  const InspectReport reversed = Reported(small_config(), 10).inspect(60);
   for (const HeadReport& head : reversed.heads) {
     const HeadScore &target = find_score(head.scores, "task_target"),
                     &mirror = find_score(head.scores, "mirror");
@@ -203,7 +197,7 @@ TEST_CASE("the task target is the weight on the keys that the task names", "[ins
   Config config = small_config();
   config.task = {.name = "induction", .symbols = 6, .length = 4};
   config.model.attention.mask = Mask::causal;
-  const InspectReport report = Trained(config, 10).inspect(60);
+  const InspectReport report = Reported(config, 10).inspect(60);
   for (const HeadReport& head : report.heads) {
     double value = 0;  // the mean over sequences is one over positions too, as all are equally long
     for (std::size_t query = 4; query < 7; ++query) value += head.mean_weights[query * 7 + query - 3] / 3;

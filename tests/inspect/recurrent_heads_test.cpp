@@ -16,7 +16,7 @@ namespace {
 const Score kScores[] = {Score::additive, Score::dot, Score::general, Score::scaled_dot};
 
 // The weights (T, S) of a pass over one sequence.
-std::vector<double> weights_of(const Recorder& recorder, const Batch& batch) {
+std::vector<double> weights_without_padding(const Recorder& recorder, const Batch& batch) {
   const std::string site = "decoder.attention.weights";
   if (const auto all = recorder.seen.find(site); all != recorder.seen.end()) return all->second;
   std::vector<double> weights;
@@ -77,7 +77,8 @@ TEST_CASE("what a recurrent decoder looks at is scored as a cross head", "[inspe
       Example example;
       trained.trainer.dataset().fill(Split::test, b, 1, batch);
       trained.trainer.dataset().example(Split::test, b, example);
-      const std::vector<double> weights = weights_of(pass_over(trained.trainer.model(), batch), batch);
+      const std::vector<double> weights =
+          weights_without_padding(pass_over(trained.trainer.model(), batch), batch);
       const auto weight = [&](std::int64_t i, std::int64_t j) {
         return weights[static_cast<std::size_t>(i * batch.source_length + j)];
       };

@@ -21,7 +21,7 @@ using Weights = std::vector<double>;  // (T, T)
 inline constexpr std::int64_t kTime = 7;
 inline constexpr std::int32_t kMark = 9;  // the special token
 
-struct Sequence {
+struct ScoredSequence {
   Tokens tokens;
   Links links;
   Weights weights;
@@ -29,11 +29,13 @@ struct Sequence {
 
 inline std::int64_t visible(std::int64_t i, std::int64_t n, bool causal) { return causal ? i + 1 : n; }
 
-inline double cell(const Sequence& s, std::int64_t i, std::int64_t j) {
+inline double cell(const ScoredSequence& s, std::int64_t i, std::int64_t j) {
   return s.weights[static_cast<std::size_t>(i * kTime + j)];
 }
 
-inline std::int32_t token(const Sequence& s, std::int64_t i) { return s.tokens[static_cast<std::size_t>(i)]; }
+inline std::int32_t token(const ScoredSequence& s, std::int64_t i) {
+  return s.tokens[static_cast<std::size_t>(i)];
+}
 
 // Weights on the visible keys that add up to 1, some of them 0; -1 in cells that nobody may read.
 inline Weights random_weights(std::int64_t n, bool causal, Draws& draws) {
@@ -51,12 +53,12 @@ inline Weights random_weights(std::int64_t n, bool causal, Draws& draws) {
 }
 
 // Of different lengths, half of them full, with repeated tokens, special ones and links, some of them twice.
-inline std::vector<Sequence> random_sequences(bool causal) {
+inline std::vector<ScoredSequence> random_sequences(bool causal) {
   Draws draws(Random(5, Stream::data), 0, causal ? 1 : 0);
-  std::vector<Sequence> out;
+  std::vector<ScoredSequence> out;
   for (int s = 0; s < 24; ++s) {
     const std::int64_t n = s % 2 == 0 ? kTime : 1 + draws.below(kTime);
-    Sequence sequence;
+    ScoredSequence sequence;
     for (std::int64_t i = 0; i < n; ++i)
       sequence.tokens.push_back(draws.below(6) == 0 ? kMark : static_cast<std::int32_t>(draws.below(3)));
     for (std::int64_t l = 0; l < n; ++l)
@@ -69,10 +71,11 @@ inline std::vector<Sequence> random_sequences(bool causal) {
   return out;
 }
 
-inline std::vector<HeadScore> scores(const std::vector<Sequence>& sequences, bool causal) {
+inline std::vector<HeadScore> scores(const std::vector<ScoredSequence>& sequences, bool causal) {
   HeadScorer scorer(kTime, causal);
   const std::vector<std::int32_t> special = {kMark};
-  for (const Sequence& s : sequences) scorer.add(ScoreTargets(s.tokens, causal, s.links, special), s.weights);
+  for (const ScoredSequence& s : sequences)
+    scorer.add(ScoreTargets(s.tokens, causal, s.links, special), s.weights);
   return scorer.scores();
 }
 

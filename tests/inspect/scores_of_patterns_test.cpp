@@ -35,7 +35,7 @@ TEST_CASE("the positional share is 1 for a fixed pattern, 0 for none, and undefi
           "[inspect]") {
   const Tokens tokens = {0, 1, 2, 3, 4, 5, 6};
   const auto share = [&](const std::vector<Weights>& all) {
-    std::vector<Sequence> sequences;
+    std::vector<ScoredSequence> sequences;
     for (const Weights& weights : all) sequences.push_back({tokens, {}, weights});
     return find_score(scores(sequences, false), "positional_share");
   };
@@ -96,7 +96,7 @@ TEST_CASE("induction is what followed the same token before: in r r of period N 
 TEST_CASE("a uniform head is at chance everywhere, and its entropy is 1 under every mask", "[inspect]") {
   for (const bool causal : {false, true}) {
     auto sequences = random_sequences(causal);
-    for (Sequence& s : sequences) {
+    for (ScoredSequence& s : sequences) {
       const std::int64_t n = std::ssize(s.tokens);
       for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < visible(i, n, causal); ++j)

@@ -15,11 +15,12 @@ using namespace scored;
 namespace {
 
 // The keys that a score asks for; nothing where the query is not eligible.
-using Target = std::function<std::set<std::int64_t>(const Sequence&, std::int64_t i, std::int64_t n)>;
+using Target = std::function<std::set<std::int64_t>(const ScoredSequence&, std::int64_t i, std::int64_t n)>;
 
-HeadScore plain_target_score(const std::vector<Sequence>& sequences, bool causal, const Target& target) {
+HeadScore plain_target_score(const std::vector<ScoredSequence>& sequences, bool causal,
+                             const Target& target) {
   HeadScore score;
-  for (const Sequence& s : sequences) {
+  for (const ScoredSequence& s : sequences) {
     const std::int64_t n = std::ssize(s.tokens);
     for (std::int64_t i = 0; i < n; ++i) {
       const auto keys = target(s, i, n);
@@ -45,9 +46,9 @@ HeadScore plain_target_score(const std::vector<Sequence>& sequences, bool causal
 // The mean of f(weights of a query on its visible keys, i, n) over the queries where f is a number.
 using Shape = std::function<double(const Weights& row, std::int64_t i, std::int64_t n)>;
 
-HeadScore plain_shape_score(const std::vector<Sequence>& sequences, bool causal, const Shape& f) {
+HeadScore plain_shape_score(const std::vector<ScoredSequence>& sequences, bool causal, const Shape& f) {
   HeadScore score;
-  for (const Sequence& s : sequences) {
+  for (const ScoredSequence& s : sequences) {
     const std::int64_t n = std::ssize(s.tokens);
     for (std::int64_t i = 0; i < n; ++i) {
       const auto keys = static_cast<std::size_t>(visible(i, n, causal));
@@ -107,16 +108,16 @@ TEST_CASE("target scores are the summed weight on their keys", "[inspect]") {
     };
     check("previous_token", [](auto&, auto i, auto) { return key_if(i >= 1, i - 1); });
     check("mirror", [](auto&, auto i, auto n) { return key_if(true, n - 1 - i); });
-    check("same_token", [](const Sequence& s, auto i, auto n) {
+    check("same_token", [](const ScoredSequence& s, auto i, auto n) {
       return keys_where(n, [&](auto j) { return j != i && token(s, j) == token(s, i); });
     });
-    check("duplicate_token", [](const Sequence& s, auto i, auto) {
+    check("duplicate_token", [](const ScoredSequence& s, auto i, auto) {
       return keys_where(i, [&](auto j) { return token(s, j) == token(s, i); });
     });
-    check("induction", [](const Sequence& s, auto i, auto) {
+    check("induction", [](const ScoredSequence& s, auto i, auto) {
       return keys_where(i + 1, [&](auto j) { return j >= 1 && token(s, j - 1) == token(s, i); });
     });
-    check("task_target", [](const Sequence& s, auto i, auto n) {
+    check("task_target", [](const ScoredSequence& s, auto i, auto n) {
       return keys_where(n, [&](auto j) {
         for (const auto& link : s.links)
           if (link.query == i && link.key == j) return true;
@@ -126,7 +127,7 @@ TEST_CASE("target scores are the summed weight on their keys", "[inspect]") {
     check("self", [](auto&, auto i, auto) { return key_if(true, i); });
     check("previous", [](auto&, auto i, auto) { return key_if(i >= 1, i - 1); });
     check("first", [](auto&, auto, auto) { return key_if(true, 0); });
-    check("special", [causal](const Sequence& s, auto i, auto n) {
+    check("special", [causal](const ScoredSequence& s, auto i, auto n) {
       return keys_where(visible(i, n, causal), [&](auto j) { return token(s, j) == kMark; });
     });
     if (causal) {
@@ -199,7 +200,7 @@ TEST_CASE("the positional share is the part of the variance that position explai
     const auto sequences = random_sequences(causal);
     double above = 0, below = 0, count = 0;
     Weights mean(kTime * kTime, 0);
-    for (const Sequence& s : sequences) {
+    for (const ScoredSequence& s : sequences) {
       if (std::ssize(s.tokens) != kTime) continue;
       ++count;
       for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += s.weights[i];
@@ -210,7 +211,7 @@ TEST_CASE("the positional share is the part of the variance that position explai
       for (std::int64_t j = 0; j < keys; ++j) {
         const double u = 1 / static_cast<double>(keys);
         above += std::pow(mean[static_cast<std::size_t>(i * kTime + j)] / count - u, 2);
-        for (const Sequence& s : sequences)
+        for (const ScoredSequence& s : sequences)
           if (std::ssize(s.tokens) == kTime) below += std::pow(cell(s, i, j) - u, 2) / count;
       }
     }

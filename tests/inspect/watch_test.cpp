@@ -20,7 +20,7 @@ namespace {
 
 std::span<const Real> weights_of(const Trainer& trainer) { return trainer.model().parameters().values(); }
 
-struct Recorder : Hooks {
+struct LayerRecorder : Hooks {
   void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
     if (site.ends_with("self_attn.weights")) layers.emplace_back(value.data, value.data + value.elements());
   }
@@ -39,7 +39,7 @@ std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& co
   for (std::int64_t i = 0; i < sequences; ++i) {
     Batch batch;
     dataset.fill(Split::validation, i, 1, batch);
-    Recorder recorder;
+    LayerRecorder recorder;
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
     trainer.model()(tape, model_input(batch), {.hooks = &recorder});

@@ -8,31 +8,29 @@ using namespace thimble;
 
 namespace {
 
-using Wide = long double;
+constexpr std::int64_t kSequences = 2;
 
-constexpr std::int64_t kBatch = 2;
-
-struct Case {
+struct ScoreCase {
   std::int64_t queries, keys, depth, heads, kv_heads, gap = 0;
 
-  kernels::AdditiveSizes sizes() const { return {kBatch, queries, keys, heads, kv_heads}; }
+  kernels::AdditiveSizes sizes() const { return {kSequences, queries, keys, heads, kv_heads}; }
 };
 
 // Everything that goes in, and the results of the kernels.
-struct Run {
-  const Case c;
+struct ScoreRun {
+  const ScoreCase c;
   Matrix q, k, weight, dscores, scores, dq, dk, dweight, scratch;
   const Matrix dq_before, dk_before, dweight_before;
 
-  explicit Run(const Case& the_case)
+  explicit ScoreRun(const ScoreCase& the_case)
       : c(the_case),
-        q(kBatch * c.queries, c.heads * c.depth, 1, c.gap),
-        k(kBatch * c.keys, c.kv_heads * c.depth, 2, c.gap),
+        q(kSequences * c.queries, c.heads * c.depth, 1, c.gap),
+        k(kSequences * c.keys, c.kv_heads * c.depth, 2, c.gap),
         weight(c.heads, c.depth, 3, c.gap),
-        dscores(kBatch * c.heads * c.queries, c.keys, 4),
-        scores(kBatch * c.heads * c.queries, c.keys, 5),
-        dq(kBatch * c.queries, c.heads * c.depth, 6, c.gap),
-        dk(kBatch * c.keys, c.kv_heads * c.depth, 7, c.gap),
+        dscores(kSequences * c.heads * c.queries, c.keys, 4),
+        scores(kSequences * c.heads * c.queries, c.keys, 5),
+        dq(kSequences * c.queries, c.heads * c.depth, 6, c.gap),
+        dk(kSequences * c.keys, c.kv_heads * c.depth, 7, c.gap),
         dweight(c.heads, c.depth, 8, c.gap),
         scratch(c.queries + 2 * c.keys + 1, c.depth),
         dq_before(dq),
@@ -72,7 +70,7 @@ struct Run {
     CHECK((scores.intact() && scratch.intact()));
   }
   void check_backward(double bound) const {
-    const double pairs = static_cast<double>(kBatch * c.queries * c.keys);
+    const double pairs = static_cast<double>(kSequences * c.queries * c.keys);
     CHECK(worst_error(dq, [&](auto r, auto x) {
             Wide sum = dq_before(r, x);
             for (std::int64_t j = 0; j < c.keys; ++j)
@@ -90,7 +88,7 @@ struct Run {
           }) < bound);
     CHECK(worst_error(dweight, [&](auto h, auto d) {
             Wide sum = dweight_before(h, d);
-            for (std::int64_t b = 0; b < kBatch; ++b) {
+            for (std::int64_t b = 0; b < kSequences; ++b) {
               for (std::int64_t i = 0; i < c.queries; ++i)
                 for (std::int64_t j = 0; j < c.keys; ++j)
                   sum += dscores(row(b, h, i), j) * tangent(b, h, i, j, d);
@@ -101,9 +99,9 @@ struct Run {
   }
 };
 
-void check(const Case& c) {
+void check_scores(const ScoreCase& c) {
   CAPTURE(c.queries, c.keys, c.depth, c.heads, c.kv_heads, c.gap);
-  Run run(c);
+  ScoreRun run(c);
   run.forward();
   run.check_forward(kRounding);
   run.backward();
@@ -111,9 +109,9 @@ void check(const Case& c) {
 }
 
 // One head of one column and weight 1, so that scores are tanh(q + k), once for every pair of these.
-Run tangents_of(const std::vector<double>& queries, const std::vector<double>& keys) {
-  Run run({std::ssize(queries), std::ssize(keys), 1, 1, 1});
-  for (std::int64_t b = 0; b < kBatch; ++b) {
+ScoreRun tangents_of(const std::vector<double>& queries, const std::vector<double>& keys) {
+  ScoreRun run({std::ssize(queries), std::ssize(keys), 1, 1, 1});
+  for (std::int64_t b = 0; b < kSequences; ++b) {
     for (std::int64_t i = 0; i < run.c.queries; ++i)
       run.q(b * run.c.queries + i, 0) = static_cast<Real>(queries[static_cast<std::size_t>(i)]);
     for (std::int64_t j = 0; j < run.c.keys; ++j)
@@ -131,8 +129,8 @@ TEST_CASE("additive scores, forward and backward, at every size", "[kernels]") {
   for (const std::int64_t queries : {1, 3, 16, 37}) {
     for (const std::int64_t keys : {1, 4, 17, 37, 64}) {
       for (const std::int64_t depth : {1, 3, 8, 16, 21}) {
-        check({queries, keys, depth, 2, 2});
-        check({queries, keys, depth, 2, 1});
+        check_scores({queries, keys, depth, 2, 2});
+        check_scores({queries, keys, depth, 2, 1});
       }
     }
   }
@@ -140,7 +138,7 @@ TEST_CASE("additive scores, forward and backward, at every size", "[kernels]") {
 
 TEST_CASE("additive scores of heads that share keys, on blocks of wider matrices", "[kernels]") {
   for (const std::int64_t kv_heads : {1, 2, 3, 6}) {
-    for (const std::int64_t gap : {1, 40}) check({5, 7, 8, 6, kv_heads, gap});
+    for (const std::int64_t gap : {1, 40}) check_scores({5, 7, 8, 6, kv_heads, gap});
   }
 }
 
@@ -153,13 +151,13 @@ TEST_CASE("additive scores are exact for small and large numbers, and for large 
     numbers.clear();
     for (int i = -25; i <= 25; ++i) numbers.push_back(largest * i / 25);
     CAPTURE(largest);
-    Run run = tangents_of(numbers, numbers);
+    ScoreRun run = tangents_of(numbers, numbers);
     run.forward();
     run.check_forward(kExact);
     run.backward();
     run.check_backward(20 * kExact);  // sums of 51 terms
   }
-  Run run = tangents_of({80, -80}, {-80.5, 80.5, 0.25});
+  ScoreRun run = tangents_of({80, -80}, {-80.5, 80.5, 0.25});
   run.forward();
   run.check_forward(kExact);
 }
@@ -168,7 +166,7 @@ TEST_CASE("a number that is not finite shows in its own scores alone", "[kernels
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
                    kInf = std::numeric_limits<double>::infinity();
   for (const double other : {0.5, 200.0}) {
-    Run run = tangents_of({kNaN, other, kInf}, {1, 2, 3, 4, 5});
+    ScoreRun run = tangents_of({kNaN, other, kInf}, {1, 2, 3, 4, 5});
     run.forward();
     for (std::int64_t j = 0; j < 5; ++j) {
       CHECK(std::isnan(run.scores(0, j)));
@@ -179,10 +177,10 @@ TEST_CASE("a number that is not finite shows in its own scores alone", "[kernels
 }
 
 TEST_CASE("the additive score's backward skips what is not wanted", "[kernels]") {
-  const Case c{5, 7, 8, 4, 2};
-  Run run(c);
+  const ScoreCase c{5, 7, 8, 4, 2};
+  ScoreRun run(c);
   run.backward();
-  Run again(c);
+  ScoreRun again(c);
   const auto backward = [&](MatrixView dq, MatrixView dk, MatrixView dweight) {
     kernels::additive_score_backward(dq, dk, dweight, again.dscores, again.q, again.k, again.weight,
                                      again.scratch.view().data, c.sizes());

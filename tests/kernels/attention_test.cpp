@@ -13,7 +13,6 @@ constexpr std::int64_t kBatch = 2, kHeads = 2;
 constexpr Real kScale = Real(0.4);
 
 using Lengths = std::vector<std::int32_t>;
-using Wide = long double;
 
 struct Case {
   std::int64_t queries, keys, depth, width;
@@ -104,7 +103,7 @@ struct Formula {
     }
   }
 
-  void check() const {
+  void check_attention() const {
     CHECK(worst_error(run.weights, [&](auto r, auto j) {
             return p[static_cast<std::size_t>(r * c.keys + j)];
           }) < kRounding);
@@ -141,10 +140,10 @@ struct Formula {
   }
 };
 
-void check(const Case& c) {
+void check_attention(const Case& c) {
   CAPTURE(c.queries, c.keys, c.depth, c.width, c.mask.causal, c.mask.lengths.empty(), c.gap, c.dropout);
   const Run run(c);
-  Formula(c, run).check();
+  Formula(c, run).check_attention();
 }
 
 }  // namespace
@@ -155,10 +154,10 @@ TEST_CASE("attention, forward and backward, at every size and with every mask", 
       const Lengths padded{static_cast<std::int32_t>((keys + 1) / 2), static_cast<std::int32_t>(keys)};
       for (const std::int64_t depth : {1, 3, 8, 16, 20}) {
         const std::int64_t width = depth == 1 ? 20 : depth == 20 ? 1 : depth == 3 ? 8 : depth == 8 ? 3 : 16;
-        check({queries, keys, depth, width, {false, {}}});
-        check({queries, keys, depth, width, {true, {}}});
-        check({queries, keys, depth, width, {false, padded}});
-        check({queries, keys, depth, width, {true, padded}});
+        check_attention({queries, keys, depth, width, {false, {}}});
+        check_attention({queries, keys, depth, width, {true, {}}});
+        check_attention({queries, keys, depth, width, {false, padded}});
+        check_attention({queries, keys, depth, width, {true, padded}});
       }
     }
   }
@@ -166,27 +165,27 @@ TEST_CASE("attention, forward and backward, at every size and with every mask", 
 
 TEST_CASE("attention at every combination of depth and width", "[kernels]") {
   for (const std::int64_t depth : {1, 3, 8, 16, 20}) {
-    for (const std::int64_t width : {1, 3, 8, 16, 20}) check({17, 16, depth, width, {true, {}}});
+    for (const std::int64_t width : {1, 3, 8, 16, 20}) check_attention({17, 16, depth, width, {true, {}}});
   }
 }
 
 TEST_CASE("attention on blocks of wider matrices", "[kernels]") {
   for (const std::int64_t time : {3, 16, 37}) {
-    for (const std::int64_t gap : {1, 40}) check({time, time, 8, 8, {true, {}}, gap});
+    for (const std::int64_t gap : {1, 40}) check_attention({time, time, 8, 8, {true, {}}, gap});
   }
 }
 
 TEST_CASE("attention with dropout of its weights", "[kernels]") {
   const Lengths lengths{16, 9};
-  check({17, 16, 8, 3, {false, {}}, 0, true});
-  check({17, 16, 3, 8, {true, lengths}, 0, true});
+  check_attention({17, 16, 8, 3, {false, {}}, 0, true});
+  check_attention({17, 16, 3, 8, {true, lengths}, 0, true});
 }
 
 TEST_CASE("a query without a visible key gets zeros, and passes none on", "[kernels]") {
   const Lengths lengths{0, 2};
   for (const bool causal : {false, true}) {
     const Case c{3, 3, 4, 5, {causal, lengths}};
-    check(c);
+    check_attention(c);
     const Run run(c);
     for (std::int64_t r = 0; r < 3; ++r) {
       for (std::int64_t x = 0; x < 8; ++x) CHECK(run.dq(r, x) == run.dq_before(r, x));

@@ -8,11 +8,6 @@ using namespace thimble;
 
 namespace {
 
-using Wide = long double;
-
-constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
-constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
-
 // `count` values from -limit to limit in one row.
 Matrix ramp(Real limit, std::int64_t count = 20001) {
   Matrix x(1, count);

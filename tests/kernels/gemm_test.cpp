@@ -12,8 +12,6 @@ using kernels::Op;
 
 namespace {
 
-constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
-
 Real element(const Matrix& m, Op op, std::int64_t r, std::int64_t c) {
   return op == Op::none ? m(r, c) : m(c, r);
 }

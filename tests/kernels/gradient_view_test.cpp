@@ -21,8 +21,6 @@ using namespace thimble;
 
 namespace {
 
-constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
-
 // Whether kernel(dx) gives the same for zeros and for an empty sum, of this many rows and columns.
 bool overwrites(std::int64_t rows, std::int64_t cols, const std::function<void(GradientView)>& kernel) {
   Matrix zeros(rows, cols), empty(rows, cols);

@@ -10,8 +10,6 @@ using namespace thimble;
 
 namespace {
 
-using Wide = long double;
-
 // What one channel of a cell reads: the three sums from the input, the three from the state, the state.
 using Channel = std::array<Wide, 7>;
 

@@ -7,14 +7,12 @@ using namespace thimble;
 
 namespace {
 
-using Wide = long double;
-
 struct Sizes {
   std::int64_t rows, heads, in, out, gap;
 };
 
 // Element by element, in long double.
-void check(const Sizes& s) {
+void check_head_linear(const Sizes& s) {
   CAPTURE(s.rows, s.heads, s.in, s.out, s.gap);
   const Matrix x(s.rows, s.heads * s.in, 1, s.gap), weight(s.heads * s.in, s.out, 2, s.gap);
   const Matrix dy(s.rows, s.heads * s.out, 3, s.gap);
@@ -49,7 +47,7 @@ TEST_CASE("every head's columns go through its own matrix", "[kernels]") {
   for (const std::int64_t heads : {1, 2, 3}) {
     for (const std::int64_t in : {1, 3, 16, 20}) {
       for (const std::int64_t out : {1, 5, 16}) {
-        for (const std::int64_t gap : {0, 3}) check({7, heads, in, out, gap});
+        for (const std::int64_t gap : {0, 3}) check_head_linear({7, heads, in, out, gap});
       }
     }
   }

@@ -7,8 +7,6 @@ using namespace thimble;
 
 namespace {
 
-constexpr Real kEpsilon = Real(1e-5);
-
 struct Row {
   long double mean = 0, rstd = 0;
 };

@@ -19,6 +19,11 @@ inline constexpr std::int64_t kSizes[] = {1, 2, 3, 5, 7, 15, 16, 17, 31, 33, 37,
 // What rounding may do to sums of some hundred terms of size 1.
 inline constexpr double kRounding = sizeof(Real) == 8 ? 1e-13 : 2e-5;
 
+inline constexpr Real kEpsilon = Real(1e-5), kInfinity = std::numeric_limits<Real>::infinity(),
+                      kNaN = std::numeric_limits<Real>::quiet_NaN();
+
+using Wide = long double;
+
 // A matrix of standard normal numbers inside a wider one; whatever else is in that must stay as it is.
 class Matrix {
  public:

@@ -11,8 +11,6 @@ namespace {
 std::span<Real> row(Matrix& m) { return {m.view().data, static_cast<std::size_t>(m.cols())}; }
 std::span<const Real> row(const Matrix& m) { return {m.view().data, static_cast<std::size_t>(m.cols())}; }
 
-using Wide = long double;
-
 }  // namespace
 
 TEST_CASE("Adam's step is its formula, at every length", "[kernels]") {

@@ -7,8 +7,6 @@ using namespace thimble;
 
 namespace {
 
-constexpr Real kEpsilon = Real(1e-5);
-
 long double rrms_of(const Matrix& x, std::int64_t r) {
   long double squares = 0;
   for (std::int64_t c = 0; c < x.cols(); ++c) squares += static_cast<long double>(x(r, c)) * x(r, c);

@@ -10,9 +10,7 @@ using namespace thimble;
 
 namespace {
 
-using Wide = long double;
-
-constexpr std::int64_t kBatch = 2, kTime = 5;
+constexpr std::int64_t kSequences = 2, kPositions = 5;
 
 Matrix table_of(std::int64_t rows, std::int64_t depth, std::int64_t first_position) {
   Matrix table(rows, 2 * depth);
@@ -26,19 +24,19 @@ Wide turned(const Matrix& x, std::int64_t r, std::int64_t c, const kernels::Rota
   if (c < columns.first || c >= columns.first + columns.count) return x(r, c);
   const std::int64_t in_head = (c - columns.first) % columns.depth, even = c - in_head % 2;
   const Wide exponent = -Wide(in_head / 2 * 2) / static_cast<Wide>(columns.depth);
-  const Wide angle = static_cast<Wide>(first_position + r % kTime) * std::pow(Wide{10000}, exponent);
+  const Wide angle = static_cast<Wide>(first_position + r % kPositions) * std::pow(Wide{10000}, exponent);
   const std::complex<Wide> z =
       std::complex<Wide>(x(r, even), x(r, even + 1)) * std::polar(Wide{1}, direction * angle);
   return in_head % 2 == 0 ? z.real() : z.imag();
 }
 
-void check(std::int64_t cols, const kernels::RotaryColumns& columns, std::int64_t first_position,
-           std::int64_t gap) {
+void check_rotary(std::int64_t cols, const kernels::RotaryColumns& columns, std::int64_t first_position,
+                  std::int64_t gap) {
   CAPTURE(cols, columns.first, columns.count, columns.depth, first_position, gap);
-  const Matrix table = table_of(kTime, columns.depth, first_position);
-  const Matrix x(kBatch * kTime, cols, 1, gap), dy(kBatch * kTime, cols, 2, gap);
-  const Matrix before(kBatch * kTime, cols, 3, gap);
-  Matrix y(kBatch * kTime, cols, 4, gap), dx = before;
+  const Matrix table = table_of(kPositions, columns.depth, first_position);
+  const Matrix x(kSequences * kPositions, cols, 1, gap), dy(kSequences * kPositions, cols, 2, gap);
+  const Matrix before(kSequences * kPositions, cols, 3, gap);
+  Matrix y(kSequences * kPositions, cols, 4, gap), dx = before;
   kernels::rotary_forward(y, x, table, columns);
   kernels::rotary_backward(dx, dy, table, columns);
   CHECK(worst_error(y, [&](auto r, auto c) { return turned(x, r, c, columns, first_position, 1); }) <
@@ -56,7 +54,8 @@ TEST_CASE("pairs of columns turn by position and frequency, the others stay", "[
     for (const std::int64_t heads : {1, 2, 3}) {
       for (const std::int64_t first : {0, 1, 17}) {
         for (const std::int64_t after : {0, 5}) {
-          check(first + heads * depth + after, {first, heads * depth, depth}, first == 1 ? 7 : 0, after);
+          check_rotary(first + heads * depth + after, {first, heads * depth, depth}, first == 1 ? 7 : 0,
+                       after);
         }
       }
     }
@@ -86,8 +85,8 @@ TEST_CASE("a turned query and key give a score that depends on their distance al
 
 TEST_CASE("rotary's backward overwrites an empty sum", "[kernels]") {
   const kernels::RotaryColumns columns{3, 18, 6};
-  const Matrix table = table_of(kTime, 6, 2), dy(kBatch * kTime, 40, 1);
-  Matrix zeros(kBatch * kTime, 40), empty(kBatch * kTime, 40);
+  const Matrix table = table_of(kPositions, 6, 2), dy(kSequences * kPositions, 40, 1);
+  Matrix zeros(kSequences * kPositions, 40), empty(kSequences * kPositions, 40);
   empty.fill(std::numeric_limits<Real>::quiet_NaN());
   kernels::rotary_backward(zeros, dy, table, columns);
   kernels::rotary_backward({empty.view(), true}, dy, table, columns);

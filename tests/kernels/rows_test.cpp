@@ -11,7 +11,6 @@ using namespace thimble;
 namespace {
 
 using Numbers = std::vector<std::int32_t>;
-using Wide = long double;
 
 }  // namespace
 

@@ -7,9 +7,6 @@ using namespace thimble;
 
 namespace {
 
-constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
-constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
-
 long double naive(const Matrix& x, std::int64_t r, std::int64_t c) {
   long double sum = 0;
   for (std::int64_t j = 0; j < x.cols(); ++j) sum += std::exp(static_cast<long double>(x(r, j)) - x(r, c));

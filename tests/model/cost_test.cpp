@@ -14,7 +14,7 @@ using namespace thimble;
 
 namespace {
 
-struct Case {
+struct CostCase {
   std::string name;
   ModelConfig model;
   std::int64_t vocabulary = 10, length = 16, sequences = 40, source_length = 0;
@@ -22,12 +22,12 @@ struct Case {
   ModelSizes sizes() const { return {vocabulary, length, source_length}; }
 };
 
-std::vector<Case> recurrent_cases() {
-  std::vector<Case> all;
+std::vector<CostCase> recurrent_cases() {
+  std::vector<CostCase> all;
   for (const Score score : {Score::additive, Score::dot, Score::general, Score::scaled_dot, Score::none}) {
     for (const double dropout : {0.0, 0.1}) {
       for (const auto& [length, source_length] : {std::pair{31, 22}, {20, 34}}) {
-        Case c{.name = fmt::format("recurrent {} {} {}", int(score), dropout, length), .model = {}};
+        CostCase c{.name = fmt::format("recurrent {} {} {}", int(score), dropout, length), .model = {}};
         c.model.kind = ModelKind::recurrent;
         c.model.d_model = 64;
         c.model.attention = {.dropout = dropout, .score = score};
@@ -51,42 +51,42 @@ std::vector<Case> recurrent_cases() {
 }
 
 // Each changes one thing, so that a wrong term shows.
-std::vector<Case> cases() {
+std::vector<CostCase> cost_cases() {
   ModelConfig base;
   base.d_model = 64;
   base.heads = 4;
   base.layers = 2;
   base.d_ff = 160;
-  std::vector<Case> all{{"base", base, 10, 32},
-                        {"one layer", base, 10, 32},
-                        {"pre-norm", base, 10, 32},
-                        {"GELU", base, 10, 32},
-                        {"no positions", base, 10, 32},
-                        {"learned", base, 10, 32},
-                        {"max_length", base, 10, 32},
-                        {"output net", base, 10, 32},
-                        {"per sequence", base, 10, 32},
-                        {"dropout", base, 10, 32},
-                        {"attention dropout", base, 10, 32},
-                        {"long", base, 10, 256},
-                        {"large vocabulary", base, 3000, 32},
-                        {"one head, long", base, 7, 200},
-                        {"shared keys", base, 10, 32},
-                        {"keys and values of other widths", base, 10, 32},
-                        {"tied, summed", base, 10, 32},
-                        {"general score", base, 10, 32},
-                        {"additive score", base, 10, 32},
-                        {"rotary", base, 10, 32},
-                        {"ALiBi", base, 10, 32},
-                        {"gated, RMS norm, SiLU", base, 10, 32},
-                        {"attention alone", base, 10, 32},
-                        {"convolution", base, 10, 32},
-                        {"encoder-decoder", base, 10, 32},
-                        {"encoder-decoder, pre-norm, learned", base, 10, 20},
-                        {"encoder-decoder, tied, additive, dropout", base, 10, 32},
-                        {"additive score, one head", base, 10, 200},
-                        {"rotary, one head", base, 10, 200}};
-  for (const Case& c : recurrent_cases()) all.push_back(c);
+  std::vector<CostCase> all{{"base", base, 10, 32},
+                            {"one layer", base, 10, 32},
+                            {"pre-norm", base, 10, 32},
+                            {"GELU", base, 10, 32},
+                            {"no positions", base, 10, 32},
+                            {"learned", base, 10, 32},
+                            {"max_length", base, 10, 32},
+                            {"output net", base, 10, 32},
+                            {"per sequence", base, 10, 32},
+                            {"dropout", base, 10, 32},
+                            {"attention dropout", base, 10, 32},
+                            {"long", base, 10, 256},
+                            {"large vocabulary", base, 3000, 32},
+                            {"one head, long", base, 7, 200},
+                            {"shared keys", base, 10, 32},
+                            {"keys and values of other widths", base, 10, 32},
+                            {"tied, summed", base, 10, 32},
+                            {"general score", base, 10, 32},
+                            {"additive score", base, 10, 32},
+                            {"rotary", base, 10, 32},
+                            {"ALiBi", base, 10, 32},
+                            {"gated, RMS norm, SiLU", base, 10, 32},
+                            {"attention alone", base, 10, 32},
+                            {"convolution", base, 10, 32},
+                            {"encoder-decoder", base, 10, 32},
+                            {"encoder-decoder, pre-norm, learned", base, 10, 20},
+                            {"encoder-decoder, tied, additive, dropout", base, 10, 32},
+                            {"additive score, one head", base, 10, 200},
+                            {"rotary, one head", base, 10, 200}};
+  for (const CostCase& c : recurrent_cases()) all.push_back(c);
   all[1].model.layers = 1;
   all[2].model.norm = NormOrder::pre;
   all[3].model.activation = Activation::gelu;
@@ -136,7 +136,7 @@ std::vector<Case> cases() {
 }
 
 // Numbers in the one block that a tape keeps after two passes.
-double numbers_on_tape(const Case& c, bool training) {
+double numbers_on_tape(const CostCase& c, bool training) {
   const std::unique_ptr<Model> made = make_model(c.model, c.sizes());
   Model& model = *made;
   AlignedVector<Real> gradients(model.parameters().size());
@@ -161,7 +161,7 @@ double numbers_on_tape(const Case& c, bool training) {
 }  // namespace
 
 TEST_CASE("the number of parameters is that of the model", "[model]") {
-  for (const Case& c : cases()) {
+  for (const CostCase& c : cost_cases()) {
     INFO(c.name);
     CHECK(parameter_count(c.model, c.sizes()) ==
           static_cast<double>(make_model(c.model, c.sizes())->parameters().count()));
@@ -169,7 +169,7 @@ TEST_CASE("the number of parameters is that of the model", "[model]") {
 }
 
 TEST_CASE("the estimate of activations is what a tape holds", "[model]") {
-  for (const Case& c : cases()) {
+  for (const CostCase& c : cost_cases()) {
     for (const bool training : {true, false}) {
       CAPTURE(c.name, training);
       const double estimate = activation_count(c.model, c.sizes(), c.sequences, training);

@@ -125,7 +125,7 @@ void add_recurrent(Dropouts& all, const TrainingPass& pass, Score score, std::in
     all[fmt::format("attention.{}", t)] = weights(pass.sites.value(fmt::format("{}.{}", heads, t)), 1);
 }
 
-struct Case {
+struct DropoutCase {
   std::string name;
   ModelConfig config;
   std::size_t dropouts;
@@ -146,7 +146,7 @@ ModelConfig config_of(ModelKind kind) {
   return config;
 }
 
-std::vector<Case> cases() {
+std::vector<DropoutCase> dropout_cases() {
   ModelConfig additive = config_of(ModelKind::recurrent), dot = additive;
   additive.attention.score = Score::additive;
   dot.attention.score = Score::dot;
@@ -156,7 +156,7 @@ std::vector<Case> cases() {
           {"recurrent, dot", dot, 3 + 1, 5}};
 }
 
-Dropouts dropouts_of(const Case& c, bool training) {
+Dropouts dropouts_of(const DropoutCase& c, bool training) {
   const std::unique_ptr<Model> model = make_model(c.config, {7, c.time, 1});
   model->init(3);
   for (const auto& entry : model->parameters().entries())  // with all heads dropped, the bias remains
@@ -199,7 +199,7 @@ bool same_draws(const Kept& a, const Kept& b) {
 }  // namespace
 
 TEST_CASE("every dropout of a model acts, each on random numbers of its own", "[model]") {
-  for (const Case& c : cases()) {
+  for (const DropoutCase& c : dropout_cases()) {
     CAPTURE(c.name);
     const Dropouts all = dropouts_of(c, true);
     CHECK(all.size() == c.dropouts);
@@ -216,7 +216,7 @@ TEST_CASE("every dropout of a model acts, each on random numbers of its own", "[
 }
 
 TEST_CASE("no dropout acts in an evaluation, or where its probability is 0", "[model]") {
-  for (Case c : cases()) {
+  for (DropoutCase c : dropout_cases()) {
     CAPTURE(c.name);
     for (const auto& [name, kept] : dropouts_of(c, false)) {
       CAPTURE(name);

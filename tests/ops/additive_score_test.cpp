@@ -7,7 +7,7 @@ using tests::expect_refused, tests::of;
 
 namespace {
 
-Tensor normal(const Shape& shape, std::uint32_t which) {
+Tensor normal_scores(const Shape& shape, std::uint32_t which) {
   const Random random(5, Stream::gradcheck);
   Tensor x(shape);
   std::uint64_t i = 0;
@@ -53,8 +53,8 @@ TEST_CASE("additive_score names what does not fit", "[ops]") {
 TEST_CASE("queries and keys may be columns of one projection, even the same", "[ops]") {
   // Tensors of their own first, then columns 1 .. 4 and 3 .. 4 of a wider one.
   constexpr std::int64_t kHeads = 2, kTime = 5;
-  const Tensor weight = normal({kHeads, 2}, 0), packed = normal({2, kTime, 6}, 1);
-  const Tensor seed = normal({2 * kHeads * kTime, kTime}, 2);
+  const Tensor weight = normal_scores({kHeads, 2}, 0), packed = normal_scores({2, kTime, 6}, 1);
+  const Tensor seed = normal_scores({2 * kHeads * kTime, kTime}, 2);
   const auto copy = [&](std::int64_t first, std::int64_t count) {
     Tensor part({2, kTime, count});
     for (std::int64_t r = 0; r < 2 * kTime; ++r)

@@ -12,7 +12,7 @@ using namespace thimble;
 
 namespace {
 
-using Numbers = std::vector<std::int32_t>;
+using Labels = std::vector<std::int32_t>;
 
 constexpr std::int64_t kTime = 6, kVocabulary = 5;
 
@@ -26,7 +26,7 @@ ModelConfig model_config(Pooling pooling) {
 }
 
 struct Sequences {
-  Numbers tokens, lengths, labels;
+  Labels tokens, lengths, labels;
 };
 
 // Random sequences of 1 to 6 tokens; the label is the first token, the last one, or the largest.
@@ -35,7 +35,7 @@ Sequences draw(Pooling pooling, std::int64_t count, std::uint64_t seed) {
   Sequences out;
   for (std::int64_t b = 0; b < count; ++b) {
     const auto length = 1 + static_cast<std::int32_t>(random.below(kTime, static_cast<std::uint64_t>(b)));
-    Numbers row;
+    Labels row;
     for (std::int32_t t = 0; t < kTime; ++t) {
       row.push_back(t < length
                         ? static_cast<std::int32_t>(random.below(kVocabulary, static_cast<std::uint64_t>(b),
@@ -51,8 +51,8 @@ Sequences draw(Pooling pooling, std::int64_t count, std::uint64_t seed) {
   return out;
 }
 
-std::vector<Real> logits_of(const Transformer& model, const Numbers& tokens, std::int64_t time,
-                            const Numbers& lengths) {
+std::vector<Real> logits_of(const Transformer& model, const Labels& tokens, std::int64_t time,
+                            const Labels& lengths) {
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
   const Var y = model(tape, {.tokens = tokens, .length = time, .lengths = lengths}, {});
@@ -126,7 +126,7 @@ TEST_CASE("what stands in the padding does not matter, nor how much there is", "
     model.init(3);
     const Sequences batch = draw(pooling, 20, 2);
     const auto padded = logits_of(model, batch.tokens, kTime, batch.lengths);
-    Numbers scribbled = batch.tokens;
+    Labels scribbled = batch.tokens;
     for (std::size_t i = 0; i < scribbled.size(); ++i) {
       const auto row = i / kTime, at = i % kTime;
       if (static_cast<std::int32_t>(at) >= batch.lengths[row]) scribbled[i] = 3;
@@ -135,8 +135,8 @@ TEST_CASE("what stands in the padding does not matter, nor how much there is", "
     CHECK(largest_gap(logits_of(model, scribbled, kTime, batch.lengths), padded) <= kRounding);
     for (std::size_t b = 0; b < 20; ++b) {
       const auto length = static_cast<std::size_t>(batch.lengths[b]);
-      const Numbers alone(batch.tokens.begin() + static_cast<std::ptrdiff_t>(b * kTime),
-                          batch.tokens.begin() + static_cast<std::ptrdiff_t>(b * kTime + length));
+      const Labels alone(batch.tokens.begin() + static_cast<std::ptrdiff_t>(b * kTime),
+                         batch.tokens.begin() + static_cast<std::ptrdiff_t>(b * kTime + length));
       const auto logits = logits_of(model, alone, batch.lengths[b], {});
       CHECK(largest_gap(logits, std::span(padded).subspan(b * kVocabulary, kVocabulary)) <= kRounding);
     }
@@ -151,10 +151,10 @@ TEST_CASE("under a causal mask no position sees a later token", "[train]") {
     config.attention.mask = mask;
     Transformer model(config, {kVocabulary, kTime});
     model.init(3);
-    const Numbers tokens{1, 2, 3, 4, 0, 1};
+    const Labels tokens{1, 2, 3, 4, 0, 1};
     const auto before = logits_of(model, tokens, kTime, {});
     for (std::size_t changed = 1; changed < kTime; ++changed) {
-      Numbers other = tokens;
+      Labels other = tokens;
       other[changed] = 4 - other[changed];
       if (other[changed] == tokens[changed]) other[changed] = 0;
       const auto after = logits_of(model, other, kTime, {});
@@ -169,7 +169,7 @@ TEST_CASE("under a causal mask no position sees a later token", "[train]") {
 
 TEST_CASE("a sequence longer than the model is refused", "[train]") {
   Transformer model(model_config(Pooling::mean), {kVocabulary, 3});
-  const Numbers four{1, 1, 1, 1};
+  const Labels four{1, 1, 1, 1};
   Tape tape;
   tape.bind(model.parameters(), {});
   CHECK_THROWS_WITH(model(tape, {.tokens = four, .length = 4}, {}),
