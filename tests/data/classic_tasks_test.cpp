@@ -9,6 +9,7 @@
 #include "thimble/core/error.h"
 
 using namespace thimble;
+using samples::relevant, samples::Tokens;
 using rows::Tokens;
 
 namespace {
