@@ -9,8 +9,8 @@
 #include "thimble/core/error.h"
 
 using namespace thimble;
-using samples::relevant, samples::Tokens;
 using rows::Tokens;
+using samples::relevant, samples::Tokens;
 
 namespace {
 
