@@ -35,12 +35,17 @@ MatrixView Var::value() const {
 }
 
 MatrixView Var::grad() const {
-  const GradientView sum = grad_sum();
-  if (sum.empty) std::fill_n(sum.data, sum.elements(), Real{0});
-  return sum;
+  require<Error>(needs_grad(), "{}: this value does not require a gradient", tape().at(*this).op);
+  return zeroed_grad_accumulator();
 }
 
-GradientView Var::grad_sum() const { return tape().gradient(tape().at(*this)); }
+GradientView Var::grad_accumulator() const { return tape().grad_accumulator(tape().at(*this)); }
+
+GradientView Var::zeroed_grad_accumulator() const {
+  const GradientView sum = grad_accumulator();
+  if (sum.uninitialized) std::fill_n(sum.data, sum.elements(), Real{0});
+  return GradientView(sum, false);
+}
 
 ConstMatrixView Var::transposed() const {
   const Tape::Node& node = tape().at(*this);
@@ -91,7 +96,7 @@ Var Tape::push(const char* op, const Shape& shape, Real* value, bool needs_grad)
   return {this, static_cast<std::uint32_t>(nodes_.size() - 1), generation_};
 }
 
-Var Tape::node(const char* op, const Shape& shape, std::span<const Var> inputs) {
+Var Tape::push(const char* op, const Shape& shape, std::span<const Var> inputs) {
   if (profile_ != nullptr) profile_->forward.start(op);
   bool needs_grad = false;
   for (const Var& input : inputs) needs_grad |= at(input).needs_grad;
@@ -110,12 +115,18 @@ Var Tape::variable(const Tensor& value) {
   return v;
 }
 
+Var Tape::zeros(const Shape& shape) {
+  Real* value = reals(shape.elements());
+  std::fill_n(value, shape.elements(), Real{0});
+  return push("zeros", shape, value, false);
+}
+
 Var Tape::parameter(Parameter p) {
   require<Error>(store_ != nullptr, "tape: bind() a parameter store before using its parameters");
   std::int64_t& index = parameter_nodes_.at(static_cast<std::size_t>(p.index));
   if (index < 0) {
     const ParameterStore::Entry& entry = store_->entry(p);
-    // Ops write only into values that node() made, so a parameter's stay as they are.
+    // Ops write only into values that record() made, so a parameter's stay as they are.
     Real* value = const_cast<Real*>(store_->values().data()) + entry.offset;
     const Var v = push(entry.name.c_str(), entry.shape, value, !gradients_.empty());
     at(v).parameter = p.index;
@@ -131,10 +142,10 @@ MatrixView Tape::scratch(std::int64_t rows, std::int64_t cols) {
   return {reals(rows * cols), rows, cols, cols};
 }
 
-GradientView Tape::gradient(Node& node) {
-  require<Error>(node.needs_grad, "tape: {} has no gradient: nothing it depends on wants one", node.op);
-  const bool empty = node.grad == nullptr;
-  if (empty) {
+GradientView Tape::grad_accumulator(Node& node) {
+  if (!node.needs_grad) return {};
+  const bool uninitialized = node.grad == nullptr;
+  if (uninitialized) {
     const std::int64_t size = node.shape.elements();
     const auto spare = std::ranges::find(spares_, size, &Spare::size);
     if (spare != spares_.end()) {
@@ -145,7 +156,7 @@ GradientView Tape::gradient(Node& node) {
       node.grad = reals(size);
     }
   }
-  return {as_matrix(node.grad, node.shape), empty};
+  return {as_matrix(node.grad, node.shape), uninitialized};
 }
 
 void Tape::recycle(Node& node) {
@@ -161,12 +172,12 @@ void Tape::backward(Var loss, Real scale, Keep keep) {
 
 void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
   require<Error>(mode_ == Mode::training, "backward: this tape is in inference mode");
-  at(y);  // y is of this tape
   if (profile_ != nullptr) profile_->forward.stop();
   for (Node& node : nodes_) {
     if (node.run != nullptr) node.grad = nullptr;  // left by an earlier call; only leaves add up over several
   }
-  const GradientView dy = y.grad_sum();
+  require<Error>(y.needs_grad(), "{}: this value does not require a gradient", at(y).op);
+  const GradientView dy = y.grad_accumulator();
   require<ShapeError>(seed.rows == dy.rows && seed.cols == dy.cols,
                       "backward: seed ({}, {}) for a result of shape {}", seed.rows, seed.cols, y.shape());
   kernels::accumulate(dy, seed);
@@ -175,7 +186,7 @@ void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
     Node& node = nodes_[i];
     if (node.run == nullptr || node.grad == nullptr) continue;
     if (profile_ != nullptr) profile_->backward.start(node.op);
-    node.run(node.closure);
+    node.run(node.closure, Var(this, static_cast<std::uint32_t>(i), generation_));
     if (keep == Keep::leaves) recycle(node);
   }
   if (profile_ != nullptr) profile_->backward.stop();

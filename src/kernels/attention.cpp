@@ -31,7 +31,7 @@ View shared_block(View x, std::int64_t sequence, std::int64_t head, const Attent
 
 // The same of dk or dv: the first head of a group fills what is empty, the others add.
 GradientView shared_block(GradientView x, std::int64_t sequence, std::int64_t head, const AttentionSizes& s) {
-  x.empty = x.empty && head % s.group() == 0;
+  x.uninitialized = x.uninitialized && head % s.group() == 0;
   return block(x, sequence, s.keys, head / s.group(), s.groups());
 }
 
@@ -94,7 +94,7 @@ void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixV
 
 // c += alpha A B.
 void add_product(GradientView c, Left a, ConstMatrixView b, Real alpha) {
-  const auto multiply = c.empty ? product<Store::overwrite> : product<Store::add>;
+  const auto multiply = c.uninitialized ? product<Store::overwrite> : product<Store::add>;
   multiply(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows, alpha);
 }
 
@@ -170,7 +170,7 @@ void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatr
                         const GradientView sum = weights_block(dscores, b, h, s);
                         for (std::int64_t i = 0; i < s.queries; ++i) {
                           for (std::int64_t j = 0; j < s.keys; ++j)
-                            sum.row(i)[j] = ds.row(i)[j] + (sum.empty ? 0 : sum.row(i)[j]);
+                            sum.row(i)[j] = ds.row(i)[j] + (sum.uninitialized ? 0 : sum.row(i)[j]);
                         }
                       });
 }

@@ -31,7 +31,7 @@ void dropout_forward(MatrixView y, ConstMatrixView x, ConstMatrixView factor) {
 
 void dropout_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView factor) {
   for (std::int64_t i = 0; i < dx.elements(); ++i)
-    dx.data[i] = (dx.empty ? 0 : dx.data[i]) + dy.data[i] * factor.data[i];
+    dx.data[i] = (dx.uninitialized ? 0 : dx.data[i]) + dy.data[i] * factor.data[i];
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

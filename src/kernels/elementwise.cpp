@@ -38,7 +38,7 @@ template <class F>
 HWY_INLINE void update(GradientView dx, ConstMatrixView dy, const F& f) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r)](auto d, std::int64_t i)
-                       HWY_ATTR { add_to(d, to + i, f(d, hn::LoadU(d, g + i)), dx.empty); });
+                       HWY_ATTR { add_to(d, to + i, f(d, hn::LoadU(d, g + i)), dx.uninitialized); });
   }
 }
 
@@ -46,7 +46,7 @@ template <class F>
 HWY_INLINE void update2(GradientView dx, ConstMatrixView dy, ConstMatrixView saved, const F& f) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r), s = saved.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      add_to(d, to + i, f(d, hn::LoadU(d, g + i), hn::LoadU(d, s + i)), dx.empty);
+      add_to(d, to + i, f(d, hn::LoadU(d, g + i), hn::LoadU(d, s + i)), dx.uninitialized);
     });
   }
 }

@@ -124,7 +124,7 @@ void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
 void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r), s = slope.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      add_to(d, to + i, hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, s + i)), dx.empty);
+      add_to(d, to + i, hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, s + i)), dx.uninitialized);
     });
   }
 }

@@ -103,6 +103,10 @@ void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, 
   gemm_in_parts(c, a, op_a, b, op_b, alpha, beta);
 }
 
+void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
+  if (c.data != nullptr) gemm(c, a, op_a, b, op_b, 1, c.uninitialized ? 0 : 1);
+}
+
 void gemm_in_parts(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha,
                    Real beta) {
   const Sizes sizes = checked_sizes(c, a, op_a, b, op_b);

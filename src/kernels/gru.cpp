@@ -64,8 +64,8 @@ void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientVie
     return x.data == nullptr ? nullptr : x.row(row);
   };
   for (std::int64_t row = 0; row < h.rows; ++row) {
-    const GruRows to{row_of(dgates_x, row), row_of(dgates_h, row), row_of(dh, row),
-                     dgates_x.empty,        dgates_h.empty,        dh.empty};
+    const GruRows to{row_of(dgates_x, row),  row_of(dgates_h, row),  row_of(dh, row),
+                     dgates_x.uninitialized, dgates_h.uninitialized, dh.uninitialized};
     if (!step.takes_part(row)) {
       pass_on(to, dy.row(row), n);
       continue;

@@ -35,14 +35,8 @@ void head_linear_backward(GradientView dx, GradientView dweight, ConstMatrixView
                           ConstMatrixView weight, std::int64_t heads) {
   for (std::int64_t h = 0; h < heads; ++h) {
     const ConstMatrixView g = columns_of(dy, h, heads);
-    if (dx.data != nullptr) {
-      gemm(columns_of(dx, h, heads), g, Op::none, matrix_of(weight, h, heads), Op::transpose, 1,
-           dx.empty ? 0 : 1);
-    }
-    if (dweight.data != nullptr) {
-      gemm(matrix_of(dweight, h, heads), columns_of(x, h, heads), Op::transpose, g, Op::none, 1,
-           dweight.empty ? 0 : 1);
-    }
+    gemm_add(columns_of(dx, h, heads), g, Op::none, matrix_of(weight, h, heads), Op::transpose);
+    gemm_add(matrix_of(dweight, h, heads), columns_of(x, h, heads), Op::transpose, g, Op::none);
   }
 }
 

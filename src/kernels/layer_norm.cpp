@@ -65,7 +65,7 @@ void layer_norm_backward(GradientView dx, MatrixView dweight, MatrixView dbias, 
       const auto gradient = hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i));
       const auto rest =
           hn::NegMulAdd(normal(d, i), hn::Set(d, mean_gn), hn::Sub(gradient, hn::Set(d, mean_g)));
-      add_to(d, to + i, hn::Mul(hn::Set(d, rstd), rest), dx.empty);
+      add_to(d, to + i, hn::Mul(hn::Set(d, rstd), rest), dx.uninitialized);
     });
   }
 }

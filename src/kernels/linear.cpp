@@ -74,8 +74,8 @@ void linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, Con
 
 void linear_backward(GradientView dx, GradientView dweight, MatrixView dbias, ConstMatrixView dy,
                      ConstMatrixView x, ConstMatrixView weight) {
-  if (dx.data != nullptr) gemm(dx, dy, Op::none, weight, Op::none, 1, dx.empty ? 0 : 1);
-  if (dweight.data != nullptr) gemm(dweight, dy, Op::transpose, x, Op::none, 1, dweight.empty ? 0 : 1);
+  gemm_add(dx, dy, Op::none, weight, Op::none);
+  gemm_add(dweight, dy, Op::transpose, x, Op::none);
   if (dbias.data != nullptr) HWY_DYNAMIC_DISPATCH(add_column_sums)(dbias, dy);
 }
 

@@ -30,8 +30,8 @@ void pool_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weights) {
 
 void pool_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView weights) {
   for (std::int64_t b = 0; b < dy.rows; ++b) {
-    gemm(dx.row_block(b * weights.cols, weights.cols), weights.row_block(b, 1), Op::transpose,
-         dy.row_block(b, 1), Op::none, 1, dx.empty ? 0 : 1);
+    gemm_add(dx.row_block(b * weights.cols, weights.cols), weights.row_block(b, 1), Op::transpose,
+             dy.row_block(b, 1), Op::none);
   }
 }
 

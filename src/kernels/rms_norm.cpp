@@ -50,7 +50,7 @@ void rms_norm_backward(GradientView dx, MatrixView dweight, ConstMatrixView dy, 
     lanes(n, [&, to = dx.row(r)](auto d, std::int64_t i) HWY_ATTR {
       const auto gradient = hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i));
       const auto rest = hn::NegMulAdd(normal(d, i), hn::Set(d, mean_gn), gradient);
-      add_to(d, to + i, hn::Mul(hn::Set(d, factor), rest), dx.empty);
+      add_to(d, to + i, hn::Mul(hn::Set(d, factor), rest), dx.uninitialized);
     });
   }
 }

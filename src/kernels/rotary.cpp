@@ -61,12 +61,12 @@ void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
     Real* to = dx.row(r);
     each_column(
         dx.cols, columns,
-        [=, empty = dx.empty](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
+        [=, empty = dx.uninitialized](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
           const auto turned = hn::Mul(partners(d, from + head, i), hn::LoadU(d, other + i));
           const auto g = hn::LoadU(d, from + head + i);
           add_to(d, to + head + i, hn::MulSub(g, hn::LoadU(d, own + i), turned), empty);
         },
-        [=, empty = dx.empty](auto d, std::int64_t c)
+        [=, empty = dx.uninitialized](auto d, std::int64_t c)
             HWY_ATTR { add_to(d, to + c, hn::LoadU(d, from + c), empty); });
   }
 }

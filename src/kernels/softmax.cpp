@@ -22,7 +22,7 @@ void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
     const Real mean = dot(dy.row(r), y.row(r), y.cols);
     lanes(y.cols, [&, to = dx.row(r), g = dy.row(r), p = y.row(r)](auto d, std::int64_t i) HWY_ATTR {
       const auto centred = hn::Sub(hn::LoadU(d, g + i), hn::Set(d, mean));
-      add_to(d, to + i, hn::Mul(hn::LoadU(d, p + i), centred), dx.empty);
+      add_to(d, to + i, hn::Mul(hn::LoadU(d, p + i), centred), dx.uninitialized);
     });
   }
 }

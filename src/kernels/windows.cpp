@@ -24,7 +24,7 @@ void windows_backward(GradientView dx, ConstMatrixView dy, const WindowSizes& s)
   for (std::int64_t row = 0; row < dx.rows; ++row) {
     const std::int64_t sequence = row / s.time, first = sequence * s.time, t = row % s.time;
     Real* to = dx.row(row);
-    if (dx.empty) std::fill_n(to, dx.cols, Real{0});
+    if (dx.uninitialized) std::fill_n(to, dx.cols, Real{0});
     if (t >= s.length(sequence)) continue;
     for (std::int64_t k = 0; k < s.window; ++k) {
       const std::int64_t from = t - k + s.before;

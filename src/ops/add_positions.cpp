@@ -13,15 +13,14 @@ Var add_positions(Var x, Var positions) {
       "add_positions: x {}, positions {}: x must be (batch, time, channels), positions at least (time, "
       "channels)",
       x.shape(), positions.shape());
-  Tape& tape = x.tape();
   const std::int64_t length = x.shape()[1];
-  const Var y = tape.node("add_positions", x.shape(), {x, positions});
-  kernels::add_positions_forward(y.value(), x.value(), positions.value(), length);
-  tape.on_backward(y, [x, positions, y, length] {
-    if (x.needs_grad()) kernels::accumulate(x.grad_sum(), y.grad());
-    if (positions.needs_grad()) kernels::add_positions_backward(positions.grad(), y.grad(), length);
-  });
-  return y;
+  return record(
+      "add_positions", x.shape(), {x, positions},
+      [=](Var y) { kernels::add_positions_forward(y.value(), x.value(), positions.value(), length); },
+      [=](Var y) {
+        kernels::accumulate(x.grad_accumulator(), y.grad());
+        kernels::add_positions_backward(positions.zeroed_grad_accumulator(), y.grad(), length);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

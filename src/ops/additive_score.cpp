@@ -18,16 +18,17 @@ Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::in
       "have heads D channels, and k D for each of its heads",
       sq, sk, w, heads, kv_heads);
   const kernels::AdditiveSizes sizes{sq[0], sq[1], sk[1], heads, kv_heads};
-  Tape& tape = weight.tape();
-  const Var y = tape.node("additive_score", {sq[0], heads, sq[1], sk[1]}, {q.source, k.source, weight});
-  const MatrixView scratch = tape.scratch(sq[1] + 2 * sk[1] + 1, w[1]);
-  kernels::additive_score_forward(y.value(), q.value(), k.value(), weight.value(), scratch.data, sizes);
-  tape.on_backward(y, [=] {
-    const auto wanted = [](const Columns& x) { return x.needs_grad() ? x.grad() : MatrixView{}; };
-    kernels::additive_score_backward(wanted(q), wanted(k), wanted(weight), y.grad(), q.value(), k.value(),
-                                     weight.value(), scratch.data, sizes);
-  });
-  return y;
+  const MatrixView scratch = weight.tape().scratch(sq[1] + 2 * sk[1] + 1, w[1]);
+  return record(
+      "additive_score", {sq[0], heads, sq[1], sk[1]}, {q.source, k.source, weight},
+      [=](Var y) {
+        kernels::additive_score_forward(y.value(), q.value(), k.value(), weight.value(), scratch.data, sizes);
+      },
+      [=](Var y) {
+        kernels::additive_score_backward(q.zeroed_grad_accumulator(), k.zeroed_grad_accumulator(),
+                                         weight.zeroed_grad_accumulator(), y.grad(), q.value(), k.value(),
+                                         weight.value(), scratch.data, sizes);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

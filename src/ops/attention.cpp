@@ -17,22 +17,21 @@ bool overlap(const Columns& a, const Columns& b) {
 }
 
 struct Gradients {
-  GradientView v, q, k;  // in the order in which each head adds to them; no data: not wanted
+  GradientView v, q, k;  // in the order in which each head adds to them
 };
 
-// Keys and values, and the queries or not, may share a source. If they fill it, its sum is theirs together,
-// and may be empty.
-Gradients grad_sums(const Columns& v, const Columns& q, const Columns& k) {
-  const auto wanted = [](const Columns& x) { return x.needs_grad() ? x.grad_sum() : GradientView{}; };
+// Keys and values, and the queries or not, may share a source. If they fill it, its gradient is theirs
+// together, and may be uninitialized.
+Gradients grad_accumulators(const Columns& v, const Columns& q, const Columns& k) {
   const bool tied = overlap(q, k) && q.first == k.first && q.count == k.count, with_q = same_source(q, v);
   const bool apart = !overlap(k, v) && !overlap(q, v) && (tied || !overlap(q, k));
   const std::int64_t filled = v.count + k.count + (with_q && !tied ? q.count : 0);
   if (!same_source(k, v) || !apart || filled != v.source.shape().last() || !v.needs_grad())
-    return {wanted(v), wanted(q), wanted(k)};
-  const GradientView sum = v.source.grad_sum();
+    return {v.grad_accumulator(), q.grad_accumulator(), k.grad_accumulator()};
+  const GradientView sum = v.source.grad_accumulator();
   const auto block = [&](const Columns& x) { return sum.column_block(x.first, x.count); };
-  Gradients gradients{block(v), with_q ? block(q) : wanted(q), block(k)};
-  if (tied) gradients.k.empty = false;  // the queries came first
+  Gradients gradients{block(v), with_q ? block(q) : q.grad_accumulator(), block(k)};
+  if (tied) gradients.k.uninitialized = false;  // the queries came first
   return gradients;
 }
 
@@ -54,28 +53,30 @@ void check_options(const char* name, const AttentionOptions& options, const kern
                       slopes.size(), sizes.heads);
 }
 
-// What values are mixed with, once the weights are known.
-struct Mixing {
-  MatrixView weights, mixed, factor;
-  bool replaced = false;  // the weights are those of a hook
-};
+// The attention weights of a forward pass.
+struct AttentionWeights {
+  MatrixView full, dropped, factor;  // dropped: after dropout, by these factors
+  bool* replaced;                    // by a hook: then no gradient flows to what they were computed from
 
-Mixing finish_weights(Tape& tape, MatrixView weights, const kernels::AttentionSizes& sizes,
-                      const AttentionOptions& options) {
-  Mixing m{.weights = weights, .mixed = weights, .factor = {}};
-  if (options.hooks != nullptr && options.site != nullptr) {
-    const Shape shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
-    m.replaced = options.hooks->replace(*options.site, shape, weights);
-    options.hooks->observe(*options.site, shape, weights);
+  AttentionWeights(Tape& tape, const kernels::AttentionSizes& sizes, bool dropout)
+      : full(tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys)),
+        dropped(dropout ? tape.scratch(full.rows, full.cols) : full),
+        factor(dropout ? tape.scratch(full.rows, full.cols) : MatrixView{}),
+        replaced(tape.room<bool>(1).data()) {}
+
+  // Shows the weights to hooks and applies dropout.
+  void finish(const kernels::AttentionSizes& sizes, const AttentionOptions& options) const {
+    *replaced = false;
+    if (options.hooks != nullptr && options.site != nullptr) {
+      const Shape shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
+      *replaced = options.hooks->replace(*options.site, shape, full);
+      options.hooks->observe(*options.site, shape, full);
+    }
+    if (factor.data == nullptr) return;
+    kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);
+    kernels::dropout_forward(dropped, full, factor);
   }
-  if (options.dropout > 0) {
-    m.factor = tape.scratch(weights.rows, weights.cols);
-    m.mixed = tape.scratch(weights.rows, weights.cols);
-    kernels::dropout_factors(m.factor, options.dropout, *options.key, sizes.heads * sizes.queries);
-    kernels::dropout_forward(m.mixed, weights, m.factor);
-  }
-  return m;
-}
+};
 
 void check_shapes(const Columns& q, const Columns& k, const Columns& v, const AttentionOptions& options) {
   const Shape &sq = q.source.shape(), &sk = k.source.shape(), &sv = v.source.shape();
@@ -104,28 +105,28 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
   check_options("attention", options, sizes);
   const std::int64_t depth = q.count / sizes.heads, width = v.count / sizes.groups();
   const Real scale = options.scale.value_or(1 / std::sqrt(static_cast<Real>(depth)));
-  const std::int64_t rows = sizes.batch * sizes.heads * sizes.queries;
 
   Tape& tape = q.source.tape();
-  const Var y = tape.node("attention", {sizes.batch, sizes.queries, sizes.heads * width},
-                          {q.source, k.source, v.source});
-  const MatrixView weights = tape.scratch(rows, sizes.keys);
-  const std::int64_t of_backward = y.needs_grad() ? sizes.queries * sizes.keys : 0;
+  const bool needs_grad = q.needs_grad() || k.needs_grad() || v.needs_grad();
+  const std::int64_t of_backward = needs_grad ? sizes.queries * sizes.keys : 0;
   const MatrixView scratch = tape.scratch(1, std::max(depth, width) * sizes.keys + of_backward);
-  kernels::attention_weights_forward(weights, q.value(), k.value(), scratch.data, sizes, options.mask, scale);
-
-  const Mixing m = finish_weights(tape, weights, sizes, options);
-  kernels::attention_mix_forward(y.value(), m.mixed, v.value(), sizes);
-  tape.on_backward(y, [=] {
-    Gradients d;
-    if (!m.replaced) d = grad_sums(v, q, k);
-    // Nothing flows to q and k; where they share v's source, their blocks must be zero.
-    else if (v.needs_grad())
-      d.v = v.grad();
-    kernels::attention_backward(d.q, d.k, d.v, y.grad(), q.value(), k.value(), v.value(), m.weights, m.mixed,
-                                m.factor, scratch.data, sizes, scale);
-  });
-  return y;
+  const AttentionWeights weights(tape, sizes, options.dropout > 0);
+  return record(
+      "attention", {sizes.batch, sizes.queries, sizes.heads * width}, {q.source, k.source, v.source},
+      [=, &options](Var y) {
+        kernels::attention_weights_forward(weights.full, q.value(), k.value(), scratch.data, sizes,
+                                           options.mask, scale);
+        weights.finish(sizes, options);
+        kernels::attention_mix_forward(y.value(), weights.dropped, v.value(), sizes);
+      },
+      [=](Var y) {
+        // Where weights were replaced and q and k share v's source, their blocks of its gradient must be
+        // zero.
+        const Gradients d =
+            *weights.replaced ? Gradients{v.zeroed_grad_accumulator(), {}, {}} : grad_accumulators(v, q, k);
+        kernels::attention_backward(d.q, d.k, d.v, y.grad(), q.value(), k.value(), v.value(), weights.full,
+                                    weights.dropped, weights.factor, scratch.data, sizes, scale);
+      });
 }
 
 Var attend(Var scores, Columns v, const AttentionOptions& options) {
@@ -143,20 +144,21 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
   check_options("attend", options, sizes);
   const std::int64_t width = v.count / sizes.groups();
   Tape& tape = scores.tape();
-  const Var y = tape.node("attend", {sizes.batch, sizes.queries, sizes.heads * width}, {scores, v.source});
-  const MatrixView weights = tape.scratch(scores.value().rows, sizes.keys);
-  const MatrixView scratch =  // of backward
-      tape.scratch(1, y.needs_grad() ? (width + sizes.queries) * sizes.keys : 0);
-  kernels::attention_softmax_forward(weights, scores.value(), sizes, options.mask);
-  const Mixing m = finish_weights(tape, weights, sizes, options);
-  kernels::attention_mix_forward(y.value(), m.mixed, v.value(), sizes);
-  tape.on_backward(y, [=] {
-    const auto wanted = [](const Columns& x) { return x.needs_grad() ? x.grad_sum() : GradientView{}; };
-    const GradientView dv = wanted(v);
-    kernels::attention_softmax_backward(m.replaced ? GradientView{} : wanted(scores), dv, y.grad(), v.value(),
-                                        m.weights, m.mixed, m.factor, scratch.data, sizes);
-  });
-  return y;
+  const bool needs_grad = scores.needs_grad() || v.needs_grad();
+  const MatrixView scratch = tape.scratch(1, needs_grad ? (width + sizes.queries) * sizes.keys : 0);
+  const AttentionWeights weights(tape, sizes, options.dropout > 0);
+  return record(
+      "attend", {sizes.batch, sizes.queries, sizes.heads * width}, {scores, v.source},
+      [=, &options](Var y) {
+        kernels::attention_softmax_forward(weights.full, scores.value(), sizes, options.mask);
+        weights.finish(sizes, options);
+        kernels::attention_mix_forward(y.value(), weights.dropped, v.value(), sizes);
+      },
+      [=](Var y) {
+        const GradientView dscores = *weights.replaced ? GradientView{} : scores.grad_accumulator();
+        kernels::attention_softmax_backward(dscores, v.grad_accumulator(), y.grad(), v.value(), weights.full,
+                                            weights.dropped, weights.factor, scratch.data, sizes);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

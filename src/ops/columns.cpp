@@ -12,8 +12,12 @@ Columns::Columns(Var x, std::int64_t first_column, std::int64_t columns)
                       first, x.shape());
 }
 
-GradientView Columns::grad_sum() const {
-  return count == source.shape().last() ? source.grad_sum() : GradientView(grad());
+GradientView Columns::grad_accumulator() const {
+  return count == source.shape().last() ? source.grad_accumulator() : zeroed_grad_accumulator();
+}
+
+GradientView Columns::zeroed_grad_accumulator() const {
+  return source.zeroed_grad_accumulator().column_block(first, count);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -9,15 +9,16 @@ Var concat(Var a, Var b) {
   require<ShapeError>(first.rank() > 0 && second == first.with_last(second.last()),
                       "concat: a {}, b {}: all dimensions but the last must be equal", first, second);
   const std::int64_t left = first.last(), right = second.last();
-  Tape& tape = a.tape();
-  const Var y = tape.node("concat", first.with_last(left + right), {a, b});
-  kernels::accumulate({y.value().column_block(0, left), true}, a.value());
-  kernels::accumulate({y.value().column_block(left, right), true}, b.value());
-  tape.on_backward(y, [=] {
-    if (a.needs_grad()) kernels::accumulate(a.grad_sum(), y.grad().column_block(0, left));
-    if (b.needs_grad()) kernels::accumulate(b.grad_sum(), y.grad().column_block(left, right));
-  });
-  return y;
+  return record(
+      "concat", first.with_last(left + right), {a, b},
+      [=](Var y) {
+        kernels::accumulate({y.value().column_block(0, left), true}, a.value());
+        kernels::accumulate({y.value().column_block(left, right), true}, b.value());
+      },
+      [=](Var y) {
+        kernels::accumulate(a.grad_accumulator(), y.grad().column_block(0, left));
+        kernels::accumulate(b.grad_accumulator(), y.grad().column_block(left, right));
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

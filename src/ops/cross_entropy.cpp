@@ -17,15 +17,16 @@ Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossE
   const std::int64_t normalizer =
       options.normalizer > 0 ? options.normalizer : std::max<std::int64_t>(1, labelled);
 
-  Tape& tape = logits.tape();
-  const Var loss = tape.node("cross_entropy", {1}, {logits});
-  const MatrixView slope = tape.scratch(rows, vocabulary);
-  *loss.value().data = static_cast<Real>(kernels::cross_entropy_forward(
-      slope, logits.value(), labels, options.smoothing, Real{1} / static_cast<Real>(normalizer)));
-  tape.on_backward(loss, [logits, loss, slope] {
-    kernels::cross_entropy_backward(logits.grad_sum(), *loss.grad().data, slope);
-  });
-  return loss;
+  const MatrixView slope = logits.tape().scratch(rows, vocabulary);
+  return record(
+      "cross_entropy", {1}, {logits},
+      [=, &options](Var loss) {
+        *loss.value().data = static_cast<Real>(kernels::cross_entropy_forward(
+            slope, logits.value(), labels, options.smoothing, Real{1} / static_cast<Real>(normalizer)));
+      },
+      [=](Var loss) {
+        kernels::cross_entropy_backward(logits.grad_accumulator(), *loss.grad().data, slope);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -15,12 +15,11 @@ Var embedding(Var table, std::span<const std::int32_t> tokens, std::int64_t leng
   const auto bad = std::ranges::find_if(tokens, [=](auto token) { return token < 0 || token >= vocabulary; });
   require<ShapeError>(bad == tokens.end(), "embedding: token {} is outside the vocabulary 0 .. {}",
                       bad == tokens.end() ? 0 : *bad, vocabulary - 1);
-  Tape& tape = table.tape();
-  const Var y = tape.node("embedding", {count / length, length, table.shape()[1]}, {table});
-  const auto kept = tape.keep(tokens);
-  kernels::embedding_forward(y.value(), table.value(), kept);
-  tape.on_backward(y, [table, y, kept] { kernels::embedding_backward(table.grad(), y.grad(), kept); });
-  return y;
+  const auto kept = table.tape().keep(tokens);
+  return record(
+      "embedding", {count / length, length, table.shape()[1]}, {table},
+      [=](Var y) { kernels::embedding_forward(y.value(), table.value(), kept); },
+      [=](Var y) { kernels::embedding_backward(table.zeroed_grad_accumulator(), y.grad(), kept); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -8,12 +8,10 @@ namespace {
 
 template <class Forward>
 Var gelu_with(const char* name, Var x, Forward forward) {
-  Tape& tape = x.tape();
-  const Var y = tape.node(name, x.shape(), {x});
-  const MatrixView slope = tape.scratch(x.shape().rows(), x.shape().last());
-  forward(y.value(), slope, x.value());
-  tape.on_backward(y, [x, y, slope] { kernels::gelu_backward(x.grad_sum(), y.grad(), slope); });
-  return y;
+  const MatrixView derivative = x.tape().scratch(x.shape().rows(), x.shape().last());
+  return record(
+      name, x.shape(), {x}, [=](Var y) { forward(y.value(), derivative, x.value()); },
+      [=](Var y) { kernels::gelu_backward(x.grad_accumulator(), y.grad(), derivative); });
 }
 
 }  // namespace

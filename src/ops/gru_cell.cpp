@@ -14,17 +14,17 @@ Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> leng
       gates_x.shape(), gates_h.shape(), state);
   require<ShapeError>(lengths.empty() || static_cast<std::int64_t>(lengths.size()) == state[0],
                       "gru_cell: {} lengths for a batch of {}", lengths.size(), state[0]);
-  Tape& tape = h.tape();
-  const Var y = tape.node("gru_cell", state, {gates_x, gates_h, h});
-  const MatrixView gates = tape.scratch(state[0], 3 * state[1]);
-  const kernels::GruStep step{tape.keep(lengths), t};
-  kernels::gru_cell_forward(y.value(), gates, gates_x.value(), gates_h.value(), h.value(), step);
-  tape.on_backward(y, [=] {
-    const auto wanted = [](Var v) { return v.needs_grad() ? v.grad_sum() : GradientView{}; };
-    kernels::gru_cell_backward(wanted(gates_x), wanted(gates_h), wanted(h), y.grad(), gates_h.value(),
-                               h.value(), gates, step);
-  });
-  return y;
+  const MatrixView gates = h.tape().scratch(state[0], 3 * state[1]);
+  const kernels::GruStep step{h.tape().keep(lengths), t};
+  return record(
+      "gru_cell", state, {gates_x, gates_h, h},
+      [=](Var y) {
+        kernels::gru_cell_forward(y.value(), gates, gates_x.value(), gates_h.value(), h.value(), step);
+      },
+      [=](Var y) {
+        kernels::gru_cell_backward(gates_x.grad_accumulator(), gates_h.grad_accumulator(),
+                                   h.grad_accumulator(), y.grad(), gates_h.value(), h.value(), gates, step);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -11,15 +11,13 @@ Var head_linear(Columns x, Var weight, std::int64_t heads) {
       w.rank() == 3 && w[0] == heads && heads > 0 && x.count == heads * w[1],
       "head_linear: x {}, weight {}, {} heads: weight must be (heads, D, E), and x have heads D columns",
       x.shape(), w, heads);
-  const Var y = weight.tape().node("head_linear", x.shape().with_last(heads * w[2]), {x.source, weight});
-  kernels::head_linear_forward(y.value(), x.value(), weight.value(), heads);
-  weight.tape().on_backward(y, [x, weight, y, heads] {
-    const auto wanted = [](auto operand) {
-      return operand.needs_grad() ? operand.grad_sum() : GradientView{};
-    };
-    kernels::head_linear_backward(wanted(x), wanted(weight), y.grad(), x.value(), weight.value(), heads);
-  });
-  return y;
+  return record(
+      "head_linear", x.shape().with_last(heads * w[2]), {x.source, weight},
+      [=](Var y) { kernels::head_linear_forward(y.value(), x.value(), weight.value(), heads); },
+      [=](Var y) {
+        kernels::head_linear_backward(x.grad_accumulator(), weight.grad_accumulator(), y.grad(), x.value(),
+                                      weight.value(), heads);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -10,16 +10,17 @@ Var layer_norm(Var x, Var weight, Var bias, Real epsilon) {
   require<ShapeError>(weight.shape() == channels && bias.shape() == channels,
                       "layer_norm: x {}, weight {}, bias {}: weight and bias must be {}", x.shape(),
                       weight.shape(), bias.shape(), channels);
-  Tape& tape = x.tape();
-  const Var y = tape.node("layer_norm", x.shape(), {x, weight, bias});
-  const MatrixView statistics = tape.scratch(x.shape().rows(), 2);
-  kernels::layer_norm_forward(y.value(), statistics, x.value(), weight.value(), bias.value(), epsilon);
-  tape.on_backward(y, [x, weight, bias, y, statistics] {
-    const auto wanted = [](Var v) { return v.needs_grad() ? v.grad() : MatrixView{}; };
-    kernels::layer_norm_backward(x.needs_grad() ? x.grad_sum() : GradientView{}, wanted(weight), wanted(bias),
-                                 y.grad(), x.value(), weight.value(), statistics);
-  });
-  return y;
+  const MatrixView mean_rstd = x.tape().scratch(x.shape().rows(), 2);
+  return record(
+      "layer_norm", x.shape(), {x, weight, bias},
+      [=](Var y) {
+        kernels::layer_norm_forward(y.value(), mean_rstd, x.value(), weight.value(), bias.value(), epsilon);
+      },
+      [=](Var y) {
+        kernels::layer_norm_backward(x.grad_accumulator(), weight.zeroed_grad_accumulator(),
+                                     bias.zeroed_grad_accumulator(), y.grad(), x.value(), weight.value(),
+                                     mean_rstd);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

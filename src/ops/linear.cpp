@@ -21,31 +21,31 @@ View matrix(View view, Var weight) {
   return view;
 }
 
-ConstMatrixView transposed(Var weight) {
-  if (!kernels::wants_transposed()) return {};
-  if (const ConstMatrixView known = weight.transposed(); known.data != nullptr) return known;
-  const MatrixView made = weight.tape().scratch(inputs(weight), weight.shape()[0]);
-  kernels::transpose(made, matrix(weight.value(), weight));
-  return made;
-}
-
-// The outputs from `first` on, as many as y has columns.
-void record_linear(Var y, const Columns& x, Var weight, std::optional<Var> bias, std::int64_t first) {
-  const std::int64_t count = y.shape().last();
+// Records y = x W^T + bias of the outputs first .. first + count - 1.
+Var record_linear(const char* name, const Columns& x, Var weight, std::optional<Var> bias, std::int64_t first,
+                  std::int64_t count) {
   const auto rows = [=](auto view) { return matrix(view, weight).row_block(first, count); };
   const auto columns = [=](auto view) {
     return view.data != nullptr ? view.column_block(first, count) : view;
   };
-  kernels::linear_forward(y.value(), x.value(), rows(weight.value()), columns(transposed(weight)),
-                          bias ? columns(bias->value()) : MatrixView{});
-  y.tape().on_backward(y, [=] {
-    GradientView dweight;
-    if (weight.needs_grad())
-      dweight = count == weight.shape()[0] ? rows(weight.grad_sum()) : GradientView(rows(weight.grad()));
-    kernels::linear_backward(x.needs_grad() ? x.grad_sum() : GradientView{}, dweight,
-                             bias && bias->needs_grad() ? columns(bias->grad()) : MatrixView{}, y.grad(),
-                             x.value(), rows(weight.value()));
-  });
+  ConstMatrixView transposed = kernels::wants_transposed() ? weight.transposed() : ConstMatrixView{};
+  MatrixView made;  // the transpose, where the tape was not given it
+  if (transposed.data == nullptr && kernels::wants_transposed())
+    transposed = made = weight.tape().scratch(inputs(weight), weight.shape()[0]);
+  return record(
+      name, x.shape().with_last(count), {x.source, weight, bias.value_or(weight)},
+      [=](Var y) {
+        if (made.data != nullptr) kernels::transpose(made, matrix(weight.value(), weight));
+        kernels::linear_forward(y.value(), x.value(), rows(weight.value()), columns(transposed),
+                                bias ? columns(bias->value()) : MatrixView{});
+      },
+      [=](Var y) {
+        const bool whole = count == weight.shape()[0];
+        kernels::linear_backward(x.grad_accumulator(),
+                                 rows(whole ? weight.grad_accumulator() : weight.zeroed_grad_accumulator()),
+                                 bias ? columns(bias->zeroed_grad_accumulator()) : GradientView{}, y.grad(),
+                                 x.value(), rows(weight.value()));
+      });
 }
 
 void check_linear(const char* name, const Columns& x, Var weight, std::optional<Var> bias) {
@@ -61,10 +61,7 @@ void check_linear(const char* name, const Columns& x, Var weight, std::optional<
 
 Var linear(Columns x, Var weight, std::optional<Var> bias) {
   check_linear("linear", x, weight, bias);
-  const Var y = x.source.tape().node("linear", x.shape().with_last(weight.shape()[0]),
-                                     {x.source, weight, bias.value_or(weight)});
-  record_linear(y, x, weight, bias, 0);
-  return y;
+  return record_linear("linear", x, weight, bias, 0, weight.shape()[0]);
 }
 
 Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_t count) {
@@ -72,9 +69,7 @@ Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_
   require<ShapeError>(first >= 0 && count > 0 && first + count <= weight.shape()[0],
                       "linear_part: outputs {} .. {} of weight {}: there are {}", first, first + count - 1,
                       weight.shape(), weight.shape()[0]);
-  const Var y = x.source.tape().node("linear_part", x.shape().with_last(count), {x.source, weight, bias});
-  record_linear(y, x, weight, bias, first);
-  return y;
+  return record_linear("linear_part", x, weight, bias, first, count);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

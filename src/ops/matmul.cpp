@@ -13,20 +13,13 @@ Var matmul(Var a, Var b) {
                       "matmul: a {} * b {}: inner dimensions must match ({} vs {})", a.shape(), b.shape(),
                       a.shape()[1], b.shape()[0]);
   using kernels::Op;
-  Tape& tape = a.tape();
-  const Var y = tape.node("matmul", {a.shape()[0], b.shape()[1]}, {a, b});
-  kernels::gemm(y.value(), a.value(), Op::none, b.value(), Op::none, 1, 0);
-  tape.on_backward(y, [a, b, y] {
-    if (a.needs_grad()) {
-      const GradientView da = a.grad_sum();
-      kernels::gemm(da, y.grad(), Op::none, b.value(), Op::transpose, 1, da.empty ? 0 : 1);
-    }
-    if (b.needs_grad()) {
-      const GradientView db = b.grad_sum();
-      kernels::gemm(db, a.value(), Op::transpose, y.grad(), Op::none, 1, db.empty ? 0 : 1);
-    }
-  });
-  return y;
+  return record(
+      "matmul", {a.shape()[0], b.shape()[1]}, {a, b},
+      [=](Var y) { kernels::gemm(y.value(), a.value(), Op::none, b.value(), Op::none, 1, 0); },
+      [=](Var y) {
+        kernels::gemm_add(a.grad_accumulator(), y.grad(), Op::none, b.value(), Op::transpose);
+        kernels::gemm_add(b.grad_accumulator(), a.value(), Op::transpose, y.grad(), Op::none);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

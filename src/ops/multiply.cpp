@@ -7,14 +7,13 @@ namespace thimble::inline THIMBLE_PRECISION {
 Var multiply(Var a, Var b) {
   require<ShapeError>(a.shape() == b.shape(), "multiply: a {} * b {}: the shapes must be equal", a.shape(),
                       b.shape());
-  Tape& tape = a.tape();
-  const Var y = tape.node("multiply", a.shape(), {a, b});
-  kernels::multiply_forward(y.value(), a.value(), b.value());
-  tape.on_backward(y, [a, b, y] {
-    if (a.needs_grad()) kernels::multiply_backward(a.grad_sum(), y.grad(), b.value());
-    if (b.needs_grad()) kernels::multiply_backward(b.grad_sum(), y.grad(), a.value());
-  });
-  return y;
+  return record(
+      "multiply", a.shape(), {a, b},
+      [=](Var y) { kernels::multiply_forward(y.value(), a.value(), b.value()); },
+      [=](Var y) {
+        kernels::multiply_backward(a.grad_accumulator(), y.grad(), b.value());
+        kernels::multiply_backward(b.grad_accumulator(), y.grad(), a.value());
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -15,13 +15,14 @@ Var pool(const char* name, Var x, kernels::Pool kind, std::span<const std::int32
                       "{}: {} lengths for a batch of {}", name, lengths.size(), batch);
   const bool inside = std::ranges::all_of(lengths, [=](auto n) { return n >= 1 && n <= time; });
   require<ShapeError>(inside, "{}: every length must be 1 .. {}", name, time);
-  Tape& tape = x.tape();
-  const Var y = tape.node(name, {batch, x.shape()[2]}, {x});
-  const MatrixView weights = tape.scratch(batch, time);
-  kernels::pool_weights(weights, kind, lengths);
-  kernels::pool_forward(y.value(), x.value(), weights);
-  tape.on_backward(y, [x, y, weights] { kernels::pool_backward(x.grad_sum(), y.grad(), weights); });
-  return y;
+  const MatrixView weights = x.tape().scratch(batch, time);
+  return record(
+      name, {batch, x.shape()[2]}, {x},
+      [=](Var y) {
+        kernels::pool_weights(weights, kind, lengths);
+        kernels::pool_forward(y.value(), x.value(), weights);
+      },
+      [=](Var y) { kernels::pool_backward(x.grad_accumulator(), y.grad(), weights); });
 }
 
 }  // namespace

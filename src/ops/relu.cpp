@@ -5,11 +5,9 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var relu(Var x) {
-  Tape& tape = x.tape();
-  const Var y = tape.node("relu", x.shape(), {x});
-  kernels::relu_forward(y.value(), x.value());
-  tape.on_backward(y, [x, y] { kernels::relu_backward(x.grad_sum(), y.grad(), y.value()); });
-  return y;
+  return record(
+      "relu", x.shape(), {x}, [=](Var y) { kernels::relu_forward(y.value(), x.value()); },
+      [=](Var y) { kernels::relu_backward(x.grad_accumulator(), y.grad(), y.value()); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

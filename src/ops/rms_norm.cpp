@@ -9,16 +9,14 @@ Var rms_norm(Var x, Var weight, Real epsilon) {
   const Shape channels{x.shape().last()};
   require<ShapeError>(weight.shape() == channels, "rms_norm: x {}, weight {}: weight must be {}", x.shape(),
                       weight.shape(), channels);
-  Tape& tape = x.tape();
-  const Var y = tape.node("rms_norm", x.shape(), {x, weight});
-  const MatrixView rrms = tape.scratch(x.shape().rows(), 1);
-  kernels::rms_norm_forward(y.value(), rrms, x.value(), weight.value(), epsilon);
-  tape.on_backward(y, [x, weight, y, rrms] {
-    kernels::rms_norm_backward(x.needs_grad() ? x.grad_sum() : GradientView{},
-                               weight.needs_grad() ? weight.grad() : MatrixView{}, y.grad(), x.value(),
-                               weight.value(), rrms);
-  });
-  return y;
+  const MatrixView rrms = x.tape().scratch(x.shape().rows(), 1);
+  return record(
+      "rms_norm", x.shape(), {x, weight},
+      [=](Var y) { kernels::rms_norm_forward(y.value(), rrms, x.value(), weight.value(), epsilon); },
+      [=](Var y) {
+        kernels::rms_norm_backward(x.grad_accumulator(), weight.zeroed_grad_accumulator(), y.grad(),
+                                   x.value(), weight.value(), rrms);
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -17,13 +17,14 @@ Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth, st
                       first_position);
   const Columns turning(x, first, count);  // refuses columns outside of x
   const kernels::RotaryColumns columns{turning.first, turning.count, depth};
-  Tape& tape = x.tape();
-  const Var y = tape.node("rotary", shape, {x});
-  const MatrixView table = tape.scratch(shape[1], 2 * depth);
-  kernels::rotary_table(table, first_position);
-  kernels::rotary_forward(y.value(), x.value(), table, columns);
-  tape.on_backward(y, [=] { kernels::rotary_backward(x.grad_sum(), y.grad(), table, columns); });
-  return y;
+  const MatrixView table = x.tape().scratch(shape[1], 2 * depth);
+  return record(
+      "rotary", shape, {x},
+      [=](Var y) {
+        kernels::rotary_table(table, first_position);
+        kernels::rotary_forward(y.value(), x.value(), table, columns);
+      },
+      [=](Var y) { kernels::rotary_backward(x.grad_accumulator(), y.grad(), table, columns); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -21,11 +21,9 @@ Var step(Var x, std::int64_t t) {
   const Shape shape = x.shape();
   require<ShapeError>(shape.rank() == 3, "step: x {} must be (batch, time, channels)", shape);
   require<ShapeError>(t >= 0 && t < shape[1], "step: step {} of x {}, which has {}", t, shape, shape[1]);
-  Tape& tape = x.tape();
-  const Var y = tape.node("step", {shape[0], shape[2]}, {x});
-  copy(y.value(), step_of(x.value(), shape, t));
-  tape.on_backward(y, [=] { kernels::accumulate(step_of(x.grad(), shape, t), y.grad()); });
-  return y;
+  return record(
+      "step", {shape[0], shape[2]}, {x}, [=](Var y) { copy(y.value(), step_of(x.value(), shape, t)); },
+      [=](Var y) { kernels::accumulate(step_of(x.zeroed_grad_accumulator(), shape, t), y.grad()); });
 }
 
 Var stack(std::span<const Var> steps) {
@@ -36,19 +34,20 @@ Var stack(std::span<const Var> steps) {
   require<ShapeError>(other == steps.end(), "stack: step {} is {}, not {} as the first",
                       other - steps.begin(), other == steps.end() ? first : other->shape(), first);
   const Shape shape{first[0], static_cast<std::int64_t>(steps.size()), first[1]};
-  Tape& tape = steps[0].tape();
-  const std::span<const Var> kept = tape.keep(steps);
-  const Var y = tape.node("stack", shape, kept);
+  const std::span<const Var> kept = steps[0].tape().keep(steps);
   const auto each_step = [kept](const auto& f) {
     std::ranges::for_each(kept, [&, t = std::int64_t{0}](Var v) mutable { f(v, t++); });
   };
-  each_step([&](Var v, std::int64_t t) { copy(step_of(y.value(), shape, t), v.value()); });
-  tape.on_backward(y, [=] {
-    each_step([&](Var v, std::int64_t t) {
-      if (v.needs_grad()) kernels::accumulate(v.grad_sum(), step_of(y.grad(), shape, t));
-    });
-  });
-  return y;
+  return record(
+      "stack", shape, kept,
+      [=](Var y) {
+        each_step([&](Var v, std::int64_t t) { copy(step_of(y.value(), shape, t), v.value()); });
+      },
+      [=](Var y) {
+        each_step([&](Var v, std::int64_t t) {
+          kernels::accumulate(v.grad_accumulator(), step_of(y.grad(), shape, t));
+        });
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

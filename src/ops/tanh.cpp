@@ -5,11 +5,9 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var tanh(Var x) {
-  Tape& tape = x.tape();
-  const Var y = tape.node("tanh", x.shape(), {x});
-  kernels::tanh_forward(y.value(), x.value());
-  tape.on_backward(y, [x, y] { kernels::tanh_backward(x.grad_sum(), y.grad(), y.value()); });
-  return y;
+  return record(
+      "tanh", x.shape(), {x}, [=](Var y) { kernels::tanh_forward(y.value(), x.value()); },
+      [=](Var y) { kernels::tanh_backward(x.grad_accumulator(), y.grad(), y.value()); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

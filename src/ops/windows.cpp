@@ -17,12 +17,11 @@ Var windows(Var x, std::int64_t window, bool causal, std::span<const std::int32_
                       "windows: {} lengths for a batch of {}", lengths.size(), batch);
   const bool inside = std::ranges::all_of(lengths, [=](auto n) { return n >= 0 && n <= time; });
   require<ShapeError>(inside, "windows: every length must be 0 .. {}", time);
-  Tape& tape = x.tape();
-  const Var y = tape.node("windows", {batch, time, x.shape()[2] * window}, {x});
-  const kernels::WindowSizes sizes{time, window, causal ? window - 1 : window / 2, tape.keep(lengths)};
-  kernels::windows_forward(y.value(), x.value(), sizes);
-  tape.on_backward(y, [x, y, sizes] { kernels::windows_backward(x.grad_sum(), y.grad(), sizes); });
-  return y;
+  const kernels::WindowSizes sizes{time, window, causal ? window - 1 : window / 2, x.tape().keep(lengths)};
+  return record(
+      "windows", {batch, time, x.shape()[2] * window}, {x},
+      [=](Var y) { kernels::windows_forward(y.value(), x.value(), sizes); },
+      [=](Var y) { kernels::windows_backward(x.grad_accumulator(), y.grad(), sizes); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

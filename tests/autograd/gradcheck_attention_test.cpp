@@ -20,37 +20,39 @@ enum class Slip { nothing, no_mask, no_scale, no_row_sum };
 // Causal attention of one head, q, k and v (4, 3).
 Var attention_with(Tape& tape, Inputs in, Slip slip) {
   constexpr std::int64_t kTime = 4, kDepth = 3;
-  const Var q = in[0], k = in[1], v = in[2], y = tape.node("planted", {kTime, kDepth}, {q, k, v});
+  const Var q = in[0], k = in[1], v = in[2];
   const Real factor = 1 / std::sqrt(Real(kDepth));
   const MatrixView masked = tape.scratch(kTime, kTime), open = tape.scratch(kTime, kTime);
-  const kernels::AttentionSizes sizes{1, kTime, kTime, 1};
-  const MatrixView work = tape.scratch(kTime, kDepth);
-  kernels::attention_weights_forward(masked, q.value(), k.value(), work.data, sizes,
-                                     {.causal = true, .lengths = {}}, factor);
-  kernels::attention_weights_forward(open, q.value(), k.value(), work.data, sizes, {}, factor);
-  kernels::attention_mix_forward(y.value(), masked, v.value(), sizes);
-  const MatrixView p = slip == Slip::no_mask ? open : masked;
+  const MatrixView work = tape.scratch(kTime, kDepth), p = slip == Slip::no_mask ? open : masked;
   const Real scale = slip == Slip::no_scale ? 1 : factor;
-  tape.on_backward(y, [=] {
-    for (std::int64_t i = 0; i < kTime; ++i) {
-      Real dp[kTime] = {}, sum = 0;
-      for (std::int64_t j = 0; j < kTime; ++j) {
-        for (std::int64_t c = 0; c < kDepth; ++c) {
-          dp[j] += at(y.grad(), i, c) * at(v.value(), j, c);
-          at(v.grad(), j, c) += at(p, i, j) * at(y.grad(), i, c);
+  return record(
+      "planted", {kTime, kDepth}, {q, k, v},
+      [&](Var y) {
+        const kernels::AttentionSizes sizes{1, kTime, kTime, 1};
+        kernels::attention_weights_forward(masked, q.value(), k.value(), work.data, sizes,
+                                           {.causal = true, .lengths = {}}, factor);
+        kernels::attention_weights_forward(open, q.value(), k.value(), work.data, sizes, {}, factor);
+        kernels::attention_mix_forward(y.value(), masked, v.value(), sizes);
+      },
+      [=](Var y) {
+        for (std::int64_t i = 0; i < kTime; ++i) {
+          Real dp[kTime] = {}, sum = 0;
+          for (std::int64_t j = 0; j < kTime; ++j) {
+            for (std::int64_t c = 0; c < kDepth; ++c) {
+              dp[j] += at(y.grad(), i, c) * at(v.value(), j, c);
+              at(v.grad(), j, c) += at(p, i, j) * at(y.grad(), i, c);
+            }
+            sum += slip == Slip::no_row_sum ? 0 : dp[j] * at(p, i, j);
+          }
+          for (std::int64_t j = 0; j < kTime; ++j) {
+            const Real ds = scale * at(p, i, j) * (dp[j] - sum);
+            for (std::int64_t c = 0; c < kDepth; ++c) {
+              at(q.grad(), i, c) += ds * at(k.value(), j, c);
+              at(k.grad(), j, c) += ds * at(q.value(), i, c);
+            }
+          }
         }
-        sum += slip == Slip::no_row_sum ? 0 : dp[j] * at(p, i, j);
-      }
-      for (std::int64_t j = 0; j < kTime; ++j) {
-        const Real ds = scale * at(p, i, j) * (dp[j] - sum);
-        for (std::int64_t c = 0; c < kDepth; ++c) {
-          at(q.grad(), i, c) += ds * at(k.value(), j, c);
-          at(k.grad(), j, c) += ds * at(q.value(), i, c);
-        }
-      }
-    }
-  });
-  return y;
+      });
 }
 
 }  // namespace

@@ -22,136 +22,150 @@ const std::vector<std::int32_t> kLabels{2, -1, 0};
 
 // a b, both (3, 3), so that a transposed operand still fits.
 Var matmul_with(Tape& tape, Inputs in, bool transpose_a, bool transpose_b) {
-  const Var a = in[0], b = in[1], y = tape.node("planted", {3, 3}, {a, b});
-  kernels::gemm(y.value(), a.value(), kernels::Op::none, b.value(), kernels::Op::none, 1, 0);
-  tape.on_backward(y, [=] {
-    using kernels::Op;
-    kernels::gemm(a.grad(), y.grad(), Op::none, b.value(), transpose_b ? Op::transpose : Op::none, 1, 1);
-    kernels::gemm(b.grad(), a.value(), transpose_a ? Op::transpose : Op::none, y.grad(), Op::none, 1, 1);
-  });
-  return y;
+  const Var a = in[0], b = in[1];
+  return record(
+      "planted", {3, 3}, {a, b},
+      [&](Var y) {
+        kernels::gemm(y.value(), a.value(), kernels::Op::none, b.value(), kernels::Op::none, 1, 0);
+      },
+      [=](Var y) {
+        using kernels::Op;
+        kernels::gemm(a.grad(), y.grad(), Op::none, b.value(), transpose_b ? Op::transpose : Op::none, 1, 1);
+        kernels::gemm(b.grad(), a.value(), transpose_a ? Op::transpose : Op::none, y.grad(), Op::none, 1, 1);
+      });
 }
 
 // x + bias with x (4, 3): the bias gradient sums `rows` rows.
 Var bias_with(Tape& tape, Inputs in, std::int64_t rows) {
-  const Var x = in[0], bias = in[1], y = tape.node("planted", {4, 3}, {x, bias});
-  for (std::int64_t i = 0; i < 12; ++i) y.value().data[i] = x.value().data[i] + bias.value().data[i % 3];
-  tape.on_backward(y, [=] {
-    for (std::int64_t i = 0; i < 12; ++i) x.grad().data[i] += y.grad().data[i];
-    for (std::int64_t i = 0; i < rows * 3; ++i) bias.grad().data[i % 3] += y.grad().data[i];
-  });
-  return y;
+  const Var x = in[0], bias = in[1];
+  return record(
+      "planted", {4, 3}, {x, bias},
+      [&](Var y) {
+        for (std::int64_t i = 0; i < 12; ++i)
+          y.value().data[i] = x.value().data[i] + bias.value().data[i % 3];
+      },
+      [=](Var y) {
+        for (std::int64_t i = 0; i < 12; ++i) x.grad().data[i] += y.grad().data[i];
+        for (std::int64_t i = 0; i < rows * 3; ++i) bias.grad().data[i % 3] += y.grad().data[i];
+      });
 }
 
 enum class RowSum { right, without_y, none };
 
 Var softmax_with(Tape& tape, Var x, RowSum kind) {
-  const Var y = tape.node("planted", x.shape(), {x});
-  std::copy_n(softmax(x).value().data, x.value().elements(), y.value().data);
-  tape.on_backward(y, [=] {
-    for (std::int64_t r = 0; r < y.value().rows; ++r) {
-      Real sum = 0;
-      for (std::int64_t j = 0; j < y.value().cols; ++j) {
-        if (kind != RowSum::none)
-          sum += at(y.grad(), r, j) * (kind == RowSum::right ? at(y.value(), r, j) : 1);
-      }
-      for (std::int64_t j = 0; j < y.value().cols; ++j)
-        at(x.grad(), r, j) += at(y.value(), r, j) * (at(y.grad(), r, j) - sum);
-    }
-  });
-  return y;
+  return record(
+      "planted", x.shape(), {x},
+      [&](Var y) { std::copy_n(softmax(x).value().data, x.value().elements(), y.value().data); },
+      [=](Var y) {
+        for (std::int64_t r = 0; r < y.value().rows; ++r) {
+          Real sum = 0;
+          for (std::int64_t j = 0; j < y.value().cols; ++j) {
+            if (kind != RowSum::none)
+              sum += at(y.grad(), r, j) * (kind == RowSum::right ? at(y.value(), r, j) : 1);
+          }
+          for (std::int64_t j = 0; j < y.value().cols; ++j)
+            at(x.grad(), r, j) += at(y.value(), r, j) * (at(y.grad(), r, j) - sum);
+        }
+      });
 }
 
 enum class Lost { nothing, mean_g, mean_gn, rstd, normal };
 
 Var layer_norm_with(Tape& tape, Inputs in, Lost lost) {
-  const Var x = in[0], weight = in[1], bias = in[2], y = tape.node("planted", x.shape(), {x, weight, bias});
+  const Var x = in[0], weight = in[1], bias = in[2];
   const std::int64_t rows = x.value().rows, n = x.value().cols;
   const auto count = static_cast<Real>(n);
   const MatrixView normal = tape.scratch(rows, n), rstd = tape.scratch(1, rows);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    Real mean = 0, variance = 0;
-    for (std::int64_t j = 0; j < n; ++j) mean += at(x.value(), r, j) / count;
-    for (std::int64_t j = 0; j < n; ++j) variance += std::pow(at(x.value(), r, j) - mean, 2) / count;
-    rstd.data[r] = 1 / std::sqrt(variance + 1e-5);
-    for (std::int64_t j = 0; j < n; ++j) {
-      at(normal, r, j) = (at(x.value(), r, j) - mean) * rstd.data[r];
-      at(y.value(), r, j) = at(normal, r, j) * weight.value().data[j] + bias.value().data[j];
-    }
-  }
-  tape.on_backward(y, [=] {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      Real mean_g = 0, mean_gn = 0;
-      for (std::int64_t j = 0; j < n; ++j) {
-        const Real dy = at(y.grad(), r, j), g = dy * weight.value().data[j];
-        mean_g += lost == Lost::mean_g ? 0 : g / count;
-        mean_gn += lost == Lost::mean_gn ? 0 : g * at(normal, r, j) / count;
-        weight.grad().data[j] += dy * (lost == Lost::normal ? at(x.value(), r, j) : at(normal, r, j));
-        bias.grad().data[j] += dy;
-      }
-      for (std::int64_t j = 0; j < n; ++j) {
-        const Real g = at(y.grad(), r, j) * weight.value().data[j];
-        at(x.grad(), r, j) +=
-            (lost == Lost::rstd ? 1 : rstd.data[r]) * (g - mean_g - at(normal, r, j) * mean_gn);
-      }
-    }
-  });
-  return y;
+  return record(
+      "planted", x.shape(), {x, weight, bias},
+      [&](Var y) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+          Real mean = 0, variance = 0;
+          for (std::int64_t j = 0; j < n; ++j) mean += at(x.value(), r, j) / count;
+          for (std::int64_t j = 0; j < n; ++j) variance += std::pow(at(x.value(), r, j) - mean, 2) / count;
+          rstd.data[r] = 1 / std::sqrt(variance + 1e-5);
+          for (std::int64_t j = 0; j < n; ++j) {
+            at(normal, r, j) = (at(x.value(), r, j) - mean) * rstd.data[r];
+            at(y.value(), r, j) = at(normal, r, j) * weight.value().data[j] + bias.value().data[j];
+          }
+        }
+      },
+      [=](Var y) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+          Real mean_g = 0, mean_gn = 0;
+          for (std::int64_t j = 0; j < n; ++j) {
+            const Real dy = at(y.grad(), r, j), g = dy * weight.value().data[j];
+            mean_g += lost == Lost::mean_g ? 0 : g / count;
+            mean_gn += lost == Lost::mean_gn ? 0 : g * at(normal, r, j) / count;
+            weight.grad().data[j] += dy * (lost == Lost::normal ? at(x.value(), r, j) : at(normal, r, j));
+            bias.grad().data[j] += dy;
+          }
+          for (std::int64_t j = 0; j < n; ++j) {
+            const Real g = at(y.grad(), r, j) * weight.value().data[j];
+            at(x.grad(), r, j) +=
+                (lost == Lost::rstd ? 1 : rstd.data[r]) * (g - mean_g - at(normal, r, j) * mean_gn);
+          }
+        }
+      });
 }
 
 // Cross entropy of logits (3, 5), divided by the two labelled rows.
 Var cross_entropy_with(Tape& tape, Var z, Real slope_smoothing, bool count_unlabelled) {
-  const Var loss = tape.node("planted", {1}, {z});
   const Var probability = softmax(z);
-  *loss.value().data = cross_entropy(z, kLabels, {.smoothing = Real(0.2)}).item();
-  tape.on_backward(loss, [=] {
-    for (std::int64_t r = 0; r < 3; ++r) {
-      const std::int32_t label = kLabels[static_cast<std::size_t>(r)];
-      if (label < 0 && !count_unlabelled) continue;
-      for (std::int64_t j = 0; j < 5; ++j) {
-        const Real target = slope_smoothing / 5 + (j == label ? 1 - slope_smoothing : 0);
-        at(z.grad(), r, j) += *loss.grad().data / 2 * (at(probability.value(), r, j) - target);
-      }
-    }
-  });
-  return loss;
+  return record(
+      "planted", {1}, {z},
+      [&](Var loss) { *loss.value().data = cross_entropy(z, kLabels, {.smoothing = Real(0.2)}).item(); },
+      [=](Var loss) {
+        for (std::int64_t r = 0; r < 3; ++r) {
+          const std::int32_t label = kLabels[static_cast<std::size_t>(r)];
+          if (label < 0 && !count_unlabelled) continue;
+          for (std::int64_t j = 0; j < 5; ++j) {
+            const Real target = slope_smoothing / 5 + (j == label ? 1 - slope_smoothing : 0);
+            at(z.grad(), r, j) += *loss.grad().data / 2 * (at(probability.value(), r, j) - target);
+          }
+        }
+      });
 }
 
 Var embedding_with(Tape& tape, Var table, std::int32_t row_shift) {
-  const Var y = tape.node("planted", {1, 4, 3}, {table});
-  std::copy_n(embedding(table, kChecked, 4).value().data, 12, y.value().data);
-  tape.on_backward(y, [=] {
-    for (std::int64_t r = 0; r < 4; ++r) {
-      const std::int64_t token = (kChecked[static_cast<std::size_t>(r)] + row_shift) % 5;
-      for (std::int64_t c = 0; c < 3; ++c) at(table.grad(), token, c) += at(y.grad(), r, c);
-    }
-  });
-  return y;
+  return record(
+      "planted", {1, 4, 3}, {table},
+      [&](Var y) { std::copy_n(embedding(table, kChecked, 4).value().data, 12, y.value().data); },
+      [=](Var y) {
+        for (std::int64_t r = 0; r < 4; ++r) {
+          const std::int64_t token = (kChecked[static_cast<std::size_t>(r)] + row_shift) % 5;
+          for (std::int64_t c = 0; c < 3; ++c) at(table.grad(), token, c) += at(y.grad(), r, c);
+        }
+      });
 }
 
 // Dropout with probability 0.4, whose backward multiplies with other factors.
 Var dropout_with(Tape& tape, Var x, std::uint32_t site, Real times) {
   const auto key = [](std::uint32_t s) { return kernels::DropoutKey{Random(3, Stream::dropout), 1, 0, s}; };
-  const Var y = tape.node("planted", x.shape(), {x});
   const MatrixView factor = tape.scratch(x.value().rows, x.value().cols);
-  kernels::dropout_factors(factor, Real(0.4), key(7), 1);
-  kernels::dropout_forward(y.value(), x.value(), factor);
-  kernels::dropout_factors(factor, Real(0.4), key(site), 1);
-  tape.on_backward(y, [=] {
-    for (std::int64_t i = 0; i < x.value().elements(); ++i)
-      x.grad().data[i] += times * factor.data[i] * y.grad().data[i];
-  });
-  return y;
+  return record(
+      "planted", x.shape(), {x},
+      [&](Var y) {
+        kernels::dropout_factors(factor, Real(0.4), key(7), 1);
+        kernels::dropout_forward(y.value(), x.value(), factor);
+        kernels::dropout_factors(factor, Real(0.4), key(site), 1);
+      },
+      [=](Var y) {
+        for (std::int64_t i = 0; i < x.value().elements(); ++i)
+          x.grad().data[i] += times * factor.data[i] * y.grad().data[i];
+      });
 }
 
 Var gelu_with(Tape& tape, Var x, bool slope_of_tanh_form) {
-  const Var y = tape.node("planted", x.shape(), {x});
   const MatrixView slope = tape.scratch(x.value().rows, x.value().cols),
                    unused = tape.scratch(x.value().rows, x.value().cols);
-  kernels::gelu_erf_forward(y.value(), slope, x.value());
-  if (slope_of_tanh_form) kernels::gelu_tanh_forward(unused, slope, x.value());
-  tape.on_backward(y, [=] { kernels::gelu_backward(x.grad(), y.grad(), slope); });
-  return y;
+  return record(
+      "planted", x.shape(), {x},
+      [&](Var y) {
+        kernels::gelu_erf_forward(y.value(), slope, x.value());
+        if (slope_of_tanh_form) kernels::gelu_tanh_forward(unused, slope, x.value());
+      },
+      [=](Var y) { kernels::gelu_backward(x.grad(), y.grad(), slope); });
 }
 
 }  // namespace

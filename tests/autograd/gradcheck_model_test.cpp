@@ -34,19 +34,22 @@ struct Toy {
   }
 
   Var loss(Tape& tape) const {
-    const Var a = tape.parameter(w), b = tape.parameter(v), y = tape.node("toy", {1}, {a, b});
+    const Var a = tape.parameter(w), b = tape.parameter(v);
     const auto weight = [](std::int64_t i) { return Real(1) + Real(i % 7) / 7; };
-    *y.value().data = 0;
-    for (std::int64_t i = 0; i < 5000; ++i) *y.value().data += weight(i) * std::sin(a.value().data[i]);
-    for (std::int64_t i = 0; i < 3; ++i) *y.value().data += b.value().data[i] * b.value().data[i] / 2;
-    tape.on_backward(y, [a, b, y, weight, from = first, to = first + wrong, times = factor] {
-      for (std::int64_t i = 0; i < 5000; ++i) {
-        const Real slope = weight(i) * std::cos(a.value().data[i]) * (i >= from && i < to ? times : 1);
-        a.grad().data[i] += *y.grad().data * slope;
-      }
-      for (std::int64_t i = 0; i < 3; ++i) b.grad().data[i] += *y.grad().data * b.value().data[i];
-    });
-    return y;
+    return record(
+        "toy", {1}, {a, b},
+        [&](Var y) {
+          *y.value().data = 0;
+          for (std::int64_t i = 0; i < 5000; ++i) *y.value().data += weight(i) * std::sin(a.value().data[i]);
+          for (std::int64_t i = 0; i < 3; ++i) *y.value().data += b.value().data[i] * b.value().data[i] / 2;
+        },
+        [a, b, weight, from = first, to = first + wrong, times = factor](Var y) {
+          for (std::int64_t i = 0; i < 5000; ++i) {
+            const Real slope = weight(i) * std::cos(a.value().data[i]) * (i >= from && i < to ? times : 1);
+            a.grad().data[i] += *y.grad().data * slope;
+          }
+          for (std::int64_t i = 0; i < 3; ++i) b.grad().data[i] += *y.grad().data * b.value().data[i];
+        });
   }
 
   std::vector<GradcheckResult> check() {
@@ -110,14 +113,17 @@ TEST_CASE("a wrong gradient of a small parameter is caught at its element", "[au
   const Parameter p = store.add("p", {2, 3});
   init_normal(store, p, 3, 1);
   const auto results = gradcheck(store, [p](Tape& tape) {
-    const Var x = tape.parameter(p), y = tape.node("toy", {1}, {x});
-    *y.value().data = 0;
-    for (int i = 0; i < 6; ++i) *y.value().data += std::exp(x.value().data[i]);
-    tape.on_backward(y, [x, y] {
-      for (int i = 0; i < 6; ++i)
-        x.grad().data[i] += *y.grad().data * (i == 4 ? 1 : std::exp(x.value().data[i]));
-    });
-    return y;
+    const Var x = tape.parameter(p);
+    return record(
+        "toy", {1}, {x},
+        [&](Var y) {
+          *y.value().data = 0;
+          for (int i = 0; i < 6; ++i) *y.value().data += std::exp(x.value().data[i]);
+        },
+        [x](Var y) {
+          for (int i = 0; i < 6; ++i)
+            x.grad().data[i] += *y.grad().data * (i == 4 ? 1 : std::exp(x.value().data[i]));
+        });
   });
   CHECK_FALSE(results[0].passed);
   CHECK(results[0].index == "[1, 1]");

@@ -73,34 +73,35 @@ TEST_CASE("a wrong element is caught", "[autograd]") {
        {input("x", {3, 5})},
        {"x"},
        [](Tape& tape, std::span<const Var> in, bool right) {
-         const Var x = in[0], y = scale(x, 2);
-         tape.on_backward(y, [=] {
+         const Var x = in[0];
+         return doubled(x, [=](Var y) {
            for (std::int64_t i = 0; i < 15; ++i)
              x.grad().data[i] += right || i % 5 < 4 ? 2 * y.grad().data[i] : 0;
          });
-         return y;
        }},
       {"gradient of a reversal not reversed",
        {input("x", {6})},
        {"x"},
        [](Tape& tape, std::span<const Var> in, bool right) {
-         const Var x = in[0], y = tape.node("planted", {6}, {x});
-         for (std::int64_t i = 0; i < 6; ++i) y.value().data[i] = x.value().data[5 - i];
-         tape.on_backward(y, [=] {
-           for (std::int64_t i = 0; i < 6; ++i) x.grad().data[i] += y.grad().data[right ? 5 - i : i];
-         });
-         return y;
+         const Var x = in[0];
+         return record(
+             "planted", {6}, {x},
+             [&](Var y) {
+               for (std::int64_t i = 0; i < 6; ++i) y.value().data[i] = x.value().data[5 - i];
+             },
+             [=](Var y) {
+               for (std::int64_t i = 0; i < 6; ++i) x.grad().data[i] += y.grad().data[right ? 5 - i : i];
+             });
        }},
       {"one element of 40 wrong",
        {input("x", {40})},
        {"x"},
        [](Tape& tape, std::span<const Var> in, bool right) {
-         const Var x = in[0], y = scale(x, 2);
-         tape.on_backward(y, [=] {
+         const Var x = in[0];
+         return doubled(x, [=](Var y) {
            for (std::int64_t i = 0; i < 40; ++i)
              x.grad().data[i] += (right || i != 17 ? 2 : Real(2.001)) * y.grad().data[i];
          });
-         return y;
        }},
   });
 }
@@ -111,55 +112,62 @@ TEST_CASE("a gradient that is not added is caught", "[autograd]") {
        {input("x", {2, 3})},
        {"x"},
        [](Tape& tape, std::span<const Var> in, bool right) {
-         const Var x = in[0], y = scale(x, 2);
-         tape.on_backward(y, [=] {
+         const Var x = in[0];
+         return doubled(x, [=](Var y) {
            for (std::int64_t i = 0; i < 6; ++i) {
              Real& dx = x.grad().data[i];
              dx = (right ? dx : 0) + 2 * y.grad().data[i];
            }
          });
-         return y;
        }},
       {"= for +=, hidden inside a larger function",
        {input("x", {2, 3})},
        {"x"},
        [](Tape& tape, std::span<const Var> in, bool right) {
-         const Var x = scale(in[0], 3), y = scale(x, 2);
-         tape.on_backward(y, [=] {
-           for (std::int64_t i = 0; i < 6; ++i) {
-             Real& dx = x.grad().data[i];
-             dx = (right ? dx : 0) + 2 * y.grad().data[i];
-           }
-         });
-         return add(y, x);  // x's other use has left its gradient by then
+         const Var x = scale(in[0], 3);
+         return add(doubled(x,
+                            [=](Var y) {
+                              for (std::int64_t i = 0; i < 6; ++i) {
+                                Real& dx = x.grad().data[i];
+                                dx = (right ? dx : 0) + 2 * y.grad().data[i];
+                              }
+                            }),
+                    x);  // x's other use has left its gradient by then
        }},
       {"gradient to one of two uses dropped",
        {input("x", {2, 3})},
        {"x"},
        [](Tape& tape, std::span<const Var> in, bool right) {
-         const Var a = in[0], b = in[0], y = tape.node("planted", a.shape(), {a, b});
-         for (std::int64_t i = 0; i < 6; ++i) y.value().data[i] = a.value().data[i] * b.value().data[i];
-         tape.on_backward(y, [=] {
-           for (std::int64_t i = 0; i < 6; ++i) {
-             a.grad().data[i] += b.value().data[i] * y.grad().data[i];
-             if (right) b.grad().data[i] += a.value().data[i] * y.grad().data[i];
-           }
-         });
-         return y;
+         const Var a = in[0], b = in[0];
+         return record(
+             "planted", a.shape(), {a, b},
+             [&](Var y) {
+               for (std::int64_t i = 0; i < 6; ++i) y.value().data[i] = a.value().data[i] * b.value().data[i];
+             },
+             [=](Var y) {
+               for (std::int64_t i = 0; i < 6; ++i) {
+                 a.grad().data[i] += b.value().data[i] * y.grad().data[i];
+                 if (right) b.grad().data[i] += a.value().data[i] * y.grad().data[i];
+               }
+             });
        }},
       {"gradient of the second input sent to the first",
        {input("a", {2, 3}), input("bb", {2, 3})},
        {"a", "bb"},
        [](Tape& tape, std::span<const Var> in, bool right) {
-         const Var a = in[0], b = in[1], y = tape.node("planted", a.shape(), {a, b});
-         for (std::int64_t i = 0; i < 6; ++i) y.value().data[i] = a.value().data[i] - 2 * b.value().data[i];
-         tape.on_backward(y, [=] {
-           for (std::int64_t i = 0; i < 6; ++i) {
-             (right ? a : b).grad().data[i] += y.grad().data[i];
-             (right ? b : a).grad().data[i] -= 2 * y.grad().data[i];
-           }
-         });
-         return y;
+         const Var a = in[0], b = in[1];
+         return record(
+             "planted", a.shape(), {a, b},
+             [&](Var y) {
+               for (std::int64_t i = 0; i < 6; ++i)
+                 y.value().data[i] = a.value().data[i] - 2 * b.value().data[i];
+             },
+             [=](Var y) {
+               for (std::int64_t i = 0; i < 6; ++i) {
+                 (right ? a : b).grad().data[i] += y.grad().data[i];
+                 (right ? b : a).grad().data[i] -= 2 * y.grad().data[i];
+               }
+             });
        }},
   });
 }
@@ -202,9 +210,10 @@ TEST_CASE("a vacuous gradient is caught", "[autograd]") {
 
 TEST_CASE("a sum would not see softmax's gradient, random weights do", "[autograd]") {
   const auto no_gradient = [](Tape& tape, Var x) {
-    const Var y = tape.node("planted", x.shape(), {x});
-    std::copy_n(softmax(x).value().data, x.value().elements(), y.value().data);
-    return y;
+    return record(
+        "planted", x.shape(), {x},
+        [&](Var y) { std::copy_n(softmax(x).value().data, x.value().elements(), y.value().data); },
+        [](Var) {});
   };
   CHECK_FALSE(check_one(input("x", {2, 5}), no_gradient).passed);
 }

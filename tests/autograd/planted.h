@@ -60,16 +60,29 @@ inline std::vector<GradcheckInput> of(std::initializer_list<const char*> names, 
 // Element (r, c) of a Var or of its gradient.
 inline Real& at(MatrixView m, std::int64_t r, std::int64_t c) { return m.row(r)[c]; }
 
+// y = 2 x, with that backward pass.
+template <class Backward>
+Var doubled(Var x, const Backward& backward) {
+  return record(
+      "planted", x.shape(), {x},
+      [x](Var y) {
+        for (std::int64_t i = 0; i < x.value().elements(); ++i) y.value().data[i] = 2 * x.value().data[i];
+      },
+      backward);
+}
+
 // y_i = f(x_i), and dx_i += slope(i) dy_i for what `slope` says of x_i.
 template <class F, class Slope>
 Var elementwise(Tape& tape, Var x, F f, Slope slope) {
-  const Var y = tape.node("planted", x.shape(), {x});
-  for (std::int64_t i = 0; i < x.value().elements(); ++i) y.value().data[i] = f(x.value().data[i]);
-  tape.on_backward(y, [=] {
-    for (std::int64_t i = 0; i < x.value().elements(); ++i)
-      x.grad().data[i] += slope(x.value().data[i]) * y.grad().data[i];
-  });
-  return y;
+  return record(
+      "planted", x.shape(), {x},
+      [&](Var y) {
+        for (std::int64_t i = 0; i < x.value().elements(); ++i) y.value().data[i] = f(x.value().data[i]);
+      },
+      [=](Var y) {
+        for (std::int64_t i = 0; i < x.value().elements(); ++i)
+          x.grad().data[i] += slope(x.value().data[i]) * y.grad().data[i];
+      });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::planted

@@ -63,7 +63,7 @@ struct Traffic {
   }
   void operator()(const ConstMatrixView& x) { count(x.data, x.elements(), 1); }
   void operator()(const MatrixView& x) { count(x.data, x.elements(), backward ? 2 : 1); }
-  void operator()(const GradientView& x) { count(x.data, x.elements(), x.empty ? 1 : 2); }
+  void operator()(const GradientView& x) { count(x.data, x.elements(), x.uninitialized ? 1 : 2); }
   void operator()(std::span<Real> x) { count(x.data(), std::ssize(x), 2); }
   void operator()(std::span<const Real> x) { count(x.data(), std::ssize(x), 1); }
   void operator()(std::span<const std::int32_t> x) {

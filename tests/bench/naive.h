@@ -33,7 +33,7 @@ T& at(BasicMatrixView<T> x, std::int64_t r, std::int64_t c) {
 }
 
 inline void add(GradientView sum, std::int64_t r, std::int64_t c, Real value) {
-  at<Real>(sum, r, c) = (sum.empty ? 0 : at<Real>(sum, r, c)) + value;
+  at<Real>(sum, r, c) = (sum.uninitialized ? 0 : at<Real>(sum, r, c)) + value;
 }
 
 // f(r, c) for every element of x.

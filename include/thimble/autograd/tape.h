@@ -28,12 +28,15 @@ class Var {
   Tape& tape() const;
   const Shape& shape() const;
   MatrixView value() const;  // rows: all dimensions but the last
-  MatrixView grad() const;   // same shape, zero when first asked for
-  // For ops. Where a backward kernel adds to the gradient; when empty, it must write every element.
-  GradientView grad_sum() const;
+  MatrixView grad() const;   // same shape, zero before the first addition; throws Error if it is not required
+  // For ops. Returns what a backward kernel adds to: uninitialized memory as long as nothing was added, which
+  // the kernel must then write in full; a view without data where no gradient is required.
+  GradientView grad_accumulator() const;
+  // For ops whose kernels add in parts. Returns the same, set to zero first if it was uninitialized.
+  GradientView zeroed_grad_accumulator() const;
   // For ops. The transpose of this matrix if the tape was given it, else a view without data.
   ConstMatrixView transposed() const;
-  bool needs_grad() const;  // whether a gradient is wanted here
+  bool needs_grad() const;  // whether a gradient is required here
   Real item() const;        // the value of a one-element Var; throws ShapeError otherwise
 
  private:
@@ -71,27 +74,23 @@ class Tape {
   Var constant(const Tensor& value);
   Var variable(const Tensor& value);
   Var parameter(Parameter p);
+  Var zeros(const Shape& shape);  // without a gradient
 
-  // For ops. A new node: the value is uninitialised memory of this shape. `op` must outlive the tape. What an
-  // op computes comes after this, so that its time is its own.
-  Var node(const char* op, const Shape& shape, std::initializer_list<Var> inputs) {
-    return node(op, shape, std::span<const Var>(inputs.begin(), inputs.size()));
-  }
-  Var node(const char* op, const Shape& shape, std::span<const Var> inputs);
-
-  // For ops. What to do when y's gradient is known: add to the gradients of the inputs that need one. Not
-  // recorded when none does. The closure is kept in the arena, so it may hold only trivially destructible
-  // values.
-  template <class F>
-  void on_backward(Var y, F closure) {
-    static_assert(std::is_trivially_destructible_v<F> && alignof(F) <= kAlignment);
-    Node& node = at(y);
-    if (!node.needs_grad) return;
-    node.closure = new (arena_.allocate(sizeof(F))) F(closure);
-    node.run = [](void* f) { (*static_cast<F*>(f))(); };
+  // See the free function of this name.
+  template <class Forward, class Backward>
+  Var record(const char* op, const Shape& shape, std::span<const Var> inputs, const Forward& forward,
+             const Backward& backward) {
+    static_assert(std::is_trivially_destructible_v<Backward> && alignof(Backward) <= kAlignment);
+    const Var y = push(op, shape, inputs);
+    forward(y);
+    if (Node& node = at(y); node.needs_grad) {
+      node.closure = new (arena_.allocate(sizeof(Backward))) Backward(backward);
+      node.run = [](void* closure, Var result) { (*static_cast<Backward*>(closure))(result); };
+    }
+    return y;
   }
 
-  // For ops. Uninitialised memory that lives as long as the nodes, to save what backward needs.
+  // For ops. Returns uninitialised memory that lives as long as the nodes, to save what backward needs.
   MatrixView scratch(std::int64_t rows, std::int64_t cols);
   template <class T>
   std::span<T> room(std::size_t count) {
@@ -147,7 +146,7 @@ class Tape {
     Shape shape;
     Real* value = nullptr;
     Real* grad = nullptr;
-    void (*run)(void*) = nullptr;
+    void (*run)(void*, Var) = nullptr;
     void* closure = nullptr;
     const char* op = nullptr;
     const char* layer = nullptr;
@@ -156,12 +155,13 @@ class Tape {
   };
 
   Node& at(const Var& v);
+  Var push(const char* op, const Shape& shape, std::span<const Var> inputs);
   Var push(const char* op, const Shape& shape, Real* value, bool needs_grad);
   Real* reals(std::int64_t count) {
     return static_cast<Real*>(arena_.allocate(static_cast<std::size_t>(count) * sizeof(Real)));
   }
   static Culprit culprit(const Node& node, std::int64_t at);
-  GradientView gradient(Node& node);
+  GradientView grad_accumulator(Node& node);
   void recycle(Node& node);
 
   Mode mode_;
@@ -180,5 +180,20 @@ class Tape {
   };
   std::vector<Spare> spares_;  // gradient buffers that are free again
 };
+
+// Records y = op(inputs), of that shape, on the tape of the inputs, and returns y. forward(y) runs at once
+// and writes y's value, which is uninitialised. backward(y) runs when y's gradient is known and adds to the
+// gradients of the inputs; it is not kept where no input requires one. It stays in the tape's memory, so it
+// may hold only trivially destructible values. `op` must outlive the tape. There must be an input.
+template <class Forward, class Backward>
+Var record(const char* op, const Shape& shape, std::span<const Var> inputs, const Forward& forward,
+           const Backward& backward) {
+  return inputs[0].tape().record(op, shape, inputs, forward, backward);
+}
+template <class Forward, class Backward>
+Var record(const char* op, const Shape& shape, std::initializer_list<Var> inputs, const Forward& forward,
+           const Backward& backward) {
+  return record(op, shape, std::span<const Var>(inputs.begin(), inputs.size()), forward, backward);
+}
 
 }  // namespace thimble::inline THIMBLE_PRECISION

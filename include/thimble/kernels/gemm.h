@@ -12,6 +12,9 @@ enum class Op { none, transpose };
 // it held. Throws ShapeError when the inner or outer sizes do not fit.
 void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta);
 
+// Adds op_a(a) op_b(b) to a gradient; does nothing where there is none.
+void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b);
+
 // Where OpenBLAS has a kernel for small matrices, which packs nothing, gemm cuts larger products into parts
 // that suit it: faster by 5 to 20 %. It has none for op_b = transpose.
 bool cuts_products();

@@ -28,9 +28,10 @@ struct Columns {
   Shape shape() const { return source.shape().with_last(count); }
   MatrixView value() const { return source.value().column_block(first, count); }
   bool needs_grad() const { return source.needs_grad(); }
-  MatrixView grad() const { return source.grad().column_block(first, count); }
-  // For ops, as in Var. That of a part is never empty, for nobody else may write the rest.
-  GradientView grad_sum() const;
+  // For ops, as in Var. The one of a part of the columns is never uninitialized, since its kernel writes no
+  // others.
+  GradientView grad_accumulator() const;
+  GradientView zeroed_grad_accumulator() const;
 };
 
 // a + b, of one shape.

@@ -33,18 +33,22 @@ struct BasicMatrixView {
 using MatrixView = BasicMatrixView<Real>;
 using ConstMatrixView = BasicMatrixView<const Real>;
 
-// A matrix that backward kernels add to. While it is empty its memory is uninitialised and the first to add
-// overwrites every element, which saves a pass that sets it to zero.
+// A matrix that backward kernels add to. While it is uninitialized, the first kernel that adds to it
+// overwrites every element, which saves a pass that sets it to zero. Without data, of a gradient that nobody
+// needs, kernels leave it out; then it has no rows either.
 struct GradientView : MatrixView {
-  bool empty = false;
+  bool uninitialized = false;
 
   GradientView() = default;
-  GradientView(const MatrixView& view, bool nothing_added = false) : MatrixView(view), empty(nothing_added) {}
+  GradientView(const MatrixView& view, bool nothing_added = false)
+      : MatrixView(view), uninitialized(nothing_added) {}
   GradientView row_block(std::int64_t first, std::int64_t count) const {
-    return {MatrixView::row_block(first, count), empty};
+    if (data == nullptr) return {};
+    return {MatrixView::row_block(first, count), uninitialized};
   }
   GradientView column_block(std::int64_t first, std::int64_t count) const {
-    return {MatrixView::column_block(first, count), empty};
+    if (data == nullptr) return {};
+    return {MatrixView::column_block(first, count), uninitialized};
   }
 };
 
