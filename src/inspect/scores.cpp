@@ -203,8 +203,6 @@ std::vector<HeadScore> HeadScorer::scores() const {
           p.distance.score("distance"),
           p.signed_distance.score("signed_distance"),
           offset("self", 0),
-          offset("previous", -1),
-          offset("next", 1),
           p.position[0].score("first"),
           content_[special].score("special"),
           positional_share(),

@@ -1,13 +1,11 @@
 // Softmax and cross entropy in one.
 //   forward    loss = weight sum_n (ln sum_j exp z_nj - sum_j q_nj z_nj),  q = (1 - s) onehot(label) + s / V
 //   backward   dz_nj += dloss weight (p_nj - q_nj),  p = softmax z
-//   saved: slope = weight (p - q)
+//   saved: slope = weight (p - q), so that backward is scale_backward
 #include "thimble/kernels/cross_entropy.h"
 
 #include <algorithm>
 #include <cmath>
-
-#include "thimble/kernels/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cross_entropy.cpp"
@@ -80,10 +78,6 @@ HWY_EXPORT(count_correct);
 double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
                              Real smoothing, Real weight) {
   return HWY_DYNAMIC_DISPATCH(cross_entropy_forward)(slope, logits, labels, smoothing, weight);
-}
-
-void cross_entropy_backward(GradientView dlogits, Real dloss, ConstMatrixView slope) {
-  scale_backward(dlogits, slope, dloss);
 }
 
 std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t> labels) {

@@ -1,7 +1,8 @@
 // Dropout.
 //   forward    y = x f,  f = 0 with probability p, else 1 / (1 - p)
 //   backward   dx += dy f
-//   saved: f
+//   saved: f. Both are products of two matrices, multiply_forward and multiply_backward; the factors are made
+//   here.
 #include "thimble/kernels/dropout.h"
 
 #include <cmath>
@@ -23,15 +24,6 @@ void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int6
       }
     }
   }
-}
-
-void dropout_forward(MatrixView y, ConstMatrixView x, ConstMatrixView factor) {
-  for (std::int64_t i = 0; i < y.elements(); ++i) y.data[i] = x.data[i] * factor.data[i];
-}
-
-void dropout_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView factor) {
-  for (std::int64_t i = 0; i < dx.elements(); ++i)
-    dx.data[i] = (dx.uninitialized ? 0 : dx.data[i]) + dy.data[i] * factor.data[i];
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

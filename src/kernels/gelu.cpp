@@ -2,7 +2,7 @@
 //   erf form    Phi(x) = erfc(-x / sqrt 2) / 2                       slope = Phi(x) + x phi(x)
 //   tanh form   Phi(x) ~ (1 + tanh u) / 2 = s, s = sigmoid(2u)       slope = s + x s (1 - s) d(2u)/dx
 //   SiLU        Phi(x) ~ s = sigmoid(x)                             slope = s + x s (1 - s)
-//   backward    dx += dy slope
+//   backward    dx += dy slope, which is multiply_backward
 //   saved: slope. Forward has the exponential at hand that the slope needs, so backward is one
 //   multiplication.
 #include "thimble/kernels/gelu.h"
@@ -121,14 +121,6 @@ void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   });
 }
 
-void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
-  for (std::int64_t r = 0; r < dx.rows; ++r) {
-    lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r), s = slope.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      add_to(d, to + i, hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, s + i)), dx.uninitialized);
-    });
-  }
-}
-
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -138,7 +130,6 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 HWY_EXPORT(gelu_erf_forward);
 HWY_EXPORT(gelu_tanh_forward);
 HWY_EXPORT(silu_forward);
-HWY_EXPORT(gelu_backward);
 
 void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   HWY_DYNAMIC_DISPATCH(gelu_erf_forward)(y, slope, x);
@@ -148,9 +139,6 @@ void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
 }
 void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
   HWY_DYNAMIC_DISPATCH(silu_forward)(y, slope, x);
-}
-void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
-  HWY_DYNAMIC_DISPATCH(gelu_backward)(dx, dy, slope);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/kernels/elementwise.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -74,7 +75,7 @@ struct AttentionWeights {
     }
     if (factor.data == nullptr) return;
     kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);
-    kernels::dropout_forward(dropped, full, factor);
+    kernels::multiply_forward(dropped, full, factor);
   }
 };
 

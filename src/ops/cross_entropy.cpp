@@ -2,6 +2,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/kernels/cross_entropy.h"
+#include "thimble/kernels/elementwise.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -24,9 +25,7 @@ Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossE
         *loss.value().data = static_cast<Real>(kernels::cross_entropy_forward(
             slope, logits.value(), labels, options.smoothing, Real{1} / static_cast<Real>(normalizer)));
       },
-      [=](Var loss) {
-        kernels::cross_entropy_backward(logits.grad_accumulator(), *loss.grad().data, slope);
-      });
+      [=](Var loss) { kernels::scale_backward(logits.grad_accumulator(), slope, *loss.grad().data); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

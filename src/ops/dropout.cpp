@@ -1,6 +1,7 @@
 #include "thimble/ops/ops.h"
 
 #include "thimble/core/error.h"
+#include "thimble/kernels/elementwise.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -14,9 +15,9 @@ Var dropout(Var x, Real p, const kernels::DropoutKey& key) {
       "dropout", x.shape(), {x},
       [=](Var y) {
         kernels::dropout_factors(factor, p, key, rows);
-        kernels::dropout_forward(y.value(), x.value(), factor);
+        kernels::multiply_forward(y.value(), x.value(), factor);
       },
-      [=](Var y) { kernels::dropout_backward(x.grad_accumulator(), y.grad(), factor); });
+      [=](Var y) { kernels::multiply_backward(x.grad_accumulator(), y.grad(), factor); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/gelu.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -11,7 +12,7 @@ Var gelu_with(const char* name, Var x, Forward forward) {
   const MatrixView derivative = x.tape().scratch(x.shape().rows(), x.shape().last());
   return record(
       name, x.shape(), {x}, [=](Var y) { forward(y.value(), derivative, x.value()); },
-      [=](Var y) { kernels::gelu_backward(x.grad_accumulator(), y.grad(), derivative); });
+      [=](Var y) { kernels::multiply_backward(x.grad_accumulator(), y.grad(), derivative); });
 }
 
 }  // namespace

@@ -175,7 +175,6 @@ void add_activations(Cases& cases, const Model& s, const Sizes& sizes) {
   cases.add(PAIR(gelu_erf_forward), "", 0, with_slope);
   cases.add(PAIR(gelu_tanh_forward), "", 0, with_slope);
   cases.add(PAIR(silu_forward), "", 0, with_slope);
-  cases.add(PAIR(gelu_backward), "", 0, backward);
   cases.add(PAIR(multiply_forward), "", 0, with_slope);
   cases.add(PAIR(multiply_backward), "", 0, backward);
   cases.add(PAIR(relu_forward), "", 0, map);
@@ -209,8 +208,6 @@ void add_residual(Cases& cases, const Model& s, const Sizes& sizes) {
     const kernels::DropoutKey key{.random = {1, Stream::dropout}, .step = 2, .first_sample = 3, .site = 4};
     return std::tuple(x(m), Real{0.1f}, key, length);
   });
-  cases.add(PAIR(dropout_forward), "", 0, [=](Memory& m) { return std::tuple(x(m), x(m), x(m)); });
-  cases.add(PAIR(dropout_backward), "", 0, [=](Memory& m) { return std::tuple(empty(x(m)), x(m), x(m)); });
   cases.add(PAIR(add_positions_forward), "", 0,
             [=](Memory& m) { return std::tuple(x(m), x(m), m.matrix(length, c), length); });
   cases.add(PAIR(add_positions_backward), "", 0,
@@ -250,8 +247,6 @@ void add_ends(Cases& cases, const Model& s, const Sizes& sizes) {
   cases.add(PAIR(cross_entropy_forward), "", 0, [=](Memory& m) {
     return std::tuple(m.matrix(rows, v), m.matrix(rows, v), m.tokens(rows, v), Real{0}, Real{0.5f});
   });
-  cases.add(PAIR(cross_entropy_backward), "", 0,
-            [=](Memory& m) { return std::tuple(empty(m.matrix(rows, v)), Real{2}, m.matrix(rows, v)); });
 }
 
 // On all parameters at once.

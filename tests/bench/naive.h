@@ -245,9 +245,6 @@ inline void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
     at(slope, r, c) = s + v * s * (1 - s);
   });
 }
-inline void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope) {
-  each(dx, [&](auto r, auto c) { add(dx, r, c, at(dy, r, c) * at(slope, r, c)); });
-}
 
 inline void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
   each(y, [&](auto r, auto c) { at(y, r, c) = at(a, r, c) + at(b, r, c); });
@@ -290,12 +287,6 @@ inline void dropout_factors(MatrixView factor, Real p, const kernels::DropoutKey
     at(factor, r, c) = word < static_cast<double>(p) * 0x1p32 ? 0 : 1 / (1 - p);
   });
 }
-inline void dropout_forward(MatrixView y, ConstMatrixView x, ConstMatrixView factor) {
-  each(y, [&](auto r, auto c) { at(y, r, c) = at(x, r, c) * at(factor, r, c); });
-}
-inline void dropout_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView factor) {
-  each(dx, [&](auto r, auto c) { add(dx, r, c, at(dy, r, c) * at(factor, r, c)); });
-}
 
 inline void embedding_forward(MatrixView y, ConstMatrixView table, Tokens tokens) {
   each(y, [&](auto r, auto c) { at(y, r, c) = at(table, tokens[static_cast<std::size_t>(r)], c); });
@@ -336,9 +327,6 @@ inline double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, To
     for (std::int64_t c = 0; c < logits.cols; ++c) p[c] = weight * (p[c] - (c == label ? 1 : 0));
   }
   return loss;
-}
-inline void cross_entropy_backward(GradientView dlogits, Real dloss, ConstMatrixView slope) {
-  scale_backward(dlogits, slope, dloss);
 }
 
 inline void adam_step(std::span<Real> p, std::span<Real> m, std::span<Real> v, std::span<const Real> gradient,

@@ -160,8 +160,8 @@ TEST_CASE("an offset that fewer than half of the queries have describes no head"
 }
 
 TEST_CASE("what asks for a place in the query's own sequence is not asked of another one", "[inspect]") {
-  for (const char* name : {"self", "previous", "next", "previous_token", "next_token", "same_token",
-                           "duplicate_token", "induction"}) {
+  for (const char* name :
+       {"self", "previous_token", "next_token", "same_token", "duplicate_token", "induction"}) {
     const std::vector<HeadScore> found = scores(random_pairs());
     INFO(name);
     CHECK(find_score(found, name).eligible == 0);

@@ -113,7 +113,8 @@ TEST_CASE("a uniform head is at chance everywhere, and its entropy is 1 under ev
 TEST_CASE("a score that nothing can say anything about is undefined, null in JSON", "[inspect]") {
   const Tokens tokens = {0, 1, 2, 3, 4, 5, 6};
   auto found = scores({{tokens, {}, one_hot(kTime, [](auto i) { return i; })}}, true);
-  for (const auto* name : {"special", "same_token", "duplicate_token", "induction", "task_target", "next"})
+  for (const auto* name :
+       {"special", "same_token", "duplicate_token", "induction", "task_target", "next_token"})
     expect_undefined(find_score(found, name));
   auto initial = found;
   for (HeadScore& score : initial) score.value = 0.25;
@@ -129,10 +130,10 @@ TEST_CASE("a score that nothing can say anything about is undefined, null in JSO
   CHECK(json["offset"]["at"] == 0);
   std::vector<std::string> names;
   for (const auto& [name, score] : json.items()) names.push_back(name);
-  CHECK(names == std::vector<std::string>{"entropy", "distance", "signed_distance", "self", "previous",
-                                          "next", "first", "special", "positional_share", "previous_token",
-                                          "next_token", "mirror", "offset", "same_token", "duplicate_token",
-                                          "induction", "absolute_position", "task_target"});
+  CHECK(names == std::vector<std::string>{"entropy", "distance", "signed_distance", "self", "first",
+                                          "special", "positional_share", "previous_token", "next_token",
+                                          "mirror", "offset", "same_token", "duplicate_token", "induction",
+                                          "absolute_position", "task_target"});
   CHECK_THROWS_AS(find_score(found, "mirrors"), Error);
   for (const HeadScore& score : HeadScorer(kTime, false).scores()) expect_undefined(score);
   CHECK(to_json(HeadScorer(kTime, false).scores())["entropy"]["at_init"].is_null());

@@ -125,16 +125,13 @@ TEST_CASE("target scores are the summed weight on their keys", "[inspect]") {
       });
     });
     check("self", [](auto&, auto i, auto) { return key_if(true, i); });
-    check("previous", [](auto&, auto i, auto) { return key_if(i >= 1, i - 1); });
     check("first", [](auto&, auto, auto) { return key_if(true, 0); });
     check("special", [causal](const ScoredSequence& s, auto i, auto n) {
       return keys_where(visible(i, n, causal), [&](auto j) { return token(s, j) == kMark; });
     });
     if (causal) {
-      expect_undefined(find_score(found, "next"));
       expect_undefined(find_score(found, "next_token"));
     } else {
-      check("next", [](auto&, auto i, auto n) { return key_if(i + 1 < n, i + 1); });
       check("next_token", [](auto&, auto i, auto n) { return key_if(i + 1 < n, i + 1); });
     }
   }

@@ -4,6 +4,7 @@
 #include "catch.h"
 #include "kernels/matrix.h"
 #include "thimble/kernels/dropout.h"
+#include "thimble/kernels/elementwise.h"
 
 using namespace thimble;
 
@@ -48,7 +49,7 @@ struct Run {
     factor.fill(1);
     if (c.dropout)
       kernels::dropout_factors(factor, Real(0.3), {Random(1, Stream::dropout)}, kHeads * c.queries);
-    kernels::dropout_forward(mixed, weights, factor);
+    kernels::multiply_forward(mixed, weights, factor);
     kernels::attention_mix_forward(out, mixed, v, c.sizes());
     kernels::attention_backward(dq, dk, dv, dout, q, k, v, weights, mixed,
                                 c.dropout ? factor.view() : MatrixView{}, scratch.view().data, c.sizes(),

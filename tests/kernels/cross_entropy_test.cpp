@@ -57,17 +57,6 @@ TEST_CASE("cross entropy and its slope, at every width", "[kernels]") {
   }
 }
 
-TEST_CASE("cross entropy's backward adds the slope times the loss's gradient", "[kernels]") {
-  for (const std::int64_t n : kSizes) {
-    const Matrix before(4, n, 1, 2), slope(4, n, 2, 2);
-    Matrix dlogits = before;
-    kernels::cross_entropy_backward(dlogits, Real(-1.5), slope);
-    CHECK(worst_error(dlogits, [&](auto r, auto c) { return before(r, c) - 1.5L * slope(r, c); }) <
-          kRounding / 10);
-    CHECK(dlogits.intact());
-  }
-}
-
 TEST_CASE("unlabelled rows count for nothing, whatever they hold", "[kernels]") {
   Matrix z(3, 5, 1);
   z(1, 2) = std::numeric_limits<Real>::quiet_NaN();

@@ -89,16 +89,3 @@ TEST_CASE("elements of a mask are independent of their neighbours", "[kernels]")
     CHECK_THAT(both / pairs, WithinAbs(0.25, 4 * std::sqrt(0.25 * 0.75 / pairs)));
   }
 }
-
-TEST_CASE("dropout multiplies, and its backward adds the product", "[kernels]") {
-  const Matrix factor = factors(key_of()), x(kSamples * kRows, kCols, 1), dy(kSamples * kRows, kCols, 2);
-  Matrix y(kSamples * kRows, kCols);
-  kernels::dropout_forward(y, x, factor);
-  CHECK(worst_error(y, [&](auto r, auto c) { return x(r, c) * factor(r, c); }) == 0);
-  const Matrix before(kSamples * kRows, kCols, 3);
-  Matrix dx = before;
-  kernels::dropout_backward(dx, dy, factor);
-  CHECK(worst_error(dx, [&](auto r, auto c) {
-          return before(r, c) + static_cast<long double>(dy(r, c)) * factor(r, c);
-        }) < kRounding);
-}

@@ -77,8 +77,8 @@ Json head(const Size& s, int index) {
   const std::string verdict = s.layers == 1 ? "shown" : verdicts[index % 5];
   const double strength = noise(index + 0.5), size = verdict == "shown" ? 0.63 * strength : 0.001 * strength;
   Json scores;
-  for (const std::string name : {"entropy", "self", "previous", "next", "first", "positional_share",
-                                 "previous_token", "mirror", "same_token", "duplicate_token", "induction"})
+  for (const std::string name : {"entropy", "self", "first", "positional_share", "previous_token", "mirror",
+                                 "same_token", "duplicate_token", "induction"})
     scores[name] = score(noise(index * 3.0 + static_cast<double>(name.size())), 1.0 / s.length);
   scores["distance"] = {
       {"value", 12.5}, {"chance", 21.3}, {"at_init", 21.0}, {"attainable", 63.0}, {"eligible", 16000}};

@@ -7,15 +7,14 @@
 //
 // In cross-attention the queries are positions of one sequence and the keys, x and n those of another. Scores
 // that compare numbers of positions stay defined, and task_target is the alignment (Bahdanau et al. 2015);
-// self, previous, next, previous_token, next_token, same_token, duplicate_token and induction ask for a place
-// in the query's own sequence and have no eligible query.
+// self, previous_token, next_token, same_token, duplicate_token and induction ask for a place in the query's
+// own sequence and have no eligible query.
 //
 // The shape of attention:
 //   entropy            H(A[i,:]) / ln |V(i)|, queries that see one key left out: 0 focused, 1 uniform
 //   distance           sum_j A[i,j] |i-j|
 //   signed_distance    sum_j A[i,j] (j-i): negative looks back
-//   self, previous, next, first
-//                      A[i,j] for j = i, i-1, i+1, 0; queries that see that key
+//   self, first        A[i,j] for j = i, 0; queries that see that key
 //   special            sum of A[i,j] over tokens that only mark something; queries that see one
 //   positional_share   sum_ij (M_ij - u_ij)^2 / sum_ij mean_x (A_ij - u_ij)^2 over sequences of length T, two
 //                      or more; M the mean of A over them, u uniform over V(i). 1: attention ignores content,

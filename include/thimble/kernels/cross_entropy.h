@@ -16,9 +16,6 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
                              Real smoothing, Real weight);
 
-// dlogits += dloss slope.
-void cross_entropy_backward(GradientView dlogits, Real dloss, ConstMatrixView slope);
-
 // How many labelled rows have their largest logit, the first of equals, at the label.
 std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t> labels);
 

@@ -21,7 +21,4 @@ struct DropoutKey {
 // each.
 void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int64_t rows_per_sample);
 
-void dropout_forward(MatrixView y, ConstMatrixView x, ConstMatrixView factor);       // y = x factor
-void dropout_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView factor);  // dx += dy factor
-
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

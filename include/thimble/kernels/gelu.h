@@ -16,6 +16,4 @@ void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
 // SiLU (the same paper): y = x sigmoid(x), and its slope.
 void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
 
-void gelu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView slope);  // dx += dy slope
-
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

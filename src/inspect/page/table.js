@@ -17,8 +17,6 @@ const kShapes = {
   distance: ["distance", "mean distance of query and key, in tokens"],
   signed_distance: ["signed distance", "mean of key minus query position, in tokens"],
   self: ["self", "weight on the query's own position"],
-  previous: ["previous", "weight on the position before"],
-  next: ["next", "weight on the position after"],
   first: ["first", "weight on position 0"],
   special: ["special tokens", "weight on tokens that only mark something"],
   positional_share: ["positional share", "1 when attention ignores what the tokens are, 0 when it depends on nothing else"],
