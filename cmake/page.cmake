@@ -4,7 +4,7 @@
 set(THIMBLE_PAGE_SCRIPTS base.js map.js save.js chart.js table.js heads.js head.js tokens.js model.js address.js page.js)
 set(THIMBLE_PAGE_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/inspect/page)
 
-# Sets OUT_VAR to the generated source of what src/inspect/page.h declares.
+# Sets OUT_VAR to the generated source of what include/thimble/inspect/page.h declares.
 function(thimble_page OUT_VAR)
   foreach(file page.html page.css ${THIMBLE_PAGE_SCRIPTS})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${THIMBLE_PAGE_DIR}/${file})

@@ -74,6 +74,8 @@ function check_include(path,    target, library) {
     else if (target == "cli" && room != "cli") violation(FNR, "include \"" path "\": only src/cli includes src/cli")
     else if (product && !may_include(target, path))
       violation(FNR, "include \"" path "\": room " room " may not include room " target)
+    else if (product && path !~ /^thimble\// && target != room)
+      violation(FNR, "include \"" path "\": a private header of room " target)
   }
 }
 

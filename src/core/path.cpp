@@ -1,4 +1,4 @@
-#include "core/path.h"
+#include "thimble/core/path.h"
 
 #include "thimble/core/error.h"
 #include "thimble/core/text.h"

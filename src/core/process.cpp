@@ -1,4 +1,4 @@
-#include "core/process.h"
+#include "thimble/core/process.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "inspect/page.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/inspect/page.h"
 
 namespace thimble {
 

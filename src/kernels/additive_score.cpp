@@ -188,19 +188,19 @@ View rows_of_head(View x, std::int64_t sequence, std::int64_t length, std::int64
 
 // The block of keys that a head shares with others.
 template <class View>
-View rows_of_kv_head(View x, std::int64_t sequence, std::int64_t head, const AdditiveSizes& s) {
+View rows_of_kv_head(View x, std::int64_t sequence, std::int64_t head, const AttentionSizes& s) {
   return rows_of_head(x, sequence, s.keys, head * s.kv_heads / s.heads, s.kv_heads);
 }
 
 // f(sequence, head, rows of the scores) for every head of every sequence.
 template <class Scores, class F>
-HWY_INLINE void each_head(Scores scores, const AdditiveSizes& s, const F& f) {
+HWY_INLINE void each_head(Scores scores, const AttentionSizes& s, const F& f) {
   for (std::int64_t i = 0; i < s.batch * s.heads; ++i)
     f(i / s.heads, i % s.heads, scores.row_block(i * s.queries, s.queries));
 }
 
 void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight,
-                            Real* scratch, const AdditiveSizes& s) {
+                            Real* scratch, const AttentionSizes& s) {
   const std::int64_t depth = weight.cols;
   Real *a = scratch, *b = a + s.queries * depth, *b_transposed = b + s.keys * depth;
   each_head(scores, s, [=](std::int64_t sequence, std::int64_t head, MatrixView rows) HWY_ATTR {
@@ -214,7 +214,7 @@ void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixVie
 
 void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, ConstMatrixView dscores,
                              ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight, Real* scratch,
-                             const AdditiveSizes& s) {
+                             const AttentionSizes& s) {
   const std::int64_t depth = weight.cols;
   Real *a = scratch, *b = a + s.queries * depth, *sum_k = b + s.keys * depth;
   Real* shares = sum_k + s.keys * depth;
@@ -241,12 +241,12 @@ HWY_EXPORT(additive_score_forward);
 HWY_EXPORT(additive_score_backward);
 
 void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight,
-                            Real* scratch, const AdditiveSizes& sizes) {
+                            Real* scratch, const AttentionSizes& sizes) {
   HWY_DYNAMIC_DISPATCH(additive_score_forward)(scores, q, k, weight, scratch, sizes);
 }
 void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, ConstMatrixView dscores,
                              ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight, Real* scratch,
-                             const AdditiveSizes& sizes) {
+                             const AttentionSizes& sizes) {
   HWY_DYNAMIC_DISPATCH(additive_score_backward)(dq, dk, dweight, dscores, q, k, weight, scratch, sizes);
 }
 

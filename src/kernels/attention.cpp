@@ -26,13 +26,13 @@ View block(View x, std::int64_t sequence, std::int64_t length, std::int64_t head
 // The block of k or v that a head reads.
 template <class View>
 View shared_block(View x, std::int64_t sequence, std::int64_t head, const AttentionSizes& s) {
-  return block(x, sequence, s.keys, head / s.group(), s.groups());
+  return block(x, sequence, s.keys, head / s.heads_per_kv_head(), s.kv_heads);
 }
 
 // The same of dk or dv: the first head of a group fills what is empty, the others add.
 GradientView shared_block(GradientView x, std::int64_t sequence, std::int64_t head, const AttentionSizes& s) {
-  x.uninitialized = x.uninitialized && head % s.group() == 0;
-  return block(x, sequence, s.keys, head / s.group(), s.groups());
+  x.uninitialized = x.uninitialized && head % s.heads_per_kv_head() == 0;
+  return block(x, sequence, s.keys, head / s.heads_per_kv_head(), s.kv_heads);
 }
 
 template <class View>
@@ -64,7 +64,7 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
     for (std::int64_t h = 0; h < s.heads; ++h) {
       const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = shared_block(k, b, h, s);
       const MatrixView p = weights_block(weights, b, h, s);
-      if (h % s.group() == 0) transpose(scratch, kh.data, kh.stride, s.keys, depth);
+      if (h % s.heads_per_kv_head() == 0) transpose(scratch, kh.data, kh.stride, s.keys, depth);
       product<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries, s.keys,
                                 depth, scale);
       masked_softmax(p, p, b, h, mask);
@@ -128,7 +128,7 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
                                     ConstMatrixView weights, ConstMatrixView mixed, ConstMatrixView dropout,
                                     Real* scratch, const AttentionSizes& s, bool scores,
                                     const WithScores& with_scores) {
-  const std::int64_t width = v.cols / s.groups();
+  const std::int64_t width = v.cols / s.kv_heads;
   Real* v_transposed = scratch;
   const MatrixView ds{scratch + width * s.keys, s.queries, s.keys, s.keys};
   for (std::int64_t b = 0; b < s.batch; ++b) {
@@ -137,7 +137,7 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
       if (dv.data != nullptr) add_product(shared_block(dv, b, h, s), {m.data, 1, m.stride}, go, 1);
       if (!scores) continue;
       const ConstMatrixView vh = shared_block(v, b, h, s);
-      if (h % s.group() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, width);
+      if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, width);
       const ConstMatrixView factor = dropout.data == nullptr ? dropout : weights_block(dropout, b, h, s);
       score_gradient(ds, go, v_transposed, width, weights_block(weights, b, h, s), factor);
       with_scores(b, h, ds);

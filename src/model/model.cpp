@@ -4,9 +4,6 @@
 
 #include "thimble/core/error.h"
 #include "thimble/model/decoding.h"
-#include "thimble/model/encoder_decoder.h"
-#include "thimble/model/recurrent.h"
-#include "thimble/model/transformer.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -20,18 +17,6 @@ Model::Model(const ModelConfig& config, const ModelSizes& sizes) : config_(confi
 
 std::unique_ptr<Decoding> Model::decode(const ModelInput&) const {
   throw Error("model: an encoder writes no answers; needs model.kind encoder_decoder or recurrent");
-}
-
-std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelSizes& sizes) {
-  switch (config.kind) {
-    case ModelKind::encoder:
-      return std::make_unique<Transformer>(config, sizes);
-    case ModelKind::encoder_decoder:
-      return std::make_unique<EncoderDecoder>(config, sizes);
-    case ModelKind::recurrent:
-      return std::make_unique<Recurrent>(config, sizes);
-  }
-  throw Error("model: unknown kind");
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -85,7 +85,7 @@ void check_shapes(const Columns& q, const Columns& k, const Columns& v, const At
                       "attention: q {}, k {}, v {}: all must be (batch, time, channels) of one batch", sq, sk,
                       sv);
   require<ShapeError>(sk[1] == sv[1], "attention: q {}, k {}, v {}: k and v need the same time", sq, sk, sv);
-  const std::int64_t heads = options.heads, kv_heads = options.kv_heads > 0 ? options.kv_heads : heads;
+  const std::int64_t heads = options.heads, kv_heads = options.key_heads();
   require<ShapeError>(heads > 0 && heads % kv_heads == 0 && q.count % heads == 0 && v.count % kv_heads == 0,
                       "attention: q {}, k {}, v {}: {} heads must divide the channels of q, {} of keys and "
                       "values the heads and the channels of v",
@@ -102,9 +102,9 @@ void check_shapes(const Columns& q, const Columns& k, const Columns& v, const At
 Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) {
   check_shapes(q, k, v, options);
   const Shape &queries = q.source.shape(), &keys = k.source.shape();
-  const kernels::AttentionSizes sizes{queries[0], queries[1], keys[1], options.heads, options.kv_heads};
+  const kernels::AttentionSizes sizes{queries[0], queries[1], keys[1], options.heads, options.key_heads()};
   check_options("attention", options, sizes);
-  const std::int64_t depth = q.count / sizes.heads, width = v.count / sizes.groups();
+  const std::int64_t depth = q.count / sizes.heads, width = v.count / sizes.kv_heads;
   const Real scale = options.scale.value_or(1 / std::sqrt(static_cast<Real>(depth)));
 
   Tape& tape = q.source.tape();
@@ -136,14 +136,14 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
       shape.rank() == 4 && values.rank() == 3 && shape[0] == values[0] && shape[3] == values[1],
       "attend: scores {}, v {}: they must be (batch, heads, queries, keys) and (batch, keys, channels)",
       shape, values);
-  const kernels::AttentionSizes sizes{shape[0], shape[2], shape[3], shape[1], options.kv_heads};
-  require<ShapeError>(
-      options.heads == sizes.heads && sizes.heads % sizes.groups() == 0 && v.count % sizes.groups() == 0,
-      "attend: scores {}, v {}: {} heads, {} of values, which must divide the heads and the "
-      "channels of v",
-      shape, values, options.heads, sizes.groups());
+  const kernels::AttentionSizes sizes{shape[0], shape[2], shape[3], shape[1], options.key_heads()};
+  require<ShapeError>(options.heads == sizes.heads && sizes.heads > 0 && sizes.heads % sizes.kv_heads == 0 &&
+                          v.count % sizes.kv_heads == 0,
+                      "attend: scores {}, v {}: {} heads, {} of values, which must divide the heads and the "
+                      "channels of v",
+                      shape, values, options.heads, sizes.kv_heads);
   check_options("attend", options, sizes);
-  const std::int64_t width = v.count / sizes.groups();
+  const std::int64_t width = v.count / sizes.kv_heads;
   Tape& tape = scores.tape();
   const bool needs_grad = scores.needs_grad() || v.needs_grad();
   const MatrixView scratch = tape.scratch(1, needs_grad ? (width + sizes.queries) * sizes.keys : 0);

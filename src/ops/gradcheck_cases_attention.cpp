@@ -13,7 +13,7 @@ namespace {
 // and 3 of values. With `tied`, keys are the queries.
 GradcheckCase packed_attention(const std::string& variant, std::int64_t time, AttentionOptions options,
                                bool tied = false) {
-  const std::int64_t kv = options.kv_heads > 0 ? options.kv_heads : options.heads;
+  const std::int64_t kv = options.key_heads();
   const std::int64_t key = tied ? 0 : 2 * options.heads, value = key + 2 * kv;
   return {"attention", variant, {normal("qkv", {2, time, value + 3 * kv})}, [=](Tape&, Inputs in) {
             return attention({in[0], 0, 2 * options.heads}, {in[0], key, 2 * kv}, {in[0], value, 3 * kv},

@@ -32,10 +32,8 @@ Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional
       return attention(q, k, v, options);
     case Score::general:
       return attention(head_linear(q, *parameter, options.heads), k, v, options);
-    case Score::additive: {
-      const std::int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;
-      return attend(additive_score(q, k, *parameter, options.heads, kv_heads), v, options);
-    }
+    case Score::additive:
+      return attend(additive_score(q, k, *parameter, options.heads, options.key_heads()), v, options);
     case Score::none:
       break;
   }

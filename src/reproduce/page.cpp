@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "inspect/page.h"
+#include "thimble/inspect/page.h"
 #include "thimble/reproduce/measure.h"
 
 namespace thimble {

@@ -8,10 +8,10 @@
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
+#include "thimble/core/stopwatch.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/permutation.h"
 #include "thimble/reproduce/measure.h"
-#include "train/stopwatch.h"
 
 namespace thimble {
 

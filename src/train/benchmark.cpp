@@ -5,11 +5,11 @@
 
 #include "thimble/core/memory.h"
 #include "thimble/core/progress.h"
+#include "thimble/core/stopwatch.h"
 #include "thimble/kernels/gemm.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/jobs.h"
-#include "train/stopwatch.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/path.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/core/path.h"
 #include "thimble/data/table.h"
 #include "thimble/tensor/safetensors.h"
 

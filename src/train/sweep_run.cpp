@@ -6,16 +6,16 @@
 #include <fstream>
 #include <map>
 
-#include "core/path.h"
-#include "core/process.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/core/lock.h"
+#include "thimble/core/path.h"
+#include "thimble/core/process.h"
 #include "thimble/core/progress.h"
+#include "thimble/core/stopwatch.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/train/sweep.h"
-#include "train/stopwatch.h"
 
 namespace thimble {
 

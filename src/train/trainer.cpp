@@ -8,6 +8,7 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/optimizer.h"
 #include "thimble/model/finite.h"
+#include "thimble/model/make_model.h"
 #include "thimble/optim/schedule.h"
 #include "thimble/train/cost.h"
 

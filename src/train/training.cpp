@@ -3,10 +3,10 @@
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
+#include "thimble/core/stopwatch.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 #include "train/jobs.h"
-#include "train/stopwatch.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 

@@ -8,7 +8,7 @@
 
 namespace thimble::inline THIMBLE_PRECISION::naive {
 
-using kernels::AdditiveSizes, kernels::RotaryColumns;
+using kernels::RotaryColumns;
 
 inline void head_linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, std::int64_t heads) {
   const std::int64_t in = x.cols / heads, out = y.cols / heads;
@@ -49,7 +49,7 @@ inline void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView
 
 // f(r, j, h, query, key) for every score: its row and column, its head, and what it compares.
 template <class F>
-void each_score(ConstMatrixView q, ConstMatrixView k, const AdditiveSizes& s, const F& f) {
+void each_score(ConstMatrixView q, ConstMatrixView k, const AttentionSizes& s, const F& f) {
   const std::int64_t depth = q.cols / s.heads;
   for (std::int64_t r = 0; r < s.batch * s.heads * s.queries; ++r) {
     const std::int64_t i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
@@ -61,7 +61,7 @@ void each_score(ConstMatrixView q, ConstMatrixView k, const AdditiveSizes& s, co
 }
 
 inline void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixView k,
-                                   ConstMatrixView weight, Real*, const AdditiveSizes& s) {
+                                   ConstMatrixView weight, Real*, const AttentionSizes& s) {
   each_score(q, k, s, [&](auto r, auto j, auto h, const Real* query, const Real* key) {
     at(scores, r, j) =
         sum(weight.cols, [&](auto d) { return at(weight, h, d) * std::tanh(query[d] + key[d]); });
@@ -69,7 +69,7 @@ inline void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMa
 }
 inline void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, ConstMatrixView dscores,
                                     ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight, Real*,
-                                    const AdditiveSizes& s) {
+                                    const AttentionSizes& s) {
   each_score(q, k, s, [&](auto r, auto j, auto h, const Real* query, const Real* key) {
     // Where the gradients of query and key are, relative to their matrices.
     const std::ptrdiff_t query_at = query - q.data, key_at = key - k.data;

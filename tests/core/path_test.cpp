@@ -1,4 +1,4 @@
-#include "core/path.h"
+#include "thimble/core/path.h"
 
 #include "catch.h"
 #include "core/temporary_directory.h"

@@ -1,5 +1,5 @@
 // Children and queued signals.
-#include "core/process.h"
+#include "thimble/core/process.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -13,7 +13,7 @@ constexpr std::int64_t kSequences = 2;
 struct ScoreCase {
   std::int64_t queries, keys, depth, heads, kv_heads, gap = 0;
 
-  kernels::AdditiveSizes sizes() const { return {kSequences, queries, keys, heads, kv_heads}; }
+  kernels::AttentionSizes sizes() const { return {kSequences, queries, keys, heads, kv_heads}; }
 };
 
 // Everything that goes in, and the results of the kernels.

@@ -21,7 +21,7 @@ struct Case {
   std::int64_t gap = 0;
   bool dropout = false;
 
-  kernels::AttentionSizes sizes() const { return {kBatch, queries, keys, kHeads}; }
+  kernels::AttentionSizes sizes() const { return {kBatch, queries, keys, kHeads, kHeads}; }
 };
 
 // Everything that goes in, and the results of the kernels.

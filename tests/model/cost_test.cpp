@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "thimble/model/make_model.h"
 #include "thimble/model/transformer.h"
 
 using namespace thimble;

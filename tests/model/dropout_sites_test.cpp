@@ -8,7 +8,7 @@
 #include "catch.h"
 #include "fixtures_compare.h"
 #include "thimble/core/random.h"
-#include "thimble/model/model.h"
+#include "thimble/model/make_model.h"
 
 using namespace thimble;
 

@@ -1,6 +1,6 @@
 // The values that a model's parameters start from, where the model chooses them.
 #include "nn/moments.h"
-#include "thimble/model/model.h"
+#include "thimble/model/make_model.h"
 
 using namespace thimble;
 

@@ -6,28 +6,19 @@
 // their keys. Scores are (B H Tq, Tk): one row per sequence, head and query.
 #pragma once
 
-#include <cstdint>
-
+#include "thimble/kernels/attention_sizes.h"
 #include "thimble/tensor/matrix_view.h"
 
 namespace thimble::inline THIMBLE_PRECISION::kernels {
 
-struct AdditiveSizes {
-  std::int64_t batch = 0;     // B
-  std::int64_t queries = 0;   // Tq
-  std::int64_t keys = 0;      // Tk
-  std::int64_t heads = 0;     // H
-  std::int64_t kv_heads = 0;  // KV, a divisor of H
-};
-
 // score_ij = sum_d weight_d tanh(q_id + k_jd) for every head. scratch: D (Tq + 2 Tk) elements.
 void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight,
-                            Real* scratch, const AdditiveSizes& sizes);
+                            Real* scratch, const AttentionSizes& sizes);
 
 // Adds to dq, dk and dweight, which may be blocks of one matrix; one without data is skipped. scratch: D (Tq
 // + 2 Tk + 1) elements.
 void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, ConstMatrixView dscores,
                              ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight, Real* scratch,
-                             const AdditiveSizes& sizes);
+                             const AttentionSizes& sizes);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

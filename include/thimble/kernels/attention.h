@@ -11,20 +11,10 @@
 #include <cstdint>
 #include <span>
 
+#include "thimble/kernels/attention_sizes.h"
 #include "thimble/tensor/matrix_view.h"
 
 namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-struct AttentionSizes {
-  std::int64_t batch = 0;     // B
-  std::int64_t queries = 0;   // Tq
-  std::int64_t keys = 0;      // Tk
-  std::int64_t heads = 0;     // H
-  std::int64_t kv_heads = 0;  // KV, which divides H; 0: H
-
-  std::int64_t groups() const { return kv_heads > 0 ? kv_heads : heads; }
-  std::int64_t group() const { return heads / groups(); }  // heads that share a key and a value
-};
 
 // Which keys a query may see: always the first few, so a number says it all. And how distance counts.
 struct AttentionMask {

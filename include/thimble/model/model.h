@@ -78,8 +78,4 @@ class Model {
   ParameterStore store_;
 };
 
-// The model that the config describes; parameters are zero until init(). Throws ShapeError when sizes do not
-// fit each other.
-std::unique_ptr<Model> make_model(const ModelConfig&, const ModelSizes&);
-
 }  // namespace thimble::inline THIMBLE_PRECISION

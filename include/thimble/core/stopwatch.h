@@ -1,9 +1,11 @@
+// Wall-clock time, as a steady clock measures it.
 #pragma once
 
 #include <chrono>
 
 namespace thimble {
 
+// Starts when it is constructed.
 class Stopwatch {
  public:
   double seconds() const {

@@ -1,0 +1,14 @@
+// Makes the model of a config, whatever its kind.
+#pragma once
+
+#include <memory>
+
+#include "thimble/model/model.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// Returns the model that the config describes; its parameters are zero until init(). Throws ShapeError when
+// sizes do not fit each other.
+std::unique_ptr<Model> make_model(const ModelConfig&, const ModelSizes&);
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,22 @@
+#include "thimble/model/make_model.h"
+
+#include "thimble/core/error.h"
+#include "thimble/model/encoder_decoder.h"
+#include "thimble/model/recurrent.h"
+#include "thimble/model/transformer.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelSizes& sizes) {
+  switch (config.kind) {
+    case ModelKind::encoder:
+      return std::make_unique<Transformer>(config, sizes);
+    case ModelKind::encoder_decoder:
+      return std::make_unique<EncoderDecoder>(config, sizes);
+    case ModelKind::recurrent:
+      return std::make_unique<Recurrent>(config, sizes);
+  }
+  throw Error("model: unknown kind");
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION
