@@ -6,7 +6,9 @@ set -euo pipefail
 build=$(realpath "$3")
 source "$(dirname "$0")/expect.sh" "$1" "$2"
 if [[ ${4:-} == package ]]; then
-  command -v dpkg-shlibdeps dpkg-deb cpack >/dev/null || exit 77
+  for tool in cpack dpkg-deb dpkg-shlibdeps file; do
+    command -v "$tool" >/dev/null || { echo "package: skipped: no $tool"; exit 77; }
+  done
   cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work/made" >log 2>&1 || fail "no package" "$(cat log)"
   package=$(echo "$work"/made/*.deb)
   mkdir -p root/var/lib/dpkg/updates root/var/lib/dpkg/info
