@@ -188,8 +188,10 @@ class Builder:
         return self.build / f"mutated_{program}"
 
     def program_of(self, test):
-        common = f"tests/CMakeFiles/unit_common.dir/{test}.cpp.o"
-        return "unit_common" if any(common in c["command"] for c in self.commands) else "unit_f32"
+        objects = pathlib.Path("tests/CMakeFiles/unit_common.dir")
+        alone = any(f"{objects}/{test}.cpp.o" in c["command"] for c in self.commands)
+        merged = any(f"/{test}.cpp" in unit.read_text() for unit in (self.build / objects / "Unity").glob("*.cxx"))
+        return "unit_common" if alone or merged else "unit_f32"
 
     def passes(self, number, tests, limit):
         """Whether the tests pass with that change; one that hangs or crashes does not."""
@@ -203,7 +205,7 @@ class Builder:
                 tag = f"[#{pathlib.PurePath(test).name}]"
                 program = self.program_of(test)
                 binary = str(self.mutated(program))
-                command = commands.setdefault(program, [binary, "--filenames-as-tags", "--abort", ""])
+                command = commands.setdefault(program, [binary, "--filenames-as-tags", "--warn", "NoTests", "--abort", ""])
                 command[-1] += ("," if command[-1] else "") + tag
         for command in commands.values():
             with tempfile.TemporaryDirectory() as directory, subprocess.Popen(
