@@ -7,12 +7,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/build.sh
 
-labels='^fast$'
+labels='^fast$' which='fast tests'
 if [[ ${1:-} == --all ]]; then
-  labels='^(fast|slow)$'
+  labels='^(fast|slow)$' which='fast and the slow tests'
   shift
 fi
-echo "test: running the tests labelled $labels"
+echo "test: running the $which"
 ctest --test-dir build/release --label-regex "$labels" --no-tests=error --output-on-failure -j2 "$@" </dev/null | awk '
   /^ *[0-9]+\/[0-9]+ Test +#.* sec *$/ { seconds[$4] = $(NF - 1) }
   /^[0-9]+% tests passed/ { in_summary = 1 }

@@ -1,8 +1,7 @@
 // Dropout.
 //   forward    y = x f,  f = 0 with probability p, else 1 / (1 - p)
 //   backward   dx += dy f
-//   saved: f. Both are products of two matrices, multiply_forward and multiply_backward; the factors are made
-//   here.
+//   saved: f. This file draws f; multiply_forward and multiply_backward apply it.
 #include "thimble/kernels/dropout.h"
 
 #include <cmath>

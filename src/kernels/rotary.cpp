@@ -61,13 +61,13 @@ void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
     Real* to = dx.row(r);
     each_column(
         dx.cols, columns,
-        [=, empty = dx.uninitialized](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
+        [=, uninitialized = dx.uninitialized](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
           const auto turned = hn::Mul(partners(d, from + head, i), hn::LoadU(d, other + i));
           const auto g = hn::LoadU(d, from + head + i);
-          add_to(d, to + head + i, hn::MulSub(g, hn::LoadU(d, own + i), turned), empty);
+          add_to(d, to + head + i, hn::MulSub(g, hn::LoadU(d, own + i), turned), uninitialized);
         },
-        [=, empty = dx.uninitialized](auto d, std::int64_t c)
-            HWY_ATTR { add_to(d, to + c, hn::LoadU(d, from + c), empty); });
+        [=, uninitialized = dx.uninitialized](auto d, std::int64_t c)
+            HWY_ATTR { add_to(d, to + c, hn::LoadU(d, from + c), uninitialized); });
   }
 }
 

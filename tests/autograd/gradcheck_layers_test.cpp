@@ -17,7 +17,7 @@ namespace {
 
 using Inputs = std::span<const Var>;
 
-const std::vector<std::int32_t> kChecked{1, 3, 3, 0};
+const std::vector<std::int32_t> kTokenIds{1, 3, 3, 0};
 const std::vector<std::int32_t> kLabels{2, -1, 0};
 
 // a b, both (3, 3), so that a transposed operand still fits.
@@ -130,10 +130,10 @@ Var cross_entropy_with(Tape& tape, Var z, Real slope_smoothing, bool count_unlab
 Var embedding_with(Tape& tape, Var table, std::int32_t row_shift) {
   return record(
       "planted", {1, 4, 3}, {table},
-      [&](Var y) { std::copy_n(embedding(table, kChecked, 4).value().data, 12, y.value().data); },
+      [&](Var y) { std::copy_n(embedding(table, kTokenIds, 4).value().data, 12, y.value().data); },
       [=](Var y) {
         for (std::int64_t r = 0; r < 4; ++r) {
-          const std::int64_t token = (kChecked[static_cast<std::size_t>(r)] + row_shift) % 5;
+          const std::int64_t token = (kTokenIds[static_cast<std::size_t>(r)] + row_shift) % 5;
           for (std::int64_t c = 0; c < 3; ++c) at(table.grad(), token, c) += at(y.grad(), r, c);
         }
       });

@@ -104,7 +104,7 @@ constexpr std::size_t kWorking = 4;  // after two heads of the encoder and two o
 
 }  // namespace
 
-TEST_CASE("a cross head that was made to look_across at one place is scored and named rightly", "[inspect]") {
+TEST_CASE("a cross head that was made to look at one place is scored and named rightly", "[inspect]") {
   for (const CrossCase& c : cross_cases()) {
     INFO(c.task << ", " << c.name);
     const InspectReport report =

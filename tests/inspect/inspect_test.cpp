@@ -20,8 +20,8 @@ using namespace thimble;
 namespace {
 
 // A trained model and the place of its weights.
-struct Reported {
-  explicit Reported(const Config& c, int steps) : config(c), trainer(c) {
+struct InspectedModel {
+  explicit InspectedModel(const Config& c, int steps) : config(c), trainer(c) {
     for (int i = 0; i < steps; ++i) trainer.step();
     save_weights(directory / "weights", trainer.model().parameters(), {});
   }
@@ -36,7 +36,7 @@ struct Reported {
 
 // The first test sequences one by one; visit(sequence, length, weights by site).
 template <class Visit>
-void each_sequence(const Reported& trained, std::int64_t count, const Visit& visit) {
+void each_sequence(const InspectedModel& trained, std::int64_t count, const Visit& visit) {
   for (std::int64_t b = 0; b < count; ++b) {
     Batch batch;
     trained.trainer.dataset().fill(Split::test, b, 1, batch);
@@ -48,7 +48,7 @@ void each_sequence(const Reported& trained, std::int64_t count, const Visit& vis
   }
 }
 
-void expect_true_report(const Reported& trained, std::int64_t sequences) {
+void expect_true_report(const InspectedModel& trained, std::int64_t sequences) {
   const InspectReport report = trained.inspect(sequences);
   const ModelConfig& model = trained.config.model;
   const std::int64_t time = trained.trainer.dataset().length();
@@ -93,19 +93,19 @@ void expect_true_report(const Reported& trained, std::int64_t sequences) {
 }  // namespace
 
 TEST_CASE("scores and mean weights are those of the model's own passes", "[inspect]") {
-  expect_true_report(Reported(small_config(), 10), 60);
-  expect_true_report(Reported(small_config(), 10), 37);  // more than one batch, the last one smaller
+  expect_true_report(InspectedModel(small_config(), 10), 60);
+  expect_true_report(InspectedModel(small_config(), 10), 37);  // more than one batch, the last one smaller
 }
 
 TEST_CASE("padding, a causal mask and several layers are told apart", "[inspect]") {
   Config config = rich_config();
-  expect_true_report(Reported(config, 10), 60);
+  expect_true_report(InspectedModel(config, 10), 60);
   config.model.attention.mask = Mask::none;
-  expect_true_report(Reported(config, 10), 45);
+  expect_true_report(InspectedModel(config, 10), 45);
 }
 
 TEST_CASE("the rows of the mean weights are distributions", "[inspect]") {
-  const Reported trained(rich_config(), 3);
+  const InspectedModel trained(rich_config(), 3);
   for (const HeadReport& head : trained.inspect(60).heads) {
     for (std::size_t i = 0; i < 7; ++i) {
       double sum = 0;
@@ -124,7 +124,7 @@ TEST_CASE("a head that has learned to reverse looks at the mirrored position", "
   config.model.heads = 1;
   config.train.steps = 900;
   config.train.optimizer.lr = 5e-3;
-  const Reported trained(config, 900);
+  const InspectedModel trained(config, 900);
   REQUIRE(trained.inspect(60).heads.size() == 1);
   const InspectReport report = trained.inspect(60);
   const HeadScore mirror = find_score(report.heads[0].scores, "mirror");
@@ -132,25 +132,25 @@ TEST_CASE("a head that has learned to reverse looks at the mirrored position", "
   CHECK(mirror.eligible == 240);
   CHECK(mirror.value > 0.6);
   CHECK_THAT(mirror.at_init, WithinAbs(0.25, 0.1));
-  CHECK(mirror.at_init == find_score(Reported(config, 0).inspect(60).heads[0].scores, "mirror").value);
+  CHECK(mirror.at_init == find_score(InspectedModel(config, 0).inspect(60).heads[0].scores, "mirror").value);
   CHECK(report.heads[0].label.name == "mirror");
   CHECK(report.heads[0].label.verdict == Verdict::shown);
 }
 
 TEST_CASE("no more sequences than there are are looked at", "[inspect]") {
-  const Reported trained(small_config(), 0);
+  const InspectedModel trained(small_config(), 0);
   CHECK(trained.inspect(1000).baseline.sequences == 60);
   CHECK(trained.inspect(1).baseline.sequences == 1);
 }
 
 TEST_CASE("weights of another model cannot be inspected", "[inspect]") {
-  Reported trained(small_config(), 0);
+  InspectedModel trained(small_config(), 0);
   trained.config.model.d_ff = 25;
   CHECK_THROWS_AS(trained.inspect(10), CheckpointError);
 }
 
 TEST_CASE("the report as JSON has everything, under the names of its fields", "[inspect]") {
-  const InspectReport report = Reported(small_config(), 3).inspect(20);
+  const InspectReport report = InspectedModel(small_config(), 3).inspect(20);
   const Json json = to_json(report);
   CHECK(json["sequences"] == 20);
   CHECK(json["length"] == 4);
@@ -185,7 +185,7 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
 
 TEST_CASE("the task target is the weight on the keys that the task names", "[inspect]") {
   // For reversal these are the mirrored positions.
-  const InspectReport reversed = Reported(small_config(), 10).inspect(60);
+  const InspectReport reversed = InspectedModel(small_config(), 10).inspect(60);
   for (const HeadReport& head : reversed.heads) {
     const HeadScore &target = find_score(head.scores, "task_target"),
                     &mirror = find_score(head.scores, "mirror");
@@ -197,7 +197,7 @@ TEST_CASE("the task target is the weight on the keys that the task names", "[ins
   Config config = small_config();
   config.task = {.name = "induction", .symbols = 6, .length = 4};
   config.model.attention.mask = Mask::causal;
-  const InspectReport report = Reported(config, 10).inspect(60);
+  const InspectReport report = InspectedModel(config, 10).inspect(60);
   for (const HeadReport& head : report.heads) {
     double value = 0;  // the mean over sequences is one over positions too, as all are equally long
     for (std::size_t query = 4; query < 7; ++query) value += head.mean_weights[query * 7 + query - 3] / 3;

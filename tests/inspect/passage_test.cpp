@@ -19,8 +19,8 @@ using namespace thimble;
 namespace {
 
 // A model after some steps of training, and the place of its weights.
-struct Read {
-  explicit Read(const Config& config, int steps = 5)
+struct SavedModel {
+  explicit SavedModel(const Config& config, int steps = 5)
       : trainer(config), source{config, directory / "weights"} {
     for (int i = 0; i < steps; ++i) trainer.step();
     save_weights(source.weights, trainer.model().parameters(), {});
@@ -61,7 +61,7 @@ struct Read {
   ModelSource source;
 };
 
-std::string error_of(const Read& trained, std::string_view text) {
+std::string error_of(const SavedModel& trained, std::string_view text) {
   try {
     read_input(trained.source, text);
   } catch (const DataError& e) {
@@ -81,7 +81,7 @@ Config per_sequence() {
 
 TEST_CASE("one's own sequence gives the logits and maps of the model, to the bit", "[inspect]") {
   for (const Config& config : {small_config(), rich_config(), per_sequence()}) {
-    const Read trained(config);
+    const SavedModel trained(config);
     const std::vector<std::int32_t> tokens{3, 0, 4, 4};
     trained.expect_own(read_input(trained.source, token_text(vocabulary(trained.source), tokens)), tokens, 4,
                        true);
@@ -89,14 +89,14 @@ TEST_CASE("one's own sequence gives the logits and maps of the model, to the bit
 }
 
 TEST_CASE("white space of any kind separates tokens, and shorter sequences will do", "[inspect]") {
-  const Read trained(small_config());
+  const SavedModel trained(small_config());
   trained.expect_own(read_input(trained.source, "  5\t1\n"), std::vector<std::int32_t>{5, 1}, 2, true);
 }
 
 TEST_CASE("dropout is off for one's own sequence", "[inspect]") {
   Config config = rich_config();
   config.model.attention.dropout = config.model.dropout = 0.5;
-  const Read trained(config);
+  const SavedModel trained(config);
   const Passage first = read_input(trained.source, "1 2 3");
   CHECK(read_input(trained.source, "1 2 3").logits == first.logits);
   for (std::size_t row = 0; row < first.attention.size(); row += 3)
@@ -105,7 +105,7 @@ TEST_CASE("dropout is off for one's own sequence", "[inspect]") {
 }
 
 TEST_CASE("predictions are the likeliest tokens", "[inspect]") {
-  const Read trained(small_config());
+  const SavedModel trained(small_config());
   const Passage passage = read_input(trained.source, "0 1 2 3");
   REQUIRE(passage.predictions.size() == 4);
   for (std::size_t row = 0; row < 4; ++row) {
@@ -125,7 +125,7 @@ TEST_CASE("sequences of a split are read one by one, with their targets and with
   Config padded = rich_config();
   padded.model.attention.mask = Mask::none;  // so that padding is hidden by the lengths alone
   for (const Config& config : {small_config(), rich_config(), padded, per_sequence()}) {
-    const Read trained(config);
+    const SavedModel trained(config);
     std::int64_t i = 0;
     read_split(trained.source, Split::test, 12, [&](const Passage& passage) {
       Batch batch;
@@ -140,7 +140,7 @@ TEST_CASE("sequences of a split are read one by one, with their targets and with
 
 TEST_CASE("no more sequences are read than a split has, and as many as asked for of an endless one",
           "[inspect]") {
-  const Read small(small_config(), 0), endless(rich_config(), 0);
+  const SavedModel small(small_config(), 0), endless(rich_config(), 0);
   int count = 0;
   const auto visit = [&](const Passage&) { ++count; };
   read_split(small.source, Split::validation, 1000, visit);
@@ -150,7 +150,7 @@ TEST_CASE("no more sequences are read than a split has, and as many as asked for
 }
 
 TEST_CASE("a passage as JSON has names, and maps by layer, head, query and key", "[inspect]") {
-  const Read trained(rich_config());
+  const SavedModel trained(rich_config());
   const Names names = vocabulary(trained.source);
   Passage passage = read_input(trained.source, "5 0 2");
   Json json = to_json(passage, trained.source.config.model, names);
@@ -172,7 +172,7 @@ TEST_CASE("a passage as JSON has names, and maps by layer, head, query and key",
 }
 
 TEST_CASE("what the model cannot read is refused, with what is valid", "[inspect]") {
-  const Read trained(small_config(), 0);
+  const SavedModel trained(small_config(), 0);
   CHECK(error_of(trained, "1 6 2") == "input: there is no token 6; the vocabulary has 6 tokens: 0 1 2 3 4 5");
   CHECK(error_of(trained, "1 22 2") ==
         "input: there is no token 22, did you mean 2?; the vocabulary has 6 tokens: 0 1 2 3 4 5");
@@ -185,12 +185,12 @@ TEST_CASE("what the model cannot read is refused, with what is valid", "[inspect
 
   Config config = small_config();
   config.model.max_length = 6;  // more than the task needs
-  const Read longer(config, 0);
+  const SavedModel longer(config, 0);
   CHECK(error_of(longer, "1 2 3 4 5 1") == "no error");
   CHECK(error_of(longer, "1 2 3 4 5 1 1").find("takes has 6") != std::string::npos);
 
   config.task.symbols = 500;
-  const std::string refusal = error_of(Read(config, 0), "x");
+  const std::string refusal = error_of(SavedModel(config, 0), "x");
   CHECK(refusal.find("500 tokens: 0 1 2") != std::string::npos);
   CHECK(refusal.size() < 260);
 }
@@ -206,7 +206,7 @@ TEST_CASE("tokens that the task never asks about are named", "[inspect]") {
 }
 
 TEST_CASE("weights of another model read nothing", "[inspect]") {
-  Read trained(small_config(), 0);
+  SavedModel trained(small_config(), 0);
   trained.source.config.model.d_ff = 25;
   CHECK_THROWS_AS(read_input(trained.source, "1 2"), CheckpointError);
   CHECK_THROWS_AS(read_split(trained.source, Split::test, 1, [](const Passage&) {}), CheckpointError);

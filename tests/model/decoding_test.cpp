@@ -16,14 +16,15 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 
 constexpr std::int32_t kBegin = 3, kEnd = 4;
-constexpr std::int64_t kDigits = 5;
+constexpr std::int64_t kTokenCount = 5;
 
 // Logits that depend on all that a hypothesis has read, and on nothing else.
 std::vector<double> logits_after(const Tokens& read, std::uint64_t seed) {
   std::uint64_t key = 0;
   for (const std::int32_t token : read) key = key * 7 + static_cast<std::uint64_t>(token) + 1;
   std::vector<double> logits;
-  for (std::uint32_t i = 0; i < kDigits; ++i) logits.push_back(2 * Random(seed, Stream::data).normal(key, i));
+  for (std::uint32_t i = 0; i < kTokenCount; ++i)
+    logits.push_back(2 * Random(seed, Stream::data).normal(key, i));
   return logits;
 }
 
@@ -33,7 +34,7 @@ class Scripted : public Decoding {
 
   Tensor next(std::span<const std::int32_t> tokens) override {
     REQUIRE(tokens.size() == read_.size());
-    Tensor logits({std::ssize(tokens), kDigits});
+    Tensor logits({std::ssize(tokens), kTokenCount});
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       read_[i].push_back(tokens[i]);
       const std::vector<double> row = logits_after(read_[i], seed_);
@@ -59,7 +60,7 @@ std::vector<Answer> all_answers(std::uint64_t seed, std::int64_t longest) {
     std::vector<double> logits = logits_after(read, seed);
     double sum = 0;
     for (const double x : logits) sum += std::exp(static_cast<double>(static_cast<Real>(x)));
-    for (std::int32_t token = 0; token < kDigits; ++token) {
+    for (std::int32_t token = 0; token < kTokenCount; ++token) {
       Answer longer = answer;
       const double x = static_cast<double>(static_cast<Real>(logits[static_cast<std::size_t>(token)]));
       longer.log_probability += x - std::log(sum);
@@ -131,7 +132,7 @@ namespace {
 class Staggered : public Decoding {
  public:
   Tensor next(std::span<const std::int32_t> tokens) override {
-    Tensor logits({std::ssize(tokens), kDigits});
+    Tensor logits({std::ssize(tokens), kTokenCount});
     for (std::int64_t i = 0; i < std::ssize(tokens); ++i) logits.matrix().row(i)[i == steps ? kEnd : 1] = 5;
     ++steps;
     return logits;
@@ -149,7 +150,7 @@ TEST_CASE("greedy answers end one by one, and the search with the last", "[model
   for (std::size_t i = 0; i < 4; ++i) {
     CAPTURE(i);
     CHECK(answers[i].tokens == Tokens(i, 1));
-    const double each = 5 - std::log(std::exp(5) + kDigits - 1);
+    const double each = 5 - std::log(std::exp(5) + kTokenCount - 1);
     CHECK_THAT(answers[i].log_probability, WithinAbs(static_cast<double>(i + 1) * each, 1e-6));
   }
   CHECK(decoding.steps == 4);
@@ -191,7 +192,7 @@ std::vector<Answer> plain_beams(std::uint64_t seed, std::size_t beams, std::int6
       double sum = 0;
       const std::vector<double> logits = logits_after(read, seed);
       for (const double x : logits) sum += std::exp(static_cast<double>(static_cast<Real>(x)));
-      for (std::int32_t token = 0; token < kDigits; ++token) {
+      for (std::int32_t token = 0; token < kTokenCount; ++token) {
         Answer next = answer;
         next.tokens.push_back(token);
         next.log_probability +=

@@ -11,13 +11,13 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-constexpr std::int64_t kTime = 6, kClasses = 5;
+constexpr std::int64_t kTime = 6, kPoolVocabulary = 5;
 constexpr double kPoolRounding = sizeof(Real) == 8 ? 1e-12 : 1e-4;
 
 Transformer model(Pooling pooling, NormOrder norm) {
   ModelConfig config{.d_model = 12, .heads = 2, .layers = 2, .d_ff = 16, .norm = norm};
   config.output = {.per = OutputPer::sequence, .pooling = pooling};
-  Transformer result(config, {kClasses, kTime});
+  Transformer result(config, {kPoolVocabulary, kTime});
   result.init(3);
   return result;
 }
@@ -26,7 +26,7 @@ std::vector<Real> logits_of(const Transformer& m, const ModelInput& input) {
   Tape tape(Tape::Mode::inference);
   tape.bind(m.parameters(), {});
   const Var y = m(tape, input, {});
-  REQUIRE(y.shape() == Shape{std::ssize(input.tokens) / input.length, kClasses});
+  REQUIRE(y.shape() == Shape{std::ssize(input.tokens) / input.length, kPoolVocabulary});
   return {y.value().data, y.value().data + y.value().elements()};
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("padding changes no answer for a sequence, however it is pooled", "[mo
             std::span(padded).subspan(b * kTime, static_cast<std::size_t>(lengths[b]));
         const auto alone = logits_of(m, {.tokens = tokens, .length = lengths[b]});
         for (std::size_t v = 0; v < alone.size(); ++v)
-          expect_near(double(together[b * kClasses + v]), double(alone[v]));
+          expect_near(double(together[b * kPoolVocabulary + v]), double(alone[v]));
       }
     }
   }
@@ -86,7 +86,7 @@ TEST_CASE("a sequence is pooled as its config says", "[model]") {
       return m.parameters().values().subspan(entry->offset, entry->size());
     };
     const auto weight = values("output.weight"), bias = values("output.bias");
-    for (std::int64_t v = 0; v < kClasses; ++v) {
+    for (std::int64_t v = 0; v < kPoolVocabulary; ++v) {
       double logit = double(bias[static_cast<std::size_t>(v)]);
       for (std::int64_t c = 0; c < 12; ++c)
         logit += double(weight[static_cast<std::size_t>(12 * v + c)]) * channel_of(encoded.value, pooling, c);

@@ -285,6 +285,7 @@ TEST_CASE("attend names what does not fit", "[ops]") {
        {"attend: ", "scores (2, 2, 3)", "(batch, heads, queries, keys)"}},
       {mix({2, 2, 3, 5}, {2, 3, 4}, with_heads(2)), {"attend: ", "v (2, 3, 4)"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, with_heads(4)), {"attend: ", "4 heads"}},
+      {mix({2, 0, 3, 5}, {2, 5, 4}, with_heads(0)), {"attend: ", "0 heads"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, shared), {"attend: ", "3 of values"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, sloped), {"attend: ", "3 slopes for 2 heads"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, keyless), {"attend: ", "needs a key"}},

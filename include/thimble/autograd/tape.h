@@ -32,7 +32,8 @@ class Var {
   // For ops. Returns what a backward kernel adds to: uninitialized memory as long as nothing was added, which
   // the kernel must then write in full; a view without data where no gradient is required.
   GradientView grad_accumulator() const;
-  // For ops whose kernels add in parts. Returns the same, set to zero first if it was uninitialized.
+  // For ops whose kernels add only to some elements. Returns what they add to, zero before the first
+  // addition.
   GradientView zeroed_grad_accumulator() const;
   // For ops. The transpose of this matrix if the tape was given it, else a view without data.
   ConstMatrixView transposed() const;
@@ -74,9 +75,9 @@ class Tape {
   Var constant(const Tensor& value);
   Var variable(const Tensor& value);
   Var parameter(Parameter p);
-  Var zeros(const Shape& shape);  // without a gradient
+  Var zeros(const Shape& shape);  // has no gradient
 
-  // See the free function of this name.
+  // For ops, which call the free function record() below.
   template <class Forward, class Backward>
   Var record(const char* op, const Shape& shape, std::span<const Var> inputs, const Forward& forward,
              const Backward& backward) {

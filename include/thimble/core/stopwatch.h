@@ -1,11 +1,11 @@
-// Wall-clock time, as a steady clock measures it.
+// Elapsed time by a steady clock.
 #pragma once
 
 #include <chrono>
 
 namespace thimble {
 
-// Starts when it is constructed.
+// A timer that starts when it is constructed.
 class Stopwatch {
  public:
   double seconds() const {

@@ -1,4 +1,4 @@
-// The sizes of an attention, which all of its kernels share.
+// The sizes that all kernels of attention take.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ enum class Op { none, transpose };
 // it held. Throws ShapeError when the inner or outer sizes do not fit.
 void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta);
 
-// Adds op_a(a) op_b(b) to a gradient; does nothing where there is none.
+// Adds op_a(a) op_b(b) to a gradient c; does nothing if c has no data. Throws ShapeError as gemm().
 void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b);
 
 // Where OpenBLAS has a kernel for small matrices, which packs nothing, gemm cuts larger products into parts

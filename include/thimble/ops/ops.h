@@ -28,8 +28,7 @@ struct Columns {
   Shape shape() const { return source.shape().with_last(count); }
   MatrixView value() const { return source.value().column_block(first, count); }
   bool needs_grad() const { return source.needs_grad(); }
-  // For ops, as in Var. The one of a part of the columns is never uninitialized, since its kernel writes no
-  // others.
+  // For ops, as in Var. For some of the columns it is never uninitialized, since the kernel writes no others.
   GradientView grad_accumulator() const;
   GradientView zeroed_grad_accumulator() const;
 };

@@ -34,8 +34,8 @@ using MatrixView = BasicMatrixView<Real>;
 using ConstMatrixView = BasicMatrixView<const Real>;
 
 // A matrix that backward kernels add to. While it is uninitialized, the first kernel that adds to it
-// overwrites every element, which saves a pass that sets it to zero. Without data, of a gradient that nobody
-// needs, kernels leave it out; then it has no rows either.
+// overwrites every element, which saves a pass that sets it to zero. A view without data, which has no rows
+// either, stands for a gradient that nobody needs; kernels skip it.
 struct GradientView : MatrixView {
   bool uninitialized = false;
 
