@@ -16,10 +16,9 @@ Parameter ParameterStore::add(std::string name, Shape shape) {
       std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
   require<Error>(!taken, "parameter store: there is a parameter {} already", name);
   constexpr std::size_t kStep = kAlignment / sizeof(Real);
-  const std::size_t offset = values_.size();
-  const std::size_t padded = (static_cast<std::size_t>(shape.elements()) + kStep - 1) / kStep * kStep;
-  values_.resize(offset + padded);
-  entries_.push_back({std::move(name), shape, offset});
+  entries_.push_back({std::move(name), shape, size_});
+  size_ += (static_cast<std::size_t>(shape.elements()) + kStep - 1) / kStep * kStep;
+  if (holds_values()) values_.resize(size_);
   return {static_cast<int>(entries_.size()) - 1};
 }
 

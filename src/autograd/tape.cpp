@@ -16,6 +16,9 @@ std::int64_t first_bad(const Real* values, const Shape& shape) {
   return bad == end ? -1 : bad - values;
 }
 
+// Stands for the memory of a gradient on a planning tape.
+Real planned_gradient;
+
 MatrixView as_matrix(Real* data, const Shape& shape) {
   return {data, shape.rows(), shape.last(), shape.last()};
 }
@@ -47,11 +50,14 @@ GradientView Var::zeroed_grad_accumulator() const {
   return GradientView(sum, false);
 }
 
-ConstMatrixView Var::transposed() const {
+bool Var::has_transpose() const {
   const Tape::Node& node = tape().at(*this);
-  const bool known = node.parameter >= 0 && tape().transposes_ != nullptr;
-  return known ? tape().transposes_->of({node.parameter}) : ConstMatrixView{};
+  if (node.parameter < 0) return false;
+  if (tape().mode_ == Tape::Mode::plan) return tape().plans_transposes_ && node.shape.rank() == 2;
+  return tape().transposes_ != nullptr && transposed().data != nullptr;
 }
+
+ConstMatrixView Var::transposed() const { return tape().transposes_->of({tape().at(*this).parameter}); }
 
 bool Var::needs_grad() const { return tape().at(*this).needs_grad; }
 
@@ -69,6 +75,8 @@ Tape::Node& Tape::at(const Var& v) {
 void Tape::rewind() {
   nodes_.clear();
   spares_.clear();
+  planned_.clear();
+  planned_bytes_ = 0;
   arena_.rewind();
   std::ranges::fill(parameter_nodes_, -1);
   layer_ = "";
@@ -85,13 +93,19 @@ void Tape::bind(const ParameterStore& store, std::span<Real> gradients, const Tr
   parameter_nodes_.assign(store.entries().size(), -1);
 }
 
+void Tape::bind_plan(const ParameterStore& store, bool gradients, bool transposes) {
+  bind(store, {});
+  plans_gradients_ = gradients;
+  plans_transposes_ = transposes;
+}
+
 Var Tape::push(const char* op, const Shape& shape, Real* value, bool needs_grad) {
   Node node;
   node.shape = shape;
   node.value = value;
   node.op = op;
   node.layer = layer_;
-  node.needs_grad = needs_grad && mode_ == Mode::training;
+  node.needs_grad = needs_grad && mode_ != Mode::inference;
   nodes_.push_back(node);
   return {this, static_cast<std::uint32_t>(nodes_.size() - 1), generation_};
 }
@@ -103,22 +117,25 @@ Var Tape::push(const char* op, const Shape& shape, std::span<const Var> inputs) 
   return push(op, shape, reals(shape.elements()), needs_grad);
 }
 
-Var Tape::constant(const Tensor& value) {
-  Var v = push("constant", value.shape(), reals(value.shape().elements()), false);
-  std::ranges::copy(value.values(), v.value().data);
-  return v;
+Var Tape::leaf(const char* op, const Tensor& value, bool needs_grad) {
+  Real* copy = reals(value.shape().elements());
+  if (mode_ != Mode::plan) std::ranges::copy(value.values(), copy);
+  return push(op, value.shape(), copy, needs_grad);
 }
 
-Var Tape::variable(const Tensor& value) {
-  Var v = push("variable", value.shape(), reals(value.shape().elements()), true);
-  std::ranges::copy(value.values(), v.value().data);
-  return v;
-}
+Var Tape::constant(const Tensor& value) { return leaf("constant", value, false); }
+
+Var Tape::variable(const Tensor& value) { return leaf("variable", value, true); }
 
 Var Tape::zeros(const Shape& shape) {
   Real* value = reals(shape.elements());
-  std::fill_n(value, shape.elements(), Real{0});
+  if (mode_ != Mode::plan) std::fill_n(value, shape.elements(), Real{0});
   return push("zeros", shape, value, false);
+}
+
+// Ops write only into values that record() made, so what a buffer or a parameter holds stays as it is.
+Var Tape::buffer(const Shape& shape, const Real* values) {
+  return push("buffer", shape, const_cast<Real*>(values), false);
 }
 
 Var Tape::parameter(Parameter p) {
@@ -126,17 +143,25 @@ Var Tape::parameter(Parameter p) {
   std::int64_t& index = parameter_nodes_.at(static_cast<std::size_t>(p.index));
   if (index < 0) {
     const ParameterStore::Entry& entry = store_->entry(p);
-    // Ops write only into values that record() made, so a parameter's stay as they are.
-    Real* value = const_cast<Real*>(store_->values().data()) + entry.offset;
-    const Var v = push(entry.name.c_str(), entry.shape, value, !gradients_.empty());
+    const bool plans = mode_ == Mode::plan;
+    Real* value = plans ? nullptr : const_cast<Real*>(store_->values().data()) + entry.offset;
+    const Var v =
+        push(entry.name.c_str(), entry.shape, value, plans ? plans_gradients_ : !gradients_.empty());
     at(v).parameter = p.index;
-    if (at(v).needs_grad) at(v).grad = gradients_.data() + entry.offset;
+    if (at(v).needs_grad) at(v).grad = plans ? &planned_gradient : gradients_.data() + entry.offset;
     index = v.index_;
   }
   return {this, static_cast<std::uint32_t>(index), generation_};
 }
 
 bool Tape::used(Parameter p) const { return parameter_nodes_.at(static_cast<std::size_t>(p.index)) >= 0; }
+
+Real* Tape::reals(std::int64_t count) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(Real);
+  if (mode_ != Mode::plan) return static_cast<Real*>(arena_.allocate(bytes));
+  arena_.count(bytes);
+  return nullptr;
+}
 
 MatrixView Tape::scratch(std::int64_t rows, std::int64_t cols) {
   return {reals(rows * cols), rows, cols, cols};
@@ -154,6 +179,7 @@ GradientView Tape::grad_accumulator(Node& node) {
       spares_.pop_back();
     } else {
       node.grad = reals(size);
+      if (mode_ == Mode::plan) node.grad = &planned_gradient;
     }
   }
   return {as_matrix(node.grad, node.shape), uninitialized};
@@ -171,7 +197,7 @@ void Tape::backward(Var loss, Real scale, Keep keep) {
 }
 
 void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
-  require<Error>(mode_ == Mode::training, "backward: this tape is in inference mode");
+  require<Error>(mode_ != Mode::inference, "backward: this tape is in inference mode");
   if (profile_ != nullptr) profile_->forward.stop();
   for (Node& node : nodes_) {
     if (node.run != nullptr) node.grad = nullptr;  // left by an earlier call; only leaves add up over several
@@ -180,6 +206,7 @@ void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
   const GradientView dy = y.grad_accumulator();
   require<ShapeError>(seed.rows == dy.rows && seed.cols == dy.cols,
                       "backward: seed ({}, {}) for a result of shape {}", seed.rows, seed.cols, y.shape());
+  if (mode_ == Mode::plan) return plan_backward(keep);
   kernels::accumulate(dy, seed);
   // Closures ask only for gradients of earlier nodes, and add no nodes.
   for (std::size_t i = y.index_ + 1; i-- > 0;) {
@@ -190,6 +217,44 @@ void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
     if (keep == Keep::leaves) recycle(node);
   }
   if (profile_ != nullptr) profile_->backward.stop();
+}
+
+void Tape::plan(Var y, std::span<const Var> inputs, std::size_t closure_bytes, const Flops& flops) {
+  const bool needs_grad = at(y).needs_grad;
+  if (needs_grad) arena_.count(closure_bytes);
+  planned_.push_back({.result = y,
+                      .inputs{inputs.begin(), inputs.end()},
+                      .flops{flops.forward, needs_grad ? flops.backward : 0},
+                      .bytes = arena_.used() - planned_bytes_});
+  planned_bytes_ = arena_.used();
+}
+
+// Takes the gradients that the closures would.
+void Tape::plan_backward(Keep keep) {
+  for (std::size_t i = planned_.size(); i-- > 0;) {
+    Planned& op = planned_[i];
+    Node& node = at(op.result);
+    if (!node.needs_grad || node.grad == nullptr) continue;
+    for (const Var& input : op.inputs) grad_accumulator(at(input));
+    op.bytes += arena_.used() - planned_bytes_;
+    planned_bytes_ = arena_.used();
+    if (keep == Keep::leaves) recycle(node);
+  }
+}
+
+std::vector<OpCost> Tape::costs() const {
+  std::vector<OpCost> all;
+  for (const Planned& op : planned_) {
+    const Node& node = nodes_[op.result.index_];
+    auto cost =
+        std::ranges::find_if(all, [&](const OpCost& c) { return c.layer == node.layer && c.op == node.op; });
+    if (cost == all.end()) cost = all.insert(cost, {node.layer, node.op, 0, 0, {}});
+    ++cost->calls;
+    cost->bytes += static_cast<double>(op.bytes);
+    cost->flops.forward += op.flops.forward;
+    cost->flops.backward += op.flops.backward;
+  }
+  return all;
 }
 
 Tape::Culprit Tape::first_bad_value() const {

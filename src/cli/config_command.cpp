@@ -1,3 +1,4 @@
+#include <map>
 #include <sstream>
 
 #include "cli/cli.h"
@@ -28,20 +29,38 @@ std::string narrowed(const std::string& yaml, std::size_t width) {
 
 // Lines that each start with `prefix`.
 void print_cost(const Config& config, std::string_view prefix) {
-  const Flops flops = step_flops(config);
+  const StepCost step = step_cost(config);
   const MemoryEstimate memory = estimate_memory(Job::training, config);
-  std::string text = fmt::format("{:<16} {:>10.0f}\n", "parameters", parameter_count(config));
-  text += fmt::format("{:<16} {:>10.4g} GFLOP, of matrix products\n", "training step", 1e-9 * flops.total());
-  const std::pair<const char*, double> parts[] = {{"projections", flops.projections},
-                                                  {"attention", flops.attention},
-                                                  {"feed-forward", flops.feed_forward},
-                                                  {"output", flops.output},
-                                                  {"recurrent", flops.recurrent}};
-  for (const auto& [name, part] : parts)
-    if (part > 0) text += fmt::format("  {:<14} {:>10.4g}\n", name, 1e-9 * part);
+  std::string text = fmt::format("{:<16} {:>10.0f}\n", "parameters", step.parameters);
+  text += fmt::format("{:<16} {:>10.4g} GFLOP, of matrix products\n", "training step", 1e-9 * step.flops);
+  std::map<std::string, double> flops;
+  for (const OpCost& op : step.ops) flops[op.op] += op.flops.total();
+  for (const auto& [op, count] : flops)
+    if (count > 0) text += fmt::format("  {:<14} {:>10.4g}\n", op, 1e-9 * count);
   text += fmt::format("{:<16} {:>10}\n{}", "memory, about", format_bytes(memory.total()), describe(memory));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) print_out("{}{}\n", prefix, line);
+}
+
+void print_ops(const Config& config) {
+  const StepCost step = step_cost(config);
+  OpCost sum;
+  print_out("\n{:<20}  {:<15}  {:>5}  {:>10}  {:>9}\n", "layer", "op", "calls", "memory", "GFLOP");
+  const auto line = [](const OpCost& op) {
+    print_out("{:<20}  {:<15}  {:>5}  {:>10}  {:>9.4g}\n", op.layer, op.op, op.calls, format_bytes(op.bytes),
+              1e-9 * op.flops.total());
+  };
+  for (const OpCost& op : step.ops) {
+    line(op);
+    sum.calls += op.calls;
+    sum.bytes += op.bytes;
+    sum.flops.forward += op.flops.forward;
+    sum.flops.backward += op.flops.backward;
+  }
+  sum.layer = "total";
+  line(sum);
+  print_out("Calls and memory: a micro-batch of {} sequence{}, on each thread. GFLOP: a training step.\n",
+            step.sequences, step.sequences == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -68,9 +87,14 @@ void add_config(Command& program) {
   Command& cost = command.add_command("cost", "Estimate what training takes");
   arguments->add_to(cost);
   output->add_to(cost);
-  cost.action([arguments, output] {
+  auto by_op = std::make_shared<bool>(false);
+  cost.add_flag("--by-op", *by_op, "List memory and arithmetic by layer and op");
+  cost.action([arguments, output, by_op] {
     const Config config = arguments->load();
-    if (output->talks()) print_cost(config, "");
+    if (output->talks()) {
+      print_cost(config, "");
+      if (*by_op) print_ops(config);
+    }
     output->write(cost_json(config));
     return kDone;
   });

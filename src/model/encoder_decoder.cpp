@@ -90,8 +90,8 @@ Var DecoderLayer::extend(Var x, Tensor& cache, std::int64_t at, Var keys_values,
 
 const std::string EncoderDecoder::kMemorySite = "encoder.output";
 
-EncoderDecoder::EncoderDecoder(const ModelConfig& config, const ModelSizes& sizes)
-    : Model(config, sizes),
+EncoderDecoder::EncoderDecoder(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
+    : Model(config, sizes, storage),
       source_(store_, "source_", config, vocabulary(), sizes_.source_length, 0),
       target_(store_, "", config, vocabulary(), max_length(), InputEmbedding::kDropoutSites),
       encoder_(encoder_layers(store_, config, 2 * InputEmbedding::kDropoutSites)),
@@ -214,6 +214,18 @@ class EncoderDecoder::CachedDecoding final : public Decoding {
 
 std::unique_ptr<Decoding> EncoderDecoder::decode(const ModelInput& sources) const {
   return std::make_unique<CachedDecoding>(*this, sources);
+}
+
+double EncoderDecoder::plan_decoding(Tape& tape, const ModelInput& sources) const {
+  const Var memory = encode(tape, sources, {});
+  double kept = 0;
+  for (const DecoderLayer& layer : decoder_) {
+    const Shape cache{memory.shape()[0], max_length(), layer.self_attn.cache_width()};
+    // Attention reads a copy of the cache.
+    kept += static_cast<double>(layer.multihead_attn.keys_values(memory).shape().elements()) +
+            2 * static_cast<double>(cache.elements());
+  }
+  return kept;
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

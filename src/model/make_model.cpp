@@ -7,14 +7,14 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelSizes& sizes) {
+std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelSizes& sizes, Storage storage) {
   switch (config.kind) {
     case ModelKind::encoder:
-      return std::make_unique<Transformer>(config, sizes);
+      return std::make_unique<Transformer>(config, sizes, storage);
     case ModelKind::encoder_decoder:
-      return std::make_unique<EncoderDecoder>(config, sizes);
+      return std::make_unique<EncoderDecoder>(config, sizes, storage);
     case ModelKind::recurrent:
-      return std::make_unique<Recurrent>(config, sizes);
+      return std::make_unique<Recurrent>(config, sizes, storage);
   }
   throw Error("model: unknown kind");
 }

@@ -7,7 +7,8 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-Model::Model(const ModelConfig& config, const ModelSizes& sizes) : config_(config), sizes_(sizes) {
+Model::Model(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
+    : config_(config), sizes_(sizes), store_(storage) {
   sizes_.length = std::max(sizes.length, config.trained_length);
   sizes_.source_length = std::max(sizes.source_length, config.trained_source_length);
   if (config.max_length == 0) return;
@@ -18,5 +19,7 @@ Model::Model(const ModelConfig& config, const ModelSizes& sizes) : config_(confi
 std::unique_ptr<Decoding> Model::decode(const ModelInput&) const {
   throw Error("model: an encoder writes no answers; needs model.kind encoder_decoder or recurrent");
 }
+
+double Model::plan_decoding(Tape&, const ModelInput&) const { return 0; }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

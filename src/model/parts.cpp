@@ -14,11 +14,12 @@ InputEmbedding::InputEmbedding(ParameterStore& store, const std::string& prefix,
       longest_(length),
       token_std_(config.embedding_std),
       position_std_(config.position_std),
+      added_(config.positions == Positions::learned || config.positions == Positions::sinusoidal),
       tokens_(store, prefix + "token_embedding", vocabulary, config.d_model),
       dropout_{static_cast<Real>(config.dropout), dropout_site} {
   if (config.positions == Positions::learned) {
     learned_.emplace(store, prefix + "position_embedding", length, config.d_model);
-  } else if (config.positions == Positions::sinusoidal) {
+  } else if (added_ && store.holds_values()) {
     sinusoidal_ = Tensor({length, config.d_model});
     kernels::sinusoidal_positions(sinusoidal_.matrix());
   }
@@ -29,10 +30,12 @@ void InputEmbedding::init(ParameterStore& store, std::uint64_t seed) const {
   if (learned_) learned_->init(store, seed, position_std_);
 }
 
-Var InputEmbedding::positions(Tape& tape, std::int64_t first, std::int64_t length) const {
-  const Var table = learned_ ? tape.parameter(learned_->weight) : tape.constant(sinusoidal_);
+Var InputEmbedding::positions(Var x, std::int64_t first) const {
+  Tape& tape = x.tape();
+  const Var table = learned_ ? tape.parameter(learned_->weight)
+                             : tape.buffer({longest_, x.shape().last()}, sinusoidal_.data());
   if (first == 0) return table;
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(length));
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(x.shape()[1]));
   std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(first));
   return select_rows(table, rows);
 }
@@ -43,7 +46,7 @@ Var InputEmbedding::operator()(Tape& tape, std::span<const std::int32_t> tokens,
                       "transformer: sequences of {} tokens, the model takes at most {}", first + length,
                       longest_);
   Var x = tokens_(tape, tokens, length);
-  if (learned_ || !sinusoidal_.values().empty()) x = add_positions(x, positions(tape, first, length));
+  if (added_) x = add_positions(x, positions(x, first));
   return site(pass.hooks, site_, dropout_(x, pass));
 }
 

@@ -30,8 +30,8 @@ void require_length(std::int64_t length, std::int64_t longest) {
 
 }  // namespace
 
-Recurrent::Recurrent(const ModelConfig& config, const ModelSizes& sizes)
-    : Model(config, sizes),
+Recurrent::Recurrent(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
+    : Model(config, sizes, storage),
       source_embedding_(store_, "source_token_embedding", vocabulary(), config.d_model),
       embedding_(store_, "token_embedding", vocabulary(), config.d_model),
       encoder_(store_, "encoder.gru", config.d_model, half(config.d_model), true),
@@ -196,6 +196,14 @@ class Recurrent::StateDecoding final : public Decoding {
 
 std::unique_ptr<Decoding> Recurrent::decode(const ModelInput& sources) const {
   return std::make_unique<StateDecoding>(*this, sources);
+}
+
+double Recurrent::plan_decoding(Tape& tape, const ModelInput& sources) const {
+  const Memory memory = read(tape, sources, {});
+  double kept = 0;
+  for (const Var& v : {memory.states, memory.keys, memory.first})
+    kept += static_cast<double>(v.shape().elements());
+  return kept;
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

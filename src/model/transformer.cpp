@@ -141,8 +141,8 @@ std::optional<Norm> final_norm(ParameterStore& store, const std::string& name, c
   return Norm(store, name, config);
 }
 
-Transformer::Transformer(const ModelConfig& config, const ModelSizes& sizes)
-    : Model(config, sizes),
+Transformer::Transformer(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
+    : Model(config, sizes, storage),
       input_(store_, "", config, vocabulary(), max_length(), 0),
       layers_(encoder_layers(store_, config, InputEmbedding::kDropoutSites)),
       norm_(final_norm(store_, "encoder.norm", config)),

@@ -79,6 +79,13 @@ struct AttentionWeights {
   }
 };
 
+// The products of scores and values or, with depth 0, of values alone, and twice that backwards.
+Flops attention_flops(const kernels::AttentionSizes& sizes, std::int64_t depth, std::int64_t width) {
+  const double scores = static_cast<double>(sizes.batch * sizes.heads * sizes.queries) * sizes.keys;
+  const double forward = 2 * scores * static_cast<double>(depth + width);
+  return {.forward = forward, .backward = 2 * forward};
+}
+
 void check_shapes(const Columns& q, const Columns& k, const Columns& v, const AttentionOptions& options) {
   const Shape &sq = q.source.shape(), &sk = k.source.shape(), &sv = v.source.shape();
   require<ShapeError>(sq.rank() == 3 && sk.rank() == 3 && sv.rank() == 3 && sq[0] == sk[0] && sk[0] == sv[0],
@@ -127,7 +134,8 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
             *weights.replaced ? Gradients{v.zeroed_grad_accumulator(), {}, {}} : grad_accumulators(v, q, k);
         kernels::attention_backward(d.q, d.k, d.v, y.grad(), q.value(), k.value(), v.value(), weights.full,
                                     weights.dropped, weights.factor, scratch.data, sizes, scale);
-      });
+      },
+      attention_flops(sizes, depth, width));
 }
 
 Var attend(Var scores, Columns v, const AttentionOptions& options) {
@@ -159,7 +167,8 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
         const GradientView dscores = *weights.replaced ? GradientView{} : scores.grad_accumulator();
         kernels::attention_softmax_backward(dscores, v.grad_accumulator(), y.grad(), v.value(), weights.full,
                                             weights.dropped, weights.factor, scratch.data, sizes);
-      });
+      },
+      attention_flops(sizes, 0, width));
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

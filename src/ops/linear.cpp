@@ -28,15 +28,16 @@ Var record_linear(const char* name, const Columns& x, Var weight, std::optional<
   const auto columns = [=](auto view) {
     return view.data != nullptr ? view.column_block(first, count) : view;
   };
-  ConstMatrixView transposed = kernels::wants_transposed() ? weight.transposed() : ConstMatrixView{};
-  MatrixView made;  // the transpose, where the tape was not given it
-  if (transposed.data == nullptr && kernels::wants_transposed())
-    transposed = made = weight.tape().scratch(inputs(weight), weight.shape()[0]);
+  const double flops = 2.0 * static_cast<double>(x.source.shape().rows()) * inputs(weight) * count;
+  const bool given = weight.has_transpose();
+  const bool makes = kernels::wants_transposed() && !given;
+  const MatrixView made = makes ? weight.tape().scratch(inputs(weight), weight.shape()[0]) : MatrixView{};
   return record(
       name, x.shape().with_last(count), {x.source, weight, bias.value_or(weight)},
       [=](Var y) {
-        if (made.data != nullptr) kernels::transpose(made, matrix(weight.value(), weight));
-        kernels::linear_forward(y.value(), x.value(), rows(weight.value()), columns(transposed),
+        if (makes) kernels::transpose(made, matrix(weight.value(), weight));
+        kernels::linear_forward(y.value(), x.value(), rows(weight.value()),
+                                columns(given ? weight.transposed() : ConstMatrixView(made)),
                                 bias ? columns(bias->value()) : MatrixView{});
       },
       [=](Var y) {
@@ -45,7 +46,8 @@ Var record_linear(const char* name, const Columns& x, Var weight, std::optional<
                                  rows(whole ? weight.grad_accumulator() : weight.zeroed_grad_accumulator()),
                                  bias ? columns(bias->zeroed_grad_accumulator()) : GradientView{}, y.grad(),
                                  x.value(), rows(weight.value()));
-      });
+      },
+      {.forward = flops, .backward = 2 * flops});
 }
 
 void check_linear(const char* name, const Columns& x, Var weight, std::optional<Var> bias) {

@@ -12,6 +12,7 @@ Var matmul(Var a, Var b) {
   require<ShapeError>(a.shape()[1] == b.shape()[0],
                       "matmul: a {} * b {}: inner dimensions must match ({} vs {})", a.shape(), b.shape(),
                       a.shape()[1], b.shape()[0]);
+  const double flops = 2.0 * static_cast<double>(a.shape().elements()) * b.shape()[1];
   using kernels::Op;
   return record(
       "matmul", {a.shape()[0], b.shape()[1]}, {a, b},
@@ -19,7 +20,8 @@ Var matmul(Var a, Var b) {
       [=](Var y) {
         kernels::gemm_add(a.grad_accumulator(), y.grad(), Op::none, b.value(), Op::transpose);
         kernels::gemm_add(b.grad_accumulator(), a.value(), Op::transpose, y.grad(), Op::none);
-      });
+      },
+      {.forward = flops, .backward = 2 * flops});
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -51,7 +51,7 @@ double blas_flops(Trainer& trainer) {
 Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps) {
   Trainer trainer(config);
   Benchmark result;
-  result.flops_per_step = step_flops(config).total();
+  result.flops_per_step = step_cost(config).flops;
   result.threads = trainer.threads();
   const std::int64_t profiled = std::max<std::int64_t>(1, steps / 4);
   ProgressCounter progress("timing steps", static_cast<double>(warmup + steps + profiled));

@@ -8,6 +8,7 @@
 #include "thimble/core/thread_pool.h"
 #include "thimble/kernels/linear.h"
 #include "thimble/model/place.h"
+#include "thimble/train/plan.h"
 
 namespace thimble {
 
@@ -16,26 +17,21 @@ namespace {
 // Activations of this many tokens stay in a core's cache; measured on configs/bench.
 constexpr std::int64_t kMicroBatchTokens = 512;
 
-std::int64_t length_of(const Config& config) { return model_length(config.task, layout_of(config.model)); }
-
-ModelSizes sizes_of(const Config& config) {
-  const Layout layout = layout_of(config.model);
-  return {std::ssize(token_names(config.task, layout)), length_of(config),
-          source_length(config.task, layout)};
-}
-
-// Of a sequence and its source.
+// Tokens of a full sequence and of its source.
 std::int64_t tokens_of(const Config& config) {
-  return length_of(config) + source_length(config.task, layout_of(config.model));
+  const ModelSizes sizes = model_sizes(config);
+  return sizes.length + sizes.source_length;
 }
 
 std::int64_t threads_of(const Config& config) {
   return config.train.threads > 0 ? config.train.threads : usable_cores();
 }
 
-double activations(const Config& config, std::int64_t sequences, bool training) {
-  return activation_count(config.model, sizes_of(config), sequences, training);
+ModelPlan plan_of(const Config& config, std::int64_t sequences, const PlanOptions& options) {
+  return plan_model(config, full_batch(config, sequences), options);
 }
+
+constexpr PlanOptions kTrainingPass{.gradients = true, .dropout = true}, kEvaluationPass{};
 
 // What the program has in memory before it computes, and what each thread that computes adds: its stack, its
 // heap, and what products of this model need of OpenBLAS's buffer; measured on Debian 12.
@@ -47,41 +43,44 @@ double program_memory(double threads) {
 // Of parameters and of their transposes, where kernels read them.
 double copies_of_parameters() { return kernels::wants_transposed() ? 2 : 1; }
 
-// The most sequences that an evaluation at or before the end of training computes at once; 0: there is none.
-std::int64_t evaluated_at_once(const Config& config) {
-  return std::min(micro_batch(tokens_of(config)), std::max(config.data.validation, config.data.test));
+double real_size(const Config& config) {
+  return config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
 }
 
-MemoryEstimate training_memory(const Config& config, double real) {
-  const double weights = real * parameter_count(config);
+MemoryEstimate training_memory(const Config& config) {
   const std::int64_t length = tokens_of(config);
+  const std::int64_t evaluated = std::max(config.data.validation, config.data.test);
+  const std::int64_t evaluated_at_once = std::min(micro_batch(length), evaluated);
+  const ModelPlan training = plan_of(config, largest_micro_batch(config.train, length), kTrainingPass);
+  const ModelPlan decoding = plan_of(config, evaluated_at_once, {.decoding = true});
+  double tapes = training.tape_bytes + decoding.tape_bytes + decoding.other_bytes +
+                 plan_of(config, evaluated_at_once, kEvaluationPass).tape_bytes;
+  // The log of heads has a model of its own, and tapes.
+  const double models = config.train.watch_heads ? 2 : 1;
+  if (config.train.watch_heads) tapes += plan_of(config, micro_batch(length), kEvaluationPass).tape_bytes;
+  const double weights = real_size(config) * training.parameters;
   const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
   const auto threads = static_cast<double>(threads_of(config));
-  const double tapes = activations(config, largest_micro_batch(config.train, length), true) +
-                       activations(config, evaluated_at_once(config), false) +
-                       decoding_count(config.model, sizes_of(config), evaluated_at_once(config));
   constexpr double kSums = 40;  // bytes that an evaluation keeps of a micro-batch
-  const auto evaluated = static_cast<double>(std::max(config.data.validation, config.data.test));
-  // The watch has a model of its own, and tapes.
-  const double watch = config.train.watch_heads ? 1 : 0;
   return {.program = program_memory(threads),
-          .parameters = (1 + watch) * copies_of_parameters() * weights,
+          .parameters = models * copies_of_parameters() * weights,
           .gradients = static_cast<double>(config.train.shards) * weights,
           .optimizer = moments * weights,
-          .activations = threads * real * (tapes + watch * activations(config, micro_batch(length), false)),
+          .activations = threads * tapes,
           .checkpoint = (1 + moments) * weights,
-          .other = kSums * evaluated / static_cast<double>(micro_batch(length))};
+          .other = kSums * static_cast<double>(evaluated) / static_cast<double>(micro_batch(length))};
 }
 
-MemoryEstimate inspection_memory(const Config& config, double real) {
-  const double weights = real * parameter_count(config);
-  const std::int64_t source = source_length(config.task, layout_of(config.model));
-  const auto longest = static_cast<double>(std::max(length_of(config), source));
+MemoryEstimate inspection_memory(const Config& config) {
+  const ModelSizes sizes = model_sizes(config);
+  const std::int64_t at_once = micro_batch(tokens_of(config));
+  const ModelPlan pass = plan_of(config, at_once, kEvaluationPass);
+  const double tapes = pass.tape_bytes + plan_of(config, at_once, kTrainingPass).tape_bytes;
+  const double weights = real_size(config) * pass.parameters;
+  const auto longest = static_cast<double>(std::max(sizes.length, sizes.source_length));
   const auto attentions = static_cast<double>(places(config.model).size());
   const auto heads = static_cast<double>(config.model.heads);
   const auto threads = static_cast<double>(threads_of(config));
-  const std::int64_t at_once = micro_batch(tokens_of(config));
-  const double tapes = activations(config, at_once, true) + activations(config, at_once, false);
   // For each sequence what a layer takes, which a decoder's takes from the encoder too, and what its heads
   // hand on; and mean weights. Passes of recurrent models start at the beginning.
   constexpr double kSequences = 1000;
@@ -90,22 +89,27 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
                                                                           : 0;
   const double inputs_width = inputs * static_cast<double>(config.model.d_model),
                outputs_width = heads * static_cast<double>(config.model.d_value());
-  const double outputs = real * kSequences * longest * (inputs_width + outputs_width);
+  const double outputs = real_size(config) * kSequences * longest * (inputs_width + outputs_width);
   return {.program = program_memory(threads),
           .parameters = copies_of_parameters() * weights,
           .gradients = threads * weights,
-          .activations =
-              threads * real * tapes + outputs + sizeof(double) * attentions * heads * longest * longest,
+          .activations = threads * tapes + outputs + sizeof(double) * attentions * heads * longest * longest,
           .checkpoint = weights};
 }
 
-MemoryEstimate check_memory(const Config& config) {
-  const double weights = sizeof(double) * parameter_count(config);
+MemoryEstimate check_memory(Config config) {
+  config.train.precision = Precision::float64;
   // Each of its two tapes makes transposes of its own. Both run with dropout, one of them without gradients.
+  const auto pass = [&](bool gradients) {
+    return plan_of(config, kModelCheckSequences,
+                   {.gradients = gradients, .dropout = true, .transposes = false});
+  };
+  const ModelPlan backward = pass(true);
+  const double weights = sizeof(double) * backward.parameters;
   return {.program = program_memory(1),
-          .parameters = (2 * copies_of_parameters() - 1) * weights,
+          .parameters = weights,
           .gradients = weights,
-          .activations = 2 * sizeof(double) * activations(config, kModelCheckSequences, true)};
+          .activations = backward.tape_bytes + pass(false).tape_bytes};
 }
 
 // The keys that the largest part grows with.
@@ -146,19 +150,48 @@ std::int64_t largest_micro_batch(const TrainConfig& train, std::int64_t length) 
   return std::min(micro_batch(length), largest_shard);
 }
 
-double parameter_count(const Config& config) { return parameter_count(config.model, sizes_of(config)); }
+ModelSizes model_sizes(const Config& config) {
+  const Layout layout = layout_of(config.model);
+  return {std::ssize(token_names(config.task, layout)), model_length(config.task, layout),
+          source_length(config.task, layout)};
+}
 
-Flops step_flops(const Config& config) {
-  return training_flops(config.model, sizes_of(config), config.train.batch);
+Batch full_batch(const Config& config, std::int64_t sequences) {
+  const ModelSizes sizes = model_sizes(config);
+  const std::int64_t labels = config.model.output.per == OutputPer::sequence ? 1 : sizes.length;
+  const auto size = [&](std::int64_t of_each) { return static_cast<std::size_t>(sequences * of_each); };
+  Batch batch;
+  batch.sequences = sequences;
+  batch.length = sizes.length;
+  batch.tokens.resize(size(sizes.length));
+  batch.lengths.assign(size(1), static_cast<std::int32_t>(sizes.length));
+  batch.source_length = sizes.source_length;
+  batch.sources.resize(size(sizes.source_length));
+  if (sizes.source_length > 0)
+    batch.source_lengths.assign(size(1), static_cast<std::int32_t>(sizes.source_length));
+  for (std::vector<std::int32_t>* each : {&batch.labels, &batch.rows, &batch.row_labels})
+    each->resize(size(labels));
+  return batch;
+}
+
+StepCost step_cost(const Config& config) {
+  const std::int64_t sequences = largest_micro_batch(config.train, tokens_of(config));
+  ModelPlan plan = plan_of(config, sequences, kTrainingPass);
+  StepCost cost{.parameters = plan.parameters, .sequences = sequences, .ops = std::move(plan.ops)};
+  const double micro_batches = static_cast<double>(config.train.batch) / static_cast<double>(sequences);
+  for (OpCost& op : cost.ops) {
+    op.flops = {micro_batches * op.flops.forward, micro_batches * op.flops.backward};
+    cost.flops += op.flops.total();
+  }
+  return cost;
 }
 
 MemoryEstimate estimate_memory(Job job, const Config& config) {
-  const double real = config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
   switch (job) {
     case Job::training:
-      return training_memory(config, real);
+      return training_memory(config);
     case Job::inspection:
-      return inspection_memory(config, real);
+      return inspection_memory(config);
     case Job::model_check:
       break;
   }
@@ -196,19 +229,22 @@ std::string format_bytes(double bytes) {
 }
 
 Json cost_json(const Config& config) {
-  const Flops flops = step_flops(config);
+  const StepCost step = step_cost(config);
   const MemoryEstimate memory = estimate_memory(Job::training, config);
-  Json bytes{{"total", memory.total()}};
+  Json bytes{{"total", memory.total()}}, ops = Json::array();
   for (const auto& [name, part] : memory.parts()) bytes[std::string(name)] = part;
-  return {{"parameters", static_cast<std::int64_t>(parameter_count(config))},
-          {"flops_per_step",
-           {{"total", flops.total()},
-            {"projections", flops.projections},
-            {"attention", flops.attention},
-            {"feed_forward", flops.feed_forward},
-            {"output", flops.output},
-            {"recurrent", flops.recurrent}}},
-          {"memory_bytes", bytes}};
+  for (const OpCost& op : step.ops)
+    ops.push_back({{"layer", op.layer},
+                   {"op", op.op},
+                   {"calls", op.calls},
+                   {"bytes", op.bytes},
+                   {"forward_flops", op.flops.forward},
+                   {"backward_flops", op.flops.backward}});
+  return {{"parameters", static_cast<std::int64_t>(step.parameters)},
+          {"flops_per_step", step.flops},
+          {"memory_bytes", bytes},
+          {"micro_batch", step.sequences},
+          {"ops", ops}};
 }
 
 }  // namespace thimble

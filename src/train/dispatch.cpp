@@ -3,6 +3,7 @@
 
 #include "thimble/train/benchmark.h"
 #include "thimble/train/cost.h"
+#include "thimble/train/plan.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
@@ -13,7 +14,8 @@ namespace thimble {
   Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps); \
   SplitReport run_evaluation(const ModelSource& source, Split split, std::int64_t limit); \
   std::vector<GradcheckResult> run_model_check(const Config& config);                     \
-  std::vector<GradcheckResult> run_op_checks(const std::string& only);
+  std::vector<GradcheckResult> run_op_checks(const std::string& only);                    \
+  ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);
 
 namespace f32 {
 THIMBLE_JOBS
@@ -52,6 +54,10 @@ SplitReport evaluate(const ModelSource& source, Split split, std::int64_t limit)
 std::vector<GradcheckResult> check_model(const Config& config) {
   require_memory(Job::model_check, config);
   return f64::run_model_check(config);
+}
+
+ModelPlan plan_model(const Config& config, const Batch& batch, const PlanOptions& options) {
+  return single(config) ? f32::run_plan(config, batch, options) : f64::run_plan(config, batch, options);
 }
 
 std::vector<GradcheckResult> check_ops(const std::string& only) { return f64::run_op_checks(only); }

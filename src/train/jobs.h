@@ -3,6 +3,7 @@
 
 #include "thimble/core/real.h"
 #include "thimble/train/benchmark.h"
+#include "thimble/train/plan.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
@@ -13,5 +14,6 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
 SplitReport run_evaluation(const ModelSource& source, Split split, std::int64_t limit);
 std::vector<GradcheckResult> run_model_check(const Config& config);
 std::vector<GradcheckResult> run_op_checks(const std::string& only);
+ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -129,10 +129,10 @@ TEST_CASE("an inference tape keeps values and nothing for backward", "[autograd]
   CHECK_THROWS_WITH(tape.backward(y, kX.matrix()), "backward: this tape is in inference mode");
 
   struct Closure {
-    char saved[3 << 19];  // more than a new tape's first block
+    char saved[1000];
     void operator()(Var) const {}
   };
-  const auto room_for_closure = [](Tape& on) {
+  const auto room_for_op = [](Tape& on) {
     const Var v = on.variable(kX);
     const std::size_t before = on.bytes();
     record(
@@ -140,8 +140,8 @@ TEST_CASE("an inference tape keeps values and nothing for backward", "[autograd]
     return on.bytes() - before;
   };
   Tape training, inference(Tape::Mode::inference);
-  CHECK(room_for_closure(training) > 0);
-  CHECK(room_for_closure(inference) == 0);
+  CHECK(room_for_op(inference) == 64);  // the value
+  CHECK(room_for_op(training) == 64 + 1024);
 }
 
 TEST_CASE("a tape takes the same memory in every round", "[autograd]") {
@@ -281,4 +281,54 @@ TEST_CASE("a number that is not finite is found on any node, and its column name
   last.backward(y, seed.matrix());
   REQUIRE(last.first_bad_gradient());
   CHECK(last.first_bad_gradient().column == 1);
+}
+
+TEST_CASE("a planning tape counts what a training tape takes, and runs nothing", "[autograd]") {
+  ParameterStore store, shapes(Storage::shapes);
+  for (ParameterStore* s : {&store, &shapes}) s->add("w", {3, 5});
+  CHECK(shapes.size() == store.size());
+  CHECK(shapes.count() == 15);
+  CHECK(shapes.values().empty());
+  AlignedVector<Real> gradients(store.size());
+  const Tensor x({4, 5});
+  const auto step = [&](Tape& tape) {
+    tape.set_layer("first");
+    const Var a = linear(tape.constant(x), tape.parameter({0}));
+    tape.set_layer("second");
+    const Var y = multiply(tanh(a), tanh(a));
+    tape.backward(y, Tensor({4, 3}).matrix(), Tape::Keep::leaves);
+  };
+  Tape training, plan(Tape::Mode::plan);
+  training.bind(store, gradients);
+  step(training);
+  for (int round = 0; round < 2; ++round) {
+    plan.rewind();
+    plan.bind_plan(shapes, true, false);
+    step(plan);
+    CHECK(plan.bytes() == training.bytes());
+  }
+
+  const std::vector<OpCost> costs = plan.costs();
+  REQUIRE(costs.size() == 3);
+  CHECK(costs[0].layer == "first");
+  CHECK(costs[0].op == "linear");
+  CHECK(costs[0].flops.forward == 2 * 4 * 5 * 3);
+  CHECK(costs[0].flops.backward == 2 * costs[0].flops.forward);
+  CHECK(costs[1].layer == "second");
+  CHECK(costs[1].op == "tanh");
+  CHECK(costs[1].calls == 2);
+  CHECK(costs[1].flops.total() == 0);
+  CHECK(costs[0].bytes + costs[1].bytes + costs[2].bytes == static_cast<double>(plan.bytes()));
+
+  bool ran = false;
+  plan.rewind();
+  record(
+      "op", {2, 1000}, {plan.variable(x)}, [&](Var) { ran = true; }, [](Var) {});
+  CHECK_FALSE(ran);
+  CHECK(plan.bytes() >= 2000 * sizeof(Real));
+
+  plan.rewind();
+  plan.bind_plan(shapes, false, false);
+  CHECK_FALSE(linear(plan.constant(x), plan.parameter({0})).needs_grad());
+  CHECK(plan.costs()[0].flops.backward == 0);
 }

@@ -22,7 +22,7 @@
 #include "naive.h"
 #include "naive_scores.h"
 #include "naive_sequence.h"
-#include "thimble/model/cost.h"
+#include "thimble/model/make_model.h"
 #include "thimble/tensor/tensor.h"
 #include "thimble/train/cost.h"
 
@@ -52,7 +52,8 @@ struct Sizes {
     rows = sequences * s.length;
     ModelConfig model;
     model.d_model = s.d_model, model.heads = s.heads, model.layers = s.layers, model.d_ff = s.d_ff;
-    parameters = static_cast<std::int64_t>(parameter_count(model, {s.vocabulary, s.length}));
+    parameters = static_cast<std::int64_t>(
+        make_model(model, {s.vocabulary, s.length}, Storage::shapes)->parameters().count());
   }
 };
 

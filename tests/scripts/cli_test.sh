@@ -99,7 +99,8 @@ expect 0 'd_model: 32' config show "$configs/reverse.yaml"
 expect 0 '"heads": 2' config show "$configs/reverse.yaml" model.heads=2 --json -
 expect 0 '^# parameters +[0-9]+$' config show "$configs/reverse.yaml"
 expect 0 '^training step +126\.4 GFLOP' config cost "$configs/bench/base.yaml"
-! grep -q recurrent <<<"$output" || fail "the cost of a part that the model does not have" "$output"
+expect 0 '^encoder\.layers\.5 +attention +1 .* 1\.611$' config cost "$configs/bench/base.yaml" --by-op
+expect 0 '^total .* 126\.4$' config cost "$configs/bench/base.yaml" --by-op
 expect 0 '"parameters": 4804736,$' config cost "$configs/bench/base.yaml" --json -
 expect 0 '"\$schema"' config schema
 expect 0 '^reverse +the input backwards$' tasks

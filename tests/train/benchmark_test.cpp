@@ -15,7 +15,7 @@ TEST_CASE("a benchmark gives the steps asked for, and accounts for the time of i
   CHECK(b.step_ms.size() == 8);
   CHECK(std::ranges::min(b.step_ms) > 0);
   CHECK(b.threads == 2);
-  CHECK(b.flops_per_step == step_flops(config).total());
+  CHECK(b.flops_per_step == step_cost(config).flops);
   CHECK(b.blas_flops > 1e8);
   CHECK(b.peak_bytes > 1 << 20);
 

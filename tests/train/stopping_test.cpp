@@ -24,7 +24,7 @@ Config evaluated(std::int64_t steps, std::int64_t every) {
 }
 
 std::vector<SplitReport> validations(const Config& config) {
-  struct Recorder : TrainObserver {
+  struct ValidationRecorder : TrainObserver {
     void on_validation(std::int64_t, const SplitReport& report) override { reports.push_back(report); }
     std::vector<SplitReport> reports;
   } recorder;

@@ -11,14 +11,18 @@ namespace thimble {
 
 class Arena {
  public:
-  // Uninitialised, aligned to 64 bytes, valid until rewind().
+  // Returns uninitialised memory, aligned to 64 bytes and valid until rewind().
   void* allocate(std::size_t bytes);
+
+  // Adds to used() what allocate(bytes) would, without taking memory.
+  void count(std::size_t bytes);
 
   // Takes back everything. If the last use needed several blocks they become one of just that size, so that
   // the next needs none.
   void rewind();
 
-  std::size_t capacity() const { return capacity_; }  // bytes held
+  std::size_t used() const { return total_ + counted_; }  // bytes handed out since the last rewind, padded
+  std::size_t capacity() const { return capacity_; }      // bytes held
 
  private:
   struct Free {
@@ -33,6 +37,7 @@ class Arena {
   std::vector<Block> blocks_;
   std::size_t used_ = 0;   // of the last block
   std::size_t total_ = 0;  // handed out since the last rewind
+  std::size_t counted_ = 0;
   std::size_t capacity_ = 0;
 };
 

@@ -17,8 +17,13 @@ struct Parameter {
   int index = -1;
 };
 
+// Whether a store holds values, or names and shapes alone, as for a planning tape.
+enum class Storage { values, shapes };
+
 class ParameterStore {
  public:
+  explicit ParameterStore(Storage storage = Storage::values) : storage_(storage) {}
+
   struct Entry {
     std::string name;
     Shape shape;
@@ -31,9 +36,11 @@ class ParameterStore {
 
   const std::vector<Entry>& entries() const { return entries_; }
   const Entry& entry(Parameter p) const { return entries_[static_cast<std::size_t>(p.index)]; }
-  std::size_t size() const { return values_.size(); }  // elements of the flat buffer, padding included
-  std::size_t count() const;                           // elements of all parameters
+  std::size_t size() const { return size_; }  // elements of the flat buffer, padding included
+  std::size_t count() const;                  // elements of all parameters
 
+  // The functions below need values.
+  bool holds_values() const { return storage_ == Storage::values; }
   std::span<Real> values() { return values_; }
   std::span<const Real> values() const { return values_; }
   std::span<Real> values(Parameter p) { return slice(values(), p); }
@@ -49,7 +56,9 @@ class ParameterStore {
   std::string hash() const;
 
  private:
+  Storage storage_;
   std::vector<Entry> entries_;
+  std::size_t size_ = 0;
   AlignedVector<Real> values_;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "thimble/autograd/arena.h"
+#include "thimble/autograd/op_cost.h"
 #include "thimble/autograd/parameter.h"
 #include "thimble/core/profile.h"
 #include "thimble/tensor/tensor.h"
@@ -35,7 +36,8 @@ class Var {
   // For ops whose kernels add only to some elements. Returns what they add to, zero before the first
   // addition.
   GradientView zeroed_grad_accumulator() const;
-  // For ops. The transpose of this matrix if the tape was given it, else a view without data.
+  // For ops. Whether the tape was given the transpose of this parameter, and that transpose.
+  bool has_transpose() const;
   ConstMatrixView transposed() const;
   bool needs_grad() const;  // whether a gradient is required here
   Real item() const;        // the value of a one-element Var; throws ShapeError otherwise
@@ -55,6 +57,7 @@ class Tape {
   enum class Mode {
     training,   // records what backward() needs
     inference,  // values only
+    plan,       // no values: ops are recorded, not run, which tells their memory and arithmetic
   };
 
   explicit Tape(Mode mode = Mode::training) : mode_(mode) {}
@@ -70,19 +73,27 @@ class Tape {
   // Without this, or with an empty span, parameters are constants. `transposes`, of the same store and up to
   // date, make projections faster.
   void bind(const ParameterStore& store, std::span<Real> gradients, const Transposes* transposes = nullptr);
+  // The same for a planning tape, which reads no values: with gradients or not, with transposes or not.
+  void bind_plan(const ParameterStore& store, bool gradients, bool transposes);
 
-  // Leaves. `constant` has no gradient, `variable` has one; both copy.
+  // Leaves. `variable` has a gradient, the others have none. `constant` and `variable` copy; `buffer` reads
+  // as many values as the shape has elements in place, so they must outlive the nodes.
   Var constant(const Tensor& value);
   Var variable(const Tensor& value);
   Var parameter(Parameter p);
-  Var zeros(const Shape& shape);  // has no gradient
+  Var zeros(const Shape& shape);
+  Var buffer(const Shape& shape, const Real* values);
 
   // For ops, which call the free function record() below.
   template <class Forward, class Backward>
   Var record(const char* op, const Shape& shape, std::span<const Var> inputs, const Forward& forward,
-             const Backward& backward) {
+             const Backward& backward, const Flops& flops) {
     static_assert(std::is_trivially_destructible_v<Backward> && alignof(Backward) <= kAlignment);
     const Var y = push(op, shape, inputs);
+    if (mode_ == Mode::plan) {
+      plan(y, inputs, sizeof(Backward), flops);
+      return y;
+    }
     forward(y);
     if (Node& node = at(y); node.needs_grad) {
       node.closure = new (arena_.allocate(sizeof(Backward))) Backward(backward);
@@ -91,7 +102,8 @@ class Tape {
     return y;
   }
 
-  // For ops. Returns uninitialised memory that lives as long as the nodes, to save what backward needs.
+  // For ops. Returns uninitialised memory that lives as long as the nodes, to save what backward needs. That
+  // of `scratch` has no data on a planning tape.
   MatrixView scratch(std::int64_t rows, std::int64_t cols);
   template <class T>
   std::span<T> room(std::size_t count) {
@@ -138,8 +150,12 @@ class Tape {
   Culprit first_bad_gradient() const;
 
   std::size_t nodes() const { return nodes_.size(); }
-  std::size_t bytes() const { return arena_.capacity(); }
+  std::size_t bytes() const { return arena_.used(); }  // taken, or planned, since the last rewind
   bool used(Parameter p) const;  // whether parameter(p) was called since the last rewind
+
+  // Returns the cost of every op in every layer of a planning tape, in the order of first calls. The bytes
+  // add up to bytes(); those of gradients are there once backward() was called.
+  std::vector<OpCost> costs() const;
 
  private:
   friend class Var;
@@ -158,9 +174,10 @@ class Tape {
   Node& at(const Var& v);
   Var push(const char* op, const Shape& shape, std::span<const Var> inputs);
   Var push(const char* op, const Shape& shape, Real* value, bool needs_grad);
-  Real* reals(std::int64_t count) {
-    return static_cast<Real*>(arena_.allocate(static_cast<std::size_t>(count) * sizeof(Real)));
-  }
+  Var leaf(const char* op, const Tensor& value, bool needs_grad);
+  Real* reals(std::int64_t count);
+  void plan(Var y, std::span<const Var> inputs, std::size_t closure_bytes, const Flops& flops);
+  void plan_backward(Keep keep);
   static Culprit culprit(const Node& node, std::int64_t at);
   GradientView grad_accumulator(Node& node);
   void recycle(Node& node);
@@ -180,21 +197,34 @@ class Tape {
     Real* memory;
   };
   std::vector<Spare> spares_;  // gradient buffers that are free again
+
+  // What a planning tape keeps of a recorded op in place of closures.
+  struct Planned {
+    Var result;
+    std::vector<Var> inputs;
+    Flops flops;
+    std::size_t bytes;
+  };
+  std::vector<Planned> planned_;
+  std::size_t planned_bytes_ = 0;  // of all planned ops
+  bool plans_gradients_ = false, plans_transposes_ = false;
 };
 
 // Records y = op(inputs), of that shape, on the tape of the inputs, and returns y. forward(y) runs at once
 // and writes y's value, which is uninitialised. backward(y) runs when y's gradient is known and adds to the
 // gradients of the inputs; it is not kept where no input requires one. It stays in the tape's memory, so it
-// may hold only trivially destructible values. `op` must outlive the tape. There must be an input.
+// may hold only trivially destructible values; it must take a gradient accumulator of every input, since a
+// planning tape counts on that. `op` must outlive the tape. There must be an input. `flops` are those of the
+// op's matrix products.
 template <class Forward, class Backward>
 Var record(const char* op, const Shape& shape, std::span<const Var> inputs, const Forward& forward,
-           const Backward& backward) {
-  return inputs[0].tape().record(op, shape, inputs, forward, backward);
+           const Backward& backward, const Flops& flops = {}) {
+  return inputs[0].tape().record(op, shape, inputs, forward, backward, flops);
 }
 template <class Forward, class Backward>
 Var record(const char* op, const Shape& shape, std::initializer_list<Var> inputs, const Forward& forward,
-           const Backward& backward) {
-  return record(op, shape, std::span<const Var>(inputs.begin(), inputs.size()), forward, backward);
+           const Backward& backward, const Flops& flops = {}) {
+  return record(op, shape, std::span<const Var>(inputs.begin(), inputs.size()), forward, backward, flops);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

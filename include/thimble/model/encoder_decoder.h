@@ -56,12 +56,13 @@ struct DecoderLayer {
 // and "logits".
 class EncoderDecoder final : public Model {
  public:
-  EncoderDecoder(const ModelConfig&, const ModelSizes&);
+  EncoderDecoder(const ModelConfig&, const ModelSizes&, Storage = Storage::values);
 
   void init(std::uint64_t seed) override;
   Var operator()(Tape&, const ModelInput&, const Pass&) const override;
   std::vector<AttentionPlace> attentions() const override;
   std::unique_ptr<Decoding> decode(const ModelInput&) const override;
+  double plan_decoding(Tape&, const ModelInput&) const override;
 
   static const std::string kMemorySite;
 

@@ -59,6 +59,10 @@ class Model {
   // The start of writing an answer to each of the sources. Throws Error for a model that does not write.
   virtual std::unique_ptr<Decoding> decode(const ModelInput& sources) const;
 
+  // Records on a planning tape what decode() computes first, and returns how many numbers greedy decoding
+  // keeps outside of its tape; 0 for a model that does not write.
+  virtual double plan_decoding(Tape&, const ModelInput& sources) const;
+
   // At the places() of the config.
   virtual std::vector<AttentionPlace> attentions() const = 0;
 
@@ -70,7 +74,7 @@ class Model {
 
  protected:
   // A max_length of the config is the T of the model.
-  Model(const ModelConfig& config, const ModelSizes& sizes);
+  Model(const ModelConfig& config, const ModelSizes& sizes, Storage storage);
   Model(Model&&) = default;
 
   ModelConfig config_;

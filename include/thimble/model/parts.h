@@ -28,11 +28,12 @@ class InputEmbedding {
   static constexpr std::uint32_t kDropoutSites = 1;
 
  private:
-  Var positions(Tape&, std::int64_t first, std::int64_t length) const;
+  Var positions(Var x, std::int64_t first) const;
 
   std::string site_;
   std::int64_t longest_;
   double token_std_, position_std_;
+  bool added_;  // whether positions are added to the embedding of tokens
   Embedding tokens_;
   std::optional<Embedding> learned_;
   Tensor sinusoidal_;

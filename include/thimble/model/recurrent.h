@@ -36,12 +36,13 @@ namespace thimble::inline THIMBLE_PRECISION {
 class Recurrent final : public Model {
  public:
   // Throws ShapeError on an odd number of channels.
-  Recurrent(const ModelConfig&, const ModelSizes&);
+  Recurrent(const ModelConfig&, const ModelSizes&, Storage = Storage::values);
 
   // PyTorch's defaults; embeddings normal.
   void init(std::uint64_t seed) override;
   Var operator()(Tape&, const ModelInput&, const Pass&) const override;
   std::unique_ptr<Decoding> decode(const ModelInput&) const override;
+  double plan_decoding(Tape&, const ModelInput&) const override;
   std::vector<AttentionPlace> attentions() const override;
 
   // What the decoder knows of the sources.

@@ -81,7 +81,7 @@ std::optional<Norm> final_norm(ParameterStore&, const std::string& name, const M
 class Transformer final : public Model {
  public:
   // Throws ShapeError as MultiHeadAttention does.
-  Transformer(const ModelConfig&, const ModelSizes&);
+  Transformer(const ModelConfig&, const ModelSizes&, Storage = Storage::values);
 
   void init(std::uint64_t seed) override;
   Var operator()(Tape&, const ModelInput&, const Pass&) const override;

@@ -11,7 +11,7 @@ namespace thimble {
 
 struct Benchmark {
   std::vector<double> step_ms;  // full training steps: data, forward, backward, clipping, optimizer
-  double flops_per_step = 0;    // of matrix products, see step_flops
+  double flops_per_step = 0;    // of matrix products, see StepCost
   double blas_flops = 0;        // per second, of a product of 2048 x 2048 x 2048 on the same threads
   std::int64_t peak_bytes = 0;  // of the process, before that product
   int threads = 0;

@@ -6,11 +6,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "thimble/autograd/op_cost.h"
 #include "thimble/config/config.h"
 #include "thimble/core/json.h"
 #include "thimble/core/memory.h"
-#include "thimble/model/cost.h"
 
 namespace thimble {
 
@@ -23,11 +24,14 @@ std::int64_t largest_micro_batch(const TrainConfig&, std::int64_t length);
 // Sequences that a model_check uses.
 inline constexpr std::int64_t kModelCheckSequences = 3;
 
-// Elements of all parameters of the config's model.
-double parameter_count(const Config&);
-
-// Of one training step, see training_flops.
-Flops step_flops(const Config&);
+// What a training step costs.
+struct StepCost {
+  double parameters = 0;       // elements of all parameters
+  double flops = 0;            // of all ops
+  std::int64_t sequences = 0;  // of a micro-batch, the most that a thread computes at once
+  std::vector<OpCost> ops;     // FLOPs of the whole step; bytes and calls of a micro-batch
+};
+StepCost step_cost(const Config&);
 
 // What memory is needed for.
 enum class Job {
@@ -73,7 +77,8 @@ void require_memory(Job, const Config&);
 // A number of bytes for people, such as "1.5 GiB".
 std::string format_bytes(double bytes);
 
-// {"parameters", "flops_per_step": {"total", part...}, "memory_bytes": {"total", part...}}, of training.
+// {"parameters", "flops_per_step", "memory_bytes": {"total", part...}, "micro_batch", "ops": [{"layer", "op",
+// "calls", "bytes", "forward_flops", "backward_flops"}]}, of training; see StepCost.
 Json cost_json(const Config&);
 
 }  // namespace thimble

@@ -1,0 +1,25 @@
+// What ops cost, as a planning tape counts it (Tape::Mode::plan).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace thimble {
+
+// Floating-point operations in matrix products; a multiply-add is 2. Nothing else is counted: no softmax,
+// norm, activation, additive score, embedding or loss. What a mask or padding hides counts as the rest.
+struct Flops {
+  double forward = 0, backward = 0;
+
+  double total() const { return forward + backward; }
+};
+
+// The calls of an op in a layer, together.
+struct OpCost {
+  std::string layer, op;
+  std::int64_t calls = 0;
+  double bytes = 0;  // of its values, of what it saves for backward, and of gradients that its backward adds
+  Flops flops;
+};
+
+}  // namespace thimble

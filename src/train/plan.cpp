@@ -1,0 +1,30 @@
+#include "thimble/train/plan.h"
+
+#include <numeric>
+
+#include "thimble/model/make_model.h"
+#include "thimble/train/trainer.h"
+#include "train/jobs.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options) {
+  const std::unique_ptr<Model> model = make_model(config.model, model_sizes(config), Storage::shapes);
+  Tape tape(Tape::Mode::plan);
+  tape.bind_plan(model->parameters(), options.gradients, options.transposes);
+  ModelPlan plan;
+  plan.parameters = static_cast<double>(model->parameters().count());
+  if (options.decoding) {
+    plan.other_bytes = sizeof(Real) * model->plan_decoding(tape, model_input(batch));
+  } else {
+    const Var logits = labelled_logits(*model, tape, batch, {.training = options.dropout});
+    tape.set_layer("loss");
+    const Var loss = cross_entropy(logits, batch.row_labels);
+    if (options.gradients) tape.backward(loss, 1, Tape::Keep::leaves);
+  }
+  plan.tape_bytes = static_cast<double>(tape.bytes());
+  plan.ops = tape.costs();
+  return plan;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION
