@@ -7,7 +7,7 @@
 #include "thimble/core/memory.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/kernels/linear.h"
-#include "thimble/model/place.h"
+#include "thimble/model/attention_layer.h"
 
 namespace thimble {
 
@@ -77,7 +77,7 @@ MemoryEstimate inspection_memory(const Config& config, double real) {
   const double weights = real * parameter_count(config);
   const std::int64_t source = source_length(config.task, layout_of(config.model));
   const auto longest = static_cast<double>(std::max(length_of(config), source));
-  const auto attentions = static_cast<double>(places(config.model).size());
+  const auto attentions = static_cast<double>(attention_layers(config.model).size());
   const auto heads = static_cast<double>(config.model.heads);
   const auto threads = static_cast<double>(threads_of(config));
   const std::int64_t at_once = micro_batch(tokens_of(config));
