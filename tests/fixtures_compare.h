@@ -67,14 +67,15 @@ inline void compare_tensor(const std::string& name, const Tensor& x, std::initia
 // Keeps the values of every site that a forward pass went through.
 class Capture : public Hooks {
  public:
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
     values_.insert_or_assign(
-        std::string(site), Tensor(shape, std::span(value.data, static_cast<std::size_t>(value.elements()))));
+        site, Tensor(shape, std::span(value.data, static_cast<std::size_t>(value.elements()))));
   }
-  const Tensor& value(const std::string& site) const { return values_.at(site); }
+  // By default the weights of the only attention.
+  const Tensor& value(Site site = {SiteKind::attention_weights}) const { return values_.at(site); }
 
  private:
-  std::map<std::string, Tensor> values_;
+  std::map<Site, Tensor> values_;
 };
 
 }  // namespace thimble::tests

@@ -12,19 +12,16 @@
 
 namespace thimble::cli {
 
-// A head by its numbers.
-struct HeadPlace {
-  std::int64_t layer, head;
-};
-
-// Which heads to show; all by default. layer: the number of the place.
+// Which heads to show; all by default. layer, head: as in HeadId.
 struct HeadChoice {
   std::optional<std::int64_t> layer, head;
 
   void add_to(Command& command);
   void check(const ModelConfig& model) const;  // throws ConfigError when the model has no such layer or head
-  bool has(std::int64_t l, std::int64_t h) const { return l == layer.value_or(l) && h == head.value_or(h); }
-  HeadPlace only(const ModelConfig& model) const;  // throws ConfigError when there are several
+  bool has(HeadId id) const {
+    return id.layer == layer.value_or(id.layer) && id.head == head.value_or(id.head);
+  }
+  HeadId only(const ModelConfig& model) const;  // throws ConfigError when there are several
 };
 
 // The table of heads, a sentence for each, the curve of cumulative ablation, and maps.
@@ -43,19 +40,20 @@ void show_patching(const PatchingReport& report, const ModelConfig& model, const
                    const Output& output);
 
 // "layer 0 head 1", "cross 0 head 1"
-std::string head_title(const ModelConfig& model, std::int64_t layer, std::int64_t head);
+std::string head_title(const ModelConfig& model, HeadId id);
 
-// The columns "layer" and "head" of a table; in the first stand the names of places where they have some.
+// The columns "layer" and "head" of a table; the first has the titles of layers unless the model has an
+// encoder only.
 class HeadColumns {
  public:
   explicit HeadColumns(const ModelConfig& model);
   std::string heading() const;
-  std::string cell(std::int64_t layer, std::int64_t head) const;
-  std::size_t width() const { return place_ + 1 + head_; }
+  std::string cell(HeadId id) const;
+  std::size_t width() const { return layer_ + 1 + head_; }
 
  private:
-  std::vector<std::string> titles_;  // of places
-  std::size_t place_, head_;         // characters
+  std::vector<std::string> titles_;  // of layers
+  std::size_t layer_, head_;         // characters
 };
 
 // weights (queries, keys), a name for each.

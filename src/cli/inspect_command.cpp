@@ -30,13 +30,13 @@ std::vector<std::string> numbers(std::int64_t count) {
 
 void draw_head(const InspectArguments& arguments, const InspectReport& report) {
   const ModelConfig& model = report.config.model;
-  const auto [layer, head] = arguments.heads.only(model);
-  const Place place = places(model)[static_cast<std::size_t>(layer)];
-  write_svg(
-      arguments.svg,
-      fmt::format("{}, mean of {} sequences", head_title(model, layer, head), report.baseline.sequences),
-      numbers(report.queries(place)), numbers(report.keys(place)),
-      report.heads[static_cast<std::size_t>(layer * model.heads + head)].mean_weights, place.causal);
+  const HeadId id = arguments.heads.only(model);
+  const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
+  write_svg(arguments.svg,
+            fmt::format("{}, mean of {} sequences", head_title(model, id), report.baseline.sequences),
+            numbers(report.queries(layer)), numbers(report.keys(layer)),
+            report.heads[static_cast<std::size_t>(id.layer * model.heads + id.head)].mean_weights,
+            layer.causal);
 }
 
 // The page with the user's own input first.

@@ -18,36 +18,37 @@ std::string index_range(const char* what, std::int64_t count) {
   return count == 1 ? fmt::format("{} 0", what) : fmt::format("{}s 0 to {}", what, count - 1);
 }
 
-// ", which are encoder 0, decoder 0, cross 0"; "" where places have no names.
-std::string meanings(const std::vector<Place>& all) {
+// ", which are encoder 0, decoder 0, cross 0"; "" in an encoder-only model.
+std::string meanings(const std::vector<AttentionLayer>& all) {
   const char* const first = all.size() == 1 ? ", which is " : ", which are ";
   std::string text;
-  for (const Place& place : all)
-    if (!place.name.empty()) text += (text.empty() ? first : ", ") + title(place);
+  for (const AttentionLayer& layer : all)
+    if (!layer.stack.empty()) text += (text.empty() ? first : ", ") + layer.title();
   return text;
 }
 
 }  // namespace
 
-std::string head_title(const ModelConfig& model, std::int64_t layer, std::int64_t head) {
-  return fmt::format("{} head {}", title(places(model)[static_cast<std::size_t>(layer)]), head);
+std::string head_title(const ModelConfig& model, HeadId id) {
+  return fmt::format("{} head {}", attention_layers(model)[static_cast<std::size_t>(id.layer)].title(),
+                     id.head);
 }
 
 HeadColumns::HeadColumns(const ModelConfig& model) {
   std::size_t widest = 0;
-  for (const Place& place : places(model)) {
-    titles_.push_back(place.name.empty() ? std::to_string(place.layer) : title(place));
+  for (const AttentionLayer& layer : attention_layers(model)) {
+    titles_.push_back(layer.stack.empty() ? std::to_string(layer.index) : layer.title());
     widest = std::max(widest, titles_.back().size());
   }
-  constexpr std::size_t kPlace = 5, kHead = 4, kLeast = 2;
-  place_ = std::max(kPlace, widest);
-  head_ = widest > kPlace ? kLeast : kHead;
+  constexpr std::size_t kLayer = 5, kHead = 4, kLeast = 2;
+  layer_ = std::max(kLayer, widest);
+  head_ = widest > kLayer ? kLeast : kHead;
 }
 
 std::string HeadColumns::heading() const { return fmt::format("{:<{}} head", "layer", width() - 5); }
 
-std::string HeadColumns::cell(std::int64_t layer, std::int64_t head) const {
-  return fmt::format("{:>{}} {:>{}}", titles_[static_cast<std::size_t>(layer)], place_, head, head_);
+std::string HeadColumns::cell(HeadId id) const {
+  return fmt::format("{:>{}} {:>{}}", titles_[static_cast<std::size_t>(id.layer)], layer_, id.head, head_);
 }
 
 void HeadChoice::add_to(Command& command) {
@@ -57,7 +58,7 @@ void HeadChoice::add_to(Command& command) {
 }
 
 void HeadChoice::check(const ModelConfig& model) const {
-  const std::vector<Place> all = places(model);
+  const std::vector<AttentionLayer> all = attention_layers(model);
   require<ConfigError>(!layer || (*layer >= 0 && *layer < std::ssize(all)),
                        "--layer {}: there is no such layer, the model has {}{}", layer.value_or(0),
                        index_range("layer", std::ssize(all)), meanings(all));
@@ -66,9 +67,9 @@ void HeadChoice::check(const ModelConfig& model) const {
                        index_range("head", model.heads));
 }
 
-HeadPlace HeadChoice::only(const ModelConfig& model) const {
+HeadId HeadChoice::only(const ModelConfig& model) const {
   check(model);
-  require<ConfigError>((layer || places(model).size() == 1) && (head || model.heads == 1),
+  require<ConfigError>((layer || attention_layers(model).size() == 1) && (head || model.heads == 1),
                        "--svg draws one head; choose it with --layer and --head");
   return {layer.value_or(0), head.value_or(0)};
 }
@@ -82,7 +83,7 @@ void show_patching(const PatchingReport& report, const ModelConfig& model, const
     const HeadColumns columns(model);
     print_out("{}   share\n", columns.heading());
     for (const PatchingReport::Head& h : report.heads)
-      if (heads.has(h.layer, h.head)) print_out("{} {:>+7.3f}\n", columns.cell(h.layer, h.head), h.effect);
+      if (heads.has(h.id)) print_out("{} {:>+7.3f}\n", columns.cell(h.id), h.effect);
   }
   output.write(to_json(report));
 }

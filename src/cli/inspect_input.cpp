@@ -67,18 +67,19 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
   const std::size_t width = line_width(1);
   print_out("\nAttention of query (row) on key (column):\n");
   write_picture(legend(colors()) + '\n');
-  const std::vector<Place> all = places(model);
+  const std::vector<AttentionLayer> all = attention_layers(model);
   std::vector<Picture> pictures;
   for (std::int64_t l = 0; l < std::ssize(all); ++l) {
-    const Place& place = all[static_cast<std::size_t>(l)];
-    for (std::int64_t h = 0; h < model.heads; ++h) {
-      if (!heads.has(l, h)) continue;
+    const AttentionLayer& layer = all[static_cast<std::size_t>(l)];
+    for (std::int64_t h = 0; h < layer.heads; ++h) {
+      const HeadId id{l, h};
+      if (!heads.has(id)) continue;
       Picture& picture =
-          pictures.emplace_back(heat_map(passage.weights(model, l, h), place.queries_source ? source : tokens,
-                                         place.keys_source ? source : tokens, colors(), width));
+          pictures.emplace_back(heat_map(passage.weights(model, id), layer.queries_source ? source : tokens,
+                                         layer.keys_source ? source : tokens, colors(), width));
       if (picture.empty())
         return print_out("\ntoo many tokens to draw in {} columns; --json and --html show them\n", width);
-      picture.insert(picture.begin(), head_title(model, l, h));
+      picture.insert(picture.begin(), head_title(model, id));
     }
   }
   write_picture(side_by_side(pictures, width));
@@ -104,13 +105,13 @@ void show_input(const ModelSource& source, const std::string& text, const HeadCh
   const Names names = vocabulary(source);
   if (!svg.empty()) {
     const ModelConfig& model = source.config.model;
-    const auto [layer, head] = heads.only(model);
-    const Place place = places(model)[static_cast<std::size_t>(layer)];
+    const HeadId id = heads.only(model);
+    const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
     const auto labels = [&](bool of_source) {
       return names_of(of_source ? passage.source : passage.tokens, names);
     };
-    write_svg(svg, head_title(model, layer, head), labels(place.queries_source), labels(place.keys_source),
-              passage.weights(model, layer, head), place.causal);
+    write_svg(svg, head_title(model, id), labels(layer.queries_source), labels(layer.keys_source),
+              passage.weights(model, id), layer.causal);
   }
   if (output.talks()) {
     print_predictions(passage, names);

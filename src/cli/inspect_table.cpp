@@ -22,7 +22,7 @@ constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_
                                                                      {"absolute_position", "position"},
                                                                      {"self", "self"}};
 constexpr std::size_t kScoreColumns = 2;  // in 80 columns
-constexpr std::size_t kPlaceAndLabel = 28;
+constexpr std::size_t kHeadAndLabel = 28;
 
 // The columns in which some head stands out most, in the order above.
 std::vector<std::pair<std::string_view, std::string_view>> telling_columns(const InspectReport& report,
@@ -116,16 +116,16 @@ std::vector<std::string> take_out(std::vector<Column>& columns, std::size_t widt
 
 void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
   constexpr std::size_t kLeast = 11;
-  const HeadColumns places(report.config.model);
+  const HeadColumns first(report.config.model);
   std::vector<Column> columns = table_columns(report, width);
-  const auto left_out = take_out(columns, width - places.width() - 1 - kLeast);
+  const auto left_out = take_out(columns, width - first.width() - 1 - kLeast);
   const std::size_t label_width =
-      std::min(kPlaceAndLabel - places.width() - 1, width - places.width() - 1 - width_of(columns));
-  std::string table = places.heading() + ' ' + padded_right("label", label_width);
+      std::min(kHeadAndLabel - first.width() - 1, width - first.width() - 1 - width_of(columns));
+  std::string table = first.heading() + ' ' + padded_right("label", label_width);
   for (const Column& column : columns) table += padded_left(column.title, column.width);
   for (const HeadReport& head : report.heads) {
-    if (!heads.has(head.effects.layer, head.effects.head)) continue;
-    table += '\n' + places.cell(head.effects.layer, head.effects.head) + ' ' +
+    if (!heads.has(head.effects.id)) continue;
+    table += '\n' + first.cell(head.effects.id) + ' ' +
              padded_right(truncated(label_text(head.label), label_width), label_width);
     for (const Column& column : columns) table += padded_left(column.text(head), column.width);
   }
@@ -137,10 +137,10 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
 void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
   const bool chosen = heads.layer || heads.head;
   constexpr std::size_t kMost = 4;
-  const std::vector<Place> all = places(report.config.model);
+  const std::vector<AttentionLayer> all = attention_layers(report.config.model);
   std::vector<const HeadReport*> drawn;
   for (const HeadReport& head : report.heads)
-    if (heads.has(head.effects.layer, head.effects.head)) drawn.push_back(&head);
+    if (heads.has(head.effects.id)) drawn.push_back(&head);
   const bool some = !chosen && drawn.size() > kMost;
   if (some) {
     std::ranges::stable_sort(drawn, std::greater(),
@@ -149,12 +149,12 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
   }
   std::vector<Picture> pictures;
   for (const HeadReport* head : drawn) {
-    const std::int64_t keys = report.keys(all[static_cast<std::size_t>(head->effects.layer)]);
+    const std::int64_t keys = report.keys(all[static_cast<std::size_t>(head->effects.id.layer)]);
     Picture& picture = pictures.emplace_back(heat_map(head->mean_weights, keys, colors(), width));
     if (picture.empty())
       return print_out("\n{} positions are too many to draw in {} columns; see --html or --npy\n", keys,
                        width);
-    picture.insert(picture.begin(), head_title(report.config.model, head->effects.layer, head->effects.head));
+    picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
   }
   print_out("\n");
   if (some) print_out("The {} most important heads; --layer and --head choose others.\n", kMost);
@@ -175,8 +175,8 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   print_out("\n");
   print_table(report, heads, width);
   for (const HeadReport& head : report.heads) {
-    if (!heads.has(head.effects.layer, head.effects.head)) continue;
-    const std::string where = head_title(report.config.model, head.effects.layer, head.effects.head);
+    if (!heads.has(head.effects.id)) continue;
+    const std::string where = head_title(report.config.model, head.effects.id);
     say(fmt::format("{}: {}", where, head.label.sentence));
   }
   if (report.heads.size() > 1) {
@@ -189,7 +189,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
   for (const HeadEvent& event : find_events(report.timeline.steps))
-    if (heads.has(event.layer, event.head)) print_out("\n{}", wrapped(sentence(event), width));
+    if (heads.has(event.id)) print_out("\n{}", wrapped(sentence(event), width));
   if (const std::string picture = draw(report.timeline.steps, !is_terminal(1), width); !picture.empty())
     print_out("\n{}", picture);
   print_maps(report, heads, width);

@@ -145,17 +145,24 @@ void AttributionWatcher::add_label(const Batch& batch, std::int64_t i) {
         {.row = i * batch.length + t, .label = label, .share = 1 / static_cast<double>(to - from)});
 }
 
-void AttributionWatcher::observe(std::string_view site, const Shape&, ConstMatrixView value) {
-  if (site == "embedding") add(0, 1, value);
-  for (std::size_t l = 0; l < model_.layers().size(); ++l) {
-    const EncoderLayer& layer = model_.layers()[l];
-    if (site == layer.self_attn->output_site) add_heads(l, value);
-    if (site == layer.mid_site) add(feed_forward(l), -1, value);
-    if (site != layer.out_site) continue;
-    add(feed_forward(l), 1, value);
-    if (l + 1 == model_.layers().size()) apply_norm(value);
+void AttributionWatcher::observe(Site site, const Shape&, ConstMatrixView value) {
+  const auto layer = static_cast<std::size_t>(site.layer);
+  switch (site.kind) {
+    case SiteKind::embedding:
+      return add(0, 1, value);
+    case SiteKind::head_output:
+      return add_heads(layer, value);
+    case SiteKind::residual_mid:
+      return add(feed_forward(layer), -1, value);
+    case SiteKind::residual_out:
+      add(feed_forward(layer), 1, value);
+      if (layer + 1 == model_.layers().size()) apply_norm(value);
+      return;
+    case SiteKind::logits:
+      return compare(value);
+    default:
+      return;
   }
-  if (site == "logits") compare(value);
 }
 
 void AttributionWatcher::add(std::size_t part, double sign, ConstMatrixView value) {

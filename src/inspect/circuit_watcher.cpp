@@ -5,12 +5,10 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 RolloutWatcher::RolloutWatcher(const Subject& subject)
-    : attentions_(subject.attentions()), length_(subject.dataset().length()) {}
+    : layers_(subject.model().attention_layers()), length_(subject.dataset().length()) {}
 
-void RolloutWatcher::observe(std::string_view site, const Shape&, ConstMatrixView value) {
-  for (std::size_t l = 0; l < attentions_.size(); ++l) {
-    if (site == attentions_[l].weights_site) apply_layer(l, value);
-  }
+void RolloutWatcher::observe(Site site, const Shape&, ConstMatrixView value) {
+  if (site.kind == SiteKind::attention_weights) apply_layer(static_cast<std::size_t>(site.layer), value);
 }
 
 DoubleMatrix RolloutWatcher::finish() const {
@@ -32,13 +30,13 @@ void RolloutWatcher::apply_layer(std::size_t layer, ConstMatrixView weights) {
                     1, 0);
       products_[b] = std::move(next);
     }
-    if (layer + 1 == attentions_.size()) add(products_[b]);
+    if (layer + 1 == layers_.size()) add(products_[b]);
   }
 }
 
 // Half the mean over the heads of a sequence and half the identity, (T, T); weights (B H T, T).
 Tensor RolloutWatcher::mixed(ConstMatrixView weights, std::int64_t sequence) const {
-  const std::int64_t heads = attentions_.front().heads;
+  const std::int64_t heads = layers_.front().heads;
   Tensor out({length_, length_});
   for (std::int64_t i = 0; i < length_; ++i) {
     Real* to = out.matrix().row(i);
@@ -67,7 +65,7 @@ void CircuitWatcher::begin(const Chunk& chunk) {
   if (attribution_) attribution_->begin(chunk);
 }
 
-void CircuitWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
+void CircuitWatcher::observe(Site site, const Shape& shape, ConstMatrixView value) {
   if (rollout_) rollout_->observe(site, shape, value);
   if (attribution_) attribution_->observe(site, shape, value);
 }

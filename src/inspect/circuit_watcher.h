@@ -15,7 +15,7 @@ class RolloutWatcher : public ChunkHooks {
   explicit RolloutWatcher(const Subject& subject);
 
   void begin(const Chunk& chunk) override { batch_ = &chunk.batch; }
-  void observe(std::string_view site, const Shape&, ConstMatrixView value) override;
+  void observe(Site site, const Shape&, ConstMatrixView value) override;
   DoubleMatrix finish() const;
 
  private:
@@ -23,7 +23,7 @@ class RolloutWatcher : public ChunkHooks {
   Tensor mixed(ConstMatrixView weights, std::int64_t sequence) const;
   void add(const Tensor& rollout);
 
-  std::span<const AttentionPlace> attentions_;
+  std::span<const AttentionLayer> layers_;
   std::int64_t length_;
   const Batch* batch_ = nullptr;
   std::vector<Tensor> products_;  // by sequence
@@ -37,7 +37,7 @@ class CircuitWatcher : public ChunkHooks {
   explicit CircuitWatcher(const Subject& subject);
 
   void begin(const Chunk& chunk) override;
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override;
   // After the passes. Throws as head_circuits does.
   CircuitReport finish() const;
 

@@ -23,26 +23,26 @@ std::vector<HeadCircuits> head_circuits(const Model& model) {
   std::optional<TokenSpace> space;
   if (model.config().kind == ModelKind::encoder) space.emplace(model);
   std::vector<HeadCircuits> circuits;
-  for (const AttentionPlace& place : model.attentions()) {
-    if (place.projections == nullptr) {
+  for (const AttentionLayer& layer : model.attention_layers()) {
+    const MultiHeadAttention* attention = model.attention(layer);
+    if (attention == nullptr) {
       circuits.push_back(
           no_circuits("recurrent: a head has no projections of its own, and what it sees goes "
                       "through the cell"));
       continue;
     }
-    const MultiHeadAttention& attention = *place.projections;
-    for (std::int64_t h = 0; h < attention.heads(); ++h) {
-      const MultiHeadAttention::HeadViews views = attention.head(store, h);
+    for (std::int64_t h = 0; h < layer.heads; ++h) {
+      const MultiHeadAttention::HeadViews views = attention->head(store, h);
       HeadWeights head{.query = in_double(views.query),
                        .key = in_double(views.key),
                        .value = in_double(views.value),
                        .output = in_double(views.output),
-                       .scale = score_factor(attention.settings.score, attention.settings.depth)};
+                       .scale = score_factor(attention->settings.score, attention->settings.depth)};
       // q^T W k is the dot product of W^T q and k.
       if (views.score.data != nullptr) head.query = product(transposed(in_double(views.score)), head.query);
       circuits.push_back(
           space ? head_circuits(head, space->embedding, space->unembedding ? &*space->unembedding : nullptr)
-                : head_circuits(head, place.cross()));
+                : head_circuits(head, layer.cross()));
     }
   }
   return circuits;

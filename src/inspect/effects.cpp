@@ -19,8 +19,6 @@ double quantile(const std::vector<double>& sorted, double share) {
   return std::lerp(sorted[below], sorted[above], at - static_cast<double>(below));
 }
 
-Json index_or_null(std::int64_t index) { return index < 0 ? Json() : Json(index); }
-
 }  // namespace
 
 std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
@@ -73,8 +71,8 @@ Json to_json(const Importance& importance) {
 
 Json to_json(const RemovalStep& step) {
   return {{"removed", step.removed},
-          {"layer", index_or_null(step.layer)},
-          {"head", index_or_null(step.head)},
+          {"layer", step.id ? Json(step.id->layer) : Json()},
+          {"head", step.id ? Json(step.id->head) : Json()},
           {"loss", step.loss},
           {"accuracy", step.accuracy}};
 }
@@ -89,7 +87,7 @@ Json to_json(const Baseline& baseline) {
 Json to_json(const PatchingReport& report) {
   Json heads = Json::array();
   for (const PatchingReport::Head& h : report.heads)
-    heads.push_back({{"layer", h.layer}, {"head", h.head}, {"effect", h.effect}});
+    heads.push_back({{"layer", h.id.layer}, {"head", h.id.head}, {"effect", h.effect}});
   return {{"base", report.base}, {"source", report.source}, {"heads", heads}};
 }
 

@@ -9,15 +9,15 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-bool Ablation::replace(std::string_view site, const Shape& shape, MatrixView value) {
+bool Ablation::replace(Site site, const Shape& shape, MatrixView value) {
+  if (site.kind != SiteKind::head_output) return false;
+  const std::int64_t width = layers_[static_cast<std::size_t>(site.layer)].d_value;
   bool replaced = false;
-  for (const HeadPlace& place : heads_) {
-    const AttentionPlace& attention = attentions_[static_cast<std::size_t>(place.layer)];
-    const std::optional<std::int64_t> position = position_of(site, attention.output_site);
-    if (!position) continue;
-    const std::int64_t width = attention.width, column = place.head * width;
+  for (const HeadId& head : heads_) {
+    if (head.layer != site.layer) continue;
+    const std::int64_t column = head.head * width;
     for (std::int64_t row = 0; row < value.rows; ++row) {
-      const Real* from = substitute_(first_ + row / shape[1], *position + row % shape[1]);
+      const Real* from = substitute_(first_ + row / shape[1], site.position + row % shape[1]);
       Real* to = value.row(row) + column;
       from != nullptr ? std::copy_n(from + column, width, to) : std::fill_n(to, width, Real{0});
     }
@@ -26,14 +26,14 @@ bool Ablation::replace(std::string_view site, const Shape& shape, MatrixView val
   return replaced;
 }
 
-void Capture::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
-  for (const auto& [name, all] : sites_) {
-    const std::optional<std::int64_t> position = position_of(site, name);
-    if (!position) continue;
-    const std::int64_t time = all->shape()[1];
+void Capture::observe(Site site, const Shape& shape, ConstMatrixView value) {
+  const auto [first, last] = sites_.equal_range(site.start());
+  for (auto found = first; found != last; ++found) {
+    Tensor& all = *found->second;
+    const std::int64_t time = all.shape()[1];
     for (std::int64_t row = 0; row < value.rows; ++row)
       std::copy_n(value.row(row), value.cols,
-                  all->matrix().row((first_ + row / shape[1]) * time + *position + row % shape[1]));
+                  all.matrix().row((first_ + row / shape[1]) * time + site.position + row % shape[1]));
   }
 }
 
@@ -61,19 +61,18 @@ const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
 // |<z_h, dL/dz_h>| of every sequence, into scores[layer * heads + head][sequence].
 class Sensitivity : public ChunkHooks {
  public:
-  Sensitivity(std::span<const AttentionPlace> attentions, std::vector<std::vector<double>>& scores)
-      : attentions_(attentions), scores_(scores), outputs_(attentions.size()) {}
+  Sensitivity(std::span<const AttentionLayer> layers, std::vector<std::vector<double>>& scores)
+      : layers_(layers), scores_(scores), outputs_(layers.size()) {}
 
   void begin(const Chunk& chunk) override { chunk_ = &chunk; }
-  void record(std::string_view site, Var x) override {
-    for (std::size_t l = 0; l < attentions_.size(); ++l)
-      if (position_of(site, attentions_[l].output_site)) outputs_[l].push_back(x);
+  void record(Site site, Var x) override {
+    if (site.kind == SiteKind::head_output) outputs_[static_cast<std::size_t>(site.layer)].push_back(x);
   }
   void end() override {
-    const std::int64_t heads = attentions_.front().heads;
+    const std::int64_t heads = layers_.front().heads;
     for (std::size_t i = 0; i < scores_.size(); ++i) {
       const std::size_t layer = i / static_cast<std::size_t>(heads);
-      const std::int64_t width = attentions_[layer].width;
+      const std::int64_t width = layers_[layer].d_value;
       const std::int64_t column = static_cast<std::int64_t>(i) % heads * width;
       for (std::int64_t b = 0; b < chunk_->batch.sequences; ++b) {
         double sum = 0;
@@ -97,7 +96,7 @@ class Sensitivity : public ChunkHooks {
     return sum;
   }
 
-  std::span<const AttentionPlace> attentions_;
+  std::span<const AttentionLayer> layers_;
   std::vector<std::vector<double>>& scores_;
   const Chunk* chunk_ = nullptr;
   std::vector<std::vector<Var>> outputs_;  // by attention, of all positions or of one after the other
@@ -125,29 +124,24 @@ Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) 
 
 class Measurement {
  public:
-  explicit Measurement(Subject& subject) : subject_(subject), baseline_(subject.run()) {
-    const std::vector<AttentionPlace>& attentions = subject.attentions();
+  explicit Measurement(Subject& subject)
+      : subject_(subject), layers_(subject.model().attention_layers()), baseline_(subject.run()) {
     for (const auto& [first, batch] : subject.chunks()) {
       lengths_.insert(lengths_.end(), batch.lengths.begin(), batch.lengths.end());
       source_lengths_.insert(source_lengths_.end(), batch.source_lengths.begin(), batch.source_lengths.end());
     }
-    for (std::int64_t l = 0; l < std::ssize(attentions); ++l)
-      for (std::int64_t h = 0; h < attentions[static_cast<std::size_t>(l)].heads; ++h)
-        places_.push_back({l, h});
+    for (std::int64_t l = 0; l < std::ssize(layers_); ++l)
+      for (std::int64_t h = 0; h < layers_[static_cast<std::size_t>(l)].heads; ++h) heads_.push_back({l, h});
   }
 
   EffectsReport finish() {
     EffectsReport report;
     report.baseline = baseline_.total;
-    for (const HeadPlace& place : places_) {
-      HeadEffects& head = report.heads.emplace_back();
-      head.layer = place.layer;
-      head.head = place.head;
-    }
+    for (const HeadId& head : heads_) report.heads.emplace_back().id = head;
     partners_ = partners(sizes(), subject_.config().train.seed);
     for (std::size_t i = 0; i < partners_.size(); ++i)
       report.unpaired += partners_[i] == static_cast<std::int64_t>(i);
-    for (std::size_t l = 0; l < subject_.attentions().size(); ++l) ablate_layer(l);
+    for (std::size_t l = 0; l < layers_.size(); ++l) ablate_layer(l);
     set_effects(report.heads);
     set_importance(report.heads);
     report.cumulative_ablation = remove_heads(report.heads);
@@ -157,9 +151,9 @@ class Measurement {
  private:
   static constexpr std::size_t kKinds = 3;  // zero, mean, resample
 
-  Outcomes ablated(std::span<const HeadPlace> heads, const Substitute& substitute,
+  Outcomes ablated(std::span<const HeadId> heads, const Substitute& substitute,
                    const LayerInput* from = nullptr) {
-    return subject_.run([&] { return std::make_unique<Ablation>(subject_.attentions(), heads, substitute); },
+    return subject_.run([&] { return std::make_unique<Ablation>(layers_, heads, substitute); },
                         Tape::Mode::inference, from);
   }
 
@@ -172,26 +166,26 @@ class Measurement {
   }
 
   // Appends to differences_ those of each head and kind, in order.
-  void ablate_layer(std::size_t layer) {
-    const AttentionPlace& place = subject_.attentions()[layer];
+  void ablate_layer(std::size_t number) {
+    const AttentionLayer& layer = layers_[number];
     const Dataset& data = subject_.dataset();
-    const std::int64_t time = place.queries_source ? data.source_length() : data.length();
-    Tensor all({subject_.sequences(), time, place.heads * place.width});
-    Capture::Sites sites{{place.output_site, &all}};
+    const std::int64_t time = layer.queries_source ? data.source_length() : data.length();
+    Tensor all({subject_.sequences(), time, layer.heads * layer.d_value});
+    Capture::Sites sites{{{SiteKind::head_output, static_cast<std::int32_t>(number)}, &all}};
     std::optional<LayerInput> input;
-    if (const auto first = subject_.stack_layer(layer)) {
+    if (const auto first = subject_.stack_layer(number)) {
       input = subject_.layer_input(*first, subject_.sequences());
       sites.merge(subject_.input_sites(*input));
     }
     subject_.run([&] { return std::make_unique<Capture>(sites); });
     const LayerInput* from = input ? &*input : nullptr;
-    const Tensor means = position_means(all, place.queries_source ? source_lengths_ : lengths_);
+    const Tensor means = position_means(all, layer.queries_source ? source_lengths_ : lengths_);
     const Substitute mean = [&](std::int64_t, std::int64_t t) { return means.matrix().row(t); };
     const Substitute resample = [&](std::int64_t sequence, std::int64_t t) {
       return std::as_const(all).matrix().row(partners_[static_cast<std::size_t>(sequence)] * time + t);
     };
-    for (std::int64_t h = 0; h < place.heads; ++h) {
-      const HeadPlace head{static_cast<std::int64_t>(layer), h};
+    for (std::int64_t h = 0; h < layer.heads; ++h) {
+      const HeadId head{static_cast<std::int64_t>(number), h};
       for (const Substitute& substitute : {Substitute(zeros), mean, resample})
         add_differences(ablated({&head, 1}, substitute, from));
     }
@@ -227,49 +221,48 @@ class Measurement {
   void set_importance(std::vector<HeadEffects>& heads) {
     const auto n = static_cast<std::size_t>(subject_.sequences());
     std::vector<std::vector<double>> scores(heads.size(), std::vector<double>(n));
-    subject_.run([&] { return std::make_unique<Sensitivity>(subject_.attentions(), scores); },
-                 Tape::Mode::training);
-    std::vector<double> squares(subject_.attentions().size());
+    subject_.run([&] { return std::make_unique<Sensitivity>(layers_, scores); }, Tape::Mode::training);
+    std::vector<double> squares(layers_.size());
     for (std::size_t i = 0; i < heads.size(); ++i) {
       const double raw = std::accumulate(scores[i].begin(), scores[i].end(), 0.0) / static_cast<double>(n);
       require<NumericError>(
           std::isfinite(raw),
           "inspect: the gradient importance of layer {} head {} is {}; the weights are too large, "
           "use an earlier checkpoint",
-          heads[i].layer, heads[i].head, std::abs(raw));
+          heads[i].id.layer, heads[i].id.head, std::abs(raw));
       heads[i].importance.raw = raw;
-      squares[static_cast<std::size_t>(heads[i].layer)] += raw * raw;
+      squares[static_cast<std::size_t>(heads[i].id.layer)] += raw * raw;
     }
     for (HeadEffects& head : heads) {
-      const double norm = std::sqrt(squares[static_cast<std::size_t>(head.layer)]);
+      const double norm = std::sqrt(squares[static_cast<std::size_t>(head.id.layer)]);
       head.importance.normalised = norm > 0 ? head.importance.raw / norm : 0;
     }
   }
 
   std::vector<RemovalStep> remove_heads(std::vector<HeadEffects> heads) {
     std::ranges::stable_sort(heads, {}, [](const HeadEffects& h) { return h.importance.normalised; });
-    std::vector<HeadPlace> removed;
+    std::vector<HeadId> removed;
     std::vector<std::size_t> attentions;
     for (const HeadEffects& head : heads) {
-      removed.push_back({head.layer, head.head});
-      attentions.push_back(static_cast<std::size_t>(head.layer));
+      removed.push_back(head.id);
+      attentions.push_back(static_cast<std::size_t>(head.id.layer));
     }
     const Substitute nothing = zeros;
     const std::vector<Baseline> totals = subject_.run_series(attentions, [&](std::size_t k) {
-      return std::make_unique<Ablation>(subject_.attentions(), std::span(removed).first(k + 1), nothing);
+      return std::make_unique<Ablation>(layers_, std::span(removed).first(k + 1), nothing);
     });
     std::vector<RemovalStep> steps{{.loss = baseline_.total.loss, .accuracy = baseline_.total.accuracy}};
     for (std::size_t k = 0; k < totals.size(); ++k)
-      steps.push_back({static_cast<std::int64_t>(k + 1), removed[k].layer, removed[k].head, totals[k].loss,
-                       totals[k].accuracy});
+      steps.push_back({static_cast<std::int64_t>(k + 1), removed[k], totals[k].loss, totals[k].accuracy});
     return steps;
   }
 
   Subject& subject_;
+  const std::vector<AttentionLayer>& layers_;
   Outcomes baseline_;
   std::vector<std::int32_t> lengths_, source_lengths_;  // of all sequences
   std::vector<std::int64_t> partners_;
-  std::vector<HeadPlace> places_;
+  std::vector<HeadId> heads_;
   // Of each head, each kind of ablation: of losses, then of right answers, for each sequence.
   std::vector<std::vector<double>> differences_;
 };
@@ -280,8 +273,9 @@ EffectsReport measure_effects(Subject& subject) { return Measurement(subject).fi
 
 double effect_passes(const Subject& subject) {
   double passes = 1 + Subject::pass_cost(Tape::Mode::training);  // as it is, and its gradients
-  for (std::size_t l = 0; l < subject.attentions().size(); ++l) {
-    const auto heads = static_cast<double>(subject.attentions()[l].heads);
+  const std::vector<AttentionLayer>& layers = subject.model().attention_layers();
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const auto heads = static_cast<double>(layers[l].heads);
     constexpr double kKinds = 3;  // of ablation
     passes += 1 + (kKinds + 1) * heads * subject.share_from(l);
   }

@@ -109,14 +109,14 @@ void write_attention(const ModelSource& source, Split split, std::int64_t count,
   const std::int64_t length = model_length(source.config.task, layout);
   const std::int64_t longest_source = source_length(source.config.task, layout);
   const auto longest = [&](bool of_source) { return of_source ? longest_source : length; };
-  const std::vector<Place> all = places(model);
+  const std::vector<AttentionLayer> layers = attention_layers(model);
   NewDirectory made(directory);
-  std::map<std::string, NpyFile> attention;  // by the name of its places
-  for (const Place& place : all) {
-    const std::string file = (place.name.empty() ? "attention" : place.name) + ".npy";
-    attention.try_emplace(place.name, directory / file, NpyFile::Type::float32,
-                          std::array{sequences, model.layers, model.heads, longest(place.queries_source),
-                                     longest(place.keys_source)});
+  std::map<std::string, NpyFile> attention;  // by stack
+  for (const AttentionLayer& layer : layers) {
+    const std::string file = (layer.stack.empty() ? "attention" : layer.stack) + ".npy";
+    attention.try_emplace(layer.stack, directory / file, NpyFile::Type::float32,
+                          std::array{sequences, model.layers, layer.heads, longest(layer.queries_source),
+                                     longest(layer.keys_source)});
   }
   TokenFiles tokens(directory / "tokens.npy", directory / "lengths.npy", sequences, length);
   std::optional<TokenFiles> sources;
@@ -124,13 +124,13 @@ void write_attention(const ModelSource& source, Split split, std::int64_t count,
     sources.emplace(directory / "sources.npy", directory / "source_lengths.npy", sequences, longest_source);
 
   read_split(source, split, sequences, [&](const Passage& passage) {
-    for (std::int64_t p = 0; p < std::ssize(all); ++p) {
-      const Place& place = all[static_cast<std::size_t>(p)];
+    for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
+      const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
       std::vector<float> weights;
-      for (std::int64_t head = 0; head < model.heads; ++head)
-        append(weights, passage.weights(model, p, head), passage.keys(place), longest(place.queries_source),
-               longest(place.keys_source));
-      attention.at(place.name).append(weights);
+      for (std::int64_t head = 0; head < layer.heads; ++head)
+        append(weights, passage.weights(model, {l, head}), passage.keys(layer), longest(layer.queries_source),
+               longest(layer.keys_source));
+      attention.at(layer.stack).append(weights);
     }
     tokens.append(passage.tokens);
     if (sources) sources->append(passage.source);

@@ -32,21 +32,21 @@ void PassageWatcher::begin(const Chunk& chunk) {
   }
 }
 
-void PassageWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
+void PassageWatcher::observe(Site site, const Shape& shape, ConstMatrixView value) {
   if (const auto seen = whole_.observe(site, shape, value))
-    add_attention(attentions_[seen->place], seen->weights, seen->shape);
-  if (site == "logits") add_answers(value);
+    add_attention(layers_[seen->layer], seen->weights, seen->shape);
+  if (site.kind == SiteKind::logits) add_answers(value);
 }
 
 void PassageWatcher::end() { std::ranges::for_each(passages_, visit_); }
 
 // weights (B H queries, keys), of shape (B, H, queries, keys)
-void PassageWatcher::add_attention(const AttentionPlace& place, ConstMatrixView weights, const Shape& shape) {
+void PassageWatcher::add_attention(const AttentionLayer& layer, ConstMatrixView weights, const Shape& shape) {
   const std::int64_t queries = shape[2], rows = shape[1] * queries;  // of a sequence
   for (std::size_t b = 0; b < passages_.size(); ++b) {
     const Passage& passage = passages_[b];
-    const std::int64_t asking = std::ssize(place.queries_source ? passage.source : passage.tokens);
-    const std::int64_t asked = std::ssize(place.keys_source ? passage.source : passage.tokens);
+    const std::int64_t asking = std::ssize(layer.queries_source ? passage.source : passage.tokens);
+    const std::int64_t asked = std::ssize(layer.keys_source ? passage.source : passage.tokens);
     std::vector<double>& attention = passages_[b].attention;
     for (std::int64_t row = 0; row < rows; ++row) {
       const Real* from = weights.row(static_cast<std::int64_t>(b) * rows + row);

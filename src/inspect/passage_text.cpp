@@ -173,17 +173,28 @@ void read_split(const ModelSource& source, Split split, std::int64_t count,
   single(source) ? f32::run_split(source, split, count, visit) : f64::run_split(source, split, count, visit);
 }
 
-std::span<const double> Passage::weights(const ModelConfig& model, std::int64_t place,
-                                         std::int64_t head) const {
-  const std::vector<Place> all = places(model);
-  std::int64_t first = 0;
-  const auto size = [&](std::int64_t p) {
-    const Place& at = all[static_cast<std::size_t>(p)];
-    return queries(at) * keys(at);
+std::span<const double> Passage::weights(const ModelConfig& model, HeadId id) const {
+  const std::vector<AttentionLayer> layers = attention_layers(model);
+  std::span<const double> rest = attention;
+  const auto size = [&](std::int64_t l) {
+    const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
+    return static_cast<std::size_t>(queries(layer) * keys(layer));
   };
-  for (std::int64_t p = 0; p < place; ++p) first += model.heads * size(p);
-  return std::span(attention).subspan(static_cast<std::size_t>(first + head * size(place)),
-                                      static_cast<std::size_t>(size(place)));
+  for (std::int64_t l = 0; l < id.layer; ++l)
+    rest = rest.subspan(static_cast<std::size_t>(model.heads) * size(l));
+  return rest.subspan(static_cast<std::size_t>(id.head) * size(id.layer), size(id.layer));
+}
+
+Json to_json(std::span<const AttentionLayer> layers) {
+  const auto sequence = [](bool source) { return source ? "source" : "tokens"; };
+  auto list = Json::array();
+  for (const AttentionLayer& layer : layers)
+    list.push_back({{"name", layer.stack},
+                    {"layer", layer.index},
+                    {"queries", sequence(layer.queries_source)},
+                    {"keys", sequence(layer.keys_source)},
+                    {"causal", layer.causal}});
+  return list;
 }
 
 Json example_json(const Passage& passage, const ModelConfig& model, const Names& names) {
@@ -194,16 +205,15 @@ Json example_json(const Passage& passage, const ModelConfig& model, const Names&
   json["predictions"] = named(names, passage.predictions);
   Json& attention = json["attention"] = Json::array();
   std::span<const double> rest = passage.attention;
-  for (const Place& place : places(model))
-    attention.push_back(nested(rest, std::array{model.heads, passage.queries(place), passage.keys(place)}));
+  for (const AttentionLayer& layer : attention_layers(model))
+    attention.push_back(nested(rest, std::array{layer.heads, passage.queries(layer), passage.keys(layer)}));
   return json;
 }
 
 Json to_json(const Passage& passage, const ModelConfig& model, const Names& names) {
   const std::int64_t rows = std::ssize(passage.predictions), columns = std::ssize(names);
   Json json = example_json(passage, model, names);
-  const std::vector<Place> all = places(model);
-  if (!all.empty() && !all[0].name.empty()) json["attentions"] = to_json(all);
+  if (layout_of(model) == Layout::pairs) json["attentions"] = to_json(attention_layers(model));
   json["vocabulary"] = names;
   json["probabilities"] = nested(passage.probabilities, {rows, columns});
   json["logits"] = nested(passage.logits, {rows, columns});

@@ -16,17 +16,17 @@ class PassageWatcher : public ChunkHooks {
   using Visit = std::function<void(const Passage&)>;
 
   PassageWatcher(const Model& model, std::int64_t count, Visit visit)
-      : attentions_(model.attentions()), whole_(attentions_), count_(count), visit_(std::move(visit)) {}
+      : layers_(model.attention_layers()), whole_(layers_), count_(count), visit_(std::move(visit)) {}
 
   void begin(const Chunk& chunk) override;
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override;
   void end() override;
 
  private:
-  void add_attention(const AttentionPlace&, ConstMatrixView weights, const Shape& shape);
+  void add_attention(const AttentionLayer&, ConstMatrixView weights, const Shape& shape);
   void add_answers(ConstMatrixView logits);
 
-  const std::vector<AttentionPlace> attentions_;
+  const std::span<const AttentionLayer> layers_;
   WholeWeights whole_;
   const std::int64_t count_;
   const Visit visit_;

@@ -65,28 +65,29 @@ PatchingReport patching(const Subject& subject, std::int64_t base_index, std::in
   const Model& model = subject.model();
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
-  const std::vector<AttentionPlace>& attentions = subject.attentions();
+  const std::vector<AttentionLayer>& layers = model.attention_layers();
   std::vector<Tensor> outputs;
-  for (const AttentionPlace& place : attentions)
+  for (const AttentionLayer& layer : layers)
     outputs.emplace_back(
-        Shape{1, place.queries_source ? source.source_length : source.length, place.heads * place.width});
+        Shape{1, layer.queries_source ? source.source_length : source.length, layer.heads * layer.d_value});
   Capture::Sites sites;
-  for (std::size_t l = 0; l < attentions.size(); ++l) sites.emplace(attentions[l].output_site, &outputs[l]);
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    sites.emplace(Site{SiteKind::head_output, static_cast<std::int32_t>(l)}, &outputs[l]);
   Capture capture(sites);
   const double of_source = difference(model, tape, source, base, source, &capture);
   const double of_base = difference(model, tape, base, base, source, nullptr);
   require<DataError>(of_source != of_base,
                      "patching: the model's logits are the same for both inputs; choose other inputs");
   PatchingReport report{.base = names(subject, base), .source = names(subject, source), .heads = {}};
-  ProgressCounter progress("patching heads", static_cast<double>(attentions.size()));
-  for (std::int64_t l = 0; l < std::ssize(attentions); ++l) {
+  ProgressCounter progress("patching heads", static_cast<double>(layers.size()));
+  for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
     const ConstMatrixView z = std::as_const(outputs[static_cast<std::size_t>(l)]).matrix();
     const Substitute substitute = [&](std::int64_t, std::int64_t t) { return z.row(t); };
-    for (std::int64_t h = 0; h < attentions[static_cast<std::size_t>(l)].heads; ++h) {
-      const HeadPlace place{l, h};
-      Ablation patch(attentions, {&place, 1}, substitute);
+    for (std::int64_t h = 0; h < layers[static_cast<std::size_t>(l)].heads; ++h) {
+      const HeadId head{l, h};
+      Ablation patch(layers, {&head, 1}, substitute);
       const double patched = difference(model, tape, base, base, source, &patch);
-      report.heads.push_back({l, h, (patched - of_base) / (of_source - of_base)});
+      report.heads.push_back({head, (patched - of_base) / (of_source - of_base)});
     }
     progress.advance();
   }

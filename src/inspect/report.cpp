@@ -53,7 +53,7 @@ Json model_json(const Config& config) {
 }
 
 Json head_json(const HeadReport& head, std::int64_t keys) {
-  return {{"layer", head.effects.layer},        {"head", head.effects.head},
+  return {{"layer", head.effects.id.layer},     {"head", head.effects.id.head},
           {"label", head.label.name},           {"verdict", verdict_name(head.label.verdict)},
           {"sentence", head.label.sentence},    {"scores", to_json(head.scores)},
           {"ablation", to_json(head.effects)},  {"importance", to_json(head.effects.importance)},
@@ -78,14 +78,14 @@ Json to_json(const InspectReport& report) {
                {"rollout", to_json(report.rollout)},
                {"examples", Json::array()}};
   json.update(to_json(report.timeline));
-  const std::vector<Place> all = places(report.config.model);
+  const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
   if (report.source_length > 0) {
     json["source_length"] = report.source_length;
-    json["attentions"] = to_json(all);
+    json["attentions"] = to_json(layers);
   }
   for (const HeadReport& head : report.heads) {
-    const Place& place = all[static_cast<std::size_t>(head.effects.layer)];
-    json["heads"].push_back(head_json(head, report.keys(place)));
+    const AttentionLayer& layer = layers[static_cast<std::size_t>(head.effects.id.layer)];
+    json["heads"].push_back(head_json(head, report.keys(layer)));
   }
   for (const RemovalStep& step : report.cumulative_ablation)
     json["cumulative_ablation"].push_back(to_json(step));

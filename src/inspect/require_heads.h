@@ -2,14 +2,14 @@
 #pragma once
 
 #include "thimble/core/error.h"
-#include "thimble/model/place.h"
+#include "thimble/model/attention_layer.h"
 
 namespace thimble {
 
 inline void require_heads(const ModelConfig& model) {
   const bool recurrent = model.kind == ModelKind::recurrent;
   require<ConfigError>(
-      !places(model).empty(),
+      !attention_layers(model).empty(),
       "inspect: a model with {} has no attention heads to look into; `thimble eval` measures "
       "it",
       recurrent ? "model.attention.score none" : "model.mixer convolution");

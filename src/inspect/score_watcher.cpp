@@ -5,56 +5,57 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 ScoreWatcher::ScoreWatcher(const Subject& subject)
-    : subject_(subject), special_(special_tokens(subject.config().task)), whole_(subject.attentions()) {
+    : subject_(subject),
+      layers_(subject.model().attention_layers()),
+      special_(special_tokens(subject.config().task)),
+      whole_(layers_) {
   const Dataset& data = subject.dataset();
   if (data.layout() == Layout::pairs) special_.push_back(data.begin_token());
-  for (const AttentionPlace& place : subject.attentions()) {
-    const std::int64_t length = place.queries_source ? data.source_length() : data.length();
+  for (const AttentionLayer& layer : layers_) {
+    const std::int64_t length = layer.queries_source ? data.source_length() : data.length();
     heads_.insert(
-        heads_.end(), static_cast<std::size_t>(place.heads),
-        place.cross() ? HeadScorer::cross(length, data.source_length()) : HeadScorer(length, place.causal));
+        heads_.end(), static_cast<std::size_t>(layer.heads),
+        layer.cross() ? HeadScorer::cross(length, data.source_length()) : HeadScorer(length, layer.causal));
   }
 }
 
 // The task's links are for the attention whose queries are positions of the answers.
-ScoreTargets ScoreWatcher::targets(const AttentionPlace& place, const Batch& batch, std::int64_t sequence,
+ScoreTargets ScoreWatcher::targets(const AttentionLayer& layer, const Batch& batch, std::int64_t sequence,
                                    const std::vector<Dataset::Link>& links) const {
   const auto of = [&](const std::vector<std::int32_t>& all, std::int64_t length, const auto& lengths) {
     return std::span(all).subspan(static_cast<std::size_t>(sequence * length),
                                   static_cast<std::size_t>(lengths[static_cast<std::size_t>(sequence)]));
   };
   const auto tokens = of(batch.tokens, batch.length, batch.lengths);
-  if (batch.source_length == 0) return {tokens, place.causal, links, special_};
+  if (batch.source_length == 0) return {tokens, layer.causal, links, special_};
   const auto source = of(batch.sources, batch.source_length, batch.source_lengths);
-  if (place.queries_source) return {source, place.causal, {}, special_};
-  if (place.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, links, special_);
-  return {tokens, place.causal, {}, special_};
+  if (layer.queries_source) return {source, layer.causal, {}, special_};
+  if (layer.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, links, special_);
+  return {tokens, layer.causal, {}, special_};
 }
 
 void ScoreWatcher::begin(const Chunk& chunk) {
   const Batch& batch = chunk.batch;
-  const std::vector<AttentionPlace>& all = subject_.attentions();
   Example example;
   whole_.begin(batch);
   targets_.clear();
   for (std::int64_t b = 0; b < batch.sequences; ++b) {
     subject_.dataset().example(subject_.split(), chunk.first + b, example);
     const std::vector<Dataset::Link> links = subject_.dataset().links(example);
-    for (const AttentionPlace& place : all) {
-      std::vector<ScoreTargets>& made = targets_[sequences_of(place)];
-      if (std::ssize(made) == b) made.push_back(targets(place, batch, b, links));
+    for (const AttentionLayer& layer : layers_) {
+      std::vector<ScoreTargets>& made = targets_[sequences_of(layer)];
+      if (std::ssize(made) == b) made.push_back(targets(layer, batch, b, links));
     }
   }
 }
 
-void ScoreWatcher::observe(std::string_view site, const Shape& shape, ConstMatrixView value) {
+void ScoreWatcher::observe(Site site, const Shape& shape, ConstMatrixView value) {
   if (const auto seen = whole_.observe(site, shape, value)) add(*seen);
 }
 
 void ScoreWatcher::add(const WholeWeights::Seen& seen) {
   const auto& [index, shape, weights] = seen;
-  const AttentionPlace& place = subject_.attentions()[index];
-  const std::vector<ScoreTargets>& targets = targets_.at(sequences_of(place));
+  const std::vector<ScoreTargets>& targets = targets_.at(sequences_of(layers_[index]));
   const std::int64_t heads = shape[1], queries = shape[2], keys = shape[3];
   const std::int64_t first = static_cast<std::int64_t>(index) * heads;
   weights_.resize(static_cast<std::size_t>(queries * keys));

@@ -16,20 +16,21 @@ class ScoreWatcher : public ChunkHooks {
   explicit ScoreWatcher(const Subject& subject);
 
   void begin(const Chunk& chunk) override;
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override;
 
-  const std::vector<HeadScorer>& heads() const { return heads_; }  // by place, then head
+  const std::vector<HeadScorer>& heads() const { return heads_; }  // by HeadId
 
  private:
-  // Whether queries and keys are of the source: places that agree share their targets.
+  // Whether queries and keys are of the source: layers that agree share their targets.
   using Sequences = std::pair<bool, bool>;
-  static Sequences sequences_of(const AttentionPlace& p) { return {p.queries_source, p.keys_source}; }
-  ScoreTargets targets(const AttentionPlace&, const Batch&, std::int64_t sequence,
+  static Sequences sequences_of(const AttentionLayer& l) { return {l.queries_source, l.keys_source}; }
+  ScoreTargets targets(const AttentionLayer&, const Batch&, std::int64_t sequence,
                        const std::vector<Dataset::Link>&) const;
 
   void add(const WholeWeights::Seen&);
 
   const Subject& subject_;
+  std::span<const AttentionLayer> layers_;
   std::vector<std::int32_t> special_;
   WholeWeights whole_;
   std::vector<HeadScorer> heads_;

@@ -22,7 +22,6 @@ Subject::Subject(const Config& config, Split split, std::int64_t sequences)
       model_(make_model(config.model, dataset_)),
       encoder_(dynamic_cast<const Transformer*>(model_.get())),
       pair_(dynamic_cast<const EncoderDecoder*>(model_.get())),
-      attentions_(model_->attentions()),
       transposes_(model_->parameters()),
       pool_(config.train.threads),
       workers_(static_cast<std::size_t>(pool_.threads())),
@@ -66,9 +65,7 @@ Tape& Subject::rewound_tape(Worker& worker, Tape::Mode mode) {
 
 std::optional<std::size_t> Subject::stack_layer(std::size_t attention) const {
   if (encoder_ == nullptr && pair_ == nullptr) return std::nullopt;
-  const Place place = places(config_.model)[attention];
-  const bool of_decoder = pair_ != nullptr && !place.queries_source;
-  return static_cast<std::size_t>(place.layer + (of_decoder ? config_.model.layers : 0));
+  return static_cast<std::size_t>(model_->attention_layers()[attention].block);
 }
 
 std::size_t Subject::stack_layers() const {
@@ -94,11 +91,11 @@ LayerInput Subject::layer_input(std::size_t layer, std::int64_t sequences) const
   return input;
 }
 
-std::multimap<std::string, Tensor*> Subject::input_sites(LayerInput& input) const {
-  std::multimap<std::string, Tensor*> sites;
+std::multimap<Site, Tensor*> Subject::input_sites(LayerInput& input) const {
+  std::multimap<Site, Tensor*> sites;
   sites.emplace(pair_ != nullptr ? pair_->input_site(input.layer) : encoder_->input_site(input.layer),
                 &input.values);
-  if (input.memory) sites.emplace(EncoderDecoder::kMemorySite, &*input.memory);
+  if (input.memory) sites.emplace(Site{SiteKind::encoder_output}, &*input.memory);
   return sites;
 }
 
@@ -150,10 +147,10 @@ class SeriesHooks : public ChunkHooks {
       : hooks_(std::move(hooks)), inputs_(sites) {}
 
   void begin(const Chunk& chunk) override { hooks_->begin(chunk); }
-  bool replace(std::string_view site, const Shape& shape, MatrixView value) override {
+  bool replace(Site site, const Shape& shape, MatrixView value) override {
     return hooks_->replace(site, shape, value);
   }
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
     inputs_.observe(site, shape, value);
   }
 

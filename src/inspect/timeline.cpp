@@ -35,9 +35,9 @@ WatchedStep watched_step(const Json& line) {
                    .heads = {}};
   for (const Json& head : line.at("heads")) {
     WatchedStep::Head& made = step.heads.emplace_back();
-    made = {head.at("layer"), head.at("head"), scores(head.at("scores"))};
+    made = {{head.at("layer"), head.at("head")}, scores(head.at("scores"))};
     if (!head.contains("place")) continue;
-    made.place = head.at("place");
+    made.layer = head.at("place");
     made.chance = scores(head.at("chance"));
     made.attainable = scores(head.at("attainable"));
   }
@@ -100,7 +100,7 @@ Json to_json(const Timeline& timeline) {
   for (const WatchedStep& s : timeline.steps) {
     Json heads = Json::array();
     for (const WatchedStep::Head& h : s.heads)
-      heads.push_back({{"layer", h.layer}, {"head", h.head}, {"scores", h.scores}});
+      heads.push_back({{"layer", h.id.layer}, {"head", h.id.head}, {"scores", h.scores}});
     steps.push_back({{"step", s.step}, {"loss", s.loss}, {"heads", heads}});
   }
   for (const HeadEvent& e : find_events(timeline.steps)) events.push_back(sentence(e));

@@ -22,8 +22,8 @@ std::optional<double> find(const ScoresByName& scores, std::string_view name) {
 std::optional<double> strength(const WatchedStep& step, std::size_t head, std::string_view score) {
   if (head >= step.heads.size()) return std::nullopt;
   const WatchedStep::Head& h = step.heads[head];
-  const auto value = find(h.scores, score), chance = find(h.place.empty() ? step.chance : h.chance, score),
-             attainable = find(h.place.empty() ? step.attainable : h.attainable, score);
+  const auto value = find(h.scores, score), chance = find(h.layer.empty() ? step.chance : h.chance, score),
+             attainable = find(h.layer.empty() ? step.attainable : h.attainable, score);
   if (!value || !chance || !attainable || *attainable <= *chance) return std::nullopt;
   return strength(*value, *chance, *attainable);
 }
@@ -111,9 +111,8 @@ class Finder {
 
   void add(std::size_t head, std::string_view score, bool formed, Change change) {
     const WatchedStep &before = steps_[change.before], &after = steps_[change.after];
-    events_.push_back({.layer = before.heads[head].layer,
-                       .head = before.heads[head].head,
-                       .place = before.heads[head].place,
+    events_.push_back({.id = before.heads[head].id,
+                       .layer = before.heads[head].layer,
                        .score = std::string(score),
                        .formed = formed,
                        .before = before.step,
@@ -130,13 +129,13 @@ class Finder {
 
 std::vector<HeadEvent> find_events(const std::vector<WatchedStep>& steps) { return Finder(steps).find(); }
 
-std::string head_title(std::int64_t layer, std::int64_t head, const std::string& place) {
-  return fmt::format("{} head {}", place.empty() ? fmt::format("layer {}", layer) : place, head);
+std::string head_title(HeadId id, const std::string& layer) {
+  return fmt::format("{} head {}", layer.empty() ? fmt::format("layer {}", id.layer) : layer, id.head);
 }
 
 std::string sentence(const HeadEvent& e) {
   const auto pattern = std::ranges::find(kPatterns, e.score, &Pattern::score);
-  std::string text = fmt::format("{} {} {} between steps {} and {}", head_title(e.layer, e.head, e.place),
+  std::string text = fmt::format("{} {} {} between steps {} and {}", head_title(e.id, e.layer),
                                  e.formed ? "became" : "stopped being", pattern->noun, e.before, e.after);
   if (!std::isfinite(e.loss_before) || !std::isfinite(e.loss_after)) return text;
   const std::string from = fmt::format("{:.2g}", e.loss_before), to = fmt::format("{:.2g}", e.loss_after);

@@ -32,7 +32,7 @@ Row loss_row(const std::vector<WatchedStep>& steps) {
 
 Row score_row(const std::vector<WatchedStep>& steps, std::size_t head, const std::string& score) {
   const WatchedStep::Head& h = steps.back().heads[head];
-  Row row{fmt::format("{} {}", head_title(h.layer, h.head, h.place), score), {}, 1};
+  Row row{fmt::format("{} {}", head_title(h.id, h.layer), score), {}, 1};
   std::ranges::replace(row.label, '_', ' ');
   for (const WatchedStep& step : steps) {
     const bool known = head < step.heads.size() && step.heads[head].scores.contains(score);
@@ -48,7 +48,7 @@ std::vector<std::string> telling_scores(const std::vector<WatchedStep>& steps,
   std::vector<std::string> scores;
   for (const HeadEvent& e : events) {
     const bool new_one = std::ranges::find(scores, e.score) == scores.end();
-    if (e.layer == h.layer && e.head == h.head && new_one) scores.push_back(e.score);
+    if (e.id == h.id && new_one) scores.push_back(e.score);
   }
   if (scores.empty()) scores.emplace_back(best_pattern(steps.back(), head));
   std::erase(scores, "");

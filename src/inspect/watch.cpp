@@ -8,7 +8,6 @@
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/inspect/label.h"
-#include "thimble/inspect/place.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -30,18 +29,18 @@ Json shared(const std::vector<HeadScore>& scores, double HeadScore::*number) {
 }
 
 Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& model) {
-  const std::vector<Place> all = places(model);
+  const std::vector<AttentionLayer> layers = attention_layers(model);
   Json json = {{"chance", Json::object()}, {"attainable", Json::object()}, {"heads", Json::array()}};
   for (std::size_t i = 0; i < scorers.size(); ++i) {
-    const auto [place, head] = std::div(static_cast<std::int64_t>(i), model.heads);
+    const auto [number, head] = std::div(static_cast<std::int64_t>(i), model.heads);
+    const AttentionLayer& layer = layers[static_cast<std::size_t>(number)];
     const std::vector<HeadScore> scores = scorers[i].scores();
     Json values = Json::object();
     for (const HeadScore& score : scores) values[score.name] = known(score, score.value);
-    Json& entry = json["heads"].emplace_back(Json{{"layer", place}, {"head", head}, {"scores", values}});
-    const Place& where = all[static_cast<std::size_t>(place)];
-    if (!where.name.empty()) entry["place"] = title(where);
-    Json& common = where.name.empty() ? json : entry;
-    if (!where.name.empty() || i == 0) {
+    Json& entry = json["heads"].emplace_back(Json{{"layer", number}, {"head", head}, {"scores", values}});
+    if (!layer.stack.empty()) entry["place"] = layer.title();
+    Json& common = layer.stack.empty() ? json : entry;
+    if (!layer.stack.empty() || i == 0) {
       common["chance"] = shared(scores, &HeadScore::chance);
       common["attainable"] = shared(scores, &HeadScore::attainable);
     }

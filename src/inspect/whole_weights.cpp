@@ -4,22 +4,19 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-std::optional<WholeWeights::Seen> WholeWeights::observe(std::string_view site, const Shape& shape,
+std::optional<WholeWeights::Seen> WholeWeights::observe(Site site, const Shape& shape,
                                                         ConstMatrixView value) {
-  for (std::size_t p = 0; p < attentions_.size(); ++p) {
-    const std::optional<std::int64_t> first = position_of(site, attentions_[p].weights_site);
-    if (!first) continue;
-    const std::int64_t queries = attentions_[p].queries_source ? batch_->source_length : batch_->length;
-    if (shape[2] == queries) return Seen{p, shape, value};
-    const Shape whole{shape[0], shape[1], queries, shape[3]};
-    if (gathered_.shape() != whole) gathered_ = Tensor(whole);
-    for (std::int64_t row = 0; row < value.rows; ++row)
-      std::copy_n(value.row(row), value.cols,
-                  gathered_.matrix().row(row / shape[2] * queries + *first + row % shape[2]));
-    if (*first + shape[2] < queries) return std::nullopt;
-    return Seen{p, whole, std::as_const(gathered_).matrix()};
-  }
-  return std::nullopt;
+  if (site.kind != SiteKind::attention_weights) return std::nullopt;
+  const auto layer = static_cast<std::size_t>(site.layer);
+  const std::int64_t queries = layers_[layer].queries_source ? batch_->source_length : batch_->length;
+  if (shape[2] == queries) return Seen{layer, shape, value};
+  const Shape whole{shape[0], shape[1], queries, shape[3]};
+  if (gathered_.shape() != whole) gathered_ = Tensor(whole);
+  for (std::int64_t row = 0; row < value.rows; ++row)
+    std::copy_n(value.row(row), value.cols,
+                gathered_.matrix().row(row / shape[2] * queries + site.position + row % shape[2]));
+  if (site.position + shape[2] < queries) return std::nullopt;
+  return Seen{layer, whole, std::as_const(gathered_).matrix()};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

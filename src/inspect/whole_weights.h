@@ -3,8 +3,6 @@
 
 #include <optional>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "thimble/data/dataset.h"
 #include "thimble/model/model.h"
@@ -14,21 +12,21 @@ namespace thimble::inline THIMBLE_PRECISION {
 class WholeWeights {
  public:
   struct Seen {
-    std::size_t place;  // which of the attentions
+    std::size_t layer;  // number of the attention layer
     Shape shape;        // (B, heads, queries, keys)
     ConstMatrixView weights;
   };
 
-  explicit WholeWeights(std::vector<AttentionPlace> attentions) : attentions_(std::move(attentions)) {}
+  explicit WholeWeights(std::span<const AttentionLayer> layers) : layers_(layers) {}
 
   // Before a pass over the batch, all positions of it.
   void begin(const Batch& batch) { batch_ = &batch; }
 
-  // What Hooks::observe is told: gives the weights of a place when its last position is there.
-  std::optional<Seen> observe(std::string_view site, const Shape& shape, ConstMatrixView value);
+  // For Hooks::observe. Returns the weights of a layer when its last position is there.
+  std::optional<Seen> observe(Site site, const Shape& shape, ConstMatrixView value);
 
  private:
-  std::vector<AttentionPlace> attentions_;
+  std::span<const AttentionLayer> layers_;
   const Batch* batch_ = nullptr;
   Tensor gathered_;
 };

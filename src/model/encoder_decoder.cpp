@@ -16,7 +16,7 @@ std::vector<DecoderLayer> decoder_layers(ParameterStore& store, const ModelConfi
   std::vector<DecoderLayer> layers;
   for (std::int64_t l = 0; l < config.layers; ++l) {
     const auto site = first_dropout_site + static_cast<std::uint32_t>(l) * DecoderLayer::kDropoutSites;
-    layers.emplace_back(store, fmt::format("decoder.layers.{}", l), config, site);
+    layers.emplace_back(store, l, config, site);
   }
   return layers;
 }
@@ -28,22 +28,21 @@ AttentionSettings causal(AttentionSettings settings) {
 
 }  // namespace
 
-DecoderLayer::DecoderLayer(ParameterStore& store, const std::string& layer_name, const ModelConfig& config,
+DecoderLayer::DecoderLayer(ParameterStore& store, std::int64_t index, const ModelConfig& config,
                            std::uint32_t first_dropout_site)
-    : name(layer_name),
-      self_attn(store, name + ".self_attn", causal(attention_settings(config, first_dropout_site))),
+    : name(fmt::format("decoder.layers.{}", index)),
+      block(static_cast<std::int32_t>(config.layers + index)),
+      self_attn(store, name + ".self_attn", causal(attention_settings(config, first_dropout_site)),
+                config.layers + 2 * index),
       multihead_attn(store, name + ".multihead_attn",
-                     cross_attention_settings(config, first_dropout_site + 1)),
+                     cross_attention_settings(config, first_dropout_site + 1), self_attn.layer + 1),
       feed_forward(made_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
       norm1(store, name + ".norm1", config),
       norm2(store, name + ".norm2", config),
       norm3(made_if<Norm>(config.d_ff > 0, store, name + ".norm3", config)),
       order(config.norm),
       dropout1{static_cast<Real>(config.dropout), first_dropout_site + 4},
-      dropout2{static_cast<Real>(config.dropout), first_dropout_site + 5},
-      mid_site(name + ".residual_mid"),
-      cross_site(name + ".residual_cross"),
-      out_site(name + ".residual_out") {}
+      dropout2{static_cast<Real>(config.dropout), first_dropout_site + 5} {}
 
 void DecoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
   self_attn.init(store, seed);
@@ -58,19 +57,20 @@ template <class Attend>
 Var DecoderLayer::run(Var x, const Attend& attend, Var keys_values,
                       std::span<const std::int32_t> source_lengths, const Pass& pass,
                       std::span<const std::int32_t> rows) const {
-  const auto sublayer = [&](Var input, const Norm& norm, const std::string& where, const auto& f) {
+  const auto sublayer = [&](Var input, const Norm& norm, SiteKind site, const auto& f) {
     const bool pre = order == NormOrder::pre;
     const Var sum = add(input, f(pre ? norm(input) : input));
-    return site(pass.hooks, where, pre ? sum : norm(sum));
+    return hook_point(pass.hooks, {site, block}, pre ? sum : norm(sum));
   };
-  x = sublayer(x, norm1, mid_site, [&](Var y) { return dropout1(attend(y), pass); });
-  x = sublayer(x, norm2, cross_site, [&](Var y) {
+  x = sublayer(x, norm1, SiteKind::residual_mid, [&](Var y) { return dropout1(attend(y), pass); });
+  x = sublayer(x, norm2, SiteKind::residual_cross, [&](Var y) {
     return dropout2(multihead_attn.attend(multihead_attn.project(y, keys_values), source_lengths, 0, pass),
                     pass);
   });
   const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
   if (!rows.empty() && early) x = select_rows(x, rows);
-  if (feed_forward) x = sublayer(x, *norm3, out_site, [&](Var y) { return (*feed_forward)(y, pass); });
+  if (feed_forward)
+    x = sublayer(x, *norm3, SiteKind::residual_out, [&](Var y) { return (*feed_forward)(y, pass); });
   return rows.empty() || early ? x : select_rows(x, rows);
 }
 
@@ -88,12 +88,11 @@ Var DecoderLayer::extend(Var x, Tensor& cache, std::int64_t at, Var keys_values,
   return run(x, attend, keys_values, source_lengths, pass, {});
 }
 
-const std::string EncoderDecoder::kMemorySite = "encoder.output";
-
 EncoderDecoder::EncoderDecoder(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
     : Model(config, sizes, storage),
-      source_(store_, "source_", config, vocabulary(), sizes_.source_length, 0),
-      target_(store_, "", config, vocabulary(), max_length(), InputEmbedding::kDropoutSites),
+      source_(store_, "source_", config, vocabulary(), sizes_.source_length, SiteKind::source_embedding, 0),
+      target_(store_, "", config, vocabulary(), max_length(), SiteKind::embedding,
+              InputEmbedding::kDropoutSites),
       encoder_(encoder_layers(store_, config, 2 * InputEmbedding::kDropoutSites)),
       encoder_norm_(final_norm(store_, "encoder.norm", config)),
       decoder_(decoder_layers(
@@ -121,7 +120,7 @@ Var EncoderDecoder::encode_from(std::size_t first, Var x, const ModelInput& inpu
   for (std::size_t l = first; l < encoder_.size(); ++l) x = encoder_[l](x, input.source_lengths, pass);
   x.tape().set_layer("encoder");
   if (encoder_norm_) x = (*encoder_norm_)(x);
-  return site(pass.hooks, kMemorySite, x);
+  return hook_point(pass.hooks, {SiteKind::encoder_output}, x);
 }
 
 Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
@@ -138,12 +137,12 @@ Var EncoderDecoder::from_layer(std::size_t first, Var x, Var memory, const Model
   return decode_from(0, target_(x.tape(), input.tokens, input.length, pass), memory, input, pass);
 }
 
-std::string EncoderDecoder::input_site(std::size_t layer) const {
-  if (layer == 0) return "source_embedding";
-  if (layer < encoder_.size()) return encoder_[layer - 1].out_site;
-  if (layer == encoder_.size()) return "embedding";
-  const DecoderLayer& before = decoder_[layer - encoder_.size() - 1];
-  return before.feed_forward ? before.out_site : before.cross_site;
+Site EncoderDecoder::input_site(std::size_t layer) const {
+  if (layer == 0) return {SiteKind::source_embedding};
+  if (layer == encoder_.size()) return {SiteKind::embedding};
+  const bool bare =
+      layer > encoder_.size() && config_.d_ff == 0;  // a decoder's layers end with cross-attention
+  return {bare ? SiteKind::residual_cross : SiteKind::residual_out, static_cast<std::int32_t>(layer) - 1};
 }
 
 Var EncoderDecoder::decode_from(std::size_t first, Var x, Var memory, const ModelInput& input,
@@ -154,21 +153,15 @@ Var EncoderDecoder::decode_from(std::size_t first, Var x, Var memory, const Mode
                     l + 1 == decoder_.size() ? input.rows : std::span<const std::int32_t>());
   tape.set_layer("decoder");
   if (decoder_norm_) x = (*decoder_norm_)(x);
-  static const std::string kDecoderSite = "decoder.output", kLogitsSite = "logits";
-  x = site(pass.hooks, kDecoderSite, x);
+  x = hook_point(pass.hooks, {SiteKind::decoder_output}, x);
   tape.set_layer("output");
-  return site(pass.hooks, kLogitsSite, output_(x));
+  return hook_point(pass.hooks, {SiteKind::logits}, output_(x));
 }
 
-std::vector<AttentionPlace> EncoderDecoder::attentions() const {
-  std::vector<AttentionPlace> all;
-  for (const Place& place : places(config_)) {
-    const auto layer = static_cast<std::size_t>(place.layer);
-    all.emplace_back(place, place.cross()          ? decoder_[layer].multihead_attn
-                            : place.queries_source ? *encoder_[layer].self_attn
-                                                   : decoder_[layer].self_attn);
-  }
-  return all;
+const MultiHeadAttention* EncoderDecoder::attention(const AttentionLayer& layer) const {
+  const auto index = static_cast<std::size_t>(layer.index);
+  if (layer.queries_source) return &*encoder_[index].self_attn;
+  return layer.cross() ? &decoder_[index].multihead_attn : &decoder_[index].self_attn;
 }
 
 // Keeps keys and values of every layer: those of the memory, made once, and those of the answers so far.

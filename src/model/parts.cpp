@@ -9,8 +9,9 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 InputEmbedding::InputEmbedding(ParameterStore& store, const std::string& prefix, const ModelConfig& config,
-                               std::int64_t vocabulary, std::int64_t length, std::uint32_t dropout_site)
-    : site_(prefix + "embedding"),
+                               std::int64_t vocabulary, std::int64_t length, SiteKind site,
+                               std::uint32_t dropout_site)
+    : site_(site),
       longest_(length),
       token_std_(config.embedding_std),
       position_std_(config.position_std),
@@ -47,7 +48,7 @@ Var InputEmbedding::operator()(Tape& tape, std::span<const std::int32_t> tokens,
                       longest_);
   Var x = tokens_(tape, tokens, length);
   if (added_) x = add_positions(x, positions(x, first));
-  return site(pass.hooks, site_, dropout_(x, pass));
+  return hook_point(pass.hooks, {site_}, dropout_(x, pass));
 }
 
 OutputNet::OutputNet(ParameterStore& store, const ModelConfig& config, std::int64_t vocabulary)

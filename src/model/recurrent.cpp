@@ -13,8 +13,6 @@ namespace {
 // Each step of additive attention has a dropout site of its own, so these come last.
 enum DropoutSite : std::uint32_t { kSourceEmbedding, kEmbedding, kOutput, kAttention };
 
-const std::string kWeights = "decoder.attention.weights", kHeadOutput = "decoder.attention.head_output";
-
 std::int64_t half(std::int64_t channels) {
   require<ShapeError>(channels > 0 && channels % 2 == 0,
                       "recurrent: {} channels: there must be an even number, half for each direction of the "
@@ -62,13 +60,13 @@ void Recurrent::init(std::uint64_t seed) {
 }
 
 Recurrent::Memory Recurrent::read(Tape& tape, const ModelInput& input, const Pass& pass) const {
-  static const std::string kEmbeddingSite = "source_embedding", kOutputSite = "encoder.output";
   require_length(input.source_length, sizes_.source_length);
   tape.set_layer("encoder");
   const Var embedded = source_embedding_(tape, input.sources, input.source_length);
-  const Var x = site(pass.hooks, kEmbeddingSite, dropout(kSourceEmbedding)(embedded, pass));
+  const Var x =
+      hook_point(pass.hooks, {SiteKind::source_embedding}, dropout(kSourceEmbedding)(embedded, pass));
   const GruStates read = encoder_(x, input.source_lengths);
-  const Var states = site(pass.hooks, kOutputSite, read.all);
+  const Var states = hook_point(pass.hooks, {SiteKind::encoder_output}, read.all);
   return {states, key_ ? (*key_)(states) : states, tape.keep(input.source_lengths),
           tanh(initial_(read.last))};
 }
@@ -76,19 +74,17 @@ Recurrent::Memory Recurrent::read(Tape& tape, const ModelInput& input, const Pas
 Recurrent::Written Recurrent::write(const Memory& memory, Var state, std::span<const std::int32_t> tokens,
                                     std::int64_t length, const Pass& pass, std::span<const std::int32_t> rows,
                                     std::int64_t first) const {
-  static const std::string kEmbeddingSite = "embedding", kOutputSite = "decoder.output",
-                           kLogitsSite = "logits";
   require_length(first + length, max_length());
   Tape& tape = state.tape();
   tape.set_layer("decoder");
   const Var embedded = embedding_(tape, tokens, length);
-  const Var x = site(pass.hooks, kEmbeddingSite, dropout(kEmbedding)(embedded, pass));
+  const Var x = hook_point(pass.hooks, {SiteKind::embedding}, dropout(kEmbedding)(embedded, pass));
   const bool additive = score() == Score::additive;
   const Steps steps = additive ? run_additive(memory, state, x, pass, first) : run(memory, state, x, pass);
-  Var y = site(pass.hooks, kOutputSite, dropout(kOutput)(steps.outputs, pass));
+  Var y = hook_point(pass.hooks, {SiteKind::decoder_output}, dropout(kOutput)(steps.outputs, pass));
   tape.set_layer("output");
   if (!rows.empty()) y = select_rows(y, rows);
-  return {site(pass.hooks, kLogitsSite, (*output_)(y)), steps.state};
+  return {hook_point(pass.hooks, {SiteKind::logits}, (*output_)(y)), steps.state};
 }
 
 // All states first, and then all looks back at once.
@@ -101,7 +97,7 @@ Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const Pa
     states[static_cast<std::size_t>(t)] = state = cell(step(gates, t), state);
   const Var all = stack(states);
   if (score() == Score::none) return {all, state};
-  return {combine(look(memory, all, pass, "", kAttention), all), state};
+  return {combine(look(memory, all, pass, 0), all), state};
 }
 
 // What is seen of the source decides on the next state.
@@ -113,42 +109,30 @@ Recurrent::Steps Recurrent::run_additive(const Memory& memory, Var state, Var x,
   const std::span<Var> seen = x.tape().room<Var>(static_cast<std::size_t>(time));
   for (std::int64_t t = 0; t < time; ++t) {
     const auto i = static_cast<std::size_t>(t);
-    const std::string name = pass.hooks != nullptr ? fmt::format(".{}", first + t) : "";
     const Var before = stack({&state, 1});
-    seen[i] = step(look(memory, before, pass, name, kAttention + static_cast<std::uint32_t>(first + t)), 0);
+    seen[i] = step(look(memory, before, pass, first + t), 0);
     states[i] = state = cell(cell.gates(concat(step(x, t), seen[i])), state);
   }
   return {combine(stack(seen), stack(states)), state};
 }
 
-// What states (B, T, C) see of the source: (B, T, C).
-Var Recurrent::look(const Memory& memory, Var states, const Pass& pass, const std::string& step,
-                    std::uint32_t dropout_site) const {
+// What states (B, T, C), of which the first is that of `position`, see of the source: (B, T, C).
+Var Recurrent::look(const Memory& memory, Var states, const Pass& pass, std::int64_t position) const {
   Tape& tape = states.tape();
-  std::string weights_site, output_site;
-  if (pass.hooks != nullptr) {
-    weights_site = kWeights + step;
-    output_site = kHeadOutput + step;
-  }
+  const auto at = static_cast<std::int32_t>(position);
   AttentionOptions options;
   options.mask.lengths = memory.lengths;
   options.hooks = pass.hooks;
-  options.site = &weights_site;
+  options.site = {SiteKind::attention_weights, 0, at};
   if (pass.training && config_.attention.dropout > 0) {
     options.dropout = static_cast<Real>(config_.attention.dropout);
-    options.key = pass.dropout_key(dropout_site);
+    options.key = pass.dropout_key(kAttention + static_cast<std::uint32_t>(at));
   }
   std::optional<Var> weight;
   if (score_weight_) weight = tape.parameter(*score_weight_);
   const Var query = query_ ? (*query_)(states) : states;
   const Var seen = scored_attention(score(), query, memory.keys, memory.states, weight, options);
-  return site(pass.hooks, output_site, seen);
-}
-
-std::vector<AttentionPlace> Recurrent::attentions() const {
-  std::vector<AttentionPlace> all;
-  for (const Place& place : places(config_)) all.emplace_back(place, config_.d_model, kWeights, kHeadOutput);
-  return all;
+  return hook_point(pass.hooks, {SiteKind::head_output, 0, at}, seen);
 }
 
 Var Recurrent::combine(Var seen, Var states) const { return tanh((*combine_)(concat(seen, states))); }

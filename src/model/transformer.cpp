@@ -82,20 +82,19 @@ Var FeedForward::operator()(Var x, const Pass& pass) const {
   return dropout_out(linear2(dropout_hidden(hidden, pass)), pass);
 }
 
-EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, const ModelConfig& config,
-                           std::uint32_t first_dropout_site)
+EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, std::int64_t number,
+                           const ModelConfig& config, std::uint32_t first_dropout_site)
     : name(layer_name),
+      block(static_cast<std::int32_t>(number)),
       self_attn(made_if<MultiHeadAttention>(config.mixer == Mixer::attention, store, name + ".self_attn",
-                                            attention_settings(config, first_dropout_site))),
+                                            attention_settings(config, first_dropout_site), number)),
       conv(made_if<Convolution>(config.mixer == Mixer::convolution, store, name + ".conv", config.d_model,
                                 config.window, config.attention.mask == Mask::causal)),
       feed_forward(made_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
       norm1(store, name + ".norm1", config),
       norm2(made_if<Norm>(config.d_ff > 0, store, name + ".norm2", config)),
       order(config.norm),
-      dropout1{as_real(config.dropout), first_dropout_site + 1},
-      mid_site(name + ".residual_mid"),
-      out_site(name + ".residual_out") {}
+      dropout1{as_real(config.dropout), first_dropout_site + 1} {}
 
 void EncoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
   if (self_attn) self_attn->init(store, seed);
@@ -115,7 +114,7 @@ Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const
   const bool pre = order == NormOrder::pre;
   x = add(x, dropout1(mix(pre ? norm1(x) : x, lengths, pass), pass));
   if (!pre) x = norm1(x);
-  x = site(pass.hooks, mid_site, x);
+  x = hook_point(pass.hooks, {SiteKind::residual_mid, block}, x);
   const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
   if (!rows.empty() && early) x = select_rows(x, rows);
   if (feed_forward) {
@@ -123,7 +122,7 @@ Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const
     if (!pre) x = (*norm2)(x);
   }
   if (!rows.empty() && !early) x = select_rows(x, rows);
-  return site(pass.hooks, out_site, x);
+  return hook_point(pass.hooks, {SiteKind::residual_out, block}, x);
 }
 
 std::vector<EncoderLayer> encoder_layers(ParameterStore& store, const ModelConfig& config,
@@ -131,7 +130,7 @@ std::vector<EncoderLayer> encoder_layers(ParameterStore& store, const ModelConfi
   std::vector<EncoderLayer> layers;
   for (std::int64_t l = 0; l < config.layers; ++l) {
     const auto site = first_dropout_site + static_cast<std::uint32_t>(l) * EncoderLayer::kDropoutSites;
-    layers.emplace_back(store, fmt::format("encoder.layers.{}", l), config, site);
+    layers.emplace_back(store, fmt::format("encoder.layers.{}", l), l, config, site);
   }
   return layers;
 }
@@ -143,7 +142,7 @@ std::optional<Norm> final_norm(ParameterStore& store, const std::string& name, c
 
 Transformer::Transformer(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
     : Model(config, sizes, storage),
-      input_(store_, "", config, vocabulary(), max_length(), 0),
+      input_(store_, "", config, vocabulary(), max_length(), SiteKind::embedding, 0),
       layers_(encoder_layers(store_, config, InputEmbedding::kDropoutSites)),
       norm_(final_norm(store_, "encoder.norm", config)),
       output_(store_, config, vocabulary()) {}
@@ -160,15 +159,13 @@ Var Transformer::operator()(Tape& tape, const ModelInput& input, const Pass& pas
   return from_layer(0, input_(tape, input.tokens, input.length, pass), input.lengths, pass, input.rows);
 }
 
-std::vector<AttentionPlace> Transformer::attentions() const {
-  std::vector<AttentionPlace> all;
-  for (const Place& place : places(config_))
-    all.emplace_back(place, *layers_[static_cast<std::size_t>(place.layer)].self_attn);
-  return all;
+const MultiHeadAttention* Transformer::attention(const AttentionLayer& layer) const {
+  return &*layers_[static_cast<std::size_t>(layer.index)].self_attn;
 }
 
-std::string Transformer::input_site(std::size_t layer) const {
-  return layer == 0 ? "embedding" : layers_[layer - 1].out_site;
+Site Transformer::input_site(std::size_t layer) const {
+  if (layer == 0) return {SiteKind::embedding};
+  return {SiteKind::residual_out, static_cast<std::int32_t>(layer) - 1};
 }
 
 Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass& pass,
@@ -181,8 +178,7 @@ Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32
   }
   tape.set_layer("encoder");
   if (norm_) x = (*norm_)(x);
-  static const std::string kEncoderSite = "encoder.output", kLogitsSite = "logits";
-  x = site(pass.hooks, kEncoderSite, x);
+  x = hook_point(pass.hooks, {SiteKind::encoder_output}, x);
   tape.set_layer("output");
   if (config_.output.per == OutputPer::sequence) {
     switch (config_.output.pooling) {
@@ -197,7 +193,7 @@ Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32
         break;
     }
   }
-  return site(pass.hooks, kLogitsSite, output_(x));
+  return hook_point(pass.hooks, {SiteKind::logits}, output_(x));
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -60,15 +60,14 @@ ConstMatrixView matrix(const ParameterStore& store, Parameter p) {
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(ParameterStore& store, const std::string& name,
-                                       const AttentionSettings& the_settings)
+                                       const AttentionSettings& the_settings, std::int64_t the_layer)
     : settings(completed(the_settings)),
       in_proj_weight(store.add(name + ".in_proj_weight", {first_value() + values(), settings.channels})),
       in_proj_bias(store.add(name + ".in_proj_bias", {store.entry(in_proj_weight).shape[0]})),
       score_weight(add_score_weight(store, name, settings)),
       out_proj_weights(add_output_weights(store, name, settings)),
       out_proj_bias(store.add(name + ".out_proj.bias", {settings.channels})),
-      weights_site(name + ".weights"),
-      output_site(name + ".head_output"),
+      layer(static_cast<std::int32_t>(the_layer)),
       slopes_(settings.alibi ? alibi_slopes(settings.heads) : std::vector<Real>()) {}
 
 void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
@@ -113,7 +112,7 @@ Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t>
   options.kv_heads = s.kv_heads;
   options.mask = {.causal = s.causal, .lengths = lengths, .first_query = first_query, .slopes = slopes_};
   options.hooks = pass.hooks;
-  options.site = &weights_site;
+  options.site = {SiteKind::attention_weights, layer};
   if (pass.training && s.dropout.p > 0) {
     options.dropout = s.dropout.p;
     options.key = pass.dropout_key(s.dropout.site);
@@ -121,7 +120,7 @@ Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t>
   std::optional<Var> parameter;
   if (score_weight) parameter = p.q.source.tape().parameter(*score_weight);
   const Var heads = scored_attention(s.score, p.q, p.k, p.v, parameter, options);
-  return project_output(site(pass.hooks, output_site, heads));
+  return project_output(hook_point(pass.hooks, {SiteKind::head_output, layer}, heads));
 }
 
 Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {

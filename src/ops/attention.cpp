@@ -68,10 +68,10 @@ struct AttentionWeights {
   // Shows the weights to hooks and applies dropout.
   void finish(const kernels::AttentionSizes& sizes, const AttentionOptions& options) const {
     *replaced = false;
-    if (options.hooks != nullptr && options.site != nullptr) {
+    if (options.hooks != nullptr) {
       const Shape shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
-      *replaced = options.hooks->replace(*options.site, shape, full);
-      options.hooks->observe(*options.site, shape, full);
+      *replaced = options.hooks->replace(options.site, shape, full);
+      options.hooks->observe(options.site, shape, full);
     }
     if (factor.data == nullptr) return;
     kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);

@@ -7,7 +7,7 @@
 #include "thimble/core/memory.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/kernels/linear.h"
-#include "thimble/model/place.h"
+#include "thimble/model/attention_layer.h"
 #include "thimble/train/plan.h"
 
 namespace thimble {
@@ -78,7 +78,7 @@ MemoryEstimate inspection_memory(const Config& config) {
   const double tapes = pass.tape_bytes + plan_of(config, at_once, kTrainingPass).tape_bytes;
   const double weights = real_size(config) * pass.parameters;
   const auto longest = static_cast<double>(std::max(sizes.length, sizes.source_length));
-  const auto attentions = static_cast<double>(places(config.model).size());
+  const auto attentions = static_cast<double>(attention_layers(config.model).size());
   const auto heads = static_cast<double>(config.model.heads);
   const auto threads = static_cast<double>(threads_of(config));
   // For each sequence what a layer takes, which a decoder's takes from the encoder too, and what its heads

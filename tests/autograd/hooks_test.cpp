@@ -21,24 +21,25 @@ using Tokens = std::vector<std::int32_t>;
 constexpr std::int64_t kTime = 5, kVocabulary = 7;
 const Tokens kTokens{1, 2, 3, 4, 5, 6, 0, 1, 0, 0};
 const Tokens kLengths{5, 3};
-const std::string kWeights = "encoder.layers.1.self_attn.weights";
+const Site kWeights{SiteKind::attention_weights, 1}, kHeads{SiteKind::head_output, 1},
+    kLogits{SiteKind::logits};
 
-struct Watcher : Hooks {
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
-    seen[std::string(site)] = Values(value.data, value.data + value.elements());
-    shapes[std::string(site)] = shape;
-    order.emplace_back(site);
+struct Recorder : Hooks {
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
+    seen[site] = Values(value.data, value.data + value.elements());
+    shapes[site] = shape;
+    order.push_back(site);
   }
-  bool replace(std::string_view site, const Shape& shape, MatrixView value) override {
-    const auto found = replacements.find(std::string(site));
+  bool replace(Site site, const Shape& shape, MatrixView value) override {
+    const auto found = replacements.find(site);
     if (found == replacements.end()) return false;
     found->second(shape, value);
     return true;
   }
-  std::map<std::string, Values> seen;
-  std::map<std::string, Shape> shapes;
-  std::vector<std::string> order;
-  std::map<std::string, std::function<void(const Shape&, MatrixView)>> replacements;
+  std::map<Site, Values> seen;
+  std::map<Site, Shape> shapes;
+  std::vector<Site> order;
+  std::map<Site, std::function<void(const Shape&, MatrixView)>> replacements;
 };
 
 Transformer model(bool causal, double dropout = 0, Score score = Score::scaled_dot) {
@@ -100,43 +101,41 @@ void zero(const Shape&, MatrixView value) { std::fill_n(value.data, value.elemen
 
 }  // namespace
 
-TEST_CASE("every site of a pass is seen, in order, with its shape", "[autograd]") {
+TEST_CASE("every site of a pass is observed, in order, with its shape", "[autograd]") {
   const Transformer m = model(false);
-  Watcher watcher;
-  const Run run(m, &watcher);
-  std::vector<std::string> expected{"embedding"};
-  for (const std::string layer : {"encoder.layers.0.", "encoder.layers.1."}) {
-    for (const char* site : {"self_attn.weights", "self_attn.head_output", "residual_mid", "residual_out"}) {
-      expected.push_back(layer + site);
-    }
-  }
-  expected.insert(expected.end(), {"encoder.output", "logits"});
-  CHECK(watcher.order == expected);
-  CHECK(watcher.shapes[kWeights] == Shape{2, 3, kTime, kTime});
-  CHECK(watcher.shapes["embedding"] == Shape{2, kTime, 12});
-  CHECK(watcher.shapes["encoder.layers.0.self_attn.head_output"] == Shape{2, kTime, 12});
-  CHECK(watcher.shapes["logits"] == Shape{2, kTime, kVocabulary});
-  CHECK(watcher.seen["logits"] == run.logits);
-  CHECK(watcher.seen["encoder.layers.1.residual_out"] == watcher.seen["encoder.output"]);
+  Recorder recorder;
+  const Run run(m, &recorder);
+  std::vector<Site> expected{{SiteKind::embedding}};
+  for (const std::int32_t layer : {0, 1})
+    for (const SiteKind kind :
+         {SiteKind::attention_weights, SiteKind::head_output, SiteKind::residual_mid, SiteKind::residual_out})
+      expected.push_back({kind, layer});
+  expected.insert(expected.end(), {{SiteKind::encoder_output}, {SiteKind::logits}});
+  CHECK((recorder.order == expected));
+  CHECK(recorder.shapes[kWeights] == Shape{2, 3, kTime, kTime});
+  CHECK(recorder.shapes[{SiteKind::embedding}] == Shape{2, kTime, 12});
+  CHECK(recorder.shapes[{SiteKind::head_output, 0}] == Shape{2, kTime, 12});
+  CHECK(recorder.shapes[kLogits] == Shape{2, kTime, kVocabulary});
+  CHECK(recorder.seen[kLogits] == run.logits);
+  CHECK(recorder.seen[{SiteKind::residual_out, 1}] == recorder.seen[{SiteKind::encoder_output}]);
 }
 
-TEST_CASE("watching changes neither values nor gradients", "[autograd]") {
+TEST_CASE("observing changes neither values nor gradients", "[autograd]") {
   const Transformer m = model(true, 0.3);
-  Watcher watcher;
-  const Run watched(m, &watcher), alone(m);
-  CHECK(watched.logits == alone.logits);
-  CHECK(watched.gradients == alone.gradients);
+  Recorder recorder;
+  const Run observed(m, &recorder), alone(m);
+  CHECK(observed.logits == alone.logits);
+  CHECK(observed.gradients == alone.gradients);
 }
 
 TEST_CASE("attention weights are those of the mask, before dropout", "[autograd]") {
   for (const bool causal : {false, true}) {
     for (const double dropout : {0.0, 0.5}) {
       CAPTURE(causal, dropout);
-      Watcher watcher;
-      const Run run(model(causal, dropout), &watcher);
-      for (const std::string site :
-           {"encoder.layers.0.self_attn.weights", "encoder.layers.1.self_attn.weights"}) {
-        const Values& weights = watcher.seen.at(site);
+      Recorder recorder;
+      const Run run(model(causal, dropout), &recorder);
+      for (const std::int32_t layer : {0, 1}) {
+        const Values& weights = recorder.seen.at({SiteKind::attention_weights, layer});
         for (std::int64_t row = 0; row < 2 * 3 * kTime; ++row) {
           const std::int64_t query = row % kTime,
                              length = kLengths[static_cast<std::size_t>(row / kTime / 3)];
@@ -157,14 +156,13 @@ TEST_CASE("attention weights are those of the mask, before dropout", "[autograd]
 
 TEST_CASE("replaced weights are what the pass goes on with", "[autograd]") {
   const Transformer m = model(false);
-  Watcher watcher;
-  watcher.replacements[kWeights] = look_at_first_key;
-  const Run run(m, &watcher), untouched(m);
+  Recorder recorder;
+  recorder.replacements[kWeights] = look_at_first_key;
+  const Run run(m, &recorder), untouched(m);
   CHECK(run.logits != untouched.logits);
-  CHECK(watcher.seen[kWeights][0] == 1);  // observe sees the replacement
-  CHECK(watcher.seen[kWeights][1] == 0);
-  const Values& heads =
-      watcher.seen["encoder.layers.1.self_attn.head_output"];  // the value of token 0, at every query
+  CHECK(recorder.seen[kWeights][0] == 1);  // observe sees the replacement
+  CHECK(recorder.seen[kWeights][1] == 0);
+  const Values& heads = recorder.seen[kHeads];  // the value of token 0, at every query
   for (std::int64_t b = 0; b < 2; ++b) {
     for (std::int64_t i = 0; i < kTime * 12; ++i) {
       REQUIRE(heads[static_cast<std::size_t>(b * kTime * 12 + i)] ==
@@ -177,9 +175,9 @@ TEST_CASE("no gradient flows back through replaced weights, but it does through 
   for (const Score score : {Score::scaled_dot, Score::general, Score::additive}) {
     CAPTURE(score);
     const Transformer m = model(false, 0, score);
-    Watcher watcher;
-    watcher.replacements[kWeights] = lean_on_first_key;
-    const Run run(m, &watcher), untouched(m);
+    Recorder recorder;
+    recorder.replacements[kWeights] = lean_on_first_key;
+    const Run run(m, &recorder), untouched(m);
     const std::string name = "encoder.layers.1.self_attn.in_proj_weight";
     const auto& entries = m.parameters().entries();
     const auto entry = std::ranges::find(entries, name, &ParameterStore::Entry::name);
@@ -205,9 +203,9 @@ TEST_CASE("no gradient flows back through replaced weights, but it does through 
 
 TEST_CASE("a replaced residual stream cuts off everything before it", "[autograd]") {
   const Transformer m = model(false);
-  Watcher watcher;
-  watcher.replacements["encoder.layers.0.residual_out"] = zero;
-  const Run run(m, &watcher);
+  Recorder recorder;
+  recorder.replacements[{SiteKind::residual_out, 0}] = zero;
+  const Run run(m, &recorder);
   // No input is left: every position has the logits of the first.
   for (std::size_t i = 0; i < run.logits.size(); i += kVocabulary)
     REQUIRE(same_but_for_rounding(m.config(), {&run.logits[i], &run.logits[i] + kVocabulary},
@@ -215,18 +213,17 @@ TEST_CASE("a replaced residual stream cuts off everything before it", "[autograd
   CHECK(run.gradient(m, "token_embedding.weight") == 0);
   CHECK(run.gradient(m, "encoder.layers.0.linear2.bias") == 0);
   CHECK(run.gradient(m, "encoder.layers.1.linear1.bias") > 1e-4);
-  CHECK(watcher.seen["encoder.layers.0.residual_out"] == Values(2 * kTime * 12, 0));
+  CHECK(recorder.seen[{SiteKind::residual_out, 0}] == Values(2 * kTime * 12, 0));
 }
 
 TEST_CASE("a replacement leaves no trace in the next pass", "[autograd]") {
   const Transformer m = model(true);
   const Run before(m);
-  Watcher watcher;
-  for (const char* site :
-       {"embedding", "encoder.layers.0.self_attn.weights", "encoder.layers.1.residual_mid"}) {
-    watcher.replacements[site] = zero;
-  }
-  CHECK(Run(m, &watcher).logits != before.logits);
+  Recorder recorder;
+  for (const Site site :
+       {Site{SiteKind::embedding}, {SiteKind::attention_weights, 0}, {SiteKind::residual_mid, 1}})
+    recorder.replacements[site] = zero;
+  CHECK(Run(m, &recorder).logits != before.logits);
   const Run after(m);
   CHECK(after.logits == before.logits);
   CHECK(after.gradients == before.gradients);
@@ -234,26 +231,26 @@ TEST_CASE("a replacement leaves no trace in the next pass", "[autograd]") {
 
 TEST_CASE("a replaced value is a constant of the tape", "[autograd]") {
   struct Doubler : Hooks {
-    bool replace(std::string_view, const Shape&, MatrixView value) override {
+    bool replace(Site, const Shape&, MatrixView value) override {
       for (std::int64_t i = 0; i < value.elements(); ++i) value.data[i] *= 2;
       return true;
     }
   } doubler;
   Tape tape;
   const Var x = tape.variable(Tensor({2}, {3, 4}));
-  const Var y = site(&doubler, "here", x);
+  const Var y = hook_point(&doubler, {SiteKind::embedding}, x);
   CHECK(y.value().data[1] == 8);
   CHECK(x.value().data[1] == 4);
   CHECK_FALSE(y.needs_grad());
-  const Var untouched = site(nullptr, "here", x);
+  const Var untouched = hook_point(nullptr, {SiteKind::embedding}, x);
   CHECK(untouched.value().data == x.value().data);
   CHECK(tape.nodes() == 2);  // without hooks nothing is recorded
 }
 
-TEST_CASE("a site has a name, or is one position of it", "[autograd]") {
-  CHECK(position_of("layer.0.attention", "layer.0.attention") == 0);
-  CHECK(position_of("layer.0.attention.3", "layer.0.attention") == 3);
-  CHECK_FALSE(position_of("layer.0.attention43", "layer.0.attention"));
-  CHECK_FALSE(position_of("layer.0.attention.x", "layer.0.attention"));
-  CHECK_FALSE(position_of("layer.1.attention", "layer.0.attention"));
+TEST_CASE("positions of a site are parts of one value", "[autograd]") {
+  const Site whole{SiteKind::head_output, 2}, part{SiteKind::head_output, 2, 3};
+  CHECK((part.start() == whole));
+  CHECK((part != whole));
+  CHECK((part.start() != Site{SiteKind::head_output, 1}));
+  CHECK((part.start() != Site{SiteKind::attention_weights, 2}));
 }

@@ -13,12 +13,11 @@ namespace {
 // Passes on what it sees, the values of one site multiplied by a factor.
 struct Tampering : ChunkHooks {
   AttributionWatcher& watcher;
-  std::string where;
+  std::optional<Site> where;
   double factor;
-  Tampering(AttributionWatcher& w, std::string site, double f)
-      : watcher(w), where(std::move(site)), factor(f) {}
+  Tampering(AttributionWatcher& w, std::optional<Site> site, double f) : watcher(w), where(site), factor(f) {}
   void begin(const Chunk& chunk) override { watcher.begin(chunk); }
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
     if (site != where) return watcher.observe(site, shape, value);
     std::vector<Real> copy(value.data, value.data + value.elements());
     for (Real& x : copy) x = static_cast<Real>(static_cast<double>(x) * factor);
@@ -26,7 +25,7 @@ struct Tampering : ChunkHooks {
   }
 };
 
-Attribution attribution_of(Subject& subject, const std::string& site = "", double factor = 1) {
+Attribution attribution_of(Subject& subject, std::optional<Site> site = {}, double factor = 1) {
   AttributionWatcher watcher(*subject.encoder());
   Tampering hooks(watcher, site, factor);
   subject.watch(hooks);
@@ -93,14 +92,13 @@ TEST_CASE("a part that is wrong by a thousandth or left out is not put down to r
       Config config = base;
       config.train.seed = seed;
       Subject subject(config, Split::test, 12);
-      const EncoderLayer& layer = subject.encoder()->layers()[0];
       for (const double scale_of_logits : {1.0, 1e-30, 1e30}) {
         scale(subject.model(), "output", scale_of_logits);
-        for (const std::string& site : {std::string("embedding"), layer.self_attn->output_site,
-                                        layer.mid_site, layer.out_site, std::string("logits")}) {
+        for (const SiteKind site : {SiteKind::embedding, SiteKind::head_output, SiteKind::residual_mid,
+                                    SiteKind::residual_out, SiteKind::logits}) {
           for (const double factor : {1.001, 0.0}) {
             CAPTURE(seed, scale_of_logits, site, factor, to_yaml(config));
-            const Attribution attribution = attribution_of(subject, site, factor);
+            const Attribution attribution = attribution_of(subject, Site{site}, factor);
             CHECK(attribution.inexact > 0);
             CHECK(attribution.parts.size() > 3);
           }
@@ -113,7 +111,8 @@ TEST_CASE("a part that is wrong by a thousandth or left out is not put down to r
 
 TEST_CASE("what rounding does not explain is a warning beside the number", "[inspect]") {
   Subject subject(rich_config(), Split::test, 12);
-  const Attribution right = attribution_of(subject), wrong = attribution_of(subject, "logits", 2);
+  const Attribution right = attribution_of(subject),
+                    wrong = attribution_of(subject, Site{SiteKind::logits}, 2);
   CHECK(right.warning.empty());
   CHECK(wrong.inexact == wrong.labels);
   CHECK_THAT(wrong.warning,

@@ -76,19 +76,19 @@ double logit_of(const Transformer& model, const Channels& part, const Channels& 
 }
 
 // The parts of the vector at one position, by name.
-std::map<std::string, Channels> parts_at(const Transformer& model,
-                                         std::map<std::string, std::vector<double>>& seen, std::int64_t row) {
+std::map<std::string, Channels> parts_at(const Transformer& model, std::map<Site, std::vector<double>>& seen,
+                                         std::int64_t row) {
   const std::int64_t channels = model.config().d_model, size = channels / model.config().heads;
-  const auto at = [&](const std::string& site) {
-    const auto first = seen.at(site).begin() + row * channels;
+  const auto at = [&](SiteKind kind, std::size_t layer = 0) {
+    const auto first = seen.at({kind, static_cast<std::int32_t>(layer)}).begin() + row * channels;
     return Channels(first, first + channels);
   };
-  std::map<std::string, Channels> parts{{"embedding", at("embedding")}};
+  std::map<std::string, Channels> parts{{"embedding", at(SiteKind::embedding)}};
   for (std::size_t l = 0; l < model.layers().size(); ++l) {
     const EncoderLayer& layer = model.layers()[l];
     const std::string name = "layer " + std::to_string(l);
     const DoubleMatrix out = in_double(model.parameters(), layer.self_attn->out_proj_weights.at(0));
-    const Channels z = at(layer.self_attn->output_site), mid = at(layer.mid_site);
+    const Channels z = at(SiteKind::head_output, l), mid = at(SiteKind::residual_mid, l);
     for (std::int64_t h = 0; h < model.config().heads; ++h) {
       Channels& part = parts[name + " head " + std::to_string(h)] = Channels(z.size());
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -97,7 +97,7 @@ std::map<std::string, Channels> parts_at(const Transformer& model,
       }
     }
     parts[name + " attention bias"] = in_double(model.parameters(), layer.self_attn->out_proj_bias).values;
-    Channels& feed_forward = parts[name + " feed-forward"] = at(layer.out_site);
+    Channels& feed_forward = parts[name + " feed-forward"] = at(SiteKind::residual_out, l);
     for (std::size_t c = 0; c < mid.size(); ++c) feed_forward[c] -= mid[c];
   }
   return parts;
@@ -147,7 +147,7 @@ TEST_CASE("every part is what a frozen norm and the output net make of it", "[in
   for (std::size_t i = 0; i < batch.rows.size(); ++i) {
     const std::int32_t token = batch.row_labels[i];
     const auto parts = parts_at(model, recorder.seen, batch.rows[i]);
-    const auto first = recorder.seen.at(model.layers().back().out_site).begin() + batch.rows[i] * 16;
+    const auto first = recorder.seen.at({SiteKind::residual_out, 1}).begin() + batch.rows[i] * 16;
     const Channels x(first, first + 16);
     for (const auto& [name, part] : parts) means[name] += logit_of(model, part, x, token) / labels;
     const auto norm_bias = in_double(model.parameters(), "encoder.norm.bias").values;
@@ -242,8 +242,8 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
       forward(trainer.encoder(), tape, batch, recorder);
       DoubleMatrix rollout(7, 7);
       for (std::int64_t i = 0; i < 7; ++i) rollout(i, i) = 1;
-      for (const EncoderLayer& layer : trainer.encoder().layers()) {
-        const auto& weights = recorder.seen.at(layer.self_attn->weights_site);
+      for (const std::size_t layer : {0, 1, 2}) {
+        const auto& weights = recorder.seen.at(weights_site(layer));
         DoubleMatrix step(7, 7);
         for (std::size_t i = 0; i < 49; ++i)
           step.values[i] = (weights[i] + weights[49 + i]) / 2 + (i % 8 == 0);

@@ -228,7 +228,7 @@ TEST_CASE("the circuits of a head are those of what it does, whatever its layout
       const std::size_t partner = i ^ 1U;
       if (config.model.attention.kv_heads > 0) {
         const std::int64_t head = static_cast<std::int64_t>(i) % config.model.heads;
-        const auto& attention = *model.attentions()[i / 4].projections;
+        const auto& attention = *model.attention(model.attention_layers()[i / 4]);
         CHECK(attention.head(model.parameters(), head).value.data ==
               attention.head(model.parameters(), head ^ 1).value.data);
         CHECK(circuits[i].qk_tokens.values != circuits[partner].qk_tokens.values);
@@ -243,7 +243,7 @@ TEST_CASE("what a query asks of a key, by the score", "[inspect]") {
   const Model& model = general.model();
   const ParameterStore& store = model.parameters();
   const DoubleMatrix tokens = in_double(store, "token_embedding.weight");
-  const MultiHeadAttention& attention = *model.attentions()[1].projections;
+  const MultiHeadAttention& attention = *model.attention(model.attention_layers()[1]);
   const std::vector<HeadCircuits> circuits = head_circuits(model);
   for (std::int64_t h = 0; h < 2; ++h) {
     const auto views = attention.head(store, h);

@@ -16,7 +16,7 @@ namespace {
 
 // The change when each sequence has rows(sequence) in place of the head's output.
 template <class Rows>
-Effect plain_effect(const Trained& trained, HeadPlace place, const Rows& rows) {
+Effect plain_effect(const Trained& trained, HeadId place, const Rows& rows) {
   Effect effect;
   double labelled = 0;
   for (std::int64_t i = 0; i < trained.subject.sequences(); ++i) {
@@ -41,14 +41,13 @@ void expect_true_ablations(Trained& trained) {
   const EffectsReport report = measure_effects(trained.subject);
   const Observed observed(trained);
   const std::vector<std::int64_t> partner = partners(observed.lengths, trained.subject.config().train.seed);
-  const std::vector<HeadPlace> places = trained.places();
+  const std::vector<HeadId> places = trained.heads();
   REQUIRE(report.heads.size() == places.size());
   for (std::size_t k = 0; k < places.size(); ++k) {
     const auto layer = static_cast<std::size_t>(places[k].layer);
-    CHECK(report.heads[k].layer == places[k].layer);
-    CHECK(report.heads[k].head == places[k].head);
+    CHECK((report.heads[k].id == places[k]));
     const std::size_t size = observed.outputs[0][layer].size();
-    const MultiHeadAttention& attention = *trained.subject.attentions()[layer].projections;
+    const MultiHeadAttention& attention = trained.attention(places[k].layer);
     std::vector<Real> mean(size);
     for (std::size_t j = 0; j < size; ++j) {
       double sum = 0, count = 0;
@@ -169,7 +168,7 @@ TEST_CASE("zero ablation equals zeroing the head's columns of the output project
     const Outcomes before = trained.subject.run();
     for (std::size_t k = 0; k < report.heads.size(); ++k) {
       trained.give();
-      trained.silence(trained.subject.model().parameters(), trained.places()[k]);
+      trained.silence(trained.subject.model().parameters(), trained.heads()[k]);
       const Outcomes after = trained.subject.run();
       CHECK_THAT(report.heads[k].zero.loss_change, WithinAbs(after.total.loss - before.total.loss, 1e-6));
       CHECK_THAT(report.heads[k].zero.accuracy_change,
@@ -212,7 +211,7 @@ TEST_CASE("effects do not depend on the number of threads", "[inspect]") {
 
 TEST_CASE("a head that says the same of every input is missed only when it is silenced", "[inspect]") {
   Trained trained(small_config());
-  const MultiHeadAttention& attention = *trained.subject.attentions()[0].projections;
+  const MultiHeadAttention& attention = trained.attention(0);
   const std::span<Real> weight = trained.parameters().values(attention.in_proj_weight);
   std::fill(weight.begin() + 2 * 16 * 16 + 8 * 16, weight.end(), Real{0});  // values of head 1: its bias
   trained.give();
@@ -240,8 +239,7 @@ TEST_CASE("a head that nobody listens to has no effect and no importance, and is
   CHECK(head.importance.raw == 0);
   CHECK_THAT(report.heads[2].importance.normalised, WithinAbs(1, 1e-12));
   const RemovalStep& first = report.cumulative_ablation[1];
-  CHECK(first.layer == 1);
-  CHECK(first.head == 1);
+  CHECK((first.id == HeadId{1, 1}));
   CHECK(first.loss == report.baseline.loss);
 }
 
@@ -253,7 +251,7 @@ TEST_CASE("importance is the loss's derivative by a gate on the head, its size a
   const EffectsReport report = measure_effects(trained.subject);
   std::vector<double> squares(2);
   for (const HeadEffects& head : report.heads) {
-    Plain more = change(trained, {head.layer, head.head}), less = more;
+    Plain more = change(trained, head.id), less = more;
     more.factor = static_cast<Real>(1 + step);
     less.factor = static_cast<Real>(1 - step);
     double sum = 0;
@@ -262,10 +260,10 @@ TEST_CASE("importance is the loss's derivative by a gate on the head, its size a
       sum += std::abs(slope) / (2 * step);
     }
     CHECK_THAT(head.importance.raw, WithinRel(sum / 90, sizeof(Real) == 8 ? 1e-6 : 1e-2));
-    squares[static_cast<std::size_t>(head.layer)] += head.importance.raw * head.importance.raw;
+    squares[static_cast<std::size_t>(head.id.layer)] += head.importance.raw * head.importance.raw;
   }
   for (const HeadEffects& head : report.heads) {
-    const double norm = std::sqrt(squares[static_cast<std::size_t>(head.layer)]);
+    const double norm = std::sqrt(squares[static_cast<std::size_t>(head.id.layer)]);
     CHECK_THAT(head.importance.normalised, WithinRel(head.importance.raw / norm, 1e-12));
   }
 }
@@ -281,10 +279,10 @@ TEST_CASE("heads are removed one after the other, the least important first", "[
     const RemovalStep& step = report.cumulative_ablation[k];
     CHECK(step.removed == static_cast<std::int64_t>(k));
     const double importance =
-        report.heads[static_cast<std::size_t>(step.layer * 2 + step.head)].importance.normalised;
+        report.heads[static_cast<std::size_t>(step.id->layer * 2 + step.id->head)].importance.normalised;
     CHECK(importance >= last);
     last = importance;
-    trained.silence(trained.subject.model().parameters(), {step.layer, step.head});
+    trained.silence(trained.subject.model().parameters(), *step.id);
     const Baseline now = trained.subject.run().total;
     CHECK_THAT(step.loss, WithinAbs(now.loss, 1e-6));
     CHECK_THAT(step.accuracy, WithinAbs(now.accuracy, 1e-12));
@@ -294,13 +292,12 @@ TEST_CASE("heads are removed one after the other, the least important first", "[
 
 TEST_CASE("heads of equal importance are removed in order", "[inspect]") {
   Trained trained(rich_config());
-  for (const HeadPlace& place : trained.places()) trained.silence(trained.parameters(), place);
+  for (const HeadId& place : trained.heads()) trained.silence(trained.parameters(), place);
   trained.give();
   const EffectsReport report = measure_effects(trained.subject);
   for (std::size_t k = 0; k < 4; ++k) {
     CHECK(report.heads[k].importance.normalised == 0);
-    CHECK(report.cumulative_ablation[k + 1].layer * 2 + report.cumulative_ablation[k + 1].head ==
-          static_cast<std::int64_t>(k));
+    CHECK((report.cumulative_ablation[k + 1].id == report.heads[k].id));
   }
 }
 

@@ -14,7 +14,7 @@
 
 using namespace thimble;
 
-TEST_CASE("places are those of the model", "[inspect]") {
+TEST_CASE("attention layers are those of the model", "[inspect]") {
   Config causal = small_config();
   causal.model.layers = 3;
   causal.model.attention.mask = Mask::causal;
@@ -23,22 +23,22 @@ TEST_CASE("places are those of the model", "[inspect]") {
         recurrent_config(Score::additive), recurrent_config(Score::none)}) {
     const Dataset dataset = make_dataset(config);
     const std::unique_ptr<Model> model = make_model(config.model, dataset);
-    std::vector<Place> made;
-    for (const AttentionPlace& place : model->attentions()) {
-      made.push_back(place);
-      CHECK(place.heads == config.model.heads);
+    CHECK((model->attention_layers() == attention_layers(config.model)));
+    for (const AttentionLayer& layer : model->attention_layers()) {
+      const MultiHeadAttention* attention = model->attention(layer);
+      CHECK(layer.heads == (attention != nullptr ? attention->heads() : 1));
+      CHECK(layer.d_value == (attention != nullptr ? attention->width() : config.model.d_model));
     }
-    CHECK(made == places(config.model));
   }
-  CHECK(title(places(causal.model)[2]) == "layer 2");
-  CHECK(title(places(deep_config().model)[5]) == "cross 1");
+  CHECK(attention_layers(causal.model)[2].title() == "layer 2");
+  CHECK(attention_layers(deep_config().model)[5].title() == "cross 1");
 }
 
-TEST_CASE("every place of an encoder-decoder is scored on its own sequences", "[inspect]") {
+TEST_CASE("every attention of an encoder-decoder is scored on its own sequences", "[inspect]") {
   const Saved saved(deep_config());
   const Trained& trained = saved.trained;
   const InspectReport report = thimble::inspect(saved.source, {.sequences = 60, .examples = 2});
-  const std::vector<AttentionPlace> all = trained.trainer.model().attentions();
+  const std::vector<AttentionLayer>& all = trained.trainer.model().attention_layers();
   REQUIRE(report.heads.size() == 2 * all.size());
   std::vector<double> value(report.heads.size()), queries(value), target(value), asked(value);
   for (std::int64_t b = 0; b < 60; ++b) {
@@ -48,18 +48,18 @@ TEST_CASE("every place of an encoder-decoder is scored on its own sequences", "[
     trained.trainer.dataset().example(Split::test, b, example);
     const Recorder recorder = pass_over(trained.trainer.model(), batch);
     for (std::size_t k = 0; k < value.size(); ++k) {
-      const AttentionPlace& place = all[k / 2];
-      const auto& weights = recorder.seen.at(place.weights_site);
-      const auto& shape = recorder.shapes.at(place.weights_site);
-      const std::int64_t n = place.queries_source ? batch.source_lengths[0] : batch.lengths[0];
-      const std::int64_t m = place.keys_source ? batch.source_lengths[0] : batch.lengths[0];
+      const AttentionLayer& layer = all[k / 2];
+      const auto& weights = recorder.seen.at(weights_site(k / 2));
+      const auto& shape = recorder.shapes.at(weights_site(k / 2));
+      const std::int64_t n = layer.queries_source ? batch.source_lengths[0] : batch.lengths[0];
+      const std::int64_t m = layer.keys_source ? batch.source_lengths[0] : batch.lengths[0];
       const auto weight = [&](std::int64_t i, std::int64_t j) {
         const auto head = static_cast<std::int64_t>(k % 2);
         return weights[static_cast<std::size_t>((head * shape[2] + i) * shape[3] + j)];
       };
       for (std::int64_t i = 0; i < n; ++i, ++queries[k])
         for (std::int64_t j = 0; j < m; ++j) value[k] += weight(i, j) * static_cast<double>(std::abs(i - j));
-      if (place.name != "cross") continue;
+      if (layer.stack != "cross") continue;
       for (const Dataset::Link& link : trained.trainer.dataset().links(example)) {
         target[k] += weight(link.query, link.key);
         ++asked[k];
@@ -67,16 +67,16 @@ TEST_CASE("every place of an encoder-decoder is scored on its own sequences", "[
     }
   }
   for (std::size_t k = 0; k < value.size(); ++k) {
-    INFO(title(places(saved.source.config.model)[k / 2]));
+    INFO(all[k / 2].title());
     const std::vector<HeadScore>& scores = report.heads[k].scores;
     CHECK(static_cast<double>(find_score(scores, "distance").eligible) == queries[k]);
     CHECK_THAT(find_score(scores, "distance").value, WithinRel(value[k] / queries[k], 1e-5));
     CHECK(static_cast<double>(find_score(scores, "task_target").eligible) == asked[k]);
     if (asked[k] > 0)
       CHECK_THAT(find_score(scores, "task_target").value, WithinRel(target[k] / asked[k], 1e-5));
-    const bool cross = all[k / 2].name == "cross";
+    const bool cross = all[k / 2].stack == "cross";
     CHECK((find_score(scores, "self").eligible == 0) == cross);
-    CHECK((find_score(scores, "special").eligible > 0) == (all[k / 2].name == "decoder"));  // <begin>
+    CHECK((find_score(scores, "special").eligible > 0) == (all[k / 2].stack == "decoder"));  // <begin>
     CHECK(report.heads[k].circuits.qk_reciprocity.has_value() == !cross);
     CHECK(report.heads[k].circuits.ov_singular_values.size() == 8);
     CHECK_FALSE(report.heads[k].circuits.ov_copying.has_value());
@@ -122,7 +122,7 @@ TEST_CASE("silencing a cross head is zeroing its columns of the output projectio
   REQUIRE(report.heads.size() == 12);
   for (const HeadEffects& head : report.heads) {
     trained.give();
-    trained.silence(trained.subject.model().parameters(), {head.layer, head.head});
+    trained.silence(trained.subject.model().parameters(), head.id);
     const Baseline without = trained.subject.run().total;
     CHECK_THAT(head.zero.loss_change, WithinAbs(without.loss - before.loss, 1e-6));
     CHECK_THAT(head.zero.accuracy_change, WithinAbs(without.accuracy - before.accuracy, 1e-12));

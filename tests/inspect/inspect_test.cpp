@@ -58,13 +58,13 @@ void expect_true_report(const InspectedModel& trained, std::int64_t sequences) {
   for (std::int64_t l = 0; l < model.layers; ++l) {
     for (std::int64_t h = 0; h < model.heads; ++h) {
       const HeadReport& head = report.heads[static_cast<std::size_t>(l * model.heads + h)];
-      CHECK(head.effects.layer == l);
-      CHECK(head.effects.head == h);
+      CHECK(head.effects.id.layer == l);
+      CHECK(head.effects.id.head == h);
       const HeadScore& mirror = find_score(head.scores, "mirror");
       std::vector<double> mean(static_cast<std::size_t>(time * time));
       double value = 0, chance = 0, queries = 0, full = 0;
       each_sequence(trained, sequences, [&](std::int64_t length, const auto& seen) {
-        const auto& weights = seen.at("encoder.layers." + std::to_string(l) + ".self_attn.weights");
+        const auto& weights = seen.at(weights_site(static_cast<std::size_t>(l)));
         for (std::int64_t i = 0; i < length; ++i, ++queries) {
           const std::int64_t visible = model.attention.mask == Mask::causal ? i + 1 : length;
           const auto row = static_cast<std::size_t>((h * time + i) * time);

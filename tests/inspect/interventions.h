@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "thimble/inspect/measure_effects.h"
@@ -31,16 +31,18 @@ struct Trained {
   // To the subject what the trainer has.
   void give() { std::ranges::copy(parameters().values(), subject.model().parameters().values().begin()); }
   // Zeroes what a head adds to the residual stream: its columns of the output projection.
-  void silence(ParameterStore& store, HeadPlace place) const {
-    const MultiHeadAttention& attention =
-        *subject.attentions()[static_cast<std::size_t>(place.layer)].projections;
-    const ConstMatrixView weight = attention.head(store, place.head).output;
+  void silence(ParameterStore& store, HeadId id) const {
+    const ConstMatrixView weight = attention(id.layer).head(store, id.head).output;
     const std::int64_t first = weight.data - store.values().data();
     for (std::int64_t row = 0; row < weight.rows; ++row)
       std::fill_n(store.values().data() + first + row * weight.stride, weight.cols, Real{0});
   }
-  std::vector<HeadPlace> places() const {
-    std::vector<HeadPlace> all;
+  const MultiHeadAttention& attention(std::int64_t layer) const {
+    const Model& model = trainer.model();
+    return *model.attention(model.attention_layers()[static_cast<std::size_t>(layer)]);
+  }
+  std::vector<HeadId> heads() const {
+    std::vector<HeadId> all;
     for (std::int64_t l = 0; l < trainer.model().config().layers; ++l)
       for (std::int64_t h = 0; h < trainer.model().config().heads; ++h) all.push_back({l, h});
     return all;
@@ -60,7 +62,7 @@ inline Config sequence_config() {  // one answer for each sequence
 
 // Scales, or replaces by `rows` (T, C), the columns of a head in the pass over one sequence.
 struct Plain : Hooks {
-  bool replace(std::string_view site, const Shape&, MatrixView value) override {
+  bool replace(Site site, const Shape&, MatrixView value) override {
     if (site != changed) return false;
     const std::int64_t width = value.cols / heads;
     for (std::int64_t t = 0; t < value.rows; ++t) {
@@ -71,10 +73,10 @@ struct Plain : Hooks {
     }
     return true;
   }
-  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
-    if (site.ends_with("head_output")) seen.emplace_back(value.data, value.data + value.elements());
+  void observe(Site site, const Shape&, ConstMatrixView value) override {
+    if (site.kind == SiteKind::head_output) seen.emplace_back(value.data, value.data + value.elements());
   }
-  std::string changed;
+  std::optional<Site> changed;
   std::int64_t head = 0, heads = 1;
   Real factor = 1;
   std::vector<Real> rows;
@@ -108,10 +110,10 @@ inline Result plain_pass(const Trained& trained, std::int64_t sequence, Plain& h
   return result;
 }
 
-inline Plain change(const Trained& trained, HeadPlace place) {
+inline Plain change(const Trained& trained, HeadId id) {
   Plain hooks;
-  hooks.changed = "encoder.layers." + std::to_string(place.layer) + ".self_attn.head_output";
-  hooks.head = place.head;
+  hooks.changed = {SiteKind::head_output, static_cast<std::int32_t>(id.layer)};
+  hooks.head = id.head;
   hooks.heads = trained.trainer.model().config().heads;
   return hooks;
 }

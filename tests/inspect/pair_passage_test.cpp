@@ -39,9 +39,9 @@ TEST_CASE("one's own source is answered, and the maps are of that answer", "[ins
     if (std::ssize(written) < data.length()) written.push_back(data.end_token());
     CHECK(passage.predictions == written);
     const Recorder recorder = pass_over(model, batch);
-    CHECK(passage.logits == recorder.seen.at("logits"));
+    CHECK(passage.logits == recorder.seen.at({SiteKind::logits}));
     CHECK(passage.attention == attention_of(model, recorder, batch));
-    const auto cross = passage.weights(model.config(), 2, 1);
+    const auto cross = passage.weights(model.config(), {2, 1});
     CHECK(std::ssize(cross) == batch.length * batch.source_length);
     CHECK(cross.back() == passage.attention.back());
     const auto json = to_json(passage, model.config(), data.names());
@@ -88,12 +88,12 @@ TEST_CASE("arrays of an encoder-decoder are one for each kind of attention", "[i
   const ModelConfig& model = saved.source.config.model;
   read_split(saved.source, Split::test, 9, [&](const Passage& passage) {
     const std::size_t n = passage.tokens.size(), m = passage.source.size();
-    for (const std::int64_t place : {3, 5})
+    for (const std::int64_t layer : {3, 5})
       for (const std::int64_t head : {0, 1})
         for (std::size_t i = 0; i < 5; ++i)
           for (std::size_t j = 0; j < 4; ++j)
             cross.push_back(
-                i < n && j < m ? static_cast<float>(passage.weights(model, place, head)[i * m + j]) : 0.0F);
+                i < n && j < m ? static_cast<float>(passage.weights(model, {layer, head})[i * m + j]) : 0.0F);
     for (std::size_t j = 0; j < 4; ++j) sources.push_back(j < m ? passage.source[j] : -1);
   });
   const auto elements = [&](const char* name) { return read_file(out / name).substr(128); };

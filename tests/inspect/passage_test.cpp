@@ -38,15 +38,15 @@ struct SavedModel {
     tape.bind(trainer.model().parameters(), {});
     trainer.model()(tape, {.tokens = tokens, .length = std::ssize(tokens), .lengths = {&length, 1}},
                     {.hooks = &recorder});
-    std::vector<double> logits = recorder.seen.at("logits");
+    std::vector<double> logits = recorder.seen.at({SiteKind::logits});
     const bool one = source.config.model.output.per == OutputPer::sequence;
     const auto rows = static_cast<std::size_t>(one ? 1 : length);
     logits.resize(rows * static_cast<std::size_t>(trainer.model().vocabulary()));
     CHECK(passage.tokens == std::vector<std::int32_t>(tokens.begin(), tokens.begin() + length));
     CHECK(same(passage.logits, logits));
     std::vector<double> attention;
-    for (const AttentionPlace& place : trainer.model().attentions()) {
-      const std::vector<double>& weights = recorder.seen.at(place.weights_site);
+    for (std::size_t l = 0; l < trainer.model().attention_layers().size(); ++l) {
+      const std::vector<double>& weights = recorder.seen.at(weights_site(l));
       const std::int64_t time = std::ssize(tokens);
       for (std::int64_t row = 0; row < source.config.model.heads * time; ++row)
         if (row % time < length)

@@ -103,10 +103,10 @@ TEST_CASE("patching says how much of the source's answer a head brings along", "
       return sum;
     };
     const PatchingReport report = patching(trained.subject, 0, source_index);
-    REQUIRE(report.heads.size() == trained.places().size());
+    REQUIRE(report.heads.size() == trained.heads().size());
     for (const PatchingReport::Head& head : report.heads) {
-      Plain hooks = change(trained, {head.layer, head.head});
-      hooks.rows = outputs[static_cast<std::size_t>(head.layer)];
+      Plain hooks = change(trained, head.id);
+      hooks.rows = outputs[static_cast<std::size_t>(head.id.layer)];
       const double expected = (difference(plain_pass(trained, 0, hooks)) - difference(base)) /
                               (difference(source) - difference(base));
       CHECK_THAT(head.effect, WithinAbs(expected, 1e-3 * kTolerance / 2e-5));
@@ -169,9 +169,9 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   CHECK(json_text(to_json(Importance{1, 2})) == R"({"raw":1.0,"normalised":2.0})");
   CHECK(json_text(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2})) ==
         R"({"removed":0,"layer":null,"head":null,"loss":1.0,"accuracy":2.0})");
-  CHECK(to_json(RemovalStep{1, 0, 2, 1, 2})["head"] == 2);
+  CHECK(to_json(RemovalStep{1, HeadId{0, 2}, 1, 2})["head"] == 2);
   CHECK(json_text(to_json(Baseline{1, 2, 3, 4})) ==
         R"({"loss":1.0,"accuracy":2.0,"sequence_accuracy":3.0,"sequences":4})");
-  CHECK(json_text(to_json(PatchingReport{{"a"}, {"b"}, {{1, 2, 0.5}}})) ==
+  CHECK(json_text(to_json(PatchingReport{{"a"}, {"b"}, {{{1, 2}, 0.5}}})) ==
         R"({"base":["a"],"source":["b"],"heads":[{"layer":1,"head":2,"effect":0.5}]})");
 }

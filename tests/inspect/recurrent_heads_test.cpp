@@ -17,11 +17,9 @@ const Score kScores[] = {Score::additive, Score::dot, Score::general, Score::sca
 
 // The weights (T, S) of a pass over one sequence.
 std::vector<double> weights_without_padding(const Recorder& recorder, const Batch& batch) {
-  const std::string site = "decoder.attention.weights";
-  if (const auto all = recorder.seen.find(site); all != recorder.seen.end()) return all->second;
-  std::vector<double> weights;
-  for (std::int64_t t = 0; t < batch.length; ++t) {
-    const std::vector<double>& row = recorder.seen.at(site + "." + std::to_string(t));
+  std::vector<double> weights = recorder.seen.at(weights_site(0));
+  for (std::int32_t t = 1; std::ssize(weights) < batch.length * batch.source_length; ++t) {
+    const std::vector<double>& row = recorder.seen.at({SiteKind::attention_weights, 0, t});
     weights.insert(weights.end(), row.begin(), row.end());
   }
   return weights;
@@ -45,8 +43,8 @@ void blind(ParameterStore& store, Score score, std::int64_t channels) {
 // Multiplies what is seen, at all positions.
 struct Scaling : ChunkHooks {
   explicit Scaling(Real by) : factor(by) {}
-  bool replace(std::string_view site, const Shape&, MatrixView value) override {
-    if (!position_of(site, "decoder.attention.head_output")) return false;
+  bool replace(Site site, const Shape&, MatrixView value) override {
+    if (site.kind != SiteKind::head_output) return false;
     for (std::int64_t row = 0; row < value.rows; ++row)
       for (std::int64_t c = 0; c < value.cols; ++c) value.row(row)[c] *= factor;
     return true;
@@ -55,13 +53,6 @@ struct Scaling : ChunkHooks {
 };
 
 }  // namespace
-
-TEST_CASE("a site of one position says which", "[autograd]") {
-  CHECK(position_of("a.weights", "a.weights") == 0);
-  CHECK(position_of("a.weights.12", "a.weights") == 12);
-  for (const char* other : {"a.weight", "a.weights.", "a.weights.1.2", "a.weights12", "a.weights.x", "b"})
-    CHECK_FALSE(position_of(other, "a.weights"));
-}
 
 TEST_CASE("what a recurrent decoder looks at is scored as a cross head", "[inspect]") {
   for (const Score score : kScores) {
@@ -83,7 +74,7 @@ TEST_CASE("what a recurrent decoder looks at is scored as a cross head", "[inspe
         return weights[static_cast<std::size_t>(i * batch.source_length + j)];
       };
       const auto shown =
-          report.examples[static_cast<std::size_t>(b)].weights(saved.source.config.model, 0, 0);
+          report.examples[static_cast<std::size_t>(b)].weights(saved.source.config.model, {0, 0});
       REQUIRE(std::ssize(shown) == batch.lengths[0] * batch.source_lengths[0]);
       for (std::int64_t i = 0; i < batch.lengths[0]; ++i, ++queries) {
         for (std::int64_t j = 0; j < batch.source_lengths[0]; ++j) {
@@ -129,19 +120,18 @@ TEST_CASE("what a recurrent decoder saw can be put back at its place", "[inspect
   for (const Score score : kScores) {
     CAPTURE(static_cast<int>(score));
     Trained trained(recurrent_config(score));
-    const AttentionPlace& place = trained.subject.attentions()[0];
     const std::int64_t time = trained.subject.dataset().length();
     Tensor seen({60, time, 16});
-    const Capture::Sites sites{{place.output_site, &seen}};
+    const Capture::Sites sites{{{SiteKind::head_output}, &seen}};
     const double loss = trained.subject.run([&] { return std::make_unique<Capture>(sites); }).total.loss;
-    const HeadPlace head{0, 0};
+    const HeadId head{0, 0};
     for (const std::int64_t late : {0, 1}) {
       const Substitute substitute = [&](std::int64_t sequence, std::int64_t t) {
         return std::as_const(seen).matrix().row(sequence * time + (t + late) % time);
       };
       const double again = trained.subject
                                .run([&] {
-                                 return std::make_unique<Ablation>(trained.subject.attentions(),
+                                 return std::make_unique<Ablation>(trained.subject.model().attention_layers(),
                                                                    std::span(&head, 1), substitute);
                                })
                                .total.loss;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "core/temporary_directory.h"
@@ -30,24 +29,29 @@ struct Saved {
 };
 
 struct Recorder : Hooks {
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
-    seen[std::string(site)].assign(value.data, value.data + value.elements());
-    std::vector<std::int64_t>& sizes = shapes[std::string(site)];
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
+    seen[site].assign(value.data, value.data + value.elements());
+    std::vector<std::int64_t>& sizes = shapes[site];
     for (int d = 0; d < shape.rank(); ++d) sizes.push_back(shape[d]);
   }
-  std::map<std::string, std::vector<double>> seen;
-  std::map<std::string, std::vector<std::int64_t>> shapes;
+  std::map<Site, std::vector<double>> seen;
+  std::map<Site, std::vector<std::int64_t>> shapes;
 };
 
-// The weights of all places, without padding.
+inline Site weights_site(std::size_t layer) {
+  return {SiteKind::attention_weights, static_cast<std::int32_t>(layer)};
+}
+
+// The weights of all layers, without padding.
 inline std::vector<double> attention_of(const Model& model, const Recorder& recorder, const Batch& batch) {
   std::vector<double> all;
-  for (const AttentionPlace& place : model.attentions()) {
-    const std::vector<double>& weights = recorder.seen.at(place.weights_site);
-    const std::int64_t rows = place.queries_source ? batch.source_length : batch.length;
-    const std::int64_t columns = place.keys_source ? batch.source_length : batch.length;
-    const std::int32_t queries = place.queries_source ? batch.source_lengths[0] : batch.lengths[0];
-    const std::int32_t keys = place.keys_source ? batch.source_lengths[0] : batch.lengths[0];
+  for (std::size_t l = 0; l < model.attention_layers().size(); ++l) {
+    const AttentionLayer& layer = model.attention_layers()[l];
+    const std::vector<double>& weights = recorder.seen.at(weights_site(l));
+    const std::int64_t rows = layer.queries_source ? batch.source_length : batch.length;
+    const std::int64_t columns = layer.keys_source ? batch.source_length : batch.length;
+    const std::int32_t queries = layer.queries_source ? batch.source_lengths[0] : batch.lengths[0];
+    const std::int32_t keys = layer.keys_source ? batch.source_lengths[0] : batch.lengths[0];
     for (std::int64_t row = 0; row < std::ssize(weights) / columns; ++row)
       if (row % rows < queries)
         all.insert(all.end(), weights.begin() + row * columns, weights.begin() + row * columns + keys);

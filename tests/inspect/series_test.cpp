@@ -14,20 +14,21 @@ namespace {
 const Substitute kNothing = [](std::int64_t, std::int64_t) -> const Real* { return nullptr; };
 
 // Every head of every attention, those of high layers and low ones in turns.
-std::vector<HeadPlace> all_heads(const Subject& subject) {
-  std::vector<HeadPlace> heads;
-  const std::int64_t count = std::ssize(subject.attentions());
+std::vector<HeadId> all_heads(const Subject& subject) {
+  std::vector<HeadId> heads;
+  const std::int64_t count = std::ssize(subject.model().attention_layers());
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t l = i % 2 == 0 ? count - 1 - i / 2 : i / 2;
-    for (std::int64_t h = 0; h < subject.attentions()[static_cast<std::size_t>(l)].heads; ++h)
+    for (std::int64_t h = 0; h < subject.model().attention_layers()[static_cast<std::size_t>(l)].heads; ++h)
       heads.push_back({l, h});
   }
   return heads;
 }
 
-Outcomes without(Subject& subject, std::span<const HeadPlace> heads, const LayerInput* from = nullptr) {
-  return subject.run([&] { return std::make_unique<Ablation>(subject.attentions(), heads, kNothing); },
-                     Tape::Mode::inference, from);
+Outcomes without(Subject& subject, std::span<const HeadId> heads, const LayerInput* from = nullptr) {
+  return subject.run(
+      [&] { return std::make_unique<Ablation>(subject.model().attention_layers(), heads, kNothing); },
+      Tape::Mode::inference, from);
 }
 
 std::vector<Config> configs() {
@@ -43,8 +44,8 @@ TEST_CASE("a pass that starts at the layer of a removed head is the whole pass w
   for (const Config& config : configs()) {
     Trained trained(config, 60, 5);
     Subject& subject = trained.subject;
-    const std::vector<HeadPlace> heads = all_heads(subject);
-    for (const HeadPlace& head : heads) {
+    const std::vector<HeadId> heads = all_heads(subject);
+    for (const HeadId& head : heads) {
       CAPTURE(head.layer, head.head);
       LayerInput input = subject.layer_input(
           subject.stack_layer(static_cast<std::size_t>(head.layer)).value(), subject.sequences());
@@ -64,11 +65,12 @@ TEST_CASE("heads that are removed in a series are removed as in whole passes", "
   for (const Config& config : all) {
     Trained trained(config, 60, 5);
     Subject& subject = trained.subject;
-    const std::vector<HeadPlace> heads = all_heads(subject);
+    const std::vector<HeadId> heads = all_heads(subject);
     std::vector<std::size_t> attentions;
-    for (const HeadPlace& head : heads) attentions.push_back(static_cast<std::size_t>(head.layer));
+    for (const HeadId& head : heads) attentions.push_back(static_cast<std::size_t>(head.layer));
     const std::vector<Baseline> series = subject.run_series(attentions, [&](std::size_t k) {
-      return std::make_unique<Ablation>(subject.attentions(), std::span(heads).first(k + 1), kNothing);
+      return std::make_unique<Ablation>(subject.model().attention_layers(), std::span(heads).first(k + 1),
+                                        kNothing);
     });
     REQUIRE(series.size() == heads.size());
     for (std::size_t k = 0; k < heads.size(); ++k) {

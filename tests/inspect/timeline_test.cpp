@@ -22,7 +22,7 @@ std::vector<WatchedStep> steps_of(const std::map<std::string, Values>& scores) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     steps[i].step = static_cast<std::int64_t>(10 * i);
     steps[i].loss = 5 - 0.1 * static_cast<double>(i);
-    steps[i].heads.push_back({.layer = 1, .head = 2, .scores = {}});
+    steps[i].heads.push_back({.id = {1, 2}, .scores = {}});
     for (const auto& [name, values] : scores) {
       steps[i].heads[0].scores[name] = values[i];
       steps[i].chance[name] = 0.1;
@@ -49,8 +49,7 @@ using Sentences = std::vector<std::string>;
 TEST_CASE("a head that forms at once did so between two watched steps", "[inspect]") {
   const auto events = find_events(steps_of({{"induction", {0.1, 0.1, 0.11, 0.9, 0.9, 0.9}}}));
   REQUIRE(events.size() == 1);
-  CHECK(events[0].layer == 1);
-  CHECK(events[0].head == 2);
+  CHECK((events[0].id == HeadId{1, 2}));
   CHECK(events[0].score == "induction");
   CHECK(events[0].formed);
   CHECK(events[0].before == 20);
@@ -121,9 +120,9 @@ TEST_CASE("one head's change has one name", "[inspect]") {
 
 TEST_CASE("each head is looked at, and only what is known at every step", "[inspect]") {
   auto steps = steps_of({{"induction", {0.1, 0.9, 0.9}}});
-  for (WatchedStep& step : steps) step.heads.push_back({3, 0, step.heads[0].scores});
+  for (WatchedStep& step : steps) step.heads.push_back({{3, 0}, step.heads[0].scores});
   CHECK(find_events(steps).size() == 2);
-  CHECK(find_events(steps)[1].layer == 3);
+  CHECK(find_events(steps)[1].id.layer == 3);
   steps[1].heads[0].scores.clear();
   CHECK(find_events(steps).size() == 1);
   CHECK(find_events({steps[0]}).empty());
@@ -133,8 +132,7 @@ TEST_CASE("each head is looked at, and only what is known at every step", "[insp
 }
 
 TEST_CASE("a loss that rises, stays or is no number is said as it is", "[inspect]") {
-  HeadEvent event{.layer = 0,
-                  .head = 3,
+  HeadEvent event{.id = {0, 3},
                   .score = "same_token",
                   .formed = false,
                   .before = 100,
@@ -186,7 +184,7 @@ TEST_CASE("a timeline is read from the metrics", "[inspect]") {
   CHECK(timeline.steps[0].chance == ScoresByName{{"mirror", 0.25}});
   CHECK(timeline.steps[0].attainable == ScoresByName{{"mirror", 1}});
   REQUIRE(timeline.steps[0].heads.size() == 2);
-  CHECK(timeline.steps[0].heads[1].head == 1);
+  CHECK(timeline.steps[0].heads[1].id.head == 1);
   CHECK(timeline.steps[0].heads[1].scores == ScoresByName{{"mirror", 0.125}});
   REQUIRE(timeline.curves.size() == 2);
   CHECK((timeline.curves[0].split == "train" && timeline.curves[0].loss == 4.5));
@@ -203,7 +201,7 @@ TEST_CASE("a head with a place has a chance of its own, and is called by it", "[
       R"("scores":{"mirror":0.5},"place":"cross 0","chance":{"mirror":0.4},"attainable":{"mirror":1}}]})";
   std::vector<WatchedStep> steps = timeline_of(lines({heads, heads})).steps;
   REQUIRE(steps.size() == 2);
-  CHECK(steps[0].heads[0].place == "cross 0");
+  CHECK(steps[0].heads[0].layer == "cross 0");
   steps[1].step = 10;
   steps[1].heads[0].scores["mirror"] = 0.9;
   CHECK(sentences(steps) == Sentences{"cross 0 head 1 became a mirror head between steps 0 and 10, when the "

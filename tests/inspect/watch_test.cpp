@@ -21,8 +21,9 @@ namespace {
 std::span<const Real> weights_of(const Trainer& trainer) { return trainer.model().parameters().values(); }
 
 struct LayerRecorder : Hooks {
-  void observe(std::string_view site, const Shape&, ConstMatrixView value) override {
-    if (site.ends_with("self_attn.weights")) layers.emplace_back(value.data, value.data + value.elements());
+  void observe(Site site, const Shape&, ConstMatrixView value) override {
+    if (site.kind == SiteKind::attention_weights)
+      layers.emplace_back(value.data, value.data + value.elements());
   }
   std::vector<std::vector<double>> layers;  // (1, H, T, T) each
 };

@@ -160,31 +160,34 @@ TEST_CASE("logits of chosen rows are those of all rows", "[model]") {
 TEST_CASE("attentions are listed in the order of a pass, with what they look from and at", "[model]") {
   const EncoderDecoder model = random_model(cases()[0].config);
   struct Order : Hooks {
-    void observe(std::string_view site, const Shape& shape, ConstMatrixView) override {
-      if (!site.ends_with(".weights")) return;
-      sites.emplace_back(site);
+    void observe(Site site, const Shape& shape, ConstMatrixView) override {
+      if (site.kind != SiteKind::attention_weights) return;
+      layers.push_back(site.layer);
       shapes.push_back(shape);
     }
-    std::vector<std::string> sites;
+    std::vector<std::int32_t> layers;
     std::vector<Shape> shapes;
   } order;
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
   model(tape, input(), {.hooks = &order});
-  const std::vector<AttentionPlace> places = model.attentions();
-  REQUIRE(places.size() == 6);
-  REQUIRE(order.sites.size() == 6);
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  const std::vector<AttentionLayer>& layers = model.attention_layers();
+  REQUIRE(layers.size() == 6);
+  CHECK(order.layers == std::vector<std::int32_t>{0, 1, 2, 3, 4, 5});
+  for (std::size_t i = 0; i < layers.size(); ++i) {
     CAPTURE(i);
-    CHECK(places[i].weights_site == order.sites[i]);
-    CHECK(order.shapes[i][2] == (places[i].queries_source ? kSourceLength : kLength));
-    CHECK(order.shapes[i][3] == (places[i].keys_source ? kSourceLength : kLength));
-    CHECK(places[i].causal == (places[i].name == "decoder"));
+    CHECK(order.shapes[i][2] == (layers[i].queries_source ? kSourceLength : kLength));
+    CHECK(order.shapes[i][3] == (layers[i].keys_source ? kSourceLength : kLength));
+    CHECK(layers[i].causal == (layers[i].stack == "decoder"));
+    CHECK(model.attention(layers[i])->layer == order.layers[i]);
   }
-  CHECK(order.sites[2] == "decoder.layers.0.self_attn.weights");
-  CHECK(order.sites[3] == "decoder.layers.0.multihead_attn.weights");
-  CHECK(places[5].name == "cross");
-  CHECK(places[5].layer == 1);
+  const auto weights_of = [&](std::size_t layer) {
+    return model.parameters().entry(model.attention(layers[layer])->in_proj_weight).name;
+  };
+  CHECK(weights_of(2) == "decoder.layers.0.self_attn.in_proj_weight");
+  CHECK(weights_of(3) == "decoder.layers.0.multihead_attn.in_proj_weight");
+  CHECK(layers[5].title() == "cross 1");
+  CHECK(layers[5].block == 3);
 }
 
 TEST_CASE("an encoder-decoder agrees with PyTorch", "[model][fixture]") {
@@ -226,11 +229,12 @@ TEST_CASE("neither mask nor positions relate a decoder's tokens to those of the 
     ModelConfig config = cases()[0].config;
     config.positions = positions;
     const EncoderDecoder model = random_model(config);
-    for (const AttentionPlace& place : model.attentions()) {
-      const bool cross = place.keys_source && !place.queries_source;
-      CHECK(place.projections->settings.rotary == (!cross && positions == Positions::rotary));
-      CHECK(place.projections->settings.alibi == (!cross && positions == Positions::alibi));
-      CHECK((!cross || !place.projections->settings.causal));
+    for (const AttentionLayer& layer : model.attention_layers()) {
+      const bool cross = layer.keys_source && !layer.queries_source;
+      const AttentionSettings& settings = model.attention(layer)->settings;
+      CHECK(settings.rotary == (!cross && positions == Positions::rotary));
+      CHECK(settings.alibi == (!cross && positions == Positions::alibi));
+      CHECK((!cross || !settings.causal));
     }
   }
 }

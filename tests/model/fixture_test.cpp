@@ -13,7 +13,7 @@ void check_layer(const std::string& file, ModelConfig config) {
   config.heads = fixture.integer("heads");
   config.d_ff = fixture.shape("linear1.bias").last();
   ParameterStore store;
-  const EncoderLayer layer(store, "layer", config, 0);
+  const EncoderLayer layer(store, "layer", 0, config, 0);
   fixture.load(store, "", "layer.");
 
   AlignedVector<Real> gradients(store.size());

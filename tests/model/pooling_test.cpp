@@ -36,8 +36,9 @@ void expect_near(double actual, double expected) {
 
 // What the encoder ends with, of one sequence: (T, C).
 struct Encoded : Hooks {
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView x) override {
-    if (site == "encoder.output") value = Tensor(shape, {x.data, static_cast<std::size_t>(x.elements())});
+  void observe(Site site, const Shape& shape, ConstMatrixView x) override {
+    if (site.kind == SiteKind::encoder_output)
+      value = Tensor(shape, {x.data, static_cast<std::size_t>(x.elements())});
   }
   Tensor value;
 };

@@ -73,14 +73,15 @@ TEST_CASE("the recurrent model agrees with PyTorch", "[model][fixture]") {
     fixture.compare_value("logits", logits);
     fixture.compare_parameters(model.parameters(), gradients, "d_");
     if (kind != Score::none && kind != Score::additive) {
-      const Tensor weights = capture.value("decoder.attention.weights");
+      const Tensor weights = capture.value();
       fixture.compare("weights", weights.shape(), weights.values());
     }
     if (kind == Score::additive) {
       const Tensor expected = fixture.tensor("weights");  // (B, 1, T, S)
       const std::int64_t time = expected.shape()[2], keys = expected.shape()[3];
       for (std::int64_t row = 0; row < expected.matrix().rows; ++row) {
-        const Tensor weights = capture.value(fmt::format("decoder.attention.weights.{}", row % time));
+        const Tensor weights =
+            capture.value({SiteKind::attention_weights, 0, static_cast<std::int32_t>(row % time)});
         REQUIRE(weights.shape() == Shape{expected.shape()[0], 1, 1, keys});
         tests::compare("weights", {keys},
                        std::span(weights.matrix().row(row / time), static_cast<std::size_t>(keys)),
@@ -165,8 +166,8 @@ TEST_CASE("each step of additive attention has sites of its own", "[model]") {
   tape.bind(model.parameters(), {});
   const auto memory = model.read(tape, input(kSources, kLengths, kAnswers), {});
   model.write(memory, memory.first, Tokens{1, 2}, 1, {.hooks = &capture}, {}, 2);
-  CHECK(capture.value("decoder.attention.weights.2").shape() == Shape{2, 1, 1, 4});
-  CHECK(capture.value("decoder.attention.head_output.2").shape() == Shape{2, 1, 6});
+  CHECK(capture.value({SiteKind::attention_weights, 0, 2}).shape() == Shape{2, 1, 1, 4});
+  CHECK(capture.value({SiteKind::head_output, 0, 2}).shape() == Shape{2, 1, 6});
 }
 
 TEST_CASE("logits of chosen positions are those of all", "[model]") {
@@ -212,7 +213,7 @@ TEST_CASE("a source without tokens is answered, and nothing of it is seen", "[mo
     const Var logits = logits_of(model, tape, kSources, {4, 0}, kAnswers, {.hooks = &capture});
     for (const Real x : tests::elements(logits.value())) CHECK(std::isfinite(x));
     if (kind == Score::dot) {
-      const Tensor weights = capture.value("decoder.attention.weights");
+      const Tensor weights = capture.value();
       for (std::int64_t i = 0; i < 6; ++i) {
         Real sum = 0;
         for (std::int64_t j = 0; j < 4; ++j) sum += weights.matrix().row(i)[j];
@@ -230,13 +231,13 @@ TEST_CASE("the sites of the recurrent model", "[model]") {
     Tape tape;
     tape.bind(model.parameters(), {});
     logits_of(model, tape, kSources, kLengths, kAnswers, {.hooks = &capture});
-    CHECK(capture.value("source_embedding").shape() == Shape{2, 4, 6});
-    CHECK(capture.value("encoder.output").shape() == Shape{2, 4, 6});
-    CHECK(capture.value("embedding").shape() == Shape{2, 3, 6});
-    CHECK(capture.value("decoder.output").shape() == Shape{2, 3, 6});
-    CHECK(capture.value("logits").shape() == Shape{2, 3, 7});
+    CHECK(capture.value({SiteKind::source_embedding}).shape() == Shape{2, 4, 6});
+    CHECK(capture.value({SiteKind::encoder_output}).shape() == Shape{2, 4, 6});
+    CHECK(capture.value({SiteKind::embedding}).shape() == Shape{2, 3, 6});
+    CHECK(capture.value({SiteKind::decoder_output}).shape() == Shape{2, 3, 6});
+    CHECK(capture.value({SiteKind::logits}).shape() == Shape{2, 3, 7});
     if (kind != Score::none && kind != Score::additive)
-      CHECK(capture.value("decoder.attention.head_output").shape() == Shape{2, 3, 6});
+      CHECK(capture.value({SiteKind::head_output}).shape() == Shape{2, 3, 6});
   }
 }
 

@@ -129,7 +129,7 @@ TEST_CASE("the slopes of ALiBi are those of the paper", "[nn]") {
   Tape tape;
   tape.bind(store, {});
   module(tape.constant(Tensor({1, 3, 8})), {}, {.hooks = &capture});
-  const Tensor weights = capture.value("module.weights");
+  const Tensor weights = capture.value();
   for (std::int64_t h = 0; h < 8; ++h) {
     const Real* row = weights.matrix().row(3 * h);
     CHECK_THAT(std::log(static_cast<double>(row[0] / row[1])), WithinAbs(std::exp2(-(h + 1.0)), 1e-5));

@@ -15,13 +15,10 @@ using tests::compare_value;
 
 namespace {
 
-const std::string kWeightsSite = "weights";
-
-AttentionOptions watched_by(tests::Capture& capture, std::int64_t heads) {
+AttentionOptions observed_by(tests::Capture& capture, std::int64_t heads) {
   AttentionOptions options;
   options.heads = heads;
   options.hooks = &capture;
-  options.site = &kWeightsSite;
   return options;
 }
 
@@ -61,8 +58,8 @@ TEST_CASE("worked example: one query over three keys, d_k = 4 and d_v = 2", "[op
   tests::Capture capture;
   Tape tape;
   const Var q = tape.variable(query), k = tape.variable(keys), v = tape.variable(values);
-  const Var out = attention(q, k, v, watched_by(capture, 1));
-  compare_tensor("captured weights", capture.value(kWeightsSite), weights);
+  const Var out = attention(q, k, v, observed_by(capture, 1));
+  compare_tensor("captured weights", capture.value(), weights);
   compare_value("fused output", out, output);
 
   // Backwards from the cotangent (1, 2). Each value gets its weight times that. Each weight gets its value
@@ -113,9 +110,9 @@ TEST_CASE("worked example: two heads are two separate attentions, side by side",
   tests::Capture capture;
   Tape tape;
   const Var both_q = tape.variable(q), both_k = tape.variable(k), both_v = tape.variable(v);
-  const Var both = attention(both_q, both_k, both_v, watched_by(capture, 2));
+  const Var both = attention(both_q, both_k, both_v, observed_by(capture, 2));
   tape.backward(both, cotangent.matrix());
-  compare_tensor("weights", capture.value(kWeightsSite), weights);
+  compare_tensor("weights", capture.value(), weights);
   compare_value("output", both, output);
 
   for (std::int64_t h = 0; h < 2; ++h) {
@@ -147,7 +144,7 @@ TEST_CASE("a query that sees no key gets output 0 and gradient 0", "[ops][attent
   // Of two sequences the first has no key; the second is there for gradients that are not 0.
   const std::vector<std::int32_t> lengths{0, 2};
   tests::Capture capture;
-  AttentionOptions options = watched_by(capture, 1);
+  AttentionOptions options = observed_by(capture, 1);
   options.mask = {causal, lengths};
   Tape tape;
   tape.constant(Tensor({1000}, std::vector<Real>(1000, std::numeric_limits<Real>::quiet_NaN())));
@@ -160,7 +157,7 @@ TEST_CASE("a query that sees no key gets output 0 and gradient 0", "[ops][attent
   CHECK_FALSE(tape.first_bad_value());
   CHECK_FALSE(tape.first_bad_gradient());
 
-  Tensor weights = capture.value(kWeightsSite);
+  Tensor weights = capture.value();
   CHECK(all_zero(weights.matrix().row_block(0, 2)));
   CHECK_FALSE(all_zero(weights.matrix().row_block(2, 2)));
   CHECK(all_zero(out.value().row_block(0, 2)));

@@ -21,7 +21,7 @@ class AttributionWatcher : public ChunkHooks {
 
   void begin(const Chunk&) override;
   // Throws ShapeError when the pass is not over that chunk.
-  void observe(std::string_view site, const Shape&, ConstMatrixView value) override;
+  void observe(Site site, const Shape&, ConstMatrixView value) override;
   Attribution finish() const;
 
  private:

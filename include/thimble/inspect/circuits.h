@@ -74,7 +74,7 @@ struct Attribution {
 };
 
 struct CircuitReport {
-  std::vector<HeadCircuits> heads;  // by place, then head
+  std::vector<HeadCircuits> heads;  // by HeadId
   Attribution attribution;
   // Attention rollout (Abnar and Zuidema 2020), a heuristic: the product over layers, later ones on the left,
   // of half the mean weights of the heads and half the identity; (T, T), mean over the sequences of full
@@ -90,7 +90,7 @@ Json to_json(const DoubleMatrix&);  // rows; null when empty
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-// Of every head, by place; throws as head_circuits does.
+// Of every head, by HeadId; throws as head_circuits does.
 std::vector<HeadCircuits> head_circuits(const Model&);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

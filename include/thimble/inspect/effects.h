@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "thimble/core/json.h"
+#include "thimble/model/attention_layer.h"
 
 namespace thimble {
 
@@ -35,7 +37,7 @@ struct Importance {
 };
 
 struct HeadEffects {
-  std::int64_t layer = 0, head = 0;
+  HeadId id;
   Effect zero;      // z_h set to 0
   Effect mean;      // its mean at that position, over the sequences that have it
   Effect resample;  // its value, at that position, on another sequence of the same length
@@ -45,7 +47,7 @@ struct HeadEffects {
 // After the removal (zero ablation) of the `removed` least important heads, the last of which is this one.
 struct RemovalStep {
   std::int64_t removed = 0;
-  std::int64_t layer = -1, head = -1;  // -1: nothing is removed yet
+  std::optional<HeadId> id{};  // none: nothing is removed yet
   double loss = 0, accuracy = 0;
 };
 
@@ -57,7 +59,7 @@ struct Baseline {
 
 struct EffectsReport {
   Baseline baseline;
-  std::vector<HeadEffects> heads;  // by layer, then head
+  std::vector<HeadEffects> heads;  // by HeadId
   std::vector<RemovalStep> cumulative_ablation;
   // Sequences whose length no other has: in the resample ablation they keep their own values.
   std::int64_t unpaired = 0;
@@ -72,10 +74,10 @@ struct PatchingReport {
   std::vector<std::string> base,
       source;  // names of the tokens, of an encoder-decoder those that it translates
   struct Head {
-    std::int64_t layer = 0, head = 0;
+    HeadId id;
     double effect = 0;
   };
-  std::vector<Head> heads;  // by layer, then head
+  std::vector<Head> heads;  // by HeadId
 };
 
 inline constexpr int kBootstrapDraws = 1000;

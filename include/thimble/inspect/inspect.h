@@ -12,7 +12,6 @@
 #include "thimble/inspect/effects.h"
 #include "thimble/inspect/label.h"
 #include "thimble/inspect/passage.h"
-#include "thimble/inspect/place.h"
 #include "thimble/inspect/scores.h"
 #include "thimble/inspect/timeline.h"
 #include "thimble/train/run.h"
@@ -22,7 +21,7 @@ namespace thimble {
 struct HeadReport {
   std::vector<HeadScore> scores;     // with their values at initialisation
   std::vector<double> mean_weights;  // (queries, keys), averaged over sequences of full length
-  HeadEffects effects;               // layer and head among them
+  HeadEffects effects;               // with the head's id
   HeadCircuits circuits;
   Label label;
 };
@@ -42,9 +41,9 @@ struct InspectReport {
   std::vector<Passage> examples;
   Timeline timeline;  // of the run that the model comes from
 
-  // Positions that queries and keys of a place have.
-  std::int64_t queries(const Place& p) const { return p.queries_source ? source_length : length; }
-  std::int64_t keys(const Place& p) const { return p.keys_source ? source_length : length; }
+  // The largest number of queries and of keys of an attention layer.
+  std::int64_t queries(const AttentionLayer& l) const { return l.queries_source ? source_length : length; }
+  std::int64_t keys(const AttentionLayer& l) const { return l.keys_source ? source_length : length; }
 };
 
 struct InspectOptions {
@@ -58,7 +57,7 @@ struct InspectOptions {
 // number that must be finite is not.
 InspectReport inspect(const ModelSource& source, const InspectOptions& options);
 
-// An encoder-decoder's has "source_length" and "attentions", see place.h; the "layer" of a head is a number
+// An encoder-decoder's has "source_length" and "attentions", see passage.h; the "layer" of a head is a number
 // in that list.
 Json to_json(const InspectReport&);
 

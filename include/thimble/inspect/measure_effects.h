@@ -5,16 +5,11 @@
 #include <functional>
 #include <map>
 #include <span>
-#include <string>
 
 #include "thimble/inspect/effects.h"
 #include "thimble/inspect/subject.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
-
-struct HeadPlace {
-  std::int64_t layer, head;  // layer: which of the model's attentions
-};
 
 // What stands in for the head outputs of a sequence at a position: C values, or null for zeros.
 using Substitute = std::function<const Real*(std::int64_t sequence, std::int64_t position)>;
@@ -22,16 +17,16 @@ using Substitute = std::function<const Real*(std::int64_t sequence, std::int64_t
 // Replaces z_h of some heads, wherever they are, by the same columns of the substitute.
 class Ablation : public ChunkHooks {
  public:
-  Ablation(std::span<const AttentionPlace> attentions, std::span<const HeadPlace> heads,
+  Ablation(std::span<const AttentionLayer> layers, std::span<const HeadId> heads,
            const Substitute& substitute)
-      : attentions_(attentions), heads_(heads), substitute_(substitute) {}
+      : layers_(layers), heads_(heads), substitute_(substitute) {}
 
   void begin(const Chunk& chunk) override { first_ = chunk.first; }
-  bool replace(std::string_view site, const Shape& shape, MatrixView value) override;
+  bool replace(Site site, const Shape& shape, MatrixView value) override;
 
  private:
-  std::span<const AttentionPlace> attentions_;
-  std::span<const HeadPlace> heads_;
+  std::span<const AttentionLayer> layers_;
+  std::span<const HeadId> heads_;
   const Substitute& substitute_;
   std::int64_t first_ = 0;
 };
@@ -39,11 +34,11 @@ class Ablation : public ChunkHooks {
 // Copies the values of some sites into tensors (sequences, T, columns).
 class Capture : public ChunkHooks {
  public:
-  using Sites = std::multimap<std::string, Tensor*>;
+  using Sites = std::multimap<Site, Tensor*>;
   explicit Capture(const Sites& sites) : sites_(sites) {}
 
   void begin(const Chunk& chunk) override { first_ = chunk.first; }
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override;
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override;
 
  private:
   const Sites& sites_;

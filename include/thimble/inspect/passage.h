@@ -11,7 +11,7 @@
 
 #include "thimble/core/json.h"
 #include "thimble/data/listing.h"
-#include "thimble/inspect/place.h"
+#include "thimble/model/attention_layer.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
@@ -24,13 +24,15 @@ struct Passage {
   std::vector<std::int32_t> predictions;  // (R), the likeliest
   std::vector<double> logits;             // (R, V)
   std::vector<double> probabilities;      // (R, V)
-  // Weight of a query on a key, after mask and softmax: by place (H, queries, keys).
+  // Weight of a query on a key, after mask and softmax: by attention layer (H, queries, keys).
   std::vector<double> attention;
 
-  std::int64_t queries(const Place& p) const { return std::ssize(p.queries_source ? source : tokens); }
-  std::int64_t keys(const Place& p) const { return std::ssize(p.keys_source ? source : tokens); }
-  // Of one head, (queries, keys); place: by number.
-  std::span<const double> weights(const ModelConfig&, std::int64_t place, std::int64_t head) const;
+  std::int64_t queries(const AttentionLayer& l) const {
+    return std::ssize(l.queries_source ? source : tokens);
+  }
+  std::int64_t keys(const AttentionLayer& l) const { return std::ssize(l.keys_source ? source : tokens); }
+  // Returns those of one head, (queries, keys).
+  std::span<const double> weights(const ModelConfig&, HeadId) const;
 };
 
 // Names of the tokens that the model reads and answers with.
@@ -68,13 +70,16 @@ void read_split(const ModelSource& source, Split split, std::int64_t count,
 // The number of sequences that read_split reads.
 std::int64_t readable(const ModelSource& source, Split split, std::int64_t count);
 
-// {"source", "tokens", "targets", "predictions", "attention" [place][head][query][key]}, tokens by name;
+// {"source", "tokens", "targets", "predictions", "attention" [layer][head][query][key]}, tokens by name;
 // targets are null where no answer is asked for, and left out where they are not known, as is the source
-// where there is none. Places are the layers of an encoder.
+// where there is none. Layers are those of attention_layers().
 Json example_json(const Passage&, const ModelConfig&, const Names&);
 
-// The same with {"vocabulary", "probabilities" (R, V), "logits" (R, V)} and, where places have names,
-// "attentions", see place.h.
+// The same with {"vocabulary", "probabilities" (R, V), "logits" (R, V)} and "attentions", unless the model
+// has an encoder only.
 Json to_json(const Passage&, const ModelConfig&, const Names&);
+
+// [{"name": the stack, "layer": its index, "queries": "source" or "tokens", "keys", "causal"}]
+Json to_json(std::span<const AttentionLayer>);
 
 }  // namespace thimble

@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "thimble/core/progress.h"
@@ -44,7 +43,7 @@ class Watchers : public ChunkHooks {
   void begin(const Chunk& chunk) override {
     for (ChunkHooks* hooks : all_) hooks->begin(chunk);
   }
-  void observe(std::string_view site, const Shape& shape, ConstMatrixView value) override {
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
     for (ChunkHooks* hooks : all_) hooks->observe(site, shape, value);
   }
   void end() override {
@@ -88,7 +87,6 @@ class Subject {
   Model& model() { return *model_; }
   // The model where it is an encoder; else null.
   const Transformer* encoder() const { return encoder_; }
-  const std::vector<AttentionPlace>& attentions() const { return attentions_; }  // of the model
   Split split() const { return split_; }
   std::int64_t sequences() const { return sequences_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
@@ -117,7 +115,7 @@ class Subject {
   std::optional<std::size_t> stack_layer(std::size_t attention) const;
   // Room for the input of that layer, for that many sequences, and the sites where its parts are found.
   LayerInput layer_input(std::size_t layer, std::int64_t sequences) const;
-  std::multimap<std::string, Tensor*> input_sites(LayerInput& input) const;
+  std::multimap<Site, Tensor*> input_sites(LayerInput& input) const;
 
   // Passes one after the other, all of them over a chunk before those over the next: the k-th has hooks of
   // its own and differs from the one before in that attention's layer and those after it, so it starts there
@@ -157,7 +155,6 @@ class Subject {
   std::unique_ptr<Model> model_;
   const Transformer* encoder_;
   const EncoderDecoder* pair_;
-  std::vector<AttentionPlace> attentions_;
   Transposes transposes_;
   ThreadPool pool_;
   std::vector<Worker> workers_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "thimble/core/json.h"
+#include "thimble/model/attention_layer.h"
 
 namespace thimble {
 
@@ -25,10 +26,10 @@ using ScoresByName = std::map<std::string, double>;
 // The heads at one step, on the first validation sequences.
 struct WatchedStep {
   struct Head {
-    std::int64_t layer = 0, head = 0;
+    HeadId id;
     ScoresByName scores;
-    std::string place{};                  // "cross 0"; empty: what `layer` says
-    ScoresByName chance{}, attainable{};  // with a place; else those of the step
+    std::string layer{};                  // title of the layer, "cross 0"; empty in an encoder-only model
+    ScoresByName chance{}, attainable{};  // with a title; else those of the step
   };
   std::int64_t step = 0;
   double loss = 0;                  // nats
@@ -53,8 +54,8 @@ Timeline read_timeline(const std::filesystem::path& run);
 
 // A head that took up a pattern, or gave it up.
 struct HeadEvent {
-  std::int64_t layer = 0, head = 0;
-  std::string place{};                 // as in WatchedStep::Head
+  HeadId id;
+  std::string layer{};                 // as in WatchedStep::Head
   std::string score;                   // of the pattern
   bool formed = true;                  // false: given up
   std::int64_t before = 0, after = 0;  // steps: the last and the first one outside the change
@@ -78,8 +79,8 @@ std::string sentence(const HeadEvent&);
 // Bars of block elements, or with `plain` of ASCII characters. Empty without watched steps.
 std::string draw(const std::vector<WatchedStep>&, bool plain, std::size_t width = 80);
 
-// "layer 1 head 0", or with a name for the layer "cross 0 head 0".
-std::string head_title(std::int64_t layer, std::int64_t head, const std::string& place);
+// "layer 1 head 0", or with a title of the layer "cross 0 head 0".
+std::string head_title(HeadId, const std::string& layer);
 
 // {"timeline": [{"step", "loss", "heads": [{"layer", "head", "scores"}]}], "events": [sentence], "curves":
 // [{"step", "split", "loss", "accuracy"}]}

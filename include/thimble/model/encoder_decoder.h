@@ -16,20 +16,20 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 // One block, as torch.nn.TransformerDecoderLayer: self-attention under a causal mask, attention on the
 // encoder's output (the memory), feed-forward net; each with its residual and norm as in EncoderLayer. Sites:
-// NAME.self_attn.*, NAME.multihead_attn.*, NAME.residual_mid after the first, NAME.residual_cross after the
-// second and NAME.residual_out, (B, T, C).
+// residual_mid after the first, residual_cross after the second and residual_out, of `block`, and those of
+// its attentions.
 struct DecoderLayer {
   std::string name;
+  std::int32_t block;  // of the model
   MultiHeadAttention self_attn, multihead_attn;
   std::optional<FeedForward> feed_forward;
   Norm norm1, norm2;
   std::optional<Norm> norm3;  // beside feed_forward
   NormOrder order;
   Dropout dropout1, dropout2;
-  std::string mid_site, cross_site, out_site;
 
-  DecoderLayer(ParameterStore&, const std::string& name, const ModelConfig&,
-               std::uint32_t first_dropout_site);
+  // Layer `index` of the decoder.
+  DecoderLayer(ParameterStore&, std::int64_t index, const ModelConfig&, std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
   // x (B, T, C), memory (B, S, C). rows: as in EncoderLayer.
   Var operator()(Var x, std::span<const std::int32_t> lengths, Var memory,
@@ -52,19 +52,16 @@ struct DecoderLayer {
 // The parameters have torch.nn.Transformer's names: encoder.layers.{l}.*, decoder.layers.{l}.*, and for
 // pre-norm encoder.norm and decoder.norm. Embeddings: source_token_embedding (V, C), token_embedding (V, C),
 // source_position_embedding and position_embedding where positions are learned. Sites: those of the layers,
-// "source_embedding" (B, S, C), "embedding" (B, T, C), "encoder.output" (B, S, C), "decoder.output" (B, T, C)
-// and "logits".
+// source_embedding, embedding, encoder_output, decoder_output and logits.
 class EncoderDecoder final : public Model {
  public:
   EncoderDecoder(const ModelConfig&, const ModelSizes&, Storage = Storage::values);
 
   void init(std::uint64_t seed) override;
   Var operator()(Tape&, const ModelInput&, const Pass&) const override;
-  std::vector<AttentionPlace> attentions() const override;
+  const MultiHeadAttention* attention(const AttentionLayer&) const override;
   std::unique_ptr<Decoding> decode(const ModelInput&) const override;
   double plan_decoding(Tape&, const ModelInput&) const override;
-
-  static const std::string kMemorySite;
 
   // The memory (B, S, C) that the decoder attends to.
   Var encode(Tape&, const ModelInput&, const Pass&) const;
@@ -73,7 +70,7 @@ class EncoderDecoder final : public Model {
   // one of the encoder; (B, T, C) for one of the decoder, which takes the memory, too.
   Var from_layer(std::size_t first, Var x, Var memory, const ModelInput&, const Pass&) const;
   // The site of that input.
-  std::string input_site(std::size_t layer) const;
+  Site input_site(std::size_t layer) const;
 
  private:
   class CachedDecoding;

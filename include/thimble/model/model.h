@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "thimble/model/place.h"
+#include "thimble/model/attention_layer.h"
 #include "thimble/nn/attention.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -23,25 +22,6 @@ struct ModelInput {
   // For models that are not per sequence: positions of the B T whose logits are wanted; nothing is computed
   // that they do not need.
   std::span<const std::int32_t> rows{};
-};
-
-// One attention of a model: where it stands, and where a pass shows what it does.
-struct AttentionPlace : Place {
-  AttentionPlace(const Place& place, const MultiHeadAttention& attention)
-      : Place(place),
-        heads(attention.heads()),
-        width(attention.width()),
-        weights_site(attention.weights_site),
-        output_site(attention.output_site),
-        projections(&attention) {}
-  // One head without projections of its own.
-  AttentionPlace(const Place& place, std::int64_t channels, std::string weights, std::string output)
-      : Place(place), width(channels), weights_site(std::move(weights)), output_site(std::move(output)) {}
-
-  std::int64_t heads = 1, width;  // width: channels that each hands on
-  std::string weights_site;       // (B, heads, queries, keys), see position_of
-  std::string output_site;        // (B, queries, heads * width), likewise
-  const MultiHeadAttention* projections = nullptr;
 };
 
 class Decoding;
@@ -63,8 +43,9 @@ class Model {
   // keeps outside of its tape; 0 for a model that does not write.
   virtual double plan_decoding(Tape&, const ModelInput& sources) const;
 
-  // At the places() of the config.
-  virtual std::vector<AttentionPlace> attentions() const = 0;
+  const std::vector<AttentionLayer>& attention_layers() const { return attention_layers_; }
+  // The parameters of one of them; null where it has no projections of its own.
+  virtual const MultiHeadAttention* attention(const AttentionLayer&) const { return nullptr; }
 
   ParameterStore& parameters() { return store_; }
   const ParameterStore& parameters() const { return store_; }
@@ -80,6 +61,9 @@ class Model {
   ModelConfig config_;
   ModelSizes sizes_;
   ParameterStore store_;
+
+ private:
+  std::vector<AttentionLayer> attention_layers_;
 };
 
 }  // namespace thimble::inline THIMBLE_PRECISION

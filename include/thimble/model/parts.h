@@ -12,12 +12,12 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 // Tokens and their places: what the first layer reads. Parameters: PREFIXtoken_embedding.weight (V, C) and,
-// for learned positions, PREFIXposition_embedding.weight (T, C). Site: PREFIXembedding (B, T, C).
+// for learned positions, PREFIXposition_embedding.weight (T, C). The result has the site that is given.
 class InputEmbedding {
  public:
   // Of sequences of at most `length` tokens.
   InputEmbedding(ParameterStore&, const std::string& prefix, const ModelConfig&, std::int64_t vocabulary,
-                 std::int64_t length, std::uint32_t dropout_site);
+                 std::int64_t length, SiteKind site, std::uint32_t dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
 
   // tokens (B, T) with T = length, whose first one stands at position `first`: (B, T, C). Throws ShapeError
@@ -30,7 +30,7 @@ class InputEmbedding {
  private:
   Var positions(Var x, std::int64_t first) const;
 
-  std::string site_;
+  SiteKind site_;
   std::int64_t longest_;
   double token_std_, position_std_;
   bool added_;  // whether positions are added to the embedding of tokens

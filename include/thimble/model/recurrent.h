@@ -29,10 +29,9 @@ namespace thimble::inline THIMBLE_PRECISION {
 //   with attention: decoder.attention.combine.* (C, 2C), for the output tanh(W [what is seen; state] + b) of
 //   each step (Luong et al. 2015, equation 5; in place of Bahdanau's maxout too), without: the state itself;
 // output.* (V, C).
-// Sites: "source_embedding" (B, S, C), "encoder.output" (B, S, C), "embedding" (B, T, C),
-// "decoder.attention.weights" (B, 1, T, S) and "decoder.attention.head_output" (B, T, C), "decoder.output"
-// (B, T, C), "logits". Additive attention has its two sites at every step, (B, 1, 1, S) and (B, 1, C), with
-// the step at the end of the name: "decoder.attention.weights.0".
+// Sites: source_embedding, encoder_output, embedding, attention_weights (B, 1, T, S) and head_output (B, T,
+// C), decoder_output, logits. Additive attention comes to its two sites at every position, (B, 1, 1, S) and
+// (B, 1, C).
 class Recurrent final : public Model {
  public:
   // Throws ShapeError on an odd number of channels.
@@ -43,7 +42,6 @@ class Recurrent final : public Model {
   Var operator()(Tape&, const ModelInput&, const Pass&) const override;
   std::unique_ptr<Decoding> decode(const ModelInput&) const override;
   double plan_decoding(Tape&, const ModelInput&) const override;
-  std::vector<AttentionPlace> attentions() const override;
 
   // What the decoder knows of the sources.
   struct Memory {
@@ -74,7 +72,7 @@ class Recurrent final : public Model {
   };
   Steps run(const Memory&, Var state, Var x, const Pass&) const;
   Steps run_additive(const Memory&, Var state, Var x, const Pass&, std::int64_t first) const;
-  Var look(const Memory&, Var states, const Pass&, const std::string& step, std::uint32_t dropout_site) const;
+  Var look(const Memory&, Var states, const Pass&, std::int64_t position) const;
   Var combine(Var seen, Var states) const;
   Score score() const { return config_.attention.score; }
   Dropout dropout(std::uint32_t site) const { return {static_cast<Real>(config_.dropout), site}; }

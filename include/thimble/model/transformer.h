@@ -44,10 +44,11 @@ struct FeedForward {
 
 // One block, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x + f(x));
 // pre-norm (Xiong et al. 2020): x = x + f(norm(x)); f is attention, or a convolution in its place, then the
-// feed-forward net, if there is one. Sites: NAME.self_attn.*, NAME.residual_mid and NAME.residual_out, all
-// (B, T, C) but for those of heads.
+// feed-forward net, if there is one. Sites: residual_mid and residual_out of `block`, and those of its
+// attention.
 struct EncoderLayer {
   std::string name;
+  std::int32_t block;  // of the model
   std::optional<MultiHeadAttention> self_attn;
   std::optional<Convolution> conv;  // where there is no self_attn
   std::optional<FeedForward> feed_forward;
@@ -55,9 +56,8 @@ struct EncoderLayer {
   std::optional<Norm> norm2;  // beside feed_forward
   NormOrder order;
   Dropout dropout1;
-  std::string mid_site, out_site;
 
-  EncoderLayer(ParameterStore&, const std::string& name, const ModelConfig&,
+  EncoderLayer(ParameterStore&, const std::string& name, std::int64_t block, const ModelConfig&,
                std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
   // x (B, T, C). With `rows`, only these leave the layer: (R, C), and what follows attention is computed for
@@ -76,8 +76,7 @@ std::vector<EncoderLayer> encoder_layers(ParameterStore&, const ModelConfig&,
                                          std::uint32_t first_dropout_site);
 std::optional<Norm> final_norm(ParameterStore&, const std::string& name, const ModelConfig&);
 
-// Sites: "embedding" (B, T, C), those of the layers, named encoder.layers.0 and so on, "encoder.output" (B,
-// T, C) and "logits".
+// Sites: embedding, those of the layers, encoder_output and logits.
 class Transformer final : public Model {
  public:
   // Throws ShapeError as MultiHeadAttention does.
@@ -85,14 +84,14 @@ class Transformer final : public Model {
 
   void init(std::uint64_t seed) override;
   Var operator()(Tape&, const ModelInput&, const Pass&) const override;
-  std::vector<AttentionPlace> attentions() const override;
+  const MultiHeadAttention* attention(const AttentionLayer&) const override;
 
   // The same from the input of a layer on: x (B, T, C), as the layer before leaves it or, for the first, as
-  // the site "embedding" has it.
+  // the site embedding has it.
   Var from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass&,
                  std::span<const std::int32_t> rows = {}) const;
   // The site of that input.
-  std::string input_site(std::size_t layer) const;
+  Site input_site(std::size_t layer) const;
 
   const std::vector<EncoderLayer>& layers() const { return layers_; }
 

@@ -33,19 +33,19 @@ struct AttentionSettings {
 //     the second, too;
 //   NAME.score_weight: of the score, if it has a parameter, see score_parameter();
 //   NAME.out_proj.weight (C, H Dv), out_proj.bias (C); summed: out_proj.{h}.weight (C, Dv), one bias for all.
-// Sites: NAME.weights (B, H, Tq, Tk), NAME.head_output (B, Tq, H Dv), the heads side by side before the
-// output projection.
+// Sites: attention_weights and head_output, of `layer`.
 struct MultiHeadAttention {
   AttentionSettings settings;  // without zeros: the defaults filled in
   Parameter in_proj_weight, in_proj_bias;
   std::optional<Parameter> score_weight;
   std::vector<Parameter> out_proj_weights;  // one, or one for each head
   Parameter out_proj_bias;
-  std::string weights_site, output_site;
+  std::int32_t layer;  // number in Model::attention_layers()
 
   // Throws ShapeError when heads do not divide what they must, tied heads share keys, or Dk is odd for rotary
   // positions.
-  MultiHeadAttention(ParameterStore&, const std::string& name, const AttentionSettings&);
+  MultiHeadAttention(ParameterStore&, const std::string& name, const AttentionSettings&,
+                     std::int64_t layer = 0);
   // The weights of projections to queries, keys and values uniform by Glorot and Bengio (2010), as one
   // matrix, biases 0: as torch.nn.MultiheadAttention.
   void init(ParameterStore&, std::uint64_t seed) const;

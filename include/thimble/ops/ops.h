@@ -139,8 +139,7 @@ struct AttentionOptions {
   Real dropout = 0;                        // of the attention weights
   std::optional<kernels::DropoutKey> key;  // needed when dropout > 0
   Hooks* hooks = nullptr;
-  const std::string* site =
-      nullptr;  // name of the weights (B, H, Tq, Tk) for hooks: before dropout, mask applied
+  Site site{SiteKind::attention_weights};  // where hooks find the weights
 
   std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
 };
