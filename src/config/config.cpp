@@ -60,11 +60,12 @@ void check_heads(const ModelConfig& model, Report& report) {
                     fmt::format("{} heads do not divide a d_model of {}; change one, or set "
                                 "model.attention.d_key and d_value",
                                 model.heads, model.d_model));
-  if (model.heads % model.kv_heads() != 0)
+  const AttentionSizes sizes = model.attention_sizes();
+  if (model.heads % sizes.kv_heads != 0)
     report.conflict({"model.attention.kv_heads", "model.heads"},
                     fmt::format("{} heads cannot share {} keys and values evenly; let kv_heads divide heads",
-                                model.heads, model.kv_heads()));
-  if (attention.tie_query_key && model.kv_heads() != model.heads)
+                                model.heads, sizes.kv_heads));
+  if (attention.tie_query_key && sizes.kv_heads != model.heads)
     report.conflict({"model.attention.tie_query_key", "model.attention.kv_heads"},
                     fmt::format("tied queries and keys need a key for each of {} heads; leave kv_heads at 0",
                                 model.heads));
@@ -74,12 +75,12 @@ void check_heads(const ModelConfig& model, Report& report) {
         {"model.positions", "model.attention.score"},
         "rotary positions become distances in plain products alone; choose the score scaled_dot or "
         "dot, or other positions");
-  if (model.positions == Positions::rotary && model.d_key() % 2 != 0)
+  if (model.positions == Positions::rotary && sizes.d_key % 2 != 0)
     report.conflict(
         {"model.positions", "model.attention.d_key", "model.d_model", "model.heads"},
         fmt::format("rotary positions turn pairs of a head's {} columns; set model.attention.d_key "
                     "to an even number",
-                    model.d_key()));
+                    sizes.d_key));
 }
 
 void check_convolution(const ModelConfig& model, Report& report) {

@@ -52,9 +52,9 @@ DoubleMatrix directions(const Transformer& model) {
 
 // What heads write, side by side: (C, H Dv).
 DoubleMatrix output_weights(const MultiHeadAttention& attention, const ParameterStore& store) {
-  const std::int64_t width = attention.width();
-  DoubleMatrix all(attention.settings.channels, attention.heads() * width);
-  for (std::int64_t h = 0; h < attention.heads(); ++h) {
+  const std::int64_t heads = attention.sizes.heads, width = attention.sizes.d_value;
+  DoubleMatrix all(store.entry(attention.out_proj_bias).shape[0], heads * width);
+  for (std::int64_t h = 0; h < heads; ++h) {
     const DoubleMatrix one = in_double(attention.head(store, h).output);
     for (std::int64_t c = 0; c < one.rows; ++c) std::copy_n(one.row(c), width, all.row(c) + h * width);
   }
@@ -177,7 +177,7 @@ void AttributionWatcher::add(std::size_t part, double sign, ConstMatrixView valu
 }
 
 void AttributionWatcher::add_heads(std::size_t layer, ConstMatrixView head_output) {
-  const std::int64_t size = model_.layers()[layer].self_attn->width();
+  const std::int64_t size = model_.layers()[layer].self_attn->sizes.d_value;
   for (std::size_t r = 0; r < readings_.size(); ++r) {
     const std::int32_t token = labels_[readings_[r].label].token;
     const double* direction = head_directions_[layer].row(token);

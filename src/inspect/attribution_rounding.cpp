@@ -55,7 +55,7 @@ AttributionRounding::AttributionRounding(const Transformer& model, const DoubleM
     const MultiHeadAttention& attention = *layer.self_attn;
     double all = 0;
     for (const Parameter p : attention.out_proj_weights) all = std::hypot(all, norm(in_double(store, p)));
-    projections_.push_back({.inputs = attention.heads() * attention.width(),
+    projections_.push_back({.inputs = attention.sizes.heads * attention.sizes.d_value,
                             .weight = all,
                             .bias = norm(in_double(store, attention.out_proj_bias))});
   }

@@ -37,7 +37,7 @@ std::vector<HeadCircuits> head_circuits(const Model& model) {
                        .key = in_double(views.key),
                        .value = in_double(views.value),
                        .output = in_double(views.output),
-                       .scale = score_factor(attention->settings.score, attention->settings.depth)};
+                       .scale = score_factor(attention->config.score, attention->sizes.d_key)};
       // q^T W k is the dot product of W^T q and k.
       if (views.score.data != nullptr) head.query = product(transposed(in_double(views.score)), head.query);
       circuits.push_back(

@@ -15,7 +15,7 @@ std::vector<AttentionLayer> attention_layers(const ModelConfig& model) {
   }
   if (model.mixer != Mixer::attention) return {};
   std::vector<AttentionLayer> all;
-  const AttentionLayer sizes{.heads = model.heads, .d_value = model.d_value()};
+  const AttentionLayer sizes{.heads = model.heads, .d_value = model.attention_sizes().d_value};
   const bool pair = model.kind == ModelKind::encoder_decoder;
   for (std::int64_t l = 0; l < model.layers; ++l) {
     AttentionLayer& layer = all.emplace_back(sizes);

@@ -21,9 +21,9 @@ std::vector<DecoderLayer> decoder_layers(ParameterStore& store, const ModelConfi
   return layers;
 }
 
-AttentionSettings causal(AttentionSettings settings) {
-  settings.causal = true;
-  return settings;
+AttentionConfig with_mask(AttentionConfig config, Mask mask) {
+  config.mask = mask;
+  return config;
 }
 
 }  // namespace
@@ -32,10 +32,12 @@ DecoderLayer::DecoderLayer(ParameterStore& store, std::int64_t index, const Mode
                            std::uint32_t first_dropout_site)
     : name(fmt::format("decoder.layers.{}", index)),
       block(static_cast<std::int32_t>(config.layers + index)),
-      self_attn(store, name + ".self_attn", causal(attention_settings(config, first_dropout_site)),
+      self_attn(store, name + ".self_attn", config.d_model, config.heads,
+                with_mask(config.attention, Mask::causal), config.positions, first_dropout_site,
                 config.layers + 2 * index),
-      multihead_attn(store, name + ".multihead_attn",
-                     cross_attention_settings(config, first_dropout_site + 1), self_attn.layer + 1),
+      multihead_attn(store, name + ".multihead_attn", config.d_model, config.heads,
+                     with_mask(config.attention, Mask::none), Positions::none, first_dropout_site + 1,
+                     self_attn.layer + 1),
       feed_forward(made_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
       norm1(store, name + ".norm1", config),
       norm2(store, name + ".norm2", config),

@@ -7,8 +7,9 @@ namespace thimble::inline THIMBLE_PRECISION {
 std::string describe(const Tape::Culprit& culprit, const ModelConfig& config) {
   const std::string_view op = culprit.op;
   // Its columns are those of one head after the other.
-  const std::string head =
-      op == "attention" || op == "attend" ? fmt::format(", head {}", culprit.column / config.d_value()) : "";
+  const std::string head = op == "attention" || op == "attend"
+                               ? fmt::format(", head {}", culprit.column / config.attention_sizes().d_value)
+                               : "";
   return fmt::format("op {}, layer {}{}", op, culprit.layer, head);
 }
 

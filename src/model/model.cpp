@@ -8,10 +8,7 @@
 namespace thimble::inline THIMBLE_PRECISION {
 
 Model::Model(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
-    : config_(config),
-      sizes_(sizes),
-      store_(storage),
-      attention_layers_(thimble::attention_layers(config)) {
+    : config_(config), sizes_(sizes), store_(storage), attention_layers_(thimble::attention_layers(config)) {
   sizes_.length = std::max(sizes.length, config.trained_length);
   sizes_.source_length = std::max(sizes.source_length, config.trained_source_length);
   if (config.max_length == 0) return;

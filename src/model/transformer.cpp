@@ -26,28 +26,6 @@ Real as_real(double x) { return static_cast<Real>(x); }
 
 }  // namespace
 
-AttentionSettings attention_settings(const ModelConfig& config, std::uint32_t dropout_site) {
-  const AttentionConfig& attention = config.attention;
-  return {.channels = config.d_model,
-          .heads = config.heads,
-          .kv_heads = attention.kv_heads,
-          .depth = attention.d_key,
-          .width = attention.d_value,
-          .tied = attention.tie_query_key,
-          .summed = attention.combine == Combine::sum,
-          .score = attention.score,
-          .causal = attention.mask == Mask::causal,
-          .rotary = config.positions == Positions::rotary,
-          .alibi = config.positions == Positions::alibi,
-          .dropout = {as_real(attention.dropout), dropout_site}};
-}
-
-AttentionSettings cross_attention_settings(const ModelConfig& config, std::uint32_t dropout_site) {
-  AttentionSettings settings = attention_settings(config, dropout_site);
-  settings.causal = settings.rotary = settings.alibi = false;
-  return settings;
-}
-
 Norm::Norm(ParameterStore& store, const std::string& name, const ModelConfig& config)
     : kind(config.norm_type == NormType::layer
                ? std::variant<LayerNorm, RmsNorm>(LayerNorm(store, name, config.d_model))
@@ -87,7 +65,8 @@ EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name,
     : name(layer_name),
       block(static_cast<std::int32_t>(number)),
       self_attn(made_if<MultiHeadAttention>(config.mixer == Mixer::attention, store, name + ".self_attn",
-                                            attention_settings(config, first_dropout_site), number)),
+                                            config.d_model, config.heads, config.attention, config.positions,
+                                            first_dropout_site, number)),
       conv(made_if<Convolution>(config.mixer == Mixer::convolution, store, name + ".conv", config.d_model,
                                 config.window, config.attention.mask == Mask::causal)),
       feed_forward(made_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),

@@ -9,22 +9,20 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
 
-AttentionSettings completed(AttentionSettings s) {
-  require<ShapeError>(s.heads > 0 && ((s.depth > 0 && s.width > 0) || s.channels % s.heads == 0),
-                      "attention: {} heads do not divide {} channels; give the depth and width of heads",
-                      s.heads, s.channels);
-  if (s.kv_heads == 0) s.kv_heads = s.heads;
-  if (s.depth == 0) s.depth = s.channels / s.heads;
-  if (s.width == 0) s.width = s.channels / s.heads;
-  require<ShapeError>(s.heads % s.kv_heads == 0,
-                      "attention: {} heads of keys and values do not divide {} heads", s.kv_heads, s.heads);
-  require<ShapeError>(!s.tied || s.kv_heads == s.heads,
-                      "attention: tied queries and keys need as many heads of keys as of queries, {}, not {}",
-                      s.heads, s.kv_heads);
-  require<ShapeError>(!s.rotary || s.depth % 2 == 0,
-                      "attention: rotary positions need an even number of columns of a head's keys, not {}",
-                      s.depth);
-  return s;
+AttentionSizes checked_sizes(const AttentionConfig& config, std::int64_t d_model, std::int64_t heads,
+                             Positions positions) {
+  require<ShapeError>(heads > 0 && ((config.d_key > 0 && config.d_value > 0) || d_model % heads == 0),
+                      "attention: heads ({}) must divide d_model ({}), unless d_key and d_value are given",
+                      heads, d_model);
+  const AttentionSizes sizes = resolve(config, d_model, heads);
+  require<ShapeError>(heads % sizes.kv_heads == 0, "attention: kv_heads ({}) must divide heads ({})",
+                      sizes.kv_heads, heads);
+  require<ShapeError>(!config.tie_query_key || sizes.kv_heads == heads,
+                      "attention: with tie_query_key, kv_heads ({}) must equal heads ({})", sizes.kv_heads,
+                      heads);
+  require<ShapeError>(positions != Positions::rotary || sizes.d_key % 2 == 0,
+                      "attention: rotary positions require an even d_key, not {}", sizes.d_key);
+  return sizes;
 }
 
 // A geometric sequence that ends at 2^-8.
@@ -36,19 +34,21 @@ std::vector<Real> alibi_slopes(std::int64_t heads) {
   return slopes;
 }
 
-std::optional<Parameter> add_score_weight(ParameterStore& store, const std::string& name,
-                                          const AttentionSettings& s) {
-  const std::optional<Shape> shape = score_parameter(s.score, s.heads, s.depth);
+std::optional<Parameter> add_score_weight(ParameterStore& store, const std::string& name, Score score,
+                                          const AttentionSizes& sizes) {
+  const std::optional<Shape> shape = score_parameter(score, sizes.heads, sizes.d_key);
   if (!shape) return std::nullopt;
   return store.add(name + ".score_weight", *shape);
 }
 
 std::vector<Parameter> add_output_weights(ParameterStore& store, const std::string& name,
-                                          const AttentionSettings& s) {
-  if (!s.summed) return {store.add(name + ".out_proj.weight", {s.channels, s.heads * s.width})};
+                                          std::int64_t d_model, Combine combine,
+                                          const AttentionSizes& sizes) {
+  if (combine == Combine::concat)
+    return {store.add(name + ".out_proj.weight", {d_model, sizes.heads * sizes.d_value})};
   std::vector<Parameter> weights;
-  for (std::int64_t h = 0; h < s.heads; ++h)
-    weights.push_back(store.add(fmt::format("{}.out_proj.{}.weight", name, h), {s.channels, s.width}));
+  for (std::int64_t h = 0; h < sizes.heads; ++h)
+    weights.push_back(store.add(fmt::format("{}.out_proj.{}.weight", name, h), {d_model, sizes.d_value}));
   return weights;
 }
 
@@ -59,24 +59,28 @@ ConstMatrixView matrix(const ParameterStore& store, Parameter p) {
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(ParameterStore& store, const std::string& name,
-                                       const AttentionSettings& the_settings, std::int64_t the_layer)
-    : settings(completed(the_settings)),
-      in_proj_weight(store.add(name + ".in_proj_weight", {first_value() + values(), settings.channels})),
-      in_proj_bias(store.add(name + ".in_proj_bias", {store.entry(in_proj_weight).shape[0]})),
-      score_weight(add_score_weight(store, name, settings)),
-      out_proj_weights(add_output_weights(store, name, settings)),
-      out_proj_bias(store.add(name + ".out_proj.bias", {settings.channels})),
+MultiHeadAttention::MultiHeadAttention(ParameterStore& store, const std::string& name, std::int64_t d_model,
+                                       std::int64_t heads, const AttentionConfig& the_config,
+                                       Positions the_positions, std::uint32_t the_dropout_site,
+                                       std::int64_t the_layer)
+    : config(the_config),
+      sizes(checked_sizes(config, d_model, heads, the_positions)),
+      positions(the_positions),
+      dropout_site(the_dropout_site),
+      in_proj_weight(store.add(name + ".in_proj_weight", {first_value() + values(), d_model})),
+      in_proj_bias(store.add(name + ".in_proj_bias", {first_value() + values()})),
+      score_weight(add_score_weight(store, name, config.score, sizes)),
+      out_proj_weights(add_output_weights(store, name, d_model, config.combine, sizes)),
+      out_proj_bias(store.add(name + ".out_proj.bias", {d_model})),
       layer(static_cast<std::int32_t>(the_layer)),
-      slopes_(settings.alibi ? alibi_slopes(settings.heads) : std::vector<Real>()) {}
+      slopes_(positions == Positions::alibi ? alibi_slopes(heads) : std::vector<Real>()) {}
 
 void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
   const Shape& shape = store.entry(in_proj_weight).shape;
   init_uniform(store, in_proj_weight, seed, std::sqrt(6 / static_cast<double>(shape[0] + shape[1])));
   init_constant(store, in_proj_bias, 0);
-  if (score_weight)
-    init_uniform(store, *score_weight, seed, 1 / std::sqrt(static_cast<double>(settings.depth)));
-  const double bound = 1 / std::sqrt(static_cast<double>(settings.heads * settings.width));
+  if (score_weight) init_uniform(store, *score_weight, seed, 1 / std::sqrt(static_cast<double>(sizes.d_key)));
+  const double bound = 1 / std::sqrt(static_cast<double>(sizes.heads * sizes.d_value));
   for (const Parameter weight : out_proj_weights) init_uniform(store, weight, seed, bound);
   init_constant(store, out_proj_bias, 0);
 }
@@ -84,7 +88,7 @@ void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
 MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t first_position) const {
   Tape& tape = x.tape();
   Var qkv = linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias));
-  if (settings.rotary) qkv = rotary(qkv, 0, first_value(), settings.depth, first_position);
+  if (positions == Positions::rotary) qkv = rotary(qkv, 0, first_value(), sizes.d_key, first_position);
   return {.q = {qkv, 0, queries()}, .k = {qkv, first_key(), keys()}, .v = {qkv, first_value(), values()}};
 }
 
@@ -96,9 +100,9 @@ Var MultiHeadAttention::keys_values(Var memory) const {
 
 MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
   require<ShapeError>(
-      !settings.causal && !settings.rotary && !settings.alibi,
-      "cross-attention: positions of two sequences have no order; leave out causal, rotary and "
-      "alibi");
+      config.mask == Mask::none && positions != Positions::rotary && positions != Positions::alibi,
+      "cross-attention: positions of two sequences have no order; leave out the causal mask, "
+      "rotary positions and ALiBi");
   Tape& tape = x.tape();
   const Var q = linear_part(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias), 0, queries());
   return {.q = q, .k = {kv, 0, keys()}, .v = {kv, keys(), values()}};
@@ -106,20 +110,22 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
 
 Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t> lengths,
                                std::int64_t first_query, const Pass& pass) const {
-  const AttentionSettings& s = settings;
   AttentionOptions options;
-  options.heads = s.heads;
-  options.kv_heads = s.kv_heads;
-  options.mask = {.causal = s.causal, .lengths = lengths, .first_query = first_query, .slopes = slopes_};
+  options.heads = sizes.heads;
+  options.kv_heads = sizes.kv_heads;
+  options.mask = {.causal = config.mask == Mask::causal,
+                  .lengths = lengths,
+                  .first_query = first_query,
+                  .slopes = slopes_};
   options.hooks = pass.hooks;
   options.site = {SiteKind::attention_weights, layer};
-  if (pass.training && s.dropout.p > 0) {
-    options.dropout = s.dropout.p;
-    options.key = pass.dropout_key(s.dropout.site);
+  if (pass.training && config.dropout > 0) {
+    options.dropout = static_cast<Real>(config.dropout);
+    options.key = pass.dropout_key(dropout_site);
   }
   std::optional<Var> parameter;
   if (score_weight) parameter = p.q.source.tape().parameter(*score_weight);
-  const Var heads = scored_attention(s.score, p.q, p.k, p.v, parameter, options);
+  const Var heads = scored_attention(config.score, p.q, p.k, p.v, parameter, options);
   return project_output(hook_point(pass.hooks, {SiteKind::head_output, layer}, heads));
 }
 
@@ -149,27 +155,27 @@ Var MultiHeadAttention::extend(Var x, Tensor& cache, std::int64_t at, const Pass
 Var MultiHeadAttention::project_output(Var heads) const {
   Tape& tape = heads.tape();
   const Var bias = tape.parameter(out_proj_bias);
-  if (!settings.summed) return linear(heads, tape.parameter(out_proj_weights[0]), bias);
+  if (config.combine == Combine::concat) return linear(heads, tape.parameter(out_proj_weights[0]), bias);
   const auto projected = [&](std::int64_t h, std::optional<Var> b = std::nullopt) {
     const Parameter weight = out_proj_weights[static_cast<std::size_t>(h)];
-    return linear(Columns(heads, h * settings.width, settings.width), tape.parameter(weight), b);
+    return linear(Columns(heads, h * sizes.d_value, sizes.d_value), tape.parameter(weight), b);
   };
   Var sum = projected(0, bias);
-  for (std::int64_t h = 1; h < settings.heads; ++h) sum = add(sum, projected(h));
+  for (std::int64_t h = 1; h < sizes.heads; ++h) sum = add(sum, projected(h));
   return sum;
 }
 
 MultiHeadAttention::HeadViews MultiHeadAttention::head(const ParameterStore& store, std::int64_t h) const {
-  const AttentionSettings& s = settings;
+  const bool sum = config.combine == Combine::sum;
+  const std::int64_t d_key = sizes.d_key, d_value = sizes.d_value, shared = h / sizes.heads_per_kv_head();
   const ConstMatrixView in = matrix(store, in_proj_weight);
-  const std::int64_t shared = h / (s.heads / s.kv_heads);
-  const ConstMatrixView out = matrix(store, out_proj_weights[static_cast<std::size_t>(s.summed ? h : 0)]);
-  return {.query = in.row_block(h * s.depth, s.depth),
-          .key = in.row_block(first_key() + shared * s.depth, s.depth),
-          .value = in.row_block(first_value() + shared * s.width, s.width),
-          .output = s.summed ? out : out.column_block(h * s.width, s.width),
-          .score = kind_of(s.score).matrices() ? matrix(store, *score_weight).row_block(h * s.depth, s.depth)
-                                               : ConstMatrixView{}};
+  const ConstMatrixView out = matrix(store, out_proj_weights[static_cast<std::size_t>(sum ? h : 0)]);
+  return {.query = in.row_block(h * d_key, d_key),
+          .key = in.row_block(first_key() + shared * d_key, d_key),
+          .value = in.row_block(first_value() + shared * d_value, d_value),
+          .output = sum ? out : out.column_block(h * d_value, d_value),
+          .score = kind_of(config.score).matrices() ? matrix(store, *score_weight).row_block(h * d_key, d_key)
+                                                    : ConstMatrixView{}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -17,7 +17,8 @@ Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::in
       "additive_score: q {}, k {}, weight {}, {} heads, {} of keys: weight must be (heads, D), q "
       "have heads D channels, and k D for each of its heads",
       sq, sk, w, heads, kv_heads);
-  const kernels::AttentionSizes sizes{sq[0], sq[1], sk[1], heads, kv_heads};
+  const AttentionSizes sizes{
+      .heads = heads, .kv_heads = kv_heads, .d_key = w[1], .batch = sq[0], .queries = sq[1], .keys = sk[1]};
   const MatrixView scratch = weight.tape().scratch(sq[1] + 2 * sk[1] + 1, w[1]);
   return record(
       "additive_score", {sq[0], heads, sq[1], sk[1]}, {q.source, k.source, weight},

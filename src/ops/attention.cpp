@@ -36,7 +36,7 @@ Gradients grad_accumulators(const Columns& v, const Columns& q, const Columns& k
   return gradients;
 }
 
-void check_options(const char* name, const AttentionOptions& options, const kernels::AttentionSizes& sizes) {
+void check_options(const char* name, const AttentionOptions& options, const AttentionSizes& sizes) {
   require<ShapeError>(options.dropout >= 0 && options.dropout < 1,
                       "{}: the dropout probability is {}, it must be at least 0 and below 1", name,
                       options.dropout);
@@ -59,14 +59,14 @@ struct AttentionWeights {
   MatrixView full, dropped, factor;  // dropped: after dropout, by these factors
   bool* replaced;                    // by a hook: then no gradient flows to what they were computed from
 
-  AttentionWeights(Tape& tape, const kernels::AttentionSizes& sizes, bool dropout)
+  AttentionWeights(Tape& tape, const AttentionSizes& sizes, bool dropout)
       : full(tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys)),
         dropped(dropout ? tape.scratch(full.rows, full.cols) : full),
         factor(dropout ? tape.scratch(full.rows, full.cols) : MatrixView{}),
         replaced(tape.room<bool>(1).data()) {}
 
   // Shows the weights to hooks and applies dropout.
-  void finish(const kernels::AttentionSizes& sizes, const AttentionOptions& options) const {
+  void finish(const AttentionSizes& sizes, const AttentionOptions& options) const {
     *replaced = false;
     if (options.hooks != nullptr) {
       const Shape shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
@@ -79,10 +79,10 @@ struct AttentionWeights {
   }
 };
 
-// The products of scores and values or, with depth 0, of values alone, and twice that backwards.
-Flops attention_flops(const kernels::AttentionSizes& sizes, std::int64_t depth, std::int64_t width) {
+// The products of scores and values or, with d_key 0, of values alone, and twice that backwards.
+Flops attention_flops(const AttentionSizes& sizes) {
   const double scores = static_cast<double>(sizes.batch * sizes.heads * sizes.queries) * sizes.keys;
-  const double forward = 2 * scores * static_cast<double>(depth + width);
+  const double forward = 2 * scores * static_cast<double>(sizes.d_key + sizes.d_value);
   return {.forward = forward, .backward = 2 * forward};
 }
 
@@ -92,11 +92,12 @@ void check_shapes(const Columns& q, const Columns& k, const Columns& v, const At
                       "attention: q {}, k {}, v {}: all must be (batch, time, channels) of one batch", sq, sk,
                       sv);
   require<ShapeError>(sk[1] == sv[1], "attention: q {}, k {}, v {}: k and v need the same time", sq, sk, sv);
-  const std::int64_t heads = options.heads, kv_heads = options.key_heads();
-  require<ShapeError>(heads > 0 && heads % kv_heads == 0 && q.count % heads == 0 && v.count % kv_heads == 0,
-                      "attention: q {}, k {}, v {}: {} heads must divide the channels of q, {} of keys and "
-                      "values the heads and the channels of v",
-                      sq, sk, sv, heads, kv_heads);
+  const std::int64_t heads = options.heads, kv_heads = options.kv_heads;
+  require<ShapeError>(
+      heads > 0 && kv_heads > 0 && heads % kv_heads == 0 && q.count % heads == 0 && v.count % kv_heads == 0,
+      "attention: q {}, k {}, v {}: {} heads must divide the channels of q, {} of keys and "
+      "values the heads and the channels of v",
+      sq, sk, sv, heads, kv_heads);
   require<ShapeError>(
       k.count == q.count / heads * kv_heads,
       "attention: q {}, k {}, v {}: {} heads of q with {} channels in all and {} of k need {} "
@@ -109,18 +110,23 @@ void check_shapes(const Columns& q, const Columns& k, const Columns& v, const At
 Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) {
   check_shapes(q, k, v, options);
   const Shape &queries = q.source.shape(), &keys = k.source.shape();
-  const kernels::AttentionSizes sizes{queries[0], queries[1], keys[1], options.heads, options.key_heads()};
+  const AttentionSizes sizes{.heads = options.heads,
+                             .kv_heads = options.kv_heads,
+                             .d_key = q.count / options.heads,
+                             .d_value = v.count / options.kv_heads,
+                             .batch = queries[0],
+                             .queries = queries[1],
+                             .keys = keys[1]};
   check_options("attention", options, sizes);
-  const std::int64_t depth = q.count / sizes.heads, width = v.count / sizes.kv_heads;
-  const Real scale = options.scale.value_or(1 / std::sqrt(static_cast<Real>(depth)));
+  const Real scale = options.scale.value_or(1 / std::sqrt(static_cast<Real>(sizes.d_key)));
 
   Tape& tape = q.source.tape();
   const bool needs_grad = q.needs_grad() || k.needs_grad() || v.needs_grad();
   const std::int64_t of_backward = needs_grad ? sizes.queries * sizes.keys : 0;
-  const MatrixView scratch = tape.scratch(1, std::max(depth, width) * sizes.keys + of_backward);
+  const MatrixView scratch = tape.scratch(1, std::max(sizes.d_key, sizes.d_value) * sizes.keys + of_backward);
   const AttentionWeights weights(tape, sizes, options.dropout > 0);
   return record(
-      "attention", {sizes.batch, sizes.queries, sizes.heads * width}, {q.source, k.source, v.source},
+      "attention", {sizes.batch, sizes.queries, sizes.heads * sizes.d_value}, {q.source, k.source, v.source},
       [=, &options](Var y) {
         kernels::attention_weights_forward(weights.full, q.value(), k.value(), scratch.data, sizes,
                                            options.mask, scale);
@@ -135,7 +141,7 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
         kernels::attention_backward(d.q, d.k, d.v, y.grad(), q.value(), k.value(), v.value(), weights.full,
                                     weights.dropped, weights.factor, scratch.data, sizes, scale);
       },
-      attention_flops(sizes, depth, width));
+      attention_flops(sizes));
 }
 
 Var attend(Var scores, Columns v, const AttentionOptions& options) {
@@ -144,20 +150,25 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
       shape.rank() == 4 && values.rank() == 3 && shape[0] == values[0] && shape[3] == values[1],
       "attend: scores {}, v {}: they must be (batch, heads, queries, keys) and (batch, keys, channels)",
       shape, values);
-  const kernels::AttentionSizes sizes{shape[0], shape[2], shape[3], shape[1], options.key_heads()};
-  require<ShapeError>(options.heads == sizes.heads && sizes.heads > 0 && sizes.heads % sizes.kv_heads == 0 &&
-                          v.count % sizes.kv_heads == 0,
+  require<ShapeError>(options.heads == shape[1] && shape[1] > 0 && options.kv_heads > 0 &&
+                          shape[1] % options.kv_heads == 0 && v.count % options.kv_heads == 0,
                       "attend: scores {}, v {}: {} heads, {} of values, which must divide the heads and the "
                       "channels of v",
-                      shape, values, options.heads, sizes.kv_heads);
+                      shape, values, options.heads, options.kv_heads);
+  const AttentionSizes sizes{.heads = options.heads,
+                             .kv_heads = options.kv_heads,
+                             .d_key = 0,
+                             .d_value = v.count / options.kv_heads,
+                             .batch = shape[0],
+                             .queries = shape[2],
+                             .keys = shape[3]};
   check_options("attend", options, sizes);
-  const std::int64_t width = v.count / sizes.kv_heads;
   Tape& tape = scores.tape();
   const bool needs_grad = scores.needs_grad() || v.needs_grad();
-  const MatrixView scratch = tape.scratch(1, needs_grad ? (width + sizes.queries) * sizes.keys : 0);
+  const MatrixView scratch = tape.scratch(1, needs_grad ? (sizes.d_value + sizes.queries) * sizes.keys : 0);
   const AttentionWeights weights(tape, sizes, options.dropout > 0);
   return record(
-      "attend", {sizes.batch, sizes.queries, sizes.heads * width}, {scores, v.source},
+      "attend", {sizes.batch, sizes.queries, sizes.heads * sizes.d_value}, {scores, v.source},
       [=, &options](Var y) {
         kernels::attention_softmax_forward(weights.full, scores.value(), sizes, options.mask);
         weights.finish(sizes, options);
@@ -168,7 +179,7 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
         kernels::attention_softmax_backward(dscores, v.grad_accumulator(), y.grad(), v.value(), weights.full,
                                             weights.dropped, weights.factor, scratch.data, sizes);
       },
-      attention_flops(sizes, 0, width));
+      attention_flops(sizes));
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -13,7 +13,7 @@ namespace {
 // and 3 of values. With `tied`, keys are the queries.
 GradcheckCase packed_attention(const std::string& variant, std::int64_t time, AttentionOptions options,
                                bool tied = false) {
-  const std::int64_t kv = options.key_heads();
+  const std::int64_t kv = options.kv_heads;
   const std::int64_t key = tied ? 0 : 2 * options.heads, value = key + 2 * kv;
   return {"attention", variant, {normal("qkv", {2, time, value + 3 * kv})}, [=](Tape&, Inputs in) {
             return attention({in[0], 0, 2 * options.heads}, {in[0], key, 2 * kv}, {in[0], value, 3 * kv},
@@ -88,7 +88,7 @@ void add_dot_cases(std::vector<GradcheckCase>& cases) {
     return std::vector{normal("q", {2, queries, heads * 3}), normal("k", {2, keys, heads * 3}),
                        normal("v", {2, keys, heads * 4})};
   };
-  AttentionOptions two{.heads = 2, .mask = {}, .scale = {}, .key = {}};
+  AttentionOptions two{.heads = 2, .kv_heads = 2, .mask = {}, .scale = {}, .key = {}};
   cases.push_back({"attention", "", inputs(5, 5, 2), attend(two)});
   cases.push_back({"attention", "3 queries, 7 keys", inputs(3, 7, 2), attend(two)});
   cases.push_back(

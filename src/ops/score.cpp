@@ -33,7 +33,7 @@ Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional
     case Score::general:
       return attention(head_linear(q, *parameter, options.heads), k, v, options);
     case Score::additive:
-      return attend(additive_score(q, k, *parameter, options.heads, options.key_heads()), v, options);
+      return attend(additive_score(q, k, *parameter, options.heads, options.kv_heads), v, options);
     case Score::none:
       break;
   }

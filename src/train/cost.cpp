@@ -88,7 +88,7 @@ MemoryEstimate inspection_memory(const Config& config) {
                         : config.model.kind == ModelKind::encoder_decoder ? 2
                                                                           : 0;
   const double inputs_width = inputs * static_cast<double>(config.model.d_model),
-               outputs_width = heads * static_cast<double>(config.model.d_value());
+               outputs_width = heads * static_cast<double>(config.model.attention_sizes().d_value);
   const double outputs = real_size(config) * kSequences * longest * (inputs_width + outputs_width);
   return {.program = program_memory(threads),
           .parameters = copies_of_parameters() * weights,

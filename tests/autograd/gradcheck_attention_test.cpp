@@ -28,7 +28,7 @@ Var attention_with(Tape& tape, Inputs in, Slip slip) {
   return record(
       "planted", {kTime, kDepth}, {q, k, v},
       [&](Var y) {
-        const kernels::AttentionSizes sizes{1, kTime, kTime, 1, 1};
+        const AttentionSizes sizes{.batch = 1, .queries = kTime, .keys = kTime};
         kernels::attention_weights_forward(masked, q.value(), k.value(), work.data, sizes,
                                            {.causal = true, .lengths = {}}, factor);
         kernels::attention_weights_forward(open, q.value(), k.value(), work.data, sizes, {}, factor);

@@ -101,7 +101,8 @@ void add_products(Cases& cases, const Model& s, const Sizes& sizes) {
 void add_attention(Cases& cases, const Model& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, depth = c / s.heads;
   const std::int64_t weight_rows = rows * s.heads, scratch = depth * t + t * t;
-  const kernels::AttentionSizes attention{sizes.sequences, t, t, s.heads, s.heads};
+  const AttentionSizes attention{
+      .heads = s.heads, .kv_heads = s.heads, .batch = sizes.sequences, .queries = t, .keys = t};
   const Real scale = 1 / std::sqrt(static_cast<Real>(depth));
   const double flops = product_flops(rows, t, c);
   cases.add(PAIR(attention_weights_forward), "", flops, [=](Memory& m) {
@@ -131,7 +132,8 @@ void add_attention(Cases& cases, const Model& s, const Sizes& sizes) {
 // The other ways to a score, of queries and keys side by side.
 void add_scores(Cases& cases, const Model& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, depth = c / s.heads;
-  const kernels::AttentionSizes additive{sizes.sequences, t, t, s.heads, s.heads};
+  const AttentionSizes additive{
+      .heads = s.heads, .kv_heads = s.heads, .batch = sizes.sequences, .queries = t, .keys = t};
   const auto scores = [=](Memory& m) { return m.matrix(rows * s.heads, t); };
   const auto scratch = [=](Memory& m) { return m.scratch(depth * (3 * t + 1)); };
   cases.add(PAIR(additive_score_forward), "", 0, [=](Memory& m) {

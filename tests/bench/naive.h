@@ -24,7 +24,7 @@
 
 namespace thimble::inline THIMBLE_PRECISION::naive {
 
-using kernels::AttentionMask, kernels::AttentionSizes, kernels::Op;
+using kernels::AttentionMask, kernels::Op;
 using Tokens = std::span<const std::int32_t>;
 
 template <class T>

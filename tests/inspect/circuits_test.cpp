@@ -212,8 +212,8 @@ TEST_CASE("the circuits of a head are those of what it does, whatever its layout
     REQUIRE(static_cast<std::int64_t>(circuits.size()) == config.model.layers * config.model.heads);
     for (std::size_t i = 0; i < circuits.size(); ++i) {
       CAPTURE(i);
-      CHECK(std::ssize(circuits[i].ov_singular_values) == config.model.d_value());
-      CHECK(std::ssize(circuits[i].qk_singular_values) == config.model.d_key());
+      CHECK(std::ssize(circuits[i].ov_singular_values) == config.model.attention_sizes().d_value);
+      CHECK(std::ssize(circuits[i].qk_singular_values) == config.model.attention_sizes().d_key);
       double trace = 0, sum = 0, size = 0;
       for (std::int64_t v = 0; v < model.vocabulary(); ++v) trace += circuits[i].ov_tokens(v, v);
       for (const auto& e : eigenvalues(circuits[i].ov_tokens)) {

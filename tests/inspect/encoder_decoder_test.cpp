@@ -26,8 +26,8 @@ TEST_CASE("attention layers are those of the model", "[inspect]") {
     CHECK((model->attention_layers() == attention_layers(config.model)));
     for (const AttentionLayer& layer : model->attention_layers()) {
       const MultiHeadAttention* attention = model->attention(layer);
-      CHECK(layer.heads == (attention != nullptr ? attention->heads() : 1));
-      CHECK(layer.d_value == (attention != nullptr ? attention->width() : config.model.d_model));
+      CHECK(layer.heads == (attention != nullptr ? attention->sizes.heads : 1));
+      CHECK(layer.d_value == (attention != nullptr ? attention->sizes.d_value : config.model.d_model));
     }
   }
   CHECK(attention_layers(causal.model)[2].title() == "layer 2");

@@ -13,7 +13,9 @@ constexpr std::int64_t kSequences = 2;
 struct ScoreCase {
   std::int64_t queries, keys, depth, heads, kv_heads, gap = 0;
 
-  kernels::AttentionSizes sizes() const { return {kSequences, queries, keys, heads, kv_heads}; }
+  AttentionSizes sizes() const {
+    return {.heads = heads, .kv_heads = kv_heads, .batch = kSequences, .queries = queries, .keys = keys};
+  }
 };
 
 // Everything that goes in, and the results of the kernels.

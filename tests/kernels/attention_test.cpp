@@ -21,7 +21,9 @@ struct Case {
   std::int64_t gap = 0;
   bool dropout = false;
 
-  kernels::AttentionSizes sizes() const { return {kBatch, queries, keys, kHeads, kHeads}; }
+  AttentionSizes sizes() const {
+    return {.heads = kHeads, .kv_heads = kHeads, .batch = kBatch, .queries = queries, .keys = keys};
+  }
 };
 
 // Everything that goes in, and the results of the kernels.

@@ -74,7 +74,8 @@ TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
 
 TEST_CASE("attention's backward overwrites empty sums, blocks of one projection as well", "[kernels]") {
   constexpr std::int64_t kBatch = 2, kTime = 5, kHeads = 2, kDepth = 3, kWidth = kHeads * kDepth;
-  const kernels::AttentionSizes sizes{kBatch, kTime, kTime, kHeads, kHeads};
+  const AttentionSizes sizes{
+      .heads = kHeads, .kv_heads = kHeads, .batch = kBatch, .queries = kTime, .keys = kTime};
   const Matrix qkv(kBatch * kTime, 3 * kWidth, 1), dout(kBatch * kTime, kWidth, 2);
   const Matrix weights(kBatch * kHeads * kTime, kTime, 3);
   std::vector<Real> scratch(static_cast<std::size_t>(kDepth * kTime + kTime * kTime));
@@ -92,8 +93,9 @@ TEST_CASE("the gradient of given scores is added, or overwrites an empty sum", "
   const Matrix weights(kRows, kTime, 3), before(kRows, kTime, 4);
   std::vector<Real> scratch(static_cast<std::size_t>(kWidth * kTime + kTime * kTime));
   const auto kernel = [&](GradientView dscores) {
-    kernels::attention_softmax_backward(dscores, {}, dout, v, weights, weights, {}, scratch.data(),
-                                        {kBatch, kTime, kTime, kHeads, kHeads});
+    kernels::attention_softmax_backward(
+        dscores, {}, dout, v, weights, weights, {}, scratch.data(),
+        {.heads = kHeads, .kv_heads = kHeads, .batch = kBatch, .queries = kTime, .keys = kTime});
   };
   CHECK(overwrites(kRows, kTime, kernel));
   Matrix alone(kRows, kTime), sum = before;

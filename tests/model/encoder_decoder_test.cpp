@@ -231,10 +231,9 @@ TEST_CASE("neither mask nor positions relate a decoder's tokens to those of the 
     const EncoderDecoder model = random_model(config);
     for (const AttentionLayer& layer : model.attention_layers()) {
       const bool cross = layer.keys_source && !layer.queries_source;
-      const AttentionSettings& settings = model.attention(layer)->settings;
-      CHECK(settings.rotary == (!cross && positions == Positions::rotary));
-      CHECK(settings.alibi == (!cross && positions == Positions::alibi));
-      CHECK((!cross || !settings.causal));
+      const MultiHeadAttention& attention = *model.attention(layer);
+      CHECK(attention.positions == (cross ? Positions::none : positions));
+      CHECK((!cross || attention.config.mask == Mask::none));
     }
   }
 }

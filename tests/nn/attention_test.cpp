@@ -13,11 +13,12 @@ using namespace thimble;
 
 namespace {
 
-void expect_refused(const AttentionSettings& settings, const std::string& rule) {
+void expect_refused(std::int64_t d_model, std::int64_t heads, const AttentionConfig& config,
+                    Positions positions, const std::string& rule) {
   ParameterStore store;
-  CHECK_THROWS_AS(MultiHeadAttention(store, "module", settings), ShapeError);
   try {
-    MultiHeadAttention(store, "other", settings);
+    const MultiHeadAttention module(store, "module", d_model, heads, config, positions);
+    FAIL("accepted");
   } catch (const ShapeError& e) {
     CHECK_THAT(e.what(), ContainsSubstring(rule));
   }
@@ -30,21 +31,22 @@ std::int64_t offset(const ParameterStore& store, ConstMatrixView view, Parameter
 }  // namespace
 
 TEST_CASE("heads that do not fit together are refused", "[nn]") {
-  expect_refused({.channels = 8, .heads = 3}, "3 heads do not divide 8 channels");
-  expect_refused({.channels = 8, .heads = 3, .depth = 2}, "3 heads do not divide 8 channels");
-  expect_refused({.channels = 8, .heads = 0}, "0 heads");
-  expect_refused({.channels = 8, .heads = 4, .kv_heads = 3}, "3 heads of keys and values do not divide 4");
-  expect_refused({.channels = 8, .heads = 4, .kv_heads = 2, .tied = true},
-                 "as many heads of keys as of queries");
-  expect_refused({.channels = 9, .heads = 3, .rotary = true}, "even number of columns");
+  const std::string uneven = "heads (3) must divide d_model (8)";
+  expect_refused(8, 3, {}, Positions::none, uneven);
+  expect_refused(8, 3, {.d_key = 2}, Positions::none, uneven);
+  expect_refused(8, 0, {}, Positions::none, "heads (0)");
+  expect_refused(8, 4, {.kv_heads = 3}, Positions::none, "kv_heads (3) must divide heads (4)");
+  expect_refused(8, 4, {.tie_query_key = true, .kv_heads = 2}, Positions::none,
+                 "kv_heads (2) must equal heads (4)");
+  expect_refused(9, 3, {}, Positions::rotary, "an even d_key, not 3");
 }
 
 TEST_CASE("positions of two sequences are not related", "[nn]") {
-  for (const AttentionSettings& settings :
-       {AttentionSettings{.channels = 4, .causal = true}, AttentionSettings{.channels = 4, .rotary = true},
-        AttentionSettings{.channels = 4, .alibi = true}}) {
+  const std::pair<Mask, Positions> cases[] = {
+      {Mask::causal, Positions::none}, {Mask::none, Positions::rotary}, {Mask::none, Positions::alibi}};
+  for (const auto& [mask, positions] : cases) {
     ParameterStore store;
-    const MultiHeadAttention module(store, "module", settings);
+    const MultiHeadAttention module(store, "module", 4, 1, {.mask = mask}, positions);
     Tape tape;
     tape.bind(store, {});
     const Var x = tape.constant(Tensor({1, 3, 4}));
@@ -55,8 +57,7 @@ TEST_CASE("positions of two sequences are not related", "[nn]") {
 
 TEST_CASE("where a head's weights lie", "[nn]") {
   ParameterStore store;
-  const MultiHeadAttention grouped(store, "grouped",
-                                   {.channels = 10, .heads = 4, .kv_heads = 2, .depth = 3, .width = 5});
+  const MultiHeadAttention grouped(store, "grouped", 10, 4, {.kv_heads = 2, .d_key = 3, .d_value = 5});
   CHECK(store.entry(grouped.in_proj_weight).shape == Shape{4 * 3 + 2 * 3 + 2 * 5, 10});
   CHECK(store.entry(grouped.out_proj_weights.at(0)).shape == Shape{10, 4 * 5});
   const auto head = grouped.head(store, 3);
@@ -67,7 +68,7 @@ TEST_CASE("where a head's weights lie", "[nn]") {
   CHECK(offset(store, head.output, grouped.out_proj_weights[0]) == 15);
   CHECK(head.output.stride == 20);
 
-  const MultiHeadAttention tied(store, "tied", {.channels = 6, .heads = 2, .tied = true, .summed = true});
+  const MultiHeadAttention tied(store, "tied", 6, 2, {.combine = Combine::sum, .tie_query_key = true});
   CHECK(store.entry(tied.in_proj_weight).shape == Shape{6 + 6, 6});
   REQUIRE(tied.out_proj_weights.size() == 2);
   CHECK(store.entry(tied.out_proj_weights[1]).name == "tied.out_proj.1.weight");
@@ -77,7 +78,7 @@ TEST_CASE("where a head's weights lie", "[nn]") {
   CHECK(offset(store, tied.head(store, 1).output, tied.out_proj_weights[1]) == 0);
   CHECK(tied.head(store, 1).score.data == nullptr);
 
-  const MultiHeadAttention general(store, "general", {.channels = 6, .heads = 2, .score = Score::general});
+  const MultiHeadAttention general(store, "general", 6, 2, {.score = Score::general});
   CHECK(store.entry(*general.score_weight).shape == Shape{2, 3, 3});
   CHECK(offset(store, general.head(store, 1).score, *general.score_weight) == 9);
 }
@@ -87,14 +88,9 @@ TEST_CASE("token by token, with the keys and values kept, comes out what comes o
     for (const bool rotary : {false, true}) {
       CAPTURE(score, rotary);
       ParameterStore store;
-      const MultiHeadAttention module(store, "module",
-                                      {.channels = 8,
-                                       .heads = 4,
-                                       .kv_heads = 2,
-                                       .score = score,
-                                       .causal = true,
-                                       .rotary = rotary,
-                                       .alibi = !rotary});
+      const MultiHeadAttention module(store, "module", 8, 4,
+                                      {.mask = Mask::causal, .score = score, .kv_heads = 2},
+                                      rotary ? Positions::rotary : Positions::alibi);
       module.init(store, 3);
       constexpr std::int64_t kTime = 5;
       Tensor all({1, kTime, 8}), keys({1, kTime, 4}), values({1, kTime, 4});
@@ -124,7 +120,7 @@ TEST_CASE("token by token, with the keys and values kept, comes out what comes o
 TEST_CASE("the slopes of ALiBi are those of the paper", "[nn]") {
   // Equal keys: the logarithm of a weight differs by the slope from one position to the next.
   ParameterStore store;
-  const MultiHeadAttention module(store, "module", {.channels = 8, .heads = 8, .alibi = true});
+  const MultiHeadAttention module(store, "module", 8, 8, {}, Positions::alibi);
   tests::Capture capture;
   Tape tape;
   tape.bind(store, {});

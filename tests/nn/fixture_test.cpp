@@ -11,12 +11,12 @@ using namespace thimble;
 
 namespace {
 
-void check_module(tests::Fixture& fixture, AttentionSettings settings) {
-  settings.channels = fixture.shape("x").last();
-  settings.heads = fixture.integer("heads");
+void check_module(tests::Fixture& fixture, const AttentionConfig& config,
+                  Positions positions = Positions::none) {
   const auto lengths = fixture.lengths();
   ParameterStore store;
-  const MultiHeadAttention module(store, "module", settings);
+  const MultiHeadAttention module(store, "module", fixture.shape("x").last(), fixture.integer("heads"),
+                                  config, positions);
   fixture.load(store, "", "module.");
 
   tests::Capture capture;
@@ -39,7 +39,7 @@ void check_module(tests::Fixture& fixture, AttentionSettings settings) {
 TEST_CASE("MultiHeadAttention agrees with PyTorch", "[nn][fixture]") {
   const std::string mask = GENERATE(as<std::string>{}, "none", "causal", "padding", "causal_padding");
   tests::Fixture fixture("mha_" + mask);
-  check_module(fixture, {.causal = fixture.integer("causal") != 0});
+  check_module(fixture, {.mask = fixture.integer("causal") != 0 ? Mask::causal : Mask::none});
 }
 
 TEST_CASE("heads of every layout and score agree with PyTorch", "[nn][fixture]") {
@@ -50,15 +50,18 @@ TEST_CASE("heads of every layout and score agree with PyTorch", "[nn][fixture]")
                                             {"general", Score::general},
                                             {"additive", Score::additive}};
   tests::Fixture fixture("heads_" + layout);
-  check_module(fixture, {.kv_heads = fixture.integer("kv_heads"),
-                         .depth = fixture.integer("key_width"),
-                         .width = fixture.integer("value_width"),
-                         .tied = fixture.integer("tied") != 0,
-                         .summed = fixture.integer("summed") != 0,
-                         .score = scores.at(fixture.setting("score")),
-                         .causal = true,
-                         .rotary = fixture.setting("positions") == "rotary",
-                         .alibi = fixture.setting("positions") == "alibi"});
+  const std::string positions = fixture.setting("positions");
+  check_module(fixture,
+               {.mask = Mask::causal,
+                .score = scores.at(fixture.setting("score")),
+                .combine = fixture.integer("summed") != 0 ? Combine::sum : Combine::concat,
+                .tie_query_key = fixture.integer("tied") != 0,
+                .kv_heads = fixture.integer("kv_heads"),
+                .d_key = fixture.integer("key_width"),
+                .d_value = fixture.integer("value_width")},
+               positions == "rotary"  ? Positions::rotary
+               : positions == "alibi" ? Positions::alibi
+                                      : Positions::none);
 }
 
 TEST_CASE("cross-attention agrees with PyTorch", "[nn][fixture]") {
@@ -66,8 +69,7 @@ TEST_CASE("cross-attention agrees with PyTorch", "[nn][fixture]") {
   tests::Fixture fixture(name);
   const auto lengths = fixture.lengths();
   ParameterStore store;
-  const MultiHeadAttention module(store, "module",
-                                  {.channels = fixture.shape("x").last(), .heads = fixture.integer("heads")});
+  const MultiHeadAttention module(store, "module", fixture.shape("x").last(), fixture.integer("heads"));
   fixture.load(store, "", "module.");
 
   tests::Capture capture;

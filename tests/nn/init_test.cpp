@@ -51,14 +51,12 @@ TEST_CASE("attention starts by Glorot and Bengio, its output by the columns that
     for (const bool tied : {false, true}) {
       CAPTURE(summed, tied);
       ParameterStore store;
-      const MultiHeadAttention attention(store, "attention",
-                                         {.channels = 20,
-                                          .heads = 4,
-                                          .depth = 6,
-                                          .width = 9,
-                                          .tied = tied,
-                                          .summed = summed,
-                                          .score = Score::general});
+      const MultiHeadAttention attention(store, "attention", 20, 4,
+                                         {.score = Score::general,
+                                          .combine = summed ? Combine::sum : Combine::concat,
+                                          .tie_query_key = tied,
+                                          .d_key = 6,
+                                          .d_value = 9});
       std::ranges::fill(store.values(), Real(7));
       attention.init(store, 1);
       const double rows = (tied ? 1 : 2) * 4 * 6 + 4 * 9;
@@ -86,10 +84,10 @@ TEST_CASE("parameters and seeds have random numbers of their own", "[nn]") {
 
 TEST_CASE("heads divide the channels, each of the two widths that is not given", "[nn]") {
   ParameterStore store;
-  const MultiHeadAttention keys(store, "keys", {.channels = 20, .heads = 4, .depth = 6});
-  CHECK(keys.settings.depth == 6);
-  CHECK(keys.settings.width == 5);
-  const MultiHeadAttention values(store, "values", {.channels = 20, .heads = 4, .width = 6});
-  CHECK(values.settings.depth == 5);
-  CHECK(values.settings.width == 6);
+  const MultiHeadAttention keys(store, "keys", 20, 4, {.d_key = 6});
+  CHECK(keys.sizes.d_key == 6);
+  CHECK(keys.sizes.d_value == 5);
+  const MultiHeadAttention values(store, "values", 20, 4, {.d_value = 6});
+  CHECK(values.sizes.d_key == 5);
+  CHECK(values.sizes.d_value == 6);
 }

@@ -85,7 +85,7 @@ struct Composed {
 
  private:
   void compose(std::int64_t b, std::int64_t h, const AttentionOptions& options) {
-    const std::int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;
+    const std::int64_t kv_heads = options.kv_heads;
     const auto of = [&](Tensor& x) { return head(x, b, h, options.heads); };
     const auto shared = [&](Tensor& x) { return head(x, b, h * kv_heads / options.heads, kv_heads); };
     const MatrixView qh = of(values.q), kh = shared(values.k), vh = shared(values.v);
@@ -120,7 +120,7 @@ struct Sizes {
 };
 
 void check_attention(const Sizes& s, const AttentionOptions& options) {
-  const std::int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;
+  const std::int64_t kv_heads = options.kv_heads;
   const Composed expected(
       {normal({s.batch, s.queries, options.heads * s.depth}, 0),
        normal({s.batch, s.keys, kv_heads * s.depth}, 1), normal({s.batch, s.keys, kv_heads * s.width}, 2),
@@ -172,11 +172,11 @@ TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
   AttentionOptions options;
   SECTION("one of everything") { check_attention({1, 1, 1, 1, 1}, options); }
   SECTION("all sizes different") {
-    options.heads = 2;
+    options.heads = options.kv_heads = 2;
     check_attention({3, 5, 11, 7, 13}, options);
   }
   SECTION("more than whole vectors") {
-    options.heads = 2;
+    options.heads = options.kv_heads = 2;
     check_attention({2, 19, 37, 17, 40}, options);
   }
   SECTION("a scale of its own") {
@@ -184,12 +184,12 @@ TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
     check_attention({2, 3, 5, 7, 2}, options);
   }
   SECTION("padding") {
-    options.heads = 3;
+    options.heads = options.kv_heads = 3;
     options.mask.lengths = lengths;
     check_attention({2, 5, 7, 2, 3}, options);
   }
   SECTION("causal") {
-    options.heads = 2;
+    options.heads = options.kv_heads = 2;
     options.mask.causal = true;
     check_attention({2, 35, 35, 3, 5}, options);
   }
@@ -198,21 +198,21 @@ TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
     check_attention({2, 5, 5, 3, 2}, options);
   }
   SECTION("heads that share keys and values") {
-    options.heads = 6;
+    options.heads = options.kv_heads = 6;
     for (const std::int64_t kv_heads : {1, 2, 3, 6}) {
       options.kv_heads = kv_heads;
       check_attention({2, 5, 7, 3, 4}, options);
     }
   }
   SECTION("causal, queries from a later position on") {
-    options.heads = 4;
+    options.heads = options.kv_heads = 4;
     options.kv_heads = 2;
     options.mask = {.causal = true, .lengths = lengths, .first_query = 4};
     check_attention({2, 3, 7, 2, 3}, options);
   }
   SECTION("ALiBi") {
     const std::vector<Real> slopes{Real(0.5), Real(0.1)};
-    options.heads = 2;
+    options.heads = options.kv_heads = 2;
     options.mask.slopes = slopes;
     check_attention({2, 5, 9, 2, 3}, options);
     options.mask = {.causal = true, .lengths = lengths, .first_query = 4, .slopes = slopes};
@@ -228,7 +228,7 @@ TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
 TEST_CASE("attention inside one projection equals its composition of plain ops", "[ops][attention]") {
   const std::vector<std::int32_t> lengths{4, 6};
   AttentionOptions options;
-  options.heads = 3;
+  options.heads = options.kv_heads = 3;
   SECTION("everything visible") { check_self_attention(2, 6, 12, options); }
   SECTION("causal with padding") {
     options.mask = {true, lengths};
@@ -241,7 +241,7 @@ TEST_CASE("attend equals attention whose scores are given", "[ops][attention]") 
   const std::vector<std::int32_t> lengths{3, 6};
   const std::vector<Real> slopes{Real(0.5), Real(0.1), Real(0), Real(0.2)};
   AttentionOptions options;
-  options.heads = 4;
+  options.heads = options.kv_heads = 4;
   options.kv_heads = 2;
   options.scale = Real(0.7);
   options.mask = {.causal = true, .lengths = lengths, .first_query = 1, .slopes = slopes};

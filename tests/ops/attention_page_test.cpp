@@ -129,8 +129,8 @@ std::vector<double> slopes(Tape& tape, const Tensor& scores) {
 Results heads_by_ops() {
   const double depth = static_cast<double>(kModel) / kHeads, root = std::sqrt(depth);
   ParameterStore eight, one;
-  const MultiHeadAttention module(eight, "attention", {.channels = kModel, .heads = kHeads});
-  const MultiHeadAttention whole(one, "attention", {.channels = kModel});
+  const MultiHeadAttention module(eight, "attention", kModel, kHeads);
+  const MultiHeadAttention whole(one, "attention", kModel, 1);
   std::vector<double> parameters;
   for (const ParameterStore::Entry& entry : eight.entries()) {
     const double columns = entry.shape.rank() == 2 ? static_cast<double>(entry.shape[1]) : 1;
@@ -213,7 +213,7 @@ TEST_CASE("every file that docs/attention.md names is there", "[ops][docs]") {
 TEST_CASE("the cat sat on the mat, by the module: weights as captured, and output", "[ops][nn][docs]") {
   const Page page(page_text());
   ParameterStore store;
-  const MultiHeadAttention module(store, "module", {.channels = 2});
+  const MultiHeadAttention module(store, "module", 2, 1);
   std::ranges::copy(page.tensor("cat.projections", {6, 2}).values(),
                     store.values(module.in_proj_weight).begin());
   std::ranges::copy(std::initializer_list<Real>{1, 0, 0, 1},

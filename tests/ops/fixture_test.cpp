@@ -27,7 +27,7 @@ TEST_CASE("attention agrees with PyTorch", "[ops][fixture]") {
   const auto lengths = fixture.lengths();
   tests::Capture capture;
   AttentionOptions options;
-  options.heads = fixture.integer("heads");
+  options.heads = options.kv_heads = fixture.integer("heads");
   options.mask = {fixture.integer("causal") != 0, lengths};
   options.hooks = &capture;
 

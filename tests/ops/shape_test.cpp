@@ -16,7 +16,7 @@ AttentionOptions with_lengths(const Numbers& lengths) {
 
 AttentionOptions with_heads(std::int64_t heads) {
   AttentionOptions options;
-  options.heads = heads;
+  options.heads = options.kv_heads = heads;
   return options;
 }
 

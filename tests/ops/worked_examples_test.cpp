@@ -17,7 +17,7 @@ namespace {
 
 AttentionOptions observed_by(tests::Capture& capture, std::int64_t heads) {
   AttentionOptions options;
-  options.heads = heads;
+  options.heads = options.kv_heads = heads;
   options.hooks = &capture;
   return options;
 }

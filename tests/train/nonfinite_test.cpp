@@ -132,11 +132,11 @@ TEST_CASE("a head that breaks first is named", "[train]") {
   uneven.model.attention.d_value = 12;
   for (const Config& config : {small_config(), uneven}) {
     for (const std::size_t head : {0, 1}) {
-      CAPTURE(config.model.d_key(), head);
+      CAPTURE(config.model.attention_sizes().d_key, head);
       Trainer trainer(config);
       // Finite queries and keys of this head whose product is not.
       const std::span<Real> weights = values_of(trainer, "encoder.layers.0.self_attn.in_proj_weight");
-      const std::size_t width = 16, d_key = static_cast<std::size_t>(config.model.d_key());
+      const std::size_t width = 16, d_key = static_cast<std::size_t>(config.model.attention_sizes().d_key);
       for (const std::size_t first : {head * d_key, (2 + head) * d_key})  // of the two heads' queries, keys
         for (std::size_t column = 0; column < width; ++column)
           weights[first * width + column] =

@@ -177,5 +177,5 @@ TEST_CASE("a sequence longer than the model is refused", "[train]") {
   ModelConfig config = model_config(Pooling::mean);
   config.heads = 3;
   CHECK_THROWS_WITH(Transformer(config, {kVocabulary, 3}),
-                    "attention: 3 heads do not divide 16 channels; give the depth and width of heads");
+                    "attention: heads (3) must divide d_model (16), unless d_key and d_value are given");
 }

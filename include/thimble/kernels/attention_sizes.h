@@ -1,20 +1,18 @@
-// The sizes that all kernels of attention take.
+// The sizes of an attention, the same struct for kernels, ops, modules and reports.
 #pragma once
 
 #include <cstdint>
 
-#include "thimble/core/real.h"
-
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
 
 struct AttentionSizes {
-  std::int64_t batch;     // B
-  std::int64_t queries;   // Tq
-  std::int64_t keys;      // Tk
-  std::int64_t heads;     // H
-  std::int64_t kv_heads;  // KV, of keys and values; divides H
+  std::int64_t heads = 1;                         // H, of queries
+  std::int64_t kv_heads = 1;                      // KV, of keys and values; divides H
+  std::int64_t d_key = 1;                         // Dk, columns of a head's queries and keys
+  std::int64_t d_value = 1;                       // Dv, columns of a head's values
+  std::int64_t batch = 0, queries = 0, keys = 0;  // B, Tq, Tk of one call; a module has none
 
   std::int64_t heads_per_kv_head() const { return heads / kv_heads; }
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace thimble

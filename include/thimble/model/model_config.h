@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "thimble/ops/score_kind.h"
+#include "thimble/nn/attention_config.h"
 
 namespace thimble {
 
@@ -15,22 +15,9 @@ enum class ModelKind {
 enum class NormOrder { pre, post };
 enum class NormType { layer, rms };
 enum class Activation { relu, gelu, gelu_tanh, tanh, silu };
-enum class Positions { sinusoidal, learned, none, rotary, alibi };
 enum class Mixer { attention, convolution };
-enum class Mask { none, causal };
-enum class Combine { concat, sum };
 enum class OutputPer { position, sequence, next };
 enum class Pooling { mean, first, last };
-
-struct AttentionConfig {
-  Mask mask = Mask::none;
-  double dropout = 0;  // of the attention weights, in [0, 1)
-  Score score = Score::scaled_dot;
-  Combine combine = Combine::concat;
-  bool tie_query_key = false;
-  std::int64_t kv_heads = 0;            // heads of keys and values; 0: as many as of queries
-  std::int64_t d_key = 0, d_value = 0;  // of a head; 0: d_model / heads
-};
 
 struct OutputConfig {
   OutputPer per = OutputPer::position;
@@ -61,9 +48,7 @@ struct ModelConfig {
   // as the task needs.
   std::int64_t trained_length = 0, trained_source_length = 0;
 
-  std::int64_t kv_heads() const { return attention.kv_heads > 0 ? attention.kv_heads : heads; }
-  std::int64_t d_key() const { return attention.d_key > 0 ? attention.d_key : d_model / heads; }
-  std::int64_t d_value() const { return attention.d_value > 0 ? attention.d_value : d_model / heads; }
+  AttentionSizes attention_sizes() const { return resolve(attention, d_model, heads); }
 };
 
 // Sizes of what a model reads: the number of tokens, V; the longest sequence, T; the longest source, S, of

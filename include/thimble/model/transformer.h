@@ -12,12 +12,6 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-// The attention of a layer of such a model.
-AttentionSettings attention_settings(const ModelConfig&, std::uint32_t dropout_site);
-
-// The same between two sequences, whose positions have nothing to do with each other.
-AttentionSettings cross_attention_settings(const ModelConfig&, std::uint32_t dropout_site);
-
 // The norms that layers are made of.
 struct Norm {
   std::variant<LayerNorm, RmsNorm> kind;

@@ -7,35 +7,26 @@
 #include <string>
 #include <vector>
 
+#include "thimble/nn/attention_config.h"
 #include "thimble/nn/modules.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-struct AttentionSettings {
-  std::int64_t channels = 1;  // C
-  std::int64_t heads = 1;     // H
-  std::int64_t kv_heads = 0;  // KV, of keys and values, each for H / KV heads; 0: H
-  std::int64_t depth = 0;     // Dk, of queries and keys; 0: C / H
-  std::int64_t width = 0;     // Dv, of values; 0: C / H
-  bool tied = false;          // one projection for queries and keys; needs KV = H
-  bool summed = false;        // each head has an output projection of its own, and these are added up
-  Score score = Score::scaled_dot;
-  bool causal = false;
-  bool rotary = false;   // positions turn queries and keys (Su et al. 2021); needs an even Dk
-  bool alibi = false;    // distance lowers scores (Press et al. 2022), by 2^(-8 (h + 1) / H) a position
-  Dropout dropout = {};  // of the weights
-};
-
 // Multi-head attention with one matrix for the projections to queries, keys and values. With the defaults it
 // is torch.nn.MultiheadAttention, names and orientation too:
-//   NAME.in_proj_weight (H Dk + KV Dk + KV Dv, C), in_proj_bias: queries, keys, values; tied: the first serve
-//   as
-//     the second, too;
+//   NAME.in_proj_weight (H Dk + KV Dk + KV Dv, C), in_proj_bias: queries, keys, values; with tie_query_key
+//     queries serve as keys, too;
 //   NAME.score_weight: of the score, if it has a parameter, see score_parameter();
-//   NAME.out_proj.weight (C, H Dv), out_proj.bias (C); summed: out_proj.{h}.weight (C, Dv), one bias for all.
+//   NAME.out_proj.weight (C, H Dv), out_proj.bias (C); with Combine::sum out_proj.{h}.weight (C, Dv), one
+//   bias for all.
 // Sites: attention_weights and head_output, of `layer`.
 struct MultiHeadAttention {
-  AttentionSettings settings;  // without zeros: the defaults filled in
+  AttentionConfig config;
+  AttentionSizes sizes;  // of the config, with defaults filled in
+  // Rotary positions turn queries and keys (Su et al. 2021); ALiBi lowers scores by distance (Press et al.
+  // 2022), by 2^(-8 (h + 1) / H) a position. Others change nothing here.
+  Positions positions;
+  std::uint32_t dropout_site;
   Parameter in_proj_weight, in_proj_bias;
   std::optional<Parameter> score_weight;
   std::vector<Parameter> out_proj_weights;  // one, or one for each head
@@ -44,7 +35,8 @@ struct MultiHeadAttention {
 
   // Throws ShapeError when heads do not divide what they must, tied heads share keys, or Dk is odd for rotary
   // positions.
-  MultiHeadAttention(ParameterStore&, const std::string& name, const AttentionSettings&,
+  MultiHeadAttention(ParameterStore&, const std::string& name, std::int64_t d_model, std::int64_t heads,
+                     const AttentionConfig& = {}, Positions = Positions::none, std::uint32_t dropout_site = 0,
                      std::int64_t layer = 0);
   // The weights of projections to queries, keys and values uniform by Glorot and Bengio (2010), as one
   // matrix, biases 0: as torch.nn.MultiheadAttention.
@@ -71,9 +63,6 @@ struct MultiHeadAttention {
   Var extend(Var x, Tensor& cache, std::int64_t at, const Pass&) const;
   std::int64_t cache_width() const { return keys() + values(); }
 
-  std::int64_t heads() const { return settings.heads; }
-  std::int64_t width() const { return settings.width; }  // columns of a head in NAME.head_output
-
   // One head's weights, whatever the layout; heads that share a key or value have the same views.
   struct HeadViews {
     ConstMatrixView query, key;  // (Dk, C)
@@ -84,10 +73,10 @@ struct MultiHeadAttention {
   HeadViews head(const ParameterStore&, std::int64_t h) const;
 
  private:
-  std::int64_t queries() const { return settings.heads * settings.depth; }  // columns of all queries
-  std::int64_t keys() const { return settings.kv_heads * settings.depth; }
-  std::int64_t values() const { return settings.kv_heads * settings.width; }
-  std::int64_t first_key() const { return settings.tied ? 0 : queries(); }
+  std::int64_t queries() const { return sizes.heads * sizes.d_key; }  // columns of all queries
+  std::int64_t keys() const { return sizes.kv_heads * sizes.d_key; }
+  std::int64_t values() const { return sizes.kv_heads * sizes.d_value; }
+  std::int64_t first_key() const { return config.tie_query_key ? 0 : queries(); }
   std::int64_t first_value() const { return first_key() + keys(); }
   Var project_output(Var heads) const;
 

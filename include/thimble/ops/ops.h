@@ -133,15 +133,13 @@ Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossE
 
 struct AttentionOptions {
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 0;  // of keys and values; must divide heads; 0: as many as heads
+  std::int64_t kv_heads = 1;  // of keys and values; must divide heads
   kernels::AttentionMask mask;
   std::optional<Real> scale;               // of q k^T; default 1 / sqrt(Dk)
   Real dropout = 0;                        // of the attention weights
   std::optional<kernels::DropoutKey> key;  // needed when dropout > 0
   Hooks* hooks = nullptr;
   Site site{SiteKind::attention_weights};  // where hooks find the weights
-
-  std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
 };
 
 // Multi-head attention of q (B, Tq, H Dk) on k (B, Tk, KV Dk) and v (B, Tk, KV Dv): (B, Tq, H Dv). A query

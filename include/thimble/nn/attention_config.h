@@ -1,0 +1,33 @@
+// What a config says about attention.
+#pragma once
+
+#include <cstdint>
+
+#include "thimble/kernels/attention_sizes.h"
+#include "thimble/ops/score_kind.h"
+
+namespace thimble {
+
+enum class Mask { none, causal };
+enum class Combine { concat, sum };
+enum class Positions { sinusoidal, learned, none, rotary, alibi };
+
+struct AttentionConfig {
+  Mask mask = Mask::none;
+  double dropout = 0;  // of the attention weights, in [0, 1)
+  Score score = Score::scaled_dot;
+  Combine combine = Combine::concat;    // sum: each head has an output projection, and these are added up
+  bool tie_query_key = false;           // one projection for queries and keys; needs kv_heads = heads
+  std::int64_t kv_heads = 0;            // heads of keys and values; 0: as many as of queries
+  std::int64_t d_key = 0, d_value = 0;  // of a head; 0: d_model / heads
+};
+
+// Fills in the defaults. There must be a head.
+inline AttentionSizes resolve(const AttentionConfig& config, std::int64_t d_model, std::int64_t heads) {
+  return {.heads = heads,
+          .kv_heads = config.kv_heads > 0 ? config.kv_heads : heads,
+          .d_key = config.d_key > 0 ? config.d_key : d_model / heads,
+          .d_value = config.d_value > 0 ? config.d_value : d_model / heads};
+}
+
+}  // namespace thimble
