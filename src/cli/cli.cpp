@@ -131,7 +131,7 @@ void catch_signals() {
 
 bool stop_requested() { return signals > 0; }
 
-bool warn_of_leak(const std::string& name, const SplitReport& report) {
+bool warn_of_leak(const std::string& name, const EvalResult& report) {
   if (!report.leak) return false;
   print_err(
       "thimble: leak: the {} loss, {:.6f}, is below {:.6f}, the lowest that fresh sequences\n"
@@ -140,7 +140,7 @@ bool warn_of_leak(const std::string& name, const SplitReport& report) {
   return true;
 }
 
-std::string describe_reference(const SplitReport& report) {
+std::string describe_reference(const EvalResult& report) {
   if (!report.chance && !report.lowest_loss) return "";
   const std::string loss = report.lowest_loss ? fmt::format("loss {:.6f}", *report.lowest_loss) : "";
   const std::string tokens = report.chance ? fmt::format("tokens {:6.2f} %", 100 * *report.chance) : "";
@@ -150,9 +150,9 @@ std::string describe_reference(const SplitReport& report) {
   return fmt::format("{:<11} {:<13}   {:<15}   {}\n", "reference", loss, tokens, what);
 }
 
-void warn_of_chance(const std::string& name, const SplitReport& report) {
+void warn_of_chance(const std::string& name, const EvalResult& report) {
   if (!report.no_better_than_chance()) return;
-  const double error = SplitReport::kInterval * report.accuracy_error;
+  const double error = EvalResult::kInterval * report.accuracy_error;
   const std::string text = fmt::format(
       "thimble: no better than chance: the {} accuracy is {:.2f} % (95 % interval {:.2f} to {:.2f} %), "
       "always giving the same answer is right in {:.2f} %; try another train.optimizer.lr or more "
@@ -162,7 +162,7 @@ void warn_of_chance(const std::string& name, const SplitReport& report) {
   print_err("{}", wrap(text, 80));
 }
 
-std::string describe(const std::string& name, const SplitReport& report) {
+std::string describe(const std::string& name, const EvalResult& report) {
   const double whole = report.written_accuracy.value_or(report.sequence_accuracy);
   return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   {} {:6.2f} % of {}", name, report.loss,
                      100 * report.accuracy, report.written_accuracy ? "written" : "sequences", 100 * whole,

@@ -61,16 +61,16 @@ void catch_signals();
 bool stop_requested();
 
 // A line such as "test        loss 0.0001   tokens 100.00 %   sequences 100.00 %".
-std::string describe(const std::string& name, const SplitReport& report);
+std::string describe(const std::string& name, const EvalResult& report);
 
 // A line, ended, with the lowest possible loss and chance, below those of describe; "" when neither is known.
-std::string describe_reference(const SplitReport& report);
+std::string describe_reference(const EvalResult& report);
 
 // Says on standard error that a split's accuracy is no better than chance, if it is not.
-void warn_of_chance(const std::string& name, const SplitReport& report);
+void warn_of_chance(const std::string& name, const EvalResult& report);
 
 // Says on standard error that a split's loss is lower than can be, if it is; returns whether.
-bool warn_of_leak(const std::string& name, const SplitReport& report);
+bool warn_of_leak(const std::string& name, const EvalResult& report);
 
 void add_train(Command& program);
 void add_sweep(Command& program);

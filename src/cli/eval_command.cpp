@@ -27,10 +27,10 @@ int run(const EvalArguments& arguments) {
       splits.push_back(split);
   if (source.config.task.table != nullptr)
     for (const Split split : splits) source.config.task.table->require_rows(split);
-  std::optional<SplitReport> last;
+  std::optional<EvalResult> last;
   for (const Split split : splits) {
     const std::string name(split_name(split));
-    const SplitReport report = evaluate(source, split, arguments.sequences);
+    const EvalResult report = evaluate(source, split, arguments.sequences);
     json[name] = to_json(report);
     if (arguments.output.talks()) print_out("{}\n", describe(name, report));
     leak |= warn_of_leak(name, report);

@@ -165,7 +165,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
 }  // namespace
 
 void print_report(const InspectReport& report, const HeadChoice& heads) {
-  const Baseline& base = report.baseline;
+  const EvalResult& base = report.baseline;
   const std::size_t width = line_width(1);
   const auto say = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
   say(fmt::format(

@@ -77,7 +77,7 @@ void Progress::on_step(const StepReport& report) {
     write_err(line + '\n');
 }
 
-void Progress::on_validation(std::int64_t step, const SplitReport& report) {
+void Progress::on_validation(std::int64_t step, const EvalResult& report) {
   if (quiet_) return;
   print_err("step {:>6}  validation  loss {:.6f}  tokens {:6.2f} %\n", step, report.loss,
             100 * report.accuracy);

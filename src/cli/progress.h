@@ -15,7 +15,7 @@ class Progress : public TrainObserver {
 
   void on_start(const Config& config, const TrainResult& result) override;
   void on_step(const StepReport& report) override;
-  void on_validation(std::int64_t step, const SplitReport& report) override;
+  void on_validation(std::int64_t step, const EvalResult& report) override;
   void on_damaged(const std::string& reason) override;
   bool wants_stop() override { return stop_requested(); }
 

@@ -32,7 +32,7 @@ double norm_scale(const Real* x, std::int64_t n, bool centred) {
 }
 
 // U (V, C) times the norm's weight, every row centred unless it is an RMS norm.
-DoubleMatrix directions(const Transformer& model) {
+DoubleMatrix directions(const Model& model) {
   const std::string obstacle = attribution_obstacle(model.config());
   require<ConfigError>(obstacle.empty(), "attribution: {}", obstacle);
   const bool centred = model.config().norm_type == NormType::layer;
@@ -79,7 +79,7 @@ std::string attribution_obstacle(const ModelConfig& config) {
   return "";
 }
 
-AttributionWatcher::AttributionWatcher(const Transformer& model)
+AttributionWatcher::AttributionWatcher(const Model& model)
     : model_(model),
       centred_(model.config().norm_type == NormType::layer),
       directions_(directions(model)),
@@ -90,15 +90,15 @@ AttributionWatcher::AttributionWatcher(const Transformer& model)
   if (centred_) norm_bias_ = product(output, transposed(in_double(store, "encoder.norm.bias"))).values;
   output_bias_ = in_double(store, "output.bias").values;
   names_ = {"embedding"};
-  for (std::size_t l = 0; l < model.layers().size(); ++l) {
-    const MultiHeadAttention& attention = *model.layers()[l].self_attn;
+  for (const AttentionLayer& layer : model.attention_layers()) {
+    const MultiHeadAttention& attention = *model.attention(layer);
     head_directions_.push_back(product(directions_, output_weights(attention, store)));
     attention_biases_.push_back(
         product(directions_, transposed(in_double(store, attention.out_proj_bias))).values);
-    for (std::int64_t h = 0; h < model.config().heads; ++h)
-      names_.push_back(fmt::format("layer {} head {}", l, h));
-    names_.push_back(fmt::format("layer {} attention bias", l));
-    names_.push_back(fmt::format("layer {} feed-forward", l));
+    for (std::int64_t h = 0; h < layer.heads; ++h)
+      names_.push_back(fmt::format("layer {} head {}", layer.index, h));
+    names_.push_back(fmt::format("layer {} attention bias", layer.index));
+    names_.push_back(fmt::format("layer {} feed-forward", layer.index));
   }
   names_.insert(names_.end(), {"final norm bias", "output bias"});
   totals_.resize(names_.size());
@@ -156,7 +156,7 @@ void AttributionWatcher::observe(Site site, const Shape&, ConstMatrixView value)
       return add(feed_forward(layer), -1, value);
     case SiteKind::residual_out:
       add(feed_forward(layer), 1, value);
-      if (layer + 1 == model_.layers().size()) apply_norm(value);
+      if (layer + 1 == model_.attention_layers().size()) apply_norm(value);
       return;
     case SiteKind::logits:
       return compare(value);
@@ -177,7 +177,7 @@ void AttributionWatcher::add(std::size_t part, double sign, ConstMatrixView valu
 }
 
 void AttributionWatcher::add_heads(std::size_t layer, ConstMatrixView head_output) {
-  const std::int64_t size = model_.layers()[layer].self_attn->sizes.d_value;
+  const std::int64_t size = model_.attention_layers()[layer].d_value;
   for (std::size_t r = 0; r < readings_.size(); ++r) {
     const std::int32_t token = labels_[readings_[r].label].token;
     const double* direction = head_directions_[layer].row(token);

@@ -32,7 +32,7 @@ double norm(const DoubleMatrix& m) { return norm(m.values.data(), std::ssize(m.v
 
 }  // namespace
 
-AttributionRounding::AttributionRounding(const Transformer& model, const DoubleMatrix& directions)
+AttributionRounding::AttributionRounding(const Model& model, const DoubleMatrix& directions)
     : channels_(directions.cols) {
   const ParameterStore& store = model.parameters();
   const DoubleMatrix output = in_double(store, "output.weight"),
@@ -51,8 +51,8 @@ AttributionRounding::AttributionRounding(const Transformer& model, const DoubleM
                        .direction = direction,
                        .offset = norm(output.row(y), channels_) * norm_bias + std::abs(output_bias(0, y))});
   }
-  for (const EncoderLayer& layer : model.layers()) {
-    const MultiHeadAttention& attention = *layer.self_attn;
+  for (const AttentionLayer& layer : model.attention_layers()) {
+    const MultiHeadAttention& attention = *model.attention(layer);
     double all = 0;
     for (const Parameter p : attention.out_proj_weights) all = std::hypot(all, norm(in_double(store, p)));
     projections_.push_back({.inputs = attention.sizes.heads * attention.sizes.d_value,

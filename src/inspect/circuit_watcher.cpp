@@ -4,8 +4,8 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-RolloutWatcher::RolloutWatcher(const Subject& subject)
-    : layers_(subject.model().attention_layers()), length_(subject.dataset().length()) {}
+RolloutWatcher::RolloutWatcher(const Evaluator& evaluator)
+    : layers_(evaluator.model().attention_layers()), length_(evaluator.dataset().length()) {}
 
 void RolloutWatcher::observe(Site site, const Shape&, ConstMatrixView value) {
   if (site.kind == SiteKind::attention_weights) apply_layer(static_cast<std::size_t>(site.layer), value);
@@ -55,9 +55,10 @@ void RolloutWatcher::add(const Tensor& rollout) {
     sum_.values[i] += static_cast<double>(rollout.values()[i]);
 }
 
-CircuitWatcher::CircuitWatcher(const Subject& subject) : subject_(subject) {
-  if (subject.encoder() != nullptr) rollout_.emplace(subject);
-  if (attribution_obstacle(subject.model().config()).empty()) attribution_.emplace(*subject.encoder());
+CircuitWatcher::CircuitWatcher(const Evaluator& evaluator) : evaluator_(evaluator) {
+  const Model& model = evaluator.model();
+  if (model.config().kind == ModelKind::encoder) rollout_.emplace(evaluator);
+  if (attribution_obstacle(model.config()).empty()) attribution_.emplace(model);
 }
 
 void CircuitWatcher::begin(const Chunk& chunk) {
@@ -71,13 +72,13 @@ void CircuitWatcher::observe(Site site, const Shape& shape, ConstMatrixView valu
 }
 
 CircuitReport CircuitWatcher::finish() const {
-  CircuitReport report{.heads = head_circuits(subject_.model()),
+  CircuitReport report{.heads = head_circuits(evaluator_.model()),
                        .attribution = {},
                        .rollout = rollout_ ? rollout_->finish() : DoubleMatrix()};
   if (attribution_) {
     report.attribution = attribution_->finish();
   } else {
-    report.attribution.reason = attribution_obstacle(subject_.model().config());
+    report.attribution.reason = attribution_obstacle(evaluator_.model().config());
   }
   return report;
 }

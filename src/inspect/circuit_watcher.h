@@ -12,7 +12,7 @@ namespace thimble::inline THIMBLE_PRECISION {
 // and half of the identity is one too: the normalisation of rows in the definition changes nothing.
 class RolloutWatcher : public ChunkHooks {
  public:
-  explicit RolloutWatcher(const Subject& subject);
+  explicit RolloutWatcher(const Evaluator& evaluator);
 
   void begin(const Chunk& chunk) override { batch_ = &chunk.batch; }
   void observe(Site site, const Shape&, ConstMatrixView value) override;
@@ -34,7 +34,7 @@ class RolloutWatcher : public ChunkHooks {
 // Rollout of an encoder, attribution where it is offered.
 class CircuitWatcher : public ChunkHooks {
  public:
-  explicit CircuitWatcher(const Subject& subject);
+  explicit CircuitWatcher(const Evaluator& evaluator);
 
   void begin(const Chunk& chunk) override;
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
@@ -42,7 +42,7 @@ class CircuitWatcher : public ChunkHooks {
   CircuitReport finish() const;
 
  private:
-  const Subject& subject_;
+  const Evaluator& evaluator_;
   std::optional<RolloutWatcher> rollout_;
   std::optional<AttributionWatcher> attribution_;
 };

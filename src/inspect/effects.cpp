@@ -77,13 +77,6 @@ Json to_json(const RemovalStep& step) {
           {"accuracy", step.accuracy}};
 }
 
-Json to_json(const Baseline& baseline) {
-  return {{"loss", baseline.loss},
-          {"accuracy", baseline.accuracy},
-          {"sequence_accuracy", baseline.sequence_accuracy},
-          {"sequences", baseline.sequences}};
-}
-
 Json to_json(const PatchingReport& report) {
   Json heads = Json::array();
   for (const PatchingReport::Head& h : report.heads)

@@ -13,29 +13,30 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
 PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
 
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options) {
-  Subject subject(source, Split::test, options.sequences);
+  Evaluator evaluator(source);
+  evaluator.select(Split::test, options.sequences);
   InspectReport report;
   report.config = source.config;
-  report.tokens = subject.dataset().names();
-  report.weights_hash = subject.model().parameters().hash();
-  report.length = subject.dataset().length();
-  report.source_length = subject.dataset().source_length();
+  report.tokens = evaluator.dataset().names();
+  report.weights_hash = evaluator.model().parameters().hash();
+  report.length = evaluator.dataset().length();
+  report.source_length = evaluator.dataset().source_length();
 
   // Both watched passes count twice, for what is made of them.
-  ProgressCounter progress("analyzing heads", effect_passes(subject) + 4 * subject.watch_cost());
-  subject.report_to(progress);
-  EffectsReport effects = measure_effects(subject);
-  ScoreWatcher trained(subject), initial(subject);
-  CircuitWatcher circuit_watcher(subject);
-  PassageWatcher examples(subject.model(), options.examples,
+  ProgressCounter progress("analyzing heads", effect_passes(evaluator) + 4 * evaluator.observe_cost());
+  evaluator.report_to(progress);
+  EffectsReport effects = measure_effects(evaluator);
+  ScoreWatcher trained(evaluator), initial(evaluator);
+  CircuitWatcher circuit_watcher(evaluator);
+  PassageWatcher examples(evaluator.model(), options.examples,
                           [&](const Passage& passage) { report.examples.push_back(passage); });
-  Watchers watchers{&trained, &circuit_watcher, &examples};
-  subject.watch(watchers);
-  progress.advance(subject.watch_cost());
+  Observers watchers{&trained, &circuit_watcher, &examples};
+  evaluator.observe(watchers);
+  progress.advance(evaluator.observe_cost());
   CircuitReport circuits = circuit_watcher.finish();
-  subject.model().init(source.config.train.seed);
-  subject.watch(initial);
-  progress.advance(subject.watch_cost());
+  evaluator.model().init(source.config.train.seed);
+  evaluator.observe(initial);
+  progress.advance(evaluator.observe_cost());
 
   for (std::size_t i = 0; i < effects.heads.size(); ++i) {
     HeadReport& head = report.heads.emplace_back();
@@ -55,7 +56,9 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
 }
 
 PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from) {
-  return patching(Subject(source, Split::test, std::max(base, from) + 1), base, from);
+  Evaluator evaluator(source);
+  evaluator.select(Split::test, std::max(base, from) + 1);
+  return patching(evaluator, base, from);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

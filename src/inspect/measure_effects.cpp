@@ -26,17 +26,6 @@ bool Ablation::replace(Site site, const Shape& shape, MatrixView value) {
   return replaced;
 }
 
-void Capture::observe(Site site, const Shape& shape, ConstMatrixView value) {
-  const auto [first, last] = sites_.equal_range(site.start());
-  for (auto found = first; found != last; ++found) {
-    Tensor& all = *found->second;
-    const std::int64_t time = all.shape()[1];
-    for (std::int64_t row = 0; row < value.rows; ++row)
-      std::copy_n(value.row(row), value.cols,
-                  all.matrix().row((first_ + row / shape[1]) * time + site.position + row % shape[1]));
-  }
-}
-
 std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::uint64_t seed) {
   const Random random(seed, Stream::inspect);
   constexpr std::uint32_t kPairing = 1;  // the bootstrap has 0
@@ -124,9 +113,9 @@ Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) 
 
 class Measurement {
  public:
-  explicit Measurement(Subject& subject)
-      : subject_(subject), layers_(subject.model().attention_layers()), baseline_(subject.run()) {
-    for (const auto& [first, batch] : subject.chunks()) {
+  explicit Measurement(Evaluator& evaluator)
+      : evaluator_(evaluator), layers_(evaluator.model().attention_layers()), baseline_(evaluator.run()) {
+    for (const auto& [first, batch] : evaluator.chunks()) {
       lengths_.insert(lengths_.end(), batch.lengths.begin(), batch.lengths.end());
       source_lengths_.insert(source_lengths_.end(), batch.source_lengths.begin(), batch.source_lengths.end());
     }
@@ -136,9 +125,9 @@ class Measurement {
 
   EffectsReport finish() {
     EffectsReport report;
-    report.baseline = baseline_.total;
+    report.baseline = baseline_;
     for (const HeadId& head : heads_) report.heads.emplace_back().id = head;
-    partners_ = partners(sizes(), subject_.config().train.seed);
+    partners_ = partners(sizes(), evaluator_.config().train.seed);
     for (std::size_t i = 0; i < partners_.size(); ++i)
       report.unpaired += partners_[i] == static_cast<std::int64_t>(i);
     for (std::size_t l = 0; l < layers_.size(); ++l) ablate_layer(l);
@@ -151,16 +140,16 @@ class Measurement {
  private:
   static constexpr std::size_t kKinds = 3;  // zero, mean, resample
 
-  Outcomes ablated(std::span<const HeadId> heads, const Substitute& substitute,
-                   const LayerInput* from = nullptr) {
-    return subject_.run([&] { return std::make_unique<Ablation>(layers_, heads, substitute); },
-                        Tape::Mode::inference, from);
+  EvalResult ablated(std::span<const HeadId> heads, const Substitute& substitute,
+                     const BlockInput* from = nullptr) {
+    return evaluator_.run([&] { return std::make_unique<Ablation>(layers_, heads, substitute); },
+                          Tape::Mode::inference, from);
   }
 
   // Of each sequence a number that says its length, and that of its source.
   std::vector<std::int32_t> sizes() const {
     std::vector<std::int32_t> sizes = lengths_;
-    const auto longest = static_cast<std::int32_t>(subject_.dataset().length());
+    const auto longest = static_cast<std::int32_t>(evaluator_.dataset().length());
     for (std::size_t i = 0; i < source_lengths_.size(); ++i) sizes[i] += source_lengths_[i] * (longest + 1);
     return sizes;
   }
@@ -168,17 +157,17 @@ class Measurement {
   // Appends to differences_ those of each head and kind, in order.
   void ablate_layer(std::size_t number) {
     const AttentionLayer& layer = layers_[number];
-    const Dataset& data = subject_.dataset();
+    const Dataset& data = evaluator_.dataset();
     const std::int64_t time = layer.queries_source ? data.source_length() : data.length();
-    Tensor all({subject_.sequences(), time, layer.heads * layer.d_value});
+    Tensor all({evaluator_.sequences(), time, layer.heads * layer.d_value});
     Capture::Sites sites{{{SiteKind::head_output, static_cast<std::int32_t>(number)}, &all}};
-    std::optional<LayerInput> input;
-    if (const auto first = subject_.stack_layer(number)) {
-      input = subject_.layer_input(*first, subject_.sequences());
-      sites.merge(subject_.input_sites(*input));
+    std::optional<BlockInput> input;
+    if (evaluator_.model().blocks() > 0) {
+      input = evaluator_.block_input(static_cast<std::size_t>(layer.block), evaluator_.sequences());
+      sites.merge(evaluator_.input_sites(*input));
     }
-    subject_.run([&] { return std::make_unique<Capture>(sites); });
-    const LayerInput* from = input ? &*input : nullptr;
+    evaluator_.run([&] { return std::make_unique<Capture>(sites); });
+    const BlockInput* from = input ? &*input : nullptr;
     const Tensor means = position_means(all, layer.queries_source ? source_lengths_ : lengths_);
     const Substitute mean = [&](std::int64_t, std::int64_t t) { return means.matrix().row(t); };
     const Substitute resample = [&](std::int64_t sequence, std::int64_t t) {
@@ -191,21 +180,22 @@ class Measurement {
     }
   }
 
-  void add_differences(const Outcomes& outcomes) {
+  void add_differences(const EvalResult& changed) {
     std::vector<double>& losses = differences_.emplace_back();
-    for (std::size_t i = 0; i < outcomes.sequences.size(); ++i)
-      losses.push_back(outcomes.sequences[i].loss - baseline_.sequences[i].loss);
+    for (std::size_t i = 0; i < changed.per_sequence.size(); ++i)
+      losses.push_back(changed.per_sequence[i].loss - baseline_.per_sequence[i].loss);
     std::vector<double>& corrects = differences_.emplace_back();
-    for (std::size_t i = 0; i < outcomes.sequences.size(); ++i)
-      corrects.push_back(static_cast<double>(outcomes.sequences[i].correct - baseline_.sequences[i].correct));
+    for (std::size_t i = 0; i < changed.per_sequence.size(); ++i)
+      corrects.push_back(
+          static_cast<double>(changed.per_sequence[i].correct - baseline_.per_sequence[i].correct));
   }
 
   void set_effects(std::vector<HeadEffects>& heads) const {
     std::vector<double> labelled;
-    for (const Outcome& outcome : baseline_.sequences)
-      labelled.push_back(static_cast<double>(outcome.labelled));
+    for (const SequenceResult& sequence : baseline_.per_sequence)
+      labelled.push_back(static_cast<double>(sequence.labelled));
     const double count = std::max(1.0, std::reduce(labelled.begin(), labelled.end()));
-    const std::vector<Interval> intervals = bootstrap(differences_, labelled, subject_.config().train.seed);
+    const std::vector<Interval> intervals = bootstrap(differences_, labelled, evaluator_.config().train.seed);
     const auto mean = [&](std::size_t k) {
       return std::accumulate(differences_[k].begin(), differences_[k].end(), 0.0) / count;
     };
@@ -219,9 +209,9 @@ class Measurement {
   }
 
   void set_importance(std::vector<HeadEffects>& heads) {
-    const auto n = static_cast<std::size_t>(subject_.sequences());
+    const auto n = static_cast<std::size_t>(evaluator_.sequences());
     std::vector<std::vector<double>> scores(heads.size(), std::vector<double>(n));
-    subject_.run([&] { return std::make_unique<Sensitivity>(layers_, scores); }, Tape::Mode::training);
+    evaluator_.run([&] { return std::make_unique<Sensitivity>(layers_, scores); }, Tape::Mode::training);
     std::vector<double> squares(layers_.size());
     for (std::size_t i = 0; i < heads.size(); ++i) {
       const double raw = std::accumulate(scores[i].begin(), scores[i].end(), 0.0) / static_cast<double>(n);
@@ -242,24 +232,24 @@ class Measurement {
   std::vector<RemovalStep> remove_heads(std::vector<HeadEffects> heads) {
     std::ranges::stable_sort(heads, {}, [](const HeadEffects& h) { return h.importance.normalised; });
     std::vector<HeadId> removed;
-    std::vector<std::size_t> attentions;
+    std::vector<std::size_t> blocks;
     for (const HeadEffects& head : heads) {
       removed.push_back(head.id);
-      attentions.push_back(static_cast<std::size_t>(head.id.layer));
+      blocks.push_back(static_cast<std::size_t>(layers_[static_cast<std::size_t>(head.id.layer)].block));
     }
     const Substitute nothing = zeros;
-    const std::vector<Baseline> totals = subject_.run_series(attentions, [&](std::size_t k) {
+    const std::vector<EvalResult> results = evaluator_.run_series(blocks, [&](std::size_t k) {
       return std::make_unique<Ablation>(layers_, std::span(removed).first(k + 1), nothing);
     });
-    std::vector<RemovalStep> steps{{.loss = baseline_.total.loss, .accuracy = baseline_.total.accuracy}};
-    for (std::size_t k = 0; k < totals.size(); ++k)
-      steps.push_back({static_cast<std::int64_t>(k + 1), removed[k], totals[k].loss, totals[k].accuracy});
+    std::vector<RemovalStep> steps{{.loss = baseline_.loss, .accuracy = baseline_.accuracy}};
+    for (std::size_t k = 0; k < results.size(); ++k)
+      steps.push_back({static_cast<std::int64_t>(k + 1), removed[k], results[k].loss, results[k].accuracy});
     return steps;
   }
 
-  Subject& subject_;
+  Evaluator& evaluator_;
   const std::vector<AttentionLayer>& layers_;
-  Outcomes baseline_;
+  EvalResult baseline_;
   std::vector<std::int32_t> lengths_, source_lengths_;  // of all sequences
   std::vector<std::int64_t> partners_;
   std::vector<HeadId> heads_;
@@ -269,15 +259,15 @@ class Measurement {
 
 }  // namespace
 
-EffectsReport measure_effects(Subject& subject) { return Measurement(subject).finish(); }
+EffectsReport measure_effects(Evaluator& evaluator) { return Measurement(evaluator).finish(); }
 
-double effect_passes(const Subject& subject) {
-  double passes = 1 + Subject::pass_cost(Tape::Mode::training);  // as it is, and its gradients
-  const std::vector<AttentionLayer>& layers = subject.model().attention_layers();
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const auto heads = static_cast<double>(layers[l].heads);
+double effect_passes(const Evaluator& evaluator) {
+  double passes = 1 + Evaluator::pass_cost(Tape::Mode::training);  // as it is, and its gradients
+  const std::vector<AttentionLayer>& layers = evaluator.model().attention_layers();
+  for (const AttentionLayer& layer : layers) {
+    const auto heads = static_cast<double>(layer.heads);
     constexpr double kKinds = 3;  // of ablation
-    passes += 1 + (kKinds + 1) * heads * subject.share_from(l);
+    passes += 1 + (kKinds + 1) * heads * evaluator.share_from(static_cast<std::size_t>(layer.block));
   }
   return passes;
 }

@@ -6,8 +6,6 @@
 #include "inspect/passage_watcher.h"
 #include "thimble/model/decoding.h"
 #include "thimble/model/finite.h"
-#include "thimble/train/checkpoint.h"
-#include "thimble/train/trainer.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -117,47 +115,46 @@ void set_source(Batch& batch, const std::vector<std::int32_t>& tokens) {
 }  // namespace
 
 Passage run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens) {
-  const Dataset dataset = make_dataset(source.config);
-  const std::unique_ptr<Model> model = make_model(source.config.model, dataset);
-  load_weights(source.weights, model->parameters());
+  const Evaluator evaluator(source);
+  const Dataset& dataset = evaluator.dataset();
+  const Model& model = evaluator.model();
   Chunk chunk;
   Batch& batch = chunk.batch;
   batch.sequences = 1;
   batch.tokens = tokens;
   if (dataset.layout() == Layout::pairs) {
     set_source(batch, tokens);
-    batch.tokens = read_by_decoder(*model, dataset, batch);
+    batch.tokens = read_by_decoder(model, dataset, batch);
   }
   batch.length = std::ssize(batch.tokens);
   batch.lengths = length_of(batch.tokens);
   Passage passage;
-  PassageWatcher hooks(*model, 1, [&](const Passage& made) { passage = made; });
+  PassageWatcher hooks(model, 1, [&](const Passage& made) { passage = made; });
   Tape tape(Tape::Mode::inference);
-  tape.bind(model->parameters(), {});
+  tape.bind(model.parameters(), {});
   hooks.begin(chunk);
-  (*model)(tape, model_input(batch), {.hooks = &hooks});
-  require_finite(tape, model->config(), "input");
+  model(tape, model_input(batch), {.hooks = &hooks});
+  require_finite(tape, model.config(), "input");
   hooks.end();
   return passage;
 }
 
 std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
                                 std::int64_t beams) {
-  const Dataset dataset = make_dataset(source.config);
-  const std::unique_ptr<Model> model = make_model(source.config.model, dataset);
-  load_weights(source.weights, model->parameters());
+  const Evaluator evaluator(source);
   Batch batch;
   set_source(batch, tokens);
-  return written(*model, dataset, batch, beams);
+  return written(evaluator.model(), evaluator.dataset(), batch, beams);
 }
 
 void run_split(const ModelSource& source, Split split, std::int64_t count,
                const std::function<void(const Passage&)>& visit) {
-  Subject subject(source, split, count);
-  PassageWatcher hooks(subject.model(), count, visit);
-  ProgressCounter progress("reading attention", subject.watch_cost());
-  subject.report_to(progress);
-  subject.watch(hooks);
+  Evaluator evaluator(source);
+  evaluator.select(split, count);
+  PassageWatcher hooks(evaluator.model(), count, visit);
+  ProgressCounter progress("reading attention", evaluator.observe_cost());
+  evaluator.report_to(progress);
+  evaluator.observe(hooks);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 // Compiled once: reads the text of a passage, hands it to the library of its precision, writes JSON.
 
+#include "inspect/require_heads.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/core/nearest.h"
@@ -168,6 +169,7 @@ std::int64_t readable(const ModelSource& source, Split split, std::int64_t count
 
 void read_split(const ModelSource& source, Split split, std::int64_t count,
                 const std::function<void(const Passage&)>& visit) {
+  require_heads(source.config.model);
   require_memory(Job::inspection, source.config);
   count = readable(source, split, count);
   single(source) ? f32::run_split(source, split, count, visit) : f64::run_split(source, split, count, visit);

@@ -6,7 +6,7 @@
 
 #include "inspect/whole_weights.h"
 #include "thimble/inspect/passage.h"
-#include "thimble/inspect/subject.h"
+#include "thimble/train/evaluator.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 

@@ -3,7 +3,6 @@
 #include "thimble/core/error.h"
 #include "thimble/inspect/measure_effects.h"
 #include "thimble/model/finite.h"
-#include "thimble/train/trainer.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -24,11 +23,11 @@ double difference(const Model& model, Tape& tape, const Batch& input, const Batc
   return sum;
 }
 
-Batch sequence(const Subject& subject, std::int64_t index) {
-  require<ShapeError>(index >= 0 && index < subject.sequences(),
-                      "patching: there is no sequence {}, give 0 to {}", index, subject.sequences() - 1);
+Batch sequence(const Evaluator& evaluator, std::int64_t index) {
+  require<ShapeError>(index >= 0 && index < evaluator.sequences(),
+                      "patching: there is no sequence {}, give 0 to {}", index, evaluator.sequences() - 1);
   Batch batch;
-  subject.dataset().fill(subject.split(), index, 1, batch);
+  evaluator.dataset().fill(evaluator.split(), index, 1, batch);
   return batch;
 }
 
@@ -47,22 +46,22 @@ void check(const Batch& base, const Batch& source) {
 }
 
 // Of the input: where there is a source, of that.
-std::vector<std::string> names(const Subject& subject, const Batch& batch) {
+std::vector<std::string> names(const Evaluator& evaluator, const Batch& batch) {
   const bool pair = batch.source_length > 0;
   const auto input = std::span(pair ? batch.sources : batch.tokens)
                          .first(static_cast<std::size_t>(pair ? batch.source_lengths[0] : batch.lengths[0]));
   std::vector<std::string> result;
   for (const std::int32_t token : input)
-    result.push_back(subject.dataset().names()[static_cast<std::size_t>(token)]);
+    result.push_back(evaluator.dataset().names()[static_cast<std::size_t>(token)]);
   return result;
 }
 
 }  // namespace
 
-PatchingReport patching(const Subject& subject, std::int64_t base_index, std::int64_t source_index) {
-  const Batch base = sequence(subject, base_index), source = sequence(subject, source_index);
+PatchingReport patching(const Evaluator& evaluator, std::int64_t base_index, std::int64_t source_index) {
+  const Batch base = sequence(evaluator, base_index), source = sequence(evaluator, source_index);
   check(base, source);
-  const Model& model = subject.model();
+  const Model& model = evaluator.model();
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
   const std::vector<AttentionLayer>& layers = model.attention_layers();
@@ -78,7 +77,7 @@ PatchingReport patching(const Subject& subject, std::int64_t base_index, std::in
   const double of_base = difference(model, tape, base, base, source, nullptr);
   require<DataError>(of_source != of_base,
                      "patching: the model's logits are the same for both inputs; choose other inputs");
-  PatchingReport report{.base = names(subject, base), .source = names(subject, source), .heads = {}};
+  PatchingReport report{.base = names(evaluator, base), .source = names(evaluator, source), .heads = {}};
   ProgressCounter progress("patching heads", static_cast<double>(layers.size()));
   for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
     const ConstMatrixView z = std::as_const(outputs[static_cast<std::size_t>(l)]).matrix();

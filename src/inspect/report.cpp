@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "inspect/require_heads.h"
 #include "thimble/core/json.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/train/cost.h"
@@ -16,6 +17,7 @@ PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::i
 }
 
 InspectReport inspect(const ModelSource& source, const InspectOptions& options) {
+  require_heads(source.config.model);
   require_memory(Job::inspection, source.config);
   const bool single = source.config.train.precision == Precision::float32;
   InspectReport report = single ? f32::run_inspection(source, options) : f64::run_inspection(source, options);
@@ -24,6 +26,7 @@ InspectReport inspect(const ModelSource& source, const InspectOptions& options) 
 }
 
 PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t from) {
+  require_heads(source.config.model);
   require_memory(Job::inspection, source.config);
   const std::int64_t there = readable(source, Split::test, std::numeric_limits<std::int64_t>::max());
   for (const std::int64_t index : {base, from})
@@ -70,7 +73,11 @@ Json to_json(const InspectReport& report) {
                {"tokens", report.tokens},
                {"model", model_json(report.config)},
                {"weights_hash", report.weights_hash},
-               {"baseline", to_json(report.baseline)},
+               {"baseline",
+                {{"loss", report.baseline.loss},
+                 {"accuracy", report.baseline.accuracy},
+                 {"sequence_accuracy", report.baseline.sequence_accuracy},
+                 {"sequences", report.baseline.sequences}}},
                {"unpaired", report.unpaired},
                {"heads", Json::array()},
                {"cumulative_ablation", Json::array()},

@@ -4,12 +4,12 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-ScoreWatcher::ScoreWatcher(const Subject& subject)
-    : subject_(subject),
-      layers_(subject.model().attention_layers()),
-      special_(special_tokens(subject.config().task)),
+ScoreWatcher::ScoreWatcher(const Evaluator& evaluator)
+    : evaluator_(evaluator),
+      layers_(evaluator.model().attention_layers()),
+      special_(special_tokens(evaluator.config().task)),
       whole_(layers_) {
-  const Dataset& data = subject.dataset();
+  const Dataset& data = evaluator.dataset();
   if (data.layout() == Layout::pairs) special_.push_back(data.begin_token());
   for (const AttentionLayer& layer : layers_) {
     const std::int64_t length = layer.queries_source ? data.source_length() : data.length();
@@ -40,8 +40,8 @@ void ScoreWatcher::begin(const Chunk& chunk) {
   whole_.begin(batch);
   targets_.clear();
   for (std::int64_t b = 0; b < batch.sequences; ++b) {
-    subject_.dataset().example(subject_.split(), chunk.first + b, example);
-    const std::vector<Dataset::Link> links = subject_.dataset().links(example);
+    evaluator_.dataset().example(evaluator_.split(), chunk.first + b, example);
+    const std::vector<Dataset::Link> links = evaluator_.dataset().links(example);
     for (const AttentionLayer& layer : layers_) {
       std::vector<ScoreTargets>& made = targets_[sequences_of(layer)];
       if (std::ssize(made) == b) made.push_back(targets(layer, batch, b, links));

@@ -7,13 +7,13 @@
 
 #include "inspect/whole_weights.h"
 #include "thimble/inspect/scores.h"
-#include "thimble/inspect/subject.h"
+#include "thimble/train/evaluator.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
 class ScoreWatcher : public ChunkHooks {
  public:
-  explicit ScoreWatcher(const Subject& subject);
+  explicit ScoreWatcher(const Evaluator& evaluator);
 
   void begin(const Chunk& chunk) override;
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
@@ -29,7 +29,7 @@ class ScoreWatcher : public ChunkHooks {
 
   void add(const WholeWeights::Seen&);
 
-  const Subject& subject_;
+  const Evaluator& evaluator_;
   std::span<const AttentionLayer> layers_;
   std::vector<std::int32_t> special_;
   WholeWeights whole_;

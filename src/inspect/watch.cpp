@@ -48,16 +48,17 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
   return json;
 }
 
-Json look(Subject& subject, WeightsView weights) {
-  std::ranges::copy(std::get<std::span<const Real>>(weights), subject.model().parameters().values().begin());
+Json look(Evaluator& evaluator, WeightsView weights) {
+  std::ranges::copy(std::get<std::span<const Real>>(weights),
+                    evaluator.model().parameters().values().begin());
   Json said{{"loss", nullptr}};
   try {
-    said["loss"] = subject.run().total.loss;
-    ScoreWatcher watcher(subject);
-    subject.watch(watcher);
-    said.update(scores_json(watcher.heads(), subject.model().config()));
+    said["loss"] = evaluator.run().loss;
+    ScoreWatcher watcher(evaluator);
+    evaluator.observe(watcher);
+    said.update(scores_json(watcher.heads(), evaluator.model().config()));
   } catch (const NumericError&) {
-    said.update(scores_json({}, subject.model().config()));
+    said.update(scores_json({}, evaluator.model().config()));
   }
   return said;
 }
@@ -67,8 +68,9 @@ Json look(Subject& subject, WeightsView weights) {
 HeadWatch make_head_watch(const Config& config) {
   require<DataError>(config.data.validation > 0,
                      "train.watch_heads: there are no validation sequences to watch");
-  const auto subject = std::make_shared<Subject>(config, Split::validation, kWatchedSequences);
-  return [subject](WeightsView weights) { return look(*subject, weights); };
+  const auto evaluator = std::make_shared<Evaluator>(config);
+  evaluator->select(Split::validation, kWatchedSequences);
+  return [evaluator](WeightsView weights) { return look(*evaluator, weights); };
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

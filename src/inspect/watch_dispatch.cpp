@@ -1,5 +1,7 @@
 #include "thimble/inspect/watch.h"
 
+#include "inspect/require_heads.h"
+
 namespace thimble {
 
 namespace f32 {
@@ -10,6 +12,7 @@ HeadWatch make_head_watch(const Config& config);
 }
 
 HeadWatch head_watch(const Config& config) {
+  require_heads(config.model);
   const bool single = config.train.precision == Precision::float32;
   return single ? f32::make_head_watch(config) : f64::make_head_watch(config);
 }

@@ -131,20 +131,20 @@ Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const Pass& 
   return decode_from(0, target_(tape, input.tokens, input.length, pass), memory, input, pass);
 }
 
-Var EncoderDecoder::from_layer(std::size_t first, Var x, Var memory, const ModelInput& input,
+Var EncoderDecoder::from_block(std::size_t block, Var x, Var memory, const ModelInput& input,
                                const Pass& pass) const {
-  if (first >= encoder_.size()) return decode_from(first - encoder_.size(), x, memory, input, pass);
-  memory = encode_from(first, x, input, pass);
+  if (block >= encoder_.size()) return decode_from(block - encoder_.size(), x, memory, input, pass);
+  memory = encode_from(block, x, input, pass);
   x.tape().set_layer("embedding");
   return decode_from(0, target_(x.tape(), input.tokens, input.length, pass), memory, input, pass);
 }
 
-Site EncoderDecoder::input_site(std::size_t layer) const {
-  if (layer == 0) return {SiteKind::source_embedding};
-  if (layer == encoder_.size()) return {SiteKind::embedding};
+Site EncoderDecoder::input_site(std::size_t block) const {
+  if (block == 0) return {SiteKind::source_embedding};
+  if (block == encoder_.size()) return {SiteKind::embedding};
   const bool bare =
-      layer > encoder_.size() && config_.d_ff == 0;  // a decoder's layers end with cross-attention
-  return {bare ? SiteKind::residual_cross : SiteKind::residual_out, static_cast<std::int32_t>(layer) - 1};
+      block > encoder_.size() && config_.d_ff == 0;  // a decoder's layers end with cross-attention
+  return {bare ? SiteKind::residual_cross : SiteKind::residual_out, static_cast<std::int32_t>(block) - 1};
 }
 
 Var EncoderDecoder::decode_from(std::size_t first, Var x, Var memory, const ModelInput& input,

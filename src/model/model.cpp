@@ -16,6 +16,12 @@ Model::Model(const ModelConfig& config, const ModelSizes& sizes, Storage storage
   if (sizes_.source_length > 0) sizes_.source_length = config.max_length;
 }
 
+Site Model::input_site(std::size_t) const { throw Error("model: a recurrent model has no blocks"); }
+
+Var Model::from_block(std::size_t, Var, Var, const ModelInput&, const Pass&) const {
+  throw Error("model: a recurrent model has no blocks");
+}
+
 std::unique_ptr<Decoding> Model::decode(const ModelInput&) const {
   throw Error("model: an encoder writes no answers; needs model.kind encoder_decoder or recurrent");
 }

@@ -135,25 +135,25 @@ void Transformer::init(std::uint64_t seed) {
 
 Var Transformer::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
   tape.set_layer("embedding");
-  return from_layer(0, input_(tape, input.tokens, input.length, pass), input.lengths, pass, input.rows);
+  return from_block(0, input_(tape, input.tokens, input.length, pass), {}, input, pass);
 }
 
 const MultiHeadAttention* Transformer::attention(const AttentionLayer& layer) const {
   return &*layers_[static_cast<std::size_t>(layer.index)].self_attn;
 }
 
-Site Transformer::input_site(std::size_t layer) const {
-  if (layer == 0) return {SiteKind::embedding};
-  return {SiteKind::residual_out, static_cast<std::int32_t>(layer) - 1};
+Site Transformer::input_site(std::size_t block) const {
+  if (block == 0) return {SiteKind::embedding};
+  return {SiteKind::residual_out, static_cast<std::int32_t>(block) - 1};
 }
 
-Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass& pass,
-                            std::span<const std::int32_t> rows) const {
-  require<ShapeError>(rows.empty() || config_.output.per != OutputPer::sequence,
+Var Transformer::from_block(std::size_t block, Var x, Var, const ModelInput& input, const Pass& pass) const {
+  require<ShapeError>(input.rows.empty() || config_.output.per != OutputPer::sequence,
                       "transformer: one output per sequence has no positions to choose from");
   Tape& tape = x.tape();
-  for (std::size_t l = first; l < layers_.size(); ++l) {
-    x = layers_[l](x, lengths, pass, l + 1 == layers_.size() ? rows : std::span<const std::int32_t>());
+  for (std::size_t l = block; l < layers_.size(); ++l) {
+    x = layers_[l](x, input.lengths, pass,
+                   l + 1 == layers_.size() ? input.rows : std::span<const std::int32_t>());
   }
   tape.set_layer("encoder");
   if (norm_) x = (*norm_)(x);
@@ -162,13 +162,13 @@ Var Transformer::from_layer(std::size_t first, Var x, std::span<const std::int32
   if (config_.output.per == OutputPer::sequence) {
     switch (config_.output.pooling) {
       case Pooling::mean:
-        x = mean_pool(x, lengths);
+        x = mean_pool(x, input.lengths);
         break;
       case Pooling::first:
         x = first_pool(x);
         break;
       case Pooling::last:
-        x = last_pool(x, lengths);
+        x = last_pool(x, input.lengths);
         break;
     }
   }

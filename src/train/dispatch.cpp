@@ -12,7 +12,7 @@ namespace thimble {
 #define THIMBLE_JOBS                                                                      \
   TrainResult run_training(const Config& config, const TrainOptions& options);            \
   Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps); \
-  SplitReport run_evaluation(const ModelSource& source, Split split, std::int64_t limit); \
+  EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit);  \
   std::vector<GradcheckResult> run_model_check(const Config& config);                     \
   std::vector<GradcheckResult> run_op_checks(const std::string& only);                    \
   ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);
@@ -45,7 +45,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-SplitReport evaluate(const ModelSource& source, Split split, std::int64_t limit) {
+EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit) {
   require_memory(Job::training, source.config);
   return single(source.config) ? f32::run_evaluation(source, split, limit)
                                : f64::run_evaluation(source, split, limit);

@@ -7,16 +7,13 @@
 #include "thimble/core/error.h"
 #include "thimble/core/progress.h"
 #include "thimble/ops/gradcheck_cases.h"
-#include "thimble/train/checkpoint.h"
 #include "thimble/train/cost.h"
-#include "thimble/train/trainer.h"
+#include "thimble/train/evaluator.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-SplitReport run_evaluation(const ModelSource& source, Split split, std::int64_t limit) {
-  Trainer trainer(source.config, false);
-  load_weights(source.weights, trainer.model().parameters());
-  return trainer.evaluate(split, limit);
+EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit) {
+  return Evaluator(source).evaluate(split, limit);
 }
 
 std::vector<GradcheckResult> run_model_check(const Config& config) {
@@ -33,7 +30,7 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
   const Pass pass{
       .training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
   return gradcheck(model->parameters(), [&](Tape& tape) {
-    return cross_entropy(labelled_logits(*model, tape, batch, pass), batch.row_labels,
+    return cross_entropy((*model)(tape, labelled_input(batch), pass), batch.row_labels,
                          {.smoothing = static_cast<Real>(config.train.label_smoothing)});
   });
 }

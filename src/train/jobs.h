@@ -11,7 +11,7 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 TrainResult run_training(const Config& config, const TrainOptions& options);
 Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps);
-SplitReport run_evaluation(const ModelSource& source, Split split, std::int64_t limit);
+EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit);
 std::vector<GradcheckResult> run_model_check(const Config& config);
 std::vector<GradcheckResult> run_op_checks(const std::string& only);
 ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "thimble/model/make_model.h"
-#include "thimble/train/trainer.h"
+#include "thimble/train/evaluator.h"
 #include "train/jobs.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -17,7 +17,7 @@ ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& 
   if (options.decoding) {
     plan.other_bytes = sizeof(Real) * model->plan_decoding(tape, model_input(batch));
   } else {
-    const Var logits = labelled_logits(*model, tape, batch, {.training = options.dropout});
+    const Var logits = (*model)(tape, labelled_input(batch), {.training = options.dropout});
     tape.set_layer("loss");
     const Var loss = cross_entropy(logits, batch.row_labels);
     if (options.gradients) tape.backward(loss, 1, Tape::Keep::leaves);

@@ -32,7 +32,7 @@ Json to_json(const StepReport& r) {
           {"gradient_norm", r.gradient_norm}};
 }
 
-Json to_json(const SplitReport& r) {
+Json to_json(const EvalResult& r) {
   Json json{{"loss", r.loss},
             {"accuracy", r.accuracy},
             {"sequence_accuracy", r.sequence_accuracy},
@@ -94,7 +94,7 @@ RunState run_state(const Json& json) {
   train.at("gradient_norm").get_to(s.train.gradient_norm);
   if (!json.contains("validation")) return s;
   const Json& from = json.at("validation");
-  SplitReport& to = s.validation.emplace();
+  EvalResult& to = s.validation.emplace();
   from.at("loss").get_to(to.loss);
   from.at("accuracy").get_to(to.accuracy);
   from.at("sequence_accuracy").get_to(to.sequence_accuracy);

@@ -4,11 +4,9 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
-#include "thimble/kernels/cross_entropy.h"
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/optimizer.h"
 #include "thimble/model/finite.h"
-#include "thimble/model/make_model.h"
 #include "thimble/optim/schedule.h"
 #include "thimble/train/cost.h"
 
@@ -23,49 +21,28 @@ MatrixView as_row(std::span<Real> x) {
 
 }  // namespace
 
-Dataset make_dataset(const Config& config) {
-  return Dataset(config.task, config.data, layout_of(config.model), config.train.seed);
-}
-
-Trainer::Trainer(const Config& config, bool trains)
+Trainer::Trainer(const Config& config)
     : config_(config),
-      dataset_(make_dataset(config)),
-      model_(make_model(config.model, dataset_)),
-      transposes_(model_->parameters()),
-      optimizer_(config.train.optimizer, model_->parameters()),
-      pool_(config.train.threads),
-      micro_batch_(micro_batch(dataset_.length() + dataset_.source_length())),
+      evaluator_(config),
+      optimizer_(config.train.optimizer, model().parameters()),
+      micro_batch_(micro_batch(dataset().length() + dataset().source_length())),
       shards_(static_cast<std::size_t>(config.train.shards)),
-      workers_(static_cast<std::size_t>(pool_.threads())),
+      workers_(static_cast<std::size_t>(threads())),
       segment_squares_(optimizer_.segments().size()) {
-  model_->init(config.train.seed);
-  if (!trains) return;
-  for (Shard& shard : shards_) shard.gradients.resize(model_->parameters().size());
+  for (Shard& shard : shards_) shard.gradients.resize(model().parameters().size());
   // Which thread runs which shard is chance: every worker sees the largest micro-batch now, twice, since the
   // tape's memory becomes one block only when it is rewound, and allocates nothing later.
   const std::int64_t largest =
-      largest_micro_batch(config.train, dataset_.length() + dataset_.source_length());
+      largest_micro_batch(config.train, dataset().length() + dataset().source_length());
   for (Worker& worker : workers_) {
     for (int run = 0; run < 2; ++run) run_micro_batch(0, 0, largest, shards_.front(), worker);
-    worker.training.rewind();
+    worker.tape.rewind();
   }
-}
-
-void Trainer::Totals::add(const Totals& other) {
-  loss += other.loss;
-  labelled += other.labelled;
-  correct += other.correct;
-  correct_sequences += other.correct_sequences;
-  written += other.written;
-  usual += other.usual;
-  correct_squared += other.correct_squared;
-  correct_labelled += other.correct_labelled;
-  labelled_squared += other.labelled_squared;
 }
 
 void Trainer::start_profile() {
   profiling_ = true;
-  for (Worker& worker : workers_) worker.training.set_profile(&worker.profile.ops);
+  for (Worker& worker : workers_) worker.tape.set_profile(&worker.profile.ops);
 }
 
 Trainer::StepProfile Trainer::profile() const {
@@ -96,71 +73,28 @@ std::int64_t Trainer::shard_begin(std::int64_t shard) const {
   return config_.train.batch * shard / config_.train.shards;
 }
 
-std::span<const std::int32_t> labelled_rows(const Batch& batch) {
-  const bool all = batch.rows.size() == batch.labels.size();
-  return all ? std::span<const std::int32_t>() : batch.rows;
-}
-
-ModelInput model_input(const Batch& batch) {
-  return {.tokens = batch.tokens,
-          .length = batch.length,
-          .lengths = batch.lengths,
-          .sources = batch.sources,
-          .source_length = batch.source_length,
-          .source_lengths = batch.source_lengths};
-}
-
-Var labelled_logits(const Model& model, Tape& tape, const Batch& batch, const Pass& pass) {
-  ModelInput input = model_input(batch);
-  input.rows = labelled_rows(batch);
-  return model(tape, input, pass);
-}
-
-std::unique_ptr<Model> make_model(const ModelConfig& config, const Dataset& data) {
-  return make_model(config, ModelSizes{data.vocabulary(), data.length(), data.source_length()});
-}
-
-Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, Totals& totals) const {
-  const Var logits = labelled_logits(*model_, tape, batch, pass);
+Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, EvalSums& sums) const {
+  const Var logits = model()(tape, labelled_input(batch), pass);
   tape.set_layer("loss");
-  const Real smoothing = pass.training ? static_cast<Real>(config_.train.label_smoothing) : 0;
-  const Var loss = cross_entropy(logits, batch.row_labels, {.smoothing = smoothing, .normalizer = 1});
-  totals.loss += static_cast<double>(loss.item());
-  totals.labelled += std::ssize(batch.rows);
-  const auto rows_per_sequence = std::ssize(batch.labels) / batch.sequences;
-  for (std::int64_t first = 0, last = 0; first < std::ssize(batch.rows); first = last) {
-    const auto sequence = batch.rows[static_cast<std::size_t>(first)] / rows_per_sequence;
-    while (last < std::ssize(batch.rows) &&
-           batch.rows[static_cast<std::size_t>(last)] / rows_per_sequence == sequence)
-      ++last;
-    const auto labels = std::span(batch.row_labels)
-                            .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
-    const auto correct = kernels::count_correct(logits.value().row_block(first, last - first), labels);
-    totals.correct += correct;
-    totals.correct_sequences += correct == last - first;
-    totals.correct_squared += correct * correct;
-    totals.correct_labelled += correct * (last - first);
-    totals.labelled_squared += (last - first) * (last - first);
-  }
-  return loss;
+  return add_loss(logits, batch, static_cast<Real>(config_.train.label_smoothing), sums);
 }
 
 void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                               Worker& worker) {
-  worker.training.bind(model_->parameters(), shard.gradients, &transposes_);
+  worker.tape.bind(model().parameters(), shard.gradients, &evaluator_.transposes());
   phase(worker, "data");
-  dataset_.fill_step(step, config_.train.batch, first, count, worker.batch);
+  dataset().fill_step(step, config_.train.batch, first, count, worker.batch);
   phase(worker, "forward");
-  worker.training.rewind();
-  const Var loss = forward(worker.training, worker.batch, training_pass(step, first), shard.totals);
+  worker.tape.rewind();
+  const Var loss = forward(worker.tape, worker.batch, training_pass(step, first), shard.sums);
   phase(worker, "backward");
-  worker.training.backward(loss, 1, Tape::Keep::leaves);
+  worker.tape.backward(loss, 1, Tape::Keep::leaves);
   phase(worker, {});
 }
 
 void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
   Shard& shard = shards_[static_cast<std::size_t>(index)];
-  shard.totals = {};
+  shard.sums = {};
   std::ranges::fill(shard.gradients, Real{0});
   const std::int64_t end = shard_begin(index + 1);
   for (std::int64_t first = shard_begin(index); first < end; first += micro_batch_) {
@@ -169,17 +103,17 @@ void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
 }
 
 void Trainer::refresh_transposes() {
-  pool_.run(transposes_.count(), [&](std::int64_t i, int thread) {
+  run(evaluator_.transposes().count(), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
     phase(worker, "transposes");
-    transposes_.refresh(i);
+    evaluator_.transposes().refresh(i);
     phase(worker, {});
   });
 }
 
 double Trainer::reduce_gradients() {
   const auto& segments = optimizer_.segments();
-  pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
+  run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
     phase(worker, "gradients");
     const auto& segment = segments[static_cast<std::size_t>(i)];
@@ -202,31 +136,31 @@ double Trainer::reduce_gradients() {
 StepReport Trainer::step() {
   const std::int64_t step = optimizer_.steps();
   refresh_transposes();
-  pool_.run(config_.train.shards, [&](std::int64_t shard, int thread) {
+  run(config_.train.shards, [&](std::int64_t shard, int thread) {
     run_shard(step, shard, workers_[static_cast<std::size_t>(thread)]);
   });
-  Totals totals;
-  for (const Shard& shard : shards_) totals.add(shard.totals);
-  const auto labelled = static_cast<double>(std::max<std::int64_t>(1, totals.labelled));
-  const double loss = totals.loss / labelled;
+  EvalSums sums;
+  for (const Shard& shard : shards_) sums.add(shard.sums);
+  const double labelled = sums.labels();
+  const double loss = sums.loss / labelled;
   const double norm = std::sqrt(reduce_gradients()) / labelled;
   if (!std::isfinite(loss) || !std::isfinite(norm)) explain(step, loss, norm);
 
   const double rate = learning_rate(step);
   optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labelled);
   const auto& segments = optimizer_.segments();
-  pool_.run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
+  run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
     phase(worker, "optimizer");
-    optimizer_.update(segments[static_cast<std::size_t>(i)], model_->parameters().values(),
+    optimizer_.update(segments[static_cast<std::size_t>(i)], model().parameters().values(),
                       shards_.front().gradients);
     phase(worker, {});
   });
   return {.step = step + 1,
           .loss = loss,
-          .accuracy = static_cast<double>(totals.correct) / labelled,
+          .accuracy = static_cast<double>(sums.correct) / labelled,
           .sequence_accuracy =
-              static_cast<double>(totals.correct_sequences) / static_cast<double>(config_.train.batch),
+              static_cast<double>(sums.correct_sequences) / static_cast<double>(config_.train.batch),
           .learning_rate = rate,
           .gradient_norm = norm};
 }
@@ -243,18 +177,18 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
   Worker& worker = workers_.front();
   for (std::int64_t first = 0; first < config_.train.batch; first += micro_batch_) {
     std::ranges::fill(shards_.front().gradients, Real{0});
-    worker.training.bind(model_->parameters(), shards_.front().gradients);
-    dataset_.fill_step(step, config_.train.batch, first, std::min(micro_batch_, config_.train.batch - first),
-                       worker.batch);
-    worker.training.rewind();
-    Totals totals;
-    const Var sum = forward(worker.training, worker.batch, training_pass(step, first), totals);
+    worker.tape.bind(model().parameters(), shards_.front().gradients);
+    dataset().fill_step(step, config_.train.batch, first, std::min(micro_batch_, config_.train.batch - first),
+                        worker.batch);
+    worker.tape.rewind();
+    EvalSums sums;
+    const Var sum = forward(worker.tape, worker.batch, training_pass(step, first), sums);
     const char* kind = "value";
-    Tape::Culprit culprit = worker.training.first_bad_value();
+    Tape::Culprit culprit = worker.tape.first_bad_value();
     if (!culprit) {
       kind = "gradient";
-      worker.training.backward(sum);
-      culprit = worker.training.first_bad_gradient();
+      worker.tape.backward(sum);
+      culprit = worker.tape.first_bad_gradient();
     }
     if (culprit) {
       throw NumericError(
@@ -268,7 +202,7 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
       std::ranges::find_if(segment_squares_, [](double square) { return !std::isfinite(square); });
   const auto& segment = optimizer_.segments()[static_cast<std::size_t>(bad - segment_squares_.begin())];
   const auto entry = std::ranges::find_if(
-      model_->parameters().entries(), [&](const auto& e) { return segment.offset < e.offset + e.size(); });
+      model().parameters().entries(), [&](const auto& e) { return segment.offset < e.offset + e.size(); });
   throw NumericError(
       fmt::format("{}; the gradients of the whole batch overflow in op gradient_norm, layer {}; lower the "
                   "learning rate or set train.clip_norm",

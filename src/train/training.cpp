@@ -16,7 +16,7 @@ const char* const kFormat = "thimble 2";
 
 bool has_target(const TargetConfig& target) { return target.accuracy > 0 || target.loss > 0; }
 
-bool reached(const TargetConfig& target, const std::optional<SplitReport>& report) {
+bool reached(const TargetConfig& target, const std::optional<EvalResult>& report) {
   return has_target(target) && report && report->accuracy >= target.accuracy &&
          (target.loss == 0 || report->loss <= target.loss);
 }

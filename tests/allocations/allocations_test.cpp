@@ -245,12 +245,13 @@ TEST_CASE("the estimated memory is what an inspection takes", "[allocations]") {
     CAPTURE(name);
     config.data.test = 1000;
     const double before = bytes_in_use();
-    Subject subject(config, Split::test, config.data.test);
+    Evaluator evaluator(config);
+    evaluator.select(Split::test, config.data.test);
     const MostInUse observer;
     {
-      ProgressCounter counter("inspecting", effect_passes(subject));
-      subject.report_to(counter);
-      measure_effects(subject);
+      ProgressCounter counter("inspecting", effect_passes(evaluator));
+      evaluator.report_to(counter);
+      measure_effects(evaluator);
     }
     const MemoryEstimate estimate = estimate_memory(Job::inspection, config);
     CHECK_THAT(observer.bytes() - before,

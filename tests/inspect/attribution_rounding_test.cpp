@@ -25,10 +25,10 @@ struct Tampering : ChunkHooks {
   }
 };
 
-Attribution attribution_of(Subject& subject, std::optional<Site> site = {}, double factor = 1) {
-  AttributionWatcher watcher(*subject.encoder());
+Attribution attribution_of(Evaluator& evaluator, std::optional<Site> site = {}, double factor = 1) {
+  AttributionWatcher watcher(evaluator.model());
   Tampering hooks(watcher, site, factor);
-  subject.watch(hooks);
+  evaluator.observe(hooks);
   return watcher.finish();
 }
 
@@ -75,9 +75,10 @@ TEST_CASE("rounding explains how far logits are from the sum of their parts", "[
             Scales{"in_proj", 20}}) {
         Config config = base;
         config.train.seed = seed;
-        Subject subject(config, Split::test, 12);
-        scale(subject.model(), parameter, factor);
-        const Attribution attribution = attribution_of(subject);
+        Evaluator evaluator(config);
+        evaluator.select(Split::test, 12);
+        scale(evaluator.model(), parameter, factor);
+        const Attribution attribution = attribution_of(evaluator);
         if (attribution.inexact == 0 && attribution.warning.empty() && attribution.labels > 0) continue;
         CAPTURE(seed, parameter, factor, to_yaml(config));
         FAIL(attribution.warning);
@@ -91,28 +92,30 @@ TEST_CASE("a part that is wrong by a thousandth or left out is not put down to r
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       Config config = base;
       config.train.seed = seed;
-      Subject subject(config, Split::test, 12);
+      Evaluator evaluator(config);
+      evaluator.select(Split::test, 12);
       for (const double scale_of_logits : {1.0, 1e-30, 1e30}) {
-        scale(subject.model(), "output", scale_of_logits);
+        scale(evaluator.model(), "output", scale_of_logits);
         for (const SiteKind site : {SiteKind::embedding, SiteKind::head_output, SiteKind::residual_mid,
                                     SiteKind::residual_out, SiteKind::logits}) {
           for (const double factor : {1.001, 0.0}) {
             CAPTURE(seed, scale_of_logits, site, factor, to_yaml(config));
-            const Attribution attribution = attribution_of(subject, Site{site}, factor);
+            const Attribution attribution = attribution_of(evaluator, Site{site}, factor);
             CHECK(attribution.inexact > 0);
             CHECK(attribution.parts.size() > 3);
           }
         }
-        scale(subject.model(), "output", 1 / scale_of_logits);
+        scale(evaluator.model(), "output", 1 / scale_of_logits);
       }
     }
   }
 }
 
 TEST_CASE("what rounding does not explain is a warning beside the number", "[inspect]") {
-  Subject subject(rich_config(), Split::test, 12);
-  const Attribution right = attribution_of(subject),
-                    wrong = attribution_of(subject, Site{SiteKind::logits}, 2);
+  Evaluator evaluator(rich_config());
+  evaluator.select(Split::test, 12);
+  const Attribution right = attribution_of(evaluator),
+                    wrong = attribution_of(evaluator, Site{SiteKind::logits}, 2);
   CHECK(right.warning.empty());
   CHECK(wrong.inexact == wrong.labels);
   CHECK_THAT(wrong.warning,

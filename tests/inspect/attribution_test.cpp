@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kClose = sizeof(Real) == 8 ? 1e-10 : 1e-5;
 
-Var forward(const Transformer& model, Tape& tape, const Batch& batch, Hooks& hooks,
+Var forward(const Model& model, Tape& tape, const Batch& batch, Hooks& hooks,
             std::span<const std::int32_t> rows = {}) {
   tape.bind(model.parameters(), {});
   ModelInput input = model_input(batch);
@@ -31,13 +31,13 @@ struct TrainedEncoder : Trainer {
   explicit TrainedEncoder(const Config& c, int steps = 5) : Trainer(c), config(c) {
     for (int i = 0; i < steps; ++i) step();
   }
-  const Transformer& encoder() const { return dynamic_cast<const Transformer&>(model()); }
   // On the first `sequences` test sequences.
   CircuitReport circuits(std::int64_t sequences) const {
-    Subject subject(config, Split::test, sequences);
-    std::ranges::copy(model().parameters().values(), subject.model().parameters().values().begin());
-    CircuitWatcher watcher(subject);
-    subject.watch(watcher);
+    Evaluator evaluator(config);
+    evaluator.select(Split::test, sequences);
+    std::ranges::copy(model().parameters().values(), evaluator.model().parameters().values().begin());
+    CircuitWatcher watcher(evaluator);
+    evaluator.observe(watcher);
     return watcher.finish();
   }
   Config config;
@@ -58,7 +58,7 @@ Config with_output(OutputConfig output) {
 using Channels = std::vector<double>;
 
 // What the frozen final norm and the output matrix make of a part of x, for one token.
-double logit_of(const Transformer& model, const Channels& part, const Channels& x, std::int32_t token) {
+double logit_of(const Model& model, const Channels& part, const Channels& x, std::int32_t token) {
   const auto n = static_cast<double>(x.size());
   double mean = 0, variance = 0, part_mean = 0, sum = 0;
   for (std::size_t c = 0; c < x.size(); ++c) {
@@ -76,7 +76,7 @@ double logit_of(const Transformer& model, const Channels& part, const Channels& 
 }
 
 // The parts of the vector at one position, by name.
-std::map<std::string, Channels> parts_at(const Transformer& model, std::map<Site, std::vector<double>>& seen,
+std::map<std::string, Channels> parts_at(const Model& model, std::map<Site, std::vector<double>>& seen,
                                          std::int64_t row) {
   const std::int64_t channels = model.config().d_model, size = channels / model.config().heads;
   const auto at = [&](SiteKind kind, std::size_t layer = 0) {
@@ -84,10 +84,10 @@ std::map<std::string, Channels> parts_at(const Transformer& model, std::map<Site
     return Channels(first, first + channels);
   };
   std::map<std::string, Channels> parts{{"embedding", at(SiteKind::embedding)}};
-  for (std::size_t l = 0; l < model.layers().size(); ++l) {
-    const EncoderLayer& layer = model.layers()[l];
+  for (std::size_t l = 0; l < model.attention_layers().size(); ++l) {
+    const MultiHeadAttention& attention = *model.attention(model.attention_layers()[l]);
     const std::string name = "layer " + std::to_string(l);
-    const DoubleMatrix out = in_double(model.parameters(), layer.self_attn->out_proj_weights.at(0));
+    const DoubleMatrix out = in_double(model.parameters(), attention.out_proj_weights.at(0));
     const Channels z = at(SiteKind::head_output, l), mid = at(SiteKind::residual_mid, l);
     for (std::int64_t h = 0; h < model.config().heads; ++h) {
       Channels& part = parts[name + " head " + std::to_string(h)] = Channels(z.size());
@@ -96,7 +96,7 @@ std::map<std::string, Channels> parts_at(const Transformer& model, std::map<Site
           part[static_cast<std::size_t>(c)] += out(c, d) * z[static_cast<std::size_t>(d)];
       }
     }
-    parts[name + " attention bias"] = in_double(model.parameters(), layer.self_attn->out_proj_bias).values;
+    parts[name + " attention bias"] = in_double(model.parameters(), attention.out_proj_bias).values;
     Channels& feed_forward = parts[name + " feed-forward"] = at(SiteKind::residual_out, l);
     for (std::size_t c = 0; c < mid.size(); ++c) feed_forward[c] -= mid[c];
   }
@@ -119,7 +119,7 @@ TEST_CASE("the parts add up to the logits of the model's own passes, whatever th
     trainer.dataset().fill(Split::test, 0, 60, batch);
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
-    const Var logits = labelled_logits(trainer.model(), tape, batch, {});
+    const Var logits = trainer.model()(tape, labelled_input(batch), {});
     double mean = 0, sum = 0;
     for (std::size_t i = 0; i < batch.row_labels.size(); ++i)
       mean += static_cast<double>(logits.value().row(static_cast<std::int64_t>(i))[batch.row_labels[i]]);
@@ -135,7 +135,7 @@ TEST_CASE("the parts add up to the logits of the model's own passes, whatever th
 
 TEST_CASE("every part is what a frozen norm and the output net make of it", "[inspect]") {
   const TrainedEncoder trainer(rich_config());
-  const Transformer& model = trainer.encoder();
+  const Model& model = trainer.model();
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 9, batch);
   Recorder recorder;
@@ -185,10 +185,10 @@ TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {
   const TrainedEncoder trainer(rich_config(), 0);
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 4, batch);
-  AttributionWatcher watcher(trainer.encoder());
+  AttributionWatcher watcher(trainer.model());
   watcher.begin({.batch = batch});
   Tape tape(Tape::Mode::inference);
-  CHECK_THROWS_AS(forward(trainer.encoder(), tape, batch, watcher, batch.rows), ShapeError);
+  CHECK_THROWS_AS(forward(trainer.model(), tape, batch, watcher, batch.rows), ShapeError);
 }
 
 TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspect]") {
@@ -206,7 +206,7 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
     const Json json = to_json(report.attribution);
     CHECK(json["offered"] == false);
     CHECK(json["reason"] == report.attribution.reason);
-    CHECK_THROWS_AS(AttributionWatcher(trainer.encoder()), ConfigError);
+    CHECK_THROWS_AS(AttributionWatcher(trainer.model()), ConfigError);
   }
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
       if (batch.lengths[0] != 7) continue;
       Recorder recorder;
       Tape tape(Tape::Mode::inference);
-      forward(trainer.encoder(), tape, batch, recorder);
+      forward(trainer.model(), tape, batch, recorder);
       DoubleMatrix rollout(7, 7);
       for (std::int64_t i = 0; i < 7; ++i) rollout(i, i) = 1;
       for (const std::size_t layer : {0, 1, 2}) {

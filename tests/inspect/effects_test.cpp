@@ -9,6 +9,8 @@
 
 #include "catch.h"
 #include "inspect/interventions.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/watch.h"
 
 using namespace thimble;
 
@@ -19,7 +21,7 @@ template <class Rows>
 Effect plain_effect(const Trained& trained, HeadId place, const Rows& rows) {
   Effect effect;
   double labelled = 0;
-  for (std::int64_t i = 0; i < trained.subject.sequences(); ++i) {
+  for (std::int64_t i = 0; i < trained.evaluator.sequences(); ++i) {
     Plain untouched, changed = change(trained, place);
     changed.rows = rows(static_cast<std::size_t>(i));
     const Result before = plain_pass(trained, i, untouched), after = plain_pass(trained, i, changed);
@@ -38,9 +40,9 @@ void expect_same_effect(const Effect& measured, const Effect& plain) {
 }
 
 void expect_true_ablations(Trained& trained) {
-  const EffectsReport report = measure_effects(trained.subject);
+  const EffectsReport report = measure_effects(trained.evaluator);
   const Observed observed(trained);
-  const std::vector<std::int64_t> partner = partners(observed.lengths, trained.subject.config().train.seed);
+  const std::vector<std::int64_t> partner = partners(observed.lengths, trained.evaluator.config().train.seed);
   const std::vector<HeadId> places = trained.heads();
   REQUIRE(report.heads.size() == places.size());
   for (std::size_t k = 0; k < places.size(); ++k) {
@@ -85,17 +87,17 @@ std::string text(const EffectsReport& report) {
 
 void expect_bits_of_evaluate(Config config, std::int64_t sequences) {
   Trained trained(config, sequences);
-  const SplitReport truth = trained.trainer.evaluate(Split::test, sequences);
-  const Outcomes outcomes = trained.subject.run();
-  CHECK(outcomes.total.loss == truth.loss);
-  CHECK(outcomes.total.accuracy == truth.accuracy);
-  CHECK(outcomes.total.sequence_accuracy == truth.sequence_accuracy);
-  CHECK(outcomes.total.sequences == truth.sequences);
+  const EvalResult truth = trained.trainer.evaluate(Split::test, sequences);
+  const EvalResult outcomes = trained.evaluator.run();
+  CHECK(outcomes.loss == truth.loss);
+  CHECK(outcomes.accuracy == truth.accuracy);
+  CHECK(outcomes.sequence_accuracy == truth.sequence_accuracy);
+  CHECK(outcomes.sequences == truth.sequences);
   double loss = 0, labelled = 0;
   for (std::int64_t i = 0; i < sequences; ++i) {
     Plain hooks;
     const Result plain = plain_pass(trained, i, hooks);
-    const Outcome& outcome = outcomes.sequences[static_cast<std::size_t>(i)];
+    const SequenceResult& outcome = outcomes.per_sequence[static_cast<std::size_t>(i)];
     CHECK_THAT(outcome.loss, WithinRel(plain.loss, 1e-5) || WithinAbs(plain.loss, 1e-5));
     CHECK(static_cast<double>(outcome.labelled) == plain.labelled);
     CHECK(static_cast<double>(outcome.correct) == plain.correct);
@@ -134,9 +136,9 @@ TEST_CASE("ablations replace what a head hands to the output projection", "[insp
 
 TEST_CASE("the mean output of an encoder head leaves out sources that end before a position", "[inspect]") {
   Trained trained(writing_config());  // sources of 2 to 4 tokens, and answers that are one longer
-  const EffectsReport report = measure_effects(trained.subject);
+  const EffectsReport report = measure_effects(trained.evaluator);
   std::vector<double> sum, count;
-  for (std::int64_t i = 0; i < trained.subject.sequences(); ++i) {
+  for (std::int64_t i = 0; i < trained.evaluator.sequences(); ++i) {
     Plain hooks;
     const std::int32_t length = plain_pass(trained, i, hooks).batch.source_lengths[0];
     const std::vector<Real>& output = hooks.seen[0];
@@ -164,36 +166,42 @@ TEST_CASE("zero ablation equals zeroing the head's columns of the output project
   for (const Config& config : configs) {
     CAPTURE(config.model.heads, config.model.attention.d_value);
     Trained trained(config);
-    const EffectsReport report = measure_effects(trained.subject);
-    const Outcomes before = trained.subject.run();
+    const EffectsReport report = measure_effects(trained.evaluator);
+    const EvalResult before = trained.evaluator.run();
     for (std::size_t k = 0; k < report.heads.size(); ++k) {
       trained.give();
-      trained.silence(trained.subject.model().parameters(), trained.heads()[k]);
-      const Outcomes after = trained.subject.run();
-      CHECK_THAT(report.heads[k].zero.loss_change, WithinAbs(after.total.loss - before.total.loss, 1e-6));
-      CHECK_THAT(report.heads[k].zero.accuracy_change,
-                 WithinAbs(after.total.accuracy - before.total.accuracy, 1e-12));
+      trained.silence(trained.evaluator.model().parameters(), trained.heads()[k]);
+      const EvalResult after = trained.evaluator.run();
+      CHECK_THAT(report.heads[k].zero.loss_change, WithinAbs(after.loss - before.loss, 1e-6));
+      CHECK_THAT(report.heads[k].zero.accuracy_change, WithinAbs(after.accuracy - before.accuracy, 1e-12));
     }
   }
 }
 
 TEST_CASE("a model without heads is not inspected", "[inspect]") {
-  CHECK_THROWS_AS(Subject(convolution_config(small_config()), Split::test, 10), ConfigError);
+  for (const Config& config : {convolution_config(small_config()), recurrent_config(Score::none)}) {
+    const ModelSource source{config, {}};
+    const auto refusal = StartsWith("inspect: a model with model.");
+    CHECK_THROWS_WITH(thimble::inspect(source, {}), refusal);
+    CHECK_THROWS_WITH(patch(source, 0, 1), refusal);
+    CHECK_THROWS_WITH(read_split(source, Split::test, 1, [](const Passage&) {}), refusal);
+    CHECK_THROWS_WITH(head_watch(config), refusal);
+  }
 }
 
 TEST_CASE("an intervention leaves no trace", "[inspect]") {
   Trained trained(rich_config());
-  const std::string weights = trained.subject.model().parameters().hash();
-  const Outcomes before = trained.subject.run();
-  const std::string first = text(measure_effects(trained.subject));
-  patching(trained.subject, 0, partners(Observed(trained).lengths, 1)[0]);
-  const Outcomes after = trained.subject.run();
-  CHECK(after.total.loss == before.total.loss);
-  CHECK(after.total.accuracy == before.total.accuracy);
-  for (std::size_t i = 0; i < before.sequences.size(); ++i)
-    CHECK(after.sequences[i].loss == before.sequences[i].loss);
-  CHECK(trained.subject.model().parameters().hash() == weights);
-  CHECK(text(measure_effects(trained.subject)) == first);
+  const std::string weights = trained.evaluator.model().parameters().hash();
+  const EvalResult before = trained.evaluator.run();
+  const std::string first = text(measure_effects(trained.evaluator));
+  patching(trained.evaluator, 0, partners(Observed(trained).lengths, 1)[0]);
+  const EvalResult after = trained.evaluator.run();
+  CHECK(after.loss == before.loss);
+  CHECK(after.accuracy == before.accuracy);
+  for (std::size_t i = 0; i < before.per_sequence.size(); ++i)
+    CHECK(after.per_sequence[i].loss == before.per_sequence[i].loss);
+  CHECK(trained.evaluator.model().parameters().hash() == weights);
+  CHECK(text(measure_effects(trained.evaluator)) == first);
 }
 
 TEST_CASE("effects do not depend on the number of threads", "[inspect]") {
@@ -203,7 +211,7 @@ TEST_CASE("effects do not depend on the number of threads", "[inspect]") {
   for (const std::int64_t threads : {1, 2, 5}) {
     config.train.threads = threads;
     Trained trained(config, 300, 5);
-    reports.push_back(text(measure_effects(trained.subject)));
+    reports.push_back(text(measure_effects(trained.evaluator)));
   }
   CHECK(reports[1] == reports[0]);
   CHECK(reports[2] == reports[0]);
@@ -215,7 +223,7 @@ TEST_CASE("a head that says the same of every input is missed only when it is si
   const std::span<Real> weight = trained.parameters().values(attention.in_proj_weight);
   std::fill(weight.begin() + 2 * 16 * 16 + 8 * 16, weight.end(), Real{0});  // values of head 1: its bias
   trained.give();
-  const HeadEffects head = measure_effects(trained.subject).heads[1];
+  const HeadEffects head = measure_effects(trained.evaluator).heads[1];
   CHECK(std::abs(head.zero.loss_change) > 1e-5);
   for (const Effect& effect : {head.mean, head.resample}) {
     CHECK_THAT(effect.loss_change, WithinAbs(0, 1e-6));
@@ -228,7 +236,7 @@ TEST_CASE("a head that nobody listens to has no effect and no importance, and is
   Trained trained(rich_config());
   trained.silence(trained.parameters(), {1, 1});
   trained.give();
-  const EffectsReport report = measure_effects(trained.subject);
+  const EffectsReport report = measure_effects(trained.evaluator);
   const HeadEffects& head = report.heads[3];
   for (const Effect& effect : {head.zero, head.mean, head.resample}) {
     CHECK(effect.loss_change == 0);
@@ -248,7 +256,7 @@ TEST_CASE("importance is the loss's derivative by a gate on the head, its size a
   Config config = rich_config();
   config.data.test = 90;
   Trained trained(config, 90);
-  const EffectsReport report = measure_effects(trained.subject);
+  const EffectsReport report = measure_effects(trained.evaluator);
   std::vector<double> squares(2);
   for (const HeadEffects& head : report.heads) {
     Plain more = change(trained, head.id), less = more;
@@ -270,7 +278,7 @@ TEST_CASE("importance is the loss's derivative by a gate on the head, its size a
 
 TEST_CASE("heads are removed one after the other, the least important first", "[inspect]") {
   Trained trained(rich_config());
-  const EffectsReport report = measure_effects(trained.subject);
+  const EffectsReport report = measure_effects(trained.evaluator);
   REQUIRE(report.cumulative_ablation.size() == 5);
   CHECK(report.cumulative_ablation[0].loss == report.baseline.loss);
   CHECK(report.cumulative_ablation[0].accuracy == report.baseline.accuracy);
@@ -282,8 +290,8 @@ TEST_CASE("heads are removed one after the other, the least important first", "[
         report.heads[static_cast<std::size_t>(step.id->layer * 2 + step.id->head)].importance.normalised;
     CHECK(importance >= last);
     last = importance;
-    trained.silence(trained.subject.model().parameters(), *step.id);
-    const Baseline now = trained.subject.run().total;
+    trained.silence(trained.evaluator.model().parameters(), *step.id);
+    const EvalResult now = trained.evaluator.run();
     CHECK_THAT(step.loss, WithinAbs(now.loss, 1e-6));
     CHECK_THAT(step.accuracy, WithinAbs(now.accuracy, 1e-12));
   }
@@ -294,7 +302,7 @@ TEST_CASE("heads of equal importance are removed in order", "[inspect]") {
   Trained trained(rich_config());
   for (const HeadId& place : trained.heads()) trained.silence(trained.parameters(), place);
   trained.give();
-  const EffectsReport report = measure_effects(trained.subject);
+  const EffectsReport report = measure_effects(trained.evaluator);
   for (std::size_t k = 0; k < 4; ++k) {
     CHECK(report.heads[k].importance.normalised == 0);
     CHECK((report.cumulative_ablation[k + 1].id == report.heads[k].id));
@@ -303,27 +311,27 @@ TEST_CASE("heads of equal importance are removed in order", "[inspect]") {
 
 TEST_CASE("sequences without a partner are counted, and keep their values", "[inspect]") {
   Trained trained(small_config(), 1);
-  const EffectsReport report = measure_effects(trained.subject);
+  const EffectsReport report = measure_effects(trained.evaluator);
   CHECK(report.unpaired == 1);
   CHECK(report.heads[0].resample.loss_change == 0);
   CHECK(report.heads[0].zero.loss_change != 0);
   Trained two(small_config(), 2);
-  CHECK(measure_effects(two.subject).unpaired == 0);
+  CHECK(measure_effects(two.evaluator).unpaired == 0);
 }
 
 TEST_CASE("intervals belong to the differences between sequences", "[inspect]") {
   Trained trained(small_config());
-  const EffectsReport report = measure_effects(trained.subject);
-  const Outcomes before = trained.subject.run();
-  trained.silence(trained.subject.model().parameters(), {0, 1});
-  const Outcomes after = trained.subject.run();
+  const EffectsReport report = measure_effects(trained.evaluator);
+  const EvalResult before = trained.evaluator.run();
+  trained.silence(trained.evaluator.model().parameters(), {0, 1});
+  const EvalResult after = trained.evaluator.run();
   std::vector<double> losses, corrects, labelled;
   for (std::size_t i = 0; i < 60; ++i) {
-    losses.push_back(after.sequences[i].loss - before.sequences[i].loss);
-    corrects.push_back(static_cast<double>(after.sequences[i].correct - before.sequences[i].correct));
-    labelled.push_back(static_cast<double>(before.sequences[i].labelled));
+    losses.push_back(after.per_sequence[i].loss - before.per_sequence[i].loss);
+    corrects.push_back(static_cast<double>(after.per_sequence[i].correct - before.per_sequence[i].correct));
+    labelled.push_back(static_cast<double>(before.per_sequence[i].labelled));
   }
-  const auto intervals = bootstrap({losses, corrects}, labelled, trained.subject.config().train.seed);
+  const auto intervals = bootstrap({losses, corrects}, labelled, trained.evaluator.config().train.seed);
   const Effect& zero = report.heads[1].zero;
   CHECK_THAT(zero.interval.low, WithinAbs(intervals[0].low, 1e-6));
   CHECK_THAT(zero.interval.high, WithinAbs(intervals[0].high, 1e-6));

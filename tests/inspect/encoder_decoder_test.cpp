@@ -116,20 +116,20 @@ TEST_CASE("the report of an encoder-decoder says which sequences a map is of", "
 
 TEST_CASE("silencing a cross head is zeroing its columns of the output projection", "[inspect]") {
   Trained trained(deep_config());
-  const EffectsReport report = measure_effects(trained.subject);
-  const Baseline before = trained.subject.run().total;
+  const EffectsReport report = measure_effects(trained.evaluator);
+  const EvalResult before = trained.evaluator.run();
   CHECK(before.loss == report.baseline.loss);  // nothing is left of the interventions
   REQUIRE(report.heads.size() == 12);
   for (const HeadEffects& head : report.heads) {
     trained.give();
-    trained.silence(trained.subject.model().parameters(), head.id);
-    const Baseline without = trained.subject.run().total;
+    trained.silence(trained.evaluator.model().parameters(), head.id);
+    const EvalResult without = trained.evaluator.run();
     CHECK_THAT(head.zero.loss_change, WithinAbs(without.loss - before.loss, 1e-6));
     CHECK_THAT(head.zero.accuracy_change, WithinAbs(without.accuracy - before.accuracy, 1e-12));
     CHECK(std::abs(head.zero.loss_change) > 1e-6);
   }
   trained.give();
-  CHECK(trained.subject.run().total.loss == before.loss);
+  CHECK(trained.evaluator.run().loss == before.loss);
 }
 
 TEST_CASE("patching refuses sources of different lengths", "[inspect]") {
@@ -157,10 +157,11 @@ TEST_CASE("the watch says for each head of an encoder-decoder what its chance is
   const std::span<const Real> weights = trained.parameters().values();
   const Json seen = watch(weights);
   CHECK(seen["chance"].empty());
-  Subject subject(writing_config(), Split::validation, kWatchedSequences);
-  std::ranges::copy(weights, subject.model().parameters().values().begin());
-  ScoreWatcher scores(subject);
-  subject.watch(scores);
+  Evaluator evaluator(writing_config());
+  evaluator.select(Split::validation, kWatchedSequences);
+  std::ranges::copy(weights, evaluator.model().parameters().values().begin());
+  ScoreWatcher scores(evaluator);
+  evaluator.observe(scores);
   REQUIRE(seen["heads"].size() == 6);
   for (std::size_t k = 0; k < 6; ++k) {
     const HeadScore& mirror = find_score(scores.heads()[k].scores(), "mirror");

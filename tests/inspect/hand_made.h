@@ -130,7 +130,7 @@ inline HandMade mirror() {
 inline HandMade ignored_mirror() {
   return {mirror().config, [](Transformer& model) {
             mirror().set_weights(model);
-            const MultiHeadAttention& attention = *model.layers()[0].self_attn;
+            const MultiHeadAttention& attention = *model.attention(model.attention_layers()[0]);
             std::ranges::fill(model.parameters().values(attention.out_proj_weights[0]), Real(0));
           }};
 }

@@ -156,7 +156,11 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
   CHECK(json["length"] == 4);
   CHECK(json["tokens"].size() == 6);
   CHECK(json["weights_hash"] == report.weights_hash);
-  CHECK(json["baseline"]["loss"] == report.baseline.loss);
+  const EvalResult& baseline = report.baseline;
+  CHECK(json["baseline"] == Json({{"loss", baseline.loss},
+                                  {"accuracy", baseline.accuracy},
+                                  {"sequence_accuracy", baseline.sequence_accuracy},
+                                  {"sequences", 20}}));
   CHECK(json["cumulative_ablation"].size() == 3);
   CHECK(json["rollout"].size() == 4);
   CHECK(json["attribution"]["offered"] == false);

@@ -18,7 +18,8 @@ constexpr double kTolerance = sizeof(Real) == 8 ? 1e-10 : 2e-5;
 // A model after some steps, with biases that are not 0.
 struct Trained {
   explicit Trained(Config config, std::int64_t sequences = 60, int steps = 30)
-      : trainer(config), subject(config, Split::test, sequences) {
+      : trainer(config), evaluator(config) {
+    evaluator.select(Split::test, sequences);
     for (int i = 0; i < steps; ++i) trainer.step();
     for (const auto& entry : parameters().entries()) {
       if (!entry.name.ends_with("bias")) continue;
@@ -28,8 +29,8 @@ struct Trained {
     give();
   }
   ParameterStore& parameters() { return trainer.model().parameters(); }
-  // To the subject what the trainer has.
-  void give() { std::ranges::copy(parameters().values(), subject.model().parameters().values().begin()); }
+  // To the evaluator what the trainer has.
+  void give() { std::ranges::copy(parameters().values(), evaluator.model().parameters().values().begin()); }
   // Zeroes what a head adds to the residual stream: its columns of the output projection.
   void silence(ParameterStore& store, HeadId id) const {
     const ConstMatrixView weight = attention(id.layer).head(store, id.head).output;
@@ -49,7 +50,7 @@ struct Trained {
   }
 
   Trainer trainer;
-  Subject subject;
+  Evaluator evaluator;
 };
 
 inline Config sequence_config() {  // one answer for each sequence
@@ -121,7 +122,7 @@ inline Plain change(const Trained& trained, HeadId id) {
 // Head outputs of every sequence, [sequence][layer], and the lengths.
 struct Observed {
   explicit Observed(const Trained& trained) {
-    for (std::int64_t i = 0; i < trained.subject.sequences(); ++i) {
+    for (std::int64_t i = 0; i < trained.evaluator.sequences(); ++i) {
       Plain hooks;
       lengths.push_back(plain_pass(trained, i, hooks).batch.lengths[0]);
       outputs.push_back(hooks.seen);

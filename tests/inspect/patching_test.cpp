@@ -102,7 +102,7 @@ TEST_CASE("patching says how much of the source's answer a head brings along", "
       }
       return sum;
     };
-    const PatchingReport report = patching(trained.subject, 0, source_index);
+    const PatchingReport report = patching(trained.evaluator, 0, source_index);
     REQUIRE(report.heads.size() == trained.heads().size());
     for (const PatchingReport::Head& head : report.heads) {
       Plain hooks = change(trained, head.id);
@@ -122,25 +122,25 @@ TEST_CASE("patching refuses inputs that cannot be compared", "[inspect]") {
   Trained trained(rich_config());
   const std::vector<std::int32_t> lengths = Observed(trained).lengths;
   const auto longer = std::ranges::find_if(lengths, [&](auto n) { return n != lengths[0]; });
-  CHECK_THROWS_WITH(patching(trained.subject, 0, longer - lengths.begin()),
+  CHECK_THROWS_WITH(patching(trained.evaluator, 0, longer - lengths.begin()),
                     ContainsSubstring("choose two of equal length"));
-  CHECK_THROWS_AS(patching(trained.subject, 0, 0), DataError);  // the same labels
-  CHECK_THROWS_AS(patching(trained.subject, 0, 60), ShapeError);
-  CHECK_THROWS_AS(patching(trained.subject, -1, 0), ShapeError);
-  std::ranges::fill(trained.subject.model().parameters().values(), Real{0});
-  CHECK_THROWS_AS(patching(trained.subject, 0, partners(lengths, 1)[0]), DataError);  // the same logits
+  CHECK_THROWS_AS(patching(trained.evaluator, 0, 0), DataError);  // the same labels
+  CHECK_THROWS_AS(patching(trained.evaluator, 0, 60), ShapeError);
+  CHECK_THROWS_AS(patching(trained.evaluator, -1, 0), ShapeError);
+  std::ranges::fill(trained.evaluator.model().parameters().values(), Real{0});
+  CHECK_THROWS_AS(patching(trained.evaluator, 0, partners(lengths, 1)[0]), DataError);  // the same logits
 }
 
 TEST_CASE("effects report progress chunk by chunk, up to the work that was announced", "[inspect]") {
   Trained trained(rich_config(), 60, 1);
   ProgressRecorder recorder;
   {
-    ProgressCounter progress("effects", effect_passes(trained.subject));
-    trained.subject.report_to(progress);
-    measure_effects(trained.subject);
+    ProgressCounter progress("effects", effect_passes(trained.evaluator));
+    trained.evaluator.report_to(progress);
+    measure_effects(trained.evaluator);
     // Each pass in as many parts as there are chunks: baseline, gradients; of two layers capture, three
     // kinds of ablation and the removal of two heads.
-    CHECK(recorder.shares.size() == 1 + trained.subject.chunks().size() * (2 + 2 * (1 + 4 * 2)));
+    CHECK(recorder.shares.size() == 1 + trained.evaluator.chunks().size() * (2 + 2 * (1 + 4 * 2)));
   }
   CHECK(std::ranges::is_sorted(recorder.shares));
   CHECK_THAT(recorder.shares.back(), WithinRel(1, 1e-9));
@@ -148,13 +148,13 @@ TEST_CASE("effects report progress chunk by chunk, up to the work that was annou
 }
 
 TEST_CASE("without a sequence, or with a loss that is no number, nothing is measured", "[inspect]") {
-  CHECK_THROWS_AS(Subject(small_config(), Split::test, 0), DataError);
+  CHECK_THROWS_AS(Evaluator(small_config()).select(Split::test, 0), DataError);
   Config config = small_config();
   config.data.test = 0;
-  CHECK_THROWS_AS(Subject(config, Split::test, 10), DataError);
+  CHECK_THROWS_AS(Evaluator(config).select(Split::test, 10), DataError);
   Trained trained(small_config());
-  trained.subject.model().parameters().values()[0] = std::numeric_limits<Real>::quiet_NaN();
-  CHECK_THROWS_AS(measure_effects(trained.subject), NumericError);
+  trained.evaluator.model().parameters().values()[0] = std::numeric_limits<Real>::quiet_NaN();
+  CHECK_THROWS_AS(measure_effects(trained.evaluator), NumericError);
 }
 
 TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
@@ -170,8 +170,6 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   CHECK(json_text(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2})) ==
         R"({"removed":0,"layer":null,"head":null,"loss":1.0,"accuracy":2.0})");
   CHECK(to_json(RemovalStep{1, HeadId{0, 2}, 1, 2})["head"] == 2);
-  CHECK(json_text(to_json(Baseline{1, 2, 3, 4})) ==
-        R"({"loss":1.0,"accuracy":2.0,"sequence_accuracy":3.0,"sequences":4})");
   CHECK(json_text(to_json(PatchingReport{{"a"}, {"b"}, {{{1, 2}, 0.5}}})) ==
         R"({"base":["a"],"source":["b"],"heads":[{"layer":1,"head":2,"effect":0.5}]})");
 }

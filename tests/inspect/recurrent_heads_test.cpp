@@ -104,12 +104,12 @@ TEST_CASE("silencing what a recurrent decoder sees is reading it with weights of
   for (const Score score : kScores) {
     CAPTURE(static_cast<int>(score));
     Trained trained(recurrent_config(score));
-    const EffectsReport report = measure_effects(trained.subject);
+    const EffectsReport report = measure_effects(trained.evaluator);
     REQUIRE(report.heads.size() == 1);
-    const Baseline before = trained.subject.run().total;
+    const EvalResult before = trained.evaluator.run();
     CHECK(before.loss == report.baseline.loss);
-    blind(trained.subject.model().parameters(), score, 16);
-    const Baseline without = trained.subject.run().total;
+    blind(trained.evaluator.model().parameters(), score, 16);
+    const EvalResult without = trained.evaluator.run();
     CHECK_THAT(report.heads[0].zero.loss_change, WithinAbs(without.loss - before.loss, 1e-6));
     CHECK_THAT(report.heads[0].zero.accuracy_change, WithinAbs(without.accuracy - before.accuracy, 1e-12));
     CHECK(std::abs(report.heads[0].zero.loss_change) > 1e-6);
@@ -120,21 +120,22 @@ TEST_CASE("what a recurrent decoder saw can be put back at its place", "[inspect
   for (const Score score : kScores) {
     CAPTURE(static_cast<int>(score));
     Trained trained(recurrent_config(score));
-    const std::int64_t time = trained.subject.dataset().length();
+    const std::int64_t time = trained.evaluator.dataset().length();
     Tensor seen({60, time, 16});
     const Capture::Sites sites{{{SiteKind::head_output}, &seen}};
-    const double loss = trained.subject.run([&] { return std::make_unique<Capture>(sites); }).total.loss;
+    const double loss = trained.evaluator.run([&] { return std::make_unique<Capture>(sites); }).loss;
     const HeadId head{0, 0};
     for (const std::int64_t late : {0, 1}) {
       const Substitute substitute = [&](std::int64_t sequence, std::int64_t t) {
         return std::as_const(seen).matrix().row(sequence * time + (t + late) % time);
       };
-      const double again = trained.subject
-                               .run([&] {
-                                 return std::make_unique<Ablation>(trained.subject.model().attention_layers(),
-                                                                   std::span(&head, 1), substitute);
-                               })
-                               .total.loss;
+      const double again =
+          trained.evaluator
+              .run([&] {
+                return std::make_unique<Ablation>(trained.evaluator.model().attention_layers(),
+                                                  std::span(&head, 1), substitute);
+              })
+              .loss;
       CHECK((again == loss) == (late == 0));
     }
   }
@@ -147,13 +148,13 @@ TEST_CASE("the importance of what a recurrent decoder sees is the slope of the l
     Trained trained(recurrent_config(score));
     constexpr double kStep = 1e-5;
     const auto run = [&](double factor) {
-      return trained.subject.run([&] { return std::make_unique<Scaling>(factor); }).sequences;
+      return trained.evaluator.run([&] { return std::make_unique<Scaling>(factor); }).sequences;
     };
-    const std::vector<Outcome> more = run(1 + kStep), less = run(1 - kStep);
+    const std::vector<SequenceResult> more = run(1 + kStep), less = run(1 - kStep);
     double mean = 0;
     for (std::size_t i = 0; i < more.size(); ++i)
       mean += std::abs(more[i].loss - less[i].loss) / (2 * kStep) / static_cast<double>(more.size());
-    CHECK_THAT(measure_effects(trained.subject).heads[0].importance.raw, WithinRel(mean, 1e-6));
+    CHECK_THAT(measure_effects(trained.evaluator).heads[0].importance.raw, WithinRel(mean, 1e-6));
   }
 }
 #endif
@@ -188,7 +189,7 @@ TEST_CASE("what a recurrent decoder looks at is watched while it trains", "[insp
 }
 
 TEST_CASE("a recurrent model that does not look back is not inspected", "[inspect]") {
-  CHECK_THROWS_WITH(Subject(recurrent_config(Score::none), Split::test, 10),
+  CHECK_THROWS_WITH(thimble::inspect({recurrent_config(Score::none), {}}, {}),
                     "inspect: a model with model.attention.score none has no attention heads to look into; "
                     "`thimble eval` measures it");
 }

@@ -23,7 +23,7 @@ TEST_CASE("heads are removed by their importance within their layer", "[inspect]
   for (const HeadId id : {HeadId{1, 0}, HeadId{1, 1}})  // both of little effect
     scale_head(trained, id, Real(1e-4));
   trained.give();
-  const EffectsReport report = measure_effects(trained.subject);
+  const EffectsReport report = measure_effects(trained.evaluator);
   const auto of = [&](std::size_t head) { return report.heads[head].importance; };
   REQUIRE(of(1).normalised < std::min(of(2).normalised, of(3).normalised));
   REQUIRE(of(1).raw > 10 * std::max(of(2).raw, of(3).raw));

@@ -14,21 +14,26 @@ namespace {
 const Substitute kNothing = [](std::int64_t, std::int64_t) -> const Real* { return nullptr; };
 
 // Every head of every attention, those of high layers and low ones in turns.
-std::vector<HeadId> all_heads(const Subject& subject) {
+std::vector<HeadId> all_heads(const Evaluator& evaluator) {
   std::vector<HeadId> heads;
-  const std::int64_t count = std::ssize(subject.model().attention_layers());
+  const std::int64_t count = std::ssize(evaluator.model().attention_layers());
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t l = i % 2 == 0 ? count - 1 - i / 2 : i / 2;
-    for (std::int64_t h = 0; h < subject.model().attention_layers()[static_cast<std::size_t>(l)].heads; ++h)
+    for (std::int64_t h = 0; h < evaluator.model().attention_layers()[static_cast<std::size_t>(l)].heads; ++h)
       heads.push_back({l, h});
   }
   return heads;
 }
 
-Outcomes without(Subject& subject, std::span<const HeadId> heads, const LayerInput* from = nullptr) {
-  return subject.run(
-      [&] { return std::make_unique<Ablation>(subject.model().attention_layers(), heads, kNothing); },
+EvalResult without(Evaluator& evaluator, std::span<const HeadId> heads, const BlockInput* from = nullptr) {
+  return evaluator.run(
+      [&] { return std::make_unique<Ablation>(evaluator.model().attention_layers(), heads, kNothing); },
       Tape::Mode::inference, from);
+}
+
+std::size_t block_of(const Evaluator& evaluator, HeadId head) {
+  return static_cast<std::size_t>(
+      evaluator.model().attention_layers()[static_cast<std::size_t>(head.layer)].block);
 }
 
 std::vector<Config> configs() {
@@ -43,18 +48,18 @@ std::vector<Config> configs() {
 TEST_CASE("a pass that starts at the layer of a removed head is the whole pass without it", "[inspect]") {
   for (const Config& config : configs()) {
     Trained trained(config, 60, 5);
-    Subject& subject = trained.subject;
-    const std::vector<HeadId> heads = all_heads(subject);
+    Evaluator& evaluator = trained.evaluator;
+    const std::vector<HeadId> heads = all_heads(evaluator);
     for (const HeadId& head : heads) {
       CAPTURE(head.layer, head.head);
-      LayerInput input = subject.layer_input(
-          subject.stack_layer(static_cast<std::size_t>(head.layer)).value(), subject.sequences());
-      const Capture::Sites sites = subject.input_sites(input);
-      const Outcomes as_is = subject.run([&] { return std::make_unique<Capture>(sites); });
-      const Outcomes whole = without(subject, {&head, 1}), part = without(subject, {&head, 1}, &input);
-      CHECK(part.total.loss == whole.total.loss);
-      CHECK(part.total.loss != as_is.total.loss);
-      CHECK(std::ranges::equal(part.sequences, whole.sequences, {}, &Outcome::loss, &Outcome::loss));
+      BlockInput input = evaluator.block_input(block_of(evaluator, head), evaluator.sequences());
+      const Capture::Sites sites = evaluator.input_sites(input);
+      const EvalResult as_is = evaluator.run([&] { return std::make_unique<Capture>(sites); });
+      const EvalResult whole = without(evaluator, {&head, 1}), part = without(evaluator, {&head, 1}, &input);
+      CHECK(part.loss == whole.loss);
+      CHECK(part.loss != as_is.loss);
+      CHECK(std::ranges::equal(part.per_sequence, whole.per_sequence, {}, &SequenceResult::loss,
+                               &SequenceResult::loss));
     }
   }
 }
@@ -64,18 +69,18 @@ TEST_CASE("heads that are removed in a series are removed as in whole passes", "
   all.push_back(recurrent_config(Score::additive));
   for (const Config& config : all) {
     Trained trained(config, 60, 5);
-    Subject& subject = trained.subject;
-    const std::vector<HeadId> heads = all_heads(subject);
-    std::vector<std::size_t> attentions;
-    for (const HeadId& head : heads) attentions.push_back(static_cast<std::size_t>(head.layer));
-    const std::vector<Baseline> series = subject.run_series(attentions, [&](std::size_t k) {
-      return std::make_unique<Ablation>(subject.model().attention_layers(), std::span(heads).first(k + 1),
+    Evaluator& evaluator = trained.evaluator;
+    const std::vector<HeadId> heads = all_heads(evaluator);
+    std::vector<std::size_t> blocks;
+    for (const HeadId& head : heads) blocks.push_back(block_of(evaluator, head));
+    const std::vector<EvalResult> series = evaluator.run_series(blocks, [&](std::size_t k) {
+      return std::make_unique<Ablation>(evaluator.model().attention_layers(), std::span(heads).first(k + 1),
                                         kNothing);
     });
     REQUIRE(series.size() == heads.size());
     for (std::size_t k = 0; k < heads.size(); ++k) {
       CAPTURE(k, heads[k].layer, heads[k].head);
-      const Baseline whole = without(subject, std::span(heads).first(k + 1)).total;
+      const EvalResult whole = without(evaluator, std::span(heads).first(k + 1));
       CHECK(series[k].loss == whole.loss);
       CHECK(series[k].accuracy == whole.accuracy);
       CHECK(series[k].sequence_accuracy == whole.sequence_accuracy);

@@ -72,7 +72,7 @@ TEST_CASE("data that is gone leaves the rest of a run", "[train]") {
   const ModelSource source = open_run(trained.run);
   CHECK(read_input(source, "w3 is").logits == before.logits);
   CHECK(unread_tokens(source, "w3 is", 10).empty());
-  const SplitReport report = evaluate(source, Split::validation);
+  const EvalResult report = evaluate(source, Split::validation);
   CHECK(report.loss == trained.result.validation->loss);
   CHECK_FALSE(report.chance.has_value());
   CHECK_THROWS_AS(evaluate(source, Split::test), DataError);
@@ -178,13 +178,13 @@ TEST_CASE("a file is read with the tokens of a model that was trained on a gener
 
 TEST_CASE("chance is that of a constant answer, and no better is a matter of the interval", "[train]") {
   Config config = small_config();
-  const SplitReport start = Trainer(config).evaluate(Split::test);
+  const EvalResult start = Trainer(config).evaluate(Split::test);
   CHECK(start.chance == 1.0 / 6);
   CHECK(start.lowest_loss == 0.0);
   CHECK_FALSE(Trainer(config).evaluate(Split::train).lowest_loss.has_value());  // it can be learned by heart
   CHECK(start.accuracy_error > 0);
 
-  SplitReport report;
+  EvalResult report;
   report.accuracy = 0.2;
   report.sequences = 100;
   report.accuracy_error = 0.02;
@@ -234,7 +234,7 @@ TEST_CASE("the constant answer of a model that writes may be the end", "[train]"
   Config config = writing_config();
   config.task.symbols = 50;
   Trainer trainer(config);
-  const SplitReport report = trainer.evaluate(Split::test);
+  const EvalResult report = trainer.evaluate(Split::test);
   // Answers have 2 to 4 of 50 tokens, and an end each: a quarter of the labels.
   Batch batch;
   trainer.dataset().fill(Split::test, 0, trainer.dataset().size(Split::test), batch);

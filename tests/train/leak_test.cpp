@@ -42,7 +42,7 @@ TEST_CASE("a loss just above the lowest possible one is no leak", "[train]") {
   Trainer trainer(copier_config());
   make_copier(trainer);
   values(trainer, "output.bias")[100] = -80;  // a rare symbol that it gets wrong
-  const SplitReport report = trainer.evaluate(Split::test);
+  const EvalResult report = trainer.evaluate(Split::test);
   CHECK(report.accuracy > 0.99);
   CHECK(report.loss > 1e-4);
   CHECK(report.loss < 4 * report.loss_error);  // the lowest possible loss is 0

@@ -33,7 +33,7 @@ Config run_config() {
 struct Recorder : TrainObserver {
   void on_start(const Config&, const TrainResult& so_far) override { parameters = so_far.parameters; }
   void on_step(const StepReport& report) override { losses.push_back(report.loss); }
-  void on_validation(std::int64_t step, const SplitReport&) override { validations.push_back(step); }
+  void on_validation(std::int64_t step, const EvalResult&) override { validations.push_back(step); }
   std::int64_t parameters = 0;
   std::vector<double> losses;
   std::vector<std::int64_t> validations;
@@ -133,7 +133,7 @@ TEST_CASE("a run can be opened and evaluated again, to the very numbers", "[trai
     CHECK(to_yaml(source.config) == to_yaml(config));
     for (const auto& [split, expected] :
          {std::pair(Split::test, *result.test), std::pair(Split::validation, *result.validation)}) {
-      const SplitReport again = evaluate(source, split);
+      const EvalResult again = evaluate(source, split);
       CHECK(again.loss == expected.loss);
       CHECK(again.accuracy == expected.accuracy);
       CHECK(again.sequence_accuracy == expected.sequence_accuracy);

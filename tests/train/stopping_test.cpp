@@ -23,10 +23,10 @@ Config evaluated(std::int64_t steps, std::int64_t every) {
   return config;
 }
 
-std::vector<SplitReport> validations(const Config& config) {
+std::vector<EvalResult> validations(const Config& config) {
   struct ValidationRecorder : TrainObserver {
-    void on_validation(std::int64_t, const SplitReport& report) override { reports.push_back(report); }
-    std::vector<SplitReport> reports;
+    void on_validation(std::int64_t, const EvalResult& report) override { reports.push_back(report); }
+    std::vector<EvalResult> reports;
   } recorder;
   train(config, {.directory = "", .resume = false, .observer = &recorder});
   return recorder.reports;
@@ -36,7 +36,7 @@ std::vector<SplitReport> validations(const Config& config) {
 
 TEST_CASE("training stops once the target is reached, and says when it was not", "[train]") {
   Config config = evaluated(40, 5);
-  const std::vector<SplitReport> all = validations(config);
+  const std::vector<EvalResult> all = validations(config);
   REQUIRE(all.size() == 8);
   REQUIRE(all[3].loss < all[2].loss);
 
@@ -196,7 +196,7 @@ TEST_CASE("the standard error of a loss says how it varies between samples", "[t
     config.train.seed = seed;
     Trainer other(config);
     std::ranges::copy(trainer.model().parameters().values(), other.model().parameters().values().begin());
-    const SplitReport report = other.evaluate(Split::test);
+    const EvalResult report = other.evaluate(Split::test);
     losses.push_back(report.loss);
     error += report.loss_error / 40;
   }

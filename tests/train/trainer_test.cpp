@@ -18,7 +18,7 @@ using Numbers = std::vector<double>;
 Numbers numbers(const StepReport& r) {
   return {static_cast<double>(r.step), r.loss, r.accuracy, r.learning_rate, r.gradient_norm};
 }
-Numbers numbers(const SplitReport& r) {
+Numbers numbers(const EvalResult& r) {
   return {r.loss, r.accuracy, r.sequence_accuracy, static_cast<double>(r.sequences)};
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("an evaluation is what the model says, position by position", "[train]
     CAPTURE(name);
     Trainer trainer(config);
     for (int i = 0; i < 15; ++i) trainer.step();
-    const SplitReport report = trainer.evaluate(Split::test);
+    const EvalResult report = trainer.evaluate(Split::test);
     Batch batch;
     trainer.dataset().fill(Split::test, 0, trainer.dataset().size(Split::test), batch);
     Tape tape(Tape::Mode::inference);

@@ -42,7 +42,7 @@ TEST_CASE("the share of answers written right is that of writing them one by one
   CAPTURE(to_yaml(config));
   Trainer trainer(config);
   for (int i = 0; i < 150; ++i) trainer.step();
-  const SplitReport report = trainer.evaluate(Split::validation);
+  const EvalResult report = trainer.evaluate(Split::validation);
   REQUIRE(report.written_accuracy.has_value());
   int right = 0;
   for (std::int64_t i = 0; i < report.sequences; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("what was written right is kept in the state of a run", "[train]") {
   state.validation.emplace().written_accuracy = 0.25;
   CHECK(run_state(to_json(state)).validation->written_accuracy == 0.25);
   CHECK(to_json(*state.validation)["written_accuracy"] == 0.25);
-  state.validation = SplitReport{};
+  state.validation = EvalResult{};
   CHECK_FALSE(run_state(to_json(state)).validation->written_accuracy.has_value());
   CHECK_FALSE(to_json(*state.validation).contains("written_accuracy"));
 }

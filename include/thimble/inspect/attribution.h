@@ -6,7 +6,7 @@
 
 #include "thimble/inspect/attribution_rounding.h"
 #include "thimble/inspect/circuits.h"
-#include "thimble/inspect/subject.h"
+#include "thimble/train/evaluator.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -17,7 +17,7 @@ std::string attribution_obstacle(const ModelConfig&);
 // For evaluation passes over all positions, of models without an obstacle.
 class AttributionWatcher : public ChunkHooks {
  public:
-  explicit AttributionWatcher(const Transformer&);
+  explicit AttributionWatcher(const Model&);
 
   void begin(const Chunk&) override;
   // Throws ShapeError when the pass is not over that chunk.
@@ -48,7 +48,7 @@ class AttributionWatcher : public ChunkHooks {
   void apply_norm(ConstMatrixView residual);
   void compare(ConstMatrixView logits);
 
-  const Transformer& model_;
+  const Model& model_;
   const bool centred_;  // by the norms
   std::vector<std::string> names_;
   DoubleMatrix directions_;  // (V, C): what the final norm and the output net read of a vector

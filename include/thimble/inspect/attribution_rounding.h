@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "thimble/kernels/spectral.h"
-#include "thimble/model/transformer.h"
+#include "thimble/model/model.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
 class AttributionRounding {
  public:
   // directions (V, C)
-  AttributionRounding(const Transformer& model, const DoubleMatrix& directions);
+  AttributionRounding(const Model& model, const DoubleMatrix& directions);
 
   // Of a vector of the residual stream: |x|.
   static double size(const Real* x, std::int64_t n);

@@ -14,7 +14,7 @@
 
 #include "thimble/core/json.h"
 #include "thimble/kernels/spectral.h"
-#include "thimble/model/transformer.h"
+#include "thimble/model/model.h"
 
 namespace thimble {
 

@@ -10,6 +10,7 @@
 
 #include "thimble/core/json.h"
 #include "thimble/model/attention_layer.h"
+#include "thimble/train/train.h"
 
 namespace thimble {
 
@@ -51,14 +52,8 @@ struct RemovalStep {
   double loss = 0, accuracy = 0;
 };
 
-// The model as it is: the same numbers as evaluate() gives.
-struct Baseline {
-  double loss = 0, accuracy = 0, sequence_accuracy = 0;
-  std::int64_t sequences = 0;
-};
-
 struct EffectsReport {
-  Baseline baseline;
+  EvalResult baseline;             // of the model as it is, with the result of each sequence
   std::vector<HeadEffects> heads;  // by HeadId
   std::vector<RemovalStep> cumulative_ablation;
   // Sequences whose length no other has: in the resample ablation they keep their own values.
@@ -93,7 +88,6 @@ Json to_json(const Effect&);          // {"loss_change", "accuracy_change", "int
 Json to_json(const HeadEffects&);     // {"zero", "mean", "resample"}, without the importance
 Json to_json(const Importance&);      // {"raw", "normalised"}
 Json to_json(const RemovalStep&);     // {"removed", "layer", "head", "loss", "accuracy"}
-Json to_json(const Baseline&);        // {"loss", "accuracy", "sequence_accuracy", "sequences"}
 Json to_json(const PatchingReport&);  // {"base", "source", "heads": [{"layer", "head", "effect"}]}
 
 }  // namespace thimble

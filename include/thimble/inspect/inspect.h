@@ -32,7 +32,7 @@ struct InspectReport {
   std::string weights_hash;        // as in the summary of a run
   std::int64_t length = 0;         // T
   std::int64_t source_length = 0;  // S; 0: there are no sources
-  Baseline baseline;               // on the sequences looked at
+  EvalResult baseline;             // on the sequences looked at
   std::int64_t unpaired = 0;       // see EffectsReport
   std::vector<HeadReport> heads;
   std::vector<RemovalStep> cumulative_ablation;

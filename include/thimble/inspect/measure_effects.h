@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 
 #include "thimble/inspect/effects.h"
-#include "thimble/inspect/subject.h"
+#include "thimble/train/evaluator.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -31,20 +30,6 @@ class Ablation : public ChunkHooks {
   std::int64_t first_ = 0;
 };
 
-// Copies the values of some sites into tensors (sequences, T, columns).
-class Capture : public ChunkHooks {
- public:
-  using Sites = std::multimap<Site, Tensor*>;
-  explicit Capture(const Sites& sites) : sites_(sites) {}
-
-  void begin(const Chunk& chunk) override { first_ = chunk.first; }
-  void observe(Site site, const Shape& shape, ConstMatrixView value) override;
-
- private:
-  const Sites& sites_;
-  std::int64_t first_ = 0;
-};
-
 // For each sequence another one of the same length: those of a length are put into a random order, and each
 // gets the next one. A sequence whose length no other has gets itself.
 std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::uint64_t seed);
@@ -52,15 +37,15 @@ std::vector<std::int64_t> partners(std::span<const std::int32_t> lengths, std::u
 // Everything in the report, at 1 + layers (1 + 4 heads) passes without gradients and one with them. What is
 // drawn depends on the config's seed. Heads are removed by their normalised importance, the first of equals
 // first. Memory: input and head outputs of one layer, twice (sequences, T, C) reals, and 6 doubles per head
-// and sequence. Throws as Subject::run.
-EffectsReport measure_effects(Subject& subject);
+// and sequence. Throws as Evaluator::run.
+EffectsReport measure_effects(Evaluator& evaluator);
 
 // The work of that, in passes over the whole model without gradients.
-double effect_passes(const Subject& subject);
+double effect_passes(const Evaluator& evaluator);
 
-// From the source sequence into the base sequence, both of the subject's split. Throws ShapeError when there
-// is no such sequence, and DataError when their lengths or the positions of their labels differ, when no
-// label does, or when the model's logits do not tell them apart.
-PatchingReport patching(const Subject& subject, std::int64_t base, std::int64_t source);
+// From the source sequence into the base sequence, both of the evaluator's split. Throws ShapeError when
+// there is no such sequence, and DataError when their lengths or the positions of their labels differ, when
+// no label does, or when the model's logits do not tell them apart.
+PatchingReport patching(const Evaluator& evaluator, std::int64_t base, std::int64_t source);
 
 }  // namespace thimble::inline THIMBLE_PRECISION

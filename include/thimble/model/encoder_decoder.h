@@ -66,11 +66,9 @@ class EncoderDecoder final : public Model {
   // The memory (B, S, C) that the decoder attends to.
   Var encode(Tape&, const ModelInput&, const Pass&) const;
 
-  // The same from the input of a layer on, where the decoder's layers follow the encoder's: x (B, S, C) for
-  // one of the encoder; (B, T, C) for one of the decoder, which takes the memory, too.
-  Var from_layer(std::size_t first, Var x, Var memory, const ModelInput&, const Pass&) const;
-  // The site of that input.
-  Site input_site(std::size_t layer) const;
+  std::size_t blocks() const override { return encoder_.size() + decoder_.size(); }
+  Site input_site(std::size_t block) const override;
+  Var from_block(std::size_t block, Var input, Var memory, const ModelInput&, const Pass&) const override;
 
  private:
   class CachedDecoding;

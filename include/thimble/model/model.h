@@ -43,6 +43,15 @@ class Model {
   // keeps outside of its tape; 0 for a model that does not write.
   virtual double plan_decoding(Tape&, const ModelInput& sources) const;
 
+  // Blocks that a pass can start at: the encoder's, then the decoder's; 0: it cannot, as that of a recurrent
+  // model.
+  virtual std::size_t blocks() const { return 0; }
+  // The site of a block's input: (B, S, C) for the encoder of an encoder-decoder, else (B, T, C).
+  virtual Site input_site(std::size_t block) const;
+  // The logits from the input of that block on. A decoder takes the encoder's output (B, S, C), too, of which
+  // a pass that starts in the encoder has none yet.
+  virtual Var from_block(std::size_t block, Var input, Var memory, const ModelInput&, const Pass&) const;
+
   const std::vector<AttentionLayer>& attention_layers() const { return attention_layers_; }
   // The parameters of one of them; null where it has no projections of its own.
   virtual const MultiHeadAttention* attention(const AttentionLayer&) const { return nullptr; }

@@ -80,14 +80,9 @@ class Transformer final : public Model {
   Var operator()(Tape&, const ModelInput&, const Pass&) const override;
   const MultiHeadAttention* attention(const AttentionLayer&) const override;
 
-  // The same from the input of a layer on: x (B, T, C), as the layer before leaves it or, for the first, as
-  // the site embedding has it.
-  Var from_layer(std::size_t first, Var x, std::span<const std::int32_t> lengths, const Pass&,
-                 std::span<const std::int32_t> rows = {}) const;
-  // The site of that input.
-  Site input_site(std::size_t layer) const;
-
-  const std::vector<EncoderLayer>& layers() const { return layers_; }
+  std::size_t blocks() const override { return layers_.size(); }
+  Site input_site(std::size_t block) const override;
+  Var from_block(std::size_t block, Var input, Var memory, const ModelInput&, const Pass&) const override;
 
  private:
   InputEmbedding input_;

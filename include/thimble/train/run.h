@@ -42,7 +42,7 @@ ModelSource open_weights(const std::filesystem::path& weights, const std::string
 
 // How the model does on a split of its config's task, or on its first `limit` sequences, which an endless
 // split needs. Throws CheckpointError when the weights do not fit the config.
-SplitReport evaluate(const ModelSource& source, Split split, std::int64_t limit = 0);
+EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit = 0);
 
 // What a run of that config is trained on.
 DataRecord record_of(const Config& config);
@@ -61,7 +61,7 @@ struct RunState {
   double seconds = 0;               // of training so far
   std::uint64_t metrics_bytes = 0;  // of metrics.jsonl
   StepReport train;                 // the last step
-  std::optional<SplitReport> validation;
+  std::optional<EvalResult> validation;
   std::int64_t best_step = 0;  // of the lowest validation loss, best_loss; 0: none yet
   double best_loss = 0;
   std::int64_t evaluations_since_best = 0;
@@ -114,7 +114,7 @@ bool in_series(std::int64_t step);
 bool watched(std::int64_t step);
 
 Json to_json(const StepReport&);
-Json to_json(const SplitReport&);
+Json to_json(const EvalResult&);
 Json to_json(const TrainResult&);
 Json to_json(const RunState&);
 RunState run_state(const Json&);  // throws a JSON exception

@@ -15,8 +15,14 @@
 
 namespace thimble {
 
+// How a model does on one sequence.
+struct SequenceResult {
+  double loss = 0;  // cross entropy summed over labelled positions, nats
+  std::int64_t labelled = 0, correct = 0;
+};
+
 // How a model does on a set of sequences.
-struct SplitReport {
+struct EvalResult {
   double loss = 0;               // mean cross entropy per labelled position, nats
   double accuracy = 0;           // share of labelled positions predicted right
   double sequence_accuracy = 0;  // share of sequences with every labelled position right
@@ -24,7 +30,7 @@ struct SplitReport {
   double loss_error = 0;  // standard error of the loss; 0 when there are too few sequences to tell
   // The lowest loss that the task allows, if the loss is below it, by more than 4 standard errors, on
   // sequences drawn apart from those of training: the model must have seen answers.
-  std::optional<double> leak;
+  std::optional<double> leak{};
   double accuracy_error = 0;  // standard error of the accuracy, from the spread between sequences
   // Accuracy of the best answer that is always the same; missing when the training data of a file is gone.
   std::optional<double> chance{};
@@ -33,6 +39,7 @@ struct SplitReport {
   // Of models that write: the share of sequences whose whole answer they write right, the likeliest token
   // after each other, from nothing but the source. The numbers above are those of answers read so far right.
   std::optional<double> written_accuracy{};
+  std::vector<SequenceResult> per_sequence{};  // of Evaluator::run()
 
   static constexpr double kInterval = 1.959964;  // standard errors of a 95 % interval, to either side
   // Whether the 95 % interval of the accuracy reaches down to chance; never from a single sequence.
@@ -58,7 +65,7 @@ struct TrainResult {
   Stopped stopped = Stopped::at_last_step;
   bool target_missed = false;  // the config has one, and the last evaluation did not reach it
   StepReport train;            // the last step
-  std::optional<SplitReport> validation, test;
+  std::optional<EvalResult> validation, test;
   std::int64_t best_step = 0;  // of the lowest validation loss; 0 without validation
   double best_loss = 0;
   // Sequences of a split that training also has, where the task is too small to keep them apart.
@@ -77,7 +84,7 @@ class TrainObserver {
   // Before the first step, with steps > 0 when a run is continued.
   virtual void on_start(const Config&, const TrainResult& /*so_far*/) {}
   virtual void on_step(const StepReport&) {}
-  virtual void on_validation(std::int64_t /*step*/, const SplitReport&) {}
+  virtual void on_validation(std::int64_t /*step*/, const EvalResult&) {}
   // A checkpoint that could not be used, and why; the one before it is tried next.
   virtual void on_damaged(const std::string& /*reason*/) {}
   // Asked after every step; true ends training with everything saved.

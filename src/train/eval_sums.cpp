@@ -1,0 +1,95 @@
+#include "thimble/train/eval_sums.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "thimble/data/table.h"
+
+namespace thimble {
+
+void EvalSums::add(const EvalSums& other) {
+  loss += other.loss;
+  labelled += other.labelled;
+  correct += other.correct;
+  correct_sequences += other.correct_sequences;
+  written += other.written;
+  usual += other.usual;
+  correct_squared += other.correct_squared;
+  correct_labelled += other.correct_labelled;
+  labelled_squared += other.labelled_squared;
+}
+
+void EvalSums::add_sequence(std::int64_t its_labelled, std::int64_t its_correct) {
+  labelled += its_labelled;
+  correct += its_correct;
+  correct_sequences += its_correct == its_labelled;
+  correct_squared += its_correct * its_correct;
+  correct_labelled += its_correct * its_labelled;
+  labelled_squared += its_labelled * its_labelled;
+}
+
+namespace {
+
+// From the spread between sequences, each weighed by its labels (the ratio estimator of survey sampling).
+double accuracy_error(const EvalSums& sums, std::int64_t sequences) {
+  if (sums.labelled == 0 || sequences < 2) return 0;
+  const double n = static_cast<double>(sequences), mean = static_cast<double>(sums.correct) / sums.labels();
+  const double squares = static_cast<double>(sums.correct_squared) -
+                         2 * mean * static_cast<double>(sums.correct_labelled) +
+                         mean * mean * static_cast<double>(sums.labelled_squared);
+  return std::sqrt(std::max(0.0, squares) * n / (n - 1)) / sums.labels();
+}
+
+// The same estimator, from the spread between chunks.
+double loss_error(std::span<const EvalSums> chunks, const EvalSums& sums) {
+  constexpr std::size_t kFewest = 8;
+  if (chunks.size() < kFewest) return 0;
+  const double mean = sums.loss / sums.labels(), n = static_cast<double>(chunks.size());
+  double squares = 0;
+  for (const EvalSums& chunk : chunks) {
+    const double deviation = chunk.loss - mean * static_cast<double>(chunk.labelled);
+    squares += deviation * deviation;
+  }
+  return std::sqrt(squares * n / (n - 1)) / sums.labels();
+}
+
+}  // namespace
+
+EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences) {
+  EvalSums sums;
+  for (const EvalSums& chunk : chunks) sums.add(chunk);
+  EvalResult result;
+  result.loss = sums.loss / sums.labels();
+  result.accuracy = static_cast<double>(sums.correct) / sums.labels();
+  result.sequence_accuracy = static_cast<double>(sums.correct_sequences) / static_cast<double>(sequences);
+  result.sequences = sequences;
+  result.loss_error = loss_error(chunks, sums);
+  result.accuracy_error = accuracy_error(sums, sequences);
+  return result;
+}
+
+std::optional<std::int32_t> usual_answer(const Dataset& data) {
+  constexpr std::int64_t kMaxDrawn = 10000, kAtOnce = 256;
+  const Task& task = data.task();
+  if (task.table == nullptr && data.layout() != Layout::pairs) return std::nullopt;
+  if (task.table != nullptr && task.table(data.config()).splits()[0] == 0) return kIgnore;
+  std::int64_t count = data.size(Split::train);
+  if (task.table == nullptr) count = count == 0 ? kMaxDrawn : std::min(count, kMaxDrawn);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(data.vocabulary()));
+  Batch batch;
+  for (std::int64_t first = 0; first < count; first += kAtOnce) {
+    data.fill(Split::train, first, std::min(kAtOnce, count - first), batch);
+    for (const std::int32_t label : batch.row_labels) ++counts[static_cast<std::size_t>(label)];
+  }
+  return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
+}
+
+// An answer's end, where there is one, is a label, too, and how well it can be predicted is unknown.
+std::optional<double> lowest_loss(const Dataset& data, Split split) {
+  const Task& task = data.task();
+  const bool fresh = split != Split::train || data.size(split) == 0;
+  if (!fresh || task.floor == nullptr || data.layout() == Layout::pairs) return std::nullopt;
+  return task.floor(data.config());
+}
+
+}  // namespace thimble

@@ -1,0 +1,312 @@
+#include "thimble/train/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "thimble/core/error.h"
+#include "thimble/kernels/cross_entropy.h"
+#include "thimble/model/decoding.h"
+#include "thimble/model/finite.h"
+#include "thimble/model/make_model.h"
+#include "thimble/train/checkpoint.h"
+#include "thimble/train/cost.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+Dataset make_dataset(const Config& config) {
+  return Dataset(config.task, config.data, layout_of(config.model), config.train.seed);
+}
+
+std::unique_ptr<Model> make_model(const ModelConfig& config, const Dataset& data) {
+  return make_model(config, ModelSizes{data.vocabulary(), data.length(), data.source_length()});
+}
+
+ModelInput model_input(const Batch& batch) {
+  return {.tokens = batch.tokens,
+          .length = batch.length,
+          .lengths = batch.lengths,
+          .sources = batch.sources,
+          .source_length = batch.source_length,
+          .source_lengths = batch.source_lengths};
+}
+
+ModelInput labelled_input(const Batch& batch) {
+  ModelInput input = model_input(batch);
+  if (batch.rows.size() < batch.labels.size()) input.rows = batch.rows;
+  return input;
+}
+
+Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sums,
+             std::span<SequenceResult> per_sequence) {
+  const Var loss = cross_entropy(logits, batch.row_labels, {.smoothing = label_smoothing, .normalizer = 1});
+  sums.loss += static_cast<double>(loss.item());
+  const MatrixView z = logits.value();
+  const MatrixView dlogits = per_sequence.empty() ? MatrixView{} : logits.tape().scratch(z.rows, z.cols);
+  const std::int64_t rows = std::ssize(batch.rows), of_sequence = std::ssize(batch.labels) / batch.sequences;
+  const auto sequence_of = [&](std::int64_t row) {
+    return batch.rows[static_cast<std::size_t>(row)] / of_sequence;
+  };
+  for (std::int64_t first = 0, last = 0; first < rows; first = last) {
+    const auto sequence = sequence_of(first);
+    while (last < rows && sequence_of(last) == sequence) ++last;
+    const std::int64_t count = last - first;
+    const auto labels =
+        std::span(batch.row_labels).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    const std::int64_t correct = kernels::count_correct(z.row_block(first, count), labels);
+    sums.add_sequence(count, correct);
+    if (per_sequence.empty()) continue;
+    per_sequence[static_cast<std::size_t>(sequence)] = {
+        .loss = kernels::cross_entropy_forward(dlogits.row_block(first, count), z.row_block(first, count),
+                                               labels, 0, 1),
+        .labelled = count,
+        .correct = correct};
+  }
+  return loss;
+}
+
+void Capture::observe(Site site, const Shape& shape, ConstMatrixView value) {
+  const auto [first, last] = sites_.equal_range(site.start());
+  for (auto found = first; found != last; ++found) {
+    Tensor& all = *found->second;
+    const std::int64_t time = all.shape()[1];
+    for (std::int64_t row = 0; row < value.rows; ++row)
+      std::copy_n(value.row(row), value.cols,
+                  all.matrix().row((first_ + row / shape[1]) * time + site.position + row % shape[1]));
+  }
+}
+
+Evaluator::Evaluator(const Config& config)
+    : config_(config),
+      dataset_(make_dataset(config)),
+      model_(make_model(config.model, dataset_)),
+      transposes_(model_->parameters()),
+      pool_(config.train.threads),
+      chunk_size_(micro_batch(dataset_.length() + dataset_.source_length())),
+      workers_(static_cast<std::size_t>(pool_.threads())) {
+  model_->init(config.train.seed);
+}
+
+Evaluator::Evaluator(const ModelSource& source) : Evaluator(source.config) {
+  load_weights(source.weights, model_->parameters());
+}
+
+template <class F>
+std::vector<EvalSums> Evaluator::each_chunk(std::size_t count, const F& f) {
+  pool_.run(transposes_.count(), [&](std::int64_t i, int) { transposes_.refresh(i); });
+  std::vector<EvalSums> sums(count);
+  pool_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
+    sums[static_cast<std::size_t>(i)] =
+        f(static_cast<std::size_t>(i), workers_[static_cast<std::size_t>(thread)]);
+  });
+  return sums;
+}
+
+Tape& Evaluator::rewound_tape(Worker& worker, Tape::Mode mode) {
+  const bool training = mode == Tape::Mode::training;
+  if (training) worker.gradients.resize(model_->parameters().size());
+  Tape& tape = training ? worker.training : worker.inference;
+  tape.bind(model_->parameters(), training ? std::span<Real>(worker.gradients) : std::span<Real>(),
+            &transposes_);
+  tape.rewind();
+  return tape;
+}
+
+// With `from`, whose sequences are those of the chunk or of all chunks.
+Var Evaluator::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const {
+  const ModelInput input = labelled_input(chunk.batch);
+  const Pass pass{.hooks = hooks};
+  if (from == nullptr) return (*model_)(tape, input, pass);
+  const std::int64_t sequences = chunk.batch.sequences;
+  const auto of_chunk = [&](const Tensor& all) {
+    const std::int64_t time = all.shape()[1], first = all.shape()[0] == sequences ? 0 : chunk.first;
+    Tensor x({sequences, time, all.shape()[2]});
+    std::copy_n(all.matrix().row(first * time), x.matrix().elements(), x.matrix().data);
+    return tape.constant(x);
+  };
+  return model_->from_block(from->block, of_chunk(from->values),
+                            from->memory ? of_chunk(*from->memory) : Var(), input, pass);
+}
+
+EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape,
+                              const BlockInput* from, std::span<SequenceResult> per_sequence) const {
+  if (hooks != nullptr) hooks->begin(chunk);
+  const Var z = logits(chunk, hooks, tape, from);
+  tape.set_layer("loss");
+  EvalSums sums;
+  const Var loss = add_loss(z, chunk.batch, 0, sums, per_sequence);
+  if (!std::isfinite(sums.loss))
+    require_finite(tape, config_.model,
+                   fmt::format("the loss on the {} split is {}", split_name(split), std::abs(sums.loss)));
+  if (tape.mode() == Tape::Mode::training) tape.backward(loss);
+  if (hooks != nullptr) hooks->end();
+  return sums;
+}
+
+std::int64_t Evaluator::count_written(const Batch& batch) const {
+  const std::unique_ptr<Decoding> decoding = model_->decode(model_input(batch));
+  const AnswerMarks marks{dataset_.begin_token(), dataset_.end_token(), dataset_.length()};
+  std::int64_t right = 0;
+  const std::vector<Answer> answers = greedy_answers(*decoding, batch.sequences, marks);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto first = batch.tokens.begin() + static_cast<std::ptrdiff_t>(i) * batch.length;
+    right +=
+        std::equal(first + 1, first + batch.lengths[i], answers[i].tokens.begin(), answers[i].tokens.end());
+  }
+  return right;
+}
+
+EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
+  const std::int64_t size = dataset_.size(split);
+  const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
+  dataset_.require_rows(split);
+  require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit",
+                     split_name(split));
+  const bool writes = dataset_.layout() == Layout::pairs;
+  if (!usual_answer_) usual_answer_ = usual_answer(dataset_);
+  ProgressCounter progress(fmt::format("evaluating the {} split", split_name(split)),
+                           static_cast<double>(count));
+  const std::int64_t chunks = (count + chunk_size_ - 1) / chunk_size_;
+  const auto sums = each_chunk(static_cast<std::size_t>(chunks), [&](std::size_t i, Worker& worker) {
+    Chunk& chunk = worker.chunk;
+    chunk.first = static_cast<std::int64_t>(i) * chunk_size_;
+    dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch);
+    EvalSums sum = run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference));
+    if (usual_answer_) sum.usual = std::ranges::count(chunk.batch.row_labels, *usual_answer_);
+    if (writes) sum.written = count_written(chunk.batch);
+    progress.advance(static_cast<double>(chunk.batch.sequences));
+    return sum;
+  });
+  EvalResult result = mean_of(sums, count);
+  EvalSums all;
+  for (const EvalSums& sum : sums) all.add(sum);
+  if (all.labelled > 0 && usual_answer_ != kIgnore)
+    result.chance =
+        usual_answer_ ? static_cast<double>(all.usual) / all.labels() : dataset_.task().chance(config_.task);
+  if (writes) result.written_accuracy = static_cast<double>(all.written) / static_cast<double>(count);
+  result.lowest_loss = lowest_loss(dataset_, split);
+  if (result.lowest_loss && result.loss_error > 0 &&
+      result.loss < *result.lowest_loss - 4 * result.loss_error)
+    result.leak = result.lowest_loss;
+  return result;
+}
+
+void Evaluator::select(Split split, std::int64_t sequences) {
+  const std::int64_t size = dataset_.size(split);
+  dataset_.require_rows(split);
+  require<DataError>(
+      sequences > 0 && (split == Split::train || size > 0),
+      "inspect: no sequences of the {} split to look at; ask for one at least, and let data.{} be above 0",
+      split_name(split), split_name(split));
+  split_ = split;
+  sequences_ = size > 0 ? std::min(sequences, size) : sequences;
+  chunks_.clear();
+  ProgressCounter progress("reading sequences", static_cast<double>(sequences_));
+  for (std::int64_t first = 0; first < sequences_; first += chunk_size_) {
+    Chunk& chunk = chunks_.emplace_back();
+    chunk.first = first;
+    dataset_.fill(split, first, std::min(chunk_size_, sequences_ - first), chunk.batch);
+    progress.advance(static_cast<double>(chunk.batch.sequences));
+  }
+}
+
+double Evaluator::share_from(std::size_t block) const {
+  const std::size_t blocks = model_->blocks();
+  return blocks == 0 ? 1 : 1 - static_cast<double>(block) / static_cast<double>(blocks);
+}
+
+// That many passes over the chunk are done.
+void Evaluator::advance(double passes, const Chunk& chunk) const {
+  if (progress_ == nullptr) return;
+  progress_->advance(passes * static_cast<double>(chunk.batch.sequences) / static_cast<double>(sequences_));
+}
+
+EvalResult Evaluator::run(const MakeHooks& make_hooks, Tape::Mode mode, const BlockInput* from) {
+  std::vector<SequenceResult> per_sequence(static_cast<std::size_t>(sequences_));
+  const auto sums = each_chunk(chunks_.size(), [&](std::size_t i, Worker& worker) {
+    const Chunk& chunk = chunks_[i];
+    const std::unique_ptr<ChunkHooks> hooks = make_hooks ? make_hooks() : nullptr;
+    const EvalSums sum = run_chunk(split_, chunk, hooks.get(), rewound_tape(worker, mode), from,
+                                   std::span(per_sequence).subspan(static_cast<std::size_t>(chunk.first)));
+    advance(pass_cost(mode) * share_from(from != nullptr ? from->block : 0), chunk);
+    return sum;
+  });
+  EvalResult result = mean_of(sums, sequences_);
+  result.per_sequence = std::move(per_sequence);
+  return result;
+}
+
+BlockInput Evaluator::block_input(std::size_t block, std::int64_t sequences) const {
+  const std::int64_t source = dataset_.source_length(), width = config_.model.d_model;
+  const bool of_decoder = source > 0 && std::cmp_greater_equal(block, config_.model.layers);
+  BlockInput input{.block = block, .values = {}, .memory = {}};
+  input.values = Tensor({sequences, source > 0 && !of_decoder ? source : dataset_.length(), width});
+  if (of_decoder) input.memory.emplace(Shape{sequences, source, width});
+  return input;
+}
+
+Capture::Sites Evaluator::input_sites(BlockInput& input) const {
+  Capture::Sites sites{{model_->input_site(input.block), &input.values}};
+  if (input.memory) sites.emplace(Site{SiteKind::encoder_output}, &*input.memory);
+  return sites;
+}
+
+namespace {
+
+// The hooks of a pass, which also keeps the inputs of the blocks after the one that it starts at.
+class SeriesHooks : public ChunkHooks {
+ public:
+  SeriesHooks(std::unique_ptr<ChunkHooks> hooks, const Capture::Sites& sites)
+      : hooks_(std::move(hooks)), inputs_(sites) {}
+
+  void begin(const Chunk& chunk) override { hooks_->begin(chunk); }
+  bool replace(Site site, const Shape& shape, MatrixView value) override {
+    return hooks_->replace(site, shape, value);
+  }
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
+    inputs_.observe(site, shape, value);
+  }
+
+ private:
+  const std::unique_ptr<ChunkHooks> hooks_;
+  Capture inputs_;  // has no beginning, so that it counts sequences from that of the chunk
+};
+
+}  // namespace
+
+std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> blocks,
+                                              const MakeSeriesHooks& make_hooks) {
+  std::vector<std::vector<EvalSums>> sums(blocks.size(), std::vector<EvalSums>(chunks_.size()));
+  each_chunk(chunks_.size(), [&](std::size_t i, Worker& worker) {
+    const Chunk& chunk = chunks_[i];
+    std::vector<BlockInput> inputs(model_->blocks());
+    Capture::Sites sites;
+    for (std::size_t b = 0; b < inputs.size(); ++b) {
+      inputs[b] = block_input(b, chunk.batch.sequences);
+      sites.merge(input_sites(inputs[b]));
+    }
+    for (std::size_t k = 0; k < blocks.size(); ++k) {
+      SeriesHooks hooks(make_hooks(k), sites);
+      Tape& tape = rewound_tape(worker, Tape::Mode::inference);
+      const bool whole = k == 0 || inputs.empty();
+      sums[k][i] = run_chunk(split_, chunk, &hooks, tape, whole ? nullptr : &inputs[blocks[k]]);
+      advance(share_from(blocks[k]), chunk);
+    }
+    return EvalSums();
+  });
+  std::vector<EvalResult> results;
+  for (const std::vector<EvalSums>& chunks : sums) results.push_back(mean_of(chunks, sequences_));
+  return results;
+}
+
+void Evaluator::observe(ChunkHooks& hooks) {
+  pool_.run(transposes_.count(), [&](std::int64_t i, int) { transposes_.refresh(i); });
+  for (const Chunk& chunk : chunks_) {
+    hooks.begin(chunk);
+    (*model_)(rewound_tape(workers_.front(), Tape::Mode::inference), model_input(chunk.batch),
+              {.hooks = &hooks});
+    hooks.end();
+    advance(observe_cost(), chunk);
+  }
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION
