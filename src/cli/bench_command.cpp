@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/progress_meter.h"
 #include "thimble/core/json.h"
+#include "thimble/core/statistics.h"
 #include "thimble/train/benchmark.h"
 
 namespace thimble::cli {
@@ -20,10 +21,11 @@ int run(const BenchArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const Config config = arguments.config.load();
   const Benchmark b = benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
-  const double ms = median(b.step_ms), fastest = std::ranges::min(b.step_ms);
+  const Spread times = spread(b.step_ms);
+  const double ms = times.median;
   std::vector<double> deviations;
   for (const double t : b.step_ms) deviations.push_back(std::abs(t - ms));
-  const double spread = median(deviations);
+  const double deviation = spread(deviations).median;
   const double sequences = 1e3 * static_cast<double>(config.train.batch) / ms;
   const double gflops = 1e-6 * b.flops_per_step / ms, blas = 1e-9 * b.blas_flops;
   const double peak = static_cast<double>(b.peak_bytes) / (1 << 20);
@@ -42,8 +44,8 @@ int run(const BenchArguments& arguments) {
 
   if (arguments.output.talks()) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
-    print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, fastest,
-              spread);
+    print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, times.min,
+              deviation);
     print_out("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
     print_out("{:<12}{:.1f} GFLOP/s on {} thread{}; the step reaches {:.2f} of it\n", gemm, blas, b.threads,
               b.threads == 1 ? "" : "s", gflops / blas);
@@ -57,7 +59,7 @@ int run(const BenchArguments& arguments) {
       print_out("{:<24}{:>12}{:>12.3f}{:>12.3f}{:>8.1f}\n", op.name, op.calls, op.forward_ms, op.backward_ms,
                 100 * (op.forward_ms + op.backward_ms) / all);
   }
-  arguments.output.write({{"step_ms", {{"median", ms}, {"min", fastest}, {"mad", spread}}},
+  arguments.output.write({{"step_ms", {{"median", ms}, {"min", times.min}, {"mad", deviation}}},
                           {"sequences_per_s", sequences},
                           {"gflops", gflops},
                           {"sgemm_gflops", blas},

@@ -9,7 +9,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/core/text.h"
-#include "thimble/data/listing.h"
+#include "thimble/core/width.h"
 
 namespace thimble::cli {
 
@@ -90,13 +90,6 @@ Config ConfigArguments::load() const {
   return result;
 }
 
-std::string duration(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
-}
-
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
 
 Colors colors() {
@@ -159,7 +152,7 @@ void warn_of_chance(const std::string& name, const EvalResult& report) {
       "train.steps",
       name, 100 * report.accuracy, 100 * std::max(0.0, report.accuracy - error),
       100 * std::min(1.0, report.accuracy + error), 100 * *report.chance);
-  print_err("{}", wrap(text, 80));
+  print_err("{}", wrapped(text, 80));
 }
 
 std::string describe(const std::string& name, const EvalResult& report) {

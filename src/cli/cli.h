@@ -47,9 +47,6 @@ struct ConfigArguments {
   Config load() const;
 };
 
-// "5 s", "1 min 05 s" or "2 h 03 min".
-std::string duration(double seconds);
-
 bool is_terminal(int descriptor);
 
 // Colors that standard output shows: none where it is no terminal or NO_COLOR is set; fixed: 256 of them.

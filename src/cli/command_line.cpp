@@ -10,25 +10,10 @@
 #include "cli/help.h"
 #include "cli/print.h"
 #include "thimble/core/error.h"
-#include "thimble/core/nearest.h"
+#include "thimble/core/suggest.h"
 #include "thimble/core/text.h"
 
 namespace thimble::cli {
-
-namespace {
-
-std::vector<std::string_view> views(const std::vector<std::string>& names) {
-  return {names.begin(), names.end()};
-}
-
-// ", did you mean x?" or "".
-std::string guess(std::string_view name, const std::vector<std::string>& names) {
-  const std::vector<std::string_view> all = views(names);
-  const std::string_view meant = nearest_name(name, all);
-  return meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
-}
-
-}  // namespace
 
 Option& Option::value_name(const std::string& name, Value kind) {
   info_.value_name = name;
@@ -75,7 +60,7 @@ Option& Option::one_of(const std::vector<std::string>& names) {
     const auto& choices = info_.choices;
     require<ConfigError>(std::find(choices.begin(), choices.end(), text) != choices.end(),
                          "{} {}: must be one of {}{}", info_.name, text, fmt::join(choices, ", "),
-                         guess(text, choices));
+                         did_you_mean(text, choices));
     return "";
   };
   parsed_->check(CLI::Validator(test, ""));
@@ -190,12 +175,12 @@ std::string Command::explain(const CLI::ParseError& e) const {
   if (is_option) {
     for (const Option& option : options_)
       if (!option.info().is_argument()) names.push_back(option.info().name);
-    return fmt::format("there is no option {}{}", unknown.front(), guess(unknown.front(), names));
+    return fmt::format("there is no option {}{}", unknown.front(), did_you_mean(unknown.front(), names));
   }
   if (!commands_.empty()) {
     for (const Command& command : commands_) names.push_back(command.name_);
     if (unknown.empty()) return fmt::format("missing command, one of {}", fmt::join(names, ", "));
-    return fmt::format("there is no command {}{}", unknown.front(), guess(unknown.front(), names));
+    return fmt::format("there is no command {}{}", unknown.front(), did_you_mean(unknown.front(), names));
   }
   if (!unknown.empty()) return fmt::format("unexpected argument {}", unknown.front());
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&e) != nullptr)

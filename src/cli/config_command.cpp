@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "cli/cli.h"
+#include "thimble/core/format.h"
 #include "thimble/core/json.h"
 #include "thimble/core/width.h"
 #include "thimble/train/cost.h"

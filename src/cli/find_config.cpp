@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "thimble/core/error.h"
-#include "thimble/core/nearest.h"
+#include "thimble/core/suggest.h"
 
 namespace thimble::cli {
 
@@ -47,12 +47,8 @@ std::string find_config(const std::string& name) {
     if (fs::exists(path, ignored)) return path.string();
     searched.push_back(path.string());
   }
-  const std::vector<std::string> names = config_names();
-  const std::string_view meant =
-      nearest_name(name, std::vector<std::string_view>(names.begin(), names.end()));
   throw ConfigError(fmt::format("{}: no such config{}; searched {}, {}", name,
-                                meant.empty() ? "" : fmt::format(", did you mean {}?", meant), name,
-                                fmt::join(searched, ", ")));
+                                did_you_mean(name, config_names()), name, fmt::join(searched, ", ")));
 }
 
 }  // namespace thimble::cli

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "thimble/data/listing.h"
+#include "thimble/core/width.h"
 
 namespace thimble::cli {
 
@@ -13,7 +13,7 @@ constexpr std::size_t kWidth = 80, kColumn = 22;
 
 // "  --out DIR           What it is, in as many lines as it takes".
 std::string row(const std::string& term, const std::string& text) {
-  const std::string lines = wrap(text, kWidth - kColumn);
+  const std::string lines = wrapped(text, kWidth - kColumn);
   std::string out = "  " + term;
   out += out.size() + 1 > kColumn ? "\n" + std::string(kColumn, ' ') : std::string(kColumn - out.size(), ' ');
   for (std::size_t start = 0, end = 0; (end = lines.find('\n', start)) != std::string::npos;
@@ -78,7 +78,7 @@ std::string help(const Command& command) {
     (option.info().is_argument() ? arguments : options) +=
         row(term(option.info()), description(option.info()));
   for (const Command& below : command.commands()) commands += row(below.name(), below.summary());
-  std::string out = wrap("Usage: " + usage(command), kWidth) + "\n" + wrap(command.summary(), kWidth);
+  std::string out = wrapped("Usage: " + usage(command), kWidth) + "\n" + wrapped(command.summary(), kWidth);
   for (const auto& [title, rows] :
        {std::pair("Commands", &commands), std::pair("Arguments", &arguments), std::pair("Options", &options)})
     if (!rows->empty()) out += fmt::format("\n{}:\n{}", title, *rows);

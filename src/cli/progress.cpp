@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "thimble/core/format.h"
 #include "thimble/core/width.h"
 
 namespace thimble::cli {
@@ -69,7 +70,7 @@ void Progress::on_step(const StepReport& report) {
       {fmt::format("step {}/{}", report.step, steps_), fmt::format("loss {:.4f}", report.loss),
        fmt::format("acc {:6.2f} %", 100 * report.accuracy), fmt::format("lr {:.2e}", report.learning_rate),
        fmt::format("{:.0f} seq/s", static_cast<double>(batch_) / per_step),
-       duration(per_step * static_cast<double>(steps_ - report.step)) + " left"},
+       format_duration(per_step * static_cast<double>(steps_ - report.step)) + " left"},
       {3, 4, 2, 5}, line_width(2) - 1);
   if (terminal_ && report.step < steps_)
     write_status(line);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/cli.h"
+#include "thimble/core/format.h"
 
 namespace thimble::cli {
 
@@ -35,7 +36,7 @@ void ProgressMeter::on_progress(std::string_view work, double share) {
   shown_ = terminal_;
   const double seconds = std::chrono::duration<double>(elapsed).count();
   const std::string line =
-      fmt::format("{}: {:.0f} %, {} left", work, 100 * share, duration(seconds * (1 - share) / share));
+      fmt::format("{}: {:.0f} %, {} left", work, 100 * share, format_duration(seconds * (1 - share) / share));
   terminal_ ? write_status(line) : print_err("{}\n", line);
 }
 

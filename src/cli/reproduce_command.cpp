@@ -11,8 +11,9 @@
 #include "cli/reproduce_table.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/format.h"
 #include "thimble/core/json.h"
-#include "thimble/core/nearest.h"
+#include "thimble/core/suggest.h"
 #include "thimble/reproduce/page.h"
 
 namespace thimble::cli {
@@ -33,16 +34,15 @@ class ReproduceProgress : public ReproduceObserver {
   ReproduceProgress(bool quiet, const Experiment& experiment) : quiet_(quiet), experiment_(experiment) {}
 
   void on_start(const std::vector<SweepRun>& runs, const fs::path&, std::int64_t jobs) override {
-    const auto finished = over(runs);
-    if (!quiet_)
-      print_err("{}: {} runs, {} of them finished before, {} at a time\n", experiment_.name, runs.size(),
-                finished, jobs);
+    if (quiet_) return;
+    print_err("{}: {} runs, {} of them finished before, {} at a time\n", experiment_.name, runs.size(),
+              finished(runs), jobs);
   }
 
   void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
     const bool failed = run.status == RunStatus::failed;
     if (quiet_ && !failed) return;
-    print_err("{}: {}/{}  {} seed {}{}  {:.1f} s\n", experiment_.name, over(runs), runs.size(),
+    print_err("{}: {}/{}  {} seed {}{}  {:.1f} s\n", experiment_.name, finished(runs), runs.size(),
               experiment_.runs[run.setting].name, run.config.train.seed, failed ? ": " + run.error : "",
               seconds);
   }
@@ -55,17 +55,13 @@ class ReproduceProgress : public ReproduceObserver {
   void on_value(const ExperimentValue& value, const std::vector<double>& seeds) override {
     if (quiet_) return;
     std::string line;
-    for (const double x : seeds) line += ' ' + figure(x);
+    for (const double x : seeds) line += ' ' + format_number(x);
     print_err("{}: {}:{}\n", experiment_.name, value.name, line);
   }
 
   bool wants_stop() override { return stop_requested(); }
 
  private:
-  static std::ptrdiff_t over(const std::vector<SweepRun>& runs) {
-    return std::ranges::count_if(runs, [](const SweepRun& r) { return r.status != RunStatus::waiting; });
-  }
-
   const bool quiet_;
   const Experiment& experiment_;
 };
@@ -128,9 +124,8 @@ std::vector<Experiment> load(const ReproduceArguments& arguments) {
   const std::vector<std::string> all = names_in(folder);
   for (const std::string& name : arguments.names) {
     if (std::ranges::find(all, name) != all.end()) continue;
-    const std::string_view meant = nearest_name(name, std::vector<std::string_view>(all.begin(), all.end()));
     throw ConfigError(fmt::format("there is no experiment {}{}; thimble reproduce --list shows all", name,
-                                  meant.empty() ? "" : fmt::format(", did you mean {}?", meant)));
+                                  did_you_mean(name, all)));
   }
   std::vector<Experiment> experiments;
   for (const std::string& name : arguments.names.empty() ? all : arguments.names) {

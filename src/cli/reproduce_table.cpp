@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "thimble/core/format.h"
+#include "thimble/core/statistics.h"
 #include "thimble/core/width.h"
 #include "thimble/reproduce/measure.h"
 
@@ -19,12 +20,12 @@ std::string indented(const std::string& text, std::size_t width) { return wrappe
 // The label beside the numbers, or on lines of its own.
 std::string row(const std::string& label, const std::string& seeds, const std::vector<double>& numbers,
                 std::size_t width) {
-  const Range all = range(numbers);
+  const Spread all = spread(numbers);
   const std::size_t room = width - kNumbers - 2;
   const bool fits = display_width(label) + 1 <= room;
   return (fits ? "" : indented(label, width)) + "  " + padded_right(fits ? label : "", room) +
-         fmt::format("{:>5} {:>10} {:>10} {:>10}\n", seeds, figure(all.min), figure(all.median),
-                     figure(all.max));
+         fmt::format("{:>5} {:>10} {:>10} {:>10}\n", seeds, format_number(all.min), format_number(all.median),
+                     format_number(all.max));
 }
 
 std::string experiment_rows(const ExperimentResult& result, std::size_t width) {
@@ -54,12 +55,6 @@ std::string experiment_rows(const ExperimentResult& result, std::size_t width) {
 }
 
 }  // namespace
-
-std::string figure(double x) {
-  constexpr double kLargest = 1e8;
-  if (std::isinf(x) || std::isnan(x)) return std::isinf(x) ? "never" : "-";
-  return x == std::round(x) && std::abs(x) < kLargest ? fmt::format("{:.0f}", x) : fmt::format("{:.4g}", x);
-}
 
 std::string experiments_table(std::span<const ExperimentResult> results, std::size_t width) {
   constexpr std::size_t kWidest = 80;

@@ -15,7 +15,4 @@ std::string experiments_table(std::span<const ExperimentResult> results, std::si
 // Names, kinds and statements.
 std::string experiments_list(std::span<const Experiment> experiments, std::size_t width);
 
-// Four significant digits, or all of a whole number; "never" for infinity, - for what is not known.
-std::string figure(double x);
-
 }  // namespace thimble::cli

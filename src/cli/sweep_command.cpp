@@ -4,8 +4,9 @@
 #include "cli/cli.h"
 #include "cli/progress_meter.h"
 #include "cli/sweep_table.h"
+#include "thimble/core/format.h"
 #include "thimble/core/json.h"
-#include "thimble/train/sweep.h"
+#include "thimble/sweep/run_sweep.h"
 
 namespace thimble::cli {
 
@@ -18,14 +19,14 @@ class SweepProgress : public SweepObserver {
 
   void on_start(const std::vector<SweepRun>& runs, const std::filesystem::path& directory,
                 std::int64_t jobs) override {
-    before_ = over(runs);
+    before_ = finished(runs);
     if (quiet_) return;
     print_err("{}: {} settings, {} runs, {} of them finished before, {} at a time\n", directory.string(),
               labels_.size(), runs.size(), before_, jobs);
   }
 
   void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
-    const auto now = over(runs);
+    const auto now = finished(runs);
     std::string line = fmt::format("{} seed {}: ", labels_[run.setting], run.config.train.seed);
     if (run.status != RunStatus::done) line += fmt::format("{}: {}", name(run.status), run.error);
     if (quiet_) {
@@ -42,7 +43,7 @@ class SweepProgress : public SweepObserver {
     const auto left = static_cast<double>(runs.size()) - static_cast<double>(now);
     const double per_run = elapsed.count() / static_cast<double>(std::max<std::ptrdiff_t>(1, now - before_));
     print_err("{}/{}  {}  {:.1f} s  ({} elapsed, {} left)\n", now, runs.size(), line, seconds,
-              duration(elapsed.count()), duration(per_run * left));
+              format_duration(elapsed.count()), format_duration(per_run * left));
   }
 
   void on_interrupt(std::size_t running) override {
@@ -52,10 +53,6 @@ class SweepProgress : public SweepObserver {
   }
 
  private:
-  static std::ptrdiff_t over(const std::vector<SweepRun>& runs) {
-    return std::ranges::count_if(runs, [](const SweepRun& r) { return r.status != RunStatus::waiting; });
-  }
-
   const std::vector<std::string> labels_;
   const bool quiet_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "thimble/train/sweep.h"
+#include "thimble/sweep/sweep_runs.h"
 
 namespace thimble::cli {
 

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/core/width.h"
 #include "thimble/data/listing.h"
 #include "thimble/data/task_page.h"
 
@@ -59,7 +60,7 @@ void explain(const TasksArguments& arguments) {
   } catch (const Error&) {
     // Some tasks cannot do without keys of their own; their definition says which.
     if (is_task(arguments.name) && arguments.overrides.empty() && arguments.output.talks())
-      print_out("{}\n", wrap(find_task(arguments.name).definition, line_width(1)));
+      print_out("{}\n", wrapped(find_task(arguments.name).definition, line_width(1)));
     flush_out();
     throw;
   }

@@ -4,7 +4,7 @@
 #include "cli/progress_meter.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
-#include "thimble/data/table.h"
+#include "thimble/data/table_remarks.h"
 #include "thimble/inspect/watch.h"
 
 namespace thimble::cli {
@@ -59,7 +59,7 @@ int run(TrainArguments arguments) {
   }
   const Config config = arguments.config.load();
   if (config.task.table != nullptr && !arguments.output.quiet)
-    for (const std::string& remark : config.task.table->remarks()) print_err("thimble: {}\n", remark);
+    for (const std::string& remark : remarks(*config.task.table)) print_err("thimble: {}\n", remark);
   if (arguments.directory.empty())
     arguments.directory =
         arguments.resume ? run_directory(source, config) : free_run_directory(source, config);

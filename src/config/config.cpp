@@ -7,9 +7,8 @@
 
 #include "config/fields.h"
 #include "config/reader.h"
-#include "config/report.h"
-#include "config/text.h"
-#include "thimble/core/error.h"
+#include "thimble/config/report.h"
+#include "thimble/config/yaml.h"
 #include "thimble/core/text.h"
 #include "thimble/data/table.h"
 
@@ -340,9 +339,7 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   if (trained == nullptr) check_training(out, report);
   check_watch(out, report);
   report.finish();
-  for (const auto& [key, place] : report.given())
-    resolved.origins[key] =
-        place.argument > 0 ? Origin{} : Origin{.file = report.file_name(place.file), .line = place.line};
+  resolved.origins = report.given();
   return resolved;
 }
 
@@ -363,11 +360,11 @@ Layout layout_of(const ModelConfig& model) {
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides,
                    const DataRecord* trained) {
-  return resolve(config::read_file(path), path, overrides, trained).config;
+  return resolve(config::read_config_file(path), path, overrides, trained).config;
 }
 
 ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return resolve(config::read_file(path), path, overrides);
+  return resolve(config::read_config_file(path), path, overrides);
 }
 
 Config parse_config(const std::string& yaml, const std::string& name,

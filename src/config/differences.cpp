@@ -1,4 +1,5 @@
-// Where two configs differ.
+#include "thimble/config/differences.h"
+
 #include <fmt/format.h>
 
 #include "config/fields.h"

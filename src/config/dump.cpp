@@ -39,9 +39,9 @@ void write_yaml(const Section& section, const std::string& parent, const std::st
 }
 
 // The origin in at most `room` characters if that can be: long file names lose their folder.
-std::string origin_text(const Origin& origin, std::size_t room) {
-  if (origin.file.empty()) return "command line";
-  const std::string name = is_line(origin.file) ? origin.file : "a config file";
+std::string origin_text(const SourceLocation& origin, std::size_t room) {
+  if (origin.argument > 0) return "command line";
+  const std::string name = is_line(origin.source) ? origin.source : "a config file";
   const std::string text = fmt::format("{}:{}", name, origin.line);
   if (text.size() <= room) return text;
   return fmt::format("{}:{}", std::filesystem::path(name).filename().string(), origin.line);
@@ -107,7 +107,7 @@ std::string yaml(const Section& section) {
   return out;
 }
 
-std::string yaml(const Section& section, const std::map<std::string, Origin>& origins) {
+std::string yaml(const Section& section, const std::map<std::string, SourceLocation>& origins) {
   constexpr std::size_t kWidest = 80, kWidestValue = 40;
   std::vector<Line> lines;
   write_yaml(section, "", "", lines);

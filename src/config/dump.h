@@ -12,7 +12,7 @@ namespace thimble::config {
 std::string yaml(const Section&);
 
 // Each value with a comment that says where it comes from; `origins` of dotted paths, none for a default.
-std::string yaml(const Section&, const std::map<std::string, Origin>& origins);
+std::string yaml(const Section&, const std::map<std::string, SourceLocation>& origins);
 
 Json json(const Section&);
 

@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <optional>
 
-#include "config/nearest.h"
-#include "config/text.h"
+#include "config/suggest.h"
 #include "config/value.h"
-#include "config/yaml.h"
-#include "thimble/core/error.h"
-#include "thimble/core/nearest.h"
+#include "thimble/config/yaml.h"
+#include "thimble/core/suggest.h"
 #include "thimble/core/text.h"
 
 namespace thimble::config {
@@ -22,14 +19,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What to say about a dotted path that is none.
-std::string unknown_key(const std::string& path, const Section& root, Report& report) {
+// Returns what to say about a dotted path that is none.
+std::string unknown_path(const std::string& path, const Section& root, Report& report) {
   const std::size_t dot = path.rfind('.') + 1;  // 0 without a dot
   const std::string parent = path.substr(0, dot), key = path.substr(dot);
   if (const std::string_view text = advice(key); !text.empty()) return fmt::format("unknown key; {}", text);
   const std::string meant = nearest_path(parent, key, flatten(root));
   if (!meant.empty()) {
-    report.distrust(meant);
+    report.suppress(meant);
     return meant == path ? "unknown key; write it as nested maps, without dots"
                          : fmt::format("unknown key, did you mean {}?", meant);
   }
@@ -58,155 +55,137 @@ std::string as_list(std::string_view text, const Field& field) {
   return values.size() < 2 ? "" : fmt::format("[{}]", fmt::join(values, ", "));
 }
 
-// Reads one file, or the command line.
+// Reads files and the command line into the variables of a config.
 class Reader {
  public:
   // Relative paths start at `folder`.
-  Reader(int file, std::string folder, const Section& root, Report& report)
-      : file_(file), folder_(std::move(folder)), root_(root), report_(report) {}
+  Reader(std::string folder, const Section& root, Report& report)
+      : folder_(std::move(folder)), root_(root), report_(report) {}
 
-  // The map `node` as the section whose path is `parent`, "" or "a.b.".
-  void read_map(const YAML::Node& node, const Section& section, const std::string& parent) {
-    std::map<std::string, int> lines;  // of the keys so far
-    for (const auto& entry : node) {
-      const Place place = place_of(entry.first.Mark(), file_);
-      if (!entry.first.IsScalar()) {
-        report_.problem(place, parent + "?", fmt::format("a key must be a name, not {}", found(entry.first)));
-        continue;
-      }
-      const std::string& key = entry.first.Scalar();
-      const auto [first, is_new] = lines.emplace(key, place.line);
-      if (!is_new)
-        report_.problem(place, parent + key, fmt::format("repeated key, first on line {}", first->second));
-      else if (const Field* field = section.find(key))
-        read_value(entry.second, *field, parent + key, place);
+  // Reads a map as the section whose path is `parent`, "" or "a.b.".
+  void read_section(const YamlNode& map, const Section& section, const std::string& parent) {
+    for_entries(map, parent, report_, [&](const YamlNode& key, const YamlNode& value) {
+      const std::string path = parent + key.text;
+      if (const Field* field = section.find(key.text))
+        read_value(value, *field, path);
       else
-        report_.problem(place, parent + key, unknown_key(parent + key, root_, report_));
-    }
+        report_.problem(key.location, path, unknown_path(path, root_, report_));
+    });
   }
 
-  void read_value(const YAML::Node& node, const Field& field, const std::string& key,
-                  const Place& key_place) {
-    // yaml-cpp places a missing value after the next line break.
-    const bool key_is_nearer = key_place.argument > 0 || node.IsNull();
-    const Place place = key_is_nearer ? key_place : place_of(node.Mark(), file_);
-    report_.given(key, place);
-    if (const std::string& tag = node.Tag(); tag.size() > 1)
-      return report_.problem(place, key, fmt::format("tag {}; write the plain value", tag));
-
-    if (const Section* section = field.section(); section != nullptr && node.IsMap())
-      return read_map(node, *section, key + ".");
-    if (node.IsScalar() && assign(field, node.Scalar(), node.Tag() == "!", folder_)) return;
+  void read_value(const YamlNode& node, const Field& field, const std::string& key) {
+    report_.given(key, node.location);
+    if (!node.tag.empty())
+      return report_.problem(node.location, key, fmt::format("tag {}; write the plain value", node.tag));
+    if (const Section* section = field.section(); section != nullptr && node.is_map())
+      return read_section(node, *section, key + ".");
+    if (node.is_text() && assign(field, node.text, node.quoted, folder_)) return;
     std::string rule = fmt::format("must be {}, not {}", expectation(field), found(node));
-    if (const auto* choice = std::get_if<Choice>(&field.kind); choice != nullptr && node.IsScalar())
-      if (const auto meant = nearest_name(node.Scalar(), choice->names); !meant.empty())
+    if (const auto* choice = std::get_if<Choice>(&field.kind); choice != nullptr && node.is_text())
+      if (const auto meant = nearest_name(node.text, choice->names); !meant.empty())
         rule += fmt::format("; did you mean {}?", meant);
-    report_.problem(place, key, rule);
+    report_.problem(node.location, key, rule);
   }
 
  private:
-  int file_;
   std::string folder_;
   const Section& root_;
   Report& report_;
 };
 
-fs::path folder_of(int file, const Report& report) { return fs::path(report.file_name(file)).parent_path(); }
+std::string folder_of(const std::string& file) { return fs::path(file).parent_path().string(); }
 
-// The map that a file consists of, or none if it is none, which is then reported.
-std::optional<YAML::Node> parse_map(const std::string& text, int file, const Section& root, Report& report) {
-  const std::optional<YAML::Node> node = parse_yaml(text, file, report);
-  if (!node || node->IsMap()) return node;
+// Returns the map that the newest file of the report consists of; reports what is none.
+std::optional<YamlNode> parse_map(const std::string& text, const Section& root, Report& report) {
+  std::optional<YamlNode> node = parse_yaml(text, {.source = report.files().back()}, report);
+  if (!node || node->is_map()) return node;
   const std::string map = expectation({"", "", root});
-  if (node->IsNull())
-    report.problem({.file = file}, "", fmt::format("the file is empty; a config is {}", map));
-  else
-    report.problem(place_of(node->Mark(), file), "", fmt::format("must be {}, not {}", map, found(*node)));
+  report.problem(node->location, "",
+                 node->is_text() || node->is_list() ? fmt::format("must be {}, not {}", map, found(*node))
+                                                    : fmt::format("the file is empty; a config is {}", map));
   return std::nullopt;
 }
 
-// The text of the file that this one builds on, which becomes the next of the report, or none.
-std::optional<std::string> read_base(const YAML::Node& map, int file, const Section& root, Report& report) {
-  constexpr int kMostFiles = 8;
-  const auto is_base = [&](const auto& entry) {
-    const Field* field = entry.first.IsScalar() ? root.find(entry.first.Scalar()) : nullptr;
-    return field != nullptr && std::holds_alternative<Base>(field->kind) && entry.second.IsScalar() &&
-           assign(*field, entry.second.Scalar(), false, "");
+// Returns the text of the file that the newest one of the report builds on, and adds it there; or nothing.
+std::optional<std::string> read_base(const YamlNode& map, const Section& root, Report& report) {
+  constexpr std::size_t kMaxFiles = 8;
+  const auto is_base = [&](const YamlNode& key, const YamlNode& value) {
+    const Field* field = root.find(key.text);
+    return field != nullptr && std::holds_alternative<Base>(field->kind) && value.is_text() &&
+           assign(*field, value.text, false, "");
   };
-  const auto entry = std::find_if(map.begin(), map.end(), is_base);
-  if (entry == map.end()) return std::nullopt;
-  const std::string name = (folder_of(file, report) / entry->second.Scalar()).lexically_normal().string();
+  std::size_t i = 0;
+  while (i < map.keys.size() && !is_base(map.keys[i], map.values[i])) ++i;
+  if (i == map.keys.size()) return std::nullopt;
+  const std::vector<std::string>& files = report.files();
+  const std::string name =
+      (folder_of(files.back()) / fs::path(map.values[i].text)).lexically_normal().string();
 
   std::string wrong;
   std::error_code ignored;
-  for (int i = 0; i <= file; ++i)
-    if (fs::equivalent(name, report.file_name(i), ignored))
-      wrong = fmt::format("{} would build on itself", name);
-  if (file + 1 == kMostFiles) wrong = fmt::format("more than {} files that build on each other", kMostFiles);
+  if (std::ranges::any_of(files,
+                          [&](const std::string& file) { return fs::equivalent(name, file, ignored); }))
+    wrong = fmt::format("{} would build on itself", name);
+  if (files.size() == kMaxFiles)
+    wrong = fmt::format("more than {} files that build on each other", kMaxFiles);
   try {
     if (wrong.empty()) {
-      std::string text = read_file(name);
+      std::string text = read_config_file(name);
       report.add_file(name);
       return text;
     }
   } catch (const ConfigError& e) {
     wrong = e.what();
   }
-  report.problem(place_of(entry->second.Mark(), file), entry->first.Scalar(), wrong);
-  report.distrust("");  // who knows what the base would have said
+  report.problem(map.values[i].location, map.keys[i].text, wrong);
+  report.suppress("");  // the base may have set anything
   return std::nullopt;
 }
 
 }  // namespace
 
 void read_yaml(const std::string& text, const Section& root, Report& report) {
-  std::vector<YAML::Node> maps;  // one a file, each followed by what it builds on
+  std::vector<YamlNode> maps;  // one a file, each followed by what it builds on
   std::optional<std::string> next = text;
   while (next) {
-    const int file = static_cast<int>(maps.size());
-    const std::optional<YAML::Node> map = parse_map(*next, file, root, report);
+    std::optional<YamlNode> map = parse_map(*next, root, report);
     if (!map) break;
-    maps.push_back(*map);
-    next = read_base(*map, file, root, report);
+    next = read_base(*map, root, report);
+    maps.push_back(*std::move(map));
   }
-  for (int file = static_cast<int>(maps.size()) - 1; file >= 0; --file)
-    Reader(file, folder_of(file, report).string(), root, report)
-        .read_map(maps[static_cast<std::size_t>(file)], root, "");
+  for (std::size_t file = maps.size(); file-- > 0;)
+    Reader(folder_of(report.files()[file]), root, report).read_section(maps[file], root, "");
 }
 
 void read_override(const std::string& argument, int number, const Section& root, Report& report) {
-  const Place place{.argument = number, .argument_text = argument};
-  if (!is_line(argument)) return report.problem(place, "", "must be UTF-8 without control characters");
+  const SourceLocation location{.source = argument, .argument = number};
+  if (!is_line(argument)) return report.problem(location, "", "must be UTF-8 without control characters");
   const std::size_t equals = argument.find('=');
-  if (equals == std::string::npos) return report.problem(place, argument, "must be key=value");
-  const std::string path = argument.substr(0, equals);
+  if (equals == std::string::npos) return report.problem(location, argument, "must be key=value");
+  const std::string path = argument.substr(0, equals), value = argument.substr(equals + 1);
 
   const std::vector<Named> all = flatten(root);
-  const auto named = std::find_if(all.begin(), all.end(), [&](const Named& n) { return n.path == path; });
+  const auto named = std::ranges::find(all, path, &Named::path);
   if (named == all.end()) {
-    const bool list = argument.find(',', equals) != std::string::npos;
+    const bool list = value.find(',') != std::string::npos;
     return report.problem(
-        place, path,
-        unknown_key(path, root, report) + (list ? " It takes one value; thimble sweep tries several." : ""));
+        location, path,
+        unknown_path(path, root, report) + (list ? " It takes one value; thimble sweep tries several." : ""));
   }
   if (std::holds_alternative<Base>(named->field->kind))
-    return report.problem(place, path, "belongs into a config file");
+    return report.problem(location, path, "belongs into a config file");
   if (const Section* section = named->field->section())
     return report.problem(
-        place, path,
+        location, path,
         fmt::format("a section; set its keys one by one, as in {}.{}=VALUE", path, section->fields[0].key));
-  const std::string value = argument.substr(equals + 1);
   if (const std::string list = as_list(value, *named->field); !list.empty())
     return report.problem(
-        place, path,
+        location, path,
         fmt::format("takes one value; thimble sweep tries several, with grid: {{{}: {}}} in "
                     "its file",
                     path, list));
-  try {
-    Reader(0, "", root, report).read_value(YAML::Load(value), *named->field, path, place);
-  } catch (const YAML::Exception& e) {
-    report.problem(place, path, fmt::format("not a YAML value: {}", e.msg));
-  }
+  if (const auto node = parse_yaml(value, location, report))
+    Reader("", root, report).read_value(*node, *named->field, path);
 }
 
 }  // namespace thimble::config

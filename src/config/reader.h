@@ -1,17 +1,18 @@
-// Reading a config from YAML, the only place that knows yaml-cpp.
+// Reads a config from YAML and from the command line.
 #pragma once
 
 #include <string>
 
 #include "config/fields.h"
-#include "config/report.h"
+#include "thimble/config/report.h"
 
 namespace thimble::config {
 
-// Sets the variables of `root` to what the text of a config file says, and reports what is wrong with it.
+// Sets the variables of `root` to what the text of the report's file says, and what it builds on; reports
+// what is wrong.
 void read_yaml(const std::string& text, const Section& root, Report& report);
 
-// The same for "a.b.c=value", the number-th override from 1.
+// Sets the variable that the override "a.b.c=value" names; `number`, from 1, is which override it is.
 void read_override(const std::string& argument, int number, const Section& root, Report& report);
 
 }  // namespace thimble::config

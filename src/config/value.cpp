@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 
@@ -14,14 +13,6 @@
 
 namespace thimble::config {
 namespace {
-
-// Reads all of the text as a number; false when it is none or does not fit the type.
-template <class T>
-bool parse(std::string_view text, T& out) {
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 template <class T>
 std::string integer_range(T low, T high) {
@@ -38,47 +29,52 @@ std::string path_text(const std::string& path) {
 }  // namespace
 
 bool assign(const Field& field, std::string_view text, bool quoted, const std::string& folder) {
-  return std::visit(Overloaded{
-                        [](const Section&) { return false; },
-                        [&](const Base&) { return is_line(text) && !text.empty(); },
-                        [&](const Integer& rule) {
-                          std::int64_t value = 0;
-                          if (quoted || !parse(text, value) || value < rule.low || value > rule.high)
-                            return false;
-                          *rule.value = value;
-                          return true;
-                        },
-                        [&](const Seed& rule) { return !quoted && parse(text, *rule.value); },
-                        [&](const Real& rule) {
-                          double value = 0;
-                          if (quoted || !parse(text, value) || !std::isfinite(value)) return false;
-                          if (value < rule.low || value > rule.high) return false;
-                          if ((rule.low_open && value == rule.low) || (rule.high_open && value == rule.high))
-                            return false;
-                          *rule.value = value;
-                          return true;
-                        },
-                        [&](const Choice& rule) {
-                          const auto found = std::find(rule.names.begin(), rule.names.end(), text);
-                          if (found == rule.names.end()) return false;
-                          rule.set(rule.value, rule, static_cast<std::size_t>(found - rule.names.begin()));
-                          return true;
-                        },
-                        [&](const Boolean& rule) {
-                          if (quoted || (text != "true" && text != "false")) return false;
-                          *rule.value = text == "true";
-                          return true;
-                        },
-                        [&](const Path& rule) {
-                          if (text.empty()) return false;
-                          const auto whole = std::filesystem::absolute(std::filesystem::path(folder) / text);
-                          const std::string path = whole.lexically_normal().string();
-                          if (!is_line(path)) return false;
-                          *rule.value = path;
-                          return true;
-                        },
-                    },
-                    field.kind);
+  return std::visit(
+      Overloaded{
+          [](const Section&) { return false; },
+          [&](const Base&) { return is_line(text) && !text.empty(); },
+          [&](const Integer& rule) {
+            const auto value = parse_number<std::int64_t>(text);
+            if (quoted || !value || *value < rule.low || *value > rule.high) return false;
+            *rule.value = *value;
+            return true;
+          },
+          [&](const Seed& rule) {
+            const auto value = parse_number<std::uint64_t>(text);
+            if (quoted || !value) return false;
+            *rule.value = *value;
+            return true;
+          },
+          [&](const Real& rule) {
+            const auto value = parse_number<double>(text);
+            if (quoted || !value || !std::isfinite(*value)) return false;
+            if (*value < rule.low || *value > rule.high) return false;
+            if ((rule.low_open && *value == rule.low) || (rule.high_open && *value == rule.high))
+              return false;
+            *rule.value = *value;
+            return true;
+          },
+          [&](const Choice& rule) {
+            const auto found = std::find(rule.names.begin(), rule.names.end(), text);
+            if (found == rule.names.end()) return false;
+            rule.set(rule.value, rule, static_cast<std::size_t>(found - rule.names.begin()));
+            return true;
+          },
+          [&](const Boolean& rule) {
+            if (quoted || (text != "true" && text != "false")) return false;
+            *rule.value = text == "true";
+            return true;
+          },
+          [&](const Path& rule) {
+            if (text.empty()) return false;
+            const auto whole = std::filesystem::absolute(std::filesystem::path(folder) / text);
+            const std::string path = whole.lexically_normal().string();
+            if (!is_line(path)) return false;
+            *rule.value = path;
+            return true;
+          },
+      },
+      field.kind);
 }
 
 std::string expectation(const Field& field) {

@@ -1,26 +1,40 @@
-#include "config/yaml.h"
+#include "thimble/config/yaml.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
-#include "config/text.h"
+#include "thimble/core/file.h"
+#include "thimble/core/suggest.h"
+#include "thimble/core/text.h"
 
 namespace thimble::config {
 namespace {
 
-// Refuses what YAML allows and a config does not need: aliases, which yaml-cpp follows without a trace when
-// it builds nodes, in circles even, and further documents.
-class Screen : public YAML::EventHandler {
+// Builds the nodes of the first document.
+class NodeBuilder : public YAML::EventHandler {
  public:
   using Style = YAML::EmitterStyle::value;
 
-  Screen(int file, Report& report) : file_(file), report_(report) {}
+  NodeBuilder(const SourceLocation& source, Report& report) : source_(source), report_(report) {
+    root_.location = location({});
+  }
 
   bool passed() const { return passed_; }
+  YamlNode& root() { return root_; }
+
+  // yaml-cpp counts from 0, and has -1 for nowhere.
+  SourceLocation location(const YAML::Mark& mark) const {
+    if (source_.argument > 0) return source_;
+    return {
+        .source = source_.source, .line = std::max(mark.line, 0) + 1, .column = std::max(mark.column, 0) + 1};
+  }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) refuse(mark, "a second document; a config file holds one");
@@ -29,63 +43,172 @@ class Screen : public YAML::EventHandler {
     refuse(mark, "an alias; write the value itself");
   }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, Style) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, Style) override {}
-  void OnMapEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
+    YamlNode node{.location = location(mark)};
+    // yaml-cpp places a missing value after the next line break.
+    if (open_.empty())
+      node.location = location({});
+    else if (!open_.back().is_map())
+      node.location = open_.back().location;
+    else if (!at_key())
+      node.location = open_.back().keys.back().location;
+    add(std::move(node));
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                const std::string& text) override {
+    add(node(YamlNode::Kind::text, mark, tag, text));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, Style) override {
+    open_.push_back(node(YamlNode::Kind::list, mark, tag));
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, Style) override {
+    open_.push_back(node(YamlNode::Kind::map, mark, tag));
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override { close(); }
 
  private:
+  // yaml-cpp tags quoted text with "!", and what has no tag with "?".
+  YamlNode node(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
+                const std::string& text = {}) const {
+    return {.kind = kind,
+            .location = location(mark),
+            .text = text,
+            .quoted = tag == "!",
+            .tag = tag.size() > 1 ? tag : ""};
+  }
+
+  bool at_key() const { return open_.back().keys.size() == open_.back().values.size(); }
+
+  void add(YamlNode node) {
+    if (open_.empty())
+      root_ = std::move(node);
+    else if (open_.back().is_map() && at_key())
+      open_.back().keys.push_back(std::move(node));
+    else
+      open_.back().values.push_back(std::move(node));
+  }
+
+  void close() {
+    YamlNode node = std::move(open_.back());
+    open_.pop_back();
+    add(std::move(node));
+  }
+
   void refuse(const YAML::Mark& mark, std::string_view rule) {
-    report_.problem(place_of(mark, file_), "", rule);
+    report_.problem(location(mark), "", rule);
+    if (!open_.empty()) add({});  // in its place
     passed_ = false;
   }
 
-  int file_;
+  const SourceLocation& source_;
   Report& report_;
+  YamlNode root_;
+  std::vector<YamlNode> open_;  // lists and maps that have begun, each in the one before
   int documents_ = 0;
   bool passed_ = true;
 };
 
+// Reports the first byte that does not belong into a config: broken UTF-8, a control character, which
+// yaml-cpp may take for the end of the file, or a tab in an indentation, about which its message is hard to
+// understand.
+bool check_text(std::string_view text, SourceLocation at, Report& report) {
+  bool indentation = true;
+  at.line = at.column = 1;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const std::size_t size = character_size(text.substr(i));
+    std::string wrong;
+    if (size == 0) wrong = "not UTF-8 text";
+    if (is_control(c) && c != '\n' && c != '\r' && c != '\t')
+      wrong = fmt::format("a control character, 0x{:02x}", c);
+    if (c == '\t' && indentation) wrong = "a tab; YAML is indented with spaces";
+    if (!wrong.empty()) {
+      report.problem(at, "", wrong);
+      return false;
+    }
+    indentation = c == '\n' || (indentation && c == ' ');
+    at.column = c == '\n' ? 1 : at.column + 1;
+    at.line += c == '\n';
+    i += size;
+  }
+  return true;
+}
+
 }  // namespace
 
-Place place_of(const YAML::Mark& mark, int file) {  // yaml-cpp counts from 0, and has -1 for nowhere
-  return {.file = file, .line = std::max(mark.line, 0) + 1, .column = std::max(mark.column, 0) + 1};
-}
-
-std::string found(const YAML::Node& node) {
-  constexpr std::size_t kLongest = 40;
-  switch (node.Type()) {
-    case YAML::NodeType::Map:
-      return "a map";
-    case YAML::NodeType::Sequence:
-      return "a list";
-    case YAML::NodeType::Scalar:
-      break;
-    default:
-      return "empty";
+std::string read_config_file(const std::string& path) {
+  constexpr std::uintmax_t kMaxBytes = 1 << 20;
+  require<ConfigError>(utf8_size(path) == path.size(), "{}: the path is not UTF-8 text; rename the file",
+                       printable(path));
+  try {
+    return read_file(path, kMaxBytes);
+  } catch (const FileError& e) {
+    throw ConfigError(e.what());
   }
-  const std::string text = shortened(node.Scalar(), kLongest);
-  return node.Tag() == "!" ? '"' + text + '"' : text;  // "!" is what yaml-cpp tags quoted text with
 }
 
-std::optional<YAML::Node> parse_yaml(const std::string& text, int file, Report& report) {
-  if (!check_text(text, file, report)) return std::nullopt;
+std::optional<YamlNode> parse_yaml(const std::string& text, const SourceLocation& source, Report& report) {
+  if (!check_text(text, source, report)) return std::nullopt;
+  NodeBuilder builder(source, report);
+  const auto invalid = [&](const YAML::Mark& mark, std::string_view reason) {
+    const std::string_view what = source.argument > 0 ? "not a YAML value" : "not valid YAML";
+    report.problem(builder.location(mark), "", fmt::format("{}: {}", what, reason));
+    return std::nullopt;
+  };
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
-    Screen screen(file, report);
     // Stops early: after a stray comma yaml-cpp would find documents without end.
-    while (screen.passed() && parser.HandleNextDocument(screen)) {
+    while (builder.passed() && parser.HandleNextDocument(builder)) {
     }
-    if (screen.passed()) return YAML::Load(text);
   } catch (const YAML::DeepRecursion& e) {  // whose own message is "bad file"
-    report.problem(place_of(e.mark, file), "", "not valid YAML: nested too deeply");
+    return invalid(e.mark, "nested too deeply");
   } catch (const YAML::Exception& e) {
-    report.problem(place_of(e.mark, file), "", fmt::format("not valid YAML: {}", e.msg));
+    return invalid(e.mark, e.msg);
   }
-  return std::nullopt;
+  if (!builder.passed()) return std::nullopt;
+  return std::move(builder.root());
+}
+
+std::string found(const YamlNode& node) {
+  constexpr std::size_t kMaxBytes = 40;
+  if (node.is_map()) return "a map";
+  if (node.is_list()) return "a list";
+  if (!node.is_text()) return "empty";
+  const std::string text = shortened(node.text, kMaxBytes);
+  return node.quoted ? '"' + text + '"' : text;
+}
+
+void for_entries(const YamlNode& map, const std::string& parent, Report& report,
+                 const std::function<void(const YamlNode& key, const YamlNode& value)>& f) {
+  std::map<std::string, int> lines;  // of the keys so far
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    const YamlNode& key = map.keys[i];
+    if (!key.is_text()) {
+      report.problem(key.location, parent + "?", fmt::format("a key must be a name, not {}", found(key)));
+      continue;
+    }
+    const auto [first, is_new] = lines.emplace(key.text, key.location.line);
+    if (is_new)
+      f(key, map.values[i]);
+    else
+      report.problem(key.location, parent + key.text,
+                     fmt::format("repeated key, first on line {}", first->second));
+  }
+}
+
+void must_be(const YamlNode& node, const std::string& key, std::string_view rule, Report& report) {
+  const bool is_empty = !node.is_text() && node.values.empty();
+  report.problem(node.location, key,
+                 fmt::format("must be {}, not {}", rule, is_empty ? "empty" : found(node)));
+}
+
+void unknown_key(const YamlNode& key, std::span<const std::string_view> keys, Report& report) {
+  const std::string guess = did_you_mean(key.text, keys);
+  report.problem(
+      key.location, key.text,
+      "unknown key" + (guess.empty() ? fmt::format(", must be one of {}", fmt::join(keys, ", ")) : guess));
 }
 
 }  // namespace thimble::config

@@ -46,15 +46,21 @@ int write_all(int descriptor, std::string_view content) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  const Descriptor file(path, O_RDONLY);
-  if (!file.open()) fail(path, "cannot be read", errno);
-  std::string content;
+std::string read_file(const fs::path& path, std::uintmax_t max_bytes) {
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // does not wait for whoever may write to a pipe
   struct stat status {};
-  if (::fstat(file.value(), &status) == 0 && S_ISREG(status.st_mode))
-    content.reserve(static_cast<std::size_t>(status.st_size));
+  if (!file.open() || ::fstat(file.value(), &status) != 0) fail(path, "cannot be read", errno);
+  require<FileError>(S_ISREG(status.st_mode), "{}: cannot be read: {}", path.string(),
+                     S_ISDIR(status.st_mode) ? "Is a directory" : "Is no regular file");
+  const auto check_size = [&](std::uintmax_t size) {
+    require<FileError>(size <= max_bytes, "{}: {} bytes; {} is the most", path.string(), size, max_bytes);
+  };
+  check_size(static_cast<std::uintmax_t>(status.st_size));
+  std::string content;
+  content.reserve(static_cast<std::size_t>(status.st_size));
   char buffer[1 << 16];
   for (;;) {
+    check_size(content.size());
     const ssize_t n = ::read(file.value(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(path, "cannot be read", errno);

@@ -1,10 +1,41 @@
 #include "thimble/core/json.h"
 
+#include <set>
+#include <vector>
+
+#include "thimble/core/error.h"
+#include "thimble/core/text.h"
+
 namespace thimble {
 
 Json parse_json(std::string_view text) { return Json::parse(text); }
 
-void read_json(std::string_view text, nlohmann::json_sax<Json>& reader) { Json::sax_parse(text, &reader); }
+SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth) {
+  std::vector<std::set<std::string>> keys;  // of the lists and objects that are open
+  const auto check = [&](int depth, SortedJson::parse_event_t event, const SortedJson& parsed) {
+    const auto open = static_cast<std::size_t>(depth);  // lists and objects around it
+    using enum SortedJson::parse_event_t;
+    if (event == object_start || event == array_start) {
+      require<DataError>(open < max_depth, "nests more than {} deep", max_depth);
+      keys.resize(open);
+      keys.emplace_back();
+    } else if (event == key) {
+      const auto& name = parsed.get_ref<const std::string&>();
+      require<DataError>(keys[open - 1].insert(name).second, "duplicate key {}", printable(name));
+    }
+    return true;
+  };
+  // To the parser a NUL is the end of the text.
+  const std::size_t nul = text.find('\0');
+  require<DataError>(nul == text.npos, "not valid JSON at byte {}", nul + 1);
+  try {
+    return SortedJson::parse(text, check);
+  } catch (const SortedJson::parse_error& e) {
+    throw DataError(fmt::format("not valid JSON at byte {}", e.byte));
+  } catch (const SortedJson::out_of_range&) {
+    throw DataError("not valid JSON: a number is out of range");
+  }
+}
 
 std::string json_text(const Json& json, int indent, Json::error_handler_t invalid) {
   return json.dump(indent, ' ', false, invalid);

@@ -105,6 +105,12 @@ std::string printable(std::string_view text) {
   return text.empty() ? out : out + "...";
 }
 
+std::string shortened(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return fmt::format("{}...", text.substr(0, bytes));
+}
+
 std::string escape_controls_in_json(std::string_view json) {
   std::string out;
   while (!json.empty()) {

@@ -1,7 +1,10 @@
+#include "thimble/data/batch.h"
+
 #include <algorithm>
 
 #include "data/layout.h"
 #include "thimble/core/error.h"
+#include "thimble/data/dataset.h"
 
 namespace thimble {
 

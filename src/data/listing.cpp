@@ -134,7 +134,7 @@ std::string relevant_text(const TaskConfig& config, const Example& example, std:
     if (example.target[i] == kIgnore) continue;
     const std::string title = fmt::format("{:>5}  {:<8}", i, name_of(names, example.target[i]));
     const std::string lines =
-        wrap(ranges_text(relevant_to(task, config, example, i)), width - title.size() - 1);
+        wrapped(ranges_text(relevant_to(task, config, example, i)), width - title.size() - 1);
     for (std::size_t start = 0, end = 0; (end = lines.find('\n', start)) != std::string::npos;
          start = end + 1)
       out +=
@@ -169,7 +169,5 @@ Json relevant_json(const TaskConfig& config, const Example& example) {
     out.push_back(relevant_to(task, config, example, i));
   return out;
 }
-
-std::string wrap(std::string_view text, std::size_t width) { return wrapped(text, width); }
 
 }  // namespace thimble

@@ -1,7 +1,6 @@
 #include "thimble/data/table.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "data/table_reader.h"
 #include "thimble/core/error.h"
@@ -14,23 +13,12 @@ namespace thimble {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 TableText read_text(const std::string& path) {
-  constexpr std::uintmax_t kLargest = std::uintmax_t{1} << 30;
+  constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 30;
   try {
-    const fs::file_status status = fs::status(path);
-    require<DataError>(!fs::exists(status) || fs::is_regular_file(status), "{}: is {}, not a data file", path,
-                       fs::is_directory(status) ? "a directory" : "a pipe or a device");
-    if (fs::exists(status)) {
-      const std::uintmax_t size = fs::file_size(path);
-      require<DataError>(size <= kLargest, "{}: {} bytes; {} is the most", path, size, kLargest);
-    }
-    return {.name = path, .text = read_file(path)};
+    return {.name = path, .text = read_file(path, kMaxBytes)};
   } catch (const FileError& e) {
     throw DataError(e.what());
-  } catch (const fs::filesystem_error& e) {
-    throw DataError(fmt::format("{}: cannot be read: {}", path, e.code().message()));
   }
 }
 

@@ -4,8 +4,8 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
-#include "thimble/core/nearest.h"
 #include "thimble/core/progress.h"
+#include "thimble/core/suggest.h"
 #include "thimble/core/text.h"
 
 namespace thimble {
@@ -73,76 +73,33 @@ class SequenceReader {
   std::vector<std::int32_t>& ids_;
 };
 
-// A line of JSON, told value by value, so that nothing is built. `input` and `target` get the tokens.
-class JsonRow : public nlohmann::json_sax<Json> {
- public:
-  JsonRow(SequenceReader& input, SequenceReader& target) : sequences_{input, target} {}
+// Reads the value of `key` in a line of JSON.
+void read_value(const SortedJson& value, std::string_view key, SequenceReader& out) {
+  if (value.is_string()) return out.tokens(value.get_ref<const std::string&>());
+  const auto read_token = [&](const SortedJson& token) {
+    const bool is_text = value.is_array() && token.is_string(), is_null = value.is_array() && token.is_null();
+    require<DataError>(is_text || is_null || token.is_number_integer(),
+                       "{} must be a list of texts and integers, a text, or an integer of 64 bits", key);
+    require<DataError>(!is_null || key == "target", "null in the input; only a target can ask for no answer");
+    if (is_null) return out.no_answer();
+    out.token(is_text ? token.get<std::string>() : token.dump());
+  };
+  if (!value.is_array()) return read_token(value);
+  for (const SortedJson& token : value) read_token(token);
+}
 
-  bool null() override {
-    require<DataError>(depth_ == 2, "{} must be {}", kKeys[key_], kSequence);
-    require<DataError>(key_ == 1, "null in the input; only a target can ask for no answer");
-    sequences_[1].no_answer();
-    return true;
-  }
-  bool boolean(bool) override { return refuse(); }
-  bool number_integer(std::int64_t number) override { return integer(number); }
-  bool number_unsigned(std::uint64_t number) override { return integer(number); }
-  bool number_float(double, const std::string&) override { return refuse(); }
-  bool string(std::string& text) override {
-    if (depth_ == 1)
-      sequences_[key_].tokens(text);
-    else
-      depth_ == 2 ? sequences_[key_].token(text) : static_cast<void>(refuse());
-    return true;
-  }
-  bool binary(Json::binary_t&) override { return refuse(); }
-  bool start_object(std::size_t) override {
-    if (depth_ > 0) refuse();
-    ++depth_;
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    if (depth_ != 1) refuse();
-    ++depth_;
-    return true;
-  }
-  bool end_array() override { return --depth_ > 0; }
-  bool end_object() override {
-    for (std::size_t key : {0U, 1U})
-      require<DataError>(seen_[key], "no {}; a line is {}", kKeys[key], kObject);
-    return true;
-  }
-  bool key(std::string& name) override {
-    key_ = static_cast<std::size_t>(std::ranges::find(kKeys, name) - kKeys);
-    require<DataError>(key_ < 2, "unknown key {}; a line is {}", printable(name), kObject);
-    require<DataError>(!seen_[key_], "{} stands twice", name);
-    return seen_[key_] = true;
-  }
-  bool parse_error(std::size_t byte, const std::string&, const Json::exception&) override {
-    throw DataError(fmt::format("not valid JSON at its byte {}", byte));
-  }
-
- private:
-  static constexpr std::string_view kKeys[] = {"input", "target"};
-  static constexpr const char* kObject = R"({"input": ..., "target": ...})";
-  static constexpr const char* kSequence = "a list of texts and integers, a text, or an integer of 64 bits";
-
-  bool refuse() const {
-    require<DataError>(depth_ > 0, "a line must be {}", kObject);
-    throw DataError(fmt::format("{} must be {}", kKeys[key_], kSequence));
-  }
-  template <class T>
-  bool integer(T number) {
-    if (depth_ == 0) refuse();
-    sequences_[key_].token(std::to_string(number));
-    return true;
-  }
-
-  SequenceReader sequences_[2];
-  int depth_ = 0;        // 1 in the object, 2 in a list
-  std::size_t key_ = 0;  // which of kKeys the value belongs to
-  bool seen_[2] = {};
-};
+void read_object(std::string_view line, SequenceReader& input, SequenceReader& target) {
+  constexpr const char* kObject = R"({"input": ..., "target": ...})";
+  const SortedJson json = parse_untrusted_json(line);
+  require<DataError>(json.is_object(), "a line must be {}", kObject);
+  for (const auto& [key, value] : json.items())
+    require<DataError>(key == "input" || key == "target", "unknown key {}; a line is {}", printable(key),
+                       kObject);
+  for (const char* key : {"input", "target"})
+    require<DataError>(json.contains(key), "no {}; a line is {}", key, kObject);
+  read_value(json["input"], "input", input);
+  read_value(json["target"], "target", target);
+}
 
 void read_tabs(std::string_view line, SequenceReader& input, SequenceReader& target) {
   const auto tabs = std::ranges::count(line, '\t');
@@ -202,7 +159,7 @@ void TableVocabulary::read(const TableText& file, TableProblems& problems) {
   for_lines(file, problems, [&](std::string_view line) {
     const std::size_t before = numbers_.size();
     number(line, false);
-    require<DataError>(numbers_.size() > before, "token {} stands twice", line);
+    require<DataError>(numbers_.size() > before, "duplicate token {}", line);
   });
   fixed_by_ = "the vocabulary file";
 }
@@ -210,7 +167,7 @@ void TableVocabulary::read(const TableText& file, TableProblems& problems) {
 void TableVocabulary::read(const std::vector<std::string>& trained) {
   for (const std::string& token : trained) {
     const auto before = static_cast<std::int32_t>(numbers_.size());
-    require<DataError>(number(token, false) == before, "the model's vocabulary: token {} stands twice",
+    require<DataError>(number(token, false) == before, "the model's vocabulary: duplicate token {}",
                        printable(token));
   }
   fixed_by_ = "the vocabulary that the model was trained with";
@@ -228,9 +185,7 @@ std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
     std::vector<std::string_view> names;
     if (guess)
       for (const auto& [name, id] : numbers_) names.push_back(name);
-    const std::string_view meant = nearest_name(token, names);
-    throw DataError(fmt::format("token {} is not in {}{}", token, fixed_by_,
-                                meant.empty() ? "" : fmt::format(", did you mean {}?", meant)));
+    throw DataError(fmt::format("token {} is not in {}{}", token, fixed_by_, did_you_mean(token, names)));
   }
   require<DataError>(numbers_.size() < kMostTokens,
                      "token {} is one more than the {} that a vocabulary can have", token, kMostTokens);
@@ -249,12 +204,7 @@ void read_rows(const TableText& file, TableVocabulary& vocabulary, TableProblems
   for_lines(file, problems, [&](std::string_view line) {
     input.clear();
     target.clear();
-    if (json) {
-      JsonRow reader(input_tokens, target_tokens);
-      read_json(line, reader);
-    } else {
-      read_tabs(line, input_tokens, target_tokens);
-    }
+    (json ? read_object : read_tabs)(line, input_tokens, target_tokens);
     check_row(input, target);
     for (const auto* tokens : {&input, &target}) {
       ids.insert(ids.end(), tokens->begin(), tokens->end());

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "thimble/core/json.h"
+#include "thimble/core/width.h"
 #include "thimble/data/listing.h"
-#include "thimble/data/table.h"
+#include "thimble/data/table_remarks.h"
 
 namespace thimble {
 namespace {
@@ -20,7 +21,7 @@ std::string facts(const Task& task, const TaskConfig& config, const Json& keys, 
   out += task.floor == nullptr ? "lowest loss  unknown\n"
                                : fmt::format("lowest loss  {:.6g} nats\n", task.floor(config));
   if (task.table != nullptr)
-    for (const std::string& remark : task.table(config).remarks()) out += wrap("note: " + remark, width);
+    for (const std::string& remark : remarks(task.table(config))) out += wrapped("note: " + remark, width);
   if (task.causal) out += "mask         causal, or the answers could be read\n";
   return out;
 }
@@ -33,13 +34,13 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
   const Names names = task.tokens(config);
   const double inputs = task.distinct_inputs(config);
   TaskPage page;
-  page.text = fmt::format("{}: {}\n\n{}\n{}", config.name, task.summary, wrap(task.definition, width),
+  page.text = fmt::format("{}: {}\n\n{}\n{}", config.name, task.summary, wrapped(task.definition, width),
                           facts(task, config, keys, width));
   page.json = {{"task", config.name}, {"summary", task.summary},      {"definition", task.definition},
                {"keys", keys},        {"causal", task.causal},        {"tokens", names},
                {"inputs", inputs},    {"chance", task.chance(config)}};
   page.json["floor"] = nullptr;
-  if (task.table != nullptr) page.json["remarks"] = task.table(config).remarks();
+  if (task.table != nullptr) page.json["remarks"] = remarks(task.table(config));
   if (task.floor != nullptr) page.json["floor"] = task.floor(config);
   auto& list = page.json["examples"] = Json::array();
 

@@ -6,20 +6,9 @@
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/core/random.h"
+#include "thimble/core/statistics.h"
 
 namespace thimble {
-
-namespace {
-
-// Between the two nearest of sorted values.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return std::lerp(sorted[below], sorted[above], at - static_cast<double>(below));
-}
-
-}  // namespace
 
 std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
                                 std::uint64_t seed) {

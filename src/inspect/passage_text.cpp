@@ -3,7 +3,7 @@
 #include "inspect/require_heads.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
-#include "thimble/core/nearest.h"
+#include "thimble/core/suggest.h"
 #include "thimble/core/text.h"
 #include "thimble/data/table.h"
 #include "thimble/inspect/passage.h"
@@ -42,11 +42,8 @@ std::int64_t longest(const Config& config) {
 std::int32_t token_of(const Names& names, std::string_view name) {
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view guess = nearest_name(name, views);
   throw DataError(fmt::format("input: there is no token {}{}; the vocabulary has {}", printable(name),
-                              guess.empty() ? std::string() : fmt::format(", did you mean {}?", guess),
-                              vocabulary_text(names, 160)));
+                              did_you_mean(name, names), vocabulary_text(names, 160)));
 }
 
 std::vector<std::int32_t> parse_tokens(const Names& names, std::string_view text) {

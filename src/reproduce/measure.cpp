@@ -1,12 +1,12 @@
 #include "thimble/reproduce/measure.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <numeric>
 
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/core/statistics.h"
+#include "thimble/core/text.h"
 
 namespace thimble {
 
@@ -24,10 +24,8 @@ const Json* child(const Json& node, const std::string& key) {
     const auto found = node.find(key);
     return found == node.end() ? nullptr : &*found;
   }
-  std::size_t index = 0;
-  const char* end = key.data() + key.size();
-  const bool is_index = node.is_array() && std::from_chars(key.data(), end, index).ptr == end;
-  return is_index && index < node.size() ? &node[index] : nullptr;
+  const auto index = node.is_array() ? parse_number<std::size_t>(key) : std::nullopt;
+  return index && *index < node.size() ? &node[*index] : nullptr;
 }
 
 void collect(const Json& node, std::string_view path, std::vector<const Json*>& out) {
@@ -104,11 +102,11 @@ double measure(const Json& document, const ExperimentValue& value, const Known& 
     case Take::last:
       return all.back();
     case Take::min:
-      return std::ranges::min(all);
+      return spread(all).min;
     case Take::max:
-      return std::ranges::max(all);
+      return spread(all).max;
     case Take::mean:
-      return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+      return spread(all).mean;
     default:
       require<DataError>(all.size() == 1, "{}: {} of {} leads to {} numbers; choose with take or where",
                          value.name, value.path, value.of, all.size());

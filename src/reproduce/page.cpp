@@ -4,8 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "thimble/core/format.h"
+#include "thimble/core/statistics.h"
 #include "thimble/inspect/page.h"
 #include "thimble/reproduce/measure.h"
 
@@ -53,10 +54,6 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string figure(double x) {
-  return std::isinf(x) ? "never" : std::isnan(x) ? "–" : fmt::format("{:.6g}", x);
-}
-
 std::string_view kind_of(const ExperimentResult& result) {
   return kExperimentKinds[static_cast<std::size_t>(result.experiment.kind)];
 }
@@ -95,10 +92,10 @@ std::string numbers_table(const ExperimentResult& result) {
   for (const std::uint64_t seed : experiment.seeds) out += fmt::format("<th>seed {}</th>", seed);
   out += "<th>least</th><th>median</th><th>most</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < result.values.size(); ++i) {
-    const Range all = range(result.values[i]);
+    const Spread all = spread(result.values[i]);
     out += "<tr><th>" + escaped(experiment.values[i].name) + "</th>";
-    for (const double x : result.values[i]) out += "<td>" + figure(x) + "</td>";
-    for (const double x : {all.min, all.median, all.max}) out += "<td>" + figure(x) + "</td>";
+    for (const double x : result.values[i]) out += "<td>" + format_number(x, 6) + "</td>";
+    for (const double x : {all.min, all.median, all.max}) out += "<td>" + format_number(x, 6) + "</td>";
     out += "</tr>\n";
   }
   for (std::size_t i = 0; i < result.conditions.size(); ++i) {

@@ -1,10 +1,10 @@
+#include "thimble/reproduce/verdict.h"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "thimble/core/json.h"
+#include "thimble/core/statistics.h"
 #include "thimble/reproduce/measure.h"
-#include "thimble/reproduce/reproduce.h"
 
 namespace thimble {
 
@@ -40,21 +40,11 @@ ExperimentVerdict judge(const std::vector<std::vector<bool>>& holds, bool comple
   return std::ranges::all_of(holds, on_all) ? ExperimentVerdict::pass : ExperimentVerdict::not_shown;
 }
 
-Range range(std::vector<double> numbers) {
-  std::erase_if(numbers, [](double x) { return std::isnan(x); });
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  if (numbers.empty()) return {kNone, kNone, kNone};
-  std::ranges::sort(numbers);
-  const std::size_t half = numbers.size() / 2;
-  const double median = numbers.size() % 2 == 1 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
-  return {numbers.front(), median, numbers.back()};
-}
-
 Json to_json(const ExperimentResult& result) {
   const Experiment& experiment = result.experiment;
   Json values = Json::array(), conditions = Json::array();
   for (std::size_t i = 0; i < result.values.size(); ++i) {
-    const Range all = range(result.values[i]);
+    const Spread all = spread(result.values[i]);
     Json seeds = Json::array();
     for (const double x : result.values[i]) seeds.push_back(number(x));
     values.push_back({{"name", experiment.values[i].name},

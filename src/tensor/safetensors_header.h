@@ -23,8 +23,8 @@ struct SafetensorsHeader {
 };
 
 // `file` stands in messages. Throws CheckpointError unless the text is UTF-8 and one JSON object of tensors
-// and metadata, padded with spaces, in which no key stands twice. Unknown keys of a tensor are skipped, as
-// the reference implementation does, and like there JSON nests at most 127 deep.
+// and metadata, of at most 10 MB, padded with spaces, in which no key is duplicate. Unknown keys of a tensor
+// are skipped, as the reference implementation does, and like there JSON nests at most 127 deep.
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file);
 
 }  // namespace thimble

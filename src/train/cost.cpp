@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "thimble/core/error.h"
+#include "thimble/core/format.h"
 #include "thimble/core/json.h"
 #include "thimble/core/memory.h"
 #include "thimble/core/thread_pool.h"
@@ -219,13 +220,6 @@ void require_memory(Job job, const Config& config, const MemoryLimit& limit) {
 
 void require_memory(Job job, const Config& config) {
   require_memory(job, config, available_memory(job == Job::model_check ? 1 : threads_of(config)));
-}
-
-std::string format_bytes(double bytes) {
-  constexpr std::array<std::string_view, 7> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
 }
 
 Json cost_json(const Config& config) {

@@ -1,4 +1,4 @@
-// The jobs of train.h and inspect.h in one precision. dispatch.cpp chooses between the two.
+// The other jobs of train.h, run.h and benchmark.h in one precision. train.cpp chooses between the two.
 #pragma once
 
 #include "thimble/core/real.h"
@@ -9,7 +9,6 @@
 
 namespace thimble::inline THIMBLE_PRECISION {
 
-TrainResult run_training(const Config& config, const TrainOptions& options);
 Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps);
 EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit);
 std::vector<GradcheckResult> run_model_check(const Config& config);

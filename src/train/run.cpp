@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "thimble/config/differences.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/core/path.h"

@@ -1,12 +1,13 @@
-// A training run, from its first step or from a checkpoint to its end.
+#include "train/training.h"
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/train/checkpoint.h"
+#include "thimble/train/run.h"
 #include "thimble/train/trainer.h"
-#include "train/jobs.h"
+#include "train/run_state.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
@@ -140,8 +141,6 @@ class TrainingRun {
   // may be sound, so that ends the attempt.
   void resume() {
     for (const std::filesystem::path& path : writer_->checkpoints()) {
-      require<FileError>(std::filesystem::is_regular_file(path), "{}: cannot be read: Is no regular file",
-                         path.string());
       std::string content = read_file(path);
       try {
         load(SafetensorsFile(std::move(content), path.string()));

@@ -112,8 +112,7 @@ TEST_CASE("a base that cannot be read is reported where it is named, once", "[co
             "x\na.yaml:2:7: base: no.yaml: cannot be read: No such file or directory");
   files.write("a.yaml", "base: sub\n");
   files.write("sub/b.yaml", "base: ..\n");
-  CHECK_THAT(files.complaints("a.yaml"),
-             EndsWith("a.yaml:1:7: base: sub: cannot be read: it is a directory, not a config file"));
+  CHECK_THAT(files.complaints("a.yaml"), EndsWith("a.yaml:1:7: base: sub: cannot be read: Is a directory"));
   CHECK_THAT(files.complaints("sub/b.yaml"), ContainsSubstring("\nsub/b.yaml:1:7: base: "));
 }
 
@@ -175,12 +174,13 @@ TEST_CASE("the origin of every value that was said", "[config]") {
                     {"b.yaml", "\nmodel: {layers: 3, heads: 4}\n"}};
   const ResolvedConfig resolved = files.resolve("a.yaml", {"train.steps=9", "train.steps=8"});
   const auto origin = [&](const std::string& key) {
-    const Origin& o = resolved.origins.at(key);
-    return fmt::format("{}:{}", std::filesystem::path(o.file).filename().string(), o.line);
+    const SourceLocation& o = resolved.origins.at(key);
+    return fmt::format("{}:{}", std::filesystem::path(o.source).filename().string(), o.line);
   };
   CHECK(origin("model.layers") == "a.yaml:3");
   CHECK(origin("model.heads") == "b.yaml:2");
-  CHECK(origin("train.steps") == ":0");  // the command line
+  CHECK(origin("train.steps") == "train.steps=8:0");
+  CHECK(resolved.origins.at("train.steps").argument == 2);
   CHECK_FALSE(resolved.origins.contains("train.batch"));
 }
 
@@ -188,7 +188,8 @@ TEST_CASE("YAML with origins: aligned comments, the same config, no base", "[con
   ResolvedConfig resolved;
   resolved.config.train.steps = 7;
   resolved.config.model.layers = 3;
-  resolved.origins = {{"train.steps", {"a.yaml", 12}}, {"model.layers", {}}};
+  resolved.origins = {{"train.steps", {"a.yaml", 12}},
+                      {"model.layers", {.source = "model.layers=3", .argument = 1}}};
   const std::string yaml = to_yaml(resolved);
   CHECK_THAT(yaml, StartsWith("task:\n  name: reverse             # default\n  symbols: 10"));
   CHECK_THAT(yaml, ContainsSubstring("\n  steps: 7                  # a.yaml:12\n"));

@@ -19,10 +19,21 @@ inline std::string complaints(const std::string& yaml, const std::vector<std::st
   return "";
 }
 
-// The same for a file with one problem: the line after the summary.
+// The problems of that ConfigError.
+inline std::vector<thimble::ConfigProblem> problems(const std::string& yaml,
+                                                    const std::vector<std::string>& overrides = {}) {
+  try {
+    thimble::parse_config(yaml, "t.yaml", overrides);
+  } catch (const thimble::ConfigError& e) {
+    return e.problems();
+  }
+  return {};
+}
+
+// The line about the problem of a file that has one.
 inline std::string complaint(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  const std::string summary = "t.yaml: 1 problem\n", all = complaints(yaml, overrides);
-  return all.substr(0, summary.size()) == summary ? all.substr(summary.size()) : "not one problem: " + all;
+  const auto all = problems(yaml, overrides);
+  return all.size() == 1 ? problem_text(all[0]) : fmt::format("{} problems", all.size());
 }
 
 // "copy, reverse, ...": every task there is.

@@ -3,7 +3,7 @@
 
 #include "catch.h"
 #include "config/fields.h"
-#include "thimble/config/config.h"
+#include "thimble/config/differences.h"
 #include "thimble/core/json.h"
 
 using namespace thimble;

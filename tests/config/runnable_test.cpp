@@ -5,8 +5,8 @@
 #include "experiments.h"
 #include "source_directory.h"
 #include "thimble/config/config.h"
-#include "thimble/config/experiment.h"
-#include "thimble/config/sweep.h"
+#include "thimble/reproduce/experiment.h"
+#include "thimble/sweep/sweep.h"
 
 using namespace thimble;
 

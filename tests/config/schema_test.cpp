@@ -2,10 +2,9 @@
 #include <cmath>
 
 #include "catch.h"
-#include "config/text.h"
-#include "config/yaml.h"
 #include "experiments.h"
 #include "thimble/config/config.h"
+#include "thimble/config/yaml.h"
 #include "thimble/core/json.h"
 
 using namespace thimble;
@@ -13,21 +12,20 @@ using namespace thimble;
 namespace {
 
 // What a file says, as YAML's core schema types it.
-template <class Node>
-Json to_json(const Node& node) {
-  if (node.IsSequence()) return Json::array();  // no config has one that is right
-  if (node.IsMap()) {
+Json to_json(const config::YamlNode& node) {
+  if (node.is_list()) return Json::array();  // no config has one that is right
+  if (node.is_map()) {
     Json out = Json::object();
-    for (const auto& entry : node) out[entry.first.Scalar()] = to_json(entry.second);
+    for (std::size_t i = 0; i < node.keys.size(); ++i) out[node.keys[i].text] = to_json(node.values[i]);
     return out;
   }
-  const Json value = node.Tag() == "!" ? Json(node.Scalar()) : Json::parse(node.Scalar(), nullptr, false);
-  return value.is_discarded() ? Json(node.Scalar()) : value;
+  const Json value = node.quoted ? Json(node.text) : Json::parse(node.text, nullptr, false);
+  return value.is_discarded() ? Json(node.text) : value;
 }
 
-Json parse(const std::string& text) {
+Json parse_text(const std::string& text) {
   config::Report report("t.yaml");
-  const auto node = config::parse_yaml(text, 0, report);
+  const auto node = parse_yaml(text, report.start_of_file(), report);
   report.finish();
   return to_json(*node);
 }
@@ -77,13 +75,13 @@ TEST_CASE("every config in configs/ satisfies the schema", "[config]") {
   const Json schema = config_schema();
   for (const std::string& file : experiments()) {
     INFO(file);
-    CHECK(invalid(parse(config::read_file(file)), schema).empty());
+    CHECK(invalid(parse_text(config::read_config_file(file)), schema).empty());
   }
 }
 
 TEST_CASE("a dump satisfies the schema", "[config]") {
   CHECK(invalid(to_json(Config{}), config_schema()).empty());
-  CHECK(invalid(parse(to_yaml(Config{})), config_schema()).empty());
+  CHECK(invalid(parse_text(to_yaml(Config{})), config_schema()).empty());
 }
 
 TEST_CASE("the schema refuses what the reader refuses", "[config]") {
@@ -107,7 +105,7 @@ TEST_CASE("the schema refuses what the reader refuses", "[config]") {
            {"task: {file: ''}", "/task/file: too short"},
            {"base: [a]", "/base: not of type string"},
        })
-    CHECK(invalid(parse(text), schema) == wrong);
-  CHECK(
-      invalid(parse("base: a.yaml\ntask: {file: a.tsv}\ntrain: {checkpoint_series: true}"), schema).empty());
+    CHECK(invalid(parse_text(text), schema) == wrong);
+  CHECK(invalid(parse_text("base: a.yaml\ntask: {file: a.tsv}\ntrain: {checkpoint_series: true}"), schema)
+            .empty());
 }

@@ -198,6 +198,19 @@ TEST_CASE("a file that cannot be read is named, with the reason", "[core]") {
         missing.string() + ": cannot be read: No such file or directory");
   CHECK(error_of([&] { read_file(directory.path()); }) ==
         directory.path().string() + ": cannot be read: Is a directory");
+  const fs::path pipe = directory / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of([&] { read_file(pipe); }) == pipe.string() + ": cannot be read: Is no regular file");
+}
+
+TEST_CASE("a file that is larger than allowed is refused", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file";
+  write_file(path, "12345");
+  CHECK(read_file(path, 5) == "12345");
+  CHECK(error_of([&] { read_file(path, 4); }) == path.string() + ": 5 bytes; 4 is the most");
+  CHECK_THAT(error_of([] { read_file("/proc/self/maps", 9); }),  // whose size is 0 before it is read
+             EndsWith(" bytes; 9 is the most"));
 }
 
 TEST_CASE("a file written in pieces is there once it is committed, or not at all", "[core]") {

@@ -112,13 +112,6 @@ TEST_CASE("a long vocabulary is shortened in the middle", "[data]") {
   CHECK(text.size() == 40);
 }
 
-TEST_CASE("text is broken between words", "[data]") {
-  CHECK(wrap("one two three", 80) == "one two three\n");
-  CHECK(wrap("one two three", 7) == "one two\nthree\n");
-  CHECK(wrap("one two three", 6) == "one\ntwo\nthree\n");
-  CHECK(wrap("incomprehensible word", 6) == "incomprehensible\nword\n");
-}
-
 TEST_CASE("positions that an answer depends on are told in ranges", "[data]") {
   const TaskConfig config{.name = "histogram", .symbols = 2, .length = 7};
   const Example e{.input = {0, 0, 0, 1, 0, 1, 1}, .target = {5, 5, 5, 4, 5, 4, kIgnore}};

@@ -123,7 +123,7 @@ TEST_CASE("a vocabulary file that breaks a rule is refused", "[data]") {
     return complaints(texts);
   };
   CHECK(refused("a") == "accepted");
-  CHECK(refused("a\nb\na") == "v.txt: 1 problem\nv.txt:3: token a stands twice");
+  CHECK(refused("a\nb\na") == "v.txt: 1 problem\nv.txt:3: duplicate token a");
   CHECK(refused("a\n\nb") == "v.txt: 1 problem\nv.txt:2: a blank line; delete it");
   CHECK(refused("a\nb c") == "v.txt: 1 problem\nv.txt:2: a space in token b c");
   CHECK(refused("a\nb\tc") == "v.txt: 1 problem\nv.txt:2: a control character in token b\\u{9}c");
@@ -296,17 +296,17 @@ TEST_CASE("a line that is not a JSON object of input and target is refused", "[d
   const std::string object = R"({"input": ..., "target": ...})";
   for (const char* line : {"3", "[]", "null", "\"a\"", "true", "1.5"}) {
     CAPTURE(line);
-    CHECK_THAT(refused(line), EndsWith("must be " + object) || EndsWith("an integer of 64 bits"));
+    CHECK(refused(line) == "a line must be " + object);
   }
-  CHECK(refused("{") == "not valid JSON at its byte 2");
-  CHECK(refused("{\"input\": \"a\", \"target\": \"b\",}") == "not valid JSON at its byte 30");
-  CHECK(refused(R"({"input": "a", "target": "b"} x)") == "not valid JSON at its byte 31");
+  CHECK(refused("{") == "not valid JSON at byte 2");
+  CHECK(refused("{\"input\": \"a\", \"target\": \"b\",}") == "not valid JSON at byte 30");
+  CHECK(refused(R"({"input": "a", "target": "b"} x)") == "not valid JSON at byte 31");
   CHECK(refused(R"({"input": "\ud800", "target": "b"})").starts_with("not valid JSON"));
   CHECK(refused(R"({"input": "a"})") == "no target; a line is " + object);
   CHECK(refused(R"({"target": "a"})") == "no input; a line is " + object);
   CHECK(refused(R"({"input": "a", "target": "b", "weight": 1})") ==
         "unknown key weight; a line is " + object);
-  CHECK(refused(R"({"input": "a", "input": "b", "target": "c"})") == "input stands twice");
+  CHECK(refused(R"({"input": "a", "input": "b", "target": "c"})") == "duplicate key input");
   CHECK(refused(R"({"input": [null], "target": "c"})") ==
         "null in the input; only a target can ask for no answer");
   for (const char* value :
@@ -315,7 +315,7 @@ TEST_CASE("a line that is not a JSON object of input and target is refused", "[d
     CHECK(refused(fmt::format(R"({{"input": "a", "target": {}}})", value)) ==
           "target must be a list of texts and integers, a text, or an integer of 64 bits");
   }
-  CHECK_THAT(refused(std::string(1'000'000, '[')), EndsWith(object));
+  CHECK(refused(std::string(1'000'000, '[')) == "nests more than 127 deep");
 }
 
 TEST_CASE("more tokens than a vocabulary can have are refused", "[data]") {
@@ -366,11 +366,11 @@ TEST_CASE("what is no readable regular file of at most 1 GiB is refused", "[data
     }
     return std::string("accepted");
   };
-  CHECK(refused(directory.path()) == "is a directory, not a data file");
+  CHECK(refused(directory.path()) == "cannot be read: Is a directory");
   CHECK(refused(directory / "missing.tsv") == "cannot be read: No such file or directory");
-  CHECK(refused("/dev/null") == "is a pipe or a device, not a data file");
+  CHECK(refused("/dev/null") == "cannot be read: Is no regular file");
   REQUIRE(::mkfifo((directory / "pipe.tsv").c_str(), 0600) == 0);
-  CHECK(refused(directory / "pipe.tsv") == "is a pipe or a device, not a data file");
+  CHECK(refused(directory / "pipe.tsv") == "cannot be read: Is no regular file");
   write_file(directory / "file", "x");
   CHECK(refused(directory / "file" / "below.tsv") == "cannot be read: Not a directory");
   write_file(directory / "large.tsv", "");

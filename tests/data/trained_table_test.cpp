@@ -7,7 +7,7 @@
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/data/data_record.h"
-#include "thimble/data/table.h"
+#include "thimble/data/table_remarks.h"
 
 using namespace thimble;
 
@@ -31,11 +31,10 @@ std::string complaint_on(const Table& table, Split split) {
 }
 
 std::vector<std::string> remarks(const std::string& text) {
-  return Table({.main = {"t.tsv", text},
-                .validation = {{"v.tsv", "v\tw"}},
-                .test = {{"w.tsv", "v\tw"}},
-                .vocabulary = {}})
-      .remarks();
+  return remarks(Table({.main = {"t.tsv", text},
+                        .validation = {{"v.tsv", "v\tw"}},
+                        .test = {{"w.tsv", "v\tw"}},
+                        .vocabulary = {}}));
 }
 
 }  // namespace

@@ -49,15 +49,6 @@ TEST_CASE("a verdict comes from conditions on seeds", "[reproduce]") {
   CHECK(name(not_shown) == "NOT SHOWN");
 }
 
-TEST_CASE("the range of numbers leaves out what is not known", "[reproduce]") {
-  CHECK(range({3, 1, 2}).median == 2);
-  CHECK(range({3, 1, 2}).min == 1);
-  CHECK(range({3, 1, 2}).max == 3);
-  CHECK(range({4, 1, 2, 3}).median == 2.5);
-  CHECK(range({kUnknown, 5}).median == 5);
-  CHECK(std::isnan(range({kUnknown}).median));
-}
-
 TEST_CASE("goldens and controls must pass, claims may come out either way", "[reproduce]") {
   ExperimentResult r = result();
   CHECK_FALSE(r.stands());

@@ -51,8 +51,12 @@ rejects src/data/planted.cpp '#include "thimble/tensor/tensor.h"' 1 "room data m
 rejects src/config/planted.cpp '#include "thimble/model/encoder.h"' 1 "room config may not include room model"
 rejects src/config/planted.cpp '#include "thimble/ops/softmax.h"' 1 "room config may not include room ops"
 rejects src/train/planted.cpp '#include "inspect/scores.h"' 1 "room train may not include room inspect"
+rejects src/train/planted.cpp '#include "thimble/sweep/sweep.h"' 1 "room train may not include room sweep"
+rejects src/config/planted.cpp '#include "thimble/sweep/sweep.h"' 1 "room config may not include room sweep"
+rejects src/sweep/planted.cpp '#include "thimble/reproduce/reproduce.h"' 1 "room sweep may not include room reproduce"
+rejects src/sweep/planted.cpp '#include "config/fields.h"' 1 "a private header of room config"
 rejects src/inspect/planted.cpp '#include "thimble/reproduce/measure.h"' 1 "room inspect may not include room reproduce"
-accepts src/reproduce/planted.cpp $'#include "thimble/inspect/inspect.h"\n#include "thimble/train/sweep.h"'
+accepts src/reproduce/planted.cpp $'#include "thimble/inspect/inspect.h"\n#include "thimble/sweep/run_sweep.h"'
 rejects src/reproduce/planted.cpp '#include "inspect/page.h"' 1 "a private header of room inspect"
 accepts src/inspect/planted.cpp '#include "inspect/page.h"'
 rejects src/inspect/planted.cpp '#include "cli/table.h"' 1 "only src/cli includes src/cli"
@@ -72,7 +76,8 @@ rejects src/kernels/planted.cpp '#include <lapacke.h>' 1 "allowed only in src/ke
 rejects src/kernels/planted.cpp 'void dgeev_(const char*);' 1 "LAPACK is called only"
 rejects src/inspect/planted.cpp 'int f() { return LAPACKE_dgesvd(1); }' 1 "LAPACK is called only"
 rejects tests/kernels/planted.cpp 'void f() { dsyev_("N", "U"); }' 1 "LAPACK is called only"
-rejects src/train/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/"
+rejects src/config/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/yaml.cpp"
+rejects src/train/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/yaml.cpp"
 rejects tests/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
 rejects src/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in src/kernels/"
 rejects src/cli/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/cli/command_line.cpp"
@@ -80,7 +85,7 @@ rejects src/data/planted.cpp '#include <Random123/philox.h>' 1 "allowed only in 
 rejects src/autograd/planted.cpp '#include <catch2/catch.hpp>' 1 "allowed only in tests/"
 accepts src/kernels/planted.cpp '#include "hwy/highway.h"'
 accepts src/train/planted.cpp 'X::X() : sorted_(1), steps_(2), degrees_(3), store_(4), states_(5) {} // dgeev_(x)'
-accepts src/config/planted.cpp $'#include <yaml-cpp/yaml.h>\nYAML::Node n;'
+accepts src/config/yaml.cpp $'#include <yaml-cpp/yaml.h>\nYAML::Node n;'
 accepts tests/planted.cpp '#include <catch2/catch_test_macros.hpp>'
 
 # The terminal.

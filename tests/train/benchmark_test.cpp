@@ -43,8 +43,3 @@ TEST_CASE("a benchmark gives the steps asked for, and accounts for the time of i
   CHECK(linear->calls % a_pass == 0);
   CHECK(linear->backward_ms > 0);
 }
-
-TEST_CASE("the median is a middle value", "[train]") {
-  CHECK(median({3}) == 3);
-  CHECK(median({9, 1, 5}) == 5);
-}

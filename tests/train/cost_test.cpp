@@ -188,14 +188,6 @@ TEST_CASE("every job refuses what would not fit, and writes nothing", "[train]")
   CHECK(directory.files() == 0);
 }
 
-TEST_CASE("bytes are given in a unit that people read", "[train]") {
-  CHECK(format_bytes(0) == "0 B");
-  CHECK(format_bytes(1023) == "1023 B");
-  CHECK(format_bytes(1536) == "1.5 KiB");
-  CHECK(format_bytes(3.25 * (1 << 30)) == "3.2 GiB");
-  CHECK(format_bytes(5e24) == "4336808.7 EiB");
-}
-
 TEST_CASE("the cost as JSON", "[train]") {
   const Json json = cost_json(small_config());
   CHECK(json.at("parameters") == step_cost(small_config()).parameters);

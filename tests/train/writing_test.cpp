@@ -7,6 +7,7 @@
 #include "thimble/model/decoding.h"
 #include "thimble/train/run.h"
 #include "thimble/train/trainer.h"
+#include "train/run_state.h"
 
 using namespace thimble;
 

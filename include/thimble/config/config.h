@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/data/data_record.h"
 #include "thimble/data/dataset.h"
@@ -63,15 +63,9 @@ struct Config {
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                    const DataRecord* trained = nullptr);
 
-// Where a value was said; an empty file means the command line.
-struct Origin {
-  std::string file{};
-  int line = 0;
-};
-
 struct ResolvedConfig {
   Config config;
-  std::map<std::string, Origin> origins;  // by dotted path; what has none has its default
+  std::map<std::string, SourceLocation> origins;  // by dotted path; what has none has its default
 };
 
 // load_config with the origin of every value.
@@ -89,18 +83,6 @@ Json to_json(const Config&);
 
 // JSON Schema (draft-07, which every editor knows) of a config file.
 Json config_schema();
-
-// A value that two configs do not share.
-struct Difference {
-  std::string key;   // its dotted path
-  std::string text;  // "train.steps: 100 in the run, 200 in new.yaml"
-  bool may_change;   // whether training can go on with the other value
-};
-
-// Where two configs differ, in the order of the field lists. A key that only one of their tasks has is left
-// out, as the tasks differ.
-std::vector<Difference> differences(const Config& a, const Config& b, std::string_view name_a,
-                                    std::string_view name_b);
 
 // How the data must be laid out for such a model.
 Layout layout_of(const ModelConfig&);

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace thimble {
 
@@ -20,10 +22,34 @@ class ShapeError : public Error {
   using Error::Error;
 };
 
+// Where a value was written: in a file, or in an argument of the command line.
+struct SourceLocation {
+  std::string source{};      // path of the file, or the argument as it was written
+  int line = 0, column = 0;  // in the file, from 1; 0: the file as a whole, or an argument
+  int argument = 0;          // number of the argument, from 1; 0: in a file
+};
+
+struct ConfigProblem {
+  std::string key{};          // dotted path; "": the file as a whole
+  SourceLocation location{};  // without a source: nowhere in particular
+  std::string rule{};         // which rule is broken, and the remedy
+};
+
+// Returns "FILE:LINE:COLUMN: KEY: RULE" or "command line: ARGUMENT: RULE", without what the problem lacks.
+std::string problem_text(const ConfigProblem&);
+
 // A command line or a config that cannot be used.
 class ConfigError : public Error {
  public:
-  using Error::Error;
+  // One problem, whose rule is the message.
+  explicit ConfigError(const std::string& message);
+  // The message is a summary that names the file, and then a line for each of the first hundred problems.
+  ConfigError(const std::string& file, std::vector<ConfigProblem> problems);
+
+  const std::vector<ConfigProblem>& problems() const { return problems_; }  // at least one
+
+ private:
+  std::vector<ConfigProblem> problems_;
 };
 
 // Data that a task or a file cannot supply.

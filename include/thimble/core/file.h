@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,10 @@
 
 namespace thimble {
 
-// Throws FileError, naming the path and the system's reason.
-std::string read_file(const std::filesystem::path& path);
+// Throws FileError, naming the path and the reason, when the file cannot be read, is no regular file, such as
+// a pipe that may never end, or has more than `max_bytes`.
+std::string read_file(const std::filesystem::path& path,
+                      std::uintmax_t max_bytes = std::numeric_limits<std::uintmax_t>::max());
 
 // Writes to a temporary file beside `path`, flushes it to the disk and renames it, so that `path` holds the
 // old content or the new one and nothing in between, even if the machine stops. Throws FileError.

@@ -1,6 +1,7 @@
 // JSON values, read and written by the functions below: they alone compile the library's parser and printer.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -13,8 +14,12 @@ using Json = nlohmann::ordered_json;
 // Throws Json::parse_error.
 Json parse_json(std::string_view text);
 
-// Tells the events of a text to the reader, which returns false to stop. Errors are told to the reader too.
-void read_json(std::string_view text, nlohmann::json_sax<Json>& reader);
+// JSON that may be hostile. Its objects are sorted, so that it takes no more than n log n time to build.
+using SortedJson = nlohmann::json;
+
+// Throws DataError, with the byte from 1, when the text is not valid JSON, nests more than `max_depth` deep
+// or has a key twice in an object. Takes up to 40 bytes of memory for each byte of the text.
+SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth = 127);
 
 // With an indent, over several lines; -1: on one. Bytes that are not UTF-8 throw Json::type_error or are
 // replaced.

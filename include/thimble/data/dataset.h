@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "thimble/core/random.h"
+#include "thimble/data/batch.h"
 #include "thimble/data/permutation.h"
 #include "thimble/data/task.h"
 
@@ -29,32 +30,9 @@ struct DataConfig {
   std::int64_t test = 10000;
 };
 
-// How an example becomes model input and labels.
-enum class Layout {
-  position,  // tokens: input; labels: target, one per position or kIgnore
-  sequence,  // tokens: input; labels: the single target
-  next,      // tokens: input followed by target without its last token; labels: the next token, on the target
-             // only
-  pairs,     // sources: input; tokens: <begin> followed by target; labels: target followed by <end>
-};
-
 // The layout that suits examples of that size: one label for one target, labels at the positions of as many
 // tokens, or else the target as what follows.
 Layout usual_layout(ExampleSize);
-
-struct Batch {
-  std::int64_t sequences = 0;                // B
-  std::int64_t length = 0;                   // T
-  std::vector<std::int32_t> tokens;          // (B, T), 0 after the end of a sequence
-  std::vector<std::int32_t> lengths;         // (B), tokens of each sequence
-  std::int64_t source_length = 0;            // S; 0: there are no sources
-  std::vector<std::int32_t> sources;         // (B, S), 0 after the end of a source
-  std::vector<std::int32_t> source_lengths;  // (B), tokens of each source
-  std::vector<std::int32_t> labels;          // (B, T) or, per sequence, (B); kIgnore where there is none
-  std::vector<std::int32_t> rows;            // where labels are not kIgnore, in order
-  std::vector<std::int32_t> row_labels;      // and those labels
-  Example example;  // the last row's; kept for its storage, so that filling allocates nothing
-};
 
 // T, the tokens of the longest model input. Throws DataError when the task config is out of range, or when
 // the task's targets do not suit the layout.

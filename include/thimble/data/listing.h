@@ -54,7 +54,4 @@ Json example_json(const Names&, const Sequence&);
 // nothing about them.
 Json relevant_json(const TaskConfig&, const Example&);
 
-// Text broken into lines of at most `width` characters between words, each ended by a line feed.
-std::string wrap(std::string_view text, std::size_t width);
-
 }  // namespace thimble

@@ -64,9 +64,11 @@ class Table {
   // way.
   void check(Layout) const;
 
-  // What may be a mistake, a line each: equal inputs with different targets, repeated rows, and a first line
-  // that looks like names of columns.
-  std::vector<std::string> remarks() const;
+  // Of a row as it is stored: those of the main file, of validation and of test, one after the other.
+  std::span<const std::int32_t> input(std::uint32_t row) const;
+  std::span<const std::int32_t> target(std::uint32_t row) const;
+  std::string where(std::uint32_t row) const;  // "FILE:LINE"
+  std::uint32_t main_rows() const { return files_[0].end; }
 
  private:
   struct File {
@@ -74,17 +76,12 @@ class Table {
     std::uint32_t end;  // one past its last row; row i of a file is its line i + 1
   };
 
-  // Of a row as it is stored: those of the files, one after the other.
-  ExampleSize size(std::uint32_t row) const;
-  std::span<const std::int32_t> input(std::uint32_t row) const;
-  std::span<const std::int32_t> target(std::uint32_t row) const;
-  std::string where(std::uint32_t row) const;  // "FILE:LINE"
+  ExampleSize size(std::uint32_t row) const;  // of a row as it is stored
   void read(std::uint32_t row, Example& out) const;
   void read_files(const TableTexts&, const DataRecord* trained);
   void assign_splits(bool trained);
   void measure();
   std::optional<Layout> suitable_layout() const;
-  std::optional<std::string> header_remark() const;
 
   std::vector<File> files_;
   std::vector<DataFile> sources_;

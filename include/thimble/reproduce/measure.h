@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/config/experiment.h"
 #include "thimble/core/json.h"
+#include "thimble/reproduce/experiment.h"
 
 namespace thimble {
 

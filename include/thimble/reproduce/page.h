@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "thimble/reproduce/reproduce.h"
+#include "thimble/reproduce/verdict.h"
 
 namespace thimble {
 

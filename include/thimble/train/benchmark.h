@@ -35,7 +35,4 @@ struct Benchmark {
 // Trains `warmup` steps and then `steps` timed ones, both at least 1, without writing anything.
 Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps);
 
-// n >= 1 values.
-double median(std::vector<double> values);
-
 }  // namespace thimble

@@ -74,9 +74,6 @@ std::string describe(const MemoryEstimate&);
 void require_memory(Job, const Config&, const MemoryLimit& limit);
 void require_memory(Job, const Config&);
 
-// A number of bytes for people, such as "1.5 GiB".
-std::string format_bytes(double bytes);
-
 // {"parameters", "flops_per_step", "memory_bytes": {"total", part...}, "micro_batch", "ops": [{"layer", "op",
 // "calls", "bytes", "forward_flops", "backward_flops"}]}, of training; see StepCost.
 Json cost_json(const Config&);

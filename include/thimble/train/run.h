@@ -55,18 +55,6 @@ std::filesystem::path run_directory(const std::filesystem::path& config_file, co
 // The first of NAME, NAME-2, ... that does not exist.
 std::filesystem::path free_run_directory(const std::filesystem::path& config_file, const Config& config);
 
-// Where training stands; what a checkpoint holds besides tensors.
-struct RunState {
-  std::int64_t step = 0;
-  double seconds = 0;               // of training so far
-  std::uint64_t metrics_bytes = 0;  // of metrics.jsonl
-  StepReport train;                 // the last step
-  std::optional<EvalResult> validation;
-  std::int64_t best_step = 0;  // of the lowest validation loss, best_loss; 0: none yet
-  double best_loss = 0;
-  std::int64_t evaluations_since_best = 0;
-};
-
 // A run being written. All functions throw CheckpointError when something cannot be.
 class RunWriter {
  public:
@@ -112,11 +100,5 @@ bool in_series(std::int64_t step);
 // ..., 90, 100, 112, 125, 140, ... From 6 on none is more than 1.17 times the one before. The end of
 // training is looked at in any case.
 bool watched(std::int64_t step);
-
-Json to_json(const StepReport&);
-Json to_json(const EvalResult&);
-Json to_json(const TrainResult&);
-Json to_json(const RunState&);
-RunState run_state(const Json&);  // throws a JSON exception
 
 }  // namespace thimble

@@ -118,6 +118,10 @@ struct TrainOptions {
 // before stay.
 TrainResult train(const Config& config, const TrainOptions& options = {});
 
+Json to_json(const StepReport&);
+Json to_json(const EvalResult&);
+Json to_json(const TrainResult&);
+
 // Checks the gradient of every parameter of the config's model in double, on a small batch, dropout included.
 std::vector<GradcheckResult> check_model(const Config& config);
 

@@ -1,0 +1,23 @@
+// What two configs do not share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thimble/config/config.h"
+
+namespace thimble {
+
+struct Difference {
+  std::string key;   // its dotted path
+  std::string text;  // "train.steps: 100 in the run, 200 in new.yaml"
+  bool may_change;   // whether training can go on with the other value
+};
+
+// Returns the values that differ, in the order of the field lists. A key that only one of their tasks has is
+// left out, as the tasks differ.
+std::vector<Difference> differences(const Config& a, const Config& b, std::string_view name_a,
+                                    std::string_view name_b);
+
+}  // namespace thimble

@@ -1,0 +1,52 @@
+// The problems of a config, sweep or experiment, gathered so that all of them are reported at once.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thimble/core/error.h"
+
+namespace thimble::config {
+
+class Report {
+ public:
+  explicit Report(std::string file) : files_{std::move(file)} {}
+
+  // Adds the file that the last one so far builds on.
+  void add_file(std::string file) { files_.push_back(std::move(file)); }
+  const std::vector<std::string>& files() const { return files_; }
+  SourceLocation start_of_file() const { return {.source = files_[0], .line = 1, .column = 1}; }
+
+  // Records that `key`, a dotted path, got its value there.
+  void given(const std::string& key, const SourceLocation& location) { given_[key] = location; }
+  const std::map<std::string, SourceLocation>& given() const { return given_; }
+  bool was_given(const std::string& key) const { return given_.contains(key); }
+
+  // Adds a problem. An empty key means the file as a whole.
+  void problem(const SourceLocation& location, const std::string& key, std::string_view rule);
+
+  // Suppresses conflicts of `key`, because its value is not what was meant; "": of every key.
+  void suppress(const std::string& key) { suppressed_.insert(key); }
+
+  // Adds the problem that the values of `keys` have together, at the one of them that was given last: on the
+  // command line if one was given there, else in the file that builds on the others. Does nothing when one of
+  // them has a problem of its own.
+  void conflict(const std::vector<std::string>& keys, std::string_view rule);
+
+  // Throws ConfigError when there are problems, in the order of their locations.
+  void finish() const;
+
+ private:
+  bool is_suppressed(const std::string& key) const;
+  int precedence(const SourceLocation&) const;
+
+  std::vector<std::string> files_;
+  std::map<std::string, SourceLocation> given_;
+  std::set<std::string> suppressed_;
+  std::vector<ConfigProblem> problems_;
+};
+
+}  // namespace thimble::config

@@ -1,0 +1,18 @@
+// Numbers as people read them.
+#pragma once
+
+#include <string>
+
+namespace thimble {
+
+// Returns "0.9873", "12500", "never" for infinity and "-" for NaN: integers below 1e8 in full, other numbers
+// with `digits` significant digits.
+std::string format_number(double x, int digits = 4);
+
+// Returns "1.5 KiB", "12 B".
+std::string format_bytes(double bytes);
+
+// Returns "12 s", "3 min 05 s", "2 h 40 min".
+std::string format_duration(double seconds);
+
+}  // namespace thimble

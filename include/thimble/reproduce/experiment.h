@@ -1,0 +1,100 @@
+// An experiment: a statement, the runs that put it to the test, and what decides. Read from YAML:
+//
+//   statement: one head writes 16 digits backwards
+//   source: UvA deep-learning course, tutorial 6
+//   kind: golden                        # golden, control or claim
+//   quick: true                         # ends within 5 minutes on 2 cores; default true
+//   seeds: [42, 43, 44]                 # of train.seed; the default
+//   runs:
+//     trained:
+//       config: ../reverse.yaml         # relative to this file
+//       set: {train.steps: 2000}        # changes to it
+//       evaluate: {longer: {task.length: 20}}  # names for other data to measure the trained model on
+//   values:                             # one number for each seed
+//     accuracy: {run: trained, of: train, path: test.accuracy}
+//     mirror: {run: trained, of: inspect, path: heads.*.scores.mirror.value, take: max}
+//   conditions:                         # each holds on a seed or does not
+//     - {value: accuracy, at_least: 0.9999}
+//     - {value: mirror, above: 0.5}
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thimble/sweep/sweep.h"
+
+namespace thimble {
+
+enum class ExperimentKind { golden, control, claim };
+inline constexpr std::string_view kExperimentKinds[] = {"golden", "control", "claim"};
+
+// What a number must be: by a margin, which makes it harder, or easier below 0.
+struct Bound {
+  enum Relation { at_least, at_most, above, below };  // >= + by, <= - by, > + by, < - by
+  Relation relation = at_least;
+  double number = 0;
+  std::string value{};  // or, if not empty, the name of a value on the same seed
+  double by = 0;
+};
+inline constexpr std::string_view kRelations[] = {"at_least", "at_most", "above", "below"};
+
+// Of what the first * of a path stands for, what to look at: the number or text below `path` is `equals` or
+// within the bound.
+struct Filter {
+  std::string path, equals;
+  std::optional<Bound> bound;
+};
+
+// What becomes of the numbers that are found; `only` asks for one.
+enum class Take { only, first, last, min, max, mean, count };
+inline constexpr std::string_view kTakes[] = {"only", "first", "last", "min", "max", "mean", "count"};
+
+struct ExperimentValue {
+  std::string name;
+  std::string run;   // which run of the experiment
+  std::string of;    // a key of kMeasurements, or an evaluation of the run
+  std::string path;  // keys and indices with dots between, * for any
+  std::vector<Filter> where;
+  Take take = Take::only;
+  std::optional<double> otherwise;  // when nothing is found (`never` is infinity); empty: that is an error
+};
+
+// train: summary.json; metrics: the lines of metrics.jsonl; inspect: what thimble inspect --json writes;
+// permutation: see permutation.h.
+inline constexpr std::string_view kMeasurements[] = {"train", "metrics", "inspect", "permutation"};
+
+struct Evaluation {
+  std::string name;
+  std::vector<std::string> overrides;  // "a.b.c=value"
+};
+
+struct ExperimentRun {
+  std::string name;
+  SweepSetting setting;
+  std::vector<Evaluation> evaluations;
+};
+
+struct Condition {
+  std::string value;
+  Bound bound;
+};
+
+struct Experiment {
+  std::string name, file;  // name: that of the file without folder and .yaml
+  std::string statement, source;
+  ExperimentKind kind = ExperimentKind::claim;
+  bool quick = true;
+  std::vector<std::uint64_t> seeds;
+  std::vector<ExperimentRun> runs;
+  std::vector<ExperimentValue> values;
+  std::vector<Condition> conditions;
+};
+
+// Reads an experiment and checks the config of every run and evaluation. Throws one ConfigError with every
+// problem, as load_config does.
+Experiment load_experiment(const std::string& path);
+
+}  // namespace thimble

@@ -1,0 +1,225 @@
+#include "thimble/sweep/sweep_runs.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "thimble/config/differences.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/core/json.h"
+#include "thimble/core/lock.h"
+#include "thimble/train/run.h"
+
+namespace thimble {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kStatusNames[] = {"waiting", "done", "missed target", "failed", "interrupted"};
+
+// "-heads_2" for "model.heads=2".
+std::string suffix(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::size_t dot = text.substr(0, equals).rfind('.');
+  std::string out = fmt::format("-{}", text.substr(dot == std::string_view::npos ? 0 : dot + 1));
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  };
+  std::ranges::replace_if(
+      out, [&](char c) { return !is_plain(c); }, '_');
+  return out;
+}
+
+// The number makes it unique. Of the settings, those that there is room for, each as a whole: "lr_5" is not
+// 5e-4.
+std::string run_name(std::size_t number, std::size_t digits, const SweepSetting& setting,
+                     std::uint64_t seed) {
+  constexpr std::size_t kLongest = 60;
+  std::string settings;
+  for (const std::string& text : setting.overrides) {
+    const std::string next = text.starts_with("train.seed=") ? "" : suffix(text);
+    if (settings.size() + next.size() <= kLongest) settings += next;
+  }
+  return fmt::format("{:0{}}{}-seed_{}", number, digits, settings, seed);
+}
+
+// {"model.heads": 2}, with the values as the config has them.
+Json overrides_json(const std::vector<std::string>& overrides, const Config& config) {
+  const Json values = to_json(config);
+  Json out = Json::object();
+  for (const std::string& text : overrides) {
+    const std::string key = text.substr(0, text.find('='));
+    std::string pointer = "/" + key;
+    std::ranges::replace(pointer, '.', '/');
+    out[key] = values.at(Json::json_pointer(pointer));
+  }
+  return out;
+}
+
+Json run_json(const SweepRun& run, const fs::path& directory) {
+  return {{"seed", run.config.train.seed},
+          {"directory", (directory / "runs" / run.name).string()},
+          {"status", name(run.status)},
+          {"exit", run.exit ? Json(*run.exit) : Json()},
+          {"error", run.error.empty() ? Json() : Json(run.error)},
+          {"result", run.result}};
+}
+
+// What makes two sweeps the same, as far as sweep.json tells.
+std::vector<std::string> identity(const Json& sweep) {
+  std::vector<std::string> out;
+  for (const Json& setting : sweep.at("settings")) {
+    std::vector<std::uint64_t> seeds;
+    for (const Json& run : setting.at("runs")) seeds.push_back(run.at("seed").get<std::uint64_t>());
+    out.push_back(
+        fmt::format("{} with seeds {}", json_text(setting.at("overrides")), json_text(Json(seeds))));
+  }
+  return out;
+}
+
+void require_same(const fs::path& directory, const Json& before, const Json& now) {
+  const std::vector<std::string> old = identity(before), planned = identity(now);
+  require<CheckpointError>(old.size() == planned.size(),
+                           "{}: made by another sweep: it has {} settings, this one {}; choose another "
+                           "directory with --out",
+                           directory.string(), old.size(), planned.size());
+  for (std::size_t i = 0; i < old.size(); ++i)
+    require<CheckpointError>(old[i] == planned[i],
+                             "{}: made by another sweep: its setting {} is {}, here {}; choose another "
+                             "directory with --out",
+                             directory.string(), i + 1, old[i], planned[i]);
+}
+
+// The run's directory, if it is there, must hold the config of the run.
+void require_config(const fs::path& directory, const SweepRun& run) {
+  const fs::path file = directory / "config.yaml";
+  if (!fs::exists(file)) return;
+  const std::vector<std::string> data = changed_data(directory, run.config);
+  require<CheckpointError>(data.empty(), "{}: made from other data: {}; choose another directory with --out",
+                           directory.string(), data.empty() ? "" : data.front());
+  const auto changed = differences(load_config(file.string()), run.config, "the directory", "the sweep");
+  require<CheckpointError>(changed.empty(),
+                           "{}: made from another config: {}; choose another directory with --out",
+                           directory.string(), changed.empty() ? "" : changed.front().text);
+}
+
+// Whether there is nothing that a sweep which was stopped at its very beginning would not leave.
+bool is_unused(const fs::path& directory) {
+  return fs::is_directory(directory) &&
+         std::ranges::all_of(fs::directory_iterator(directory), [](const auto& entry) {
+           const fs::path& path = entry.path();
+           return path.filename() == DirectoryLock::kFile || path.extension() == ".tmp" ||
+                  (path.filename() == "runs" && fs::is_empty(path));
+         });
+}
+
+Json read_json(const fs::path& path) {
+  try {
+    return parse_json(read_file(path));
+  } catch (const Json::exception& e) {
+    throw CheckpointError(fmt::format("{}: cannot be read: {}", path.string(), e.what()));
+  }
+}
+
+}  // namespace
+
+std::string_view name(RunStatus status) { return kStatusNames[static_cast<std::size_t>(status)]; }
+
+std::vector<SweepRun> plan_runs(const Sweep& sweep) {
+  const std::size_t count = sweep.settings.size() * std::max<std::size_t>(1, sweep.seeds.size());
+  const std::size_t digits = std::max<std::size_t>(3, std::to_string(count).size());
+  std::vector<SweepRun> runs;
+  for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
+    const SweepSetting& setting = sweep.settings[i];
+    const auto seeds = sweep.seeds.empty() ? std::vector{setting.config.train.seed} : sweep.seeds;
+    for (const std::uint64_t seed : seeds) {
+      SweepRun& run = runs.emplace_back();
+      run.setting = i;
+      run.config = setting.config;
+      run.config.train.seed = seed;
+      run.config.train.threads = 1;
+      run.name = run_name(runs.size(), digits, setting, seed);
+    }
+  }
+  return runs;
+}
+
+std::int64_t finished(const std::vector<SweepRun>& runs) {
+  return std::ssize(runs) - std::ranges::count(runs, RunStatus::waiting, &SweepRun::status);
+}
+
+fs::path sweep_directory(const Sweep& sweep, const std::vector<SweepRun>& runs) {
+  std::string all;
+  for (const SweepRun& run : runs) all += run.name + '\n' + to_yaml(run.config);
+  const auto hash = static_cast<std::uint32_t>(XXH3_64bits(all.data(), all.size()));
+  return fs::path("runs") / fmt::format("sweep-{}-{:08x}", fs::path(sweep.file).stem().string(), hash);
+}
+
+Spread metric_spread(const std::vector<SweepRun>& runs, std::size_t setting, std::string_view metric) {
+  const Json::json_pointer pointer{std::string(metric)};
+  std::vector<double> values;
+  for (const SweepRun& run : runs)
+    if (run.setting == setting && run.result.contains(pointer) && run.result.at(pointer).is_number())
+      values.push_back(run.result.at(pointer).get<double>());
+  return spread(values);
+}
+
+Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::path& directory) {
+  Json settings = Json::array();
+  for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
+    const SweepSetting& setting = sweep.settings[i];
+    Json entry{{"overrides", overrides_json(setting.overrides, setting.config)}, {"runs", Json::array()}};
+    for (const SweepRun& run : runs)
+      if (run.setting == i) entry["runs"].push_back(run_json(run, directory));
+    for (const std::string key : {"mean", "sd", "min", "max"}) entry[key] = Json::object();
+    for (const std::string_view metric : kSweepMetrics) {
+      const Spread values = metric_spread(runs, i, metric);
+      if (values.count == 0) continue;
+      const Json::json_pointer pointer{std::string(metric)};
+      entry["mean"][pointer] = values.mean;
+      entry["sd"][pointer] = values.sd ? Json(*values.sd) : Json();
+      entry["min"][pointer] = values.min;
+      entry["max"][pointer] = values.max;
+    }
+    settings.push_back(std::move(entry));
+  }
+  const auto has_failed = [](const SweepRun& run) { return run.status == RunStatus::failed; };
+  return {{"sweep", sweep.file},
+          {"config", sweep.config},
+          {"overrides", sweep.overrides},
+          {"settings", settings},
+          {"failed", std::ranges::count_if(runs, has_failed)}};
+}
+
+void recall_runs(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs) {
+  if (!fs::exists(directory) || is_unused(directory)) return;
+  require<CheckpointError>(fs::exists(directory / "sweep.json"),
+                           "{}: exists and is not the directory of a sweep; choose another with --out",
+                           directory.string());
+  const Json before = read_json(directory / "sweep.json");
+  std::vector<Json> known;
+  try {
+    require_same(directory, before, to_json(sweep, runs, directory));
+    for (const Json& setting : before.at("settings"))
+      for (const Json& run : setting.at("runs")) known.push_back(run);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      SweepRun& run = runs[i];
+      const fs::path place = directory / "runs" / run.name;
+      require_config(place, run);
+      const Json& status = known.at(i).at("status");
+      const bool missed = status == name(RunStatus::missed_target);
+      if (!(missed || status == name(RunStatus::done)) || !fs::exists(place / "summary.json")) continue;
+      run.status = missed ? RunStatus::missed_target : RunStatus::done;
+      run.exit = missed ? 1 : 0;
+      run.result = read_json(place / "summary.json");
+    }
+  } catch (const Json::exception& e) {
+    throw CheckpointError(
+        fmt::format("{}: not what a sweep writes: {}", (directory / "sweep.json").string(), e.what()));
+  }
+}
+
+}  // namespace thimble

@@ -1,0 +1,50 @@
+#include "train/run_state.h"
+
+namespace thimble {
+
+Json to_json(const RunState& s) {
+  Json json{{"step", s.step},
+            {"seconds", s.seconds},
+            {"metrics_bytes", s.metrics_bytes},
+            {"train", to_json(s.train)},
+            {"best_step", s.best_step},
+            {"best_loss", s.best_loss},
+            {"evaluations_since_best", s.evaluations_since_best}};
+  if (s.validation) json["validation"] = to_json(*s.validation);
+  return json;
+}
+
+RunState run_state(const Json& json) {
+  RunState s;
+  json.at("step").get_to(s.step);
+  json.at("seconds").get_to(s.seconds);
+  json.at("metrics_bytes").get_to(s.metrics_bytes);
+  json.at("best_step").get_to(s.best_step);
+  json.at("best_loss").get_to(s.best_loss);
+  json.at("evaluations_since_best").get_to(s.evaluations_since_best);
+  const Json& train = json.at("train");
+  train.at("step").get_to(s.train.step);
+  train.at("loss").get_to(s.train.loss);
+  train.at("accuracy").get_to(s.train.accuracy);
+  train.at("sequence_accuracy").get_to(s.train.sequence_accuracy);
+  train.at("learning_rate").get_to(s.train.learning_rate);
+  train.at("gradient_norm").get_to(s.train.gradient_norm);
+  if (!json.contains("validation")) return s;
+  const Json& from = json.at("validation");
+  EvalResult& to = s.validation.emplace();
+  from.at("loss").get_to(to.loss);
+  from.at("accuracy").get_to(to.accuracy);
+  from.at("sequence_accuracy").get_to(to.sequence_accuracy);
+  from.at("sequences").get_to(to.sequences);
+  from.at("loss_error").get_to(to.loss_error);
+  if (from.contains("chance")) {
+    to.chance = from.at("chance").get<double>();
+    to.accuracy_error = from.at("accuracy_error").get<double>();
+  }
+  if (from.contains("lowest_possible_loss")) to.lowest_loss = from.at("lowest_possible_loss").get<double>();
+  if (from.contains("written_accuracy")) to.written_accuracy = from.at("written_accuracy").get<double>();
+  if (from.contains("leak")) to.leak = from.at("leak").at("lowest_possible_loss").get<double>();
+  return s;
+}
+
+}  // namespace thimble

@@ -1,0 +1,116 @@
+// Compiled once: hands each job to the library of its precision, unless its memory would not fit.
+#include "thimble/train/train.h"
+
+#include "thimble/train/benchmark.h"
+#include "thimble/train/cost.h"
+#include "thimble/train/plan.h"
+#include "thimble/train/run.h"
+
+namespace thimble {
+
+#define THIMBLE_JOBS                                                                      \
+  TrainResult run_training(const Config& config, const TrainOptions& options);            \
+  Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps); \
+  EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit);  \
+  std::vector<GradcheckResult> run_model_check(const Config& config);                     \
+  std::vector<GradcheckResult> run_op_checks(const std::string& only);                    \
+  ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);
+
+namespace f32 {
+THIMBLE_JOBS
+}
+namespace f64 {
+THIMBLE_JOBS
+}
+
+namespace {
+
+bool single(const Config& config) { return config.train.precision == Precision::float32; }
+
+const char* name(Stopped stopped) {
+  switch (stopped) {
+    case Stopped::at_last_step:
+      return "last step";
+    case Stopped::at_target:
+      return "target";
+    case Stopped::out_of_patience:
+      return "patience";
+    case Stopped::interrupted:
+      break;
+  }
+  return "interrupted";
+}
+
+}  // namespace
+
+TrainResult train(const Config& config, const TrainOptions& options) {
+  require_memory(Job::training, config);
+  return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
+}
+
+Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps) {
+  require_memory(Job::training, config);
+  return single(config) ? f32::run_benchmark(config, warmup, steps)
+                        : f64::run_benchmark(config, warmup, steps);
+}
+
+EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit) {
+  require_memory(Job::training, source.config);
+  return single(source.config) ? f32::run_evaluation(source, split, limit)
+                               : f64::run_evaluation(source, split, limit);
+}
+
+std::vector<GradcheckResult> check_model(const Config& config) {
+  require_memory(Job::model_check, config);
+  return f64::run_model_check(config);
+}
+
+ModelPlan plan_model(const Config& config, const Batch& batch, const PlanOptions& options) {
+  return single(config) ? f32::run_plan(config, batch, options) : f64::run_plan(config, batch, options);
+}
+
+std::vector<GradcheckResult> check_ops(const std::string& only) { return f64::run_op_checks(only); }
+
+Json to_json(const StepReport& r) {
+  return {{"step", r.step},
+          {"loss", r.loss},
+          {"accuracy", r.accuracy},
+          {"sequence_accuracy", r.sequence_accuracy},
+          {"learning_rate", r.learning_rate},
+          {"gradient_norm", r.gradient_norm}};
+}
+
+Json to_json(const EvalResult& r) {
+  Json json{{"loss", r.loss},
+            {"accuracy", r.accuracy},
+            {"sequence_accuracy", r.sequence_accuracy},
+            {"sequences", r.sequences},
+            {"loss_error", r.loss_error}};
+  if (r.chance) {
+    json["chance"] = *r.chance;
+    json["accuracy_error"] = r.accuracy_error;
+    json["no_better_than_chance"] = r.no_better_than_chance();
+  }
+  if (r.lowest_loss) json["lowest_possible_loss"] = *r.lowest_loss;
+  if (r.written_accuracy) json["written_accuracy"] = *r.written_accuracy;
+  if (r.leak) json["leak"] = {{"lowest_possible_loss", *r.leak}};
+  return json;
+}
+
+Json to_json(const TrainResult& r) {
+  Json json{{"steps", r.steps}, {"stopped", name(r.stopped)}, {"train", to_json(r.train)}};
+  if (r.validation) json["validation"] = to_json(*r.validation);
+  if (r.test) json["test"] = to_json(*r.test);
+  if (r.best_step > 0) json["best"] = {{"step", r.best_step}, {"loss", r.best_loss}};
+  if (r.target_missed) json["target_missed"] = true;
+  if (r.shared_validation > 0 || r.shared_test > 0)
+    json["shared_with_training"] = {{"validation", r.shared_validation}, {"test", r.shared_test}};
+  json["weights_hash"] = r.weights_hash;
+  json["parameters"] = r.parameters;
+  json["seconds"] = r.seconds;
+  json["threads"] = r.threads;
+  if (!r.directory.empty()) json["directory"] = r.directory;
+  return json;
+}
+
+}  // namespace thimble

@@ -1,0 +1,305 @@
+// Sweeps: their plan, their statistics, and their processes, with a shell script in the place of thimble.
+#include "thimble/sweep/run_sweep.h"
+
+#include <cmath>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/core/json.h"
+
+using namespace thimble;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// What the script does before it pretends to have trained: $out is the run's directory, $* its arguments.
+constexpr const char* kScript = R"(#!/bin/sh
+for argument; do
+  [ "$option" != --out ] || out=$argument
+  option=$argument
+done
+echo "$*" >>"$(dirname "$0")/calls"
+finish() {
+  mkdir -p "$out"
+  echo '{"steps": 5, "test": {"loss": 0.5}}' >"$out/summary.json"
+}
+)";
+
+struct Workshop {
+  TemporaryDirectory directory;
+  Sweep sweep;
+  SweepOptions options;
+
+  explicit Workshop(const std::string& text = "grid: {model.heads: [1, 2]}\nseeds: [7, 8]\n") {
+    write_file(directory / "base.yaml", "model: {d_model: 32}\n");
+    write_file(directory / "s.yaml", "config: base.yaml\n" + text);
+    load();
+    options.directory = directory / "out";
+    options.program = directory / "script";
+    script("finish");
+  }
+  void load() { sweep = load_sweep((directory / "s.yaml").string()); }
+  void script(const std::string& commands) const {
+    write_file(options.program, kScript + commands + "\n");
+    fs::permissions(options.program, fs::perms::owner_all);
+  }
+  SweepResult run() const { return run_sweep(sweep, options); }
+  Json json() const { return parse_json(read_file(directory / "out/sweep.json")); }
+  std::string calls() const { return read_file(directory / "calls"); }
+  std::string refusal() const {
+    try {
+      run();
+    } catch (const CheckpointError& e) {
+      return e.what();
+    }
+    return "";
+  }
+};
+
+std::string statuses(const std::vector<SweepRun>& runs) {
+  std::string out;
+  for (const SweepRun& run : runs)
+    out += std::string(out.empty() ? "" : ", ") + std::string(name(run.status));
+  return out;
+}
+
+SweepRun run_with(std::size_t setting, const Json& result) {
+  SweepRun run;
+  run.setting = setting;
+  run.result = result;
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("a plan has every setting with every seed, on one thread", "[sweep]") {
+  const Workshop w(
+      "list: [{model.norm: pre}, {model.norm: post}]\ngrid: {model.heads: [1, 2]}\nseeds: [7, 8]\n");
+  const std::vector<SweepRun> runs = plan_runs(w.sweep);
+  std::vector<std::string> names;
+  for (const SweepRun& run : runs) names.push_back(run.name);
+  CHECK(names == std::vector<std::string>{"001-norm_pre-heads_1-seed_7", "002-norm_pre-heads_1-seed_8",
+                                          "003-norm_pre-heads_2-seed_7", "004-norm_pre-heads_2-seed_8",
+                                          "005-norm_post-heads_1-seed_7", "006-norm_post-heads_1-seed_8",
+                                          "007-norm_post-heads_2-seed_7", "008-norm_post-heads_2-seed_8"});
+  CHECK(runs[6].setting == 3);
+  CHECK(runs[6].config.model.heads == 2);
+  CHECK(runs[6].config.train.seed == 7);
+  CHECK(runs[6].config.train.threads == 1);
+}
+
+TEST_CASE("the name of a run holds settings as a whole or not at all", "[sweep]") {
+  const Workshop w(
+      "list: [{model.d_model: 32, model.heads: 4, train.optimizer.lr: 5e-4, model.norm: pre, "
+      "train.optimizer.weight_decay: 0.0125, train.batch: 16}]\n");
+  CHECK(plan_runs(w.sweep)[0].name == "001-d_model_32-heads_4-lr_5e-4-norm_pre-weight_decay_0.0125-seed_42");
+}
+
+TEST_CASE("without seeds a run has the seed of its config", "[sweep]") {
+  const Workshop w("grid: {train.seed: [5, 6]}\n");
+  const std::vector<SweepRun> runs = plan_runs(w.sweep);
+  CHECK(runs.size() == 2);
+  CHECK(runs[1].config.train.seed == 6);
+  CHECK(runs[1].name == "002-seed_6");
+}
+
+TEST_CASE("a sweep finds its directory again, another sweep has another", "[sweep]") {
+  Workshop w;
+  const fs::path first = sweep_directory(w.sweep, plan_runs(w.sweep));
+  CHECK_THAT(first.string(), StartsWith("runs/sweep-s-") && !EndsWith("-2"));
+  w.load();
+  CHECK(sweep_directory(w.sweep, plan_runs(w.sweep)) == first);
+  write_file(w.directory / "base.yaml", "model: {d_model: 16}\n");
+  w.load();
+  CHECK(sweep_directory(w.sweep, plan_runs(w.sweep)) != first);
+}
+
+TEST_CASE("a metric is taken over the results of one setting, where it is a number", "[sweep]") {
+  const std::vector<SweepRun> runs{
+      run_with(0, {{"test", {{"loss", 1.0}}}}),     run_with(0, nullptr),
+      run_with(0, {{"test", {{"loss", nullptr}}}}), run_with(1, {{"test", {{"loss", 9.0}}}}),
+      run_with(0, {{"test", {{"loss", 2.0}}}}),
+  };
+  const Spread values = metric_spread(runs, 0, "/test/loss");
+  CHECK(values.count == 2);
+  CHECK(values.mean == 1.5);
+  CHECK(metric_spread(runs, 0, "/validation/loss").count == 0);
+}
+
+TEST_CASE("a sweep runs every run and writes what came of it", "[sweep]") {
+  const Workshop w;
+  const SweepResult result = w.run();
+  CHECK(statuses(result.runs) == "done, done, done, done");
+  CHECK_FALSE(result.interrupted);
+  const std::string run = (w.directory / "out/runs/004-heads_2-seed_8").string();
+  CHECK_THAT(w.calls(),
+             ContainsSubstring("train " + (w.directory / "base.yaml").string() +
+                               " model.heads=2 train.seed=8 --threads 1 --quiet --out " + run + "\n"));
+  const Json json = w.json();
+  CHECK(json == to_json(w.sweep, result.runs, w.directory / "out"));
+  CHECK(json["settings"].size() == 2);
+  const Json& setting = json["settings"][1];
+  CHECK(setting["overrides"] == Json{{"model.heads", 2}});
+  CHECK(setting["runs"][1] == Json{{"seed", 8},
+                                   {"directory", run},
+                                   {"status", "done"},
+                                   {"exit", 0},
+                                   {"error", nullptr},
+                                   {"result", {{"steps", 5}, {"test", {{"loss", 0.5}}}}}});
+  CHECK(setting["mean"] == Json{{"test", {{"loss", 0.5}}}, {"steps", 5.0}});
+  CHECK(setting["sd"]["test"]["loss"] == 0.0);
+  CHECK(json["failed"] == 0);
+}
+
+TEST_CASE("a run that fails stops no other one, and is resumed the next time", "[sweep]") {
+  const Workshop w;
+  w.script(
+      "case $* in *heads=1*seed=8*) mkdir -p $out; echo first; echo 'thimble: too hot' >&2; exit 3;; esac; "
+      "finish");
+  const SweepResult result = w.run();
+  CHECK(statuses(result.runs) == "done, failed, done, done");
+  CHECK(result.runs[1].error == "too hot");
+  CHECK(result.runs[1].exit == 3);
+  CHECK(w.json()["failed"] == 1);
+  CHECK(w.json()["settings"][0]["mean"]["steps"] == 5.0);
+  CHECK(w.json()["settings"][0]["sd"]["steps"] == nullptr);
+
+  fs::remove(w.directory / "calls");
+  w.script("finish");
+  CHECK(statuses(w.run().runs) == "done, done, done, done");
+  CHECK_THAT(w.calls(),
+             ContainsSubstring("heads=1 train.seed=8 ") && EndsWith("002-heads_1-seed_8 --resume\n"));
+  CHECK(w.json()["failed"] == 0);
+  fs::remove(w.directory / "calls");
+  CHECK(statuses(w.run().runs) == "done, done, done, done");
+  CHECK_FALSE(fs::exists(w.directory / "calls"));
+}
+
+TEST_CASE("a missed target is a result, and is remembered", "[sweep]") {
+  const Workshop w;
+  w.script("finish; case $* in *heads=1*seed=8*) echo missed; exit 1;; esac");
+  CHECK(statuses(w.run().runs) == "done, missed target, done, done");
+  CHECK(w.json()["settings"][0]["runs"][1]["result"]["steps"] == 5);
+  CHECK(w.json()["failed"] == 0);
+  w.script("exit 9");
+  const SweepResult again = w.run();
+  CHECK(statuses(again.runs) == "done, missed target, done, done");
+  CHECK(again.runs[1].exit == 1);
+}
+
+TEST_CASE("what is no result is a failure", "[sweep]") {
+  const Workshop w("seeds: [7]\n");
+  w.script("exit 0");
+  CHECK(w.run().runs[0].error == "exit status 0");
+  w.script("exit 1");
+  CHECK(statuses(w.run().runs) == "failed");
+  w.script("kill -SEGV $$");
+  CHECK(w.run().runs[0].error == "ended by signal 11");
+  w.script("mkdir -p $out; echo '{' >$out/summary.json");
+  CHECK_THAT(w.run().runs[0].error, StartsWith("its summary.json cannot be read: "));
+  fs::remove(w.options.program);
+  CHECK(w.run().runs[0].error == "the program cannot be run");
+  CHECK(w.run().runs[0].exit == 127);
+}
+
+TEST_CASE("a sweep that was killed asks again about runs that it does not know to be finished", "[sweep]") {
+  const Workshop w("seeds: [7]\n");
+  w.run();
+  Json json = w.json();
+  json["settings"][0]["runs"][0]["status"] = "waiting";
+  write_file(w.directory / "out/sweep.json", json_text(json));
+  fs::remove(w.directory / "calls");
+  CHECK(statuses(w.run().runs) == "done");
+  CHECK_THAT(w.calls(), EndsWith(" --resume\n"));
+  fs::remove(w.directory / "out/runs/001-seed_7/summary.json");
+  fs::remove(w.directory / "calls");
+  CHECK(statuses(w.run().runs) == "done");
+  CHECK_THAT(w.calls(), EndsWith(" --resume\n"));
+}
+
+TEST_CASE("a directory that is not this sweep's is refused and left as it is", "[sweep]") {
+  Workshop w;
+  fs::create_directories(w.directory / "out/runs");
+  write_file(w.directory / "out/.lock", "");
+  CHECK(w.refusal().empty());  // a sweep that has done nothing may have left that
+  const std::string out = (w.directory / "out").string();
+
+  write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 4]}\nseeds: [7, 8]\n");
+  w.load();
+  CHECK(w.refusal() ==
+        out +
+            ": made by another sweep: its setting 2 is {\"model.heads\":2} with seeds [7,8], here "
+            "{\"model.heads\":4} with seeds [7,8]; choose another directory with --out");
+  write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 2]}\nseeds: [7, 9]\n");
+  w.load();
+  CHECK_THAT(w.refusal(), ContainsSubstring("setting 1 is {\"model.heads\":1} with seeds [7,8], here "
+                                            "{\"model.heads\":1} with seeds [7,9]"));
+  write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 2, 4]}\nseeds: [7, 8]\n");
+  w.load();
+  CHECK_THAT(w.refusal(), ContainsSubstring("made by another sweep: it has 2 settings, this one 3"));
+
+  write_file(w.directory / "out/sweep.json", "{");
+  CHECK_THAT(w.refusal(), StartsWith(out + "/sweep.json: cannot be read"));
+  write_file(w.directory / "out/sweep.json", "{}");
+  CHECK_THAT(w.refusal(), StartsWith(out + "/sweep.json: not what a sweep writes"));
+  fs::remove(w.directory / "out/sweep.json");
+  CHECK(w.refusal() == out + ": exists and is not the directory of a sweep; choose another with --out");
+  CHECK_FALSE(fs::exists(w.directory / "out/sweep.json"));
+}
+
+TEST_CASE("a run of another config is refused", "[sweep]") {
+  Workshop w;
+  w.run();
+  const fs::path run = w.directory / "out/runs/003-heads_2-seed_7";
+  write_file(run / "config.yaml", to_yaml(plan_runs(w.sweep)[2].config));
+  CHECK(w.refusal().empty());
+  write_file(w.directory / "base.yaml", "model: {d_model: 32}\ntrain: {steps: 50}\n");
+  w.load();
+  CHECK(w.refusal() == run.string() +
+                           ": made from another config: train.steps: 1000 in the directory, 50 in the "
+                           "sweep; choose another directory with --out");
+}
+
+TEST_CASE("no more runs at a time than jobs, and one sweep in a directory", "[sweep]") {
+  struct Second : SweepObserver {
+    const Workshop* workshop = nullptr;
+    std::string refusal;
+    void on_finished(const std::vector<SweepRun>&, const SweepRun&, double) override {
+      const SweepOptions options{.directory = workshop->options.directory, .jobs = 1};
+      try {
+        run_sweep(workshop->sweep, options);
+      } catch (const CheckpointError& e) {
+        refusal = e.what();
+      }
+    }
+  } second;
+  Workshop w;
+  second.workshop = &w;
+  w.options.observer = &second;
+  w.options.jobs = 1;
+  w.script("mkdir \"$0.busy\" || exit 4; sleep 0.05; rmdir \"$0.busy\"; finish");
+  CHECK(statuses(w.run().runs) == "done, done, done, done");
+  CHECK_THAT(second.refusal, ContainsSubstring(": in use by process "));
+}
+
+TEST_CASE("a signal lets the runs end, a second one ends them", "[sweep]") {
+  Workshop w;
+  w.options.jobs = 2;
+  w.script("trap 'mkdir -p $out; exit 130' TERM; kill -INT $PPID; while :; do sleep 0.02; done");
+  const SweepResult stopped = w.run();
+  CHECK(stopped.interrupted);
+  CHECK_THAT(statuses(stopped.runs), StartsWith("interrupted, ") && EndsWith("waiting, waiting"));
+  CHECK(w.json()["settings"][0]["runs"][0]["status"] == "interrupted");
+  CHECK(w.json()["failed"] == 0);
+  w.options.jobs = 1;
+  w.script("trap 'kill -TERM $PPID' TERM; kill -TERM $PPID; while :; do sleep 0.02; done");
+  const SweepResult killed = w.run();
+  CHECK(killed.interrupted);
+  CHECK(killed.runs[0].exit == 128 + 9);
+  CHECK(statuses(killed.runs) == "interrupted, waiting, waiting, waiting");
+  w.script("finish");
+  CHECK(statuses(w.run().runs) == "done, done, done, done");
+}
