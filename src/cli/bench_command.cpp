@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress_meter.h"
+#include "thimble/core/format.h"
 #include "thimble/core/json.h"
 #include "thimble/core/statistics.h"
 #include "thimble/train/benchmark.h"
@@ -47,8 +48,8 @@ int run(const BenchArguments& arguments) {
     print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, times.min,
               deviation);
     print_out("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
-    print_out("{:<12}{:.1f} GFLOP/s on {} thread{}; the step reaches {:.2f} of it\n", gemm, blas, b.threads,
-              b.threads == 1 ? "" : "s", gflops / blas);
+    print_out("{:<12}{:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", gemm, blas,
+              counted(b.threads, "thread"), gflops / blas);
     print_out("memory      {:.1f} MiB at the peak\n\n", peak);
     const double all = b.threads * b.profiled_step_ms;
     print_out("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");

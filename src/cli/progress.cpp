@@ -7,12 +7,6 @@
 
 namespace thimble::cli {
 
-namespace {
-
-const char* plural(std::int64_t n) { return n == 1 ? "" : "s"; }
-
-}  // namespace
-
 void Progress::on_start(const Config& config, const TrainResult& result) {
   first_ = result.steps;
   steps_ = config.train.steps;
@@ -20,17 +14,16 @@ void Progress::on_start(const Config& config, const TrainResult& result) {
   start_ = last_ = Clock::now();
   if (quiet_) return;
   const auto& m = config.model;
-  const std::string parts =
-      m.kind == ModelKind::recurrent
-          ? "recurrent"
-          : fmt::format("{} layer{}, {} head{}", m.layers, plural(m.layers), m.heads, plural(m.heads));
-  print_err("{}: {} parameters, {}, d_model {}; {} steps of {} on {} thread{}\n", config.task.name,
-            result.parameters, parts, m.d_model, steps_, batch_, result.threads, plural(result.threads));
+  const std::string parts = m.kind == ModelKind::recurrent
+                                ? "recurrent"
+                                : fmt::format("{}, {}", counted(m.layers, "layer"), counted(m.heads, "head"));
+  print_err("{}: {} parameters, {}, d_model {}; {} steps of {} on {}\n", config.task.name, result.parameters,
+            parts, m.d_model, steps_, batch_, counted(result.threads, "thread"));
   if (first_ > 0) print_err("going on after step {}\n", first_);
   const auto shared = [](const char* split, std::int64_t n) {
     if (n > 0)
-      print_err("{} {} sequence{} also occur{} in training: the task has too few\n", n, split, plural(n),
-                n == 1 ? "s" : "");
+      print_err("{} also occur{} in training: the task has too few\n",
+                counted(n, fmt::format("{} sequence", split)), n == 1 ? "s" : "");
   };
   shared("validation", result.shared_validation);
   shared("test", result.shared_test);

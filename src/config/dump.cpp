@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "config/dump.h"
-#include "config/overloaded.h"
 #include "config/value.h"
 #include "thimble/core/json.h"
 #include "thimble/core/text.h"
@@ -99,30 +98,22 @@ Json schema(const Section& section) {
 
 }  // namespace
 
-std::string yaml(const Section& section) {
-  std::vector<Line> lines;
-  write_yaml(section, "", "", lines);
-  std::string out;
-  for (const Line& line : lines) out += line.text + "\n";
-  return out;
-}
-
-std::string yaml(const Section& section, const std::map<std::string, SourceLocation>& origins) {
-  constexpr std::size_t kWidest = 80, kWidestValue = 40;
+std::string yaml(const Section& section, const Origins* origins) {
+  constexpr std::size_t kMaxWidth = 80, kMaxValueWidth = 40;
   std::vector<Line> lines;
   write_yaml(section, "", "", lines);
   std::size_t column = 0;
   for (const Line& line : lines)
-    if (line.text.size() <= kWidestValue) column = std::max(column, line.text.size());
+    if (line.text.size() <= kMaxValueWidth) column = std::max(column, line.text.size());
   std::string out;
   for (const Line& line : lines) {
     std::string text = line.text;
-    if (!line.key.empty()) {
+    if (!line.key.empty() && origins != nullptr) {
       text.resize(std::max(column, text.size()), ' ');
       text += "  # ";
-      const auto origin = origins.find(line.key);
-      const std::size_t room = kWidest - std::min(kWidest, text.size());
-      text += origin == origins.end() ? "default" : origin_text(origin->second, room);
+      const auto origin = origins->find(line.key);
+      const std::size_t room = kMaxWidth - std::min(kMaxWidth, text.size());
+      text += origin == origins->end() ? "default" : origin_text(origin->second, room);
     }
     out += text + '\n';
   }
@@ -145,7 +136,7 @@ std::string to_yaml(const Config& values) {
 
 std::string to_yaml(const ResolvedConfig& resolved) {
   Config copy = resolved.config;
-  return config::yaml(config::describe(copy), resolved.origins);
+  return config::yaml(config::describe(copy), &resolved.origins);
 }
 
 Json to_json(const Config& values) {

@@ -9,10 +9,10 @@
 
 namespace thimble::config {
 
-std::string yaml(const Section&);
+using Origins = std::map<std::string, SourceLocation>;  // of values, by dotted path; none for a default
 
-// Each value with a comment that says where it comes from; `origins` of dotted paths, none for a default.
-std::string yaml(const Section&, const std::map<std::string, SourceLocation>& origins);
+// Returns YAML; with origins each value has a comment that says where it comes from.
+std::string yaml(const Section&, const Origins* origins = nullptr);
 
 Json json(const Section&);
 

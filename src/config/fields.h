@@ -68,6 +68,14 @@ struct Field {
   const Section* section() const { return std::get_if<Section>(&kind); }
 };
 
+// One callable out of several lambdas, for std::visit of a kind.
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14 does not deduce it
+
 // The description of `config`; its variables are those of `config`, which must outlive it.
 Section describe(Config& config);
 

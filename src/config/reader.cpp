@@ -40,19 +40,15 @@ std::string unknown_path(const std::string& path, const Section& root, Report& r
   return fmt::format("unknown key, must be one of {}", fmt::join(keys(*section), ", "));
 }
 
-// Returns "[1, 2]" for 1,2 or [1,2] if both were values of the field; or "".
-std::string as_list(std::string_view text, const Field& field) {
+// Returns "[1, 2]" for 1,2 or [1,2]; "" for what is no list of several values.
+std::string as_list(const std::string& text, const Field& field) {
   if (field.section() != nullptr || std::holds_alternative<Path>(field.kind)) return "";
-  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  Report ignored("");
+  const auto list = parse_yaml(text.starts_with('[') ? text : '[' + text + ']', {}, ignored);
+  if (!list || list->values.size() < 2) return "";
   std::vector<std::string> values;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    std::string& value = values.emplace_back(text.substr(start, end - start));
-    value.erase(0, value.find_first_not_of(' '));
-    if (value.empty()) return "";
-    start = end + 1;
-  }
-  return values.size() < 2 ? "" : fmt::format("[{}]", fmt::join(values, ", "));
+  for (const YamlNode& value : list->values) values.push_back(value.text);
+  return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
 // Reads files and the command line into the variables of a config.
@@ -82,8 +78,7 @@ class Reader {
     if (node.is_text() && assign(field, node.text, node.quoted, folder_)) return;
     std::string rule = fmt::format("must be {}, not {}", expectation(field), found(node));
     if (const auto* choice = std::get_if<Choice>(&field.kind); choice != nullptr && node.is_text())
-      if (const auto meant = nearest_name(node.text, choice->names); !meant.empty())
-        rule += fmt::format("; did you mean {}?", meant);
+      rule += did_you_mean(node.text, choice->names);
     report_.problem(node.location, key, rule);
   }
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "config/overloaded.h"
 #include "thimble/core/json.h"
 #include "thimble/core/text.h"
 

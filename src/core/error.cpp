@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "thimble/core/format.h"
 #include "thimble/core/text.h"
 
 namespace thimble {
@@ -9,7 +10,7 @@ namespace {
 
 std::string report_text(const std::string& file, const std::vector<ConfigProblem>& problems) {
   constexpr std::size_t kMaxShown = 100;
-  std::string text = fmt::format("{}: {} problem{}", file, problems.size(), problems.size() == 1 ? "" : "s");
+  std::string text = fmt::format("{}: {}", file, counted(std::ssize(problems), "problem"));
   const std::size_t shown = std::min(problems.size(), kMaxShown);
   for (std::size_t i = 0; i < shown; ++i) text += '\n' + problem_text(problems[i]);
   if (shown < problems.size()) text += fmt::format("\nand {} more", problems.size() - shown);

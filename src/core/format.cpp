@@ -4,15 +4,18 @@
 
 #include <array>
 #include <cmath>
-#include <string_view>
 
 namespace thimble {
 
 std::string format_number(double x, int digits) {
-  constexpr double kLargest = 1e8;
+  constexpr double kMaxValue = 1e8;
   if (std::isinf(x) || std::isnan(x)) return std::isinf(x) ? "never" : "-";
-  if (x == std::round(x) && std::abs(x) < kLargest) return fmt::format("{:.0f}", x);
+  if (x == std::round(x) && std::abs(x) < kMaxValue) return fmt::format("{:.0f}", x);
   return fmt::format("{:.{}g}", x, digits);
+}
+
+std::string counted(std::int64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
 std::string format_bytes(double bytes) {

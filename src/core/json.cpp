@@ -4,11 +4,20 @@
 #include <vector>
 
 #include "thimble/core/error.h"
+#include "thimble/core/file.h"
 #include "thimble/core/text.h"
 
 namespace thimble {
 
 Json parse_json(std::string_view text) { return Json::parse(text); }
+
+Json read_json(const std::filesystem::path& path) {
+  try {
+    return parse_json(read_file(path));
+  } catch (const Json::parse_error& e) {
+    throw FileError(fmt::format("{}: not valid JSON at byte {}", path.string(), e.byte));
+  }
+}
 
 SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth) {
   std::vector<std::set<std::string>> keys;  // of the lists and objects that are open

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace thimble {
 
@@ -48,23 +50,10 @@ bool moves_text(char32_t point) {
          (point >= 0x2066 && point <= 0x2069);
 }
 
-// A character, or a byte that is part of none.
-struct Piece {
-  std::string_view bytes;
-  char32_t point;
-  bool valid;
+bool is_harmless(const Character& c) { return c.valid && !is_control(c.point) && !moves_text(c.point); }
 
-  bool is_harmless() const { return valid && !is_control(point) && !moves_text(point); }
-};
-
-Piece first_piece(std::string_view text) {
-  const std::size_t size = character_size(text);
-  if (size == 0) return {text.substr(0, 1), static_cast<unsigned char>(text[0]), false};
-  return {text.substr(0, size), code_point(text, size), true};
-}
-
-void append_escaped(std::string& out, const Piece& piece) {
-  if (piece.is_harmless())
+void append_escaped(std::string& out, const Character& piece) {
+  if (is_harmless(piece))
     out += piece.bytes;
   else
     out += fmt::format("\\{}{{{:x}}}", piece.valid ? 'u' : 'x', static_cast<std::uint32_t>(piece.point));
@@ -72,9 +61,15 @@ void append_escaped(std::string& out, const Piece& piece) {
 
 }  // namespace
 
+Character first_character(std::string_view text) {
+  const std::size_t size = character_size(text);
+  if (size == 0) return {text.substr(0, 1), static_cast<unsigned char>(text[0]), false};
+  return {text.substr(0, size), code_point(text, size), true};
+}
+
 bool is_line(std::string_view text) {
   while (!text.empty()) {
-    const Piece piece = first_piece(text);
+    const Character piece = first_character(text);
     if (!piece.valid || is_control(piece.point)) return false;
     text.remove_prefix(piece.bytes.size());
   }
@@ -84,7 +79,7 @@ bool is_line(std::string_view text) {
 std::string escape_controls(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const Piece piece = first_piece(text);
+    const Character piece = first_character(text);
     if (piece.point == '\n')
       out += '\n';
     else
@@ -95,10 +90,10 @@ std::string escape_controls(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  constexpr std::size_t kLongest = 100;
+  constexpr std::size_t kMaxLength = 100;
   std::string out;
-  while (!text.empty() && out.size() < kLongest) {
-    const Piece piece = first_piece(text);
+  while (!text.empty() && out.size() < kMaxLength) {
+    const Character piece = first_character(text);
     append_escaped(out, piece);
     text.remove_prefix(piece.bytes.size());
   }
@@ -111,11 +106,25 @@ std::string shortened(std::string_view text, std::size_t bytes) {
   return fmt::format("{}...", text.substr(0, bytes));
 }
 
+std::string escape_markup(std::string_view text) {
+  using Entity = std::pair<char32_t, std::string_view>;
+  constexpr Entity kEntities[] = {{'&', "&amp;"},  {'<', "&lt;"}, {'>', "&gt;"},
+                                  {'"', "&quot;"}, {0xFFFE, "?"}, {0xFFFF, "?"}};
+  std::string out;
+  while (!text.empty()) {
+    const Character piece = first_character(text);
+    const auto entity = std::ranges::find(kEntities, piece.point, &Entity::first);
+    out += entity == std::end(kEntities) ? piece.bytes : entity->second;
+    text.remove_prefix(piece.bytes.size());
+  }
+  return out;
+}
+
 std::string escape_controls_in_json(std::string_view json) {
   std::string out;
   while (!json.empty()) {
-    const Piece piece = first_piece(json);
-    if (piece.is_harmless() || piece.point == '\n')
+    const Character piece = first_character(json);
+    if (is_harmless(piece) || piece.point == '\n')
       out += piece.bytes;
     else
       out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(piece.point));

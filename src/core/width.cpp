@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <clocale>
-#include <cstdint>
 #include <cwchar>
 
 #include "thimble/core/text.h"
@@ -11,31 +10,22 @@ namespace thimble {
 
 namespace {
 
-// The code point of a whole UTF-8 character.
-wchar_t code_point(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  std::uint32_t code = character.size() == 1 ? first : first & (0x7Fu >> character.size());
-  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
-  return static_cast<wchar_t>(code);
-}
-
-// Columns of a whole character, by the tables of the C library for UTF-8, whatever locale the program runs
-// in.
-std::size_t columns(wchar_t code) {
+// Returns the columns of a character, by the tables of the C library for UTF-8, whatever locale the program
+// runs in.
+std::size_t columns(const Character& character) {
   static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-  if (utf8 == nullptr) return 1;
+  if (utf8 == nullptr || !character.valid) return 1;
   const locale_t before = ::uselocale(utf8);
-  const int width = ::wcwidth(code);
+  const int width = ::wcwidth(static_cast<wchar_t>(character.point));
   ::uselocale(before);
   return width < 0 ? 1 : static_cast<std::size_t>(width);
 }
 
 // Takes the first character off a text that is not empty; returns its columns.
 std::size_t take(std::string_view& text) {
-  const std::size_t size = character_size(text);
-  const std::size_t width = size == 0 ? 1 : columns(code_point(text.substr(0, size)));
-  text.remove_prefix(size == 0 ? 1 : size);
-  return width;
+  const Character character = first_character(text);
+  text.remove_prefix(character.bytes.size());
+  return columns(character);
 }
 
 std::string spaces(std::string_view text, std::size_t width) {

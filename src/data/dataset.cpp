@@ -6,16 +6,14 @@
 
 #include "data/layout.h"
 #include "thimble/core/error.h"
+#include "thimble/core/hash.h"
 #include "thimble/core/progress.h"
 #include "thimble/data/table.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace thimble {
 namespace {
 
-constexpr double kFewestInputs = 200;  // below this, splits would be too small to mean anything
+constexpr double kMinInputs = 200;  // below this, splits would be too small to mean anything
 constexpr std::uint32_t kMaxAttempts =
     10000;  // a tenth of the inputs suits, so 100 failures in a row are luck
 
@@ -45,20 +43,13 @@ DataConfig available(const Task& task, const TaskConfig& config, DataConfig data
 
 Split home_split(std::span<const std::int32_t> input) {
   constexpr std::uint64_t kTenth = std::numeric_limits<std::uint64_t>::max() / 10;
-  const std::uint64_t hash = XXH3_64bits(input.data(), input.size_bytes());
+  const std::uint64_t hash = hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()});
   return hash < kTenth ? Split::validation : hash < 2 * kTenth ? Split::test : Split::train;
 }
 
 std::string_view split_name(Split split) {
-  switch (split) {
-    case Split::train:
-      return "train";
-    case Split::validation:
-      return "validation";
-    case Split::test:
-      break;
-  }
-  return "test";
+  constexpr std::string_view kNames[] = {"train", "validation", "test"};
+  return kNames[static_cast<std::size_t>(split)];
 }
 
 Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed)
@@ -71,7 +62,7 @@ Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, 
       names_(token_names(task, layout)),
       disjoint_(source_->table != nullptr
                     ? source_->table(task).disjoint()
-                    : source_->at != nullptr || source_->distinct_inputs(task) >= kFewestInputs),
+                    : source_->at != nullptr || source_->distinct_inputs(task) >= kMinInputs),
       draws_(seed, Stream::data),
       order_(seed, Stream::order) {
   const bool is_table = source_->table != nullptr;

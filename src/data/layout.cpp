@@ -3,33 +3,36 @@
 #include <algorithm>
 
 #include "thimble/core/error.h"
+#include "thimble/core/format.h"
 #include "thimble/data/table.h"
 
 namespace thimble {
 
+std::string layout_mismatch(Layout layout, ExampleSize size, bool sparse) {
+  const bool generates = layout == Layout::next || layout == Layout::pairs;
+  if (layout == Layout::position && size.input != size.target)
+    return fmt::format("{} for {}: one output per position needs one each", counted(size.target, "answer"),
+                       counted(size.input, "token"));
+  if (layout == Layout::sequence && size.target != 1)
+    return fmt::format("{} answers: one output per sequence needs exactly one", size.target);
+  if (generates && sparse) return "a position without an answer: one output per next token needs all of them";
+  if (layout == Layout::next && (size.input < 1 || size.target < 1))
+    return "one output per next token needs an input and a target";
+  return "";
+}
+
+std::string layout_remedy(Layout from, Layout to) {
+  if (from == to || (from == Layout::pairs && to == Layout::next)) return "";
+  return fmt::format("; set {}model.output.per={}", from == Layout::pairs ? "model.kind=encoder " : "",
+                     to == Layout::position   ? "position"
+                     : to == Layout::sequence ? "sequence"
+                                              : "next model.attention.mask=causal");
+}
+
 void check_layout(const std::string& name, const Task& task, Layout layout, ExampleSize size) {
-  switch (layout) {
-    case Layout::position:
-      return require<DataError>(size.input == size.target,
-                                "task {}: {} targets for {} tokens: one output per position needs one each",
-                                name, size.target, size.input);
-    case Layout::sequence:
-      return require<DataError>(size.target == 1,
-                                "task {}: {} targets: one output per sequence needs exactly one", name,
-                                size.target);
-    case Layout::next:
-      require<DataError>(!task.sparse,
-                         "task {}: some positions have no answer to go on from; it needs one "
-                         "output per position",
-                         name);
-      return require<DataError>(size.input >= 1 && size.target >= 1,
-                                "task {}: next-token output needs an input and a target", name);
-    case Layout::pairs:
-      return require<DataError>(!task.sparse,
-                                "task {}: some positions have no answer to go on from; it needs an encoder "
-                                "and one output per position",
-                                name);
-  }
+  const std::string mismatch = layout_mismatch(layout, size, task.sparse);
+  if (!mismatch.empty())
+    throw DataError(fmt::format("task {}: {}{}", name, mismatch, layout_remedy(layout, usual_layout(size))));
 }
 
 std::int64_t laid_out_length(Layout layout, ExampleSize size) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "thimble/core/error.h"
+#include "thimble/core/format.h"
 #include "thimble/core/json.h"
 #include "thimble/core/width.h"
 
@@ -109,7 +110,7 @@ std::string example_text(const Names& names, const Sequence& sequence, std::size
 
 std::string vocabulary_text(const Names& names, std::size_t width) {
   const auto text = [&](std::size_t shown) {
-    std::string out = fmt::format("{} token{}:", names.size(), names.size() == 1 ? "" : "s");
+    std::string out = counted(std::ssize(names), "token") + ':';
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (i == shown / 2 && shown < names.size()) {
         out += " ...";

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "data/layout.h"
 #include "data/table_reader.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "thimble/core/hash.h"
 
 namespace thimble {
 
@@ -22,45 +21,10 @@ TableText read_text(const std::string& path) {
   }
 }
 
-// What keeps an example from being laid out like that, and what kind of problem that is.
-struct Misfit {
-  std::string text, kind;
-};
-
-std::optional<Misfit> misfit(Layout layout, ExampleSize size, std::span<const std::int32_t> target) {
-  const char* plural = size.target == 1 ? "" : "s";
-  if (layout == Layout::position && size.input != size.target)
-    return Misfit{fmt::format("{} answer{} for {} tokens: one output per position needs one each",
-                              size.target, plural, size.input),
-                  "per position"};
-  if (layout == Layout::sequence && size.target != 1)
-    return Misfit{fmt::format("{} answers: one output per sequence needs exactly one", size.target),
-                  "per sequence"};
-  if ((layout == Layout::next || layout == Layout::pairs) && std::ranges::count(target, kIgnore) > 0)
-    return Misfit{"a position without an answer: one output per next token needs all of them", "per next"};
-  return std::nullopt;
-}
-
-std::string hash_of(std::string_view bytes) {
-  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
-}
-
 DataFile data_file(const char* key, const TableText& text) {
   DataFile file{.key = key, .path = text.name, .bytes = text.text.size()};
-  if (text.unreadable.empty()) file.hash = hash_of(text.text);
+  if (text.unreadable.empty()) file.hash = hash_digits(text.text);
   return file;
-}
-
-// How a task that needs that layout is asked for it.
-std::string_view setting(Layout layout) {
-  switch (layout) {
-    case Layout::position:
-      return "model.output.per=position";
-    case Layout::sequence:
-      return "model.output.per=sequence";
-    default:
-      return "model.output.per=next model.attention.mask=causal";
-  }
 }
 
 }  // namespace
@@ -202,23 +166,6 @@ void Table::read(std::uint32_t row, Example& out) const {
   out.target.assign(answers.begin(), answers.end());
 }
 
-std::string Table::hash() const {
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  const auto add = [&](const auto& values) {
-    XXH3_64bits_update(&state, values.data(), values.size() * sizeof(values[0]));
-  };
-  for (const std::string& token : tokens_) {
-    add(token);
-    add(std::string(1, '\n'));
-  }
-  add(splits_);
-  add(order_);
-  add(ends_);
-  add(ids_);
-  return fmt::format("{:016x}", XXH3_64bits_digest(&state));
-}
-
 std::optional<Layout> Table::suitable_layout() const {
   bool sequence = true, position = true, next = true;
   for (std::uint32_t row = 0; row < order_.size(); ++row) {
@@ -235,15 +182,26 @@ std::optional<Layout> Table::suitable_layout() const {
 void Table::check(Layout layout) const {
   TableProblems problems;
   const std::optional<Layout> suitable = suitable_layout();
-  const std::string remedy = !suitable || suitable == layout || layout == Layout::pairs
-                                 ? std::string()
-                                 : fmt::format("; set {}", setting(*suitable));
+  const std::string remedy = suitable ? layout_remedy(layout, *suitable) : "";
   for (std::uint32_t row = 0, file = 0, first = 0; row < order_.size(); ++row) {
     while (row == files_[file].end) first = files_[file++].end;
-    if (const auto problem = misfit(layout, size(row), target(row)))
-      problems.add(files_[file].name, row - first + 1, problem->text + remedy, problem->kind);
+    const bool sparse = std::ranges::count(target(row), kIgnore) > 0;
+    if (const std::string mismatch = layout_mismatch(layout, size(row), sparse); !mismatch.empty())
+      problems.add(files_[file].name, row - first + 1, mismatch + remedy, "layout");
   }
   problems.finish();
+}
+
+std::shared_ptr<const Table> open_table(TaskConfig& config, Layout layout, const DataRecord* trained) {
+  if (trained == nullptr || !trained->known()) return std::make_shared<Table>(load_table(config));
+  DataRecord record = *trained;
+  if (layout == Layout::pairs && record.vocabulary.size() > 2)
+    record.vocabulary.resize(record.vocabulary.size() - 2);  // without the marks of answers
+  for (std::string* path :
+       {&config.file, &config.validation_file, &config.test_file, &config.vocabulary_file})
+    for (const DataFile& file : trained->files)
+      if (!file.moved.empty() && *path == file.path) *path = file.moved;
+  return std::make_shared<Table>(load_table(config, &record));
 }
 
 Table load_table(const TaskConfig& config, const DataRecord* trained) {

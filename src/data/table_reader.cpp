@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "thimble/core/error.h"
+#include "thimble/core/format.h"
 #include "thimble/core/json.h"
 #include "thimble/core/progress.h"
 #include "thimble/core/suggest.h"
@@ -12,8 +13,8 @@ namespace thimble {
 
 namespace {
 
-constexpr std::size_t kLongestLine = 1 << 20, kLongestToken = 255, kMostTokens = 65536;
-constexpr std::size_t kLongestSequence = 8192;  // as the key `length` of other tasks
+constexpr std::size_t kMaxLine = 1 << 20, kMaxToken = 255, kMaxTokens = 65536;
+constexpr std::size_t kMaxSequence = 8192;  // as the key `length` of other tasks
 
 // Calls f with each line, and reports the DataError, a rule, that it throws.
 template <class F>
@@ -29,8 +30,8 @@ void for_lines(const TableText& file, TableProblems& problems, F f) {
     progress.advance(static_cast<double>(end + 1));
     if (line.ends_with('\r')) line.remove_suffix(1);
     try {
-      require<DataError>(line.size() <= kLongestLine, "{} bytes, more than the {} of the longest line",
-                         line.size(), kLongestLine);
+      require<DataError>(line.size() <= kMaxLine, "{} bytes, more than the {} of the longest line",
+                         line.size(), kMaxLine);
       require<DataError>(line.find_first_not_of(' ') != line.npos, "a blank line; delete it");
       require<DataError>(number > 1 || !line.starts_with("\xEF\xBB\xBF"),
                          "a byte order mark; save the file without it");
@@ -114,8 +115,8 @@ void read_tabs(std::string_view line, SequenceReader& input, SequenceReader& tar
 void check_row(const std::vector<std::int32_t>& input, const std::vector<std::int32_t>& target) {
   const auto check = [](const char* name, const std::vector<std::int32_t>& tokens) {
     require<DataError>(!tokens.empty(), "an empty {}", name);
-    require<DataError>(tokens.size() <= kLongestSequence, "{} of {} tokens; {} is the most", name,
-                       tokens.size(), kLongestSequence);
+    require<DataError>(tokens.size() <= kMaxSequence, "{} of {} tokens; {} is the most", name, tokens.size(),
+                       kMaxSequence);
   };
   check("input", input);
   check("target", target);
@@ -142,10 +143,10 @@ void TableProblems::add(const std::string& file, std::size_t line, std::string_v
 
 std::string TableProblems::text() const {
   if (count_ == 0) return "";
-  std::string message = fmt::format("{}: {} problem{}", first_file_, count_, count_ == 1 ? "" : "s");
+  std::string message = fmt::format("{}: {}", first_file_, counted(count_, "problem"));
   for (const auto& [line, more] : shown_) {
     message += '\n' + line;
-    if (more > 0) message += fmt::format(" (and {} more line{} like it)", more, more == 1 ? "" : "s");
+    if (more > 0) message += fmt::format(" (and {} like it)", counted(more, "more line"));
   }
   if (hidden_ > 0) message += fmt::format("\nand {} more", hidden_);
   return message;
@@ -176,8 +177,8 @@ void TableVocabulary::read(const std::vector<std::string>& trained) {
 std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
   if (const auto found = numbers_.find(token); found != numbers_.end()) return found->second;
   require<DataError>(!token.empty(), "an empty token");
-  require<DataError>(token.size() <= kLongestToken, "a token of {} bytes, {}; {} is the most", token.size(),
-                     printable(token), kLongestToken);
+  require<DataError>(token.size() <= kMaxToken, "a token of {} bytes, {}; {} is the most", token.size(),
+                     printable(token), kMaxToken);
   require<DataError>(std::ranges::none_of(token, is_control), "a control character in token {}",
                      printable(token));
   require<DataError>(token.find(' ') == token.npos, "a space in token {}", token);
@@ -187,8 +188,8 @@ std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
       for (const auto& [name, id] : numbers_) names.push_back(name);
     throw DataError(fmt::format("token {} is not in {}{}", token, fixed_by_, did_you_mean(token, names)));
   }
-  require<DataError>(numbers_.size() < kMostTokens,
-                     "token {} is one more than the {} that a vocabulary can have", token, kMostTokens);
+  require<DataError>(numbers_.size() < kMaxTokens,
+                     "token {} is one more than the {} that a vocabulary can have", token, kMaxTokens);
   const auto id = static_cast<std::int32_t>(numbers_.size());
   numbers_.emplace(token, id);
   return id;

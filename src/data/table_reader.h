@@ -12,11 +12,11 @@
 
 namespace thimble {
 
-// What is wrong with the files of a table, gathered so that it can be told at once.
+// The problems of the files of a table, gathered so that all of them are reported at once.
 class TableProblems {
  public:
   // `line` from 1; 0: the file as a whole. Of problems of a file with the same rule, or the same `kind` where
-  // one is given, the first is told in full and the others are counted.
+  // one is given, the first is reported in full and the others are counted.
   void add(const std::string& file, std::size_t line, std::string_view rule, std::string_view kind = {});
 
   // Whether one more problem would only be counted.

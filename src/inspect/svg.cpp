@@ -34,22 +34,6 @@ std::string colour(double weight) {
   return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(1), channel(2));
 }
 
-// As the content of an element. U+FFFE and U+FFFF are UTF-8 but no characters of XML.
-std::string escaped(std::string_view text) {
-  const std::string line = printable(text);
-  std::string out;
-  for (std::size_t at = 0, size = 0; at < line.size(); at += size) {
-    size = character_size(std::string_view(line).substr(at));
-    const std::string_view c = std::string_view(line).substr(at, size);
-    out += c == "&"                                     ? "&amp;"
-           : c == "<"                                   ? "&lt;"
-           : c == ">"                                   ? "&gt;"
-           : c == "\xEF\xBF\xBE" || c == "\xEF\xBF\xBF" ? "?"
-                                                        : c;
-  }
-  return out;
-}
-
 double text_width(std::string_view text, double size) {
   return static_cast<double>(display_width(printable(text))) * kCharacter * size;
 }
@@ -78,10 +62,10 @@ std::string labels(const std::vector<std::string>& queries, const std::vector<st
   std::string out;
   for (std::size_t i = 0; i < queries.size(); ++i)
     out += fmt::format("<text x=\"{}\" y=\"{:.2f}\" text-anchor=\"end\">{}</text>\n", -kGap,
-                       kCell * static_cast<double>(i) + kBaseline, escaped(queries[i]));
+                       kCell * static_cast<double>(i) + kBaseline, escape_markup(printable(queries[i])));
   for (std::size_t j = 0; j < keys.size(); ++j)
     out += fmt::format("<text transform=\"translate({:.2f} {}) rotate(-90)\">{}</text>\n",
-                       kCell * static_cast<double>(j) + kBaseline, -kGap, escaped(keys[j]));
+                       kCell * static_cast<double>(j) + kBaseline, -kGap, escape_markup(printable(keys[j])));
   return out;
 }
 
@@ -131,13 +115,13 @@ std::string head_svg(const std::string& title, const std::vector<std::string>& q
       "{1:.2f}\" "
       "font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"{2}\" fill=\"#1b2430\">\n",
       width, height, kLabelSize);
-  out += fmt::format("<title>{}</title>\n", escaped(title));
+  out += fmt::format("<title>{}</title>\n", escape_markup(printable(title)));
   out +=
       "<defs><pattern id=\"masked\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">"
       "<path d=\"M-1 5L5 -1\" stroke=\"#b9c1ca\" stroke-width=\"0.8\"/></pattern></defs>\n";
   out += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
   out += fmt::format("<text x=\"{}\" y=\"20\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n", kMargin,
-                     kTitleSize, escaped(title));
+                     kTitleSize, escape_markup(printable(title)));
   out += fmt::format("<g transform=\"translate({:.2f} {:.2f})\">\n", left, top);
   out += "<g shape-rendering=\"crispEdges\">\n" + cells(keys.size(), weights) + "</g>\n";
   out += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#8a94a0\"/>\n", columns, rows);

@@ -112,11 +112,11 @@ class ExperimentReader {
     return "";
   }
   std::optional<double> read_number(const Entries& entries, std::string_view key) {
-    constexpr double kLargest = 1e15;
+    constexpr double kMaxValue = 1e15;
     const YamlNode* node = find(entries, key);
     if (node == nullptr) return std::nullopt;
     const auto number = node->is_text() && !node->quoted ? parse_number<double>(node->text) : std::nullopt;
-    if (number && std::abs(*number) <= kLargest) return number;
+    if (number && std::abs(*number) <= kMaxValue) return number;
     must_be(*node, std::string(key), "a number", report_);
     return std::nullopt;
   }

@@ -42,7 +42,7 @@ void collect(const Json& node, std::string_view path, std::vector<const Json*>& 
   }
 }
 
-bool matches(const Json& node, const Filter& filter, const Known& known) {
+bool matches(const Json& node, const Filter& filter, const Values& known) {
   const auto passes = [&](const Json* found) {
     if (filter.bound) return found->is_number() && holds(*filter.bound, found->get<double>(), known);
     return (found->is_string() ? found->get<std::string>() : found->dump()) == filter.equals;
@@ -52,7 +52,7 @@ bool matches(const Json& node, const Filter& filter, const Known& known) {
 
 // What the path leads to through those things, among what its first * stands for, that all filters let by.
 std::vector<const Json*> find_filtered(const Json& document, const ExperimentValue& value,
-                                       const Known& known) {
+                                       const Values& known) {
   if (value.where.empty()) return find_all(document, value.path);
   const std::string padded = "." + value.path + ".";
   const std::size_t star = padded.find(".*.");  // also where * stands in the path
@@ -60,8 +60,8 @@ std::vector<const Json*> find_filtered(const Json& document, const ExperimentVal
   const std::string tail = star + 2 > value.path.size() ? "" : value.path.substr(star + 2);
   std::vector<const Json*> out;
   for (const Json* each : find_all(document, head.empty() ? "*" : head + ".*")) {
-    const auto lets_by = [&](const Filter& filter) { return matches(*each, filter, known); };
-    if (std::ranges::all_of(value.where, lets_by)) collect(*each, tail, out);
+    const auto passes_filter = [&](const Filter& filter) { return matches(*each, filter, known); };
+    if (std::ranges::all_of(value.where, passes_filter)) collect(*each, tail, out);
   }
   return out;
 }
@@ -78,7 +78,7 @@ std::vector<double> numbers(const std::vector<const Json*>& found, const Experim
   return out;
 }
 
-double limit(const Bound& bound, const Known& known) {
+double limit(const Bound& bound, const Values& known) {
   return bound.value.empty() ? bound.number : known.at(bound.value);
 }
 
@@ -90,7 +90,7 @@ std::vector<const Json*> find_all(const Json& document, std::string_view path) {
   return out;
 }
 
-double measure(const Json& document, const ExperimentValue& value, const Known& known) {
+double measure(const Json& document, const ExperimentValue& value, const Values& known) {
   const std::vector<const Json*> found = find_filtered(document, value, known);
   if (value.take == Take::count) return static_cast<double>(found.size());
   const std::vector<double> all = numbers(found, value);
@@ -114,7 +114,7 @@ double measure(const Json& document, const ExperimentValue& value, const Known& 
   }
 }
 
-bool holds(const Bound& bound, double x, const Known& known) {
+bool holds(const Bound& bound, double x, const Values& known) {
   const double at = limit(bound, known);
   switch (bound.relation) {
     case Bound::at_least:

@@ -7,6 +7,7 @@
 
 #include "thimble/core/format.h"
 #include "thimble/core/statistics.h"
+#include "thimble/core/text.h"
 #include "thimble/inspect/page.h"
 #include "thimble/reproduce/measure.h"
 
@@ -37,23 +38,6 @@ holds on none. NOT SHOWN: neither, or something could not be measured.</footer>
 </html>
 )";
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string_view kind_of(const ExperimentResult& result) {
   return kExperimentKinds[static_cast<std::size_t>(result.experiment.kind)];
 }
@@ -81,8 +65,9 @@ std::string overview(std::span<const ExperimentResult> results) {
       "<section><h2>Verdicts</h2><div class=\"panel scroll\"><table><thead><tr><th>experiment</th>"
       "<th>kind</th><th>verdict</th><th>seconds</th></tr></thead><tbody>\n";
   for (const ExperimentResult& result : results)
-    out += fmt::format("<tr><th><a href=\"#{0}\">{0}</a></th><td>{1}</td><td>{2}</td><td>{3:.0f}</td></tr>\n",
-                       escaped(result.experiment.name), kind_of(result), verdict(result), result.seconds);
+    out +=
+        fmt::format("<tr><th><a href=\"#{0}\">{0}</a></th><td>{1}</td><td>{2}</td><td>{3:.0f}</td></tr>\n",
+                    escape_markup(result.experiment.name), kind_of(result), verdict(result), result.seconds);
   return out + "</tbody></table></div></section>\n";
 }
 
@@ -93,13 +78,13 @@ std::string numbers_table(const ExperimentResult& result) {
   out += "<th>least</th><th>median</th><th>most</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < result.values.size(); ++i) {
     const Spread all = spread(result.values[i]);
-    out += "<tr><th>" + escaped(experiment.values[i].name) + "</th>";
+    out += "<tr><th>" + escape_markup(experiment.values[i].name) + "</th>";
     for (const double x : result.values[i]) out += "<td>" + format_number(x, 6) + "</td>";
     for (const double x : {all.min, all.median, all.max}) out += "<td>" + format_number(x, 6) + "</td>";
     out += "</tr>\n";
   }
   for (std::size_t i = 0; i < result.conditions.size(); ++i) {
-    out += "<tr><th>" + escaped(describe(experiment.conditions[i])) + "</th>";
+    out += "<tr><th>" + escape_markup(describe(experiment.conditions[i])) + "</th>";
     for (const bool holds : result.conditions[i])
       out += holds ? "<td>holds</td>" : "<td class=\"wrong\">does not</td>";
     out += "<td></td><td></td><td></td></tr>\n";
@@ -111,14 +96,15 @@ std::string section(const ExperimentResult& result) {
   const Experiment& experiment = result.experiment;
   std::string out = fmt::format(
       "<section id=\"{0}\"><h2>{0} {1}</h2>\n<p class=\"about\">{2}</p>\n<p class=\"about\">{3}: {4}</p>\n",
-      escaped(experiment.name), verdict(result), escaped(experiment.statement), kind_of(result),
-      escaped(experiment.source));
+      escape_markup(experiment.name), verdict(result), escape_markup(experiment.statement), kind_of(result),
+      escape_markup(experiment.source));
   out += "<div class=\"panel scroll\">" + numbers_table(result) + "</div>\n<ul>\n";
   for (const ExperimentRun& run : experiment.runs)
-    out += fmt::format("<li>{}: <code>{} {}</code></li>\n", escaped(run.name), escaped(run.setting.file),
-                       escaped(fmt::format("{}", fmt::join(run.setting.overrides, " "))));
+    out += fmt::format("<li>{}: <code>{} {}</code></li>\n", escape_markup(run.name),
+                       escape_markup(run.setting.file),
+                       escape_markup(fmt::format("{}", fmt::join(run.setting.overrides, " "))));
   for (const std::string& problem : result.problems)
-    out += "<li class=\"wrong\">" + escaped(problem) + "</li>\n";
+    out += "<li class=\"wrong\">" + escape_markup(problem) + "</li>\n";
   return out + "</ul></section>\n";
 }
 

@@ -28,13 +28,14 @@ Json read_lines(const fs::path& file) {
   return out;
 }
 
-// What the runs of an experiment leave, each made when it is first asked for.
-class Documents {
+// The results that the runs of an experiment leave, each made when it is first needed.
+class ResultStore {
  public:
-  Documents(const Experiment& experiment, const SweepResult& sweep, std::int64_t threads)
+  ResultStore(const Experiment& experiment, const SweepResult& sweep, std::int64_t threads)
       : experiment_(experiment), sweep_(sweep), threads_(fmt::format("train.threads={}", threads)) {}
 
-  // What the value is of, on that seed, by its index. Throws an Error when it cannot be had.
+  // Returns the document that the value is taken from, for that seed, by its index. Throws an Error when
+  // there is none.
   const Json& operator()(const ExperimentValue& value, std::size_t seed) {
     const auto run = std::ranges::find(experiment_.runs, value.run, &ExperimentRun::name);
     const auto number = static_cast<std::size_t>(run - experiment_.runs.begin());
@@ -76,8 +77,8 @@ void tell_once(std::vector<std::string>& problems, const std::string& problem) {
 void measure_all(ExperimentResult& result, const SweepResult& sweep, const ReproduceOptions& options) {
   const Experiment& experiment = result.experiment;
   const std::size_t seeds = experiment.seeds.size();
-  Documents documents(experiment, sweep, options.jobs);
-  std::vector<Known> known(seeds);
+  ResultStore store(experiment, sweep, options.jobs);
+  std::vector<Values> known(seeds);
   for (const ExperimentValue& value : experiment.values) {
     std::vector<double>& numbers = result.values.emplace_back();
     for (std::size_t i = 0; i < seeds; ++i) {
@@ -85,7 +86,7 @@ void measure_all(ExperimentResult& result, const SweepResult& sweep, const Repro
       if (result.interrupted) return;
       double number = std::numeric_limits<double>::quiet_NaN();
       try {
-        number = measure(documents(value, i), value, known[i]);
+        number = measure(store(value, i), value, known[i]);
       } catch (const Error& e) {
         tell_once(result.problems, fmt::format("{}, seed {}: {}", value.run, experiment.seeds[i], e.what()));
       }
@@ -95,7 +96,7 @@ void measure_all(ExperimentResult& result, const SweepResult& sweep, const Repro
   }
   for (const Condition& condition : experiment.conditions) {
     std::vector<bool>& on_seeds = result.conditions.emplace_back();
-    for (const Known& seed : known)
+    for (const Values& seed : known)
       on_seeds.push_back(holds(condition.bound, seed.at(condition.value), seed));
   }
 }

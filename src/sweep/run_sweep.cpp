@@ -148,10 +148,10 @@ class Runner {
 
   static void read_result(SweepRun& run, const fs::path& summary) {
     try {
-      run.result = parse_json(read_file(summary));
-    } catch (const Json::exception& e) {
+      run.result = read_json(summary);
+    } catch (const FileError& e) {
       run.status = RunStatus::failed;
-      run.error = fmt::format("its summary.json cannot be read: {}", e.what());
+      run.error = e.what();
     }
   }
 

@@ -1,8 +1,5 @@
 #include "thimble/sweep/sweep_runs.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 
 #include "thimble/config/differences.h"
@@ -10,6 +7,7 @@
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/core/lock.h"
+#include "thimble/core/path.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
@@ -37,11 +35,11 @@ std::string suffix(std::string_view text) {
 // 5e-4.
 std::string run_name(std::size_t number, std::size_t digits, const SweepSetting& setting,
                      std::uint64_t seed) {
-  constexpr std::size_t kLongest = 60;
+  constexpr std::size_t kMaxLength = 60;
   std::string settings;
   for (const std::string& text : setting.overrides) {
     const std::string next = text.starts_with("train.seed=") ? "" : suffix(text);
-    if (settings.size() + next.size() <= kLongest) settings += next;
+    if (settings.size() + next.size() <= kMaxLength) settings += next;
   }
   return fmt::format("{:0{}}{}-seed_{}", number, digits, settings, seed);
 }
@@ -116,14 +114,6 @@ bool is_unused(const fs::path& directory) {
          });
 }
 
-Json read_json(const fs::path& path) {
-  try {
-    return parse_json(read_file(path));
-  } catch (const Json::exception& e) {
-    throw CheckpointError(fmt::format("{}: cannot be read: {}", path.string(), e.what()));
-  }
-}
-
 }  // namespace
 
 std::string_view name(RunStatus status) { return kStatusNames[static_cast<std::size_t>(status)]; }
@@ -154,8 +144,7 @@ std::int64_t finished(const std::vector<SweepRun>& runs) {
 fs::path sweep_directory(const Sweep& sweep, const std::vector<SweepRun>& runs) {
   std::string all;
   for (const SweepRun& run : runs) all += run.name + '\n' + to_yaml(run.config);
-  const auto hash = static_cast<std::uint32_t>(XXH3_64bits(all.data(), all.size()));
-  return fs::path("runs") / fmt::format("sweep-{}-{:08x}", fs::path(sweep.file).stem().string(), hash);
+  return path_under_runs("sweep-" + fs::path(sweep.file).stem().string(), all);
 }
 
 Spread metric_spread(const std::vector<SweepRun>& runs, std::size_t setting, std::string_view metric) {
@@ -199,9 +188,9 @@ void recall_runs(const fs::path& directory, const Sweep& sweep, std::vector<Swee
   require<CheckpointError>(fs::exists(directory / "sweep.json"),
                            "{}: exists and is not the directory of a sweep; choose another with --out",
                            directory.string());
-  const Json before = read_json(directory / "sweep.json");
   std::vector<Json> known;
   try {
+    const Json before = read_json(directory / "sweep.json");
     require_same(directory, before, to_json(sweep, runs, directory));
     for (const Json& setting : before.at("settings"))
       for (const Json& run : setting.at("runs")) known.push_back(run);
@@ -219,6 +208,8 @@ void recall_runs(const fs::path& directory, const Sweep& sweep, std::vector<Swee
   } catch (const Json::exception& e) {
     throw CheckpointError(
         fmt::format("{}: not what a sweep writes: {}", (directory / "sweep.json").string(), e.what()));
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
   }
 }
 

@@ -9,11 +9,9 @@
 #include "tensor/safetensors_header.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/hash.h"
 #include "thimble/core/json.h"
 #include "thimble/core/text.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace thimble {
 
@@ -21,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
 
-constexpr std::uint64_t kLargestHeader = 100'000'000;
+constexpr std::uint64_t kMaxHeader = 100'000'000;
 
 struct DTypeInfo {
   const char* name;
@@ -41,11 +39,6 @@ constexpr const char* kAlgorithmKey = "checksum_algorithm";
 constexpr const char* kAlgorithm = "XXH3-64";
 constexpr std::string_view kBeforeDigits = R"({"__metadata__":{"checksum":")";  // where the header starts
 constexpr std::size_t kDigits = sizeof(std::uint64_t) + kBeforeDigits.size(), kDigitCount = 16;
-
-// The checksum of a file whose digits are all '0'.
-std::string checksum(std::string_view content) {
-  return fmt::format("{:016x}", XXH3_64bits(content.data(), content.size()));
-}
 
 // IEEE 754 binary16, and the upper half of a binary32.
 struct Half {
@@ -80,11 +73,11 @@ SafetensorsFile::Entry checked_entry(const std::string& file, const SafetensorsH
   const auto* dtype = std::ranges::find(kDTypes, tensor.dtype, &DTypeInfo::name);
   require<CheckpointError>(dtype != std::end(kDTypes), "{}: dtype {} is none of the format's", where,
                            printable(tensor.dtype));
-  constexpr std::uint64_t kMostElements = INT64_MAX / 64;
+  constexpr std::uint64_t kMaxElements = INT64_MAX / 64;
   Shape shape;
   std::uint64_t elements = 1;
   for (const std::uint64_t size : tensor.shape) {
-    require<CheckpointError>(size == 0 || (size <= kMostElements && elements <= kMostElements / size),
+    require<CheckpointError>(size == 0 || (size <= kMaxElements && elements <= kMaxElements / size),
                              "{}: the shape has more elements than any file", where);
     elements *= size;
     shape = shape.appended(static_cast<std::int64_t>(size));
@@ -152,9 +145,9 @@ void check_size(const std::filesystem::path& path) {
       header_size <= rest,
       "{}: the header size {} is more than the file holds; it is truncated or no safetensors file",
       path.string(), header_size);
-  require<CheckpointError>(header_size <= kLargestHeader,
+  require<CheckpointError>(header_size <= kMaxHeader,
                            "{}: the header size {} is more than the {} bytes of the format", path.string(),
-                           header_size, kLargestHeader);
+                           header_size, kMaxHeader);
   std::string text(header_size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file) return;
@@ -191,7 +184,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
   for (const NamedBytes& tensor : tensors) {
     content.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
   }
-  content.replace(kDigits, kDigitCount, checksum(content));
+  content.replace(kDigits, kDigitCount, hash_digits(content));
   write_file(path, content);
 }
 
@@ -208,9 +201,9 @@ SafetensorsFile::SafetensorsFile(std::string content, std::string name)
       header_size <= content_.size() - sizeof header_size,
       "{}: the header size {} is more than the file holds; it is truncated or no safetensors file", name_,
       header_size);
-  require<CheckpointError>(header_size <= kLargestHeader,
+  require<CheckpointError>(header_size <= kMaxHeader,
                            "{}: the header size {} is more than the {} bytes of the format", name_,
-                           header_size, kLargestHeader);
+                           header_size, kMaxHeader);
   data_ = sizeof header_size + header_size;
   const auto text = std::string_view(content_).substr(sizeof header_size, header_size);
   SafetensorsHeader header = parse_safetensors_header(text, name_);
@@ -235,7 +228,7 @@ void SafetensorsFile::check_checksum() {
   if (matches) {
     const std::string expected = content_.substr(kDigits, kDigitCount);
     content_.replace(kDigits, kDigitCount, kDigitCount, '0');
-    matches = checksum(content_) == expected;
+    matches = hash_digits(content_) == expected;
   }
   require<CheckpointError>(matches, "{}: the checksum does not match: the file is damaged", name_);
   metadata_.erase(kChecksumKey);

@@ -1,8 +1,5 @@
 #include "thimble/train/run.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <charconv>
 
@@ -199,9 +196,7 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
 }
 
 fs::path run_directory(const fs::path& config_file, const Config& config) {
-  const std::string yaml = to_yaml(config);
-  const auto hash = static_cast<std::uint32_t>(XXH3_64bits(yaml.data(), yaml.size()));
-  return fs::path("runs") / fmt::format("{}-{:08x}", config_file.stem().string(), hash);
+  return path_under_runs(config_file.stem().string(), to_yaml(config));
 }
 
 fs::path free_run_directory(const fs::path& config_file, const Config& config) {

@@ -27,18 +27,9 @@ namespace {
 
 bool single(const Config& config) { return config.train.precision == Precision::float32; }
 
-const char* name(Stopped stopped) {
-  switch (stopped) {
-    case Stopped::at_last_step:
-      return "last step";
-    case Stopped::at_target:
-      return "target";
-    case Stopped::out_of_patience:
-      return "patience";
-    case Stopped::interrupted:
-      break;
-  }
-  return "interrupted";
+std::string_view name(Stopped stopped) {
+  constexpr std::string_view kNames[] = {"last step", "target", "patience", "interrupted"};
+  return kNames[static_cast<std::size_t>(stopped)];
 }
 
 }  // namespace

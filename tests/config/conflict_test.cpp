@@ -35,10 +35,9 @@ TEST_CASE("rotary positions turn pairs of columns, for plain products", "[config
         "model.attention.d_key to an even number");
   CHECK(complaints("model: {d_model: 10, heads: 2, positions: rotary, attention: {d_key: 4}}").empty());
   for (const char* score : {"general", "additive"})
-    CHECK(
-        complaint(fmt::format("model: {{positions: rotary, attention: {{score: {}}}}}", score)) ==
-        "t.yaml:1:20: model.positions: rotary positions become distances in plain products alone; choose the "
-        "score scaled_dot or dot, or other positions");
+    CHECK(complaint(fmt::format("model: {{positions: rotary, attention: {{score: {}}}}}", score)) ==
+          "t.yaml:1:20: model.positions: rotary positions require the score scaled_dot or dot; choose one of "
+          "them, or other positions");
   CHECK(complaints("model: {positions: alibi, attention: {score: additive}}").empty());
 }
 
@@ -72,7 +71,7 @@ TEST_CASE("a convolution has a window and no heads, attention the other way roun
                           "attention: {kv_heads: 1}", "attention: {d_key: 4}", "attention: {d_value: 4}"}) {
     CAPTURE(key);
     CHECK_THAT(complaint(fmt::format("model: {{mixer: convolution, {}}}", key)),
-               EndsWith(fmt::format(": a convolution does not read {}; keep to the defaults, or set "
+               EndsWith(fmt::format(": {} has no effect on a convolution; remove it, or set "
                                     "model.mixer to attention",
                                     full_key(key))));
   }
@@ -155,7 +154,8 @@ TEST_CASE("a task that answers with what comes later needs the causal mask", "[c
 
 TEST_CASE("the task must supply the kind of output", "[config]") {
   CHECK(complaint("model: {output: {per: sequence}}") ==
-        "t.yaml:1:23: model.output.per: task reverse: 16 targets: one output per sequence needs exactly one");
+        "t.yaml:1:23: model.output.per: task reverse: 16 answers: one output per sequence needs exactly one; "
+        "set model.output.per=position");
 }
 
 TEST_CASE("no shard is empty", "[config]") {
@@ -212,8 +212,8 @@ TEST_CASE("an encoder-decoder writes one token after another, and its encoder re
     CHECK(to_yaml(thimble::parse_config(to_yaml(config), "t.yaml")) == to_yaml(config));
   }
   CHECK(complaint("task: {name: masked}\nmodel: {kind: encoder_decoder, output: {per: next}}\n") ==
-        "t.yaml:2:46: model.output.per: task masked: some positions have no answer to go on from; it needs "
-        "an encoder and one output per position");
+        "t.yaml:2:46: model.output.per: task masked: a position without an answer: one output per next token "
+        "needs all of them; set model.kind=encoder model.output.per=position");
 }
 
 TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
@@ -225,13 +225,13 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
   for (const char* score : {"additive", "dot", "general", "scaled_dot", "none"})
     CHECK(complaints(recurrent(fmt::format(", attention: {{score: {}}}", score))).empty());
   CHECK(complaint(recurrent(", heads: 2")) ==
-        "t.yaml:1:33: model.heads: a recurrent model does not read model.heads; keep to the defaults, or set "
+        "t.yaml:1:33: model.heads: model.heads has no effect on a recurrent model; remove it, or set "
         "model.kind to encoder_decoder");
   // All at once, also where the one thing to blame is on the command line.
-  CHECK(
-      complaint("model: {heads: 2, d_ff: 65, output: {per: next}}", {"model.kind=recurrent"}) ==
-      "command line: model.kind=recurrent: a recurrent model does not read model.heads, model.d_ff; keep to "
-      "the defaults, or set model.kind to encoder_decoder");
+  CHECK(complaint("model: {heads: 2, d_ff: 65, output: {per: next}}", {"model.kind=recurrent"}) ==
+        "command line: model.kind=recurrent: model.heads, model.d_ff have no effect on a recurrent model; "
+        "remove "
+        "them, or set model.kind to encoder_decoder");
   for (const char* key :
        {"layers: 2", "d_ff: 65", "norm: pre", "norm_type: rms", "activation: gelu", "gated: true",
         "positions: none", "mixer: convolution", "window: 5", "attention: {mask: causal}",
@@ -239,13 +239,13 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
         "attention: {d_key: 4}", "attention: {d_value: 4}"}) {
     CAPTURE(key);
     CHECK_THAT(complaint(recurrent(std::string(", ") + key)),
-               EndsWith(fmt::format(": a recurrent model does not read {}; keep to the defaults, or set "
+               EndsWith(fmt::format(": {} has no effect on a recurrent model; remove it, or set "
                                     "model.kind to encoder_decoder",
                                     full_key(key))));
   }
   CHECK_THAT(
       complaint("model: {kind: recurrent, output: {per: next, hidden: 3}}"),
-      StartsWith("t.yaml:1:54: model.output.hidden: a recurrent model does not read model.output.hidden"));
+      StartsWith("t.yaml:1:54: model.output.hidden: model.output.hidden has no effect on a recurrent"));
   CHECK(complaint("model: {kind: recurrent, output: {per: position}}") ==
         "t.yaml:1:40: model.output.per: a decoder answers with one token after another; set model.output.per "
         "to "

@@ -138,7 +138,7 @@ TEST_CASE("a report shows the first hundred problems", "[config]") {
 TEST_CASE("flow maps have right columns", "[config]") {
   CHECK(complaints("train:\n  optimizer: {name: adm, lr: 5e-4, beta1: 2}\n") ==
         "t.yaml: 2 problems\n"
-        "t.yaml:2:21: train.optimizer.name: must be one of adam, adamw, sgd, not adm; did you mean adam?\n"
+        "t.yaml:2:21: train.optimizer.name: must be one of adam, adamw, sgd, not adm, did you mean adam?\n"
         "t.yaml:2:43: train.optimizer.beta1: must be a number of at least 0 and below 1, not 2");
 }
 

@@ -29,7 +29,7 @@ TEST_CASE("a wrong override is quoted as the place of the problem", "[config]") 
   CHECK(complaint("{}", {"model.layers=[3]"}) ==
         "command line: model.layers=[3]: must be an integer from 1 to 128, not a list");
   CHECK(complaint("{}", {"model.norm=pst"}) ==
-        "command line: model.norm=pst: must be one of pre, post, not pst; did you mean post?");
+        "command line: model.norm=pst: must be one of pre, post, not pst, did you mean post?");
 }
 
 TEST_CASE("an override of an unknown key", "[config]") {

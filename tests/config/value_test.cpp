@@ -88,11 +88,11 @@ TEST_CASE("the share of a target is at most 1", "[config]") {
 
 TEST_CASE("a name must be one of those there are, and the nearest is suggested", "[config]") {
   CHECK(complaint("model: {norm: past}") ==
-        "t.yaml:1:15: model.norm: must be one of pre, post, not past; did you mean post?");
+        "t.yaml:1:15: model.norm: must be one of pre, post, not past, did you mean post?");
   CHECK(complaint("model: {norm: xyz}") == "t.yaml:1:15: model.norm: must be one of pre, post, not xyz");
   CHECK(complaint("model: {norm: 3}") == "t.yaml:1:15: model.norm: must be one of pre, post, not 3");
   CHECK(complaint("task: {name: revers}") ==
-        "t.yaml:1:14: task.name: must be one of " + all_tasks() + ", not revers; did you mean reverse?");
+        "t.yaml:1:14: task.name: must be one of " + all_tasks() + ", not revers, did you mean reverse?");
   CHECK(parse("model: {norm: 'pre'}").model.norm == NormOrder::pre);
 }
 

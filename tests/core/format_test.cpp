@@ -16,6 +16,12 @@ TEST_CASE("a number has all digits of an integer and a few of any other", "[core
   CHECK(format_number(std::numeric_limits<double>::quiet_NaN()) == "-");
 }
 
+TEST_CASE("a noun follows its number", "[core]") {
+  CHECK(counted(0, "problem") == "0 problems");
+  CHECK(counted(1, "problem") == "1 problem");
+  CHECK(counted(12, "more line") == "12 more lines");
+}
+
 TEST_CASE("bytes are given in a unit that people read", "[core]") {
   CHECK(format_bytes(0) == "0 B");
   CHECK(format_bytes(1023) == "1023 B");

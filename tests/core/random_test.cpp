@@ -109,11 +109,11 @@ TEST_CASE("below(n) reaches 0 .. n-1 evenly and nothing beyond", "[core]") {
 
 TEST_CASE("below(n) holds for the largest n", "[core]") {
   const Random random(10, Stream::order);
-  constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::uint64_t kMaxValue = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t most = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    REQUIRE(random.below(kLargest, i) < kLargest);
-    most = std::max(most, random.below(kLargest, i));
+    REQUIRE(random.below(kMaxValue, i) < kMaxValue);
+    most = std::max(most, random.below(kMaxValue, i));
   }
-  CHECK(most > kLargest / 100 * 99);
+  CHECK(most > kMaxValue / 100 * 99);
 }

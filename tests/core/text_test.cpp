@@ -54,6 +54,28 @@ TEST_CASE("a line is UTF-8 without control characters", "[core]") {
   }
 }
 
+TEST_CASE("text becomes content of a page", "[core]") {
+  CHECK(escape_markup("a < b & \"c\" > \xc3\xa9") == "a &lt; b &amp; &quot;c&quot; &gt; \xc3\xa9");
+  CHECK(escape_markup("\xEF\xBF\xBE \xEF\xBF\xBF \xEF\xBF\xBD") == "? ? \xEF\xBF\xBD");  // U+FFFD is one
+}
+
+TEST_CASE("text can be cut between two characters", "[core]") {
+  CHECK(shortened("abc", 3) == "abc");
+  CHECK(shortened("abcd", 3) == "abc...");
+  CHECK(shortened("a\xc3\xa9\xc3\xa9", 4) == "a\xc3\xa9...");
+  CHECK(shortened("\xc3\xa9", 1) == "...");
+}
+
+TEST_CASE("a number is all of a text", "[core]") {
+  CHECK(parse_number<int>("12") == 12);
+  CHECK(parse_number<int>("+12") == 12);
+  CHECK(parse_number<double>("-1.5e2") == -150);
+  for (const char* text : {"", "+", "+-1", "1 ", " 1", "1.5", "x", "99999999999"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_number<int>(text));
+  }
+}
+
 TEST_CASE("an escaped text cannot steer a terminal", "[core]") {
   CHECK(escape_controls("a\xc3\xa9 \\ \n\xf0\x9f\x98\x80") == "a\xc3\xa9 \\ \n\xf0\x9f\x98\x80");
   CHECK(escape_controls(std::string_view("\0\x1b[0m\r\t\x7f", 8)) == "\\u{0}\\u{1b}[0m\\u{d}\\u{9}\\u{7f}");

@@ -150,7 +150,7 @@ TEST_CASE("a task that leaves positions unasked cannot be continued token by tok
     CHECK_NOTHROW(model_length({.name = name}, Layout::position));
     CHECK_THROWS_AS(model_length({.name = name}, Layout::next), DataError);
     CHECK_THROWS_WITH(model_length({.name = name}, Layout::next),
-                      ContainsSubstring("needs one output per position"));
+                      EndsWith("needs all of them; set model.output.per=position"));
   }
 }
 

@@ -51,17 +51,17 @@ TEST_CASE("a verdict comes from conditions on seeds", "[reproduce]") {
 
 TEST_CASE("goldens and controls must pass, claims may come out either way", "[reproduce]") {
   ExperimentResult r = result();
-  CHECK_FALSE(r.stands());
+  CHECK_FALSE(r.succeeded());
   r.verdict = ExperimentVerdict::pass;
-  CHECK(r.stands());
+  CHECK(r.succeeded());
   r.problems = {"a run failed"};
-  CHECK_FALSE(r.stands());
+  CHECK_FALSE(r.succeeded());
   r.problems.clear();
   r.verdict = ExperimentVerdict::fail;
   r.experiment.kind = ExperimentKind::control;
-  CHECK_FALSE(r.stands());
+  CHECK_FALSE(r.succeeded());
   r.experiment.kind = ExperimentKind::claim;
-  CHECK(r.stands());
+  CHECK(r.succeeded());
 }
 
 TEST_CASE("nothing begins once a stop is wanted", "[reproduce]") {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares the memory that `config cost` announces with the most that training has in memory at once: within 10 % or
-# 8 MiB, whichever is more, and never below by more than 5 % or 1 MiB.
+# 8 MiB, whichever is more, and never below by more than 5 % or 1 MiB. Then reads hostile files, which may not take
+# more than half a GiB.
 # Usage: memory_test.sh thimble peak_memory source-directory
 set -euo pipefail
 thimble=$(readlink -f "$1") peak_memory=$(readlink -f "$2") configs=$(readlink -f "$3")/configs
@@ -50,5 +51,37 @@ compare translation train.threads=2 data.validation=1000 data.test=1000
 compare translation train.threads=2 data.validation=1000 data.test=1000 model.d_model=256 model.d_ff=1024 model.layers=4
 compare translation_recurrent train.threads=2
 compare translation_recurrent train.threads=1 model.d_model=256
+
+# hostile MESSAGE ARGUMENT...: thimble refuses the file, with that message
+hostile() {
+  local message=$1 kib
+  shift
+  kib=$("$peak_memory" "$thimble" "$@" 2>errors) && { echo "memory_test: accepted: $*" >&2; exit 1; }
+  grep -qF -- "$message" errors || { echo "memory_test: no \"$message\" but:" >&2; head -n 3 errors >&2; exit 1; }
+  ((kib <= 512 * 1024)) || { echo "memory_test: $((kib / 1024)) MiB for $*" >&2; exit 1; }
+  echo "ok: $((kib / 1024)) MiB, $message"
+}
+repeated() { awk -v text="$1" -v n="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s", text }'; }
+
+# A safetensors file whose header is {"a":TEXT}.
+weights() {
+  local size=$((${#1} + 6))
+  { printf '%b' "$(printf '\\x%02x' $((size & 255)) $((size >> 8 & 255)) $((size >> 16 & 255)) $((size >> 24)) 0 0 0 0)"
+    printf '{"a":%s}' "$1"; } >hostile.safetensors
+}
+eval_hostile=(eval --config "$configs/reverse.yaml" --weights hostile.safetensors)
+weights "[$(repeated '[],' 3300000)[]]"
+hostile 'must be an object of dtype' "${eval_hostile[@]}"
+weights "{\"shape\":[$(repeated '0,' 4900000)0]}"
+hostile 'dtype is missing' "${eval_hostile[@]}"
+weights "{$(awk 'BEGIN { for (i = 0; i < 900000; i++) printf "\"%d\":1,", i }')\"z\":1}"
+hostile 'dtype is missing' "${eval_hostile[@]}"
+weights "[$(repeated '0,' 5000000)0]"
+hostile 'is the most that is read' "${eval_hostile[@]}"
+printf 'task: {name: file, file: hostile.jsonl}\n' >file.yaml
+for text in '[' '[],' '"",' '{"a":'; do
+  printf '{"input":%s\n' "$(repeated "$text" $((1000000 / ${#text})))" >hostile.jsonl
+  hostile 'hostile.jsonl:1: n' config show file.yaml  # nests too deep, or not valid
+done
 ((failed == 0)) || { echo "memory_test: $failed of $compared estimates are wrong" >&2; exit 1; }
 echo "memory_test: ok, $compared estimates"

@@ -1,13 +1,18 @@
 // Numbers as people read them.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace thimble {
 
 // Returns "0.9873", "12500", "never" for infinity and "-" for NaN: integers below 1e8 in full, other numbers
 // with `digits` significant digits.
 std::string format_number(double x, int digits = 4);
+
+// Returns "1 problem", "3 problems".
+std::string counted(std::int64_t n, std::string_view noun);
 
 // Returns "1.5 KiB", "12 B".
 std::string format_bytes(double bytes);

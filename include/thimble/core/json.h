@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@ using Json = nlohmann::ordered_json;
 
 // Throws Json::parse_error.
 Json parse_json(std::string_view text);
+
+// Returns what is in the file. Throws FileError, naming it, when it cannot be read or is not valid JSON.
+Json read_json(const std::filesystem::path& path);
 
 // JSON that may be hostile. Its objects are sorted, so that it takes no more than n log n time to build.
 using SortedJson = nlohmann::json;

@@ -15,6 +15,16 @@ bool is_control(char c);
 // Bytes of the UTF-8 character (RFC 3629) that the text starts with; 0 when it is none, or the text empty.
 std::size_t character_size(std::string_view text);
 
+// A character, or a byte that is part of none.
+struct Character {
+  std::string_view bytes;
+  char32_t point;  // or the byte
+  bool valid;
+};
+
+// Returns what a text that is not empty starts with.
+Character first_character(std::string_view text);
+
 // Bytes before the first one that is not UTF-8; text.size() when all of it is.
 std::size_t utf8_size(std::string_view text);
 
@@ -41,6 +51,9 @@ std::string printable(std::string_view text);
 
 // Returns the UTF-8 text, cut between two characters and with "..." at its end if it is longer than `bytes`.
 std::string shortened(std::string_view text, std::size_t bytes);
+
+// Returns the UTF-8 text as content or attribute of HTML or XML, ? for what XML has no place for.
+std::string escape_markup(std::string_view text);
 
 // Returns the same JSON with the characters that escape_controls() writes out as \u009b.
 std::string escape_controls_in_json(std::string_view json);

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,7 +59,6 @@ class Table {
   ExampleSize longest() const { return longest_; }  // input and target, of the same row or not
   double chance() const { return chance_; }         // share of the most frequent answer
   const std::vector<DataFile>& sources() const { return sources_; }
-  std::string hash() const;  // 16 hex digits, XXH3-64 of vocabulary, rows and splits
 
   // Throws DataError, with the lines and the layout that suits all rows, unless they can be laid out that
   // way.
@@ -101,5 +101,9 @@ class Table {
 // regular one, is larger than 1 GiB, and as Table does; with the record of a trained model only as Table
 // does.
 Table load_table(const TaskConfig&, const DataRecord* trained = nullptr);
+
+// load_table for a model of that layout, whose record, when it was trained, has the marks of answers as well.
+// Paths of files that have moved since become those where they are now.
+std::shared_ptr<const Table> open_table(TaskConfig&, Layout, const DataRecord* trained = nullptr);
 
 }  // namespace thimble

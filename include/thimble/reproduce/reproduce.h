@@ -12,7 +12,7 @@
 
 namespace thimble {
 
-// Told what happens; the functions of SweepObserver are about training.
+// An observer of an experiment; the functions of SweepObserver are about training.
 class ReproduceObserver : public SweepObserver {
  public:
   virtual void on_value(const ExperimentValue&, const std::vector<double>& /*of each seed*/) {}

@@ -28,7 +28,7 @@ struct ExperimentResult {
 
   // Whether it counts as a success: nothing stood in the way, and a golden or control got PASS. What becomes
   // of a claim is a result either way.
-  bool stands() const {
+  bool succeeded() const {
     return problems.empty() &&
            (experiment.kind == ExperimentKind::claim || verdict == ExperimentVerdict::pass);
   }

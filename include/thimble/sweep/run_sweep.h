@@ -10,7 +10,7 @@
 
 namespace thimble {
 
-// Told what happens while a sweep goes on.
+// An observer of a sweep that is going on.
 class SweepObserver {
  public:
   virtual ~SweepObserver() = default;

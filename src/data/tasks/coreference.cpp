@@ -43,7 +43,7 @@ constexpr std::int32_t token(Words list, std::int64_t word) {
 constexpr std::int32_t kThe = token(kFunctionWords, 0), kDid = token(kFunctionWords, 1),
                        kNot = token(kFunctionWords, 2), kIt = token(kFunctionWords, 3),
                        kWas = token(kFunctionWords, 4);
-constexpr std::int64_t kLongest = 13;  // tokens
+constexpr std::int64_t kMaxLength = 13;  // tokens
 
 // Which of the two nouns stands first, which one the adjective suits, and every choice of a word.
 constexpr std::int64_t kSentences = 2 * 2 * (std::ssize(kOpeners) + 1) * std::ssize(kAnimals) *
@@ -64,8 +64,8 @@ void sample(const TaskConfig&, Draws& draws, Example& example) {
 
   std::vector<std::int32_t>&input = example.input, &target = example.target;
   input.clear();
-  input.reserve(kLongest);
-  target.reserve(kLongest);
+  input.reserve(kMaxLength);
+  target.reserve(kMaxLength);
   const auto say = [&input](auto... words) { (input.push_back(words), ...); };
 
   const bool animal_first = digit(2) == 0, means_animal = digit(2) == 0;
@@ -92,7 +92,7 @@ std::vector<std::string> tokens(const TaskConfig&) {
   return names;
 }
 
-ExampleSize size(const TaskConfig&) { return {kLongest, kLongest}; }
+ExampleSize size(const TaskConfig&) { return {kMaxLength, kMaxLength}; }
 
 double distinct_inputs(const TaskConfig&) { return kSentences; }
 

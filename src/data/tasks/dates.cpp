@@ -35,8 +35,8 @@ struct Date {
 };
 
 constexpr std::int64_t kForms = 7;
-constexpr ExampleSize kLongest = {27, 10};  // "Wednesday 22 September 2021" and "2021-09-22"
-using Text = std::array<char, static_cast<std::size_t>(kLongest.input)>;
+constexpr ExampleSize kMaxLength = {27, 10};  // "Wednesday 22 September 2021" and "2021-09-22"
+using Text = std::array<char, static_cast<std::size_t>(kMaxLength.input)>;
 
 std::string_view ordinal_ending(unsigned day) {
   constexpr std::string_view kEndings[] = {"th", "st", "nd", "rd"};
@@ -88,7 +88,7 @@ std::vector<std::string> tokens(const TaskConfig&) {
   return names;
 }
 
-ExampleSize size(const TaskConfig&) { return kLongest; }
+ExampleSize size(const TaskConfig&) { return kMaxLength; }
 
 double distinct_inputs(const TaskConfig&) { return kForms * kDays; }
 
@@ -101,7 +101,7 @@ double chance(const TaskConfig&) {
       count += std::count(text.data(), write_iso(Date(day), text.data()), '0');
     return count;
   }();
-  return static_cast<double>(zeros) / static_cast<double>(kDays * kLongest.target);
+  return static_cast<double>(zeros) / static_cast<double>(kDays * kMaxLength.target);
 }
 
 // Tokens of the input.

@@ -13,12 +13,12 @@ struct Move {
   std::int64_t step, quarters;
 };
 constexpr std::array<Move, 3> kMoves = {{{1, 2}, {2, 1}, {5, 1}}};
-constexpr std::int64_t kFewestSymbols = 5;  // below this, two of the steps are the same
+constexpr std::int64_t kMinSymbols = 5;  // below this, two of the steps are the same
 
 void check(const TaskConfig& config) {
-  require<DataError>(config.symbols >= kFewestSymbols,
+  require<DataError>(config.symbols >= kMinSymbols,
                      "task masked: symbols {}: must be at least {}, so that three different ones can follow",
-                     config.symbols, kFewestSymbols);
+                     config.symbols, kMinSymbols);
   require<DataError>(config.length >= 3,
                      "task masked: length {}: must be at least 3, a masked token and two neighbours",
                      config.length);

@@ -18,7 +18,7 @@ constexpr std::int32_t kThe = 0, kThat = 1, kWas = 2, kBy = 3, kAnd = 4, kToday 
                        kFirstPair = kFirstVerb + std::ssize(kVerbs);
 constexpr std::int32_t kOthers = std::ssize(kNouns) - 1;  // that a noun makes pairs with
 // "last night", twice "the dog that was chased by the cat was pushed by the fox", and "and".
-constexpr std::int64_t kLongest = 2 + 2 * 13 + 1;
+constexpr std::int64_t kMaxLength = 2 + 2 * 13 + 1;
 constexpr std::int64_t kOpeners = 3;
 
 // What follows one of a clause's two nouns: nothing, "that chased the cat", "that the cat chased" or "that
@@ -108,8 +108,8 @@ class Writer {
 void sample(const TaskConfig&, Draws& draws, Example& example) {
   example.input.clear();
   example.target.clear();
-  example.input.reserve(static_cast<std::size_t>(kLongest));
-  example.target.reserve(static_cast<std::size_t>(kLongest));
+  example.input.reserve(static_cast<std::size_t>(kMaxLength));
+  example.target.reserve(static_cast<std::size_t>(kMaxLength));
   Writer writer(draws, example);
   const bool two = draws.below(2) == 0;
   writer.say_opener();
@@ -129,7 +129,7 @@ std::vector<std::string> tokens(const TaskConfig&) {
   return names;
 }
 
-ExampleSize size(const TaskConfig&) { return {kLongest, kLongest}; }
+ExampleSize size(const TaskConfig&) { return {kMaxLength, kMaxLength}; }
 
 // Ways to choose that many different nouns in order, and that many verbs.
 double choices(int nouns, int verbs) {

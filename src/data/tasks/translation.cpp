@@ -123,7 +123,7 @@ static_assert(kVerbs[kTransitive].past == "slept");
 
 constexpr Numbers kAvoir = {"a", "ont"}, kEtre = {"est", "sont"};
 
-constexpr ExampleSize kLongest = {4 + 2 + 4, 4 + 1 + 4};
+constexpr ExampleSize kMaxLength = {4 + 2 + 4, 4 + 1 + 4};
 
 // The vocabulary: every word once, those of French first.
 struct Lexicon {
@@ -209,8 +209,8 @@ void say_verb(Draws& draws, const Verb& verb, std::size_t subject, Example& exam
 void sample(const TaskConfig&, Draws& draws, Example& example) {
   example.input.clear();
   example.target.clear();
-  example.input.reserve(static_cast<std::size_t>(kLongest.input));
-  example.target.reserve(static_cast<std::size_t>(kLongest.target));
+  example.input.reserve(static_cast<std::size_t>(kMaxLength.input));
+  example.target.reserve(static_cast<std::size_t>(kMaxLength.target));
   const std::size_t subject = say_noun(draws, kNouns[draws.below(kBeings)], example);
   const std::int64_t verb = draws.below(std::ssize(kVerbs));
   say_verb(draws, kVerbs[verb], subject, example);
@@ -219,7 +219,7 @@ void sample(const TaskConfig&, Draws& draws, Example& example) {
 
 std::vector<std::string> tokens(const TaskConfig&) { return lexicon().names; }
 
-ExampleSize size(const TaskConfig&) { return kLongest; }
+ExampleSize size(const TaskConfig&) { return kMaxLength; }
 
 // Numbers, determiners and adjectives, or none, of one noun.
 constexpr double kPhrases =

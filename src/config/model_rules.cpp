@@ -1,0 +1,148 @@
+#include "config/model_rules.h"
+
+#include <fmt/ranges.h>
+
+#include "config/fields.h"
+#include "config/value.h"
+
+namespace thimble::config {
+namespace {
+
+// Keys that mean something to models with several heads only.
+const std::vector<std::string> kHeadKeys = {"model.heads",
+                                            "model.attention.combine",
+                                            "model.attention.tie_query_key",
+                                            "model.attention.kv_heads",
+                                            "model.attention.d_key",
+                                            "model.attention.d_value"};
+
+// Reports which of the keys are set though they have no effect, because `because_of` has the value that makes
+// it `model`, and not `other`. One problem names all of them, since its location may be that of the other
+// key.
+void check_unused(const ModelConfig& model, const std::vector<std::string>& keys,
+                  const std::string& because_of, std::string_view model_name, std::string_view other,
+                  Report& report) {
+  Config config, defaults;
+  config.model = model;
+  const Section root = describe(config), default_root = describe(defaults);
+  const auto all = flatten(root), all_defaults = flatten(default_root);
+  std::vector<std::string> unused;
+  for (const std::string& key : keys) {
+    const auto named = std::ranges::find(all, key, &Named::path);
+    const auto i = static_cast<std::size_t>(named - all.begin());
+    if (value_text(*all[i].field) != value_text(*all_defaults[i].field)) unused.push_back(key);
+  }
+  if (unused.empty()) return;
+  const bool one = unused.size() == 1;
+  const std::string rule =
+      fmt::format("{} {} no effect on {}; remove {}, or set {} to {}", fmt::join(unused, ", "),
+                  one ? "has" : "have", model_name, one ? "it" : "them", because_of, other);
+  unused.push_back(because_of);
+  report.conflict(unused, rule);
+}
+
+void check_heads(const ModelConfig& model, Report& report) {
+  const AttentionConfig& attention = model.attention;
+  if (attention.score == Score::none)
+    report.conflict({"model.attention.score", "model.kind"},
+                    "only a recurrent model does without attention; choose another score, or set model.kind "
+                    "to recurrent");
+  if (model.d_model % model.heads != 0 && (attention.d_key == 0 || attention.d_value == 0))
+    report.conflict({"model.heads", "model.d_model"},
+                    fmt::format("{} heads do not divide a d_model of {}; change one, or set "
+                                "model.attention.d_key and d_value",
+                                model.heads, model.d_model));
+  const AttentionSizes sizes = model.attention_sizes();
+  if (model.heads % sizes.kv_heads != 0)
+    report.conflict({"model.attention.kv_heads", "model.heads"},
+                    fmt::format("{} heads cannot share {} keys and values evenly; let kv_heads divide heads",
+                                model.heads, sizes.kv_heads));
+  if (attention.tie_query_key && sizes.kv_heads != model.heads)
+    report.conflict({"model.attention.tie_query_key", "model.attention.kv_heads"},
+                    fmt::format("tied queries and keys need a key for each of {} heads; leave kv_heads at 0",
+                                model.heads));
+  if (model.positions == Positions::rotary &&
+      (!kind_of(attention.score).product || kind_of(attention.score).matrices()))
+    report.conflict(
+        {"model.positions", "model.attention.score"},
+        "rotary positions require the score scaled_dot or dot; choose one of them, or other positions");
+  if (model.positions == Positions::rotary && sizes.d_key % 2 != 0)
+    report.conflict(
+        {"model.positions", "model.attention.d_key", "model.d_model", "model.heads"},
+        fmt::format("rotary positions turn pairs of a head's {} columns; set model.attention.d_key "
+                    "to an even number",
+                    sizes.d_key));
+}
+
+void check_convolution(const ModelConfig& model, Report& report) {
+  const AttentionConfig& a = model.attention;
+  std::vector<std::string> keys = kHeadKeys;
+  keys.insert(keys.end(), {"model.attention.dropout", "model.attention.score"});
+  check_unused(model, keys, "model.mixer", "a convolution", "attention", report);
+  if (model.positions == Positions::rotary || model.positions == Positions::alibi)
+    report.conflict({"model.positions", "model.mixer"},
+                    "these positions act in attention; choose sinusoidal, learned or none for a convolution");
+  if (a.mask == Mask::none && model.window % 2 == 0)
+    report.conflict({"model.window", "model.attention.mask"},
+                    fmt::format("a window of {} positions has no middle; make it odd, or set "
+                                "model.attention.mask to causal",
+                                model.window));
+}
+
+void check_next(const ModelConfig& model, Report& report) {
+  if (model.output.per != OutputPer::next)
+    report.conflict({"model.output.per", "model.kind"},
+                    "a decoder answers with one token after another; set model.output.per to next");
+}
+
+void check_recurrent(const ModelConfig& model, Report& report) {
+  std::vector<std::string> keys = kHeadKeys;
+  keys.insert(keys.end(), {"model.attention.mask", "model.layers", "model.d_ff", "model.norm",
+                           "model.norm_type", "model.activation", "model.gated", "model.positions",
+                           "model.mixer", "model.window", "model.output.hidden"});
+  check_unused(model, keys, "model.kind", "a recurrent model", "encoder_decoder", report);
+  check_next(model, report);
+  if (model.attention.score == Score::none && model.attention.dropout > 0)
+    report.conflict({"model.attention.dropout", "model.attention.score"},
+                    "there are no attention weights to drop; choose a score, or leave the dropout at 0");
+  if (model.d_model % 2 != 0)
+    report.conflict({"model.d_model", "model.kind"},
+                    fmt::format("a recurrent model reads the source in both directions, with half of its {} "
+                                "columns each; make d_model even",
+                                model.d_model));
+}
+
+}  // namespace
+
+void check_model(const ModelConfig& model, Report& report) {
+  if (model.kind == ModelKind::recurrent) return check_recurrent(model, report);
+  if (model.mixer == Mixer::attention) check_heads(model, report);
+  if (model.mixer == Mixer::convolution) check_convolution(model, report);
+  if (model.mixer == Mixer::attention && model.window != ModelConfig().window)
+    report.conflict(
+        {"model.window", "model.mixer"},
+        "only a convolution has a window; set model.mixer to convolution, or leave the window out");
+  if (model.gated && model.d_ff == 0)
+    report.conflict({"model.gated", "model.d_ff"},
+                    "there is no feed-forward net to gate; set model.d_ff, or leave gated out");
+  if (model.positions == Positions::sinusoidal && model.d_model % 2 != 0)
+    report.conflict({"model.d_model", "model.positions"},
+                    fmt::format("sinusoidal positions need an even d_model, not {}", model.d_model));
+  if (model.kind == ModelKind::encoder) {
+    if (model.output.per == OutputPer::next && model.attention.mask != Mask::causal)
+      report.conflict({"model.attention.mask", "model.output.per"},
+                      "an output per next token needs the causal mask, or it could read the answer");
+    return;
+  }
+  check_next(model, report);
+  if (model.mixer == Mixer::convolution)
+    report.conflict(
+        {"model.mixer", "model.kind"},
+        "an encoder-decoder needs attention; set model.mixer to attention, or model.kind to encoder");
+  if (model.attention.mask != Mask::none)
+    report.conflict({"model.attention.mask", "model.kind"},
+                    "the mask is the encoder's, which may read all of its input (the decoder's is causal in "
+                    "any case); set it to none");
+}
+
+}  // namespace thimble::config
