@@ -53,8 +53,8 @@ void expect_true_ablations(Trained& trained) {
     std::vector<Real> mean(size);
     for (std::size_t j = 0; j < size; ++j) {
       double sum = 0, count = 0;
-      const auto position =
-          static_cast<std::int32_t>(j / static_cast<std::size_t>(attention.sizes.heads * attention.sizes.d_value));
+      const auto position = static_cast<std::int32_t>(
+          j / static_cast<std::size_t>(attention.sizes.heads * attention.sizes.d_value));
       for (std::size_t i = 0; i < observed.outputs.size(); ++i) {
         if (position >= observed.lengths[i]) continue;
         sum += double(observed.outputs[i][layer][j]);
