@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/inspect/page.h"
+#include "thimble/inspect/report/page.h"
 #include "thimble/reproduce/measure.h"
 
 namespace thimble {

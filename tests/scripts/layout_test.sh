@@ -52,9 +52,12 @@ rejects src/config/planted.cpp '#include "thimble/model/encoder.h"' 1 "room conf
 rejects src/config/planted.cpp '#include "thimble/ops/softmax.h"' 1 "room config may not include room ops"
 rejects src/train/planted.cpp '#include "inspect/scores.h"' 1 "room train may not include room inspect"
 rejects src/inspect/planted.cpp '#include "thimble/reproduce/measure.h"' 1 "room inspect may not include room reproduce"
-accepts src/reproduce/planted.cpp $'#include "thimble/inspect/inspect.h"\n#include "thimble/train/sweep.h"'
+accepts src/reproduce/planted.cpp $'#include "thimble/inspect/report/inspect.h"\n#include "thimble/train/sweep.h"'
 rejects src/reproduce/planted.cpp '#include "inspect/page.h"' 1 "a private header of room inspect"
 accepts src/inspect/planted.cpp '#include "inspect/page.h"'
+rejects src/inspect/scores/planted.cpp '#include "inspect/report/page.h"' 1 "folder inspect/scores may not include folder inspect/report"
+rejects src/inspect/effects/planted.cpp '#include "thimble/inspect/circuits/circuits.h"' 1 "may not include folder inspect/circuits"
+accepts src/inspect/report/planted.cpp $'#include "thimble/inspect/scores/scores.h"\n#include "inspect/trace/trace_observer.h"'
 rejects src/inspect/planted.cpp '#include "cli/table.h"' 1 "only src/cli includes src/cli"
 rejects tests/cli/planted.cpp '#include "src/cli/table.h"' 1 "only src/cli includes src/cli"
 rejects src/train/planted.cpp '#include "thimble/thimble.h"' 1 "not in a room"
