@@ -1,10 +1,10 @@
-# Puts the files of the HTML report, src/inspect/page, into one C++ source, so that the program needs no file beside it.
+# Puts the files of the HTML report, src/inspect/report/page, into one C++ source, so that the program needs no file beside it.
 
 # In the order in which they run.
 set(THIMBLE_PAGE_SCRIPTS base.js map.js save.js chart.js table.js heads.js head.js tokens.js model.js address.js page.js)
-set(THIMBLE_PAGE_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/inspect/page)
+set(THIMBLE_PAGE_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/inspect/report/page)
 
-# Sets OUT_VAR to the generated source of what include/thimble/inspect/page.h declares.
+# Sets OUT_VAR to the generated source of what include/thimble/inspect/report/page.h declares.
 function(thimble_page OUT_VAR)
   foreach(file page.html page.css ${THIMBLE_PAGE_SCRIPTS})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${THIMBLE_PAGE_DIR}/${file})

@@ -9,6 +9,10 @@ BEGIN {
   only["data"] = " core data "
   only["config"] = " core data config model/model_config.h optim/optim_config.h "
 
+  # Folders of a room, each of which may include itself and those before it.
+  split("scores effects circuits trace timeline report", folders, " ")
+  for (i in folders) folder_rank["inspect/" folders[i]] = i + 0
+
   # Which files may include a library: include path, then file path, both as regular expressions.
   home["^(cblas|openblas)"] = "^src/kernels/gemm\\.cpp$"
   home["^lapack"] = "^src/kernels/spectral\\.cpp$"
@@ -36,6 +40,12 @@ function violation(line, rule) {
 function room_of(path) {
   sub(/^(include\/thimble|src|thimble)\//, "", path)
   return match(path, /^[a-z_]+\//) ? substr(path, 1, RLENGTH - 1) : ""
+}
+
+# The room and folder of such a path, "inspect/scores".
+function folder_of(path) {
+  sub(/^(include\/thimble|src|thimble)\//, "", path)
+  return match(path, /^[a-z_]+\/[a-z_]+\//) ? substr(path, 1, RLENGTH - 1) : ""
 }
 
 # The line without comments and without what is inside literals. `until` is what ends a literal or comment that
@@ -76,6 +86,8 @@ function check_include(path,    target, library) {
       violation(FNR, "include \"" path "\": room " room " may not include room " target)
     else if (product && path !~ /^thimble\// && target != room)
       violation(FNR, "include \"" path "\": a private header of room " target)
+    else if (product && target == room && folder_rank[folder_of(path)] > folder_rank[folder_of(file)])
+      violation(FNR, "include \"" path "\": folder " folder_of(file) " may not include folder " folder_of(path))
   }
 }
 

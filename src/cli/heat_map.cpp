@@ -18,7 +18,7 @@ constexpr std::size_t kLongestName = 8, kWidestCell = 6;
 using Rgb = std::array<double, 3>;
 using Scale = std::array<Rgb, 5>;
 
-// --scale-0 to --scale-4 of src/inspect/page/page.css, for a light and for a dark background.
+// --scale-0 to --scale-4 of src/inspect/report/page/page.css, for a light and for a dark background.
 constexpr Scale kLight = {
     {{0xff, 0xff, 0xff}, {0xb5, 0xd4, 0xec}, {0x5f, 0xa5, 0xd3}, {0x20, 0x69, 0xae}, {0x08, 0x30, 0x6b}}};
 constexpr Scale kDark = {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/cli.h"
-#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/report/inspect.h"
 
 namespace thimble::cli {
 

@@ -4,8 +4,8 @@
 #include "cli/progress_meter.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
-#include "thimble/inspect/html.h"
-#include "thimble/inspect/npy.h"
+#include "thimble/inspect/report/html.h"
+#include "thimble/inspect/trace/npy.h"
 
 namespace thimble::cli {
 
@@ -41,9 +41,9 @@ void draw_head(const InspectArguments& arguments, const InspectReport& report) {
 
 // The page with the user's own input first.
 void write_page(const ModelSource& source, const InspectArguments& arguments) {
-  const Passage passage = read_input(source, *arguments.input);
+  const ForwardTrace trace = trace_input(source, *arguments.input);
   Json json = to_json(inspect(source, arguments.options));
-  json["input"] = example_json(passage, source.config.model, vocabulary(source));
+  json["input"] = example_json(trace, source.config.model, vocabulary(source));
   write_file(arguments.html, html_page(json));
 }
 

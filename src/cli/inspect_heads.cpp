@@ -7,7 +7,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/width.h"
 #include "thimble/data/listing.h"
-#include "thimble/inspect/svg.h"
+#include "thimble/inspect/report/svg.h"
 
 namespace thimble::cli {
 

@@ -43,13 +43,13 @@ void print_columns(const std::vector<std::vector<std::string>>& rows) {
   flush();
 }
 
-void print_predictions(const Passage& passage, const Names& names) {
-  const bool pair = !passage.source.empty();
-  std::vector<std::string> tokens = names_of(pair ? passage.source : passage.tokens, names),
-                           predictions = names_of(passage.predictions, names), probabilities;
+void print_predictions(const ForwardTrace& trace, const Names& names) {
+  const bool pair = !trace.source.empty();
+  std::vector<std::string> tokens = names_of(pair ? trace.source : trace.tokens, names),
+                           predictions = names_of(trace.predictions, names), probabilities;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    const auto first = passage.probabilities.begin() + static_cast<std::ptrdiff_t>(i * names.size());
-    probabilities.push_back(fmt::format("{:.2f}", first[passage.predictions[i]]));
+    const auto first = trace.probabilities.begin() + static_cast<std::ptrdiff_t>(i * names.size());
+    probabilities.push_back(fmt::format("{:.2f}", first[trace.predictions[i]]));
   }
   const bool per_token = !pair && tokens.size() == predictions.size();
   tokens.insert(tokens.begin(), pair ? "source" : "token");
@@ -60,10 +60,10 @@ void print_predictions(const Passage& passage, const Names& names) {
   print_columns({predictions, probabilities});
 }
 
-void print_maps(const Passage& passage, const ModelConfig& model, const Names& names,
+void print_maps(const ForwardTrace& trace, const ModelConfig& model, const Names& names,
                 const HeadChoice& heads) {
-  const std::vector<std::string> tokens = names_of(passage.tokens, names),
-                                 source = names_of(passage.source, names);
+  const std::vector<std::string> tokens = names_of(trace.tokens, names),
+                                 source = names_of(trace.source, names);
   const std::size_t width = line_width(1);
   print_out("\nAttention of query (row) on key (column):\n");
   write_picture(legend(colors()) + '\n');
@@ -75,7 +75,7 @@ void print_maps(const Passage& passage, const ModelConfig& model, const Names& n
       const HeadId id{l, h};
       if (!heads.has(id)) continue;
       Picture& picture =
-          pictures.emplace_back(heat_map(passage.weights(model, id), layer.queries_source ? source : tokens,
+          pictures.emplace_back(heat_map(trace.weights(model, id), layer.queries_source ? source : tokens,
                                          layer.keys_source ? source : tokens, colors(), width));
       if (picture.empty())
         return print_out("\ntoo many tokens to draw in {} columns; --json and --html show them\n", width);
@@ -101,24 +101,24 @@ void warn_of_unread(const ModelSource& source, const std::string& text) {
 
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
                 const Output& output, const std::string& svg) {
-  const Passage passage = read_input(source, text);
+  const ForwardTrace trace = trace_input(source, text);
   const Names names = vocabulary(source);
   if (!svg.empty()) {
     const ModelConfig& model = source.config.model;
     const HeadId id = heads.only(model);
     const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
     const auto labels = [&](bool of_source) {
-      return names_of(of_source ? passage.source : passage.tokens, names);
+      return names_of(of_source ? trace.source : trace.tokens, names);
     };
     write_svg(svg, head_title(model, id), labels(layer.queries_source), labels(layer.keys_source),
-              passage.weights(model, id), layer.causal);
+              trace.weights(model, id), layer.causal);
   }
   if (output.talks()) {
-    print_predictions(passage, names);
-    print_maps(passage, source.config.model, names, heads);
+    print_predictions(trace, names);
+    print_maps(trace, source.config.model, names, heads);
     warn_of_unread(source, text);
   }
-  output.write(to_json(passage, source.config.model, names));
+  output.write(to_json(trace, source.config.model, names));
 }
 
 }  // namespace thimble::cli

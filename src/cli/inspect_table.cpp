@@ -25,8 +25,8 @@ constexpr std::size_t kScoreColumns = 2;  // in 80 columns
 constexpr std::size_t kHeadAndLabel = 28;
 
 // The columns in which some head stands out most, in the order above.
-std::vector<std::pair<std::string_view, std::string_view>> telling_columns(const InspectReport& report,
-                                                                           std::size_t count) {
+std::vector<std::pair<std::string_view, std::string_view>> most_informative_columns(
+    const InspectReport& report, std::size_t count) {
   std::vector<std::pair<double, std::size_t>> found;
   for (std::size_t i = 0; i < std::size(kTitles); ++i) {
     double best = 0;
@@ -77,7 +77,7 @@ std::vector<Column> table_columns(const InspectReport& report, std::size_t width
   const std::size_t scores = kScoreColumns + (width - std::min(width, kUsual)) / kScore;
   std::vector<Column> columns = {
       {"entropy", 8, [](const HeadReport& head) { return number(find_score(head.scores, "entropy")); }}};
-  for (const auto& [name, title] : telling_columns(report, scores))
+  for (const auto& [name, title] : most_informative_columns(report, scores))
     columns.push_back({std::string(title), kScore, [name = name](const HeadReport& head) {
                          return number(find_score(head.scores, name));
                        }});

@@ -5,7 +5,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/data/table_remarks.h"
-#include "thimble/inspect/watch.h"
+#include "thimble/inspect/timeline/head_log.h"
 
 namespace thimble::cli {
 
@@ -65,7 +65,7 @@ int run(TrainArguments arguments) {
         arguments.resume ? run_directory(source, config) : free_run_directory(source, config);
   catch_signals();
   Progress progress(arguments.output.quiet);
-  return report(train(config, {arguments.directory, arguments.resume, &progress, head_watch}),
+  return report(train(config, {arguments.directory, arguments.resume, &progress, head_log}),
                 arguments.output);
 }
 

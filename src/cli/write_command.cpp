@@ -5,7 +5,7 @@
 #include "cli/inspect.h"
 #include "cli/progress_meter.h"
 #include "thimble/core/json.h"
-#include "thimble/inspect/passage.h"
+#include "thimble/inspect/trace/forward_trace.h"
 
 namespace thimble::cli {
 

@@ -8,7 +8,7 @@
 #include "thimble/core/format.h"
 #include "thimble/core/statistics.h"
 #include "thimble/core/text.h"
-#include "thimble/inspect/page.h"
+#include "thimble/inspect/report/page.h"
 #include "thimble/reproduce/measure.h"
 
 namespace thimble {

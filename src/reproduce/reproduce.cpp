@@ -9,8 +9,8 @@
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/core/stopwatch.h"
-#include "thimble/inspect/inspect.h"
-#include "thimble/inspect/permutation.h"
+#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/trace/permutation.h"
 #include "thimble/reproduce/measure.h"
 
 namespace thimble {

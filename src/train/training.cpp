@@ -32,9 +32,10 @@ class TrainingRun {
         data_(json_text(to_json(record_of(config)))) {
     if (directory_.empty()) return;
     if (config.train.watch_heads) {
-      require<ConfigError>(options.watch != nullptr,
-                           "train.watch_heads: TrainOptions.watch is missing; give it head_watch of inspect");
-      head_watch_ = options.watch(config);
+      require<ConfigError>(
+          options.make_head_log != nullptr,
+          "train.watch_heads: TrainOptions.make_head_log is missing; give it head_log of inspect");
+      head_log_ = options.make_head_log(config);
     }
     writer_.emplace(directory_, config, options.resume);
     if (options.resume) resume();
@@ -46,7 +47,7 @@ class TrainingRun {
     std::optional<Stopped> stopped = ending();
     if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
     if (stopped) prune(true);  // the run may have been killed after its last checkpoint and before that
-    if (state_.step == 0) watch_heads();
+    if (state_.step == 0) log_heads();
     while (!stopped) {
       step();
       stopped = ending();
@@ -73,13 +74,13 @@ class TrainingRun {
     state_.step = state_.train.step;
     observer_.on_step(state_.train);
     metrics("train", to_json(state_.train));
-    if (watched(state_.step)) watch_heads();
+    if (watched(state_.step)) log_heads();
     const std::int64_t every = config_.train.evaluate_every;
     if (state_.step == config_.train.steps || (every > 0 && state_.step % every == 0)) validate();
   }
 
-  void watch_heads() {
-    if (head_watch_) metrics("heads", head_watch_(std::as_const(trainer_).model().parameters().values()));
+  void log_heads() {
+    if (head_log_) metrics("heads", head_log_(std::as_const(trainer_).model().parameters().values()));
   }
 
   void validate() {
@@ -178,7 +179,7 @@ class TrainingRun {
     TrainResult done = result();
     done.stopped = stopped;
     if (stopped == Stopped::interrupted) return done;
-    if (!watched(state_.step)) watch_heads();
+    if (!watched(state_.step)) log_heads();
     if (trainer_.dataset().size(Split::test) > 0) {
       done.test = trainer_.evaluate(Split::test);
       metrics("test", to_json(*done.test));
@@ -217,7 +218,7 @@ class TrainingRun {
   TrainObserver& observer_;
   Trainer trainer_;
   const std::string data_;  // the record of the training data, for checkpoints
-  HeadWatch head_watch_;    // empty: nothing is watched
+  HeadLog head_log_;        // empty: heads are not logged
   std::optional<RunWriter> writer_;
   RunState state_;
   double seconds_before_ = 0;

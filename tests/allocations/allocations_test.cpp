@@ -13,7 +13,7 @@
 
 #include "catch.h"
 #include "thimble/core/progress.h"
-#include "thimble/inspect/measure_effects.h"
+#include "thimble/inspect/effects/measure_effects.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"

@@ -3,7 +3,7 @@
 
 #include "catch.h"
 #include "thimble/core/json.h"
-#include "thimble/inspect/attribution.h"
+#include "thimble/inspect/circuits/attribution.h"
 #include "train/small_config.h"
 
 using namespace thimble;
@@ -12,24 +12,25 @@ namespace {
 
 // Passes on what it sees, the values of one site multiplied by a factor.
 struct Tampering : ChunkHooks {
-  AttributionWatcher& watcher;
+  AttributionObserver& observer;
   std::optional<Site> where;
   double factor;
-  Tampering(AttributionWatcher& w, std::optional<Site> site, double f) : watcher(w), where(site), factor(f) {}
-  void begin(const Chunk& chunk) override { watcher.begin(chunk); }
+  Tampering(AttributionObserver& w, std::optional<Site> site, double f)
+      : observer(w), where(site), factor(f) {}
+  void begin(const Chunk& chunk) override { observer.begin(chunk); }
   void observe(Site site, const Shape& shape, ConstMatrixView value) override {
-    if (site != where) return watcher.observe(site, shape, value);
+    if (site != where) return observer.observe(site, shape, value);
     std::vector<Real> copy(value.data, value.data + value.elements());
     for (Real& x : copy) x = static_cast<Real>(static_cast<double>(x) * factor);
-    watcher.observe(site, shape, {copy.data(), value.rows, value.cols, value.cols});
+    observer.observe(site, shape, {copy.data(), value.rows, value.cols, value.cols});
   }
 };
 
 Attribution attribution_of(Evaluator& evaluator, std::optional<Site> site = {}, double factor = 1) {
-  AttributionWatcher watcher(evaluator.model());
-  Tampering hooks(watcher, site, factor);
+  AttributionObserver observer(evaluator.model());
+  Tampering hooks(observer, site, factor);
   evaluator.observe(hooks);
-  return watcher.finish();
+  return observer.finish();
 }
 
 // Pre-norm models of every kind that logits can be attributed in.

@@ -1,13 +1,13 @@
 // Direct logit attribution and rollout against plain computations from the same forward passes.
-#include "thimble/inspect/attribution.h"
+#include "thimble/inspect/circuits/attribution.h"
 
 #include <cmath>
 #include <map>
 
 #include "catch.h"
-#include "inspect/circuit_watcher.h"
+#include "inspect/circuits/circuit_observer.h"
+#include "inspect/circuits/weights.h"
 #include "inspect/saved_pair.h"
-#include "inspect/weights.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/train/trainer.h"
@@ -36,9 +36,9 @@ struct TrainedEncoder : Trainer {
     Evaluator evaluator(config);
     evaluator.select(Split::test, sequences);
     std::ranges::copy(model().parameters().values(), evaluator.model().parameters().values().begin());
-    CircuitWatcher watcher(evaluator);
-    evaluator.observe(watcher);
-    return watcher.finish();
+    CircuitObserver observer(evaluator);
+    evaluator.observe(observer);
+    return observer.finish();
   }
   Config config;
 };
@@ -185,13 +185,13 @@ TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {
   const TrainedEncoder trainer(rich_config(), 0);
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 4, batch);
-  AttributionWatcher watcher(trainer.model());
-  watcher.begin({.batch = batch});
+  AttributionObserver observer(trainer.model());
+  observer.begin({.batch = batch});
   Tape tape(Tape::Mode::inference);
-  CHECK_THROWS_AS(forward(trainer.model(), tape, batch, watcher, batch.rows), ShapeError);
+  CHECK_THROWS_AS(forward(trainer.model(), tape, batch, observer, batch.rows), ShapeError);
 }
 
-TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspect]") {
+TEST_CASE("attribution is not available where logits are no sum of parts", "[inspect]") {
   Config post = rich_config(), two_layer = rich_config();
   post.model.norm = NormOrder::post;
   two_layer.model.output.hidden = 8;
@@ -204,9 +204,9 @@ TEST_CASE("attribution is not offered where logits are no sum of parts", "[inspe
     CHECK(report.heads.size() == 4);
     CHECK(report.rollout.rows == 7);
     const Json json = to_json(report.attribution);
-    CHECK(json["offered"] == false);
+    CHECK(json["available"] == false);
     CHECK(json["reason"] == report.attribution.reason);
-    CHECK_THROWS_AS(AttributionWatcher(trainer.model()), ConfigError);
+    CHECK_THROWS_AS(AttributionObserver(trainer.model()), ConfigError);
   }
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("attribution as JSON", "[inspect]") {
   const TrainedEncoder trainer(rich_config());
   const Attribution attribution = trainer.circuits(20).attribution;
   const Json json = to_json(attribution);
-  CHECK(json["offered"] == true);
+  CHECK(json["available"] == true);
   REQUIRE(json["parts"].size() == 11);
   CHECK(json["parts"][2]["name"] == "layer 0 head 1");
   CHECK(json["parts"][2]["mean"] == attribution.parts[2].mean);

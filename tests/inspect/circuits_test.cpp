@@ -1,11 +1,11 @@
 // The circuits of heads against maps of full size, and heads made by hand to be one thing.
-#include "thimble/inspect/circuits.h"
+#include "thimble/inspect/circuits/circuits.h"
 
 #include <cmath>
 #include <limits>
 
 #include "catch.h"
-#include "inspect/weights.h"
+#include "inspect/circuits/weights.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/train/trainer.h"

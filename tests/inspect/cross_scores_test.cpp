@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "thimble/core/error.h"
 #include "thimble/core/random.h"
-#include "thimble/inspect/scores.h"
+#include "thimble/inspect/scores/scores.h"
 
 using namespace thimble;
 

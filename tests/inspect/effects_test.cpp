@@ -1,5 +1,5 @@
 // Ablation and importance of heads, against plain passes over one sequence at a time.
-#include "thimble/inspect/effects.h"
+#include "thimble/inspect/effects/effects.h"
 #include "thimble/core/json.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 #include "catch.h"
 #include "inspect/interventions.h"
-#include "thimble/inspect/inspect.h"
-#include "thimble/inspect/watch.h"
+#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/timeline/head_log.h"
 
 using namespace thimble;
 
@@ -42,7 +42,8 @@ void expect_same_effect(const Effect& measured, const Effect& plain) {
 void expect_true_ablations(Trained& trained) {
   const EffectsReport report = measure_effects(trained.evaluator);
   const Observed observed(trained);
-  const std::vector<std::int64_t> partner = partners(observed.lengths, trained.evaluator.config().train.seed);
+  const std::vector<std::int64_t> partner =
+      resampling_pairs(observed.lengths, trained.evaluator.config().train.seed);
   const std::vector<HeadId> places = trained.heads();
   REQUIRE(report.heads.size() == places.size());
   for (std::size_t k = 0; k < places.size(); ++k) {
@@ -184,8 +185,8 @@ TEST_CASE("a model without heads is not inspected", "[inspect]") {
     const auto refusal = StartsWith("inspect: a model with model.");
     CHECK_THROWS_WITH(thimble::inspect(source, {}), refusal);
     CHECK_THROWS_WITH(patch(source, 0, 1), refusal);
-    CHECK_THROWS_WITH(read_split(source, Split::test, 1, [](const Passage&) {}), refusal);
-    CHECK_THROWS_WITH(head_watch(config), refusal);
+    CHECK_THROWS_WITH(trace_split(source, Split::test, 1, [](const ForwardTrace&) {}), refusal);
+    CHECK_THROWS_WITH(head_log(config), refusal);
   }
 }
 
@@ -194,7 +195,7 @@ TEST_CASE("an intervention leaves no trace", "[inspect]") {
   const std::string weights = trained.evaluator.model().parameters().hash();
   const EvalResult before = trained.evaluator.run();
   const std::string first = text(measure_effects(trained.evaluator));
-  patching(trained.evaluator, 0, partners(Observed(trained).lengths, 1)[0]);
+  patching(trained.evaluator, 0, resampling_pairs(Observed(trained).lengths, 1)[0]);
   const EvalResult after = trained.evaluator.run();
   CHECK(after.loss == before.loss);
   CHECK(after.accuracy == before.accuracy);

@@ -7,10 +7,10 @@
 
 #include "catch.h"
 #include "inspect/saved_pair.h"
-#include "inspect/score_watcher.h"
+#include "inspect/scores/score_observer.h"
 #include "thimble/core/json.h"
-#include "thimble/inspect/inspect.h"
-#include "thimble/inspect/watch.h"
+#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/timeline/head_log.h"
 
 using namespace thimble;
 
@@ -151,16 +151,16 @@ TEST_CASE("patching refuses sources of different lengths", "[inspect]") {
   CHECK(refused);
 }
 
-TEST_CASE("the watch says for each head of an encoder-decoder what its chance is", "[inspect]") {
+TEST_CASE("the log has the chance level of each head of an encoder-decoder", "[inspect]") {
   Trained trained(writing_config());
-  const HeadWatch watch = head_watch(writing_config());
+  const HeadLog log = head_log(writing_config());
   const std::span<const Real> weights = trained.parameters().values();
-  const Json seen = watch(weights);
+  const Json seen = log(weights);
   CHECK(seen["chance"].empty());
   Evaluator evaluator(writing_config());
-  evaluator.select(Split::validation, kWatchedSequences);
+  evaluator.select(Split::validation, kLoggedSequences);
   std::ranges::copy(weights, evaluator.model().parameters().values().begin());
-  ScoreWatcher scores(evaluator);
+  ScoreObserver scores(evaluator);
   evaluator.observe(scores);
   REQUIRE(seen["heads"].size() == 6);
   for (std::size_t k = 0; k < 6; ++k) {

@@ -6,7 +6,7 @@
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "hand_made.h"
-#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/report/inspect.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 

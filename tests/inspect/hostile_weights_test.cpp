@@ -7,8 +7,8 @@
 
 #include "catch.h"
 #include "inspect/saved_pair.h"
-#include "thimble/inspect/inspect.h"
-#include "thimble/inspect/passage.h"
+#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/trace/forward_trace.h"
 
 using namespace thimble;
 
@@ -19,7 +19,7 @@ std::vector<std::pair<const char*, std::function<void(const ModelSource&)>>> use
   std::vector<std::pair<const char*, std::function<void(const ModelSource&)>>> all = {
       {"evaluate", [](const ModelSource& s) { evaluate(s, Split::test); }},
       {"inspect", [](const ModelSource& s) { inspect(s, {.sequences = 8, .examples = 1}); }},
-      {"input", [](const ModelSource& s) { read_input(s, "0 1 2 3"); }},
+      {"input", [](const ModelSource& s) { trace_input(s, "0 1 2 3"); }},
       {"patch", [](const ModelSource& s) { patch(s, 0, 1); }}};
   if (config.model.kind != ModelKind::encoder) {
     all.pop_back();  // sequences of different lengths

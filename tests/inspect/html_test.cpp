@@ -1,4 +1,4 @@
-#include "thimble/inspect/html.h"
+#include "thimble/inspect/report/html.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // The report on attention heads, against a plain computation from the same forward passes.
-#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/report/inspect.h"
 
 #include <map>
 #include <string>
@@ -163,7 +163,7 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
                                   {"sequences", 20}}));
   CHECK(json["cumulative_ablation"].size() == 3);
   CHECK(json["rollout"].size() == 4);
-  CHECK(json["attribution"]["offered"] == false);
+  CHECK(json["attribution"]["available"] == false);
   REQUIRE(json["heads"].size() == 2);
   for (std::size_t h = 0; h < 2; ++h) {
     const auto& head = json["heads"][h];

@@ -7,7 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "thimble/inspect/measure_effects.h"
+#include "thimble/inspect/effects/measure_effects.h"
+#include "thimble/inspect/effects/patching.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 

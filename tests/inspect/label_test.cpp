@@ -1,5 +1,5 @@
 // What heads are called: every verdict, every margin, and which of several names wins.
-#include "thimble/inspect/label.h"
+#include "thimble/inspect/report/label.h"
 
 #include <limits>
 #include <string>

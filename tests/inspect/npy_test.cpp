@@ -1,10 +1,10 @@
-#include "thimble/inspect/npy.h"
+#include "thimble/inspect/trace/npy.h"
 
 #include <cstring>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
-#include "thimble/inspect/passage.h"
+#include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
@@ -63,20 +63,20 @@ TEST_CASE("an array of the wrong number or type of elements is no file", "[inspe
   CHECK_THROWS_AS(NpyFile(directory / "no" / "a.npy", NpyFile::Type::int32, {}), FileError);
 }
 
-TEST_CASE("arrays of a split hold what its passages hold, padding marked", "[inspect]") {
+TEST_CASE("arrays of a split hold what its traces hold, padding marked", "[inspect]") {
   const Untrained model(rich_config());
   const auto out = model.directory / "arrays";
   write_attention(model.source, Split::test, 9, out);
   std::vector<float> attention;
   std::vector<std::int32_t> tokens, lengths;
-  read_split(model.source, Split::test, 9, [&](const Passage& passage) {
-    const std::size_t n = passage.tokens.size();
+  trace_split(model.source, Split::test, 9, [&](const ForwardTrace& trace) {
+    const std::size_t n = trace.tokens.size();
     for (std::size_t map = 0; map < 4; ++map)
       for (std::size_t i = 0; i < 7; ++i)
         for (std::size_t j = 0; j < 7; ++j)
-          attention.push_back(i < n && j < n ? static_cast<float>(passage.attention[(map * n + i) * n + j])
+          attention.push_back(i < n && j < n ? static_cast<float>(trace.attention[(map * n + i) * n + j])
                                              : 0.0F);
-    for (std::size_t i = 0; i < 7; ++i) tokens.push_back(i < n ? passage.tokens[i] : -1);
+    for (std::size_t i = 0; i < 7; ++i) tokens.push_back(i < n ? trace.tokens[i] : -1);
     lengths.push_back(static_cast<std::int32_t>(n));
   });
   REQUIRE(std::ranges::min(lengths) < 7);

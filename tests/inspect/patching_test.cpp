@@ -17,7 +17,7 @@ TEST_CASE("partners have the same length and are somebody else", "[inspect]") {
   std::vector<std::int32_t> lengths(200);
   for (std::size_t i = 0; i < 200; ++i) lengths[i] = static_cast<std::int32_t>(3 + i % 7 % 3);
   lengths[50] = 9;
-  const std::vector<std::int64_t> partner = partners(lengths, 4);
+  const std::vector<std::int64_t> partner = resampling_pairs(lengths, 4);
   std::vector<std::int64_t> sorted = partner, all(200);
   std::ranges::sort(sorted);
   std::iota(all.begin(), all.end(), 0);
@@ -26,8 +26,8 @@ TEST_CASE("partners have the same length and are somebody else", "[inspect]") {
     CHECK(lengths[static_cast<std::size_t>(partner[i])] == lengths[i]);
     CHECK((partner[i] == static_cast<std::int64_t>(i)) == (i == 50));
   }
-  CHECK(partners(lengths, 4) == partner);
-  CHECK(partners(lengths, 5) != partner);
+  CHECK(resampling_pairs(lengths, 4) == partner);
+  CHECK(resampling_pairs(lengths, 5) != partner);
 }
 
 TEST_CASE("the interval of a mean is what its spread says", "[inspect]") {
@@ -128,7 +128,8 @@ TEST_CASE("patching refuses inputs that cannot be compared", "[inspect]") {
   CHECK_THROWS_AS(patching(trained.evaluator, 0, 60), ShapeError);
   CHECK_THROWS_AS(patching(trained.evaluator, -1, 0), ShapeError);
   std::ranges::fill(trained.evaluator.model().parameters().values(), Real{0});
-  CHECK_THROWS_AS(patching(trained.evaluator, 0, partners(lengths, 1)[0]), DataError);  // the same logits
+  CHECK_THROWS_AS(patching(trained.evaluator, 0, resampling_pairs(lengths, 1)[0]),
+                  DataError);  // the same logits
 }
 
 TEST_CASE("effects report progress chunk by chunk, up to the work that was announced", "[inspect]") {

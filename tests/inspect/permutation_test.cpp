@@ -1,5 +1,5 @@
 // Whether order means anything to a model.
-#include "thimble/inspect/permutation.h"
+#include "thimble/inspect/trace/permutation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "core/temporary_directory.h"
 #include "thimble/core/json.h"
 #include "thimble/core/real.h"
-#include "thimble/inspect/passage.h"
+#include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;
@@ -76,11 +76,11 @@ TEST_CASE("every sequence is permuted in an order of its own", "[inspect]") {
   const Names names = vocabulary(source);
   double worst = 0;
   std::uint64_t number = 0;
-  read_split(source, Split::test, 5, [&](const Passage& original) {
+  trace_split(source, Split::test, 5, [&](const ForwardTrace& original) {
     const std::vector<std::size_t> order = random_order(7, number++);
     std::string text;
     for (const std::size_t from : order) text += names[static_cast<std::size_t>(original.tokens[from])] + " ";
-    const Passage permuted = read_input(source, text);
+    const ForwardTrace permuted = trace_input(source, text);
     const std::size_t width = original.logits.size() / 7;
     for (std::size_t row = 0; row < 7; ++row)
       for (std::size_t v = 0; v < width; ++v)

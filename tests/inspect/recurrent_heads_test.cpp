@@ -6,8 +6,8 @@
 #include "catch.h"
 #include "inspect/saved_pair.h"
 #include "thimble/core/json.h"
-#include "thimble/inspect/inspect.h"
-#include "thimble/inspect/watch.h"
+#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/timeline/head_log.h"
 
 using namespace thimble;
 
@@ -177,11 +177,11 @@ TEST_CASE("what one recurrent pass saw can be patched into another", "[inspect]"
   }
 }
 
-TEST_CASE("what a recurrent decoder looks at is watched while it trains", "[inspect]") {
+TEST_CASE("what a recurrent decoder attends to is logged while it trains", "[inspect]") {
   for (const Score score : {Score::additive, Score::general}) {
     const Config config = recurrent_config(score);
     Trained trained(config);
-    const auto seen = head_watch(config)(trained.parameters().values());
+    const auto seen = head_log(config)(trained.parameters().values());
     REQUIRE(seen["heads"].size() == 1);
     CHECK(seen["heads"][0]["place"] == "cross 0");
     CHECK(seen["heads"][0]["scores"]["entropy"].is_number());

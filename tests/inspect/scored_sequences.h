@@ -8,7 +8,7 @@
 
 #include "catch.h"
 #include "thimble/core/random.h"
-#include "thimble/inspect/scores.h"
+#include "thimble/inspect/scores/scores.h"
 
 namespace scored {
 

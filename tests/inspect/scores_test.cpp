@@ -1,5 +1,5 @@
 // Scores of heads, against the definitions computed a second time, sequence by sequence and score by score.
-#include "thimble/inspect/scores.h"
+#include "thimble/inspect/scores/scores.h"
 
 #include <cmath>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "thimble/inspect/svg.h"
+#include "thimble/inspect/report/svg.h"
 #include "source_directory.h"
 
 #include <fstream>
@@ -79,7 +79,7 @@ TEST_CASE("labels of a drawing are text, whatever they say") {
 }
 
 TEST_CASE("the colours of a drawing are those of the page") {
-  std::ifstream file(source_directory() + "/src/inspect/page/page.css");
+  std::ifstream file(source_directory() + "/src/inspect/report/page/page.css");
   std::stringstream css;
   css << file.rdbuf();
   const std::string svg = head_svg("scale", kTokens, kTokens, {0, 0, 0, 0});

@@ -1,5 +1,5 @@
 // How a run went, read from metrics.jsonl, and what is said of it.
-#include "thimble/inspect/timeline.h"
+#include "thimble/inspect/timeline/timeline.h"
 
 #include <cmath>
 
@@ -15,10 +15,10 @@ namespace {
 
 using Values = std::vector<double>;
 
-// One head, watched at steps 0, 10, 20, ...; the loss falls by 0.1 from one to the next, from 5. Chance is
+// One head, logged at steps 0, 10, 20, ...; the loss falls by 0.1 from one to the next, from 5. Chance is
 // 0.1, so that the strength is 0.125 at 0.2, and 1 at 0.9, the most there can be.
-std::vector<WatchedStep> steps_of(const std::map<std::string, Values>& scores) {
-  std::vector<WatchedStep> steps(scores.begin()->second.size());
+std::vector<HeadSnapshot> steps_of(const std::map<std::string, Values>& scores) {
+  std::vector<HeadSnapshot> steps(scores.begin()->second.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     steps[i].step = static_cast<std::int64_t>(10 * i);
     steps[i].loss = 5 - 0.1 * static_cast<double>(i);
@@ -32,7 +32,7 @@ std::vector<WatchedStep> steps_of(const std::map<std::string, Values>& scores) {
   return steps;
 }
 
-std::vector<std::string> sentences(const std::vector<WatchedStep>& steps) {
+std::vector<std::string> sentences(const std::vector<HeadSnapshot>& steps) {
   std::vector<std::string> found;
   for (const HeadEvent& e : find_events(steps)) found.push_back(sentence(e));
   return found;
@@ -46,7 +46,7 @@ using Sentences = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a head that forms at once did so between two watched steps", "[inspect]") {
+TEST_CASE("a head that forms at once did so between two snapshots", "[inspect]") {
   const auto events = find_events(steps_of({{"induction", {0.1, 0.1, 0.11, 0.9, 0.9, 0.9}}}));
   REQUIRE(events.size() == 1);
   CHECK((events[0].id == HeadId{1, 2}));
@@ -120,14 +120,14 @@ TEST_CASE("one head's change has one name", "[inspect]") {
 
 TEST_CASE("each head is looked at, and only what is known at every step", "[inspect]") {
   auto steps = steps_of({{"induction", {0.1, 0.9, 0.9}}});
-  for (WatchedStep& step : steps) step.heads.push_back({{3, 0}, step.heads[0].scores});
+  for (HeadSnapshot& step : steps) step.heads.push_back({{3, 0}, step.heads[0].scores});
   CHECK(find_events(steps).size() == 2);
   CHECK(find_events(steps)[1].id.layer == 3);
   steps[1].heads[0].scores.clear();
   CHECK(find_events(steps).size() == 1);
   CHECK(find_events({steps[0]}).empty());
   CHECK(find_events({}).empty());
-  for (WatchedStep& step : steps) step.chance.clear();
+  for (HeadSnapshot& step : steps) step.chance.clear();
   CHECK(find_events(steps).empty());
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("a head with a place has a chance of its own, and is called by it", "[
   const std::string heads =
       R"({"step":0,"split":"heads","loss":4,"chance":{},"attainable":{},"heads":[{"layer":2,"head":1,)"
       R"("scores":{"mirror":0.5},"place":"cross 0","chance":{"mirror":0.4},"attainable":{"mirror":1}}]})";
-  std::vector<WatchedStep> steps = timeline_of(lines({heads, heads})).steps;
+  std::vector<HeadSnapshot> steps = timeline_of(lines({heads, heads})).steps;
   REQUIRE(steps.size() == 2);
   CHECK(steps[0].heads[0].layer == "cross 0");
   steps[1].step = 10;

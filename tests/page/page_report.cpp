@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "thimble/core/json.h"
-#include "thimble/inspect/html.h"
-#include "thimble/inspect/svg.h"
+#include "thimble/inspect/report/html.h"
+#include "thimble/inspect/report/svg.h"
 #include "thimble/reproduce/page.h"
 
 namespace {
@@ -162,7 +162,7 @@ void add_run(Json& report, const Size& s) {
     step["accuracy"] = 1 - 0.9 / (1 + std::exp(0.6 * (25 - k)));
     report["cumulative_ablation"].push_back(step);
   }
-  report["attribution"] = {{"offered", true},
+  report["attribution"] = {{"available", true},
                            {"worst_error", 3.1e-7},
                            {"warning", "2 of 40 logits are not the sum of their parts"},
                            {"parts",
@@ -233,7 +233,7 @@ int main(int, char** argv) {
   report = base(small, odd, 3);
   report["examples"][2]["targets"] = {"é"};  // one answer for the sequence
   report["examples"][2]["predictions"] = {"0"};
-  report["attribution"] = {{"offered", false},
+  report["attribution"] = {{"available", false},
                            {"reason", "post-norm: the last norm comes after the last sum"}};
   report["timeline"] = report["events"] = report["curves"] = report["cumulative_ablation"] = Json::array();
   write(directory / "small.html", thimble::html_page(report));

@@ -185,7 +185,7 @@ test("odd tokens, and sections without data", async () => {
   const page = await open("small.html");
   const sections = await page.locator("main section").evaluateAll((all) => all.map((s) => s.id));
   assert.deepEqual(sections, ["table", "heads", "circuits", "attribution", "rollout"]);
-  assert.match(await page.locator("#attribution").textContent(), /Not offered: post-norm/);
+  assert.match(await page.locator("#attribution").textContent(), /Not available: post-norm/);
   assert.match(await page.locator("#rollout h2").textContent(), /heuristic/);
   assert.equal(await page.locator("main img, main script").count(), 0);
   const tokens = await page.locator('.strip[aria-label="queries"] .token').evaluateAll((all) => all.map((t) => t.title));
@@ -229,7 +229,7 @@ test("an encoder-decoder has maps between two sequences", async () => {
   assert.ok(Math.abs(parseFloat(tip) - seen.value) <= seen.step, `${tip} is not ${seen.value}`);
   await page.locator('[data-choice="show"]').selectOption("mean");
   assert.deepEqual([(await chips("queries")).length, (await chips("keys of the query")).length], [7, 6]);
-  assert.match(await page.locator("#attribution").textContent(), /Not offered: encoder-decoder/);
+  assert.match(await page.locator("#attribution").textContent(), /Not available: encoder-decoder/);
   assert.match(await page.locator("#table tbody").textContent(), /cross 0/);
   await closed(page);
 });

@@ -56,9 +56,12 @@ rejects src/config/planted.cpp '#include "thimble/sweep/sweep.h"' 1 "room config
 rejects src/sweep/planted.cpp '#include "thimble/reproduce/reproduce.h"' 1 "room sweep may not include room reproduce"
 rejects src/sweep/planted.cpp '#include "config/fields.h"' 1 "a private header of room config"
 rejects src/inspect/planted.cpp '#include "thimble/reproduce/measure.h"' 1 "room inspect may not include room reproduce"
-accepts src/reproduce/planted.cpp $'#include "thimble/inspect/inspect.h"\n#include "thimble/sweep/run_sweep.h"'
+accepts src/reproduce/planted.cpp $'#include "thimble/inspect/report/inspect.h"\n#include "thimble/sweep/run_sweep.h"'
 rejects src/reproduce/planted.cpp '#include "inspect/page.h"' 1 "a private header of room inspect"
 accepts src/inspect/planted.cpp '#include "inspect/page.h"'
+rejects src/inspect/scores/planted.cpp '#include "inspect/report/page.h"' 1 "folder inspect/scores may not include folder inspect/report"
+rejects src/inspect/effects/planted.cpp '#include "thimble/inspect/circuits/circuits.h"' 1 "may not include folder inspect/circuits"
+accepts src/inspect/report/planted.cpp $'#include "thimble/inspect/scores/scores.h"\n#include "inspect/trace/trace_observer.h"'
 rejects src/inspect/planted.cpp '#include "cli/table.h"' 1 "only src/cli includes src/cli"
 rejects tests/cli/planted.cpp '#include "src/cli/table.h"' 1 "only src/cli includes src/cli"
 rejects src/train/planted.cpp '#include "thimble/thimble.h"' 1 "not in a room"

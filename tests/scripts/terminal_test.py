@@ -132,7 +132,7 @@ assert 20 <= len(steps) <= 22 and "\r" not in plain and "\x1b" not in plain, pla
 assert all(width_of(line) <= 80 for line in plain.split("\n")), plain
 
 # Colors: those between the stops of the page's scale, where the terminal has them and nobody objects.
-css = open(f"{source}/src/inspect/page/page.css").read()
+css = open(f"{source}/src/inspect/report/page/page.css").read()
 scales = [[tuple(int(stop[i:i + 2], 16) for i in (0, 2, 4)) for stop in re.findall(r"--scale-\d: #(\w{6})", theme)]
           for theme in css.split('data-theme="dark"')]
 light, dark = scales

@@ -8,7 +8,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/core/thread_pool.h"
-#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/report/inspect.h"
 #include "thimble/kernels/linear.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/trainer.h"

@@ -9,7 +9,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/data/table.h"
-#include "thimble/inspect/passage.h"
+#include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/run.h"
 #include "thimble/train/trainer.h"
 
@@ -50,13 +50,13 @@ struct FileRun {
 
 TEST_CASE("data that changes leaves tokens their ids", "[train]") {
   const FileRun trained;
-  const Passage before = read_input(open_run(trained.run), "w3 is");
+  const ForwardTrace before = trace_input(open_run(trained.run), "w3 is");
   // Words that shift every id, and training rows of which none is as it was.
   for (const char* name : {"main.tsv", "test.tsv"}) write_file(trained.file(name), pairs("w") + "w0\tverb\n");
   write_file(trained.file("main.tsv"), pairs("w", "AAA BBB\tCCC\n"));
   const ModelSource source = open_run(trained.run);
   CHECK(vocabulary(source) == vocabulary({.config = trained.config, .weights = source.weights}));
-  CHECK(read_input(source, "w3 is").logits == before.logits);
+  CHECK(trace_input(source, "w3 is").logits == before.logits);
   CHECK(source.changes.size() == 2);
   CHECK(evaluate(source, Split::validation).loss == trained.result.validation->loss);
   CHECK(evaluate(source, Split::test).sequences == 61);
@@ -67,10 +67,10 @@ TEST_CASE("data that changes leaves tokens their ids", "[train]") {
 
 TEST_CASE("data that is gone leaves the rest of a run", "[train]") {
   const FileRun trained;
-  const Passage before = read_input(open_run(trained.run), "w3 is");
+  const ForwardTrace before = trace_input(open_run(trained.run), "w3 is");
   for (const char* name : {"main.tsv", "test.tsv"}) std::filesystem::remove(trained.file(name));
   const ModelSource source = open_run(trained.run);
-  CHECK(read_input(source, "w3 is").logits == before.logits);
+  CHECK(trace_input(source, "w3 is").logits == before.logits);
   CHECK(unread_tokens(source, "w3 is", 10).empty());
   const EvalResult report = evaluate(source, Split::validation);
   CHECK(report.loss == trained.result.validation->loss);
@@ -96,16 +96,16 @@ TEST_CASE("a run that moved with its data finds it", "[train]") {
 
 TEST_CASE("weights by themselves have config and vocabulary", "[train]") {
   const FileRun trained;
-  const Passage before = read_input(open_run(trained.run), "w3 is");
+  const ForwardTrace before = trace_input(open_run(trained.run), "w3 is");
   const std::string weights = trained.file("lone.safetensors");
   std::filesystem::copy_file(open_run(trained.run).weights, weights);
   write_file(trained.file("config.yaml"), to_yaml(trained.config));
   for (const char* name : {"main.tsv", "validation.tsv", "test.tsv"})
     std::filesystem::remove(trained.file(name));
   std::filesystem::remove_all(trained.run);
-  CHECK(read_input(open_weights(weights, ""), "w3 is").logits == before.logits);
-  CHECK(read_input(open_weights(weights, trained.file("config.yaml")), "w3 is").logits == before.logits);
-  CHECK_THROWS_WITH(read_input(open_weights(weights, ""), "dog"), ContainsSubstring("no token dog"));
+  CHECK(trace_input(open_weights(weights, ""), "w3 is").logits == before.logits);
+  CHECK(trace_input(open_weights(weights, trained.file("config.yaml")), "w3 is").logits == before.logits);
+  CHECK_THROWS_WITH(trace_input(open_weights(weights, ""), "dog"), ContainsSubstring("no token dog"));
 }
 
 TEST_CASE("a run does not go on with other data", "[train]") {
@@ -172,7 +172,7 @@ TEST_CASE("a file is read with the tokens of a model that was trained on a gener
                                  own, sizeof(Real) == 8 ? "float64" : "float32"));
   const ModelSource run = open_run(directory / "run"), source = open_weights(run.weights, config);
   CHECK(vocabulary(source) == vocabulary(run));
-  CHECK(read_input(source, "1 2 3 4").logits == read_input(run, "1 2 3 4").logits);
+  CHECK(trace_input(source, "1 2 3 4").logits == trace_input(run, "1 2 3 4").logits);
   CHECK(evaluate(source, Split::test).sequences == 2);
 }
 

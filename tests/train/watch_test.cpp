@@ -24,7 +24,7 @@ Config watched_config() {
 }
 
 // Says something that every weight has its part in.
-HeadWatch sum_of_weights(const Config&) {
+HeadLog sum_of_weights(const Config&) {
   return [](WeightsView weights) {
     double sum = 0;
     std::visit(
@@ -37,9 +37,10 @@ HeadWatch sum_of_weights(const Config&) {
 }
 
 TrainResult run(const Config& config, const fs::path& directory, TrainObserver* observer = nullptr) {
-  return train(
-      config,
-      {.directory = directory.string(), .resume = true, .observer = observer, .watch = sum_of_weights});
+  return train(config, {.directory = directory.string(),
+                        .resume = true,
+                        .observer = observer,
+                        .make_head_log = sum_of_weights});
 }
 
 struct Killer : TrainObserver {
@@ -148,16 +149,16 @@ TEST_CASE("nothing is watched unless asked for, and for a run that is written", 
     return sum_of_weights(config);
   };
   Config config = watched_config();
-  train(config, {.directory = "", .watch = count});
+  train(config, {.directory = "", .make_head_log = count});
   config.train.watch_heads = false;
-  train(config, {.directory = (directory / "off").string(), .watch = count});
+  train(config, {.directory = (directory / "off").string(), .make_head_log = count});
   CHECK(asked == 0);
   config.train.watch_heads = true;
-  train(config, {.directory = (directory / "on").string(), .watch = count});
+  train(config, {.directory = (directory / "on").string(), .make_head_log = count});
   CHECK(asked == 1);
 }
 
-TEST_CASE("watching without a watch is refused before anything is written", "[train]") {
+TEST_CASE("logging heads without a log is refused before anything is written", "[train]") {
   const TemporaryDirectory directory;
   const TrainOptions options{.directory = (directory / "run").string()};
   CHECK_THROWS_AS(train(watched_config(), options), ConfigError);

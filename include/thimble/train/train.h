@@ -95,14 +95,14 @@ class TrainObserver {
 using WeightsView = std::variant<std::span<const float>, std::span<const double>>;
 
 // A JSON object about the model with these parameters, the same whenever they are.
-using HeadWatch = std::function<Json(WeightsView)>;
+using HeadLog = std::function<Json(WeightsView)>;
 
 struct TrainOptions {
   std::string directory;  // where the run is written; empty: nowhere
   bool resume = false;    // continue the run in the directory, if there is one
   TrainObserver* observer = nullptr;
-  // Makes what train.watch_heads needs: inspect's head_watch. Not asked when nothing is watched or written.
-  std::function<HeadWatch(const Config&)> watch = nullptr;
+  // For train.watch_heads: inspect's head_log. Not called when heads are not logged or nothing is written.
+  std::function<HeadLog(const Config&)> make_head_log = nullptr;
 };
 
 // Each job below, if a config's memory would not fit, throws ConfigError before it allocates or writes
@@ -111,9 +111,9 @@ struct TrainOptions {
 // Trains until the last step, the target, the end of patience or a wish of the observer. With a directory,
 // which must not exist or be empty, writes a run there (see run.h). With `resume` it may hold a run of the
 // same config, fields that may change aside: training goes on from its newest checkpoint that is sound, and
-// ends with the same bits as if it had never stopped. With train.watch_heads, what `watch` says goes into
-// metrics.jsonl as split "heads"; it changes nothing else. Throws CheckpointError when the run cannot be
-// written or read or is in use, ConfigError when it is of another config or `watch` is missing, and
+// ends with the same bits as if it had never stopped. With train.watch_heads, what the head log returns goes
+// into metrics.jsonl as split "heads"; it changes nothing else. Throws CheckpointError when the run cannot be
+// written or read or is in use, ConfigError when it is of another config or `make_head_log` is missing, and
 // NumericError, naming step, op, layer and head, when a loss or gradient is not finite; checkpoints written
 // before stay.
 TrainResult train(const Config& config, const TrainOptions& options = {});

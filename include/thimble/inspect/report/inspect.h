@@ -1,0 +1,69 @@
+// What each attention head of a trained model does, seen on test sequences: what it looks at, whether that is
+// more than chance, and what breaks without it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thimble/core/json.h"
+#include "thimble/data/listing.h"
+#include "thimble/inspect/circuits/circuits.h"
+#include "thimble/inspect/effects/effects.h"
+#include "thimble/inspect/report/label.h"
+#include "thimble/inspect/scores/scores.h"
+#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/train/run.h"
+
+namespace thimble {
+
+struct HeadReport {
+  std::vector<HeadScore> scores;     // with their values at initialisation
+  std::vector<double> mean_weights;  // (queries, keys), averaged over sequences of full length
+  HeadEffects effects;               // with the head's id
+  HeadCircuits circuits;
+  Label label;
+};
+
+struct InspectReport {
+  Config config;
+  Names tokens;                    // the vocabulary
+  std::string weights_hash;        // as in the summary of a run
+  std::int64_t length = 0;         // T
+  std::int64_t source_length = 0;  // S; 0: there are no sources
+  EvalResult baseline;             // on the sequences looked at
+  std::int64_t unpaired = 0;       // see EffectsReport
+  std::vector<HeadReport> heads;
+  std::vector<RemovalStep> cumulative_ablation;
+  Attribution attribution;
+  DoubleMatrix rollout;
+  std::vector<ForwardTrace> examples;
+  Timeline timeline;  // of the run that the model comes from
+
+  // The largest number of queries and of keys of an attention layer.
+  std::int64_t queries(const AttentionLayer& l) const { return l.queries_source ? source_length : length; }
+  std::int64_t keys(const AttentionLayer& l) const { return l.keys_source ? source_length : length; }
+};
+
+struct InspectOptions {
+  std::int64_t sequences = 1000;  // the first of the test split
+  std::int64_t examples = 16;     // of them, kept with all their weights
+};
+
+// Everything above, with the weights as the model uses them in evaluation mode: after the mask and the
+// softmax, in every layer. Initial values are those that the config's seed gives. Throws CheckpointError when
+// the weights do not fit the config, DataError when there are no test sequences, and NumericError when a
+// number that must be finite is not.
+InspectReport inspect(const ModelSource& source, const InspectOptions& options);
+
+// An encoder-decoder's has "source_length" and "attentions", see trace.h; the "layer" of a head is a number
+// in that list.
+Json to_json(const InspectReport&);
+
+// Activation patching between two test sequences, by their numbers: which head's output carries the source's
+// answer into the run on the base, see PatchingReport. Throws DataError when there is no such sequence, when
+// lengths or the positions of labels differ, or when no label does; CheckpointError as above.
+PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t from);
+
+}  // namespace thimble

@@ -1,0 +1,54 @@
+// Attention as NumPy arrays (format 1.0,
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "thimble/core/file.h"
+#include "thimble/train/run.h"
+
+namespace thimble {
+
+// An array that is written piece by piece in C order, little-endian, and is there only after commit(). All
+// functions throw FileError.
+class NpyFile {
+ public:
+  enum class Type { float32, int32 };
+
+  NpyFile(const std::filesystem::path& path, Type type, std::span<const std::int64_t> shape);
+
+  // The next elements. Throws ShapeError when they are of the other type or more than the shape holds.
+  void append(std::span<const float> elements);
+  void append(std::span<const std::int32_t> elements);
+  // Throws ShapeError when elements are missing.
+  void commit();
+
+ private:
+  void append(Type type, std::span<const std::byte> bytes);
+
+  NewFile file_;
+  Type type_;
+  std::int64_t missing_;  // elements
+};
+
+// Writes what a model sees of the first `count` sequences of a split, or of all N if there are fewer, into a
+// directory, which is made if it is not there:
+//   attention.npy (N, L, H, T, T) float32  weight of a query on a key, 0 where either is padding
+//   tokens.npy    (N, T)          int32    numbers of tokens, -1 for padding
+//   lengths.npy   (N)             int32    tokens of each sequence
+// and of an encoder-decoder, in place of attention.npy,
+//   encoder.npy   (N, L, H, S, S), decoder.npy (N, L, H, T, T), cross.npy (N, L, H, T, S)
+//   sources.npy   (N, S), source_lengths.npy (N)    as tokens.npy and lengths.npy, of what the encoder reads
+// Keeps one sequence at a time in memory. Each file is written whole or not at all. Throws FileError when one
+// cannot be written, otherwise as trace_split.
+void write_attention(const ModelSource& source, Split split, std::int64_t count,
+                     const std::filesystem::path& directory);
+
+// Throws FileError if write_attention cannot write there as things are; leaves nothing behind.
+void require_writable_attention(const std::filesystem::path& directory);
+
+}  // namespace thimble

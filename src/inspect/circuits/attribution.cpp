@@ -1,0 +1,253 @@
+// A pre-norm model's last vector is x = sum of parts p, and its logit of token y
+//   sum_c U[y, c] (n_c w_c + b_c) + o[y],  n = (x - mean x) rstd:
+// linear in x but for rstd. With u = U[y] w, a part adds rstd sum_c (u_c - mean u) p_c. The rows u - mean u
+// are the `directions`; a head's are they times its columns of the output projection. RMS norm takes off no
+// mean and has no b.
+#include "thimble/inspect/circuits/attribution.h"
+
+#include <cmath>
+
+#include "inspect/circuits/weights.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+constexpr double kEpsilon = 1e-5;  // of layer_norm and rms_norm; another one would not add up
+
+double dot(const double* a, const Real* b, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * static_cast<double>(b[i]);
+  return sum;
+}
+
+double norm_scale(const Real* x, std::int64_t n, bool centred) {
+  double mean = 0, variance = 0;
+  for (std::int64_t i = 0; centred && i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double distance = static_cast<double>(x[i]) - mean;
+    variance += distance * distance / static_cast<double>(n);
+  }
+  return 1 / std::sqrt(variance + kEpsilon);
+}
+
+// U (V, C) times the norm's weight, every row centred unless it is an RMS norm.
+DoubleMatrix directions(const Model& model) {
+  const std::string obstacle = attribution_unavailable(model.config());
+  require<ConfigError>(obstacle.empty(), "attribution: {}", obstacle);
+  const bool centred = model.config().norm_type == NormType::layer;
+  DoubleMatrix output = in_double(model.parameters(), "output.weight");
+  const DoubleMatrix norm_weight = in_double(model.parameters(), "encoder.norm.weight");
+  for (std::int64_t y = 0; y < output.rows; ++y) {
+    double* row = output.row(y);
+    double mean = 0;
+    for (std::int64_t c = 0; c < output.cols; ++c) {
+      row[c] *= norm_weight(0, c);
+      mean += row[c] / static_cast<double>(output.cols);
+    }
+    for (std::int64_t c = 0; centred && c < output.cols; ++c) row[c] -= mean;
+  }
+  return output;
+}
+
+// What heads write, side by side: (C, H Dv).
+DoubleMatrix output_weights(const MultiHeadAttention& attention, const ParameterStore& store) {
+  const std::int64_t heads = attention.sizes.heads, width = attention.sizes.d_value;
+  DoubleMatrix all(store.entry(attention.out_proj_bias).shape[0], heads * width);
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const DoubleMatrix one = in_double(attention.head(store, h).output);
+    for (std::int64_t c = 0; c < one.rows; ++c) std::copy_n(one.row(c), width, all.row(c) + h * width);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string attribution_unavailable(const ModelConfig& config) {
+  if (config.kind == ModelKind::encoder_decoder)
+    return "encoder-decoder: what the encoder adds reaches the logits through the decoder's attention only, "
+           "so logits are no sum of its parts; needs model.kind encoder";
+  if (config.kind == ModelKind::recurrent)
+    return "recurrent: what is seen of the source goes through the cell, so logits are no sum of parts; "
+           "needs model.kind encoder";
+  if (config.norm == NormOrder::post)
+    return "post-norm: every later norm rescales what a part added, so logits are no sum of parts; needs "
+           "model.norm pre";
+  if (config.output.hidden > 0)
+    return "two-layer output net: logits are no sum of parts of the model's vectors; needs "
+           "model.output.hidden 0";
+  return "";
+}
+
+AttributionObserver::AttributionObserver(const Model& model)
+    : model_(model),
+      centred_(model.config().norm_type == NormType::layer),
+      directions_(directions(model)),
+      rounding_(model, directions_) {
+  const ParameterStore& store = model.parameters();
+  const DoubleMatrix output = in_double(store, "output.weight");
+  norm_bias_.resize(static_cast<std::size_t>(output.rows));
+  if (centred_) norm_bias_ = product(output, transposed(in_double(store, "encoder.norm.bias"))).values;
+  output_bias_ = in_double(store, "output.bias").values;
+  names_ = {"embedding"};
+  for (const AttentionLayer& layer : model.attention_layers()) {
+    const MultiHeadAttention& attention = *model.attention(layer);
+    head_directions_.push_back(product(directions_, output_weights(attention, store)));
+    attention_biases_.push_back(
+        product(directions_, transposed(in_double(store, attention.out_proj_bias))).values);
+    for (std::int64_t h = 0; h < layer.heads; ++h)
+      names_.push_back(fmt::format("layer {} head {}", layer.index, h));
+    names_.push_back(fmt::format("layer {} attention bias", layer.index));
+    names_.push_back(fmt::format("layer {} feed-forward", layer.index));
+  }
+  names_.insert(names_.end(), {"final norm bias", "output bias"});
+  totals_.resize(names_.size());
+}
+
+std::size_t AttributionObserver::layer_part(std::size_t layer, std::int64_t head) const {
+  return 1 + layer * (static_cast<std::size_t>(model_.config().heads) + 2) + static_cast<std::size_t>(head);
+}
+
+std::size_t AttributionObserver::attention_bias(std::size_t layer) const {
+  return layer_part(layer, model_.config().heads);
+}
+
+std::size_t AttributionObserver::feed_forward(std::size_t layer) const { return attention_bias(layer) + 1; }
+
+void AttributionObserver::begin(const Chunk& chunk) {
+  const Batch& batch = chunk.batch;
+  readings_.clear();
+  labels_.clear();
+  length_ = batch.length;
+  rows_ = batch.sequences * batch.length;
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    if (batch.labels[i] != kIgnore) add_label(batch, static_cast<std::int64_t>(i));
+  }
+  const auto parts = static_cast<std::int64_t>(names_.size());
+  raw_ = DoubleMatrix(static_cast<std::int64_t>(readings_.size()), parts);
+  sums_ = DoubleMatrix(static_cast<std::int64_t>(labels_.size()), parts);
+}
+
+// Logits per sequence come from the first, the last or the mean vector of it: linear too.
+void AttributionObserver::add_label(const Batch& batch, std::int64_t i) {
+  const std::size_t label = labels_.size();
+  labels_.push_back({.row = i, .token = batch.labels[static_cast<std::size_t>(i)]});
+  const OutputConfig& output = model_.config().output;
+  if (output.per != OutputPer::sequence) {
+    readings_.push_back({.row = i, .label = label, .share = 1});
+    return;
+  }
+  const std::int64_t length = batch.lengths[static_cast<std::size_t>(i)];
+  const std::int64_t from = output.pooling == Pooling::last ? length - 1 : 0;
+  const std::int64_t to = output.pooling == Pooling::first ? 1 : length;
+  for (std::int64_t t = from; t < to; ++t)
+    readings_.push_back(
+        {.row = i * batch.length + t, .label = label, .share = 1 / static_cast<double>(to - from)});
+}
+
+void AttributionObserver::observe(Site site, const Shape&, ConstMatrixView value) {
+  const auto layer = static_cast<std::size_t>(site.layer);
+  switch (site.kind) {
+    case SiteKind::embedding:
+      return add(0, 1, value);
+    case SiteKind::head_output:
+      return add_heads(layer, value);
+    case SiteKind::residual_mid:
+      return add(feed_forward(layer), -1, value);
+    case SiteKind::residual_out:
+      add(feed_forward(layer), 1, value);
+      if (layer + 1 == model_.attention_layers().size()) apply_norm(value);
+      return;
+    case SiteKind::logits:
+      return compare(value);
+    default:
+      return;
+  }
+}
+
+void AttributionObserver::add(std::size_t part, double sign, ConstMatrixView value) {
+  require<ShapeError>(value.rows == rows_, "attribution: a pass over {} positions, the batch has {}",
+                      value.rows, rows_);
+  for (std::size_t r = 0; r < readings_.size(); ++r) {
+    const double* direction = directions_.row(labels_[readings_[r].label].token);
+    const Real* x = value.row(readings_[r].row);
+    raw_.row(static_cast<std::int64_t>(r))[part] += sign * dot(direction, x, value.cols);
+    readings_[r].size = std::hypot(readings_[r].size, rounding_.size(x, value.cols));
+  }
+}
+
+void AttributionObserver::add_heads(std::size_t layer, ConstMatrixView head_output) {
+  const std::int64_t size = model_.attention_layers()[layer].d_value;
+  for (std::size_t r = 0; r < readings_.size(); ++r) {
+    const std::int32_t token = labels_[readings_[r].label].token;
+    const double* direction = head_directions_[layer].row(token);
+    double* raw = raw_.row(static_cast<std::int64_t>(r));
+    for (std::int64_t h = 0; h < model_.config().heads; ++h) {
+      raw[layer_part(layer, h)] =
+          dot(direction + h * size, head_output.row(readings_[r].row) + h * size, size);
+    }
+    raw[attention_bias(layer)] = attention_biases_[layer][static_cast<std::size_t>(token)];
+    readings_[r].size =
+        std::hypot(readings_[r].size, rounding_.size(layer, head_output.row(readings_[r].row)));
+  }
+}
+
+void AttributionObserver::apply_norm(ConstMatrixView residual) {
+  for (std::size_t r = 0; r < readings_.size(); ++r) {
+    const Reading& reading = readings_[r];
+    const Real* x = residual.row(reading.row);
+    const double scale = reading.share * norm_scale(x, residual.cols, centred_);
+    const double* from = raw_.row(static_cast<std::int64_t>(r));
+    double* to = sums_.row(static_cast<std::int64_t>(reading.label));
+    for (std::int64_t p = 0; p < raw_.cols; ++p) to[p] += scale * from[p];
+    Label& label = labels_[reading.label];
+    label.residual = std::hypot(label.residual, scale * reading.size);
+    label.last += scale * rounding_.size(x, residual.cols);
+  }
+}
+
+void AttributionObserver::compare(ConstMatrixView logits) {
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    const Label& label = labels_[i];
+    const auto token = static_cast<std::size_t>(label.token);
+    double* parts = sums_.row(static_cast<std::int64_t>(i));
+    parts[names_.size() - 2] = norm_bias_[token];
+    parts[names_.size() - 1] = output_bias_[token];
+    const auto logit = static_cast<double>(logits.row(label.row)[token]);
+    double sum = 0, largest = std::abs(logit);
+    for (std::size_t p = 0; p < names_.size(); ++p) {
+      sum += parts[p];
+      largest = std::max(largest, std::abs(parts[p]));
+      totals_[p] += parts[p];
+    }
+    const double error = std::abs(sum - logit);
+    result_.worst_error = std::max(result_.worst_error, largest > 0 ? error / largest : 0);
+    result_.logit += logit;
+    ++result_.labels;
+    const double bound = rounding_.bound(token, label.residual, label.last, length_);
+    if (error <= bound) continue;
+    ++result_.inexact;
+    if (error / bound <= worst_excess_) continue;
+    worst_excess_ = error / bound;
+    result_.warning = fmt::format(
+        "the parts of the logit of token id {} add up to {}, the model's is {}: rounding explains a "
+        "difference of "
+        "{:.1g}",
+        token, sum, logit, bound);
+  }
+}
+
+Attribution AttributionObserver::finish() const {
+  Attribution attribution = result_;
+  const double labels = static_cast<double>(std::max<std::int64_t>(1, result_.labels));
+  attribution.logit /= labels;
+  for (std::size_t p = 0; p < names_.size(); ++p)
+    attribution.parts.push_back({names_[p], totals_[p] / labels});
+  if (attribution.inexact > 0) {
+    attribution.warning = fmt::format("{} of {} logits are not the sum of their parts; the worst: {}",
+                                      attribution.inexact, attribution.labels, attribution.warning);
+  }
+  return attribution;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

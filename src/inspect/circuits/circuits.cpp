@@ -1,0 +1,153 @@
+#include "thimble/inspect/circuits/circuits.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "thimble/core/error.h"
+#include "thimble/core/json.h"
+
+namespace thimble {
+
+namespace {
+
+double dot(const DoubleMatrix& a, const DoubleMatrix& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.values.size(); ++i) sum += a.values[i] * b.values[i];
+  return sum;
+}
+
+// The nonzero eigenvalues of (W_U W_O) (W_V W_E) are those of (W_V W_E) (W_U W_O), which is (Dv, Dv).
+std::optional<double> copying(const DoubleMatrix& to_logits, const DoubleMatrix& from_tokens) {
+  double real = 0, size = 0;
+  for (const std::complex<double>& e : eigenvalues(product(from_tokens, to_logits))) {
+    real += e.real();
+    size += std::abs(e);
+  }
+  return size > 0 ? std::optional(real / size) : std::nullopt;
+}
+
+// With M = Q^T K: |M|^2 = <Q Q^T, K K^T> and <M, M^T> = <K Q^T, (K Q^T)^T>, and |M - M^T|^2 = 2 |M|^2 - 2 <M,
+// M^T>.
+std::optional<double> reciprocity(const DoubleMatrix& query, const DoubleMatrix& key) {
+  const DoubleMatrix q = transposed(query), k = transposed(key), mixed = product(key, q);
+  const double square = dot(product(query, q), product(key, k)), inner = dot(mixed, transposed(mixed));
+  if (square <= 0) return std::nullopt;
+  return 1 - std::sqrt(std::max(0.0, 2 * square - 2 * inner)) / (2 * std::sqrt(square));
+}
+
+void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const DoubleMatrix& embedding,
+                    const DoubleMatrix* to_logits, const DoubleMatrix& from_tokens) {
+  if (head.scale) {
+    const DoubleMatrix queries = product(embedding, transposed(head.query)),
+                       keys = product(head.key, transposed(embedding));
+    circuits.qk_tokens = product(queries, keys);
+    for (double& x : circuits.qk_tokens.values) x *= *head.scale;
+  }
+  if (to_logits != nullptr) circuits.ov_tokens = product(*to_logits, from_tokens);
+}
+
+// Of what tokens have no part in.
+HeadCircuits without_tokens(const HeadWeights& head) {
+  HeadCircuits circuits;
+  circuits.ov_singular_values = singular_values_of_product(head.output, head.value);
+  if (head.scale) {
+    circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
+  } else {
+    for (const char* name : {"qk_singular_values", "qk_reciprocity", "qk_tokens"})
+      circuits.reasons[name] = "additive score: no matrix says what a query asks of a key";
+  }
+  return circuits;
+}
+
+void add_reciprocity(HeadCircuits& circuits, const HeadWeights& head) {
+  if (!head.scale) return;
+  circuits.qk_reciprocity = reciprocity(head.query, head.key);
+  if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK map is zero";
+}
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+}  // namespace
+
+HeadCircuits no_circuits(const std::string& reason) {
+  HeadCircuits circuits;
+  for (const char* name :
+       {"ov_copying", "ov_singular_values", "ov_tokens", "qk_reciprocity", "qk_singular_values", "qk_tokens"})
+    circuits.reasons[name] = reason;
+  return circuits;
+}
+
+HeadCircuits head_circuits(const HeadWeights& head, bool cross) {
+  HeadCircuits circuits = without_tokens(head);
+  if (cross) {
+    circuits.reasons["qk_reciprocity"] = "cross-attention: no key ever asks a query back";
+  } else {
+    add_reciprocity(circuits, head);
+  }
+  for (const char* name : {"ov_copying", "qk_tokens", "ov_tokens"})
+    circuits.reasons[name] =
+        "encoder-decoder: sources and answers have embeddings of their own; token maps are for encoders";
+  return circuits;
+}
+
+HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embedding,
+                           const DoubleMatrix* unembedding) {
+  HeadCircuits circuits = without_tokens(head);
+  add_reciprocity(circuits, head);
+  const DoubleMatrix from_tokens = product(head.value, transposed(embedding));
+  std::optional<DoubleMatrix> to_logits;
+  if (unembedding != nullptr) {
+    to_logits = product(*unembedding, head.output);
+    circuits.ov_copying = copying(*to_logits, from_tokens);
+    if (!circuits.ov_copying) circuits.reasons["ov_copying"] = "the OV map has no eigenvalue but zero";
+  } else {
+    for (const char* name : {"ov_copying", "ov_tokens"})
+      circuits.reasons[name] =
+          "two-layer output net: no single matrix leads to the logits; needs model.output.hidden 0";
+  }
+  if (embedding.rows <= kTokenMapVocabulary) {
+    add_token_maps(circuits, head, embedding, to_logits ? &*to_logits : nullptr, from_tokens);
+  } else {
+    for (const char* name : {"qk_tokens", "ov_tokens"}) {
+      circuits.reasons.try_emplace(
+          name, fmt::format("{} tokens: token maps are for vocabularies of at most {}", embedding.rows,
+                            kTokenMapVocabulary));
+    }
+  }
+  return circuits;
+}
+
+Json to_json(const DoubleMatrix& matrix) {
+  if (matrix.values.empty()) return nullptr;
+  Json rows = Json::array();
+  for (std::int64_t r = 0; r < matrix.rows; ++r)
+    rows.push_back(std::vector<double>(matrix.row(r), matrix.row(r) + matrix.cols));
+  return rows;
+}
+
+Json to_json(const HeadCircuits& circuits) {
+  return {{"ov_copying", or_null(circuits.ov_copying)},
+          {"qk_reciprocity", or_null(circuits.qk_reciprocity)},
+          {"ov_singular_values", circuits.ov_singular_values},
+          {"qk_singular_values", circuits.qk_singular_values},
+          {"qk_tokens", to_json(circuits.qk_tokens)},
+          {"ov_tokens", to_json(circuits.ov_tokens)},
+          {"reasons", circuits.reasons}};
+}
+
+Json to_json(const Attribution& attribution) {
+  if (!attribution.reason.empty()) return {{"available", false}, {"reason", attribution.reason}};
+  Json parts = Json::array();
+  for (const Attribution::Part& part : attribution.parts)
+    parts.push_back({{"name", part.name}, {"mean", part.mean}});
+  Json json = {{"available", true},
+               {"parts", parts},
+               {"logit", attribution.logit},
+               {"labels", attribution.labels},
+               {"worst_error", attribution.worst_error},
+               {"inexact", attribution.inexact}};
+  if (!attribution.warning.empty()) json["warning"] = attribution.warning;
+  return json;
+}
+
+}  // namespace thimble

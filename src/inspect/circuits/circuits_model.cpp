@@ -1,0 +1,51 @@
+#include "thimble/inspect/circuits/circuits.h"
+
+#include "inspect/circuits/weights.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+namespace {
+
+// What the circuits of an encoder are seen in.
+struct TokenSpace {
+  explicit TokenSpace(const Model& model)
+      : embedding(in_double(model.parameters(), "token_embedding.weight")) {
+    if (model.config().output.hidden == 0) unembedding = in_double(model.parameters(), "output.weight");
+  }
+  DoubleMatrix embedding;
+  std::optional<DoubleMatrix> unembedding;
+};
+
+}  // namespace
+
+std::vector<HeadCircuits> head_circuits(const Model& model) {
+  const ParameterStore& store = model.parameters();
+  std::optional<TokenSpace> space;
+  if (model.config().kind == ModelKind::encoder) space.emplace(model);
+  std::vector<HeadCircuits> circuits;
+  for (const AttentionLayer& layer : model.attention_layers()) {
+    const MultiHeadAttention* attention = model.attention(layer);
+    if (attention == nullptr) {
+      circuits.push_back(
+          no_circuits("recurrent: a head has no projections of its own, and what it sees goes "
+                      "through the cell"));
+      continue;
+    }
+    for (std::int64_t h = 0; h < layer.heads; ++h) {
+      const MultiHeadAttention::HeadViews views = attention->head(store, h);
+      HeadWeights head{.query = in_double(views.query),
+                       .key = in_double(views.key),
+                       .value = in_double(views.value),
+                       .output = in_double(views.output),
+                       .scale = score_factor(attention->config.score, attention->sizes.d_key)};
+      // q^T W k is the dot product of W^T q and k.
+      if (views.score.data != nullptr) head.query = product(transposed(in_double(views.score)), head.query);
+      circuits.push_back(
+          space ? head_circuits(head, space->embedding, space->unembedding ? &*space->unembedding : nullptr)
+                : head_circuits(head, layer.cross()));
+    }
+  }
+  return circuits;
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

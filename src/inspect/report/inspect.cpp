@@ -1,0 +1,104 @@
+#include <limits>
+
+#include "inspect/scores/require_heads.h"
+#include "thimble/core/json.h"
+#include "thimble/inspect/report/inspect.h"
+#include "thimble/train/cost.h"
+
+namespace thimble {
+
+namespace f32 {
+InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
+}
+namespace f64 {
+InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
+}
+
+InspectReport inspect(const ModelSource& source, const InspectOptions& options) {
+  require_heads(source.config.model);
+  require_memory(Job::inspection, source.config);
+  const bool single = source.config.train.precision == Precision::float32;
+  InspectReport report = single ? f32::run_inspection(source, options) : f64::run_inspection(source, options);
+  if (!source.run.empty()) report.timeline = read_timeline(source.run);
+  return report;
+}
+
+PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t from) {
+  require_heads(source.config.model);
+  require_memory(Job::inspection, source.config);
+  const std::int64_t there = readable(source, Split::test, std::numeric_limits<std::int64_t>::max());
+  for (const std::int64_t index : {base, from})
+    require<DataError>(index >= 0 && index < there, "patching: there is no sequence {}, give 0 to {}", index,
+                       there - 1);
+  const bool single = source.config.train.precision == Precision::float32;
+  return single ? f32::run_patching(source, base, from) : f64::run_patching(source, base, from);
+}
+
+namespace {
+
+Json rows(const std::vector<double>& matrix, std::int64_t columns) {
+  Json out = Json::array();
+  for (auto row = matrix.begin(); row != matrix.end(); row += columns)
+    out.push_back(std::vector<double>(row, row + columns));
+  return out;
+}
+
+Json model_json(const Config& config) {
+  const Json all = to_json(config)["model"];
+  if (config.model.kind == ModelKind::recurrent)
+    return {{"kind", all["kind"]}, {"d_model", all["d_model"]}, {"score", all["attention"]["score"]}};
+  return {{"kind", all["kind"]},           {"layers", config.model.layers},
+          {"heads", all["heads"]},         {"d_model", config.model.d_model},
+          {"norm", all["norm"]},           {"mask", all["attention"]["mask"]},
+          {"output", all["output"]["per"]}};
+}
+
+Json head_json(const HeadReport& head, std::int64_t keys) {
+  return {{"layer", head.effects.id.layer},     {"head", head.effects.id.head},
+          {"label", head.label.name},           {"verdict", verdict_name(head.label.verdict)},
+          {"sentence", head.label.sentence},    {"scores", to_json(head.scores)},
+          {"ablation", to_json(head.effects)},  {"importance", to_json(head.effects.importance)},
+          {"circuits", to_json(head.circuits)}, {"mean_weights", rows(head.mean_weights, keys)}};
+}
+
+}  // namespace
+
+Json to_json(const InspectReport& report) {
+  Json json = {{"task", report.config.task.name},
+               {"split", split_name(Split::test)},
+               {"sequences", report.baseline.sequences},
+               {"length", report.length},
+               {"tokens", report.tokens},
+               {"model", model_json(report.config)},
+               {"weights_hash", report.weights_hash},
+               {"baseline",
+                {{"loss", report.baseline.loss},
+                 {"accuracy", report.baseline.accuracy},
+                 {"sequence_accuracy", report.baseline.sequence_accuracy},
+                 {"sequences", report.baseline.sequences}}},
+               {"unpaired", report.unpaired},
+               {"heads", Json::array()},
+               {"cumulative_ablation", Json::array()},
+               {"attribution", to_json(report.attribution)},
+               {"rollout", to_json(report.rollout)},
+               {"examples", Json::array()}};
+  json.update(to_json(report.timeline));
+  const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
+  if (report.source_length > 0) {
+    json["source_length"] = report.source_length;
+    json["attentions"] = to_json(layers);
+  }
+  for (const HeadReport& head : report.heads) {
+    const AttentionLayer& layer = layers[static_cast<std::size_t>(head.effects.id.layer)];
+    json["heads"].push_back(head_json(head, report.keys(layer)));
+  }
+  for (const RemovalStep& step : report.cumulative_ablation)
+    json["cumulative_ablation"].push_back(to_json(step));
+  for (const ForwardTrace& trace : report.examples)
+    json["examples"].push_back(example_json(trace, report.config.model, report.tokens));
+  return json;
+}
+
+}  // namespace thimble

@@ -1,0 +1,64 @@
+#include "thimble/inspect/report/inspect.h"
+
+#include <algorithm>
+
+#include "inspect/circuits/circuit_observer.h"
+#include "inspect/scores/score_observer.h"
+#include "inspect/trace/trace_observer.h"
+#include "thimble/inspect/effects/measure_effects.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
+
+InspectReport run_inspection(const ModelSource& source, const InspectOptions& options) {
+  Evaluator evaluator(source);
+  evaluator.select(Split::test, options.sequences);
+  InspectReport report;
+  report.config = source.config;
+  report.tokens = evaluator.dataset().names();
+  report.weights_hash = evaluator.model().parameters().hash();
+  report.length = evaluator.dataset().length();
+  report.source_length = evaluator.dataset().source_length();
+
+  // Both observed passes count twice, for what is made of them.
+  ProgressCounter progress("analyzing heads", effect_passes(evaluator) + 4 * evaluator.observe_cost());
+  evaluator.report_to(progress);
+  EffectsReport effects = measure_effects(evaluator);
+  ScoreObserver trained(evaluator), initial(evaluator);
+  CircuitObserver circuit_observer(evaluator);
+  TraceObserver examples(evaluator.model(), options.examples,
+                         [&](const ForwardTrace& trace) { report.examples.push_back(trace); });
+  Observers observers{&trained, &circuit_observer, &examples};
+  evaluator.observe(observers);
+  progress.advance(evaluator.observe_cost());
+  CircuitReport circuits = circuit_observer.finish();
+  evaluator.model().init(source.config.train.seed);
+  evaluator.observe(initial);
+  progress.advance(evaluator.observe_cost());
+
+  for (std::size_t i = 0; i < effects.heads.size(); ++i) {
+    HeadReport& head = report.heads.emplace_back();
+    head.scores = trained.heads()[i].scores();
+    set_at_init(head.scores, initial.heads()[i].scores());
+    head.mean_weights = trained.heads()[i].mean_weights();
+    head.effects = effects.heads[i];
+    head.circuits = std::move(circuits.heads[i]);
+    head.label = label_head(head.scores, head.effects.zero);
+  }
+  report.baseline = effects.baseline;
+  report.unpaired = effects.unpaired;
+  report.cumulative_ablation = std::move(effects.cumulative_ablation);
+  report.attribution = std::move(circuits.attribution);
+  report.rollout = std::move(circuits.rollout);
+  return report;
+}
+
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from) {
+  Evaluator evaluator(source);
+  evaluator.select(Split::test, std::max(base, from) + 1);
+  return patching(evaluator, base, from);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,0 +1,252 @@
+#include "thimble/inspect/scores/scores.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "thimble/core/error.h"
+#include "thimble/core/json.h"
+
+namespace thimble {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kRowError = 1e-3;  // of a sum over thousands of floats
+constexpr double kUniform = 1e-12;  // squared distance from uniform of a row of rounded weights
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+HeadScorer::HeadScorer(std::int64_t queries, std::int64_t keys, Visibility visibility)
+    : queries_(queries),
+      keys_(keys),
+      visibility_(visibility),
+      offset_(at(queries + keys - 1)),
+      position_(at(keys)),
+      full_(at(queries * keys)) {}
+
+HeadScorer::HeadScorer(std::int64_t length, bool causal)
+    : HeadScorer(length, length, causal ? Visibility::earlier : Visibility::all) {}
+
+HeadScorer HeadScorer::cross(std::int64_t queries, std::int64_t keys) {
+  return {queries, keys, Visibility::source};
+}
+
+void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weights) {
+  require<ShapeError>(targets.queries() <= queries_ && targets.keys() <= keys_,
+                      "head scorer: {} queries and {} keys, there may be {} and {}", targets.queries(),
+                      targets.keys(), queries_, keys_);
+  require<ShapeError>(targets.visibility() == visibility_,
+                      "head scorer: a sequence whose queries see other keys");
+  require<ShapeError>(std::ssize(weights) == queries_ * keys_, "head scorer: {} weights, not {} x {}",
+                      weights.size(), queries_, keys_);
+  for (std::int64_t i = 0; i < targets.queries(); ++i) add_row(targets, i, weights.data() + i * keys_);
+  sequences_[{targets.queries(), targets.keys()}] += 1;
+  for (std::size_t s = 0; s < content_.size(); ++s) {
+    const ScoreTargets::Sum& sum = targets[static_cast<ScoreTargets::Score>(s)];
+    for (const auto& [query, key] : sum.cells) content_[s].value += weights[at(query * keys_ + key)];
+    content_[s].chance += sum.chance;
+    content_[s].attainable += sum.attainable;
+    content_[s].eligible += static_cast<double>(sum.eligible);
+  }
+}
+
+void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const double* row) {
+  const std::int64_t visible = targets.visible(query);
+  double* offset = offset_.data() + (queries_ - 1 - query);
+  double total = 0, entropy = 0;
+  for (std::int64_t j = 0; j < visible; ++j) {
+    total += row[j];
+    offset[j] += row[j];
+    position_[at(j)] += row[j];
+    if (row[j] > 0) entropy -= row[j] * std::log(row[j]);
+  }
+  require<NumericError>(
+      std::abs(total - 1) <= kRowError,
+      "head scorer: the weights of query {} on the {} keys that it sees add up to {}, not 1: take "
+      "them after the mask and the softmax, before dropout",
+      query, visible, total);
+  if (visible > 1) {
+    entropy_ += entropy / std::log(static_cast<double>(visible));
+    ++entropy_queries_;
+  }
+  const std::int64_t mirrored = targets.keys() - 1 - query;
+  if (mirrored >= 0 && mirrored < visible) mirror_ += row[mirrored];
+  if (targets.queries() != queries_ || targets.keys() != keys_) return;
+  double* full = full_.data() + query * keys_;
+  for (std::int64_t j = 0; j < visible; ++j) {
+    const double excess = row[j] - 1 / static_cast<double>(visible);
+    full[j] += row[j];
+    full_squares_ += excess * excess;
+  }
+}
+
+std::int64_t HeadScorer::full_sequences() const {
+  const auto found = sequences_.find({queries_, keys_});
+  return found == sequences_.end() ? 0 : found->second;
+}
+
+std::vector<double> HeadScorer::mean_weights() const {
+  std::vector<double> mean = full_;
+  for (double& w : mean) w /= static_cast<double>(std::max<std::int64_t>(1, full_sequences()));
+  return mean;
+}
+
+HeadScore HeadScorer::Mean::score(std::string_view name) const {
+  HeadScore score{.name = name, .value = kNaN, .chance = kNaN, .attainable = kNaN};
+  if (eligible == 0) return score;
+  score.value = value / eligible;
+  score.chance = chance / eligible;
+  score.attainable = attainable / eligible;
+  score.eligible = std::llround(eligible);
+  return score;
+}
+
+// What follows from positions alone.
+struct HeadScorer::Positions {
+  std::vector<Mean> offset;    // of k at k + T - 1
+  std::vector<Mean> position;  // of k
+  Mean mirror, distance, signed_distance;
+};
+
+HeadScorer::Positions HeadScorer::positions() const {
+  Positions out;
+  out.offset.resize(offset_.size());
+  out.position.resize(position_.size());
+  for (std::size_t k = 0; k < offset_.size(); ++k) {
+    const double distance = static_cast<double>(k) - static_cast<double>(queries_ - 1);
+    out.offset[k].value = offset_[k];
+    out.distance.value += offset_[k] * std::abs(distance);
+    out.signed_distance.value += offset_[k] * distance;
+  }
+  for (std::size_t k = 0; k < position_.size(); ++k) out.position[k].value = position_[k];
+  out.mirror.value = mirror_;
+  for (const auto& [size, count] : sequences_)
+    add_positions(out, size.first, size.second, static_cast<double>(count));
+  return out;
+}
+
+// What `count` sequences of that size add to chance, attainable and eligible.
+void HeadScorer::add_positions(Positions& out, std::int64_t queries, std::int64_t keys, double count) const {
+  for (std::int64_t i = 0; i < queries; ++i) {
+    const std::int64_t seen = visible(i, keys);
+    const double uniform = count / static_cast<double>(seen);
+    const auto target = [&](Mean& mean, std::int64_t key) {
+      mean.eligible += count;
+      if (key >= seen) return;
+      mean.chance += uniform;
+      mean.attainable += count;
+    };
+    for (std::int64_t j = 0; j < keys; ++j) target(out.offset[at(j - i + queries_ - 1)], j);
+    for (std::int64_t k = 0; k < keys_; ++k) target(out.position[at(k)], k);
+    if (i < keys) target(out.mirror, keys - 1 - i);
+    for (std::int64_t j = 0; j < seen; ++j) {
+      out.distance.chance += uniform * static_cast<double>(std::abs(j - i));
+      out.signed_distance.chance += uniform * static_cast<double>(j - i);
+    }
+    out.distance.attainable += count * static_cast<double>(std::max(i, seen - 1 - i));
+    out.signed_distance.attainable += count * static_cast<double>(seen - 1 - i);
+    out.distance.eligible += count;
+    out.signed_distance.eligible += count;
+  }
+}
+
+HeadScore HeadScorer::positional_share() const {
+  HeadScore score{.name = "positional_share", .value = kNaN, .chance = kNaN, .attainable = kNaN};
+  const auto count = static_cast<double>(full_sequences());
+  const double queries = count * static_cast<double>(queries_);
+  if (count < 2 || full_squares_ <= kUniform * queries) return score;
+  double squares = 0;
+  for (std::int64_t i = 0; i < queries_; ++i) {
+    const std::int64_t seen = visible(i, keys_);
+    for (std::int64_t j = 0; j < seen; ++j) {
+      const double excess = full_[at(i * keys_ + j)] / count - 1 / static_cast<double>(seen);
+      squares += excess * excess;
+    }
+  }
+  score.value = count * squares / full_squares_;
+  score.attainable = 1;
+  score.eligible = std::llround(queries);
+  return score;
+}
+
+namespace {
+
+// The k whose value is furthest above chance; at[0] is k = first.
+template <class Means, class Allowed>
+HeadScore best_of(std::string_view name, const Means& means, std::int64_t first, const Allowed& allowed) {
+  HeadScore best{.name = name, .value = kNaN, .chance = kNaN, .attainable = kNaN};
+  for (std::size_t k = 0; k < means.size(); ++k) {
+    HeadScore score = means[k].score(name);
+    if (score.eligible == 0 || score.attainable == 0 || !allowed(score)) continue;
+    if (best.eligible > 0 && score.value - score.chance <= best.value - best.chance) continue;
+    best = score;
+    best.at = first + static_cast<std::int64_t>(k);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<HeadScore> HeadScorer::scores() const {
+  using enum ScoreTargets::Score;
+  const Positions p = positions();
+  const auto offset = [&](std::string_view name, std::int64_t k) {
+    const bool none = visibility_ == Visibility::source || std::abs(k) >= queries_ ||
+                      (visibility_ == Visibility::earlier && k > 0);
+    return (none ? Mean() : p.offset[at(k + queries_ - 1)]).score(name);
+  };
+  const auto queries = static_cast<double>(entropy_queries_);
+  const Mean entropy{.value = entropy_, .chance = queries, .attainable = queries, .eligible = queries};
+  const std::int64_t all = std::llround(p.distance.eligible);
+  // A key at the start is seen by every query.
+  return {entropy.score("entropy"),
+          p.distance.score("distance"),
+          p.signed_distance.score("signed_distance"),
+          offset("self", 0),
+          p.position[0].score("first"),
+          content_[special].score("special"),
+          positional_share(),
+          offset("previous_token", -1),
+          offset("next_token", 1),
+          p.mirror.score("mirror"),
+          best_of("offset", p.offset, 1 - queries_,
+                  [&](const HeadScore& score) { return 2 * score.eligible >= all; }),
+          content_[same_token].score("same_token"),
+          content_[duplicate_token].score("duplicate_token"),
+          content_[induction].score("induction"),
+          best_of("absolute_position", p.position, 0, [](const HeadScore&) { return true; }),
+          content_[task_target].score("task_target")};
+}
+
+const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view name) {
+  const auto found = std::ranges::find(scores, name, &HeadScore::name);
+  require<Error>(found != scores.end(), "head scores: none is called {}", name);
+  return *found;
+}
+
+double strength(double value, double chance, double attainable) {
+  return attainable > chance && !std::isnan(value) ? (value - chance) / (attainable - chance) : 0;
+}
+
+void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial) {
+  for (HeadScore& score : scores) score.at_init = find_score(initial, score.name).value;
+}
+
+Json to_json(std::span<const HeadScore> scores) {
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  auto out = Json::object();
+  for (const HeadScore& score : scores) {
+    Json& entry = out[std::string(score.name)];
+    entry = {{"value", number(score.value)},
+             {"chance", number(score.chance)},
+             {"at_init", number(score.at_init)},
+             {"attainable", number(score.attainable)},
+             {"eligible", score.eligible}};
+    if (score.at) entry["at"] = *score.at;
+  }
+  return out;
+}
+
+}  // namespace thimble

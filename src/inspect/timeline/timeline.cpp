@@ -1,0 +1,115 @@
+#include "thimble/inspect/timeline/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/core/json.h"
+#include "thimble/core/progress.h"
+
+namespace thimble {
+
+namespace {
+
+// JSON has null for what is not finite.
+double number(const Json& value) {
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+}
+
+ScoresByName scores(const Json& object) {
+  ScoresByName found;
+  for (const auto& [name, value] : object.items())
+    if (!value.is_null()) found[name] = value.get<double>();
+  return found;
+}
+
+HeadSnapshot head_snapshot(const Json& line) {
+  HeadSnapshot step{.step = line.at("step"),
+                    .loss = number(line.at("loss")),
+                    .chance = scores(line.at("chance")),
+                    .attainable = scores(line.at("attainable")),
+                    .heads = {}};
+  for (const Json& head : line.at("heads")) {
+    HeadSnapshot::Head& made = step.heads.emplace_back();
+    made = {{head.at("layer"), head.at("head")}, scores(head.at("scores"))};
+    if (!head.contains("place")) continue;
+    made.layer = head.at("place");
+    made.chance = scores(head.at("chance"));
+    made.attainable = scores(head.at("attainable"));
+  }
+  return step;
+}
+
+void add_line(const Json& line, Timeline& timeline) {
+  const auto split = line.at("split").get<std::string>();
+  if (split == "heads") {
+    timeline.steps.push_back(head_snapshot(line));
+  } else if (split == "train" || split == "validation") {
+    timeline.curves.push_back({line.at("step"), split, number(line.at("loss")), number(line.at("accuracy"))});
+    if (line.contains("chance")) timeline.chance = line.at("chance").get<double>();
+    if (line.contains("lowest_possible_loss"))
+      timeline.lowest_loss = line.at("lowest_possible_loss").get<double>();
+  }
+}
+
+// At most kCurvePoints points of training.
+void thin(std::vector<CurvePoint>& curves) {
+  const auto trained = [](const CurvePoint& p) { return p.split == "train"; };
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(curves, trained));
+  const std::size_t every = (count + kCurvePoints - 1) / kCurvePoints;
+  std::size_t left = count;
+  std::erase_if(curves, [&](const CurvePoint& p) { return trained(p) && --left % every != 0; });
+}
+
+}  // namespace
+
+Timeline read_timeline(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / "metrics.jsonl";
+  Timeline timeline;
+  if (!std::filesystem::exists(path)) return timeline;
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  }
+  ProgressCounter progress("reading metrics", static_cast<double>(text.size()));
+  std::size_t begin = 0;
+  for (int line = 1; begin < text.size(); ++line) {
+    const std::size_t newline = text.find('\n', begin), end = std::min(newline, text.size());
+    try {
+      add_line(parse_json(std::string_view(text).substr(begin, end - begin)), timeline);
+    } catch (const Json::exception&) {
+      if (newline == std::string::npos) break;  // being written, or cut short by a kill
+      throw CheckpointError(fmt::format("{}:{}: not a line of metrics; mend or remove it, or train again",
+                                        path.string(), line));
+    }
+    progress.advance(static_cast<double>(end + 1 - begin));
+    begin = end + 1;
+  }
+  thin(timeline.curves);
+  return timeline;
+}
+
+Json to_json(const Timeline& timeline) {
+  Json steps = Json::array(), events = Json::array(), curves = Json::array();
+  for (const HeadSnapshot& s : timeline.steps) {
+    Json heads = Json::array();
+    for (const HeadSnapshot::Head& h : s.heads)
+      heads.push_back({{"layer", h.id.layer}, {"head", h.id.head}, {"scores", h.scores}});
+    steps.push_back({{"step", s.step}, {"loss", s.loss}, {"heads", heads}});
+  }
+  for (const HeadEvent& e : find_events(timeline.steps)) events.push_back(sentence(e));
+  for (const CurvePoint& p : timeline.curves)
+    curves.push_back({{"step", p.step}, {"split", p.split}, {"loss", p.loss}, {"accuracy", p.accuracy}});
+  Json json{{"timeline", steps}, {"events", events}, {"curves", curves}};
+  if (timeline.chance) json["chance"] = *timeline.chance;
+  if (timeline.lowest_loss) json["lowest_possible_loss"] = *timeline.lowest_loss;
+  return json;
+}
+
+}  // namespace thimble

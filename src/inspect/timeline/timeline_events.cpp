@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "thimble/inspect/scores/patterns.h"
+#include "thimble/inspect/scores/scores.h"
+#include "thimble/inspect/timeline/timeline.h"
+
+namespace thimble {
+
+namespace {
+
+std::optional<double> find(const ScoresByName& scores, std::string_view name) {
+  const auto found = scores.find(std::string(name));
+  return found == scores.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+std::optional<double> strength(const HeadSnapshot& step, std::size_t head, std::string_view score) {
+  if (head >= step.heads.size()) return std::nullopt;
+  const HeadSnapshot::Head& h = step.heads[head];
+  const auto value = find(h.scores, score), chance = find(h.layer.empty() ? step.chance : h.chance, score),
+             attainable = find(h.layer.empty() ? step.attainable : h.attainable, score);
+  if (!value || !chance || !attainable || *attainable <= *chance) return std::nullopt;
+  return strength(*value, *chance, *attainable);
+}
+
+std::string_view best_pattern(const HeadSnapshot& step, std::size_t head) {
+  const Pattern* found = naming_pattern([&](const Pattern& p) { return strength(step, head, p.score); });
+  return found == nullptr ? std::string_view() : found->score;
+}
+
+namespace {
+
+struct Change {
+  std::size_t before, after;
+};
+
+// The main part of a rise from `base`, which the first value does not exceed, to the last value.
+Change main_rise(std::span<const double> values, double base) {
+  const double rise = values.back() - base;
+  std::size_t half = values.size() - 1;
+  while (values[half - 1] >= base + rise / 2) --half;
+  Change change{half - 1, half};
+  while (change.before > 0 && values[change.before] > base + rise / 4) --change.before;
+  while (values[change.after] < base + 3 * rise / 4) ++change.after;
+  return change;
+}
+
+// The same of a fall from the first value to the last.
+Change main_fall(std::span<const double> values) {
+  const std::vector<double> back(values.rbegin(), values.rend());
+  const Change rise = main_rise(back, back.front());
+  return {values.size() - 1 - rise.after, values.size() - 1 - rise.before};
+}
+
+// How many values in a row, the one at `peak` among them, are at least that.
+std::size_t held(std::span<const double> values, std::size_t peak, double least) {
+  std::size_t first = peak, last = peak;
+  while (first > 0 && values[first - 1] >= least) --first;
+  while (last + 1 < values.size() && values[last + 1] >= least) ++last;
+  return last - first + 1;
+}
+
+class Finder {
+ public:
+  explicit Finder(const std::vector<HeadSnapshot>& steps) : steps_(steps) {}
+
+  std::vector<HeadEvent> find() {
+    if (steps_.size() < 2) return {};
+    for (std::size_t head = 0; head < steps_.front().heads.size(); ++head) {
+      const auto first = static_cast<std::ptrdiff_t>(events_.size());
+      for (const Pattern& pattern : kPatterns) look(head, pattern.score);
+      std::ranges::stable_sort(events_.begin() + first, events_.end(), {}, &HeadEvent::after);
+    }
+    return std::move(events_);
+  }
+
+ private:
+  // Of a head at every step; empty when it is not known at one of them.
+  std::vector<double> strengths(std::size_t head, std::string_view score) const {
+    std::vector<double> found;
+    for (const HeadSnapshot& step : steps_) {
+      const auto one = strength(step, head, score);
+      if (!one) return {};
+      found.push_back(*one);
+    }
+    return found;
+  }
+
+  void look(std::size_t head, std::string_view score) {
+    const std::vector<double> all = strengths(head, score);
+    if (all.empty()) return;
+    const double base = std::max(0.0, all.front());
+    const auto peak = static_cast<std::size_t>(std::ranges::max_element(all) - all.begin());
+    const double half = base + (all[peak] - base) / 2;
+    const std::size_t last = all.size() - 1;
+    const auto shows = [&](std::size_t at) {
+      return all[at] - base >= kPatternMargin && best_pattern(steps_[at], head) == score;
+    };
+    if (shows(last) && all[last] >= half) add(head, score, true, main_rise(all, base));
+    constexpr std::size_t kHeld = 3;
+    if (all[last] >= half || !shows(peak) || held(all, peak, half) < kHeld) return;
+    add(head, score, true, main_rise(std::span(all).first(peak + 1), base));
+    const Change fall = main_fall(std::span(all).subspan(peak));
+    add(head, score, false, {peak + fall.before, peak + fall.after});
+  }
+
+  void add(std::size_t head, std::string_view score, bool formed, Change change) {
+    const HeadSnapshot &before = steps_[change.before], &after = steps_[change.after];
+    events_.push_back({.id = before.heads[head].id,
+                       .layer = before.heads[head].layer,
+                       .score = std::string(score),
+                       .formed = formed,
+                       .before = before.step,
+                       .after = after.step,
+                       .loss_before = before.loss,
+                       .loss_after = after.loss});
+  }
+
+  const std::vector<HeadSnapshot>& steps_;
+  std::vector<HeadEvent> events_;
+};
+
+}  // namespace
+
+std::vector<HeadEvent> find_events(const std::vector<HeadSnapshot>& steps) { return Finder(steps).find(); }
+
+std::string head_title(HeadId id, const std::string& layer) {
+  return fmt::format("{} head {}", layer.empty() ? fmt::format("layer {}", id.layer) : layer, id.head);
+}
+
+std::string sentence(const HeadEvent& e) {
+  const auto pattern = std::ranges::find(kPatterns, e.score, &Pattern::score);
+  std::string text = fmt::format("{} {} {} between steps {} and {}", head_title(e.id, e.layer),
+                                 e.formed ? "became" : "stopped being", pattern->noun, e.before, e.after);
+  if (!std::isfinite(e.loss_before) || !std::isfinite(e.loss_after)) return text;
+  const std::string from = fmt::format("{:.2g}", e.loss_before), to = fmt::format("{:.2g}", e.loss_after);
+  if (from == to) return text + fmt::format(", when the loss stayed at {}", from);
+  const char* moved = e.loss_after < e.loss_before ? "fell" : "rose";
+  return text + fmt::format(", when the loss {} from {} to {}", moved, from, to);
+}
+
+}  // namespace thimble

@@ -1,0 +1,222 @@
+// Compiled once: reads the text of a trace, hands it to the library of its precision, writes JSON.
+
+#include "thimble/inspect/trace/forward_trace.h"
+#include "inspect/scores/require_heads.h"
+#include "thimble/core/error.h"
+#include "thimble/core/json.h"
+#include "thimble/core/suggest.h"
+#include "thimble/core/text.h"
+#include "thimble/data/table.h"
+#include "thimble/model/decoding.h"
+#include "thimble/train/cost.h"
+
+namespace thimble {
+
+#define THIMBLE_TRACES                                                                                \
+  ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);         \
+  void run_split(const ModelSource& source, Split split, std::int64_t count,                          \
+                 const std::function<void(const ForwardTrace&)>& visit);                              \
+  std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens, \
+                                  std::int64_t beams);
+
+namespace f32 {
+THIMBLE_TRACES
+}
+namespace f64 {
+THIMBLE_TRACES
+}
+
+namespace {
+
+bool single(const ModelSource& source) { return source.config.train.precision == Precision::float32; }
+
+// Of one's own sequence.
+std::int64_t longest(const Config& config) {
+  if (config.model.max_length > 0) return config.model.max_length;
+  const Layout layout = layout_of(config.model);
+  const bool pairs = layout == Layout::pairs;
+  return std::max(pairs ? source_length(config.task, layout) : model_length(config.task, layout),
+                  pairs ? config.model.trained_source_length : config.model.trained_length);
+}
+
+std::int32_t token_of(const Names& names, std::string_view name) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
+  throw DataError(fmt::format("input: there is no token {}{}; the vocabulary has {}", printable(name),
+                              did_you_mean(name, names), vocabulary_text(names, 160)));
+}
+
+std::vector<std::int32_t> parse_tokens(const Names& names, std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::vector<std::int32_t> tokens;
+  for (std::size_t start = 0, end = 0;; start = end) {
+    start = text.find_first_not_of(kSpace, end);
+    if (start == std::string_view::npos) break;
+    end = std::min(text.find_first_of(kSpace, start), text.size());
+    tokens.push_back(token_of(names, text.substr(start, end - start)));
+  }
+  require<DataError>(!tokens.empty(), "input: is empty; give tokens with spaces between them, out of {}",
+                     vocabulary_text(names, 160));
+  return tokens;
+}
+
+// The matrices (rows, columns) that follow each other in `values`, nested as `sizes` says.
+Json nested(std::span<const double>& values, std::span<const std::int64_t> sizes) {
+  auto list = Json::array();
+  for (std::int64_t i = 0; i < sizes[0]; ++i) {
+    if (sizes.size() > 1) {
+      list.push_back(nested(values, sizes.subspan(1)));
+    } else {
+      list.push_back(values.front());
+      values = values.subspan(1);
+    }
+  }
+  return list;
+}
+
+Json nested(std::span<const double> values, std::initializer_list<std::int64_t> sizes) {
+  return nested(values, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
+}
+
+Json named(const Names& names, const std::vector<std::int32_t>& tokens) {
+  auto list = Json::array();
+  for (const std::int32_t token : tokens) {
+    list.push_back(nullptr);
+    if (token != kIgnore) list.back() = names[static_cast<std::size_t>(token)];
+  }
+  return list;
+}
+
+}  // namespace
+
+Names vocabulary(const ModelSource& source) {
+  return token_names(source.config.task, layout_of(source.config.model));
+}
+
+namespace {
+
+// The tokens of one's own input.
+std::vector<std::int32_t> parse_input(const ModelSource& source, std::string_view text) {
+  std::vector<std::int32_t> tokens = parse_tokens(vocabulary(source), text);
+  require<DataError>(std::ssize(tokens) <= longest(source.config),
+                     "input: {} tokens, the longest sequence that this model takes has {}", tokens.size(),
+                     longest(source.config));
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<WrittenAnswer> write_answers(const ModelSource& source, std::string_view text,
+                                         std::int64_t beams) {
+  require<ConfigError>(
+      layout_of(source.config.model) == Layout::pairs,
+      "write: a model of model.kind encoder writes no answers; `thimble inspect --input` shows "
+      "what it makes of a sequence");
+  require_memory(Job::inspection, source.config);
+  const std::vector<std::int32_t> tokens = parse_input(source, text);
+  const Names names = vocabulary(source);
+  std::vector<WrittenAnswer> written;
+  for (const Answer& answer :
+       single(source) ? f32::run_writing(source, tokens, beams) : f64::run_writing(source, tokens, beams)) {
+    WrittenAnswer& made = written.emplace_back();
+    made.log_probability = answer.log_probability;
+    for (const std::int32_t token : answer.tokens)
+      made.tokens.push_back(names[static_cast<std::size_t>(token)]);
+  }
+  return written;
+}
+
+std::vector<std::string> unread_tokens(const ModelSource& source, std::string_view text, std::int64_t count) {
+  const Config& config = source.config;
+  const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
+  const Names names = vocabulary(source);
+  if (config.task.table != nullptr && config.task.table->splits()[0] == 0) return {};  // they are gone
+  Batch batch;
+  dataset.fill(Split::train, 0, readable(source, Split::train, count), batch);
+  const bool pair = batch.source_length > 0;
+  const std::vector<std::int32_t>&all = pair ? batch.sources : batch.tokens,
+        &lengths = pair ? batch.source_lengths : batch.lengths;
+  std::vector<bool> read(names.size());
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const std::size_t first = i * (all.size() / lengths.size());
+    for (std::int32_t t = 0; t < lengths[i]; ++t)
+      read[static_cast<std::size_t>(all[first + static_cast<std::size_t>(t)])] = true;
+  }
+  std::vector<std::string> unread;
+  for (const std::int32_t token : parse_input(source, text)) {
+    const auto index = static_cast<std::size_t>(token);
+    if (!read[index]) unread.push_back(names[index]);
+    read[index] = true;  // told once
+  }
+  return unread;
+}
+
+ForwardTrace trace_input(const ModelSource& source, std::string_view text) {
+  require_memory(Job::inspection, source.config);
+  const std::vector<std::int32_t> tokens = parse_input(source, text);
+  return single(source) ? f32::run_input(source, tokens) : f64::run_input(source, tokens);
+}
+
+std::int64_t readable(const ModelSource& source, Split split, std::int64_t count) {
+  const Config& config = source.config;
+  const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
+  const bool endless = split == Split::train && dataset.size(split) == 0;
+  return endless ? count : std::min(count, dataset.size(split));
+}
+
+void trace_split(const ModelSource& source, Split split, std::int64_t count,
+                 const std::function<void(const ForwardTrace&)>& visit) {
+  require_heads(source.config.model);
+  require_memory(Job::inspection, source.config);
+  count = readable(source, split, count);
+  single(source) ? f32::run_split(source, split, count, visit) : f64::run_split(source, split, count, visit);
+}
+
+std::span<const double> ForwardTrace::weights(const ModelConfig& model, HeadId id) const {
+  const std::vector<AttentionLayer> layers = attention_layers(model);
+  std::span<const double> rest = attention;
+  const auto size = [&](std::int64_t l) {
+    const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
+    return static_cast<std::size_t>(queries(layer) * keys(layer));
+  };
+  for (std::int64_t l = 0; l < id.layer; ++l)
+    rest = rest.subspan(static_cast<std::size_t>(model.heads) * size(l));
+  return rest.subspan(static_cast<std::size_t>(id.head) * size(id.layer), size(id.layer));
+}
+
+Json to_json(std::span<const AttentionLayer> layers) {
+  const auto sequence = [](bool source) { return source ? "source" : "tokens"; };
+  auto list = Json::array();
+  for (const AttentionLayer& layer : layers)
+    list.push_back({{"name", layer.stack},
+                    {"layer", layer.index},
+                    {"queries", sequence(layer.queries_source)},
+                    {"keys", sequence(layer.keys_source)},
+                    {"causal", layer.causal}});
+  return list;
+}
+
+Json example_json(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
+  Json json = Json::object();
+  if (!trace.source.empty()) json["source"] = named(names, trace.source);
+  json["tokens"] = named(names, trace.tokens);
+  if (!trace.targets.empty()) json["targets"] = named(names, trace.targets);
+  json["predictions"] = named(names, trace.predictions);
+  Json& attention = json["attention"] = Json::array();
+  std::span<const double> rest = trace.attention;
+  for (const AttentionLayer& layer : attention_layers(model))
+    attention.push_back(nested(rest, std::array{layer.heads, trace.queries(layer), trace.keys(layer)}));
+  return json;
+}
+
+Json to_json(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
+  const std::int64_t rows = std::ssize(trace.predictions), columns = std::ssize(names);
+  Json json = example_json(trace, model, names);
+  if (layout_of(model) == Layout::pairs) json["attentions"] = to_json(attention_layers(model));
+  json["vocabulary"] = names;
+  json["probabilities"] = nested(trace.probabilities, {rows, columns});
+  json["logits"] = nested(trace.logits, {rows, columns});
+  return json;
+}
+
+}  // namespace thimble

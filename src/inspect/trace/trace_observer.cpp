@@ -1,0 +1,160 @@
+#include "thimble/inspect/trace/forward_trace.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "inspect/trace/trace_observer.h"
+#include "thimble/model/decoding.h"
+#include "thimble/model/finite.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);
+void run_split(const ModelSource& source, Split split, std::int64_t count,
+               const std::function<void(const ForwardTrace&)>& visit);
+std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+                                std::int64_t beams);
+
+void TraceObserver::begin(const Chunk& chunk) {
+  batch_ = &chunk.batch;
+  whole_.begin(chunk.batch);
+  const std::int64_t wanted = std::clamp<std::int64_t>(count_ - chunk.first, 0, batch_->sequences);
+  traces_.assign(static_cast<std::size_t>(wanted), {});
+  for (std::size_t b = 0; b < traces_.size(); ++b) {
+    const auto row = static_cast<std::ptrdiff_t>(b);
+    const auto first = batch_->tokens.begin() + row * batch_->length;
+    traces_[b].tokens.assign(first, first + batch_->lengths[b]);
+    if (batch_->source_length == 0) continue;
+    const auto source = batch_->sources.begin() + row * batch_->source_length;
+    traces_[b].source.assign(source, source + batch_->source_lengths[b]);
+  }
+}
+
+void TraceObserver::observe(Site site, const Shape& shape, ConstMatrixView value) {
+  if (const auto seen = whole_.observe(site, shape, value))
+    add_attention(layers_[seen->layer], seen->weights, seen->shape);
+  if (site.kind == SiteKind::logits) add_answers(value);
+}
+
+void TraceObserver::end() { std::ranges::for_each(traces_, visit_); }
+
+// weights (B H queries, keys), of shape (B, H, queries, keys)
+void TraceObserver::add_attention(const AttentionLayer& layer, ConstMatrixView weights, const Shape& shape) {
+  const std::int64_t queries = shape[2], rows = shape[1] * queries;  // of a sequence
+  for (std::size_t b = 0; b < traces_.size(); ++b) {
+    const ForwardTrace& trace = traces_[b];
+    const std::int64_t asking = std::ssize(layer.queries_source ? trace.source : trace.tokens);
+    const std::int64_t asked = std::ssize(layer.keys_source ? trace.source : trace.tokens);
+    std::vector<double>& attention = traces_[b].attention;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const Real* from = weights.row(static_cast<std::int64_t>(b) * rows + row);
+      if (row % queries < asking) attention.insert(attention.end(), from, from + asked);
+    }
+  }
+}
+
+void TraceObserver::add_answers(ConstMatrixView logits) {
+  const std::int64_t rows = logits.rows / batch_->sequences;
+  for (std::size_t b = 0; b < traces_.size(); ++b) {
+    ForwardTrace& trace = traces_[b];
+    const std::int64_t first = static_cast<std::int64_t>(b) * rows;
+    const std::int64_t answers = std::min(rows, std::ssize(trace.tokens));
+    if (!batch_->labels.empty())
+      trace.targets.assign(batch_->labels.begin() + first, batch_->labels.begin() + first + answers);
+    for (std::int64_t row = first; row < first + answers; ++row) {
+      const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
+      const auto best = std::ranges::max_element(z);
+      trace.predictions.push_back(static_cast<std::int32_t>(best - z.begin()));
+      double sum = 0;
+      for (const Real x : z) sum += std::exp(static_cast<double>(x) - static_cast<double>(*best));
+      for (const Real x : z) {
+        trace.logits.push_back(static_cast<double>(x));
+        trace.probabilities.push_back(std::exp(static_cast<double>(x) - static_cast<double>(*best)) / sum);
+      }
+    }
+  }
+}
+
+namespace {
+
+std::vector<std::int32_t> length_of(const std::vector<std::int32_t>& tokens) {
+  return {static_cast<std::int32_t>(tokens.size())};
+}
+
+// What the model writes for the batch's source.
+std::vector<Answer> written(const Model& model, const Dataset& dataset, const Batch& batch,
+                            std::int64_t beams) {
+  Batch first = batch;
+  first.tokens = {dataset.begin_token()};
+  first.length = 1;
+  first.lengths = {1};
+  Tape tape(Tape::Mode::inference);
+  tape.bind(model.parameters(), {});
+  model(tape, model_input(first), {});
+  require_finite(tape, model.config(), "input");
+  const AnswerMarks marks{dataset.begin_token(), dataset.end_token(), model.max_length()};
+  const std::unique_ptr<Decoding> decoding = model.decode(model_input(batch));
+  return beams == 1 ? greedy_answers(*decoding, 1, marks) : beam_answers(*decoding, beams, marks);
+}
+
+// What the decoder reads when it writes its greedy answer: without what comes last.
+std::vector<std::int32_t> read_by_decoder(const Model& model, const Dataset& dataset, const Batch& batch) {
+  std::vector<std::int32_t> tokens = written(model, dataset, batch, 1).front().tokens;
+  tokens.insert(tokens.begin(), dataset.begin_token());
+  if (std::ssize(tokens) > model.max_length()) tokens.pop_back();
+  return tokens;
+}
+
+void set_source(Batch& batch, const std::vector<std::int32_t>& tokens) {
+  batch.sequences = 1;
+  batch.sources = tokens;
+  batch.source_length = std::ssize(tokens);
+  batch.source_lengths = length_of(tokens);
+}
+
+}  // namespace
+
+ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens) {
+  const Evaluator evaluator(source);
+  const Dataset& dataset = evaluator.dataset();
+  const Model& model = evaluator.model();
+  Chunk chunk;
+  Batch& batch = chunk.batch;
+  batch.sequences = 1;
+  batch.tokens = tokens;
+  if (dataset.layout() == Layout::pairs) {
+    set_source(batch, tokens);
+    batch.tokens = read_by_decoder(model, dataset, batch);
+  }
+  batch.length = std::ssize(batch.tokens);
+  batch.lengths = length_of(batch.tokens);
+  ForwardTrace trace;
+  TraceObserver hooks(model, 1, [&](const ForwardTrace& made) { trace = made; });
+  Tape tape(Tape::Mode::inference);
+  tape.bind(model.parameters(), {});
+  hooks.begin(chunk);
+  model(tape, model_input(batch), {.hooks = &hooks});
+  require_finite(tape, model.config(), "input");
+  hooks.end();
+  return trace;
+}
+
+std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+                                std::int64_t beams) {
+  const Evaluator evaluator(source);
+  Batch batch;
+  set_source(batch, tokens);
+  return written(evaluator.model(), evaluator.dataset(), batch, beams);
+}
+
+void run_split(const ModelSource& source, Split split, std::int64_t count,
+               const std::function<void(const ForwardTrace&)>& visit) {
+  Evaluator evaluator(source);
+  evaluator.select(split, count);
+  TraceObserver hooks(evaluator.model(), count, visit);
+  ProgressCounter progress("reading attention", evaluator.observe_cost());
+  evaluator.report_to(progress);
+  evaluator.observe(hooks);
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION

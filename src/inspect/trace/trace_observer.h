@@ -1,0 +1,37 @@
+// Makes traces of the sequences of some passes.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "inspect/scores/whole_weights.h"
+#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/train/evaluator.h"
+
+namespace thimble::inline THIMBLE_PRECISION {
+
+// Calls visit(trace) for each of the first `count` sequences, in order. For passes over all positions.
+class TraceObserver : public ChunkHooks {
+ public:
+  using Visit = std::function<void(const ForwardTrace&)>;
+
+  TraceObserver(const Model& model, std::int64_t count, Visit visit)
+      : layers_(model.attention_layers()), whole_(layers_), count_(count), visit_(std::move(visit)) {}
+
+  void begin(const Chunk& chunk) override;
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override;
+  void end() override;
+
+ private:
+  void add_attention(const AttentionLayer&, ConstMatrixView weights, const Shape& shape);
+  void add_answers(ConstMatrixView logits);
+
+  const std::span<const AttentionLayer> layers_;
+  WholeWeights whole_;
+  const std::int64_t count_;
+  const Visit visit_;
+  const Batch* batch_ = nullptr;
+  std::vector<ForwardTrace> traces_;  // of the chunk
+};
+
+}  // namespace thimble::inline THIMBLE_PRECISION

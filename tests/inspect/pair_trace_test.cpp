@@ -1,0 +1,109 @@
+// Single sources and their answers through an encoder-decoder: what is shown, and written as arrays, is what
+// the model itself computes.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "inspect/saved_pair.h"
+#include "rounding.h"
+#include "thimble/core/file.h"
+#include "thimble/core/json.h"
+#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/trace/npy.h"
+#include "thimble/model/decoding.h"
+
+using namespace thimble;
+
+TEST_CASE("one's own source is answered, and the maps are of that answer", "[inspect]") {
+  const Saved saved(writing_config(), 150);
+  const Model& model = saved.trained.trainer.model();
+  const Dataset& data = saved.trained.trainer.dataset();
+  for (const std::vector<std::int32_t>& source : {std::vector<std::int32_t>{3, 1}, {0, 4, 2, 2}}) {
+    Batch batch;
+    batch.sequences = 1;
+    batch.sources = source;
+    batch.source_length = std::ssize(source);
+    batch.source_lengths = {static_cast<std::int32_t>(source.size())};
+    const auto decoding = model.decode(model_input(batch));
+    const Answer answer =
+        greedy_answers(*decoding, 1, {data.begin_token(), data.end_token(), data.length()}).front();
+    const ForwardTrace trace = trace_input(saved.source, token_text(data.names(), source));
+    batch.tokens = trace.tokens;
+    batch.length = std::ssize(trace.tokens);
+    batch.lengths = {static_cast<std::int32_t>(batch.length)};
+    CHECK(trace.source == source);
+    CHECK(trace.tokens.front() == data.begin_token());
+    // What is predicted is what was written, and the end.
+    std::vector<std::int32_t> written = answer.tokens;
+    if (std::ssize(written) < data.length()) written.push_back(data.end_token());
+    CHECK(trace.predictions == written);
+    const Recorder recorder = pass_over(model, batch);
+    CHECK(trace.logits == recorder.seen.at({SiteKind::logits}));
+    CHECK(trace.attention == attention_of(model, recorder, batch));
+    const auto cross = trace.weights(model.config(), {2, 1});
+    CHECK(std::ssize(cross) == batch.length * batch.source_length);
+    CHECK(cross.back() == trace.attention.back());
+    const auto json = to_json(trace, model.config(), data.names());
+    CHECK(json["attentions"][2]["name"] == "cross");
+    CHECK(json["source"].size() == source.size());
+  }
+  CHECK_THROWS_WITH(trace_input(saved.source, "0 1 2 3 4"),
+                    ContainsSubstring("5 tokens, the longest sequence that this model takes has 4"));
+}
+
+TEST_CASE("an answer that does not end is as long as the model can read", "[inspect]") {
+  Saved saved(writing_config(), 1);
+  ParameterStore& store = saved.trained.parameters();
+  const auto bias = std::ranges::find(store.entries(), "output.bias", &ParameterStore::Entry::name);
+  REQUIRE(bias != store.entries().end());
+  store.values()[bias->offset + 2] = 1000;  // says nothing but 2
+  save_weights(saved.source.weights, store, {});
+  const ForwardTrace trace = trace_input(saved.source, "0 1");
+  CHECK(trace.predictions == std::vector<std::int32_t>(5, 2));
+  CHECK(trace.tokens == std::vector<std::int32_t>{5, 2, 2, 2, 2});
+}
+
+TEST_CASE("traces of a split have their sources, and no padding", "[inspect]") {
+  const Saved saved(deep_config(), 3);
+  std::int64_t i = 0;
+  trace_split(saved.source, Split::test, 12, [&](const ForwardTrace& trace) {
+    Batch batch;
+    saved.trained.trainer.dataset().fill(Split::test, i++, 1, batch);
+    CHECK(trace.source ==
+          std::vector<std::int32_t>(batch.sources.begin(), batch.sources.begin() + batch.source_lengths[0]));
+    const Model& model = saved.trained.trainer.model();
+    CHECK(same_but_for_rounding(model.config(), trace.attention,
+                                attention_of(model, pass_over(model, batch), batch)));
+  });
+  CHECK(i == 12);
+}
+
+TEST_CASE("arrays of an encoder-decoder are one for each kind of attention", "[inspect]") {
+  const Saved saved(deep_config(), 1);
+  const auto out = saved.directory / "arrays";
+  write_attention(saved.source, Split::test, 9, out);
+  std::vector<float> cross;
+  std::vector<std::int32_t> sources;
+  const ModelConfig& model = saved.source.config.model;
+  trace_split(saved.source, Split::test, 9, [&](const ForwardTrace& trace) {
+    const std::size_t n = trace.tokens.size(), m = trace.source.size();
+    for (const std::int64_t layer : {3, 5})
+      for (const std::int64_t head : {0, 1})
+        for (std::size_t i = 0; i < 5; ++i)
+          for (std::size_t j = 0; j < 4; ++j)
+            cross.push_back(
+                i < n && j < m ? static_cast<float>(trace.weights(model, {layer, head})[i * m + j]) : 0.0F);
+    for (std::size_t j = 0; j < 4; ++j) sources.push_back(j < m ? trace.source[j] : -1);
+  });
+  const auto elements = [&](const char* name) { return read_file(out / name).substr(128); };
+  const auto bytes = [](const auto& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+  };
+  CHECK(elements("cross.npy") == bytes(cross));
+  CHECK(elements("sources.npy") == bytes(sources));
+  CHECK_THAT(read_file(out / "encoder.npy"), ContainsSubstring("(9, 2, 2, 4, 4, )"));
+  CHECK_THAT(read_file(out / "decoder.npy"), ContainsSubstring("(9, 2, 2, 5, 5, )"));
+  CHECK_THAT(read_file(out / "cross.npy"), ContainsSubstring("(9, 2, 2, 5, 4, )"));
+  CHECK_FALSE(std::filesystem::exists(out / "attention.npy"));
+}
