@@ -42,7 +42,7 @@ void write_yaml(const Section& section, const std::string& parent, const std::st
 std::string origin_text(const Origin& origin, std::size_t room) {
   if (origin.file.empty()) return "command line";
   const std::string name = is_line(origin.file) ? origin.file : "a config file";
-  const std::string text = fmt::format("{}:{}", name, origin.line);
+  std::string text = fmt::format("{}:{}", name, origin.line);
   if (text.size() <= room) return text;
   return fmt::format("{}:{}", std::filesystem::path(name).filename().string(), origin.line);
 }

@@ -115,7 +115,7 @@ fs::path folder_of(int file, const Report& report) { return fs::path(report.file
 
 // The map that a file consists of, or none if it is none, which is then reported.
 std::optional<YAML::Node> parse_map(const std::string& text, int file, const Section& root, Report& report) {
-  const std::optional<YAML::Node> node = parse_yaml(text, file, report);
+  std::optional<YAML::Node> node = parse_yaml(text, file, report);
   if (!node || node->IsMap()) return node;
   const std::string map = expectation({"", "", root});
   if (node->IsNull())

@@ -1,9 +1,10 @@
 // What in a table may be a mistake.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 
-#include "thimble/core/error.h"
 #include "thimble/core/text.h"
 #include "thimble/data/table.h"
 

@@ -1,7 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
 #include "thimble/inspect/circuits.h"
 
 namespace thimble {

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/train/cost.h"

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "thimble/core/error.h"
-
 namespace thimble {
 
 // Throws FileError, naming the path and the system's reason.
