@@ -4,17 +4,12 @@
 //   saved: nothing but x and W
 #include "thimble/kernels/head_linear.h"
 
+#include "kernels/attention/blocks.h"
 #include "thimble/kernels/gemm.h"
 
 namespace thimble::inline THIMBLE_PRECISION::kernels {
 
 namespace {
-
-template <class View>
-View columns_of(View x, std::int64_t head, std::int64_t heads) {
-  const std::int64_t columns = x.cols / heads;
-  return x.column_block(head * columns, columns);
-}
 
 template <class View>
 View matrix_of(View weight, std::int64_t head, std::int64_t heads) {

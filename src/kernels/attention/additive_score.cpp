@@ -8,9 +8,10 @@
 #include "thimble/kernels/additive_score.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/additive_score.cpp"
+#define HWY_TARGET_INCLUDE "kernels/attention/additive_score.cpp"
 #include <hwy/foreach_target.h>
 
+#include "kernels/attention/blocks.h"
 #include "kernels/exp-inl.h"
 #include "kernels/product-inl.h"
 
@@ -180,35 +181,16 @@ void add_weight_gradient(Real* to, const Real* shares, ConstMatrixView ds, std::
   });
 }
 
-template <class View>
-View rows_of_head(View x, std::int64_t sequence, std::int64_t length, std::int64_t head, std::int64_t heads) {
-  const std::int64_t columns = x.cols / heads;
-  return x.row_block(sequence * length, length).column_block(head * columns, columns);
-}
-
-// The block of keys that a head shares with others.
-template <class View>
-View rows_of_kv_head(View x, std::int64_t sequence, std::int64_t head, const AttentionSizes& s) {
-  return rows_of_head(x, sequence, s.keys, head * s.kv_heads / s.heads, s.kv_heads);
-}
-
-// f(sequence, head, rows of the scores) for every head of every sequence.
-template <class Scores, class F>
-HWY_INLINE void each_head(Scores scores, const AttentionSizes& s, const F& f) {
-  for (std::int64_t i = 0; i < s.batch * s.heads; ++i)
-    f(i / s.heads, i % s.heads, scores.row_block(i * s.queries, s.queries));
-}
-
 void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight,
                             Real* scratch, const AttentionSizes& s) {
   const std::int64_t depth = weight.cols;
   Real *a = scratch, *b = a + s.queries * depth, *b_transposed = b + s.keys * depth;
-  each_head(scores, s, [=](std::int64_t sequence, std::int64_t head, MatrixView rows) HWY_ATTR {
-    const Form form = prepare(a, b, rows_of_head(q, sequence, s.queries, head, s.heads),
-                              rows_of_kv_head(k, sequence, head, s));
+  each_head(s, [=](std::int64_t sequence, std::int64_t head) HWY_ATTR {
+    const Form form =
+        prepare(a, b, block(q, sequence, s.queries, head, s.heads), kv_block(k, sequence, head, s));
     transpose(b_transposed, b, depth, s.keys, depth);
     const auto score = form == Form::powers ? score_rows<Form::powers> : score_rows<Form::exponents>;
-    score(rows, a, b_transposed, weight.row(head), depth);
+    score(weights_block(scores, sequence, head, s), a, b_transposed, weight.row(head), depth);
   });
 }
 
@@ -218,15 +200,15 @@ void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, C
   const std::int64_t depth = weight.cols;
   Real *a = scratch, *b = a + s.queries * depth, *sum_k = b + s.keys * depth;
   Real* shares = sum_k + s.keys * depth;
-  each_head(dscores, s, [=](std::int64_t sequence, std::int64_t head, ConstMatrixView ds) HWY_ATTR {
-    const Form form = prepare(a, b, rows_of_head(q, sequence, s.queries, head, s.heads),
-                              rows_of_kv_head(k, sequence, head, s));
+  each_head(s, [=](std::int64_t sequence, std::int64_t head) HWY_ATTR {
+    const ConstMatrixView ds = weights_block(dscores, sequence, head, s);
+    const Form form =
+        prepare(a, b, block(q, sequence, s.queries, head, s.heads), kv_block(k, sequence, head, s));
     std::fill(sum_k, shares + depth, Real{0});
     const auto add_up = form == Form::powers ? gradient_rows<Form::powers> : gradient_rows<Form::exponents>;
     add_up(a, b, sum_k, shares, ds, depth);
-    if (dq.data != nullptr)
-      add_gradient(rows_of_head(dq, sequence, s.queries, head, s.heads), a, weight.row(head));
-    if (dk.data != nullptr) add_gradient(rows_of_kv_head(dk, sequence, head, s), sum_k, weight.row(head));
+    if (dq.data != nullptr) add_gradient(block(dq, sequence, s.queries, head, s.heads), a, weight.row(head));
+    if (dk.data != nullptr) add_gradient(kv_block(dk, sequence, head, s), sum_k, weight.row(head));
     if (dweight.data != nullptr) add_weight_gradient(dweight.row(head), shares, ds, depth);
   });
 }
@@ -234,21 +216,12 @@ void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, C
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-HWY_EXPORT(additive_score_forward);
-HWY_EXPORT(additive_score_backward);
-
-void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight,
-                            Real* scratch, const AttentionSizes& sizes) {
-  HWY_DYNAMIC_DISPATCH(additive_score_forward)(scores, q, k, weight, scratch, sizes);
-}
-void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, ConstMatrixView dscores,
-                             ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight, Real* scratch,
-                             const AttentionSizes& sizes) {
-  HWY_DYNAMIC_DISPATCH(additive_score_backward)(dq, dk, dweight, dscores, q, k, weight, scratch, sizes);
-}
-
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
-#endif  // HWY_ONCE
+THIMBLE_DISPATCH(void, additive_score_forward,
+                 (MatrixView scores, ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight,
+                  Real* scratch, const AttentionSizes& sizes),
+                 scores, q, k, weight, scratch, sizes)
+THIMBLE_DISPATCH(void, additive_score_backward,
+                 (MatrixView dq, MatrixView dk, MatrixView dweight, ConstMatrixView dscores,
+                  ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight, Real* scratch,
+                  const AttentionSizes& sizes),
+                 dq, dk, dweight, dscores, q, k, weight, scratch, sizes)

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/rotary.cpp"
+#define HWY_TARGET_INCLUDE "kernels/attention/rotary.cpp"
 #include <hwy/foreach_target.h>
 
 #include "kernels/simd-inl.h"
@@ -74,11 +74,15 @@ void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
+THIMBLE_DISPATCH(void, rotary_forward,
+                 (MatrixView y, ConstMatrixView x, ConstMatrixView table, const RotaryColumns& columns), y, x,
+                 table, columns)
+THIMBLE_DISPATCH(void, rotary_backward,
+                 (GradientView dx, ConstMatrixView dy, ConstMatrixView table, const RotaryColumns& columns),
+                 dx, dy, table, columns)
+
 #if HWY_ONCE
 namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-HWY_EXPORT(rotary_forward);
-HWY_EXPORT(rotary_backward);
 
 void rotary_table(MatrixView table, std::int64_t first_position) {
   const std::int64_t depth = table.cols / 2;
@@ -92,14 +96,6 @@ void rotary_table(MatrixView table, std::int64_t first_position) {
       other[0] = -other[1];
     }
   }
-}
-
-void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, const RotaryColumns& columns) {
-  HWY_DYNAMIC_DISPATCH(rotary_forward)(y, x, table, columns);
-}
-void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
-                     const RotaryColumns& columns) {
-  HWY_DYNAMIC_DISPATCH(rotary_backward)(dx, dy, table, columns);
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels
