@@ -1,8 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "cli/heat_map.h"
-#include "cli/inspect.h"
-#include "thimble/core/error.h"
+#include "cli/text/heat_map.h"
+#include "cli/text/inspect.h"
 #include "thimble/core/json.h"
 #include "thimble/core/text.h"
 #include "thimble/core/width.h"

@@ -1,4 +1,4 @@
-#include "cli/sweep_table.h"
+#include "cli/text/sweep_table.h"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "cli/inspect.h"
-#include "cli/progress_meter.h"
+#include "cli/text/inspect.h"
+#include "cli/text/progress_meter.h"
 #include "thimble/core/json.h"
 #include "thimble/inspect/passage.h"
 

@@ -7,8 +7,8 @@
 
 #include "cli/cli.h"
 #include "cli/find_config.h"
-#include "cli/progress_meter.h"
-#include "cli/reproduce_table.h"
+#include "cli/text/progress_meter.h"
+#include "cli/text/reproduce_table.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"

@@ -1,4 +1,4 @@
-#include "cli/reproduce_table.h"
+#include "cli/text/reproduce_table.h"
 
 #include <fmt/format.h>
 

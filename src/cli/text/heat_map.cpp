@@ -1,4 +1,4 @@
-#include "cli/heat_map.h"
+#include "cli/text/heat_map.h"
 
 #include <fmt/color.h>
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "cli/inspect.h"
+#include "cli/text/inspect.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"

@@ -2,8 +2,8 @@
 #include <functional>
 #include <numeric>
 
-#include "cli/heat_map.h"
-#include "cli/inspect.h"
+#include "cli/text/heat_map.h"
+#include "cli/text/inspect.h"
 #include "thimble/core/width.h"
 
 namespace thimble::cli {

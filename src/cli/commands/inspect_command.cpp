@@ -1,7 +1,8 @@
 
 #include "cli/cli.h"
-#include "cli/inspect.h"
-#include "cli/progress_meter.h"
+#include "cli/text/inspect.h"
+#include "cli/text/progress_meter.h"
+#include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/inspect/html.h"

@@ -2,8 +2,8 @@
 #include <chrono>
 
 #include "cli/cli.h"
-#include "cli/progress_meter.h"
-#include "cli/sweep_table.h"
+#include "cli/text/progress_meter.h"
+#include "cli/text/sweep_table.h"
 #include "thimble/core/json.h"
 #include "thimble/train/sweep.h"
 

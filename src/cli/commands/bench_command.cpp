@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "cli/cli.h"
-#include "cli/progress_meter.h"
+#include "cli/text/progress_meter.h"
 #include "thimble/core/json.h"
 #include "thimble/train/benchmark.h"
 

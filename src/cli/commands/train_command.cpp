@@ -1,7 +1,7 @@
 #include <filesystem>
 
-#include "cli/progress.h"
-#include "cli/progress_meter.h"
+#include "cli/text/progress.h"
+#include "cli/text/progress_meter.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/data/table.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cli/cli.h"
-#include "cli/progress_meter.h"
+#include "cli/text/progress_meter.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 

@@ -1,7 +1,6 @@
 
 #include "cli/cli.h"
-#include "cli/progress_meter.h"
-#include "thimble/core/error.h"
+#include "cli/text/progress_meter.h"
 #include "thimble/core/json.h"
 #include "thimble/data/table.h"
 
