@@ -174,10 +174,8 @@ class Builder:
         for program in LINKED:
             commands = self.run(["ninja", "-t", "commands", program], check=True).stdout.splitlines()
             words = shlex.split(next(part for part in commands[-1].split("&&") if " -o " in part))
-            if program != "thimble_program":
-                words[1:1] = [o for o in objects if "/thimble_cli/" not in o]
-            else:
-                words[1:1] = objects
+            has_cli = any("thimble_cli.dir" in word for word in words)
+            words[1:1] = [o for o in objects if has_cli or "/thimble_cli/" not in o]
             words[words.index("-o") + 1] = str(self.mutated(program))
             done = self.run(words + ["-Wl,--allow-multiple-definition"])
             if done.returncode != 0:

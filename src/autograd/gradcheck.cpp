@@ -1,9 +1,10 @@
 #include "thimble/autograd/gradcheck.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 
-#include "thimble/core/error.h"
 #include "thimble/core/progress.h"
 
 namespace thimble::inline THIMBLE_PRECISION {

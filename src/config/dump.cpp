@@ -41,7 +41,7 @@ void write_yaml(const Section& section, const std::string& parent, const std::st
 std::string origin_text(const SourceLocation& origin, std::size_t room) {
   if (origin.argument > 0) return "command line";
   const std::string name = is_line(origin.source) ? origin.source : "a config file";
-  const std::string text = fmt::format("{}:{}", name, origin.line);
+  std::string text = fmt::format("{}:{}", name, origin.line);
   if (text.size() <= room) return text;
   return fmt::format("{}:{}", std::filesystem::path(name).filename().string(), origin.line);
 }

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "thimble/core/error.h"
+
 namespace thimble {
 
 namespace {

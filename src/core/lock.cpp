@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "thimble/core/error.h"
 #include "thimble/core/file.h"
 
 namespace thimble {

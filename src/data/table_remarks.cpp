@@ -7,6 +7,7 @@
 #include <map>
 
 #include "thimble/core/suggest.h"
+#include "thimble/core/text.h"
 
 namespace thimble {
 

@@ -69,20 +69,9 @@ std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t>
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-HWY_EXPORT(cross_entropy_forward);
-HWY_EXPORT(count_correct);
-
-double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
-                             Real smoothing, Real weight) {
-  return HWY_DYNAMIC_DISPATCH(cross_entropy_forward)(slope, logits, labels, smoothing, weight);
-}
-
-std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t> labels) {
-  return HWY_DYNAMIC_DISPATCH(count_correct)(logits, labels);
-}
-
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
-#endif  // HWY_ONCE
+THIMBLE_DISPATCH(double, cross_entropy_forward,
+                 (MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
+                  Real smoothing, Real weight),
+                 slope, logits, labels, smoothing, weight)
+THIMBLE_DISPATCH(std::int64_t, count_correct, (ConstMatrixView logits, std::span<const std::int32_t> labels),
+                 logits, labels)

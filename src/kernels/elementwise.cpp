@@ -98,42 +98,13 @@ void tanh_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-HWY_EXPORT(add_forward);
-HWY_EXPORT(accumulate);
-HWY_EXPORT(scale_forward);
-HWY_EXPORT(scale_backward);
-HWY_EXPORT(multiply_forward);
-HWY_EXPORT(multiply_backward);
-HWY_EXPORT(relu_forward);
-HWY_EXPORT(relu_backward);
-HWY_EXPORT(tanh_forward);
-HWY_EXPORT(tanh_backward);
-
-void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
-  HWY_DYNAMIC_DISPATCH(add_forward)(y, a, b);
-}
-void accumulate(GradientView dx, ConstMatrixView dy) { HWY_DYNAMIC_DISPATCH(accumulate)(dx, dy); }
-void scale_forward(MatrixView y, ConstMatrixView x, Real f) { HWY_DYNAMIC_DISPATCH(scale_forward)(y, x, f); }
-void scale_backward(GradientView dx, ConstMatrixView dy, Real f) {
-  HWY_DYNAMIC_DISPATCH(scale_backward)(dx, dy, f);
-}
-void multiply_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
-  HWY_DYNAMIC_DISPATCH(multiply_forward)(y, a, b);
-}
-void multiply_backward(GradientView da, ConstMatrixView dy, ConstMatrixView b) {
-  HWY_DYNAMIC_DISPATCH(multiply_backward)(da, dy, b);
-}
-void relu_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(relu_forward)(y, x); }
-void relu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
-  HWY_DYNAMIC_DISPATCH(relu_backward)(dx, dy, y);
-}
-void tanh_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(tanh_forward)(y, x); }
-void tanh_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
-  HWY_DYNAMIC_DISPATCH(tanh_backward)(dx, dy, y);
-}
-
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
-#endif  // HWY_ONCE
+THIMBLE_DISPATCH(void, add_forward, (MatrixView y, ConstMatrixView a, ConstMatrixView b), y, a, b)
+THIMBLE_DISPATCH(void, accumulate, (GradientView dx, ConstMatrixView dy), dx, dy)
+THIMBLE_DISPATCH(void, scale_forward, (MatrixView y, ConstMatrixView x, Real f), y, x, f)
+THIMBLE_DISPATCH(void, scale_backward, (GradientView dx, ConstMatrixView dy, Real f), dx, dy, f)
+THIMBLE_DISPATCH(void, multiply_forward, (MatrixView y, ConstMatrixView a, ConstMatrixView b), y, a, b)
+THIMBLE_DISPATCH(void, multiply_backward, (GradientView da, ConstMatrixView dy, ConstMatrixView b), da, dy, b)
+THIMBLE_DISPATCH(void, relu_forward, (MatrixView y, ConstMatrixView x), y, x)
+THIMBLE_DISPATCH(void, relu_backward, (GradientView dx, ConstMatrixView dy, ConstMatrixView y), dx, dy, y)
+THIMBLE_DISPATCH(void, tanh_forward, (MatrixView y, ConstMatrixView x), y, x)
+THIMBLE_DISPATCH(void, tanh_backward, (GradientView dx, ConstMatrixView dy, ConstMatrixView y), dx, dy, y)

@@ -124,22 +124,6 @@ void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-HWY_EXPORT(gelu_erf_forward);
-HWY_EXPORT(gelu_tanh_forward);
-HWY_EXPORT(silu_forward);
-
-void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
-  HWY_DYNAMIC_DISPATCH(gelu_erf_forward)(y, slope, x);
-}
-void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
-  HWY_DYNAMIC_DISPATCH(gelu_tanh_forward)(y, slope, x);
-}
-void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
-  HWY_DYNAMIC_DISPATCH(silu_forward)(y, slope, x);
-}
-
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
-#endif  // HWY_ONCE
+THIMBLE_DISPATCH(void, gelu_erf_forward, (MatrixView y, MatrixView slope, ConstMatrixView x), y, slope, x)
+THIMBLE_DISPATCH(void, gelu_tanh_forward, (MatrixView y, MatrixView slope, ConstMatrixView x), y, slope, x)
+THIMBLE_DISPATCH(void, silu_forward, (MatrixView y, MatrixView slope, ConstMatrixView x), y, slope, x)

@@ -96,21 +96,11 @@ void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientVie
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-HWY_EXPORT(gru_cell_forward);
-HWY_EXPORT(gru_cell_backward);
-
-void gru_cell_forward(MatrixView y, MatrixView gates, ConstMatrixView gates_x, ConstMatrixView gates_h,
-                      ConstMatrixView h, const GruStep& step) {
-  HWY_DYNAMIC_DISPATCH(gru_cell_forward)(y, gates, gates_x, gates_h, h, step);
-}
-void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientView dh, ConstMatrixView dy,
-                       ConstMatrixView gates_h, ConstMatrixView h, ConstMatrixView gates,
-                       const GruStep& step) {
-  HWY_DYNAMIC_DISPATCH(gru_cell_backward)(dgates_x, dgates_h, dh, dy, gates_h, h, gates, step);
-}
-
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
-#endif  // HWY_ONCE
+THIMBLE_DISPATCH(void, gru_cell_forward,
+                 (MatrixView y, MatrixView gates, ConstMatrixView gates_x, ConstMatrixView gates_h,
+                  ConstMatrixView h, const GruStep& step),
+                 y, gates, gates_x, gates_h, h, step)
+THIMBLE_DISPATCH(void, gru_cell_backward,
+                 (GradientView dgates_x, GradientView dgates_h, GradientView dh, ConstMatrixView dy,
+                  ConstMatrixView gates_h, ConstMatrixView h, ConstMatrixView gates, const GruStep& step),
+                 dgates_x, dgates_h, dh, dy, gates_h, h, gates, step)

@@ -51,21 +51,11 @@ double sum_of_squares(std::span<const Real> x) {
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-HWY_EXPORT(adam_step);
-HWY_EXPORT(sgd_step);
-HWY_EXPORT(sum_of_squares);
-
-void adam_step(std::span<Real> p, std::span<Real> m, std::span<Real> v, std::span<const Real> gradient,
-               const AdamFactors& f) {
-  HWY_DYNAMIC_DISPATCH(adam_step)(p, m, v, gradient, f);
-}
-void sgd_step(std::span<Real> p, std::span<Real> v, std::span<const Real> gradient, const SgdFactors& f) {
-  HWY_DYNAMIC_DISPATCH(sgd_step)(p, v, gradient, f);
-}
-double sum_of_squares(std::span<const Real> x) { return HWY_DYNAMIC_DISPATCH(sum_of_squares)(x); }
-
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
-#endif  // HWY_ONCE
+THIMBLE_DISPATCH(void, adam_step,
+                 (std::span<Real> p, std::span<Real> m, std::span<Real> v, std::span<const Real> gradient,
+                  const AdamFactors& f),
+                 p, m, v, gradient, f)
+THIMBLE_DISPATCH(void, sgd_step,
+                 (std::span<Real> p, std::span<Real> v, std::span<const Real> gradient, const SgdFactors& f),
+                 p, v, gradient, f)
+THIMBLE_DISPATCH(double, sum_of_squares, (std::span<const Real> x), x)

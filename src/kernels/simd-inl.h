@@ -17,6 +17,18 @@
 #include "thimble/core/real.h"
 #include "thimble/tensor/matrix_view.h"
 
+// Defines kernels::name, which calls HWY_NAMESPACE::name as compiled for the CPU at hand.
+#undef THIMBLE_DISPATCH
+#if HWY_ONCE
+#define THIMBLE_DISPATCH(result, name, parameters, ...)                      \
+  namespace thimble::inline THIMBLE_PRECISION::kernels {                     \
+  HWY_EXPORT(name);                                                          \
+  result name parameters { return HWY_DYNAMIC_DISPATCH(name)(__VA_ARGS__); } \
+  }
+#else
+#define THIMBLE_DISPATCH(...)
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 

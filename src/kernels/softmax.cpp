@@ -30,16 +30,5 @@ void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
-
-HWY_EXPORT(softmax_forward);
-HWY_EXPORT(softmax_backward);
-
-void softmax_forward(MatrixView y, ConstMatrixView x) { HWY_DYNAMIC_DISPATCH(softmax_forward)(y, x); }
-void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
-  HWY_DYNAMIC_DISPATCH(softmax_backward)(dx, dy, y);
-}
-
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
-#endif  // HWY_ONCE
+THIMBLE_DISPATCH(void, softmax_forward, (MatrixView y, ConstMatrixView x), y, x)
+THIMBLE_DISPATCH(void, softmax_backward, (GradientView dx, ConstMatrixView dy, ConstMatrixView y), dx, dy, y)

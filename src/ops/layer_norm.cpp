@@ -1,7 +1,7 @@
 #include "thimble/ops/ops.h"
 
 #include "thimble/core/error.h"
-#include "thimble/kernels/layer_norm.h"
+#include "thimble/kernels/norm.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 

@@ -1,4 +1,4 @@
-#include "thimble/kernels/rms_norm.h"
+#include "thimble/kernels/norm.h"
 
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"

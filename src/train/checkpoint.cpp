@@ -29,8 +29,9 @@ std::vector<Buffer> moments_of(Optimizer& optimizer) {
 void check(const SafetensorsFile& file, const ParameterStore& store, const std::vector<Buffer>& buffers) {
   const auto& parameters = store.entries();
   for (const auto& [name, tensor] : file.entries()) {
-    const bool known = name.starts_with(kOptimizer) ||
-                       std::ranges::any_of(parameters, [&](const auto& p) { return p.name == name; });
+    const bool known =
+        name.starts_with(kOptimizer) ||
+        std::ranges::any_of(parameters, [&wanted = name](const auto& p) { return p.name == wanted; });
     require<CheckpointError>(
         known, "{}: tensor {} has no place in this model; is it the config it was trained with?", file.path(),
         name);

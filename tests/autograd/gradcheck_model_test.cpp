@@ -11,6 +11,7 @@
 #include <set>
 
 #include "catch.h"
+#include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/ops/gradcheck_cases.h"
 #include "thimble/ops/ops.h"

@@ -12,7 +12,7 @@
 #include "thimble/core/random.h"
 #include "thimble/tensor/tensor.h"
 
-namespace thimble::inline THIMBLE_PRECISION::naive {
+namespace thimble::inline THIMBLE_PRECISION::bench {
 
 // What a case works on. All numbers are drawn at random, also those that a kernel overwrites or adds to.
 class Memory {
@@ -120,4 +120,4 @@ class Cases {
   std::vector<Case> list_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION::naive
+}  // namespace thimble::inline THIMBLE_PRECISION::bench

@@ -19,9 +19,18 @@
 #include <vector>
 
 #include "cases.h"
-#include "naive.h"
-#include "naive_scores.h"
-#include "naive_sequence.h"
+#include "kernels/reference_attention.h"
+#include "kernels/reference_sequence.h"
+#include "thimble/kernels/additive_score.h"
+#include "thimble/kernels/cross_entropy.h"
+#include "thimble/kernels/elementwise.h"
+#include "thimble/kernels/embedding.h"
+#include "thimble/kernels/gelu.h"
+#include "thimble/kernels/head_linear.h"
+#include "thimble/kernels/linear.h"
+#include "thimble/kernels/norm.h"
+#include "thimble/kernels/pool.h"
+#include "thimble/kernels/softmax.h"
 #include "thimble/model/make_model.h"
 #include "thimble/tensor/tensor.h"
 #include "thimble/train/cost.h"
@@ -29,8 +38,8 @@
 namespace {
 
 using namespace thimble;
+using bench::Case, bench::Cases, bench::Memory, bench::Pair;
 using kernels::Op;
-using naive::Case, naive::Cases, naive::Memory, naive::Pair;
 
 struct Model {
   const char* name;
@@ -41,7 +50,7 @@ constexpr Model kModels[] = {{"micro", 32, 2, 1, 64, 16, 32, 16},
                              {"small", 128, 8, 4, 512, 64, 64, 64},
                              {"base", 256, 8, 6, 1024, 128, 32, 128}};
 
-#define PAIR(name) #name, kernels::name, naive::name
+#define PAIR(name) #name, kernels::name, reference::name
 
 struct Sizes {
   std::int64_t sequences, rows, parameters;
@@ -307,7 +316,7 @@ void check(const Case& item, const Pair& pair, Memory& memory) {
   if (!close(result, naive_result, 0)) fail(item, result, naive_result, "returned");
   for (std::size_t i = 0; i < actual.size(); ++i) {
     const auto& expected = memory.buffers()[i];
-    const double squares = naive::sum_of_squares(expected);
+    const double squares = reference::sum_of_squares(expected);
     const double typical = std::sqrt(squares / static_cast<double>(expected.size()));
     for (std::size_t j = 0; j < expected.size(); ++j) {
       if (!close(actual[i][j], expected[j], typical))

@@ -9,6 +9,7 @@
 #include "catch.h"
 #include "complaints.h"
 #include "core/temporary_directory.h"
+#include "thimble/core/error.h"
 
 using namespace thimble;
 

@@ -5,6 +5,7 @@
 #include "complaints.h"
 #include "config/dump.h"
 #include "config/reader.h"
+#include "thimble/core/error.h"
 #include "thimble/core/json.h"
 
 using namespace thimble;

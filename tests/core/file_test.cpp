@@ -1,4 +1,5 @@
 #include "thimble/core/file.h"
+#include "thimble/core/error.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>

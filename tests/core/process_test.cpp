@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "temporary_directory.h"
+#include "thimble/core/error.h"
 #include "thimble/core/file.h"
 
 using namespace thimble;

@@ -6,7 +6,6 @@
 
 #include "catch.h"
 #include "samples.h"
-#include "thimble/core/error.h"
 
 using namespace thimble;
 using namespace thimble::samples;

@@ -6,7 +6,6 @@
 
 #include "catch.h"
 #include "rows.h"
-#include "thimble/core/error.h"
 
 using namespace thimble;
 using rows::Tokens;

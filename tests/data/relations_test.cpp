@@ -1,4 +1,6 @@
 // Sentences are read from left to right here, where the task makes them.
+#include <fmt/format.h>
+
 #include <iterator>
 #include <map>
 #include <set>
@@ -7,7 +9,6 @@
 
 #include "catch.h"
 #include "samples.h"
-#include "thimble/core/error.h"
 
 using namespace thimble;
 using namespace thimble::samples;

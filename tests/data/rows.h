@@ -1,11 +1,12 @@
 // Small data sets and their rows, for tests.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <set>
 #include <vector>
 
-#include "thimble/core/error.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/table.h"
 

@@ -1,4 +1,6 @@
 // The task lists the forms of words; here rules make them, and translate word by word.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -9,7 +11,6 @@
 #include "catch.h"
 #include "french.h"
 #include "samples.h"
-#include "thimble/core/error.h"
 
 using namespace thimble;
 using namespace thimble::samples;

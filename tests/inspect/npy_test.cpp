@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "core/temporary_directory.h"
+#include "thimble/core/error.h"
 #include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"

@@ -1,8 +1,9 @@
-// Additive scores against the formula, element by element, in long double.
+// Additive scores against plain loops in long double.
 #include "thimble/kernels/additive_score.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"
+#include "kernels/reference_attention.h"
 
 using namespace thimble;
 
@@ -44,59 +45,22 @@ struct ScoreRun {
     kernels::additive_score_backward(dq, dk, dweight, dscores, q, k, weight, scratch.view().data, c.sizes());
   }
 
-  // What counts sequences, heads, queries, keys and columns of a head: b, h, i, j, d.
-  std::int64_t row(std::int64_t b, std::int64_t h, std::int64_t i) const {
-    return (b * c.heads + h) * c.queries + i;
-  }
-  Wide tangent(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t d) const {
-    const std::int64_t shared_by = c.heads / c.kv_heads;
-    return std::tanh(Wide(q(b * c.queries + i, h * c.depth + d)) +
-                     k(b * c.keys + j, h / shared_by * c.depth + d));
-  }
-  Wide score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
-    Wide sum = 0;
-    for (std::int64_t d = 0; d < c.depth; ++d) sum += weight(h, d) * tangent(b, h, i, j, d);
-    return sum;
-  }
-  // What the score of (i, j) adds to the gradient of its query and of its key in column d.
-  Wide slope(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t d) const {
-    const Wide t = tangent(b, h, i, j, d);
-    return dscores(row(b, h, i), j) * weight(h, d) * (1 - t * t);
-  }
-
   void check_forward(double bound) const {
-    CHECK(worst_error(scores, [&](auto r, auto j) {
-            const std::int64_t i = r % c.queries, h = r / c.queries % c.heads;
-            return score(r / c.queries / c.heads, h, i, j);
-          }) < bound);
+    const WideMatrix wanted(scores);
+    reference::additive_score_forward(wanted, WideMatrix(q), WideMatrix(k), WideMatrix(weight), wanted.data,
+                                      c.sizes());
+    CHECK(worst_error(scores, wanted) < bound);
     CHECK((scores.intact() && scratch.intact()));
   }
   void check_backward(double bound) const {
     const double pairs = static_cast<double>(kSequences * c.queries * c.keys);
-    CHECK(worst_error(dq, [&](auto r, auto x) {
-            Wide sum = dq_before(r, x);
-            for (std::int64_t j = 0; j < c.keys; ++j)
-              sum += slope(r / c.queries, x / c.depth, r % c.queries, j, x % c.depth);
-            return sum;
-          }) < bound);
-    CHECK(worst_error(dk, [&](auto r, auto x) {
-            Wide sum = dk_before(r, x);
-            for (std::int64_t h = 0; h < c.heads; ++h) {
-              const bool reads = h * c.kv_heads / c.heads == x / c.depth;
-              for (std::int64_t i = 0; reads && i < c.queries; ++i)
-                sum += slope(r / c.keys, h, i, r % c.keys, x % c.depth);
-            }
-            return sum;
-          }) < bound);
-    CHECK(worst_error(dweight, [&](auto h, auto d) {
-            Wide sum = dweight_before(h, d);
-            for (std::int64_t b = 0; b < kSequences; ++b) {
-              for (std::int64_t i = 0; i < c.queries; ++i)
-                for (std::int64_t j = 0; j < c.keys; ++j)
-                  sum += dscores(row(b, h, i), j) * tangent(b, h, i, j, d);
-            }
-            return sum;
-          }) < bound * std::max(1.0, pairs / 500));
+    const WideMatrix wanted_dq(dq_before), wanted_dk(dk_before), wanted_dweight(dweight_before);
+    reference::additive_score_backward(wanted_dq, wanted_dk, wanted_dweight, WideMatrix(dscores),
+                                       WideMatrix(q), WideMatrix(k), WideMatrix(weight), wanted_dq.data,
+                                       c.sizes());
+    CHECK(worst_error(dq, wanted_dq) < bound);
+    CHECK(worst_error(dk, wanted_dk) < bound);
+    CHECK(worst_error(dweight, wanted_dweight) < bound * std::max(1.0, pairs / 500));
     CHECK((dq.intact() && dk.intact() && dweight.intact() && scratch.intact()));
   }
 };

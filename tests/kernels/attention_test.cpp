@@ -1,8 +1,9 @@
-// Attention against the formula, element by element, in long double.
+// Attention against plain loops in long double.
 #include "thimble/kernels/attention.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"
+#include "kernels/reference_attention.h"
 #include "thimble/kernels/dropout.h"
 #include "thimble/kernels/elementwise.h"
 
@@ -59,94 +60,24 @@ struct Run {
   }
 };
 
-// The formulas; b, h, i, j and c count sequences, heads, queries, keys and columns.
-struct Formula {
-  const Case& c;
-  const Run& run;
-  std::vector<Wide> p, ds;  // (B, H, Tq, Tk)
-
-  Formula(const Case& the_case, const Run& the_run) : c(the_case), run(the_run) {
-    for (std::int64_t b = 0; b < kBatch; ++b) {
-      for (std::int64_t h = 0; h < kHeads; ++h) {
-        for (std::int64_t i = 0; i < c.queries; ++i) add_row(b, h, i);
-      }
-    }
-  }
-  bool visible(std::int64_t b, std::int64_t i, std::int64_t j) const {
-    return (!c.mask.causal || j <= i) &&
-           (c.mask.lengths.empty() || j < c.mask.lengths[static_cast<std::size_t>(b)]);
-  }
-  std::size_t index(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
-    return static_cast<std::size_t>(((b * kHeads + h) * c.queries + i) * c.keys + j);
-  }
-  Wide dropped(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
-    return run.factor((b * kHeads + h) * c.queries + i, j);
-  }
-
-  void add_row(std::int64_t b, std::int64_t h, std::int64_t i) {
-    std::vector<Wide> row, dp;
-    Wide sum = 0, mean = 0;
-    for (std::int64_t j = 0; j < c.keys; ++j) {
-      Wide score = 0, slope = 0;
-      for (std::int64_t x = h * c.depth; x < (h + 1) * c.depth; ++x)
-        score += Wide(run.q(b * c.queries + i, x)) * run.k(b * c.keys + j, x);
-      for (std::int64_t x = h * c.width; x < (h + 1) * c.width; ++x)
-        slope += Wide(run.dout(b * c.queries + i, x)) * run.v(b * c.keys + j, x);
-      row.push_back(visible(b, i, j) ? std::exp(kScale * score) : 0);
-      dp.push_back(slope * dropped(b, h, i, j));
-      sum += row.back();
-    }
-    for (std::size_t j = 0; j < row.size(); ++j) {
-      row[j] = sum > 0 ? row[j] / sum : 0;
-      mean += dp[j] * row[j];
-    }
-    for (std::size_t j = 0; j < row.size(); ++j) {
-      p.push_back(row[j]);
-      ds.push_back(row[j] * (dp[j] - mean));
-    }
-  }
-
-  void check_attention() const {
-    CHECK(worst_error(run.weights, [&](auto r, auto j) {
-            return p[static_cast<std::size_t>(r * c.keys + j)];
-          }) < kRounding);
-    CHECK(worst_error(run.out, [&](auto r, auto x) {
-            const std::int64_t b = r / c.queries, i = r % c.queries, h = x / c.width;
-            Wide sum = 0;
-            for (std::int64_t j = 0; j < c.keys; ++j)
-              sum += p[index(b, h, i, j)] * dropped(b, h, i, j) * run.v(b * c.keys + j, x);
-            return sum;
-          }) < kRounding);
-    CHECK(worst_error(run.dq, [&](auto r, auto x) {
-            const std::int64_t b = r / c.queries, i = r % c.queries, h = x / c.depth;
-            Wide sum = run.dq_before(r, x);
-            for (std::int64_t j = 0; j < c.keys; ++j)
-              sum += kScale * ds[index(b, h, i, j)] * run.k(b * c.keys + j, x);
-            return sum;
-          }) < kRounding);
-    CHECK(worst_error(run.dk, [&](auto r, auto x) {
-            const std::int64_t b = r / c.keys, j = r % c.keys, h = x / c.depth;
-            Wide sum = run.dk_before(r, x);
-            for (std::int64_t i = 0; i < c.queries; ++i)
-              sum += kScale * ds[index(b, h, i, j)] * run.q(b * c.queries + i, x);
-            return sum;
-          }) < kRounding);
-    CHECK(worst_error(run.dv, [&](auto r, auto x) {
-            const std::int64_t b = r / c.keys, j = r % c.keys, h = x / c.width;
-            Wide sum = run.dv_before(r, x);
-            for (std::int64_t i = 0; i < c.queries; ++i)
-              sum += p[index(b, h, i, j)] * dropped(b, h, i, j) * run.dout(b * c.queries + i, x);
-            return sum;
-          }) < kRounding);
-    for (const Matrix* m : {&run.weights, &run.out, &run.dq, &run.dk, &run.dv, &run.scratch})
-      CHECK(m->intact());
-  }
-};
-
 void check_attention(const Case& c) {
   CAPTURE(c.queries, c.keys, c.depth, c.width, c.mask.causal, c.mask.lengths.empty(), c.gap, c.dropout);
   const Run run(c);
-  Formula(c, run).check_attention();
+  const WideMatrix q(run.q), k(run.k), v(run.v), factor(run.factor), scratch(c.queries, c.keys);
+  const WideMatrix weights(run.weights), mixed(run.mixed), out(run.out), dq(run.dq_before), dk(run.dk_before),
+      dv(run.dv_before);
+  reference::attention_weights_forward(weights, q, k, scratch.data, c.sizes(), c.mask, Wide(kScale));
+  reference::multiply_forward(mixed, weights, factor);
+  reference::attention_mix_forward(out, mixed, v, c.sizes());
+  reference::attention_backward(dq, dk, dv, WideMatrix(run.dout), q, k, v, weights, mixed, factor,
+                                scratch.data, c.sizes(), Wide(kScale));
+  CHECK(worst_error(run.weights, weights) < kRounding);
+  CHECK(worst_error(run.out, out) < kRounding);
+  CHECK(worst_error(run.dq, dq) < kRounding);
+  CHECK(worst_error(run.dk, dk) < kRounding);
+  CHECK(worst_error(run.dv, dv) < kRounding);
+  for (const Matrix* m : {&run.weights, &run.out, &run.dq, &run.dk, &run.dv, &run.scratch})
+    CHECK(m->intact());
 }
 
 }  // namespace

@@ -10,10 +10,9 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/gelu.h"
 #include "thimble/kernels/gru.h"
-#include "thimble/kernels/layer_norm.h"
 #include "thimble/kernels/linear.h"
+#include "thimble/kernels/norm.h"
 #include "thimble/kernels/pool.h"
-#include "thimble/kernels/rms_norm.h"
 #include "thimble/kernels/softmax.h"
 #include "thimble/kernels/windows.h"
 

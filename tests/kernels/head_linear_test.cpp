@@ -2,6 +2,7 @@
 
 #include "catch.h"
 #include "kernels/matrix.h"
+#include "kernels/reference_attention.h"
 
 using namespace thimble;
 
@@ -11,33 +12,20 @@ struct Sizes {
   std::int64_t rows, heads, in, out, gap;
 };
 
-// Element by element, in long double.
 void check_head_linear(const Sizes& s) {
   CAPTURE(s.rows, s.heads, s.in, s.out, s.gap);
   const Matrix x(s.rows, s.heads * s.in, 1, s.gap), weight(s.heads * s.in, s.out, 2, s.gap);
   const Matrix dy(s.rows, s.heads * s.out, 3, s.gap);
-  const Matrix dx_before(s.rows, s.heads * s.in, 4, s.gap), dw_before(s.heads * s.in, s.out, 5, s.gap);
-  Matrix y(s.rows, s.heads * s.out, 6, s.gap), dx = dx_before, dw = dw_before;
+  Matrix y(s.rows, s.heads * s.out, 6, s.gap), dx(s.rows, s.heads * s.in, 4, s.gap),
+      dw(s.heads * s.in, s.out, 5, s.gap);
+  const WideMatrix wanted_y(y), wanted_dx(dx), wanted_dw(dw), wide_x(x), wide_weight(weight);
   kernels::head_linear_forward(y, x, weight, s.heads);
   kernels::head_linear_backward(dx, dw, dy, x, weight, s.heads);
-  CHECK(worst_error(y, [&](auto r, auto c) {
-          const std::int64_t h = c / s.out, e = c % s.out;
-          Wide sum = 0;
-          for (std::int64_t i = h * s.in; i < (h + 1) * s.in; ++i) sum += Wide(x(r, i)) * weight(i, e);
-          return sum;
-        }) < kRounding);
-  CHECK(worst_error(dx, [&](auto r, auto i) {
-          const std::int64_t h = i / s.in;
-          Wide sum = dx_before(r, i);
-          for (std::int64_t e = 0; e < s.out; ++e) sum += Wide(dy(r, h * s.out + e)) * weight(i, e);
-          return sum;
-        }) < kRounding);
-  CHECK(worst_error(dw, [&](auto i, auto e) {
-          const std::int64_t h = i / s.in;
-          Wide sum = dw_before(i, e);
-          for (std::int64_t r = 0; r < s.rows; ++r) sum += Wide(x(r, i)) * dy(r, h * s.out + e);
-          return sum;
-        }) < kRounding);
+  reference::head_linear_forward(wanted_y, wide_x, wide_weight, s.heads);
+  reference::head_linear_backward(wanted_dx, wanted_dw, WideMatrix(dy), wide_x, wide_weight, s.heads);
+  CHECK(worst_error(y, wanted_y) < kRounding);
+  CHECK(worst_error(dx, wanted_dx) < kRounding);
+  CHECK(worst_error(dw, wanted_dw) < kRounding);
   CHECK((y.intact() && dx.intact() && dw.intact()));
 }
 

@@ -1,25 +1,23 @@
-#include "thimble/kernels/layer_norm.h"
+#include "thimble/kernels/norm.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"
+#include "kernels/reference.h"
 
 using namespace thimble;
 
 namespace {
 
-struct Row {
-  long double mean = 0, rstd = 0;
-};
+// The reference's results.
+struct Wanted {
+  WideMatrix y, mean_rstd;
 
-Row statistics_of(const Matrix& x, std::int64_t r) {
-  const auto n = static_cast<long double>(x.cols());
-  Row row;
-  long double variance = 0;
-  for (std::int64_t c = 0; c < x.cols(); ++c) row.mean += x(r, c) / n;
-  for (std::int64_t c = 0; c < x.cols(); ++c) variance += (x(r, c) - row.mean) * (x(r, c) - row.mean) / n;
-  row.rstd = 1 / std::sqrt(variance + kEpsilon);
-  return row;
-}
+  Wanted(const Matrix& x, const Matrix& weight, const Matrix& bias)
+      : y(x.rows(), x.cols()), mean_rstd(x.rows(), 2) {
+    reference::layer_norm_forward(y, mean_rstd, WideMatrix(x), WideMatrix(weight), WideMatrix(bias),
+                                  Wide(kEpsilon));
+  }
+};
 
 }  // namespace
 
@@ -30,13 +28,9 @@ TEST_CASE("layer norm has mean 0 and variance 1 before its weight and bias", "[k
       const Matrix x(3, n, 1, gap), weight(1, n, 2), bias(1, n, 3);
       Matrix y(3, n, 4, gap), statistics(3, 2);
       kernels::layer_norm_forward(y, statistics, x, weight, bias, kEpsilon);
-      CHECK(worst_error(y, [&](auto r, auto c) {
-              const Row row = statistics_of(x, r);
-              return (x(r, c) - row.mean) * row.rstd * weight(0, c) + bias(0, c);
-            }) < kRounding);
-      CHECK(worst_error(statistics, [&](auto r, auto c) {
-              return c == 0 ? statistics_of(x, r).mean : statistics_of(x, r).rstd;
-            }) < kRounding);
+      const Wanted wanted(x, weight, bias);
+      CHECK(worst_error(y, wanted.y) < kRounding);
+      CHECK(worst_error(statistics, wanted.mean_rstd) < kRounding);
       CHECK(y.intact());
     }
   }
@@ -47,39 +41,16 @@ TEST_CASE("layer norm's backward adds the three gradients", "[kernels]") {
     for (const std::int64_t gap : {0, 5}) {
       CAPTURE(n, gap);
       const Matrix x(3, n, 1, gap), weight(1, n, 2), bias(1, n, 3), dy(3, n, 4, gap);
-      Matrix y(3, n), statistics(3, 2);
+      Matrix y(3, n), statistics(3, 2), dx(3, n, 5, gap), dweight(1, n, 6), dbias(1, n, 7);
+      const WideMatrix wanted_dx(dx), wanted_dweight(dweight), wanted_dbias(dbias);
       kernels::layer_norm_forward(y, statistics, x, weight, bias, kEpsilon);
-      const Matrix dx_before(3, n, 5, gap), dweight_before(1, n, 6), dbias_before(1, n, 7);
-      Matrix dx = dx_before, dweight = dweight_before, dbias = dbias_before;
       kernels::layer_norm_backward(dx, dweight, dbias, dy, x, weight, statistics);
-      const auto normal = [&](std::int64_t r, std::int64_t c) {
-        const Row row = statistics_of(x, r);
-        return (x(r, c) - row.mean) * row.rstd;
-      };
-      CHECK(worst_error(dx, [&](auto r, auto c) {
-              const auto count = static_cast<long double>(n);
-              long double mean_g = 0, mean_gn = 0;
-              for (std::int64_t j = 0; j < n; ++j) {
-                const long double g = static_cast<long double>(dy(r, j)) * weight(0, j);
-                mean_g += g / count;
-                mean_gn += g * normal(r, j) / count;
-              }
-              const long double g = static_cast<long double>(dy(r, c)) * weight(0, c);
-              return dx_before(r, c) + statistics_of(x, r).rstd * (g - mean_g - normal(r, c) * mean_gn);
-            }) < (n <= 2 ? 100 : 1) * kRounding);  // two columns: 1 / rstd is a small difference
-      CHECK(worst_error(dweight, [&](auto, auto c) {
-              long double sum = dweight_before(0, c);
-              for (std::int64_t r = 0; r < 3; ++r) sum += dy(r, c) * normal(r, c);
-              return sum;
-            }) < kRounding);
-      CHECK(worst_error(dbias, [&](auto, auto c) {
-              long double sum = dbias_before(0, c);
-              for (std::int64_t r = 0; r < 3; ++r) sum += dy(r, c);
-              return sum;
-            }) < kRounding);
-      CHECK(dx.intact());
-      CHECK(dweight.intact());
-      CHECK(dbias.intact());
+      reference::layer_norm_backward(wanted_dx, wanted_dweight, wanted_dbias, WideMatrix(dy), WideMatrix(x),
+                                     WideMatrix(weight), Wanted(x, weight, bias).mean_rstd);
+      CHECK(worst_error(dx, wanted_dx) < (n <= 2 ? 100 : 1) * kRounding);  // 1 / rstd is a small difference
+      CHECK(worst_error(dweight, wanted_dweight) < kRounding);
+      CHECK(worst_error(dbias, wanted_dbias) < kRounding);
+      CHECK((dx.intact() && dweight.intact() && dbias.intact()));
     }
   }
 }
@@ -112,10 +83,7 @@ TEST_CASE("layer norm of a row far from zero loses nothing but rounding", "[kern
     weight.fill(1);
     kernels::layer_norm_forward(y, statistics, x, weight, bias, kEpsilon);
     const Real rounding = far * std::numeric_limits<Real>::epsilon();
-    CHECK(worst_error(y, [&](auto r, auto c) {
-            const Row row = statistics_of(x, r);
-            return (x(r, c) - row.mean) * row.rstd;
-          }) < 4 * static_cast<double>(rounding));
+    CHECK(worst_error(y, Wanted(x, weight, bias).y) < 4 * static_cast<double>(rounding));
     CHECK(statistics(1, 1) < Real(320));  // 1 / sqrt(epsilon) = 316.2
   }
 }

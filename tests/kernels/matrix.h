@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "thimble/core/random.h"
@@ -74,6 +75,22 @@ class Matrix {
 
   std::int64_t rows_, cols_, stride_;
   AlignedVector<Real> elements_;
+};
+
+// A matrix in long double, of zeros or of the numbers of another one, for the loops of reference.h. Copies share their
+// numbers.
+struct WideMatrix : BasicMatrixView<Wide> {
+  WideMatrix(std::int64_t height, std::int64_t width)
+      : BasicMatrixView<Wide>{nullptr, height, width, width},
+        elements(std::make_shared<std::vector<Wide>>(static_cast<std::size_t>(height * width))) {
+    data = elements->data();
+  }
+  explicit WideMatrix(const Matrix& m) : WideMatrix(m.rows(), m.cols()) {
+    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(m.view().row(r), cols, row(r));
+  }
+  Wide operator()(std::int64_t r, std::int64_t c) const { return row(r)[c]; }
+
+  std::shared_ptr<std::vector<Wide>> elements;
 };
 
 // The largest |actual - expected| / max(1, |expected|); expected(r, c) is the formula. Infinite where one of

@@ -1,61 +1,29 @@
-#include "thimble/kernels/rms_norm.h"
+#include "thimble/kernels/norm.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"
+#include "kernels/reference.h"
 
 using namespace thimble;
 
-namespace {
-
-long double rrms_of(const Matrix& x, std::int64_t r) {
-  long double squares = 0;
-  for (std::int64_t c = 0; c < x.cols(); ++c) squares += static_cast<long double>(x(r, c)) * x(r, c);
-  return 1 / std::sqrt(squares / static_cast<long double>(x.cols()) + kEpsilon);
-}
-
-}  // namespace
-
-TEST_CASE("RMS norm divides by the root of the mean square", "[kernels]") {
-  for (const std::int64_t n : kSizes) {
-    for (const std::int64_t gap : {0, 5}) {
-      CAPTURE(n, gap);
-      const Matrix x(3, n, 1, gap), weight(1, n, 2);
-      Matrix y(3, n, 4, gap), rrms(3, 1);
-      kernels::rms_norm_forward(y, rrms, x, weight, kEpsilon);
-      CHECK(worst_error(y, [&](auto r, auto c) { return x(r, c) * rrms_of(x, r) * weight(0, c); }) <
-            kRounding);
-      CHECK(worst_error(rrms, [&](auto r, auto) { return rrms_of(x, r); }) < kRounding);
-      CHECK(y.intact());
-    }
-  }
-}
-
-TEST_CASE("RMS norm's backward adds both gradients", "[kernels]") {
+TEST_CASE("RMS norm divides by the root of the mean square, and its backward adds both gradients",
+          "[kernels]") {
   for (const std::int64_t n : kSizes) {
     for (const std::int64_t gap : {0, 5}) {
       CAPTURE(n, gap);
       const Matrix x(3, n, 1, gap), weight(1, n, 2), dy(3, n, 4, gap);
-      Matrix y(3, n), rrms(3, 1);
+      Matrix y(3, n, 3, gap), rrms(3, 1), dx(3, n, 5, gap), dweight(1, n, 6);
+      const WideMatrix wanted_y(3, n), wanted_rrms(3, 1), wanted_dx(dx), wanted_dweight(dweight);
       kernels::rms_norm_forward(y, rrms, x, weight, kEpsilon);
-      const Matrix dx_before(3, n, 5, gap), dweight_before(1, n, 6);
-      Matrix dx = dx_before, dweight = dweight_before;
       kernels::rms_norm_backward(dx, dweight, dy, x, weight, rrms);
-      // The quotient rule on x_c / sqrt(s), s = mean x^2 + epsilon, is the second way to the gradient.
-      CHECK(worst_error(dx, [&](auto r, auto c) {
-              const long double factor = rrms_of(x, r);
-              long double sum_gx = 0;
-              for (std::int64_t j = 0; j < n; ++j)
-                sum_gx += static_cast<long double>(dy(r, j)) * weight(0, j) * x(r, j);
-              return dx_before(r, c) + dy(r, c) * weight(0, c) * factor -
-                     sum_gx * x(r, c) * factor * factor * factor / static_cast<long double>(n);
-            }) < (n <= 2 ? 100 : 1) * kRounding);  // one or two columns: the terms all but cancel
-      CHECK(worst_error(dweight, [&](auto, auto c) {
-              long double sum = dweight_before(0, c);
-              for (std::int64_t r = 0; r < 3; ++r) sum += dy(r, c) * x(r, c) * rrms_of(x, r);
-              return sum;
-            }) < kRounding);
-      CHECK(dx.intact());
-      CHECK(dweight.intact());
+      reference::rms_norm_forward(wanted_y, wanted_rrms, WideMatrix(x), WideMatrix(weight), Wide(kEpsilon));
+      reference::rms_norm_backward(wanted_dx, wanted_dweight, WideMatrix(dy), WideMatrix(x),
+                                   WideMatrix(weight), wanted_rrms);
+      CHECK(worst_error(y, wanted_y) < kRounding);
+      CHECK(worst_error(rrms, wanted_rrms) < kRounding);
+      CHECK(worst_error(dx, wanted_dx) < (n <= 2 ? 100 : 1) * kRounding);  // the terms all but cancel
+      CHECK(worst_error(dweight, wanted_dweight) < kRounding);
+      CHECK((y.intact() && dx.intact() && dweight.intact()));
     }
   }
 }

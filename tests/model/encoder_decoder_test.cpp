@@ -46,7 +46,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-const Tokens kSources{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 2, 4, 0, 0, 0};
+const Tokens kSourceTokens{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 2, 4, 0, 0, 0};
 const Tokens kSourceLengths{5, 3, 2};
 const Tokens kTokens{7, 1, 2, 3, 4, 5, 7, 6, 5, 4, 3, 2, 7, 0, 1, 0, 1, 0};
 
@@ -54,7 +54,7 @@ ModelInput input(std::span<const std::int32_t> rows = {}) {
   return {.tokens = kTokens,
           .length = kLength,
           .lengths = {},
-          .sources = kSources,
+          .sources = kSourceTokens,
           .source_length = kSourceLength,
           .source_lengths = kSourceLengths,
           .rows = rows};
@@ -125,7 +125,7 @@ TEST_CASE("the decoder sees no later token, and nothing of the source's padding"
   const EncoderDecoder model = random_model(cases()[1].config);
   const std::vector<Real> before = logits_of(model, input());
   ModelInput changed = input();
-  Tokens tokens = kTokens, sources = kSources;
+  Tokens tokens = kTokens, sources = kSourceTokens;
   tokens[3] = 8;
   changed.tokens = tokens;
   std::vector<Real> after = logits_of(model, changed);

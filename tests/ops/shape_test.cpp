@@ -1,5 +1,6 @@
 // What each op says when its arguments do not fit: its name, the shapes, the rule.
 #include "ops/misuse.h"
+#include "thimble/core/error.h"
 
 using namespace thimble;
 using tests::expect_refused, tests::of;

@@ -17,13 +17,12 @@ command -v node >/dev/null || skip "no node; on Debian: scripts/setup.sh nodejs 
 
 mkdir -p "$directory"
 directory=$(cd "$directory" && pwd)
-cp "$here/package.json" "$directory"
-wanted=$(node -p 'require(process.argv[1]).dependencies["playwright-core"]' "$directory/package.json")
-driver=$directory/node_modules/playwright-core/package.json
-if [[ ! -f $driver || $(node -p 'require(process.argv[1]).version' "$driver") != "$wanted" ]]; then
+if ! cmp -s "$here/package.json" "$directory/installed.json"; then
   command -v npm >/dev/null || skip "no npm to install playwright-core with"
+  cp "$here/package.json" "$directory"
   npm install --prefix "$directory" --no-audit --no-fund --no-package-lock </dev/null >"$directory/npm.log" 2>&1 ||
     skip "npm could not install playwright-core, see $directory/npm.log"
+  cp "$here/package.json" "$directory/installed.json"
 fi
 
 "$report" "$directory"

@@ -76,7 +76,7 @@ done
 
 # Controls, shortened.
 status=0
-"$thimble" train "$configs/controls/induction_one_layer.yaml" train.steps=1000 train.evaluate_every=250 --out one --quiet 2>said || status=$?
+"$thimble" train "$configs/controls/induction_one_layer.yaml" train.steps=1000 train.evaluate_every=500 data.test=300 --out one --quiet 2>said || status=$?
 ((status == 1)) || fail "one layer does induction: exit status $status"
 grep -q 'train.target was not reached' said || fail "a missed target is not said: $(cat said)"
 status=0

@@ -20,7 +20,7 @@ fail() {
   exit 1
 }
 
-config=("$source/configs/reverse.yaml" train.steps=300 train.batch=32 data.train=5000 data.validation=100 data.test=100
+config=("$source/configs/reverse.yaml" train.steps=200 train.batch=32 data.train=5000 data.validation=100 data.test=100
   train.evaluate_every=20 train.checkpoint_every=12 train.watch_heads=true)
 quiet() { "$thimble" train "$@" --quiet; }
 hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
@@ -60,7 +60,7 @@ done
 # SIGINT and SIGTERM: the state is saved, the command to go on is shown and works, exit status 130.
 for signal in INT TERM; do
   rm -rf run
-  "$thimble" train "${config[@]}" train.steps=600000 --out run 2>said &
+  "$thimble" train "${config[@]}" train.steps=600000 --out run --threads 1 2>said &
   pid=$!
   until grep -q '"step":60,' run/metrics.jsonl 2>/dev/null; do sleep 0.01; done
   kill -s $signal $pid

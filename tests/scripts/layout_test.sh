@@ -6,6 +6,7 @@ source=$(cd "$1" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir "$tree"/{include,src,tests,scripts}
+touch "$tree/scripts/empty.sh"
 
 failures=0
 fail() {
@@ -14,17 +15,18 @@ fail() {
 }
 check() { "$source/scripts/check_layout.sh" "$1" 2>&1; }
 
-plant() {  # FILE TEXT
+plant() {  # FILE TEXT: a source of a room with its header
   mkdir -p "$tree/$(dirname "$1")"
   printf '%s\n' "$2" >"$tree/$1"
+  [[ $1 != src/*/planted.cpp ]] || echo '#pragma once' >"$tree/${1%.cpp}.h"
 }
 
 rejects() {  # FILE TEXT LINE RULE: the check fails and says FILE:LINE: ...RULE
   plant "$1" "$2"
   local output status=0
   output=$(check "$tree") || status=$?
-  rm "$tree/$1"
-  [[ $status == 1 ]] || fail "accepted (status $status) in $1: $2"
+  rm -f "$tree/$1" "$tree/${1%.cpp}.h"
+  [[ $status == 1 ]] || fail "accepted (status $status) in $1: ${2:0:200}"
   grep -F "$1:$3: " <<<"$output" | grep -qF -- "$4" || fail "expected $1:$3: ... $4, got: $output"
   plants=$((plants + 1))
 }
@@ -32,8 +34,8 @@ rejects() {  # FILE TEXT LINE RULE: the check fails and says FILE:LINE: ...RULE
 accepts() {  # FILE TEXT
   plant "$1" "$2"
   local output
-  output=$(check "$tree") || fail "rejected $1: $2: $output"
-  rm "$tree/$1"
+  output=$(check "$tree") || fail "rejected $1: ${2:0:200}: $output"
+  rm -f "$tree/$1" "$tree/${1%.cpp}.h"
   plants=$((plants + 1))
 }
 
@@ -63,13 +65,38 @@ rejects src/inspect/scores/planted.cpp '#include "inspect/report/page.h"' 1 "fol
 rejects src/inspect/effects/planted.cpp '#include "thimble/inspect/circuits/circuits.h"' 1 "may not include folder inspect/circuits"
 accepts src/inspect/report/planted.cpp $'#include "thimble/inspect/scores/scores.h"\n#include "inspect/trace/trace_observer.h"'
 rejects src/inspect/planted.cpp '#include "cli/table.h"' 1 "only src/cli includes src/cli"
-rejects tests/cli/planted.cpp '#include "src/cli/table.h"' 1 "only src/cli includes src/cli"
+rejects tests/train/planted.cpp '#include "src/cli/table.h"' 1 "only src/cli includes src/cli"
+accepts tests/cli/planted.cpp '#include "cli/table.h"'
 rejects src/train/planted.cpp '#include "thimble/thimble.h"' 1 "not in a room"
 rejects src/extra/planted.cpp 'int x;' 1 "not in a room"
 rejects tests/planted.cpp '#include "../catch.h"' 1 "no .. in include paths"
 accepts src/config/planted.cpp $'#include "thimble/model/model_config.h"\n#include "thimble/optim/optim_config.h"\n#include "fields.h"'
 accepts src/inspect/planted.cpp $'#include "thimble/train/train.h"\n#include "thimble/core/error.h"\n#include "inspect/x.h"'
 accepts src/cli/planted.cpp $'#include "cli/table.h"\n#include "thimble/inspect/report.h"'
+
+# The picture of rooms.
+picture() { rejects docs/design.md $'# Design\n```mermaid\n'"$1"$'\n```' "$2" "$3"; }
+picture 'core --> tensor' 3 "an arrow must point to a room above it"
+picture $'tensor --> core\ntensor --> tensor' 4 "an arrow must point to a room above it"
+picture $'tensor --> core\nkernels --> tensor\ntensor --> kernels' 5 "an arrow must point to a room above it"
+picture 'tensor --> core' 3 "tensor --> core: nothing includes it"
+rejects docs/design.md '# Design' 1 "no picture of rooms"
+mkdir -p "$tree/include/thimble/tensor"
+printf '#pragma once\n#include "thimble/core/real.h"\n' >"$tree/include/thimble/tensor/shape.h"
+accepts docs/design.md $'```mermaid\ntensor --> core\n```'
+picture $'tensor --> core\nkernels -- shape.h --> tensor' 4 "kernels --> tensor: nothing includes it"
+rm "$tree/include/thimble/tensor/shape.h"
+
+# Names of sources, and how many of them.
+rejects src/core/unnamed.cpp 'int x;' 1 "no header of its room has its name"
+rejects src/core/planted_part/x.cpp 'int x;' 1 "no header of its room has its name"
+mkdir -p "$tree/src/core" && echo '#pragma once' >"$tree/src/core/real.h"
+accepts src/core/real_part.cpp 'int x;'
+accepts src/core/folder/real.cpp 'int x;'
+for i in {1..15}; do echo 'int x;' >"$tree/src/core/real_$i.cpp"; done
+accepts src/tensor/planted.cpp 'int x;'
+rejects src/core/real_too_many.cpp 'int x;' 1 "src/core has more than 15 sources"
+rm -r "$tree/src/core"
 
 # Where libraries may be used.
 rejects src/kernels/planted.cpp '#include <cblas.h>' 1 "allowed only in src/kernels/gemm.cpp"

@@ -36,19 +36,19 @@ compare reverse train.threads=2
 compare reverse train.threads=2 model.attention.mask=causal model.output.hidden=0 model.d_model=64 model.heads=4
 compare reverse train.threads=2 train.batch=2048 train.shards=16
 compare reverse train.threads=2 train.batch=1 train.shards=1
-compare reverse train.threads=2 train.batch=4 task.length=1024 model.heads=4
-compare reverse train.threads=1 train.batch=4 task.length=2000 model.layers=2
+compare reverse train.threads=2 train.batch=4 task.length=1024 model.heads=4 data.validation=8 data.test=8
+compare reverse train.threads=1 train.batch=4 task.length=2000 model.layers=2 data.validation=8 data.test=8
 compare reverse train.threads=2 model.layers=12 model.d_model=64 model.d_ff=256 model.heads=4 model.norm=pre
 compare reverse train.threads=1 train.batch=16 task.symbols=50000 model.output.hidden=0
-compare reverse train.threads=2 model.d_model=512 model.d_ff=2048 model.heads=8
-compare reverse train.threads=1 train.precision=float64 model.d_model=256 model.d_ff=1024 model.heads=8
-compare reverse train.threads=1 train.optimizer.name=sgd train.shards=1 model.d_model=512 model.d_ff=2048
+compare reverse train.threads=2 model.d_model=512 model.d_ff=2048 model.heads=8 data.validation=8 data.test=8
+compare reverse train.threads=1 train.precision=float64 model.d_model=256 model.d_ff=1024 model.heads=8 task.length=8
+compare reverse train.threads=1 train.optimizer.name=sgd train.shards=1 model.d_model=512 model.d_ff=2048 task.length=8
 compare reverse train.threads=2 model.dropout=0.1 model.attention.dropout=0.1 model.layers=4 model.d_model=128 \
   model.heads=4 model.activation=gelu
 compare reverse train.threads=2 train.watch_heads=true model.layers=2 model.d_model=64 model.heads=4
 # Sentences differ in length: only many of them have the longest ones at every thread.
 compare translation train.threads=2 data.validation=1000 data.test=1000
-compare translation train.threads=2 data.validation=1000 data.test=1000 model.d_model=256 model.d_ff=1024 model.layers=4
+compare translation train.threads=2 data.validation=1000 data.test=1000 model.d_model=128 model.d_ff=512 model.layers=4
 compare translation_recurrent train.threads=2
 compare translation_recurrent train.threads=1 model.d_model=256
 

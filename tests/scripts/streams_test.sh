@@ -53,7 +53,7 @@ done
 long=("$thimble" bench "$configs/bench/micro.yaml" --steps 100000000 --threads 1)
 "${long[@]}" --quiet 2>quiet & jobs=$!
 "${long[@]}" 2>shown & jobs+=" $!"
-"$thimble" train "$configs/reverse.yaml" train.steps=100000000 --out endless 2>steps & jobs+=" $!"
+"$thimble" train "$configs/reverse.yaml" train.steps=100000000 --threads 1 --out endless 2>steps & jobs+=" $!"
 begin=$SECONDS
 until (($(wc -l <shown) >= 2 || SECONDS > begin + 60)); do sleep 0.1; done
 kill $jobs

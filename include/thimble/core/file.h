@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "thimble/core/error.h"
-
 namespace thimble {
 
 // Throws FileError, naming the path and the reason, when the file cannot be read, is no regular file, such as

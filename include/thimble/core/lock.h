@@ -3,8 +3,6 @@
 
 #include <filesystem>
 
-#include "thimble/core/error.h"
-
 namespace thimble {
 
 // Held while it lives, and given up by the system if the process ends in any way (flock on a file `.lock`,

@@ -1,7 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
-#include "thimble/core/error.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {

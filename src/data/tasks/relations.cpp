@@ -1,9 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
-#include "thimble/core/error.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {

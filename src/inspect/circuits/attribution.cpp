@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "inspect/circuits/weights.h"
+#include "thimble/core/error.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 

@@ -1,5 +1,7 @@
 #include "thimble/inspect/circuits/circuits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 

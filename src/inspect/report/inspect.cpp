@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "inspect/scores/require_heads.h"
+#include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/train/cost.h"

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "thimble/core/error.h"
 #include "thimble/inspect/trace/forward_trace.h"
 
 namespace thimble {

@@ -28,10 +28,13 @@ function addressed() {
 function followAddress() {
   let timer;
   const write = () => history.replaceState(null, "", address());
-  watchers.push({ names: ["head", "beside", "source", "example"], draw: () => {
-    clearTimeout(timer);
-    timer = setTimeout(write, 100);  // browsers allow only so many changes a second
-  } });
+  watchers.push({
+    names: ["head", "beside", "source", "example"],
+    draw: () => {
+      clearTimeout(timer);
+      timer = setTimeout(write, 100); // browsers allow only so many changes a second
+    },
+  });
   addEventListener("hashchange", () => {
     const changes = addressed();
     if (changes) update(changes);

@@ -36,8 +36,13 @@ function element(name, attributes = {}, ...children) {
 
 // A section of the page, with an entry in the navigation.
 function section(id, title, about, ...children) {
-  return element("section", { id, "aria-labelledby": `${id}-title`, "data-title": title },
-    element("h2", { id: `${id}-title` }, title), about ? element("p", { class: "about" }, about) : null, ...children);
+  return element(
+    "section",
+    { id, "aria-labelledby": `${id}-title`, "data-title": title },
+    element("h2", { id: `${id}-title` }, title),
+    about ? element("p", { class: "about" }, about) : null,
+    ...children,
+  );
 }
 
 const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
@@ -65,19 +70,21 @@ function clipped(token, longest = 12) {
 
 // Where the heads of a layer stand, and the sequences that have their queries and keys. In an encoder-decoder a "layer" is
 // one of its attentions.
-const place = (layer) => report.attentions?.[layer] ??
-  { name: "layer", layer, queries: "tokens", keys: "tokens", causal: report.model?.mask === "causal" };
+const place = (layer) =>
+  report.attentions?.[layer] ?? { name: "layer", layer, queries: "tokens", keys: "tokens", causal: report.model?.mask === "causal" };
 const placeName = (layer) => `${place(layer).name} ${place(layer).layer}`;
 const headName = (h) => `${placeName(h.layer)} head ${h.head}`;
 
 // What a head is called, as carefully as its verdict is.
 function claim(h) {
-  return {
-    shown: h.label,
-    no_effect: `looks like ${h.label}, no effect`,
-    no_pattern: "matters, no known pattern",
-    not_enough: "not enough evidence",
-  }[h.verdict] ?? "–";
+  return (
+    {
+      shown: h.label,
+      no_effect: `looks like ${h.label}, no effect`,
+      no_pattern: "matters, no known pattern",
+      not_enough: "not enough evidence",
+    }[h.verdict] ?? "–"
+  );
 }
 
 const unpacked = new WeakMap();
@@ -106,7 +113,7 @@ function mapOf(packed, index, rowLabels, columnLabels, causal, axes = ["query", 
 
 const positions = (n) => Array.from({ length: n }, (_, i) => String(i));
 const example = () => report.examples[state.example];
-const ownInputs = report.examples?.[0]?.own ? 1 : 0;  // the user's own sequence comes before those of the split
+const ownInputs = report.examples?.[0]?.own ? 1 : 0; // the user's own sequence comes before those of the split
 const exampleName = (i) => (i < ownInputs ? "your input" : `example ${i + 1 - ownInputs}`);
 const capital = (text) => text.replace(/^./, (c) => c.toUpperCase());
 // What the maps of heads show.

@@ -29,8 +29,15 @@ function scales(spec, width, height) {
   const x = (value) => kMarks.left + ((bend(value) - bend(x0)) / (bend(x1) - bend(x0) || 1)) * inner.width;
   const y = (value) => kMarks.top + (1 - (value - y0) / (y1 - y0 || 1)) * inner.height;
   const columns = [...new Set(xs)].sort((a, b) => a - b);
-  return { x, y, columns, xTicks: spec.log ? logTicks(x0, x1) : ticks(x0, x1, Math.max(2, inner.width / 90)),
-    yTicks: ticks(y0, y1, 4), bottom: kMarks.top + inner.height, right: kMarks.left + inner.width };
+  return {
+    x,
+    y,
+    columns,
+    xTicks: spec.log ? logTicks(x0, x1) : ticks(x0, x1, Math.max(2, inner.width / 90)),
+    yTicks: ticks(y0, y1, 4),
+    bottom: kMarks.top + inner.height,
+    right: kMarks.left + inner.width,
+  };
 }
 
 function axes(spec, at) {
@@ -47,7 +54,8 @@ function lines(spec, at) {
   return spec.series.flatMap((s) => {
     const points = s.points.filter(([x, y]) => isNumber(x) && isNumber(y));
     const path = points.map(([x, y], i) => `${i ? "L" : "M"}${at.x(x).toFixed(1)} ${at.y(y).toFixed(1)}`).join("");
-    const dots = s.dots && points.length <= 60 ? points.map(([x, y]) => element("circle", { class: s.look, cx: at.x(x), cy: at.y(y), r: 2.5 })) : [];
+    const dots =
+      s.dots && points.length <= 60 ? points.map(([x, y]) => element("circle", { class: s.look, cx: at.x(x), cy: at.y(y), r: 2.5 })) : [];
     return [element("path", { class: `line ${s.look}`, d: path }), ...dots];
   });
 }
@@ -59,26 +67,46 @@ function lineChart(spec) {
   const show = spec.show ?? ((y) => shorter(y, 4));
   const spoken = spec.series.filter((s) => !s.quiet);
   const says = element("output", { class: "says", "aria-live": "polite" });
-  const picture = element("div", { class: "picture", tabindex: "0", role: "application", "aria-roledescription": "chart",
-    "aria-label": `${spec.title}: left and right arrow keys go through the points` });
+  const picture = element("div", {
+    class: "picture",
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "chart",
+    "aria-label": `${spec.title}: left and right arrow keys go through the points`,
+  });
   const keys = spoken.length > 1 ? spoken.map((s) => element("span", { class: "key" }, element("i", { class: s.look }), s.name)) : [];
-  let at, pointed = -1;
+  let at,
+    pointed = -1;
 
   const point = (index) => {
     pointed = index;
     const x = at.columns[index];
     picture.querySelector(".pointed")?.remove();
-    says.textContent = index < 0 ? "" : `${spec.xLabel} ${grouped(x)}: ` + spoken
-      .map((s) => [s, s.points.find(([px]) => px === x)]).filter(([, found]) => found && isNumber(found[1]))
-      .map(([s, found]) => `${spoken.length > 1 ? `${s.name} ` : ""}${show(found[1])}${found[2] ? `, ${found[2]}` : ""}`).join(" · ");
-    if (index >= 0) picture.firstChild.append(element("line", { class: "pointed", x1: at.x(x), x2: at.x(x), y1: kMarks.top, y2: at.bottom }));
+    says.textContent =
+      index < 0
+        ? ""
+        : `${spec.xLabel} ${grouped(x)}: ` +
+          spoken
+            .map((s) => [s, s.points.find(([px]) => px === x)])
+            .filter(([, found]) => found && isNumber(found[1]))
+            .map(([s, found]) => `${spoken.length > 1 ? `${s.name} ` : ""}${show(found[1])}${found[2] ? `, ${found[2]}` : ""}`)
+            .join(" · ");
+    if (index >= 0)
+      picture.firstChild.append(element("line", { class: "pointed", x1: at.x(x), x2: at.x(x), y1: kMarks.top, y2: at.bottom }));
   };
   const draw = () => {
     const [width, height] = [picture.clientWidth, spec.height ?? 200];
     if (!width) return;
     at = scales(spec, width, height);
-    const bands = (spec.bands ?? []).map(([from, to]) => element("rect", { class: "band", x: at.x(from), y: kMarks.top,
-      width: Math.max(2, at.x(to) - at.x(from)), height: at.bottom - kMarks.top }));
+    const bands = (spec.bands ?? []).map(([from, to]) =>
+      element("rect", {
+        class: "band",
+        x: at.x(from),
+        y: kMarks.top,
+        width: Math.max(2, at.x(to) - at.x(from)),
+        height: at.bottom - kMarks.top,
+      }),
+    );
     picture.replaceChildren(element("svg", { width, height, "aria-hidden": "true" }, bands, axes(spec, at), lines(spec, at)));
     point(pointed < at.columns.length ? pointed : -1);
   };
@@ -104,10 +132,14 @@ function barList(rows, show) {
   const low = Math.min(0, ...rows.map(([, value]) => value ?? 0));
   const high = Math.max(0, ...rows.map(([, value]) => value ?? 0));
   const share = (x) => (100 * (x - low)) / (high - low || 1);
-  return element("dl", { class: "bars" }, rows.flatMap(([name, value]) => {
-    const bar = element("i", { class: value < 0 ? "negative" : "" });
-    bar.style.left = `${share(Math.min(value, 0))}%`;
-    bar.style.width = `${share(Math.max(value, 0)) - share(Math.min(value, 0))}%`;
-    return [element("dt", {}, name), element("dd", {}, element("span", { class: "track" }, bar), number(value, show))];
-  }));
+  return element(
+    "dl",
+    { class: "bars" },
+    rows.flatMap(([name, value]) => {
+      const bar = element("i", { class: value < 0 ? "negative" : "" });
+      bar.style.left = `${share(Math.min(value, 0))}%`;
+      bar.style.width = `${share(Math.max(value, 0)) - share(Math.min(value, 0))}%`;
+      return [element("dt", {}, name), element("dd", {}, element("span", { class: "track" }, bar), number(value, show))];
+    }),
+  );
 }

@@ -1,6 +1,6 @@
 // Maps: colors, small pictures, and the large map that can be read with the pointer or the arrow keys.
 
-let palettes = {};  // of the current theme
+let palettes = {}; // of the current theme
 
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -78,22 +78,33 @@ function thumbnail(canvas, map) {
 }
 
 // The values at the left end, the middle and the right end of the scale of colors.
-const scaleEnds = (map) => (map.signed ? [shorter(-map.full, 2), "0", shorter(map.full, 2)]
-  : ["0", String(map.full / 2), map.full < 1 ? `≥ ${map.full}` : "1"]);
+const scaleEnds = (map) =>
+  map.signed ? [shorter(-map.full, 2), "0", shorter(map.full, 2)] : ["0", String(map.full / 2), map.full < 1 ? `≥ ${map.full}` : "1"];
 
 // What the colors mean.
 function legend(map) {
-  return element("div", { class: "legend" },
-    element("div", {}, element("div", { class: map.signed ? "ramp signed" : "ramp" }),
-      element("div", { class: "ends" }, scaleEnds(map).map((end) => element("span", {}, end)))),
-    map.causal ? element("span", { class: "masked" }, element("i"), "masked key") : null);
+  return element(
+    "div",
+    { class: "legend" },
+    element(
+      "div",
+      {},
+      element("div", { class: map.signed ? "ramp signed" : "ramp" }),
+      element(
+        "div",
+        { class: "ends" },
+        scaleEnds(map).map((end) => element("span", {}, end)),
+      ),
+    ),
+    map.causal ? element("span", { class: "masked" }, element("i"), "masked key") : null,
+  );
 }
 
 const kFont = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
 // Where the parts of a large map are, in CSS pixels, in a box of the given width.
 function layOut(map, width, context) {
-  const kTitle = 18;  // of an axis
+  const kTitle = 18; // of an axis
   context.font = kFont;
   const longest = (labels) => Math.max(...labels.map((label) => context.measureText(clipped(label)).width));
   const left = kTitle + Math.ceil(longest(map.rowLabels)) + 8;
@@ -107,12 +118,18 @@ function layOut(map, width, context) {
 // cell, and the titles of both axes. `align` is as text-anchor; a turned text is read from bottom to top.
 function textsOf(map, box, cursor) {
   const every = Math.ceil(12 / box.cell);
-  const labels = (names, chosen, put) => names.map((name, i) => ({ text: clipped(name), i, chosen: i === chosen, ...put((i + 0.5) * box.cell) }))
-    .filter(({ i }) => i === chosen || (i % every === 0 && !(chosen !== undefined && Math.abs(i - chosen) * box.cell < 12)));
+  const labels = (names, chosen, put) =>
+    names
+      .map((name, i) => ({ text: clipped(name), i, chosen: i === chosen, ...put((i + 0.5) * box.cell) }))
+      .filter(({ i }) => i === chosen || (i % every === 0 && !(chosen !== undefined && Math.abs(i - chosen) * box.cell < 12)));
   return [
     ...labels(map.rowLabels, cursor?.row, (y) => ({ x: box.left - 5, y: box.top + y, align: "end" })),
-    ...labels(map.columnLabels, cursor?.column, (x) => ({ x: box.left + x, y: box.top - (box.lying ? 9 : 5),
-      align: box.lying ? "middle" : "start", turned: !box.lying })),
+    ...labels(map.columnLabels, cursor?.column, (x) => ({
+      x: box.left + x,
+      y: box.top - (box.lying ? 9 : 5),
+      align: box.lying ? "middle" : "start",
+      turned: !box.lying,
+    })),
     { text: `← ${map.axes[0]}`, x: 7, y: box.top, align: "end", turned: true },
     { text: `${map.axes[1]} →`, x: box.left, y: 7, align: "start" },
   ];
@@ -155,10 +172,23 @@ function drawMap(canvas, map, box, cursor) {
 function largeMap(name, describe, pick) {
   const canvas = element("canvas");
   const tip = element("output", { class: "tip", "aria-live": "polite", hidden: true });
-  const node = element("div", { class: "map", tabindex: "0", role: "application", "aria-roledescription": "map",
-    "aria-label": `${name}: arrow keys go through the cells${pick ? ", Enter chooses the query" : ""}` }, canvas, tip);
+  const node = element(
+    "div",
+    {
+      class: "map",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "map",
+      "aria-label": `${name}: arrow keys go through the cells${pick ? ", Enter chooses the query" : ""}`,
+    },
+    canvas,
+    tip,
+  );
   const below = element("div", { class: "below" });
-  let map, box, peer = null, cursor = null;
+  let map,
+    box,
+    peer = null,
+    cursor = null;
 
   const draw = () => {
     box = layOut(map, node.clientWidth, canvas.getContext("2d"));
@@ -203,7 +233,11 @@ function largeMap(name, describe, pick) {
   });
   new ResizeObserver(() => map && draw()).observe(node);
   return {
-    node: element("div", { class: "large" }, node, below), mark, link: (other) => { peer = other; },
+    node: element("div", { class: "large" }, node, below),
+    mark,
+    link: (other) => {
+      peer = other;
+    },
     show: (next, title) => {
       [map, cursor] = [next, null];
       tip.hidden = true;

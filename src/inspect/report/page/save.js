@@ -2,10 +2,13 @@
 
 // The map with its title and its scale, as rectangles [x, y, width, height, fill] and texts in pixels.
 function pictureOf(map, title) {
-  const kMargin = 12, kHeader = 30, kFooter = 48, kRamp = 128;
+  const kMargin = 12,
+    kHeader = 30,
+    kFooter = 48,
+    kRamp = 128;
   const context = element("canvas").getContext("2d");
   const box = layOut(map, 860, context);
-  box.cell = Math.max(1, Math.floor(box.cell));  // no seams between rectangles
+  box.cell = Math.max(1, Math.floor(box.cell)); // no seams between rectangles
   context.font = `bold ${kFont}`;
   const width = 2 * kMargin + Math.max(box.width, context.measureText(title).width, kRamp + 110);
   const css = (value) => `rgb(${color(value, map.full, map.signed).join(" ")})`;
@@ -13,8 +16,20 @@ function pictureOf(map, title) {
   const [left, top] = [box.left + kMargin, box.top + kHeader];
   const [inner, tall] = [box.cell * map.columns, box.cell * map.rows];
   const low = top + tall + 14;
-  const frame = (x, y, w, h) => [[x, y, w, 1], [x, y + h - 1, w, 1], [x, y, 1, h], [x + w - 1, y, 1, h]].map((r) => [...r, themeColor("frame")]);
-  const steps = Array.from({ length: 64 }, (_, i) => [left + i * (kRamp / 64), low, kRamp / 64 + 0.5, 10, css(map.full * (map.signed ? i / 31.5 - 1 : i / 63))]);
+  const frame = (x, y, w, h) =>
+    [
+      [x, y, w, 1],
+      [x, y + h - 1, w, 1],
+      [x, y, 1, h],
+      [x + w - 1, y, 1, h],
+    ].map((r) => [...r, themeColor("frame")]);
+  const steps = Array.from({ length: 64 }, (_, i) => [
+    left + i * (kRamp / 64),
+    low,
+    kRamp / 64 + 0.5,
+    10,
+    css(map.full * (map.signed ? i / 31.5 - 1 : i / 63)),
+  ]);
   const rectangles = [[0, 0, width, top + tall + kFooter, themeColor("panel")]];
   for (let r = 0; r < map.rows; ++r)
     for (let c = 0, end; c < map.columns; c = end) {
@@ -24,8 +39,11 @@ function pictureOf(map, title) {
       rectangles.push([left + c * box.cell, top + r * box.cell, (end - c) * box.cell, box.cell, same]);
     }
   rectangles.push(...frame(left, top, inner, tall), ...steps, ...frame(left, low, kRamp, 10));
-  const texts = [{ text: title, x: kMargin, y: 16, align: "start", chosen: true }, ...textsOf(map, box, null).map(moved),
-    ...scaleEnds(map).map((text, i) => ({ text, x: left + (i * kRamp) / 2, y: low + 19, align: "middle" }))];
+  const texts = [
+    { text: title, x: kMargin, y: 16, align: "start", chosen: true },
+    ...textsOf(map, box, null).map(moved),
+    ...scaleEnds(map).map((text, i) => ({ text, x: left + (i * kRamp) / 2, y: low + 19, align: "middle" })),
+  ];
   if (map.causal) {
     rectangles.push([left + kRamp + 24, low, 10, 10, themeColor("masked")], ...frame(left + kRamp + 24, low, 10, 10));
     texts.push({ text: "masked key", x: left + kRamp + 40, y: low + 5, align: "start" });
@@ -34,10 +52,24 @@ function pictureOf(map, title) {
 }
 
 function svgOf({ width, height, rectangles, texts }) {
-  const svg = element("svg", { xmlns: kSvg, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont.slice(5), "font-size": 11 },
+  const svg = element(
+    "svg",
+    { xmlns: kSvg, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont.slice(5), "font-size": 11 },
     rectangles.map(([x, y, w, h, fill]) => element("rect", { x, y, width: w, height: h, fill, "shape-rendering": "crispEdges" })),
-    texts.map(({ text, x, y, align, turned, chosen }) => element("text", { dy: "0.35em", "text-anchor": align,
-      transform: `translate(${x} ${y})${turned ? " rotate(-90)" : ""}`, fill: themeColor(chosen ? "ink" : "muted"), "font-weight": chosen ? "bold" : null }, text)));
+    texts.map(({ text, x, y, align, turned, chosen }) =>
+      element(
+        "text",
+        {
+          dy: "0.35em",
+          "text-anchor": align,
+          transform: `translate(${x} ${y})${turned ? " rotate(-90)" : ""}`,
+          fill: themeColor(chosen ? "ink" : "muted"),
+          "font-weight": chosen ? "bold" : null,
+        },
+        text,
+      ),
+    ),
+  );
   return new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
 }
 
@@ -63,6 +95,15 @@ async function save(map, title, extension) {
 }
 
 function saveButtons(map, title) {
-  return element("span", { class: "save" }, ["svg", "png"].map((extension) =>
-    element("button", { title: `Save this map as a file: ${title}`, click: () => save(map, title, extension) }, `save ${extension.toUpperCase()}`)));
+  return element(
+    "span",
+    { class: "save" },
+    ["svg", "png"].map((extension) =>
+      element(
+        "button",
+        { title: `Save this map as a file: ${title}`, click: () => save(map, title, extension) },
+        `save ${extension.toUpperCase()}`,
+      ),
+    ),
+  );
 }

@@ -35,23 +35,39 @@ function tableColumns() {
   const has = (value) => report.heads.some((h) => isNumber(value(h)));
   const range = (interval) => (interval ? `${signed(interval[0])} to ${signed(interval[1])}` : "");
   const change = (what, key, interval) => ({
-    name: `${what} without`, about: `Change of ${what} when the head's output is set to zero, with its 95 % interval`,
+    name: `${what} without`,
+    about: `Change of ${what} when the head's output is set to zero, with its 95 % interval`,
     value: (h) => h.ablation?.zero?.[key],
     cell: (h) => [number(h.ablation?.zero?.[key], signed), element("small", {}, range(h.ablation?.zero?.[interval]))],
   });
   return [
-    { name: "layer", about: "Layer of the head, from 0", value: (h) => h.layer, cell: (h) => (report.attentions ? placeName(h.layer) : String(h.layer)) },
+    {
+      name: "layer",
+      about: "Layer of the head, from 0",
+      value: (h) => h.layer,
+      cell: (h) => (report.attentions ? placeName(h.layer) : String(h.layer)),
+    },
     { name: "head", about: "Head in its layer, from 0", value: (h) => h.head, cell: (h) => String(h.head) },
-    { name: "label", about: "What the head is, where pattern and effect agree", value: claim,
-      cell: (h) => element("button", { class: `claim ${h.verdict}`, title: h.sentence }, claim(h)) },
+    {
+      name: "label",
+      about: "What the head is, where pattern and effect agree",
+      value: claim,
+      cell: (h) => element("button", { class: `claim ${h.verdict}`, title: h.sentence }, claim(h)),
+    },
     ...scores.map((name) => ({
-      name: scoreName(name), about: (kTargets[name] ?? kShapes[name])[1], value: (h) => h.scores?.[name]?.value,
+      name: scoreName(name),
+      about: (kTargets[name] ?? kShapes[name])[1],
+      value: (h) => h.scores?.[name]?.value,
       cell: (h) => meter(h.scores?.[name]),
     })),
     change("accuracy", "accuracy_change", "accuracy_interval"),
     change("loss", "loss_change", "interval"),
-    { name: "importance", about: "Gradient importance, normalised per layer (Michel et al. 2019)",
-      value: (h) => h.importance?.normalised, cell: (h) => number(h.importance?.normalised) },
+    {
+      name: "importance",
+      about: "Gradient importance, normalised per layer (Michel et al. 2019)",
+      value: (h) => h.importance?.normalised,
+      cell: (h) => number(h.importance?.normalised),
+    },
   ].filter((column) => column.name === "label" || has(column.value));
 }
 
@@ -75,12 +91,23 @@ function compared(a, b, direction) {
 
 function headTable() {
   const columns = tableColumns();
-  let by = null, direction = 1;
+  let by = null,
+    direction = 1;
   const body = element("tbody");
-  const rows = report.heads.map((h, index) => element("tr", { "data-head": index, click: () => update({ head: index }) },
-    columns.map((column, c) => element(c === 1 ? "th" : "td", c === 1 ? { scope: "row" } : {}, ...[column.cell(h)].flat()))));
-  const headings = columns.map((column) => element("th", { scope: "col", "aria-sort": "none" },
-    element("button", { title: column.about, click: () => sort(column) }, column.name)));
+  const rows = report.heads.map((h, index) =>
+    element(
+      "tr",
+      { "data-head": index, click: () => update({ head: index }) },
+      columns.map((column, c) => element(c === 1 ? "th" : "td", c === 1 ? { scope: "row" } : {}, ...[column.cell(h)].flat())),
+    ),
+  );
+  const headings = columns.map((column) =>
+    element(
+      "th",
+      { scope: "col", "aria-sort": "none" },
+      element("button", { title: column.about, click: () => sort(column) }, column.name),
+    ),
+  );
 
   const sort = (column) => {
     // Numbers are most telling from the largest down; places and names from the first on.
@@ -93,7 +120,14 @@ function headTable() {
   };
   body.append(...rows);
   watch(["head"], () => rows.forEach((row, index) => row.setAttribute("aria-selected", String(index === state.head))));
-  return section("table", "Heads", "What each head looks for, and what is lost without it. A mark on a bar is chance. Choose a row to see the head.",
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of heads" },
-      element("table", {}, element("thead", {}, element("tr", {}, headings)), body)));
+  return section(
+    "table",
+    "Heads",
+    "What each head looks for, and what is lost without it. A mark on a bar is chance. Choose a row to see the head.",
+    element(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of heads" },
+      element("table", {}, element("thead", {}, element("tr", {}, headings)), body),
+    ),
+  );
 }

@@ -2,8 +2,10 @@
 
 // Answers are given for each position, or one for the sequence; null is a position that is not asked.
 const perPosition = (e) => e.predictions?.length === e.tokens.length;
-const asked = (e) => (e.targets ?? []).map((target, i) => ({ target, prediction: e.predictions?.[i] }))
-  .filter(({ target }) => target !== null && target !== undefined);
+const asked = (e) =>
+  (e.targets ?? [])
+    .map((target, i) => ({ target, prediction: e.predictions?.[i] }))
+    .filter(({ target }) => target !== null && target !== undefined);
 const wrongIn = (e) => asked(e).filter(({ target, prediction }) => target !== prediction).length;
 
 const word = (token) => element("bdi", { class: "token", title: String(token) }, clipped(token, 16));
@@ -15,20 +17,39 @@ function answer(e, i) {
   const target = e.targets[i];
   if (target === null || target === undefined) return element("span", { class: "answer none" }, "\u00a0");
   const right = target === e.predictions[i];
-  return element("span", { class: right ? "answer" : "answer wrong" }, element("span", {}, right ? "✓ " : "✗ ", word(e.predictions[i])),
-    right ? null : element("small", {}, "not ", word(target)));
+  return element(
+    "span",
+    { class: right ? "answer" : "answer wrong" },
+    element("span", {}, right ? "✓ " : "✗ ", word(e.predictions[i])),
+    right ? null : element("small", {}, "not ", word(target)),
+  );
 }
 
 function summary(e, queriesAnswer) {
   const [count, wrong] = [asked(e).length, wrongIn(e)];
   const name = capital(exampleName(state.example));
   if (!e.targets && queriesAnswer) return element("p", { class: "result" }, `${name}. Under each query is what the model predicts there.`);
-  if (!e.targets) return element("p", { class: "result" }, `${name}. The model answers`, e.predictions.flatMap((token) => [" ", word(token)]), ".");
+  if (!e.targets)
+    return element(
+      "p",
+      { class: "result" },
+      `${name}. The model answers`,
+      e.predictions.flatMap((token) => [" ", word(token)]),
+      ".",
+    );
   if (!count) return element("p", { class: "result" }, `${name}.`);
   if (!perPosition(e) && count === 1) return element("p", { class: "result" }, `${name}. The model answers `, answer(e, 0), ".");
-  return element("p", { class: "result" }, `${name}: `,
-    element("b", { class: wrong ? "wrong" : "" }, wrong ? `✗ ${wrong} of ${count} predictions are wrong` : `✓ all ${count} predictions are right`),
-    queriesAnswer ? ". Under each query is what the model predicts there." : ".");
+  return element(
+    "p",
+    { class: "result" },
+    `${name}: `,
+    element(
+      "b",
+      { class: wrong ? "wrong" : "" },
+      wrong ? `✗ ${wrong} of ${count} predictions are wrong` : `✓ all ${count} predictions are right`,
+    ),
+    queriesAnswer ? ". Under each query is what the model predicts there." : ".",
+  );
 }
 
 // The ink that can be read on a color: black or white, by relative luminance (WCAG 2).
@@ -56,9 +77,20 @@ function tokenView() {
     const map = attention(state.head);
     const e = state.source === "example" ? example() : null;
     const answers = e && place(report.heads[state.head].layer).queries === "tokens" && perPosition(e);
-    about.replaceChildren(e ? summary(e, answers) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`));
-    queries.replaceChildren(...map.rowLabels.map((token, i) => element("button", { class: "chip", click: () => update({ query: i }) },
-      element("small", {}, e ? String(i) : "\u00a0"), word(token), answers ? answer(e, i) : null)));
+    about.replaceChildren(
+      e ? summary(e, answers) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`),
+    );
+    queries.replaceChildren(
+      ...map.rowLabels.map((token, i) =>
+        element(
+          "button",
+          { class: "chip", click: () => update({ query: i }) },
+          element("small", {}, e ? String(i) : "\u00a0"),
+          word(token),
+          answers ? answer(e, i) : null,
+        ),
+      ),
+    );
   });
   watch(["head", "source", "example", "query", "full", "theme"], () => {
     const map = attention(state.head);
@@ -68,21 +100,35 @@ function tokenView() {
       chip.setAttribute("aria-pressed", String(i === query));
       chip.tabIndex = i === query ? 0 : -1;
     });
-    heading.replaceChildren(state.source === "example" ? `Query ${query} ` : "Query at position ", word(map.rowLabels[query]), " looks at",
-      at.queries === at.keys ? "" : ", in the source", map.causal ? " (hatched: masked)" : "");
-    keys.replaceChildren(...map.columnLabels.map((token, c) => {
-      const weight = map.at(query, c);
-      const chip = element("span", { class: weight === null ? "chip hidden" : "chip", "data-weight": weight ?? "masked",
-        title: `key ${c}: ${precisely(weight, map.step)}` },
-        element("small", {}, state.source === "example" ? String(c) : "\u00a0"), word(token),
-        element("span", { class: "weight" }, weight === null ? "–" : weight < 0.005 ? "0" : weight.toFixed(2).replace(/^0/, "")));
-      if (weight !== null) {
-        const rgb = color(weight, map.full, false);
-        chip.style.backgroundColor = `rgb(${rgb.join(" ")})`;
-        chip.style.color = inkOn(rgb);
-      }
-      return chip;
-    }));
+    heading.replaceChildren(
+      state.source === "example" ? `Query ${query} ` : "Query at position ",
+      word(map.rowLabels[query]),
+      " looks at",
+      at.queries === at.keys ? "" : ", in the source",
+      map.causal ? " (hatched: masked)" : "",
+    );
+    keys.replaceChildren(
+      ...map.columnLabels.map((token, c) => {
+        const weight = map.at(query, c);
+        const chip = element(
+          "span",
+          {
+            class: weight === null ? "chip hidden" : "chip",
+            "data-weight": weight ?? "masked",
+            title: `key ${c}: ${precisely(weight, map.step)}`,
+          },
+          element("small", {}, state.source === "example" ? String(c) : "\u00a0"),
+          word(token),
+          element("span", { class: "weight" }, weight === null ? "–" : weight < 0.005 ? "0" : weight.toFixed(2).replace(/^0/, "")),
+        );
+        if (weight !== null) {
+          const rgb = color(weight, map.full, false);
+          chip.style.backgroundColor = `rgb(${rgb.join(" ")})`;
+          chip.style.color = inkOn(rgb);
+        }
+        return chip;
+      }),
+    );
   });
   return element("div", { class: "panel" }, element("h3", {}, "Token to token"), about, queries, heading, keys);
 }

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+
+#include "cli/cli.h"
+#include "cli/text/progress_meter.h"
+#include "thimble/core/format.h"
+#include "thimble/core/json.h"
+#include "thimble/core/statistics.h"
+#include "thimble/train/benchmark.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct BenchArguments {
+  ConfigArguments config;
+  Output output;
+  std::int64_t steps = 100;
+};
+
+int run(const BenchArguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  const Config config = arguments.config.load();
+  const Benchmark b = benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
+  const Spread times = spread(b.step_ms);
+  const double ms = times.median;
+  std::vector<double> deviations;
+  for (const double t : b.step_ms) deviations.push_back(std::abs(t - ms));
+  const double deviation = spread(deviations).median;
+  const double sequences = 1e3 * static_cast<double>(config.train.batch) / ms;
+  const double gflops = 1e-6 * b.flops_per_step / ms, blas = 1e-9 * b.blas_flops;
+  const double peak = static_cast<double>(b.peak_bytes) / (1 << 20);
+  double waiting = b.threads * b.profiled_step_ms;
+  Json phases, ops = Json::array();
+  for (const auto& phase : b.phases) {
+    phases[phase.name] = phase.ms;
+    waiting -= phase.ms;
+  }
+  phases["waiting"] = std::max(0.0, waiting);
+  for (const auto& op : b.ops)
+    ops.push_back({{"op", op.name},
+                   {"calls", op.calls},
+                   {"forward_ms", op.forward_ms},
+                   {"backward_ms", op.backward_ms}});
+
+  if (arguments.output.talks()) {
+    const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
+    print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, times.min,
+              deviation);
+    print_out("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
+    print_out("{:<12}{:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", gemm, blas,
+              counted(b.threads, "thread"), gflops / blas);
+    print_out("memory      {:.1f} MiB at the peak\n\n", peak);
+    const double all = b.threads * b.profiled_step_ms;
+    print_out("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");
+    for (const auto& [name, time] : phases.items())
+      print_out("{:<24}{:>12.3f}{:>8.1f}\n", name, time.get<double>(), 100 * time.get<double>() / all);
+    print_out("\n{:<24}{:>12}{:>12}{:>12}{:>8}\n", "op", "calls", "forward ms", "backward ms", "%");
+    for (const auto& op : b.ops)
+      print_out("{:<24}{:>12}{:>12.3f}{:>12.3f}{:>8.1f}\n", op.name, op.calls, op.forward_ms, op.backward_ms,
+                100 * (op.forward_ms + op.backward_ms) / all);
+  }
+  arguments.output.write({{"step_ms", {{"median", ms}, {"min", times.min}, {"mad", deviation}}},
+                          {"sequences_per_s", sequences},
+                          {"gflops", gflops},
+                          {"sgemm_gflops", blas},
+                          {"share_of_sgemm", gflops / blas},
+                          {"peak_rss_mb", peak},
+                          {"threads", b.threads},
+                          {"phases_ms", phases},
+                          {"ops", ops}});
+  return kDone;
+}
+
+}  // namespace
+
+void add_bench(Command& program) {
+  Command& command = program.add_command("bench", "Time training steps of a config; writes no run");
+  auto arguments = std::make_shared<BenchArguments>();
+  arguments->config.add_to(command);
+  command.add_option("--steps", arguments->steps, "Steps to time, after a tenth as many to warm up")
+      .between(1, 1'000'000'000)
+      .shows_default()
+      .value_name("N");
+  command.add_option("--threads", arguments->config.threads, "Threads, 0 for every core")
+      .between(0, 4096)
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,60 @@
+
+#include "cli/cli.h"
+#include "cli/text/progress_meter.h"
+#include "thimble/core/json.h"
+#include "thimble/data/table.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct EvalArguments {
+  Source source;
+  Output output;
+  std::vector<std::string> splits = {"validation", "test"};
+  std::int64_t sequences = 0;
+};
+
+int run(const EvalArguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  const ModelSource source = arguments.source.open();
+  Json json = Json::object();
+  bool leak = false;
+  std::vector<Split> splits;
+  for (const Split split : {Split::train, Split::validation, Split::test})
+    if (std::ranges::find(arguments.splits, split_name(split)) != arguments.splits.end())
+      splits.push_back(split);
+  if (source.config.task.table != nullptr)
+    for (const Split split : splits) source.config.task.table->require_rows(split);
+  std::optional<EvalResult> last;
+  for (const Split split : splits) {
+    const std::string name(split_name(split));
+    const EvalResult report = evaluate(source, split, arguments.sequences);
+    json[name] = to_json(report);
+    if (arguments.output.talks()) print_out("{}\n", describe(name, report));
+    leak |= warn_of_leak(name, report);
+    if (!arguments.output.quiet) warn_of_chance(name, report);
+    last = report;
+  }
+  if (last && arguments.output.talks()) print_out("{}", describe_reference(*last));
+  arguments.output.write(json);
+  return leak ? kCheckFailed : kDone;
+}
+
+}  // namespace
+
+void add_eval(Command& program) {
+  Command& command = program.add_command("eval", "Measure a trained model on fresh sequences");
+  auto arguments = std::make_shared<EvalArguments>();
+  arguments->source.add_to(command);
+  command.add_option("--split", arguments->splits, "Whose sequences; default: validation and test")
+      .one_of({"train", "validation", "test"})
+      .value_name("NAME");
+  command.add_option("--sequences", arguments->sequences, "The first N of each split; 0: all")
+      .between(0, 1'000'000'000)
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,77 @@
+#include <algorithm>
+
+#include "cli/cli.h"
+#include "cli/text/progress_meter.h"
+#include "thimble/core/error.h"
+#include "thimble/core/json.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct GradcheckArguments {
+  ConfigArguments config;
+  Output output;
+  std::string op;
+};
+
+// The end of a name that is too long for its column; the end tells names apart.
+std::string fitted(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : "~" + text.substr(text.size() - width + 1);
+}
+
+void print(const GradcheckResult& r, bool of_model) {
+  constexpr std::size_t kName = 33;
+  const std::string name = of_model ? r.input : r.op + " " + r.input;
+  print_out("{:<4} {:<{}} {:>10} {:>10.3e} {:>10.3e} {:>7.0e}\n", r.passed ? "ok" : "FAIL",
+            fitted(name, kName), kName, r.index, r.analytic, r.numeric, r.worst_error);
+  if (!r.passed) print_out("     {}: {}\n", name, r.failure);
+}
+
+Json to_json(const std::vector<GradcheckResult>& results, bool passed) {
+  Json checks = Json::array();
+  for (const GradcheckResult& r : results) {
+    checks.push_back({{"op", r.op},
+                      {"input", r.input},
+                      {"worst_error", r.worst_error},
+                      {"analytic", r.analytic},
+                      {"numeric", r.numeric},
+                      {"index", r.index},
+                      {"passed", r.passed}});
+    if (!r.passed) checks.back()["failure"] = r.failure;
+  }
+  return {{"passed", passed}, {"checks", checks}};
+}
+
+int run(const GradcheckArguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  const bool of_model = !arguments.config.file.empty();
+  require<ConfigError>(!of_model || arguments.op.empty(), "gradcheck: give a config or --op, not both");
+  const auto results = of_model ? check_model(arguments.config.load()) : check_ops(arguments.op);
+  const auto failed = std::ranges::count(results, false, &GradcheckResult::passed);
+  double worst = 0;
+  for (const GradcheckResult& r : results) worst = std::max(worst, r.worst_error);
+  if (arguments.output.talks()) {
+    print_out("{:<4} {:<33} {:>10} {:>10} {:>10} {:>7}\n", "", of_model ? "parameter" : "op (case) input",
+              "worst at", "analytic", "numeric", "error");
+    for (const GradcheckResult& r : results) print(r, of_model);
+    print_out("{} gradients checked in double, {} wrong, worst relative error {:.1e}\n", results.size(),
+              failed, worst);
+  }
+  arguments.output.write(to_json(results, failed == 0));
+  return failed == 0 ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_gradcheck(Command& program) {
+  Command& command =
+      program.add_command("gradcheck", "Check the gradients of all ops, or of a config's model");
+  auto arguments = std::make_shared<GradcheckArguments>();
+  arguments->config.add_to(command, false);
+  command.add_option("--op", arguments->op, "Check this op alone").value_name("NAME");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

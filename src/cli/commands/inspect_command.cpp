@@ -1,0 +1,130 @@
+
+#include "cli/cli.h"
+#include "cli/text/inspect.h"
+#include "cli/text/progress_meter.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/core/json.h"
+#include "thimble/inspect/report/html.h"
+#include "thimble/inspect/trace/npy.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct InspectArguments {
+  Source source;
+  Output output;
+  InspectOptions options;
+  std::optional<std::string> input;
+  std::vector<std::int64_t> patch;
+  std::string html, npy, svg;
+  HeadChoice heads;
+};
+
+// Names of positions.
+std::vector<std::string> numbers(std::int64_t count) {
+  std::vector<std::string> out;
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(std::to_string(i));
+  return out;
+}
+
+void draw_head(const InspectArguments& arguments, const InspectReport& report) {
+  const ModelConfig& model = report.config.model;
+  const HeadId id = arguments.heads.only(model);
+  const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
+  write_svg(arguments.svg,
+            fmt::format("{}, mean of {} sequences", head_title(model, id), report.baseline.sequences),
+            numbers(report.queries(layer)), numbers(report.keys(layer)),
+            report.heads[static_cast<std::size_t>(id.layer * model.heads + id.head)].mean_weights,
+            layer.causal);
+}
+
+// The page with the user's own input first.
+void write_page(const ModelSource& source, const InspectArguments& arguments) {
+  const ForwardTrace trace = trace_input(source, *arguments.input);
+  Json json = to_json(inspect(source, arguments.options));
+  json["input"] = example_json(trace, source.config.model, vocabulary(source));
+  write_file(arguments.html, html_page(json));
+}
+
+int run(const InspectArguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  if (arguments.input) arguments.source.require_one_text(*arguments.input);
+  const ModelSource source = arguments.source.open();
+  arguments.heads.check(source.config.model);
+  if (!arguments.svg.empty()) arguments.heads.only(source.config.model);
+  if (arguments.input) {
+    const InspectOptions usual;
+    require<ConfigError>(!arguments.html.empty() || (arguments.options.sequences == usual.sequences &&
+                                                     arguments.options.examples == usual.examples),
+                         "--sequences and --examples are for the report: with --input, give --html too");
+    if (!arguments.html.empty()) write_page(source, arguments);
+    show_input(source, *arguments.input, arguments.heads, arguments.output, arguments.svg);
+    return kDone;
+  }
+  if (!arguments.patch.empty()) {
+    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), source.config.model, arguments.heads,
+                  arguments.output);
+    return kDone;
+  }
+  const InspectReport report = inspect(source, arguments.options);
+  const Json json = to_json(report);
+  if (!arguments.npy.empty())
+    write_attention(source, Split::test, arguments.options.sequences, arguments.npy);
+  if (!arguments.html.empty()) write_file(arguments.html, html_page(json));
+  if (!arguments.svg.empty()) draw_head(arguments, report);
+  if (arguments.output.talks()) print_report(report, arguments.heads);
+  arguments.output.write(json);
+  return kDone;
+}
+
+}  // namespace
+
+void add_inspect(Command& program) {
+  Command& command = program.add_command("inspect", "Show what each attention head looks at");
+  auto arguments = std::make_shared<InspectArguments>();
+  arguments->source.add_to(command);
+  Option& sequences =
+      command.add_option("--sequences", arguments->options.sequences, "Test sequences to look at")
+          .between(1, 1'000'000'000)
+          .shows_default()
+          .value_name("N");
+  Option& examples =
+      command.add_option("--examples", arguments->options.examples, "How many of them to show one by one")
+          .between(0, 1000)
+          .shows_default()
+          .value_name("N");
+  Option& html = command.add_option("--html", arguments->html, "Write the report there, as a page")
+                     .writable()
+                     .value_name("FILE", Value::file);
+  Option& npy = command.add_option("--npy", arguments->npy, "Write their attention there, as NumPy arrays")
+                    .writable(require_writable_attention)
+                    .value_name("DIR", Value::directory);
+  Option& svg =
+      command.add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
+          .writable()
+          .value_name("FILE", Value::file);
+  Option& input =
+      command
+          .add_option("--input", arguments->input,
+                      "Show what the model makes of \"a b c\" instead; with --html, also first on the page")
+          .excludes(npy)
+          .value_name("TEXT");
+  command
+      .add_option("--patch", arguments->patch,
+                  "Put each head's output on test sequence SOURCE into the run on BASE instead")
+      .pair()
+      .excludes(sequences)
+      .excludes(examples)
+      .excludes(html)
+      .excludes(npy)
+      .excludes(svg)
+      .excludes(input)
+      .value_name("BASE SOURCE");
+  arguments->heads.add_to(command);
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,195 @@
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "cli/cli.h"
+#include "cli/find_config.h"
+#include "cli/text/progress_meter.h"
+#include "cli/text/reproduce_table.h"
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/core/format.h"
+#include "thimble/core/json.h"
+#include "thimble/core/suggest.h"
+#include "thimble/reproduce/page.h"
+
+namespace thimble::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kFooter =
+    "PASS: every condition holds on every seed. FAIL: some condition holds on none.\n"
+    "NOT SHOWN: neither, or something could not be measured.\n"
+    "Exit status: 0 all goldens and controls got PASS, whatever became of claims;\n"
+    "1 one of them did not, or something could not be measured; 130 interrupted.\n";
+
+// A line for each run that ends and each value; quiet: for each run that fails.
+class ReproduceProgress : public ReproduceObserver {
+ public:
+  ReproduceProgress(bool quiet, const Experiment& experiment) : quiet_(quiet), experiment_(experiment) {}
+
+  void on_start(const std::vector<SweepRun>& runs, const fs::path&, std::int64_t jobs) override {
+    if (quiet_) return;
+    print_err("{}: {} runs, {} of them finished before, {} at a time\n", experiment_.name, runs.size(),
+              finished(runs), jobs);
+  }
+
+  void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
+    const bool failed = run.status == RunStatus::failed;
+    if (quiet_ && !failed) return;
+    print_err("{}: {}/{}  {} seed {}{}  {:.1f} s\n", experiment_.name, finished(runs), runs.size(),
+              experiment_.runs[run.setting].name, run.config.train.seed, failed ? ": " + run.error : "",
+              seconds);
+  }
+
+  void on_interrupt(std::size_t running) override {
+    print_err("interrupted: {} run{} to finish a step; once more to stop at once\n", running,
+              running == 1 ? " has" : "s have");
+  }
+
+  void on_value(const ExperimentValue& value, const std::vector<double>& seeds) override {
+    if (quiet_) return;
+    std::string line;
+    for (const double x : seeds) line += ' ' + format_number(x);
+    print_err("{}: {}:{}\n", experiment_.name, value.name, line);
+  }
+
+  bool wants_stop() override { return stop_requested(); }
+
+ private:
+  const bool quiet_;
+  const Experiment& experiment_;
+};
+
+// A directory of its own under runs/reproduce that is removed at the end.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    std::error_code failed;
+    fs::create_directories("runs/reproduce", failed);
+    require<FileError>(!failed && ::mkdtemp(path_.data()) != nullptr,
+                       "runs/reproduce: cannot be written; choose a directory with --out");
+  }
+  ~ScratchDirectory() {
+    try {
+      fs::remove_all(path_);
+    } catch (const std::exception&) {
+      // What cannot be removed stays; a destructor throws nothing.
+    }
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "runs/reproduce/XXXXXX";
+};
+
+struct ReproduceArguments {
+  std::vector<std::string> names;
+  std::string folder, directory, html;
+  bool quick = false, list = false;
+  std::int64_t jobs = 0;
+  Output output;
+};
+
+// The folder with experiments: the one that was given, or reproduce among the configs.
+fs::path find_folder(const std::string& given) {
+  std::vector<std::string> searched;
+  for (const fs::path& configs : config_folders()) {
+    const fs::path folder = given.empty() ? configs / "reproduce" : fs::path(given);
+    if (fs::is_directory(folder)) return folder;
+    searched.push_back(folder.string());
+    if (!given.empty()) break;
+  }
+  throw ConfigError(fmt::format("{}: not found; pass --experiments DIR", fmt::join(searched, ", ")));
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<Experiment> load(const ReproduceArguments& arguments) {
+  const fs::path folder = find_folder(arguments.folder);
+  const std::vector<std::string> all = names_in(folder);
+  for (const std::string& name : arguments.names) {
+    if (std::ranges::find(all, name) != all.end()) continue;
+    throw ConfigError(fmt::format("there is no experiment {}{}; thimble reproduce --list shows all", name,
+                                  did_you_mean(name, all)));
+  }
+  std::vector<Experiment> experiments;
+  for (const std::string& name : arguments.names.empty() ? all : arguments.names) {
+    Experiment experiment = load_experiment((folder / (name + ".yaml")).string());
+    if (experiment.quick || !arguments.quick) experiments.push_back(std::move(experiment));
+  }
+  return experiments;
+}
+
+int run(const ReproduceArguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  const std::vector<Experiment> experiments = load(arguments);
+  if (arguments.list) {
+    print_out("{}", experiments_list(experiments, line_width(1)));
+    return kDone;
+  }
+  std::optional<ScratchDirectory> scratch;
+  if (arguments.directory.empty()) scratch.emplace();
+  const std::string directory = scratch ? scratch->path() : arguments.directory;
+
+  catch_signals();
+  std::vector<ExperimentResult> results;
+  Json json{{"experiments", Json::array()}};
+  for (const Experiment& experiment : experiments) {
+    ReproduceProgress progress(arguments.output.quiet, experiment);
+    results.push_back(
+        run_experiment(experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
+    if (results.back().interrupted) {
+      print_err("thimble: interrupted{}\n",
+                scratch ? "" : fmt::format("; the same command with --out {} goes on", directory));
+      return kInterrupted;
+    }
+    json["experiments"].push_back(to_json(results.back()));
+  }
+  if (arguments.output.talks()) print_out("{}", experiments_table(results, line_width(1)));
+  if (!arguments.html.empty()) write_file(arguments.html, reproduce_page(results));
+  arguments.output.write(json);
+  return std::ranges::all_of(results, &ExperimentResult::succeeded) ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_reproduce(Command& program) {
+  Command& command =
+      program.add_command("reproduce", "Put published results and claims to the test, with verdicts");
+  auto arguments = std::make_shared<ReproduceArguments>();
+  command.add_option("NAME", arguments->names, "Experiments; default: all").value_name("");
+  command.add_flag("--list", arguments->list, "Show what there is and run nothing");
+  command.add_flag("--quick", arguments->quick, "Leave out what takes more than 5 minutes on 2 cores");
+  command
+      .add_option("--experiments", arguments->folder,
+                  "Folder with a file for each; default: reproduce among the configs")
+      .value_name("DIR", Value::directory);
+  command.add_option("--out", arguments->directory, "Keep the runs there; finished ones are found again")
+      .value_name("DIR", Value::directory);
+  command.add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
+      .between(0, 4096)
+      .value_name("N");
+  command.add_option("--html", arguments->html, "Write the results there, as a page")
+      .writable()
+      .value_name("FILE", Value::file);
+  command.ending(kFooter);
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <chrono>
+
+#include "cli/cli.h"
+#include "cli/text/progress_meter.h"
+#include "cli/text/sweep_table.h"
+#include "thimble/core/format.h"
+#include "thimble/core/json.h"
+#include "thimble/sweep/run_sweep.h"
+
+namespace thimble::cli {
+
+namespace {
+
+// A line for each run that ends; quiet: for each that is not done.
+class SweepProgress : public SweepObserver {
+ public:
+  SweepProgress(const Sweep& sweep, bool quiet) : labels_(setting_labels(sweep)), quiet_(quiet) {}
+
+  void on_start(const std::vector<SweepRun>& runs, const std::filesystem::path& directory,
+                std::int64_t jobs) override {
+    before_ = finished(runs);
+    if (quiet_) return;
+    print_err("{}: {} settings, {} runs, {} of them finished before, {} at a time\n", directory.string(),
+              labels_.size(), runs.size(), before_, jobs);
+  }
+
+  void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
+    const auto now = finished(runs);
+    std::string line = fmt::format("{} seed {}: ", labels_[run.setting], run.config.train.seed);
+    if (run.status != RunStatus::done) line += fmt::format("{}: {}", name(run.status), run.error);
+    if (quiet_) {
+      const bool failed = run.status == RunStatus::failed || run.status == RunStatus::missed_target;
+      if (failed) print_err("thimble: {}\n", line);
+      return;
+    }
+    if (run.status == RunStatus::done && run.result.contains("test")) {
+      const auto& test = run.result["test"];
+      line += fmt::format("test loss {:.6f}, {:.2f} %", test["loss"].get<double>(),
+                          100 * test["accuracy"].get<double>());
+    }
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    const auto left = static_cast<double>(runs.size()) - static_cast<double>(now);
+    const double per_run = elapsed.count() / static_cast<double>(std::max<std::ptrdiff_t>(1, now - before_));
+    print_err("{}/{}  {}  {:.1f} s  ({} elapsed, {} left)\n", now, runs.size(), line, seconds,
+              format_duration(elapsed.count()), format_duration(per_run * left));
+  }
+
+  void on_interrupt(std::size_t running) override {
+    if (quiet_) return;
+    print_err("interrupted: {} run{} to finish a step and save; once more to stop at once\n", running,
+              running == 1 ? " has" : "s have");
+  }
+
+ private:
+  const std::vector<std::string> labels_;
+  const bool quiet_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::ptrdiff_t before_ = 0;
+};
+
+struct SweepArguments {
+  std::string file, directory;
+  std::vector<std::string> overrides;
+  std::int64_t jobs = 0;
+  Output output;
+};
+
+int run(const SweepArguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
+  SweepProgress progress(sweep, arguments.output.quiet);
+  const SweepResult result =
+      run_sweep(sweep, {.directory = arguments.directory, .jobs = arguments.jobs, .observer = &progress});
+  if (arguments.output.talks())
+    print_out("{}sweep {}\n", sweep_table(sweep, result.runs, line_width(1)), result.directory.string());
+  arguments.output.write(to_json(sweep, result.runs, result.directory));
+  if (result.interrupted) {
+    print_err("thimble: interrupted; the same command with --out {} goes on\n", result.directory.string());
+    return kInterrupted;
+  }
+  const auto is_done = [](const SweepRun& r) { return r.status == RunStatus::done; };
+  return std::ranges::all_of(result.runs, is_done) ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_sweep(Command& program) {
+  Command& command =
+      program.add_command("sweep", "Train settings of a config, with several seeds, in parallel");
+  auto arguments = std::make_shared<SweepArguments>();
+  command.add_option("SWEEP", arguments->file, "Sweep file (YAML)").required().value_name("", Value::config);
+  command.add_option("OVERRIDES", arguments->overrides, "Changes to its config, such as train.steps=300")
+      .value_name("key=value", Value::key);
+  command.add_option("--out", arguments->directory, "Directory; default: one under runs/, found again")
+      .value_name("DIR", Value::directory);
+  command.add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
+      .between(0, 4096)
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

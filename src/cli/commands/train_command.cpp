@@ -1,0 +1,89 @@
+#include <filesystem>
+
+#include "cli/text/progress.h"
+#include "cli/text/progress_meter.h"
+#include "thimble/core/error.h"
+#include "thimble/core/json.h"
+#include "thimble/data/table_remarks.h"
+#include "thimble/inspect/timeline/head_log.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct TrainArguments {
+  ConfigArguments config;
+  Output output;
+  std::string directory;
+  bool resume = false;
+};
+
+int report(const TrainResult& result, const Output& output) {
+  output.write(to_json(result));
+  if (result.stopped == Stopped::interrupted) {
+    print_err("thimble: stopped after step {}, everything is saved; to go on:\n  thimble train {} --resume\n",
+              result.steps, result.directory);
+    return kInterrupted;
+  }
+  if (output.talks()) {
+    if (result.stopped == Stopped::at_target) print_out("target reached at step {}\n", result.steps);
+    if (result.stopped == Stopped::out_of_patience)
+      print_out("no better validation loss since step {}\n", result.best_step);
+    if (result.validation) print_out("{}\n", describe("validation", *result.validation));
+    if (result.test) print_out("{}\n", describe("test", *result.test));
+    if (const auto& last = result.test ? result.test : result.validation)
+      print_out("{}", describe_reference(*last));
+    print_out("weights     {}   {} steps in {:.1f} s\nrun         {}\n", result.weights_hash, result.steps,
+              result.seconds, result.directory);
+  }
+  bool failed = result.target_missed;
+  if (result.target_missed) print_err("thimble: train.target was not reached\n");
+  if (result.validation) failed |= warn_of_leak("validation", *result.validation);
+  if (result.test) failed |= warn_of_leak("test", *result.test);
+  if (const auto& last = result.test ? result.test : result.validation; last && !output.quiet)
+    warn_of_chance(result.test ? "test" : "validation", *last);
+  return failed ? kCheckFailed : kDone;
+}
+
+int run(TrainArguments arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  const std::filesystem::path source = arguments.config.file;
+  const bool is_run = std::filesystem::is_directory(source);
+  if (is_run) {
+    require<ConfigError>(
+        arguments.resume && arguments.directory.empty(),
+        "{}: a directory, not a config; a run in it goes on with --resume, and without --out",
+        source.string());
+    arguments.directory = source.string();
+    arguments.config.file = source / "config.yaml";
+  }
+  const Config config = arguments.config.load();
+  if (config.task.table != nullptr && !arguments.output.quiet)
+    for (const std::string& remark : remarks(*config.task.table)) print_err("thimble: {}\n", remark);
+  if (arguments.directory.empty())
+    arguments.directory =
+        arguments.resume ? run_directory(source, config) : free_run_directory(source, config);
+  catch_signals();
+  Progress progress(arguments.output.quiet);
+  return report(train(config, {arguments.directory, arguments.resume, &progress, head_log}),
+                arguments.output);
+}
+
+}  // namespace
+
+void add_train(Command& program) {
+  Command& command = program.add_command("train", "Train the model that a config describes");
+  auto arguments = std::make_shared<TrainArguments>();
+  arguments->config.add_to(command);
+  command.add_option("--out", arguments->directory, "Run directory; default: a new one under runs/")
+      .value_name("DIR", Value::directory);
+  command.add_flag("--resume", arguments->resume,
+                   "Go on with the run that is there; CONFIG may be a run directory");
+  command.add_option("--threads", arguments->config.threads, "Threads, 0: every core; same result")
+      .between(0, 4096)
+      .value_name("N");
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

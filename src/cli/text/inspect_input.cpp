@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/text/heat_map.h"
+#include "cli/text/inspect.h"
+#include "thimble/core/json.h"
+#include "thimble/core/text.h"
+#include "thimble/core/width.h"
+
+namespace thimble::cli {
+
+namespace {
+
+constexpr std::size_t kTitle = 12, kLongestToken = 16;
+
+std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
+  std::vector<std::string> out;
+  for (const std::int32_t token : tokens)
+    out.push_back(truncated(escape_controls(names[static_cast<std::size_t>(token)]), kLongestToken));
+  return out;
+}
+
+// Rows of words, the i-th of each below the other, in as many blocks of lines as it takes.
+void print_columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::string> lines;
+  std::size_t used = 0;
+  const auto flush = [&] {
+    for (const std::string& line : lines) print_out("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  };
+  for (std::size_t i = 0; i < rows[0].size() - 1; ++i) {
+    std::size_t width = 0;
+    for (const auto& row : rows) width = std::max(width, display_width(row[i + 1]));
+    if (i == 0 || used + 1 + width > line_width(1)) {
+      flush();
+      if (i > 0) print_out("\n");
+      lines.clear();
+      for (const auto& row : rows) lines.push_back(fmt::format("{:<{}}", row[0], kTitle - 1));
+      used = kTitle - 1;
+    }
+    for (std::size_t r = 0; r < rows.size(); ++r) lines[r] += ' ' + padded_right(rows[r][i + 1], width);
+    used += 1 + width;
+  }
+  flush();
+}
+
+void print_predictions(const ForwardTrace& trace, const Names& names) {
+  const bool pair = !trace.source.empty();
+  std::vector<std::string> tokens = names_of(pair ? trace.source : trace.tokens, names),
+                           predictions = names_of(trace.predictions, names), probabilities;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const auto first = trace.probabilities.begin() + static_cast<std::ptrdiff_t>(i * names.size());
+    probabilities.push_back(fmt::format("{:.2f}", first[trace.predictions[i]]));
+  }
+  const bool per_token = !pair && tokens.size() == predictions.size();
+  tokens.insert(tokens.begin(), pair ? "source" : "token");
+  predictions.insert(predictions.begin(), pair ? "answer" : "prediction");
+  probabilities.insert(probabilities.begin(), "probability");
+  if (per_token) return print_columns({tokens, predictions, probabilities});
+  print_columns({tokens});
+  print_columns({predictions, probabilities});
+}
+
+void print_maps(const ForwardTrace& trace, const ModelConfig& model, const Names& names,
+                const HeadChoice& heads) {
+  const std::vector<std::string> tokens = names_of(trace.tokens, names),
+                                 source = names_of(trace.source, names);
+  const std::size_t width = line_width(1);
+  print_out("\nAttention of query (row) on key (column):\n");
+  write_picture(legend(colors()) + '\n');
+  const std::vector<AttentionLayer> all = attention_layers(model);
+  std::vector<Picture> pictures;
+  for (std::int64_t l = 0; l < std::ssize(all); ++l) {
+    const AttentionLayer& layer = all[static_cast<std::size_t>(l)];
+    for (std::int64_t h = 0; h < layer.heads; ++h) {
+      const HeadId id{l, h};
+      if (!heads.has(id)) continue;
+      Picture& picture =
+          pictures.emplace_back(heat_map(trace.weights(model, id), layer.queries_source ? source : tokens,
+                                         layer.keys_source ? source : tokens, colors(), width));
+      if (picture.empty())
+        return print_out("\ntoo many tokens to draw in {} columns; --json and --html show them\n", width);
+      picture.insert(picture.begin(), head_title(model, id));
+    }
+  }
+  write_picture(side_by_side(pictures, width));
+}
+
+}  // namespace
+
+void warn_of_unread(const ModelSource& source, const std::string& text) {
+  const std::int64_t count = readable(source, Split::train, 1000);
+  const std::vector<std::string> unread = unread_tokens(source, text, count);
+  if (unread.empty()) return;
+  print_err(
+      "{}",
+      wrapped(fmt::format("thimble: not in the task's inputs, of which {} were read: {}; the answer means "
+                          "little",
+                          count, fmt::join(unread, ", ")),
+              line_width(2)));
+}
+
+void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
+                const Output& output, const std::string& svg) {
+  const ForwardTrace trace = trace_input(source, text);
+  const Names names = vocabulary(source);
+  if (!svg.empty()) {
+    const ModelConfig& model = source.config.model;
+    const HeadId id = heads.only(model);
+    const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
+    const auto labels = [&](bool of_source) {
+      return names_of(of_source ? trace.source : trace.tokens, names);
+    };
+    write_svg(svg, head_title(model, id), labels(layer.queries_source), labels(layer.keys_source),
+              trace.weights(model, id), layer.causal);
+  }
+  if (output.talks()) {
+    print_predictions(trace, names);
+    print_maps(trace, source.config.model, names, heads);
+    warn_of_unread(source, text);
+  }
+  output.write(to_json(trace, source.config.model, names));
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "cli/text/heat_map.h"
+#include "cli/text/inspect.h"
+#include "thimble/core/width.h"
+
+namespace thimble::cli {
+
+namespace {
+
+// Scores that the table has room for, and what it calls them.
+constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_token", "prev"},
+                                                                     {"next_token", "next"},
+                                                                     {"mirror", "mirror"},
+                                                                     {"same_token", "same"},
+                                                                     {"duplicate_token", "dupl"},
+                                                                     {"induction", "induct"},
+                                                                     {"task_target", "target"},
+                                                                     {"offset", "offset"},
+                                                                     {"absolute_position", "position"},
+                                                                     {"self", "self"}};
+constexpr std::size_t kScoreColumns = 2;  // in 80 columns
+constexpr std::size_t kHeadAndLabel = 28;
+
+// The columns in which some head stands out most, in the order above.
+std::vector<std::pair<std::string_view, std::string_view>> most_informative_columns(
+    const InspectReport& report, std::size_t count) {
+  std::vector<std::pair<double, std::size_t>> found;
+  for (std::size_t i = 0; i < std::size(kTitles); ++i) {
+    double best = 0;
+    for (const HeadReport& head : report.heads) {
+      const HeadScore& score = find_score(head.scores, kTitles[i].first);
+      best = std::max(best, strength(score.value, score.chance, score.attainable));
+    }
+    found.emplace_back(-best, i);
+  }
+  std::ranges::sort(found);
+  found.resize(std::min(count, found.size()));
+  std::ranges::sort(found, {}, &std::pair<double, std::size_t>::second);
+  std::vector<std::pair<std::string_view, std::string_view>> out;
+  for (const auto& [best, i] : found) out.push_back(kTitles[i]);
+  return out;
+}
+
+std::string number(const HeadScore& score) {
+  return score.eligible > 0 ? fmt::format("{:.3f}", score.value) : "-";
+}
+
+// In brackets: nothing depends on the head.
+std::string label_text(const Label& label) {
+  switch (label.verdict) {
+    case Verdict::shown:
+      return label.name;
+    case Verdict::no_effect:
+      return "(" + label.name + ")";
+    case Verdict::no_pattern:
+      return "needed, unknown";
+    case Verdict::not_enough:
+      return "too few queries";
+    case Verdict::none:
+      break;
+  }
+  return "-";
+}
+
+// A column of the table after the label, with the blank before it.
+struct Column {
+  std::string title;
+  std::size_t width;
+  std::function<std::string(const HeadReport&)> text;
+};
+
+std::vector<Column> table_columns(const InspectReport& report, std::size_t width) {
+  constexpr std::size_t kUsual = 80, kScore = 9;
+  const std::size_t scores = kScoreColumns + (width - std::min(width, kUsual)) / kScore;
+  std::vector<Column> columns = {
+      {"entropy", 8, [](const HeadReport& head) { return number(find_score(head.scores, "entropy")); }}};
+  for (const auto& [name, title] : most_informative_columns(report, scores))
+    columns.push_back({std::string(title), kScore, [name = name](const HeadReport& head) {
+                         return number(find_score(head.scores, name));
+                       }});
+  columns.push_back({"loss", 9, [](const HeadReport& head) {
+                       return fmt::format("{:+.3f}", head.effects.zero.loss_change);
+                     }});
+  columns.push_back({"tokens %", 9, [](const HeadReport& head) {
+                       return fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy_change);
+                     }});
+  columns.push_back({"import.", 8, [](const HeadReport& head) {
+                       return fmt::format("{:.2f}", head.effects.importance.normalised);
+                     }});
+  return columns;
+}
+
+std::size_t width_of(const std::vector<Column>& columns) {
+  return std::accumulate(columns.begin(), columns.end(), std::size_t{0},
+                         [](std::size_t sum, const Column& column) { return sum + column.width; });
+}
+
+// Takes out columns until the others fit: scores from the right, then importance, then entropy. Returns their
+// titles.
+std::vector<std::string> take_out(std::vector<Column>& columns, std::size_t width) {
+  constexpr std::size_t kEffects = 3;  // loss, tokens and importance come last
+  std::vector<std::string> out;
+  while (columns.size() > 2 && width_of(columns) > width) {
+    const bool has_scores = columns.size() > kEffects + 1;
+    const auto one = has_scores                  ? columns.end() - kEffects - 1
+                     : columns.size() > kEffects ? columns.end() - 1
+                                                 : columns.begin();
+    out.push_back(one->title);
+    columns.erase(one);
+  }
+  return out;
+}
+
+void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
+  constexpr std::size_t kLeast = 11;
+  const HeadColumns first(report.config.model);
+  std::vector<Column> columns = table_columns(report, width);
+  const auto left_out = take_out(columns, width - first.width() - 1 - kLeast);
+  const std::size_t label_width =
+      std::min(kHeadAndLabel - first.width() - 1, width - first.width() - 1 - width_of(columns));
+  std::string table = first.heading() + ' ' + padded_right("label", label_width);
+  for (const Column& column : columns) table += padded_left(column.title, column.width);
+  for (const HeadReport& head : report.heads) {
+    if (!heads.has(head.effects.id)) continue;
+    table += '\n' + first.cell(head.effects.id) + ' ' +
+             padded_right(truncated(label_text(head.label), label_width), label_width);
+    for (const Column& column : columns) table += padded_left(column.text(head), column.width);
+  }
+  print_out("{}\n\n", table);
+  if (!left_out.empty())
+    print_out("Not shown in {} columns: {}; see --html or --json.\n\n", width, fmt::join(left_out, ", "));
+}
+
+void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
+  const bool chosen = heads.layer || heads.head;
+  constexpr std::size_t kMost = 4;
+  const std::vector<AttentionLayer> all = attention_layers(report.config.model);
+  std::vector<const HeadReport*> drawn;
+  for (const HeadReport& head : report.heads)
+    if (heads.has(head.effects.id)) drawn.push_back(&head);
+  const bool some = !chosen && drawn.size() > kMost;
+  if (some) {
+    std::ranges::stable_sort(drawn, std::greater(),
+                             [](const HeadReport* h) { return h->effects.importance.raw; });
+    drawn.resize(kMost);
+  }
+  std::vector<Picture> pictures;
+  for (const HeadReport* head : drawn) {
+    const std::int64_t keys = report.keys(all[static_cast<std::size_t>(head->effects.id.layer)]);
+    Picture& picture = pictures.emplace_back(heat_map(head->mean_weights, keys, colors(), width));
+    if (picture.empty())
+      return print_out("\n{} positions are too many to draw in {} columns; see --html or --npy\n", keys,
+                       width);
+    picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
+  }
+  print_out("\n");
+  if (some) print_out("The {} most important heads; --layer and --head choose others.\n", kMost);
+  print_out("Attention of query (row) on key (column), mean over sequences:\n");
+  write_picture(legend(colors()) + '\n' + side_by_side(pictures, width));
+}
+
+}  // namespace
+
+void print_report(const InspectReport& report, const HeadChoice& heads) {
+  const EvalResult& base = report.baseline;
+  const std::size_t width = line_width(1);
+  const auto say = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
+  say(fmt::format(
+      "{} test sequences: loss {:.4f}, {:.2f} % of tokens right. Without a head (its output set to "
+      "zero) the loss and the tokens that are right change by:",
+      base.sequences, base.loss, 100 * base.accuracy));
+  print_out("\n");
+  print_table(report, heads, width);
+  for (const HeadReport& head : report.heads) {
+    if (!heads.has(head.effects.id)) continue;
+    const std::string where = head_title(report.config.model, head.effects.id);
+    say(fmt::format("{}: {}", where, head.label.sentence));
+  }
+  if (report.heads.size() > 1) {
+    std::string curve = "accuracy with 0, 1, ... heads removed, the least important first:";
+    for (const RemovalStep& step : report.cumulative_ablation)
+      curve += fmt::format(" {:.2f}", 100 * step.accuracy);
+    print_out("\n");
+    say(curve);
+  }
+  if (const std::string& warning = report.attribution.warning; !warning.empty())
+    print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
+  for (const HeadEvent& event : find_events(report.timeline.steps))
+    if (heads.has(event.id)) print_out("\n{}", wrapped(sentence(event), width));
+  if (const std::string picture = draw(report.timeline.steps, !is_terminal(1), width); !picture.empty())
+    print_out("\n{}", picture);
+  print_maps(report, heads, width);
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,104 @@
+#include "cli/text/sweep_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+
+#include "thimble/core/width.h"
+
+namespace thimble::cli {
+
+namespace {
+
+constexpr std::size_t kLabel = 21, kSeeds = 6;
+
+std::string key_of(const std::string& text) { return text.substr(0, text.find('=')); }
+std::string leaf_of(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+struct SweepColumn {
+  std::string_view title, metric;
+  double factor;
+  std::size_t width;
+  int decimals;
+};
+constexpr SweepColumn kSweepColumns[] = {
+    {"val. loss", "/validation/loss", 1, 10, 5},
+    {"test loss", "/test/loss", 1, 10, 5},
+    {"tokens %", "/test/accuracy", 100, 9, 2},
+    {"seqs. %", "/test/sequence_accuracy", 100, 8, 2},
+    {"steps", "/steps", 1, 8, 0},
+    {"s", "/seconds", 1, 7, 1},
+};
+
+}  // namespace
+
+std::vector<std::string> setting_labels(const Sweep& sweep) {
+  std::map<std::string, std::size_t> uses;             // of each override, in all settings
+  std::map<std::string, std::set<std::string>> paths;  // by their last name
+  for (const SweepSetting& setting : sweep.settings)
+    for (const std::string& text : setting.overrides) {
+      ++uses[text];
+      paths[leaf_of(key_of(text))].insert(key_of(text));
+    }
+  std::vector<std::string> labels;
+  for (const SweepSetting& setting : sweep.settings) {
+    std::string& label = labels.emplace_back();
+    for (const std::string& text : setting.overrides) {
+      if (uses[text] == sweep.settings.size()) continue;
+      const std::string key = key_of(text), leaf = leaf_of(key);
+      if (!label.empty()) label += ' ';
+      label += (paths[leaf].size() == 1 ? leaf : key) + text.substr(key.size());
+    }
+    if (label.empty()) label = "(the config)";
+  }
+  return labels;
+}
+
+std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, std::size_t width) {
+  const std::vector<std::string> labels = setting_labels(sweep);
+  std::size_t longest = 0, numbers = kSeeds;
+  for (const std::string& label : labels) longest = std::max(longest, display_width(label));
+  for (const SweepColumn& column : kSweepColumns) numbers += column.width;
+  // Where all columns have no room beside labels, these have lines of their own; then columns are left out
+  // from the right.
+  constexpr std::size_t kIndent = 2;
+  const std::size_t label_width =
+      width < kLabel + numbers ? kIndent : std::clamp(longest, kLabel, width - numbers);
+  std::span<const SweepColumn> columns = kSweepColumns;
+  for (; label_width + numbers > width; columns = columns.first(columns.size() - 1))
+    numbers -= columns.back().width;
+
+  std::string out = padded_right(label_width > kIndent ? "setting" : "", label_width) + " seeds";
+  for (const SweepColumn& column : columns) out += fmt::format("{:>{}}", column.title, column.width);
+  out += '\n';
+  const std::size_t seeds = runs.size() / sweep.settings.size();
+  for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
+    const bool fits = display_width(labels[i]) <= label_width;
+    if (!fits) out += wrapped(labels[i], width, kIndent);
+    const auto done = metric_spread(runs, i, "/steps").count;
+    std::string means = padded_right(fits ? labels[i] : "", label_width) +
+                        fmt::format(" {:>5}", fmt::format("{}/{}", done, seeds));
+    std::string deviations = fmt::format("{:<{}} {:>5}", "", label_width, "+-");
+    for (const SweepColumn& column : columns) {
+      const Spread values = metric_spread(runs, i, column.metric);
+      const auto cell = [&](bool known, double value) {
+        return known ? fmt::format("{:>{}.{}f}", column.factor * value, column.width, column.decimals)
+                     : fmt::format("{:>{}}", "-", column.width);
+      };
+      means += cell(values.count > 0, values.mean);
+      deviations += cell(values.sd.has_value(), values.sd.value_or(0));
+    }
+    out += means + '\n' + deviations + '\n';
+    for (const SweepRun& run : runs)
+      if (run.setting == i && run.status != RunStatus::done)
+        out += wrapped(fmt::format("  seed {}: {}{}{}", run.config.train.seed, name(run.status),
+                                   run.error.empty() ? "" : ": ", run.error),
+                       width, 4);
+  }
+  return out;
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,152 @@
+// Multi-head scaled dot-product attention, one head of one sequence at a time. P: weights, M: P after dropout f.
+//   forward    S = scale Q K^T - slope |i - j|,  P = softmax of each row over its visible keys,  M = P f,  O = M V
+//   backward   dV += M^T dO,  dM = dO V^T,  dP = dM f,  dS_ij = P_ij (dP_ij - sum_l dP_il P_il),
+//              dQ += scale dS K,  dK += scale dS^T Q; where scores come from elsewhere, dS is their gradient
+//   saved: P, and f and M where there is dropout. P is 0 on hidden keys, and so is dS.
+#include "thimble/kernels/attention.h"
+
+#include "thimble/kernels/elementwise.h"
+#include "thimble/kernels/softmax.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/attention.cpp"
+#include <hwy/foreach_target.h>
+
+#include "kernels/attention/blocks.h"
+#include "kernels/product-inl.h"
+#include "kernels/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+
+// p = softmax over the visible keys of x, which may be p, of one head of one sequence.
+HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t sequence, std::int64_t head,
+                               const AttentionMask& mask) {
+  for (std::int64_t i = 0; i < p.rows; ++i) {
+    const std::int64_t visible = mask.visible(sequence, i, p.cols);
+    const Real* from = x.row(i);
+    if (!mask.slopes.empty()) {
+      const Real slope = mask.slopes[static_cast<std::size_t>(head)];
+      for (std::int64_t j = 0; j < visible; ++j)
+        p.row(i)[j] = from[j] - slope * static_cast<Real>(std::abs(mask.first_query + i - j));
+      from = p.row(i);
+    }
+    if (visible > 0) softmax_row(p.row(i), from, visible);
+    std::fill(p.row(i) + visible, p.row(i) + p.cols, Real{0});
+  }
+}
+
+void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
+                               const AttentionSizes& s, const AttentionMask& mask, Real scale) {
+  const std::int64_t depth = q.cols / s.heads;
+  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
+    const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = kv_block(k, b, h, s);
+    const MatrixView p = weights_block(weights, b, h, s);
+    if (h % s.heads_per_kv_head() == 0) transpose(scratch, kh.data, kh.stride, s.keys, depth);
+    product<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries, s.keys,
+                              depth, scale);
+    masked_softmax(p, p, b, h, mask);
+  });
+}
+
+void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const AttentionSizes& s,
+                               const AttentionMask& mask) {
+  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
+    masked_softmax(weights_block(weights, b, h, s), weights_block(scores, b, h, s), b, h, mask);
+  });
+}
+
+void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
+                           const AttentionSizes& s) {
+  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
+    const ConstMatrixView vh = kv_block(v, b, h, s), p = weights_block(weights, b, h, s);
+    const MatrixView o = block(out, b, s.queries, h, s.heads);
+    product<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries, o.cols,
+                              s.keys, 1);
+  });
+}
+
+// Returns the block of dk or dv that a head adds to. Where nothing was added yet, the first head of a group
+// overwrites.
+GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t head,
+                             const AttentionSizes& s) {
+  x.uninitialized = x.uninitialized && head % s.heads_per_kv_head() == 0;
+  return kv_block(x, sequence, head, s);
+}
+
+// c += alpha A B.
+void add_product(GradientView c, Left a, ConstMatrixView b, Real alpha) {
+  const auto multiply = c.uninitialized ? product<Store::overwrite> : product<Store::add>;
+  multiply(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows, alpha);
+}
+
+// Calls with_scores(sequence, head, dS) for every head, after adding to dv. Without `scores` it stops at dv.
+template <class WithScores>
+HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, ConstMatrixView v,
+                                    ConstMatrixView weights, ConstMatrixView mixed, ConstMatrixView dropout,
+                                    Real* scratch, const AttentionSizes& s, bool scores,
+                                    const WithScores& with_scores) {
+  const std::int64_t width = v.cols / s.kv_heads;
+  Real* v_transposed = scratch;
+  const MatrixView ds{scratch + width * s.keys, s.queries, s.keys, s.keys};
+  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
+    const ConstMatrixView go = block(dout, b, s.queries, h, s.heads), m = weights_block(mixed, b, h, s);
+    if (dv.data != nullptr) add_product(shared_gradient(dv, b, h, s), {m.data, 1, m.stride}, go, 1);
+    if (!scores) return;
+    const ConstMatrixView vh = kv_block(v, b, h, s);
+    if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, width);
+    product<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries,
+                              s.keys, width, 1);
+    if (dropout.data != nullptr) multiply_forward(ds, ds, weights_block(dropout, b, h, s));
+    softmax_backward({ds, true}, ds, weights_block(weights, b, h, s));
+    with_scores(b, h, ds);
+  });
+}
+
+void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
+                        ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
+                        ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
+                        const AttentionSizes& s, Real scale) {
+  const bool scores = dq.data != nullptr || dk.data != nullptr;
+  each_score_gradient(dv, dout, v, weights, mixed, dropout, scratch, s, scores, [&](auto b, auto h, auto ds) {
+    if (dq.data != nullptr) {
+      add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(k, b, h, s), scale);
+    }
+    if (dk.data != nullptr) {
+      add_product(shared_gradient(dk, b, h, s), {ds.data, 1, ds.stride}, block(q, b, s.queries, h, s.heads),
+                  scale);
+    }
+  });
+}
+
+void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
+                                ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
+                                ConstMatrixView dropout, Real* scratch, const AttentionSizes& s) {
+  each_score_gradient(dv, dout, v, weights, mixed, dropout, scratch, s, dscores.data != nullptr,
+                      [&](auto b, auto h, auto ds) { accumulate(weights_block(dscores, b, h, s), ds); });
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+THIMBLE_DISPATCH(void, attention_weights_forward,
+                 (MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
+                  const AttentionSizes& sizes, const AttentionMask& mask, Real scale),
+                 weights, q, k, scratch, sizes, mask, scale)
+THIMBLE_DISPATCH(void, attention_softmax_forward,
+                 (MatrixView weights, ConstMatrixView scores, const AttentionSizes& sizes,
+                  const AttentionMask& mask),
+                 weights, scores, sizes, mask)
+THIMBLE_DISPATCH(void, attention_mix_forward,
+                 (MatrixView out, ConstMatrixView weights, ConstMatrixView v, const AttentionSizes& sizes),
+                 out, weights, v, sizes)
+THIMBLE_DISPATCH(void, attention_backward,
+                 (GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout, ConstMatrixView q,
+                  ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
+                  ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes, Real scale),
+                 dq, dk, dv, dout, q, k, v, weights, mixed, dropout, scratch, sizes, scale)
+THIMBLE_DISPATCH(void, attention_softmax_backward,
+                 (GradientView dscores, GradientView dv, ConstMatrixView dout, ConstMatrixView v,
+                  ConstMatrixView weights, ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
+                  const AttentionSizes& sizes),
+                 dscores, dv, dout, v, weights, mixed, dropout, scratch, sizes)

@@ -1,0 +1,102 @@
+// Rotary positions. Every pair (a, b) of columns 2i and 2i+1 of a head of D columns, at position p, turns by
+// the angle t = p 10000^(-2i / D).
+//   forward    (a, b) -> (a cos t - b sin t, b cos t + a sin t)
+//   backward   the gradient turns back, by -t
+//   saved: the table of (cos t, cos t) and (-sin t, sin t)
+#include "thimble/kernels/rotary.h"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/rotary.cpp"
+#include <hwy/foreach_target.h>
+
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+
+// For elements of a head from column i on, the other ones of their pairs.
+template <class D>
+HWY_INLINE auto resampling_pairs(D d, const Real* head, std::int64_t i) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::LoadU(d, head + (i ^ 1));
+  } else {
+    return hn::Reverse2(d, hn::LoadU(d, head + i));
+  }
+}
+
+// turn(d, head, i) for the columns that turn, i of the head that starts at column `head`; keep(d, c) for the
+// others.
+template <class Turn, class Keep>
+HWY_INLINE void each_column(std::int64_t cols, const RotaryColumns& which, const Turn& turn,
+                            const Keep& keep) {
+  const std::int64_t end = which.first + which.count;
+  lanes(which.first, keep);
+  for (std::int64_t head = which.first; head < end; head += which.depth) {
+    lanes(which.depth, [&](auto d, std::int64_t i) HWY_ATTR { turn(d, head, i); });
+  }
+  lanes(cols - end, [&](auto d, std::int64_t c) HWY_ATTR { keep(d, end + c); });
+}
+
+void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, const RotaryColumns& columns) {
+  for (std::int64_t r = 0; r < y.rows; ++r) {
+    const Real *from = x.row(r), *own = table.row(r % table.rows), *other = own + columns.depth;
+    Real* to = y.row(r);
+    each_column(
+        y.cols, columns,
+        [=](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
+          const auto turned = hn::Mul(resampling_pairs(d, from + head, i), hn::LoadU(d, other + i));
+          const auto v = hn::LoadU(d, from + head + i);
+          hn::StoreU(hn::MulAdd(v, hn::LoadU(d, own + i), turned), d, to + head + i);
+        },
+        [=](auto d, std::int64_t c) HWY_ATTR { hn::StoreU(hn::LoadU(d, from + c), d, to + c); });
+  }
+}
+
+void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
+                     const RotaryColumns& columns) {
+  for (std::int64_t r = 0; r < dx.rows; ++r) {
+    const Real *from = dy.row(r), *own = table.row(r % table.rows), *other = own + columns.depth;
+    Real* to = dx.row(r);
+    each_column(
+        dx.cols, columns,
+        [=, uninitialized = dx.uninitialized](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
+          const auto turned = hn::Mul(resampling_pairs(d, from + head, i), hn::LoadU(d, other + i));
+          const auto g = hn::LoadU(d, from + head + i);
+          add_to(d, to + head + i, hn::MulSub(g, hn::LoadU(d, own + i), turned), uninitialized);
+        },
+        [=, uninitialized = dx.uninitialized](auto d, std::int64_t c)
+            HWY_ATTR { add_to(d, to + c, hn::LoadU(d, from + c), uninitialized); });
+  }
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+THIMBLE_DISPATCH(void, rotary_forward,
+                 (MatrixView y, ConstMatrixView x, ConstMatrixView table, const RotaryColumns& columns), y, x,
+                 table, columns)
+THIMBLE_DISPATCH(void, rotary_backward,
+                 (GradientView dx, ConstMatrixView dy, ConstMatrixView table, const RotaryColumns& columns),
+                 dx, dy, table, columns)
+
+#if HWY_ONCE
+namespace thimble::inline THIMBLE_PRECISION::kernels {
+
+void rotary_table(MatrixView table, std::int64_t first_position) {
+  const std::int64_t depth = table.cols / 2;
+  for (std::int64_t i = 0; i < depth; i += 2) {
+    const double turn = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(depth));
+    for (std::int64_t t = 0; t < table.rows; ++t) {
+      const double angle = static_cast<double>(first_position + t) * turn;
+      Real *own = table.row(t) + i, *other = own + depth;
+      own[0] = own[1] = static_cast<Real>(std::cos(angle));
+      other[1] = static_cast<Real>(std::sin(angle));
+      other[0] = -other[1];
+    }
+  }
+}
+
+}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,54 @@
+// A terminal in place of standard error, for tests of what is shown there.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace thimble {
+
+class Terminal {
+ public:
+  explicit Terminal(unsigned short columns) : main_(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK)) {
+    if (main_ < 0 || ::grantpt(main_) != 0 || ::unlockpt(main_) != 0) throw std::runtime_error("no terminal");
+    const int child = ::open(::ptsname(main_), O_RDWR | O_NOCTTY);
+    termios settings{};
+    ::tcgetattr(child, &settings);
+    ::cfmakeraw(&settings);
+    ::tcsetattr(child, TCSANOW, &settings);
+    resize(columns);
+    ::dup2(child, STDERR_FILENO);
+    ::close(child);
+  }
+  ~Terminal() {
+    ::dup2(before_, STDERR_FILENO);
+    ::close(before_);
+    ::close(main_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  void resize(unsigned short columns) {
+    const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    ::ioctl(main_, TIOCSWINSZ, &size);
+  }
+
+  // Returns what was written since the last call, byte by byte.
+  std::string text() {
+    std::string out;
+    char piece[4096];
+    for (ssize_t n = 0; (n = ::read(main_, piece, sizeof piece)) > 0;)
+      out.append(piece, static_cast<std::size_t>(n));
+    return out;
+  }
+
+ private:
+  const int main_, before_ = ::dup(STDERR_FILENO);
+};
+
+}  // namespace thimble
