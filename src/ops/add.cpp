@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
 
@@ -14,6 +15,15 @@ Var add(Var a, Var b) {
         kernels::accumulate(a.grad_accumulator(), y.grad());
         kernels::accumulate(b.grad_accumulator(), y.grad());
       });
+}
+
+std::vector<GradcheckCase> gradcheck_add() {
+  return {
+      {"add",
+       "",
+       {normal("a", {2, 3, 5}), normal("b", {2, 3, 5})},
+       [](Tape&, Inputs in) { return add(in[0], in[1]); }},
+      {"add", "the same twice", {normal("a", {2, 3})}, [](Tape&, Inputs in) { return add(in[0], in[0]); }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

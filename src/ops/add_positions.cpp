@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/embedding.h"
@@ -21,6 +22,12 @@ Var add_positions(Var x, Var positions) {
         kernels::accumulate(x.grad_accumulator(), y.grad());
         kernels::add_positions_backward(positions.zeroed_grad_accumulator(), y.grad(), length);
       });
+}
+
+std::vector<GradcheckCase> gradcheck_add_positions() {
+  const auto sum = [](Tape&, Inputs in) { return add_positions(in[0], in[1]); };
+  return {{"add_positions", "", {normal("x", {2, 3, 5}), normal("positions", {3, 5})}, sum},
+          {"add_positions", "longer table", {normal("x", {2, 3, 5}), normal("positions", {4, 5})}, sum}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -3,6 +3,8 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::int64_t kv_heads) {
@@ -30,6 +32,32 @@ Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::in
                                          weight.zeroed_grad_accumulator(), y.grad(), q.value(), k.value(),
                                          weight.value(), scratch.data, sizes);
       });
+}
+
+std::vector<GradcheckCase> gradcheck_additive_score() {
+  const auto inputs = [](std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads,
+                         std::int64_t d_key) {
+    return std::vector{normal("q", {2, queries, heads * d_key}), normal("k", {2, keys, kv_heads * d_key}),
+                       normal("weight", {heads, d_key})};
+  };
+  const auto score = [](std::int64_t heads, std::int64_t kv_heads) {
+    return [=](Tape&, Inputs in) { return additive_score(in[0], in[1], in[2], heads, kv_heads); };
+  };
+  return {{"additive_score", "", inputs(5, 5, 2, 2, 3), score(2, 2)},
+          {"additive_score", "3 queries, 7 keys", inputs(3, 7, 2, 2, 3), score(2, 2)},
+          {"additive_score", "9 queries, 20 keys, 21 columns", inputs(9, 20, 1, 1, 21), score(1, 1)},
+          {"additive_score", "4 heads share 2 of keys", inputs(5, 4, 4, 2, 3), score(4, 2)},
+          {"additive_score", "one of all", inputs(1, 1, 1, 1, 1), score(1, 1)},
+          {"additive_score",
+           "columns of one projection",
+           {normal("x", {2, 4, 10}), normal("weight", {2, 3})},
+           [](Tape&, Inputs in) {
+             return additive_score({in[0], 1, 6}, {in[0], 7, 3}, in[1], 2, 1);
+           }},
+          {"additive_score",
+           "large, and cancelling",
+           {normal("q", {1, 3, 4}, 500), normal("k", {1, 3, 4}, -500), normal("weight", {1, 4})},
+           score(1, 1)}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
 
@@ -180,6 +181,104 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
                                             weights.dropped, weights.factor, scratch.data, sizes);
       },
       attention_flops(sizes));
+}
+
+namespace {
+
+// Queries, keys and values side by side, of `heads` and `kv_heads` heads, 2 columns each of queries and keys
+// and 3 of values. With `tied`, keys are the queries.
+GradcheckCase packed_attention(const std::string& variant, std::int64_t time, AttentionOptions options,
+                               bool tied = false) {
+  const std::int64_t kv = options.kv_heads;
+  const std::int64_t key = tied ? 0 : 2 * options.heads, value = key + 2 * kv;
+  return {"attention", variant, {normal("qkv", {2, time, value + 3 * kv})}, [=](Tape&, Inputs in) {
+            return attention({in[0], 0, 2 * options.heads}, {in[0], key, 2 * kv}, {in[0], value, 3 * kv},
+                             options);
+          }};
+}
+
+std::vector<GradcheckInput> attention_inputs(std::int64_t queries, std::int64_t keys, std::int64_t heads) {
+  return {normal("q", {2, queries, heads * 3}), normal("k", {2, keys, heads * 3}),
+          normal("v", {2, keys, heads * 4})};
+}
+
+AttentionOptions options_of(std::int64_t heads, std::int64_t kv_heads,
+                            const kernels::AttentionMask& mask = {}) {
+  return {.heads = heads, .kv_heads = kv_heads, .mask = mask, .scale = {}, .key = {}};
+}
+
+}  // namespace
+
+std::vector<GradcheckCase> gradcheck_attention() {
+  static const std::vector<std::int32_t> lengths{5, 3}, with_empty{0, 4};
+  static const std::vector<Real> slopes{Real(0.5), Real(0.1), Real(1), Real(0.3)};
+  const auto separate = [](AttentionOptions options) {
+    return [options](Tape&, Inputs in) { return attention(in[0], in[1], in[2], options); };
+  };
+  const auto applied = [](AttentionOptions options) {
+    return [options](Tape&, Inputs in) { return attend(in[0], in[1], options); };
+  };
+  const auto scores = [](std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads) {
+    return std::vector{normal("scores", {2, heads, queries, keys}), normal("v", {2, keys, kv_heads * 3})};
+  };
+  const AttentionOptions two = options_of(2, 2), grouped = options_of(4, 2);
+  AttentionOptions dropped = options_of(2, 2, {.causal = true, .lengths = lengths}), scaled = two;
+  dropped.dropout = Real(0.3);
+  dropped.key = kernels::DropoutKey{Random(5, Stream::dropout), 1, 0, 1};
+  scaled.scale = Real(0.3);
+  const std::vector<GradcheckInput> five = attention_inputs(5, 5, 2);
+  return {
+      {"attention", "", five, separate(two)},
+      {"attention", "3 queries, 7 keys", attention_inputs(3, 7, 2), separate(two)},
+      {"attention", "20 keys", attention_inputs(9, 20, 1), separate(options_of(1, 1))},
+      {"attention", "causal", five, separate(options_of(2, 2, {.causal = true, .lengths = {}}))},
+      {"attention", "padding", five, separate(options_of(2, 2, {.causal = false, .lengths = lengths}))},
+      {"attention", "causal, padding", five,
+       separate(options_of(2, 2, {.causal = true, .lengths = lengths}))},
+      {"attention", "a sequence without keys", five,
+       separate(options_of(2, 2, {.causal = true, .lengths = with_empty}))},
+      {"attention", "dropout", five, separate(dropped)},
+      {"attention", "scale 0.3", five, separate(scaled)},
+      {"attention",
+       "one key",
+       {zero_gradient(normal("q", {2, 3, 4})), zero_gradient(normal("k", {2, 1, 4})), normal("v", {2, 1, 6})},
+       separate(two)},
+      packed_attention("packed", 5, two),
+      packed_attention("packed, dropout, causal, padding", 5, dropped),
+      packed_attention("packed, one token", 1, two),
+      packed_attention("tied", 5, dropped, true),
+      packed_attention("4 heads on 1", 5, options_of(4, 1)),
+      packed_attention("4 heads on 2", 5, grouped),
+      packed_attention("ALiBi", 5, options_of(4, 2, {.lengths = {}, .slopes = slopes})),
+      // One tensor for all three, so one gradient for all three; and columns that nothing reads.
+      {"attention",
+       "of itself",
+       {normal("x", {2, 5, 6})},
+       [two](Tape&, Inputs in) { return attention(in[0], in[0], in[0], two); }},
+      {"attention",
+       "some columns",
+       {normal("x", {2, 5, 9})},
+       [two](Tape&, Inputs in) {
+         return attention({in[0], 1, 4}, {in[0], 3, 4}, {in[0], 7, 2}, two);
+       }},
+      {"attention",
+       "causal, queries from position 3",
+       {normal("q", {2, 2, 8}), normal("k", {2, 5, 4}), normal("v", {2, 5, 6})},
+       separate(options_of(4, 2, {.causal = true, .lengths = {}, .first_query = 3}))},
+      {"attend", "", scores(3, 7, 2, 2), applied(two)},
+      {"attend", "20 keys", scores(2, 20, 2, 2), applied(two)},
+      {"attend", "dropout, causal, padding", scores(5, 5, 2, 2), applied(dropped)},
+      {"attend", "4 heads on 2", scores(3, 5, 4, 2), applied(grouped)},
+      {"attend",
+       "one key",
+       {zero_gradient(normal("scores", {2, 2, 3, 1})), normal("v", {2, 1, 6})},
+       applied(two)},
+      {"attend",
+       "scores that are used twice, values in a projection",
+       {normal("scores", {2, 2, 3, 5}), normal("kv", {2, 5, 9})},
+       [two](Tape&, Inputs in) {
+         return add(attend(in[0], {in[1], 3, 6}, two), attend(in[0], {in[1], 0, 6}, two));
+       }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

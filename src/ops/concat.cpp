@@ -2,6 +2,8 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var concat(Var a, Var b) {
@@ -19,6 +21,12 @@ Var concat(Var a, Var b) {
         kernels::accumulate(a.grad_accumulator(), y.grad().column_block(0, left));
         kernels::accumulate(b.grad_accumulator(), y.grad().column_block(left, right));
       });
+}
+
+std::vector<GradcheckCase> gradcheck_concat() {
+  const auto joined = [](Tape&, Inputs in) { return concat(in[0], in[1]); };
+  return {{"concat", "", {normal("a", {2, 3, 5}), normal("b", {2, 3, 4})}, joined},
+          {"concat", "17 columns and one", {normal("a", {1, 17}), normal("b", {1, 1})}, joined}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/cross_entropy.h"
 #include "thimble/kernels/elementwise.h"
@@ -26,6 +27,20 @@ Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossE
             slope, logits.value(), labels, options.smoothing, Real{1} / static_cast<Real>(normalizer)));
       },
       [=](Var loss) { kernels::scale_backward(logits.grad_accumulator(), slope, *loss.grad().data); });
+}
+
+std::vector<GradcheckCase> gradcheck_cross_entropy() {
+  // A kernel may treat rows in groups: 37.
+  static const std::vector<std::int32_t> labels{2, -1, 0, 6, 3, -1}, none(6, -1), many(37, 4);
+  const auto entropy = [](const std::vector<std::int32_t>& targets, CrossEntropyOptions options) {
+    return [&targets, options](Tape&, Inputs in) { return cross_entropy(in[0], targets, options); };
+  };
+  return {
+      {"cross_entropy", "ignored labels", {normal("logits", {2, 3, 7})}, entropy(labels, {})},
+      {"cross_entropy", "smoothing", {normal("logits", {2, 3, 7})}, entropy(labels, {Real(0.2), 0})},
+      {"cross_entropy", "sum, 40 classes", {normal("logits", {2, 3, 40})}, entropy(labels, {Real(0.1), 1})},
+      {"cross_entropy", "37 rows", {normal("logits", {37, 7})}, entropy(many, {})},
+      {"cross_entropy", "no label", {zero_gradient(normal("logits", {6, 7}))}, entropy(none, {})}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

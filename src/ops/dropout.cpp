@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
 
@@ -18,6 +19,11 @@ Var dropout(Var x, Real p, const kernels::DropoutKey& key) {
         kernels::multiply_forward(y.value(), x.value(), factor);
       },
       [=](Var y) { kernels::multiply_backward(x.grad_accumulator(), y.grad(), factor); });
+}
+
+std::vector<GradcheckCase> gradcheck_dropout() {
+  const kernels::DropoutKey key{Random(3, Stream::dropout), 1, 0, 2};
+  return unary("dropout", [key](Var x) { return dropout(x, Real(0.4), key); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/embedding.h"
 
@@ -20,6 +21,13 @@ Var embedding(Var table, std::span<const std::int32_t> tokens, std::int64_t leng
       "embedding", {count / length, length, table.shape()[1]}, {table},
       [=](Var y) { kernels::embedding_forward(y.value(), table.value(), kept); },
       [=](Var y) { kernels::embedding_backward(table.zeroed_grad_accumulator(), y.grad(), kept); });
+}
+
+std::vector<GradcheckCase> gradcheck_embedding() {
+  static const std::vector<std::int32_t> tokens{1, 4, 4, 0, 1, 2};
+  return {{"embedding", "", {normal("table", {5, 7})}, [](Tape&, Inputs in) {
+             return embedding(in[0], tokens, 3);
+           }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

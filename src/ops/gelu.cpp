@@ -1,5 +1,9 @@
 #include "thimble/ops/ops.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "ops/gradcheck_inputs.h"
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/gelu.h"
 
@@ -22,5 +26,12 @@ Var gelu(Var x) { return gelu_with("gelu", x, kernels::gelu_erf_forward); }
 Var gelu_tanh(Var x) { return gelu_with("gelu_tanh", x, kernels::gelu_tanh_forward); }
 
 Var silu(Var x) { return gelu_with("silu", x, kernels::silu_forward); }
+
+std::vector<GradcheckCase> gradcheck_gelu() {
+  std::vector<GradcheckCase> cases = unary("gelu", [](Var x) { return gelu(x); });
+  std::ranges::copy(unary("gelu_tanh", [](Var x) { return gelu_tanh(x); }), std::back_inserter(cases));
+  std::ranges::copy(unary("silu", [](Var x) { return silu(x); }), std::back_inserter(cases));
+  return cases;
+}
 
 }  // namespace thimble::inline THIMBLE_PRECISION

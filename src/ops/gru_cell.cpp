@@ -2,6 +2,8 @@
 #include "thimble/kernels/gru.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> lengths, std::int64_t t) {
@@ -25,6 +27,21 @@ Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> leng
         kernels::gru_cell_backward(gates_x.grad_accumulator(), gates_h.grad_accumulator(),
                                    h.grad_accumulator(), y.grad(), gates_h.value(), h.value(), gates, step);
       });
+}
+
+std::vector<GradcheckCase> gradcheck_gru_cell() {
+  static const std::vector<std::int32_t> lengths{3, 1};
+  const auto inputs = [](std::int64_t batch, std::int64_t hidden) {
+    return std::vector{normal("gates_x", {batch, 3 * hidden}), normal("gates_h", {batch, 3 * hidden}),
+                       normal("h", {batch, hidden})};
+  };
+  const auto cell = [](std::span<const std::int32_t> ends, std::int64_t t) {
+    return [=](Tape&, Inputs in) { return gru_cell(in[0], in[1], in[2], ends, t); };
+  };
+  return {{"gru_cell", "", inputs(2, 5), cell({}, 0)},
+          {"gru_cell", "one sequence, 37 channels", inputs(1, 37), cell({}, 0)},
+          {"gru_cell", "one channel", inputs(3, 1), cell({}, 0)},
+          {"gru_cell", "a sequence that has ended", inputs(2, 5), cell(lengths, 1)}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -3,6 +3,8 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var head_linear(Columns x, Var weight, std::int64_t heads) {
@@ -20,6 +22,21 @@ Var head_linear(Columns x, Var weight, std::int64_t heads) {
                                       weight.value(), heads);
       },
       {.forward = flops, .backward = 2 * flops});
+}
+
+std::vector<GradcheckCase> gradcheck_head_linear() {
+  const auto heads = [](std::int64_t count) {
+    return [count](Tape&, Inputs in) { return head_linear(in[0], in[1], count); };
+  };
+  return {{"head_linear", "", {normal("x", {2, 3, 10}), normal("weight", {2, 5, 7})}, heads(2)},
+          {"head_linear", "one of all", {normal("x", {1, 1}), normal("weight", {1, 1, 1})}, heads(1)},
+          {"head_linear", "40 columns", {normal("x", {19, 40}), normal("weight", {1, 40, 37})}, heads(1)},
+          {"head_linear",
+           "a block of columns, and the whole",
+           {normal("x", {2, 3, 10}), normal("weight", {2, 2, 5})},
+           [](Tape&, Inputs in) {
+             return add(head_linear({in[0], 3, 4}, in[1], 2), in[0]);
+           }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/norm.h"
 
@@ -21,6 +22,19 @@ Var layer_norm(Var x, Var weight, Var bias, Real epsilon) {
                                      bias.zeroed_grad_accumulator(), y.grad(), x.value(), weight.value(),
                                      mean_rstd);
       });
+}
+
+std::vector<GradcheckCase> gradcheck_layer_norm() {
+  const auto norm = [](Tape&, Inputs in) { return layer_norm(in[0], in[1], in[2]); };
+  return {{"layer_norm", "", {normal("x", {2, 3, 7}), normal("weight", {7}), normal("bias", {7})}, norm},
+          {"layer_norm",
+           "40 columns",
+           {normal("x", {3, 40}), normal("weight", {40}), normal("bias", {40})},
+           norm},
+          {"layer_norm",
+           "one column",
+           {zero_gradient(normal("x", {3, 1})), zero_gradient(normal("weight", {1})), normal("bias", {1})},
+           norm}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/linear.h"
 
@@ -72,6 +73,36 @@ Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_
                       "linear_part: outputs {} .. {} of weight {}: there are {}", first, first + count - 1,
                       weight.shape(), weight.shape()[0]);
   return record_linear("linear_part", x, weight, bias, first, count);
+}
+
+std::vector<GradcheckCase> gradcheck_linear() {
+  const auto biased = [](Tape&, Inputs in) { return linear(in[0], in[1], in[2]); };
+  const auto part = [](Tape&, Inputs in) { return linear_part(in[0], in[1], in[2], 2, 3); };
+  return {
+      {"linear", "", {normal("x", {2, 3, 5}), normal("weight", {7, 5}), normal("bias", {7})}, biased},
+      {"linear", "19 rows", {normal("x", {19, 3}), normal("weight", {40, 3}), normal("bias", {40})}, biased},
+      {"linear", "one output", {normal("x", {3, 5}), normal("weight", {1, 5}), normal("bias", {1})}, biased},
+      {"linear",
+       "inputs in two dimensions",
+       {normal("x", {2, 3, 10}), normal("weight", {7, 5, 2}), normal("bias", {7})},
+       biased},
+      {"linear",
+       "no bias",
+       {normal("x", {3, 5}), normal("weight", {7, 5})},
+       [](Tape&, Inputs in) { return linear(in[0], in[1]); }},
+      {"linear",
+       "some columns",
+       {normal("x", {3, 5}), normal("weight", {7, 2})},
+       [](Tape&, Inputs in) {
+         return linear({in[0], 2, 2}, in[1]);
+       }},
+      {"linear_part", "", {normal("x", {2, 3, 5}), normal("weight", {7, 5}), normal("bias", {7})}, part},
+      {"linear_part",
+       "both halves",
+       {normal("x", {4, 5}), normal("weight", {6, 5}), normal("bias", {6})},
+       [](Tape&, Inputs in) {
+         return add(linear_part(in[0], in[1], in[2], 0, 3), linear_part(in[0], in[1], in[2], 3, 3));
+       }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/gemm.h"
 
@@ -22,6 +23,12 @@ Var matmul(Var a, Var b) {
         kernels::gemm_add(b.grad_accumulator(), a.value(), Op::transpose, y.grad(), Op::none);
       },
       {.forward = flops, .backward = 2 * flops});
+}
+
+std::vector<GradcheckCase> gradcheck_matmul() {
+  const auto product = [](Tape&, Inputs in) { return matmul(in[0], in[1]); };
+  return {{"matmul", "", {normal("a", {3, 5}), normal("b", {5, 7})}, product},
+          {"matmul", "inner size 1", {normal("a", {2, 1}), normal("b", {1, 3})}, product}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -2,6 +2,8 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var multiply(Var a, Var b) {
@@ -14,6 +16,15 @@ Var multiply(Var a, Var b) {
         kernels::multiply_backward(a.grad_accumulator(), y.grad(), b.value());
         kernels::multiply_backward(b.grad_accumulator(), y.grad(), a.value());
       });
+}
+
+std::vector<GradcheckCase> gradcheck_multiply() {
+  const auto product = [](Tape&, Inputs in) { return multiply(in[0], in[1]); };
+  return {{"multiply", "", {normal("a", {2, 3, 5}), normal("b", {2, 3, 5})}, product},
+          {"multiply", "40 columns", {normal("a", {1, 40}), normal("b", {1, 40})}, product},
+          {"multiply", "the same twice", {normal("a", {2, 3})}, [](Tape&, Inputs in) {
+             return multiply(in[0], in[0]);
+           }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -3,6 +3,8 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
@@ -35,6 +37,16 @@ Var first_pool(Var x) { return pool("first_pool", x, kernels::Pool::first, {}); 
 
 Var last_pool(Var x, std::span<const std::int32_t> lengths) {
   return pool("last_pool", x, kernels::Pool::last, lengths);
+}
+
+std::vector<GradcheckCase> gradcheck_pool() {
+  static const std::vector<std::int32_t> lengths{3, 1};
+  const std::vector x{normal("x", {2, 3, 5})};
+  return {{"mean_pool", "", x, [](Tape&, Inputs in) { return mean_pool(in[0]); }},
+          {"mean_pool", "padding", x, [](Tape&, Inputs in) { return mean_pool(in[0], lengths); }},
+          {"first_pool", "", x, [](Tape&, Inputs in) { return first_pool(in[0]); }},
+          {"last_pool", "", x, [](Tape&, Inputs in) { return last_pool(in[0]); }},
+          {"last_pool", "padding", x, [](Tape&, Inputs in) { return last_pool(in[0], lengths); }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

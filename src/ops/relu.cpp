@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/kernels/elementwise.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -8,6 +9,10 @@ Var relu(Var x) {
   return record(
       "relu", x.shape(), {x}, [=](Var y) { kernels::relu_forward(y.value(), x.value()); },
       [=](Var y) { kernels::relu_backward(x.grad_accumulator(), y.grad(), y.value()); });
+}
+
+std::vector<GradcheckCase> gradcheck_relu() {
+  return unary("relu", [](Var x) { return relu(x); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

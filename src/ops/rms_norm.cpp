@@ -3,6 +3,8 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var rms_norm(Var x, Var weight, Real epsilon) {
@@ -17,6 +19,13 @@ Var rms_norm(Var x, Var weight, Real epsilon) {
         kernels::rms_norm_backward(x.grad_accumulator(), weight.zeroed_grad_accumulator(), y.grad(),
                                    x.value(), weight.value(), rrms);
       });
+}
+
+std::vector<GradcheckCase> gradcheck_rms_norm() {
+  const auto norm = [](Tape&, Inputs in) { return rms_norm(in[0], in[1]); };
+  return {{"rms_norm", "", {normal("x", {2, 3, 7}), normal("weight", {7})}, norm},
+          {"rms_norm", "40 columns", {normal("x", {3, 40}), normal("weight", {40})}, norm},
+          {"rms_norm", "one row", {normal("x", {1, 5}), normal("weight", {5})}, norm}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -3,6 +3,8 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth, std::int64_t first_position) {
@@ -25,6 +27,16 @@ Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth, st
         kernels::rotary_forward(y.value(), x.value(), table, columns);
       },
       [=](Var y) { kernels::rotary_backward(x.grad_accumulator(), y.grad(), table, columns); });
+}
+
+std::vector<GradcheckCase> gradcheck_rotary() {
+  const auto rotate = [](std::int64_t first, std::int64_t count, std::int64_t depth, std::int64_t position) {
+    return [=](Tape&, Inputs in) { return rotary(in[0], first, count, depth, position); };
+  };
+  return {{"rotary", "", {normal("x", {2, 3, 12})}, rotate(0, 12, 6, 0)},
+          {"rotary", "a block of columns", {normal("x", {2, 3, 11})}, rotate(5, 4, 2, 7)},
+          {"rotary", "one token, 40 columns", {normal("x", {1, 1, 40})}, rotate(0, 40, 40, 3)},
+          {"rotary", "no column", {normal("x", {1, 2, 3})}, rotate(1, 0, 2, 0)}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/kernels/elementwise.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -8,6 +9,10 @@ Var scale(Var x, Real factor) {
   return record(
       "scale", x.shape(), {x}, [=](Var y) { kernels::scale_forward(y.value(), x.value(), factor); },
       [=](Var y) { kernels::scale_backward(x.grad_accumulator(), y.grad(), factor); });
+}
+
+std::vector<GradcheckCase> gradcheck_scale() {
+  return unary("scale", [](Var x) { return scale(x, Real(-1.7)); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
@@ -38,6 +39,22 @@ Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional
       break;
   }
   throw Error("attention: needs a score");
+}
+
+std::vector<GradcheckCase> gradcheck_score() {
+  static const AttentionOptions options{
+      .heads = 4, .kv_heads = 2, .mask = {.causal = true, .lengths = {}}, .scale = {}, .key = {}};
+  const auto of = [](Score score) {
+    const std::optional<Shape> shape = score_parameter(score, 4, 2);
+    std::vector<GradcheckInput> inputs{normal("qkv", {2, 5, 8 + 4 + 6})};
+    if (shape) inputs.push_back(normal("parameter", *shape));
+    const auto f = [score](Tape&, Inputs in) {
+      const std::optional<Var> parameter = in.size() > 1 ? std::optional(in[1]) : std::nullopt;
+      return scored_attention(score, {in[0], 0, 8}, {in[0], 8, 4}, {in[0], 12, 6}, parameter, options);
+    };
+    return GradcheckCase{"scored_attention", std::string(kind_of(score).name), inputs, f};
+  };
+  return {of(Score::scaled_dot), of(Score::dot), of(Score::general), of(Score::additive)};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

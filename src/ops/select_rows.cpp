@@ -2,6 +2,8 @@
 #include "thimble/kernels/embedding.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 // A look-up in x, row by row, as embedding is one in its table.
@@ -15,6 +17,13 @@ Var select_rows(Var x, std::span<const std::int32_t> rows) {
       "select_rows", {std::ssize(rows), x.shape().last()}, {x},
       [=](Var y) { kernels::embedding_forward(y.value(), x.value(), kept); },
       [=](Var y) { kernels::embedding_backward(x.zeroed_grad_accumulator(), y.grad(), kept); });
+}
+
+std::vector<GradcheckCase> gradcheck_select_rows() {
+  static const std::vector<std::int32_t> rows{1, 4, 4, 0};
+  return {{"select_rows", "one twice", {normal("x", {2, 3, 7})}, [](Tape&, Inputs in) {
+             return select_rows(in[0], rows);
+           }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

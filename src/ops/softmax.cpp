@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/softmax.h"
 
@@ -10,6 +11,12 @@ Var softmax(Var x) {
   return record(
       "softmax", x.shape(), {x}, [=](Var y) { kernels::softmax_forward(y.value(), x.value()); },
       [=](Var y) { kernels::softmax_backward(x.grad_accumulator(), y.grad(), y.value()); });
+}
+
+std::vector<GradcheckCase> gradcheck_softmax() {
+  std::vector<GradcheckCase> cases = unary("softmax", [](Var x) { return softmax(x); });
+  cases.push_back({"softmax", "one column", {zero_gradient(normal("x", {3, 1}))}, cases[0].f});
+  return cases;
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -4,6 +4,8 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 namespace {
@@ -48,6 +50,19 @@ Var stack(std::span<const Var> steps) {
           kernels::accumulate(v.grad_accumulator(), step_of(y.grad(), shape, t));
         });
       });
+}
+
+std::vector<GradcheckCase> gradcheck_steps() {
+  const auto stacked = [](Tape&, Inputs in) { return stack(in); };
+  return {
+      {"step", "", {normal("x", {2, 3, 5})}, [](Tape&, Inputs in) { return step(in[0], 1); }},
+      {"step", "the only one", {normal("x", {1, 1, 20})}, [](Tape&, Inputs in) { return step(in[0], 0); }},
+      {"stack", "", {normal("first", {2, 5}), normal("second", {2, 5}), normal("third", {2, 5})}, stacked},
+      {"stack", "one step", {normal("x", {1, 20})}, stacked},
+      {"stack", "the same twice", {normal("x", {2, 3})}, [](Tape&, Inputs in) {
+         const Var steps[] = {in[0], in[0]};
+         return stack(steps);
+       }}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

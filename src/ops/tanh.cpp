@@ -1,5 +1,6 @@
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
 #include "thimble/kernels/elementwise.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
@@ -8,6 +9,10 @@ Var tanh(Var x) {
   return record(
       "tanh", x.shape(), {x}, [=](Var y) { kernels::tanh_forward(y.value(), x.value()); },
       [=](Var y) { kernels::tanh_backward(x.grad_accumulator(), y.grad(), y.value()); });
+}
+
+std::vector<GradcheckCase> gradcheck_tanh() {
+  return unary("tanh", [](Var x) { return tanh(x); });
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

@@ -5,6 +5,8 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/gradcheck_inputs.h"
+
 namespace thimble::inline THIMBLE_PRECISION {
 
 Var windows(Var x, std::int64_t window, bool causal, std::span<const std::int32_t> lengths) {
@@ -22,6 +24,17 @@ Var windows(Var x, std::int64_t window, bool causal, std::span<const std::int32_
       "windows", {batch, time, x.shape()[2] * window}, {x},
       [=](Var y) { kernels::windows_forward(y.value(), x.value(), sizes); },
       [=](Var y) { kernels::windows_backward(x.grad_accumulator(), y.grad(), sizes); });
+}
+
+std::vector<GradcheckCase> gradcheck_windows() {
+  static const std::vector<std::int32_t> lengths{3, 1};
+  const auto window = [](std::int64_t size, bool causal, std::span<const std::int32_t> counted) {
+    return [=](Tape&, Inputs in) { return windows(in[0], size, causal, counted); };
+  };
+  return {{"windows", "", {normal("x", {2, 5, 3})}, window(3, false, {})},
+          {"windows", "causal, even, wider than the sequence", {normal("x", {2, 3, 5})}, window(4, true, {})},
+          {"windows", "padding", {normal("x", {2, 3, 17})}, window(5, false, lengths)},
+          {"windows", "one position", {normal("x", {1, 1, 5})}, window(1, false, {})}};
 }
 
 }  // namespace thimble::inline THIMBLE_PRECISION

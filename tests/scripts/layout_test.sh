@@ -133,7 +133,7 @@ accepts src/train/planted.cpp $'// not printf(...)\n/* std::cout\n << 1 */ auto 
 accepts src/inspect/planted.cpp $'auto html = R"html(<script>\nstd::cout puts(1)\n)html";'
 
 # Ops, headers, sizes, leftovers.
-cases='const auto cases = {case_("planted_op", 1)};'
+cases='  return {{"planted_op", "", {normal("x", {1})}, f}};'
 op=$'#pragma once\n// An op.\nVar planted_op(Var x);'
 rejects include/thimble/ops/planted.h "$op" 3 'op planted_op has no case "planted_op"'
 rejects include/thimble/ops/planted.h $'#pragma once\nstd::pair<Var, Var> planted_op(const Tensor& x,' 2 "op planted_op has no case"
@@ -146,10 +146,11 @@ rejects src/core/planted.cpp "$(yes '// a line' | head -n 401)" 401 "401 lines"
 rejects tests/planted.cpp "$(yes '// a line' | head -n 401)" 401 "401 lines"
 accepts src/core/planted.cpp "$(yes '// a line' | head -n 400)"
 accepts src/kernels/planted.cpp 'void f() { for (;;) g(); }'
-accepts src/ops/gradcheck_cases_planted.cpp 'void f() { for (;;) g(); }'
+accepts src/ops/gradcheck_inputs.h $'#pragma once\nvoid f() { for (;;) g(); }'
 accepts src/ops/planted.cpp $'// for (each) row\nconst char* s = "for (x)"; int before(int);'
 printf '%s\n' "$op" >"$tree/include/thimble/ops/planted.h"
-accepts src/ops/gradcheck_cases_planted.cpp "$cases"
+rejects src/ops/planted.cpp 'Var planted_op(Var x) { return record("planted_op", x.shape(), f); }' 3 'op planted_op has no case'
+accepts src/ops/planted.cpp "$cases"
 rm "$tree/include/thimble/ops/planted.h"
 
 ((failures == 0)) || { echo "layout_test: $failures failures" >&2; exit 1; }

@@ -1,4 +1,4 @@
-// What the gradient cases of ops are made of.
+// What the gradcheck cases of ops are made of.
 #pragma once
 
 #include <cmath>
@@ -14,12 +14,12 @@ namespace thimble::inline THIMBLE_PRECISION {
 
 using Inputs = std::span<const Var>;
 
-// Normal values, different for every name.
-inline GradcheckInput normal(const std::string& name, const Shape& shape) {
+// Normal values around a mean, different for every name.
+inline GradcheckInput normal(const std::string& name, const Shape& shape, Real mean = 0) {
   const Random random(std::hash<std::string>{}(name), Stream::gradcheck);
   Tensor value(shape);
   std::uint64_t i = 0;
-  for (Real& x : value.values()) x = static_cast<Real>(random.normal(i++));
+  for (Real& x : value.values()) x = mean + static_cast<Real>(random.normal(i++));
   return {name, value};
 }
 
@@ -35,7 +35,12 @@ inline GradcheckInput zero_gradient(GradcheckInput input) {
   return input;
 }
 
-// Those of attention and of its parts.
-void add_attention_cases(std::vector<GradcheckCase>& cases);
+// One input, one function of it: a plain shape, one with a size of 1, and whole vectors and a rest.
+inline std::vector<GradcheckCase> unary(const std::string& op, const std::function<Var(Var)>& f) {
+  const auto call = [f](Tape&, Inputs in) { return f(in[0]); };
+  return {{op, "", {away_from_zero("x", {2, 3, 7})}, call},
+          {op, "one row", {away_from_zero("x", {1, 5})}, call},
+          {op, "40 columns", {away_from_zero("x", {2, 40})}, call}};
+}
 
 }  // namespace thimble::inline THIMBLE_PRECISION
