@@ -41,20 +41,20 @@ using namespace thimble;
 using bench::Case, bench::Cases, bench::Memory, bench::Pair;
 using kernels::Op;
 
-struct Model {
+struct BenchModel {
   const char* name;
   std::int64_t d_model, heads, layers, d_ff, length, batch, vocabulary;
 };
-constexpr Model kModels[] = {{"micro", 32, 2, 1, 64, 16, 32, 16},
-                             {"tiny", 64, 4, 2, 256, 32, 64, 32},
-                             {"small", 128, 8, 4, 512, 64, 64, 64},
-                             {"base", 256, 8, 6, 1024, 128, 32, 128}};
+constexpr BenchModel kModels[] = {{"micro", 32, 2, 1, 64, 16, 32, 16},
+                                  {"tiny", 64, 4, 2, 256, 32, 64, 32},
+                                  {"small", 128, 8, 4, 512, 64, 64, 64},
+                                  {"base", 256, 8, 6, 1024, 128, 32, 128}};
 
 #define PAIR(name) #name, kernels::name, reference::name
 
 struct Sizes {
   std::int64_t sequences, rows, parameters;
-  explicit Sizes(const Model& s) {
+  explicit Sizes(const BenchModel& s) {
     TrainConfig train;
     train.batch = s.batch;
     sequences = largest_micro_batch(train, s.length);
@@ -73,7 +73,7 @@ double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
 GradientView empty(MatrixView gradient) { return {gradient, true}; }
 
 // Gradients of activations are empty sums, those of parameters are added to, as in training.
-void add_products(Cases& cases, const Model& s, const Sizes& sizes) {
+void add_products(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, f = s.d_ff;
   const struct {
     const char* name;
@@ -107,7 +107,7 @@ void add_products(Cases& cases, const Model& s, const Sizes& sizes) {
             [=](Memory& m) { return std::tuple(m.matrix(c, f), m.matrix(f, c)); });
 }
 
-void add_attention(Cases& cases, const Model& s, const Sizes& sizes) {
+void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, depth = c / s.heads;
   const std::int64_t weight_rows = rows * s.heads, scratch = depth * t + t * t;
   const AttentionSizes attention{
@@ -139,7 +139,7 @@ void add_attention(Cases& cases, const Model& s, const Sizes& sizes) {
 }
 
 // The other ways to a score, of queries and keys side by side.
-void add_scores(Cases& cases, const Model& s, const Sizes& sizes) {
+void add_scores(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, depth = c / s.heads;
   const AttentionSizes additive{
       .heads = s.heads, .kv_heads = s.heads, .batch = sizes.sequences, .queries = t, .keys = t};
@@ -179,7 +179,7 @@ void add_scores(Cases& cases, const Model& s, const Sizes& sizes) {
 }
 
 // Of the feed-forward layer, where they are widest.
-void add_activations(Cases& cases, const Model& s, const Sizes& sizes) {
+void add_activations(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const auto matrix = [rows = sizes.rows, cols = s.d_ff](Memory& m) { return m.matrix(rows, cols); };
   const auto map = [=](Memory& m) { return std::tuple(matrix(m), matrix(m)); };
   const auto with_slope = [=](Memory& m) { return std::tuple(matrix(m), matrix(m), matrix(m)); };
@@ -196,7 +196,7 @@ void add_activations(Cases& cases, const Model& s, const Sizes& sizes) {
 }
 
 // On the residual stream.
-void add_residual(Cases& cases, const Model& s, const Sizes& sizes) {
+void add_residual(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, length = s.length;
   const auto x = [=](Memory& m) { return m.matrix(rows, c); };
   cases.add(PAIR(layer_norm_forward), "", 0, [=](Memory& m) {
@@ -227,7 +227,7 @@ void add_residual(Cases& cases, const Model& s, const Sizes& sizes) {
 }
 
 // Over time: a convolution's windows, and one step of a recurrent net.
-void add_sequence(Cases& cases, const Model& s, const Sizes& sizes) {
+void add_sequence(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, n = sizes.sequences;
   const kernels::WindowSizes windows{.time = s.length, .window = 3, .before = 1};
   cases.add(PAIR(windows_forward), "", 0,
@@ -246,7 +246,7 @@ void add_sequence(Cases& cases, const Model& s, const Sizes& sizes) {
 }
 
 // From tokens to the residual stream, and from there to the loss.
-void add_ends(Cases& cases, const Model& s, const Sizes& sizes) {
+void add_ends(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, v = s.vocabulary, n = sizes.sequences, t = s.length;
   cases.add(PAIR(embedding_forward), "", 0,
             [=](Memory& m) { return std::tuple(m.matrix(rows, c), m.matrix(v, c), m.tokens(rows, v)); });
@@ -281,7 +281,7 @@ void add_update(Cases& cases, const Sizes& sizes) {
   });
 }
 
-std::vector<Case> cases_of(const Model& model) {
+std::vector<Case> cases_of(const BenchModel& model) {
   const Sizes sizes(model);
   Cases cases(model.name);
   add_products(cases, model, sizes);
@@ -357,7 +357,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   std::vector<Case> cases;
-  for (const Model& model : kModels) std::ranges::move(cases_of(model), std::back_inserter(cases));
+  for (const BenchModel& model : kModels) std::ranges::move(cases_of(model), std::back_inserter(cases));
   for (const Case& item : cases) {
     for (const bool naive : {false, true}) {
       benchmark::RegisterBenchmark(((naive ? "naive/" : "") + item.name).c_str(),

@@ -118,16 +118,3 @@ TEST_CASE("the table of experiments fits its terminal, with every number", "[cli
     CHECK(lines_of(table).size() == (width == 60 ? 6U : 5U));
   }
 }
-
-TEST_CASE("numbers have four digits, and times two units", "[cli]") {
-  CHECK(cli::figure(12345) == "12345");
-  CHECK(cli::figure(1e8) == "1e+08");
-  CHECK(cli::figure(0.0123456) == "0.01235");
-  CHECK(cli::figure(-2.5) == "-2.5");
-  CHECK(cli::figure(std::numeric_limits<double>::quiet_NaN()) == "-");
-  CHECK(cli::duration(0.4) == "0 s");
-  CHECK(cli::duration(59.4) == "59 s");
-  CHECK(cli::duration(59.5) == "1 min 00 s");
-  CHECK(cli::duration(3599.5) == "1 h 00 min");
-  CHECK(cli::duration(2 * 3600 + 3 * 60 + 59) == "2 h 03 min");
-}

@@ -14,7 +14,7 @@ namespace thimble {
 
 class Terminal {
  public:
-  explicit Terminal(unsigned short columns) : main_(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK)) {
+  explicit Terminal(unsigned short columns) : main_(::posix_openpt(O_RDWR | O_NOCTTY)) {
     if (main_ < 0 || ::grantpt(main_) != 0 || ::unlockpt(main_) != 0) throw std::runtime_error("no terminal");
     const int child = ::open(::ptsname(main_), O_RDWR | O_NOCTTY);
     termios settings{};
@@ -38,16 +38,18 @@ class Terminal {
     ::ioctl(main_, TIOCSWINSZ, &size);
   }
 
-  // Returns what was written since the last call, byte by byte.
+  // Returns what was written since the last call, byte by byte. What is written arrives later, but in order, so
+  // this writes a mark and reads up to it.
   std::string text() {
     std::string out;
-    char piece[4096];
-    for (ssize_t n = 0; (n = ::read(main_, piece, sizeof piece)) > 0;)
-      out.append(piece, static_cast<std::size_t>(n));
+    char piece = 0;
+    if (::write(STDERR_FILENO, &kMark, 1) != 1) throw std::runtime_error("no terminal");
+    while (::read(main_, &piece, 1) == 1 && piece != kMark) out += piece;
     return out;
   }
 
  private:
+  static constexpr char kMark = '\0';
   const int main_, before_ = ::dup(STDERR_FILENO);
 };
 

@@ -7,7 +7,7 @@
 
 namespace thimble::inline THIMBLE_PRECISION::reference {
 
-using kernels::AttentionMask, kernels::AttentionSizes, kernels::RotaryColumns;
+using kernels::AttentionMask, kernels::RotaryColumns;
 
 // f(sequence, head) for every head of every sequence.
 template <class F>

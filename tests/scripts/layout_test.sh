@@ -115,6 +115,7 @@ rejects src/data/planted.cpp '#include <Random123/philox.h>' 1 "allowed only in 
 rejects src/autograd/planted.cpp '#include <catch2/catch.hpp>' 1 "allowed only in tests/"
 accepts src/kernels/planted.cpp '#include "hwy/highway.h"'
 accepts src/train/planted.cpp 'X::X() : sorted_(1), steps_(2), degrees_(3), store_(4), states_(5) {} // dgeev_(x)'
+plant include/thimble/config/yaml.h '#pragma once'
 accepts src/config/yaml.cpp $'#include <yaml-cpp/yaml.h>\nYAML::Node n;'
 accepts tests/planted.cpp '#include <catch2/catch_test_macros.hpp>'
 
@@ -148,8 +149,9 @@ accepts src/core/planted.cpp "$(yes '// a line' | head -n 400)"
 accepts src/kernels/planted.cpp 'void f() { for (;;) g(); }'
 accepts src/ops/gradcheck_inputs.h $'#pragma once\nvoid f() { for (;;) g(); }'
 accepts src/ops/planted.cpp $'// for (each) row\nconst char* s = "for (x)"; int before(int);'
-printf '%s\n' "$op" >"$tree/include/thimble/ops/planted.h"
-rejects src/ops/planted.cpp 'Var planted_op(Var x) { return record("planted_op", x.shape(), f); }' 3 'op planted_op has no case'
+plant src/ops/planted.cpp 'Var planted_op(Var x) { return record("planted_op", x.shape(), f); }'
+rejects include/thimble/ops/planted.h "$op" 3 'op planted_op has no case "planted_op"'
+plant include/thimble/ops/planted.h "$op"
 accepts src/ops/planted.cpp "$cases"
 rm "$tree/include/thimble/ops/planted.h"
 
