@@ -65,7 +65,7 @@ TEST_CASE("a step of training is one line, without what does not fit the termina
   result.parameters = 12345;
   result.threads = 2;
   progress.on_start(config, result);
-  CHECK(terminal.text().starts_with("reverse: 12345 parameters, "));
+  CHECK_THAT(terminal.text(), ContainsSubstring("reverse: 12345 parameters, "));
   StepReport step;
   step.step = 100'000;
   step.loss = 1.25;
