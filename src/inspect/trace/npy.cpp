@@ -113,18 +113,22 @@ void write_attention(const ModelSource& source, Split split, std::int64_t count,
   const std::vector<AttentionLayer> layers = attention_layers(model);
   NewDirectory made(directory);
   std::map<std::string, NpyFile> attention;  // by stack
-  for (const AttentionLayer& layer : layers) {
-    const std::string file = (layer.stack.empty() ? "attention" : layer.stack) + ".npy";
-    attention.try_emplace(layer.stack, directory / file, NpyFile::Type::float32,
-                          std::array{sequences, model.layers, layer.heads, longest(layer.queries_source),
-                                     longest(layer.keys_source)});
-  }
-  TokenFiles tokens(directory / "tokens.npy", directory / "lengths.npy", sequences, length);
-  std::optional<TokenFiles> sources;
-  if (longest_source > 0)
-    sources.emplace(directory / "sources.npy", directory / "source_lengths.npy", sequences, longest_source);
+  std::optional<TokenFiles> tokens, sources;
+  // Not before the model is read: JSON that runs out of memory ends the program, and would leave them behind.
+  const auto open_files = [&] {
+    for (const AttentionLayer& layer : layers) {
+      const std::string file = (layer.stack.empty() ? "attention" : layer.stack) + ".npy";
+      attention.try_emplace(layer.stack, directory / file, NpyFile::Type::float32,
+                            std::array{sequences, model.layers, layer.heads, longest(layer.queries_source),
+                                       longest(layer.keys_source)});
+    }
+    tokens.emplace(directory / "tokens.npy", directory / "lengths.npy", sequences, length);
+    if (longest_source > 0)
+      sources.emplace(directory / "sources.npy", directory / "source_lengths.npy", sequences, longest_source);
+  };
 
   trace_split(source, split, sequences, [&](const ForwardTrace& trace) {
+    if (!tokens) open_files();
     for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
       const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
       std::vector<float> weights;
@@ -133,11 +137,12 @@ void write_attention(const ModelSource& source, Split split, std::int64_t count,
                longest(layer.keys_source));
       attention.at(layer.stack).append(weights);
     }
-    tokens.append(trace.tokens);
+    tokens->append(trace.tokens);
     if (sources) sources->append(trace.source);
   });
+  if (!tokens) open_files();  // there are no sequences
   for (auto& [name, file] : attention) file.commit();
-  tokens.commit();
+  tokens->commit();
   if (sources) sources->commit();
   made.keep();
 }
