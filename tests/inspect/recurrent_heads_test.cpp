@@ -148,7 +148,7 @@ TEST_CASE("the importance of what a recurrent decoder sees is the slope of the l
     Trained trained(recurrent_config(score));
     constexpr double kStep = 1e-5;
     const auto run = [&](double factor) {
-      return trained.evaluator.run([&] { return std::make_unique<Scaling>(factor); }).sequences;
+      return trained.evaluator.run([&] { return std::make_unique<Scaling>(factor); }).per_sequence;
     };
     const std::vector<SequenceResult> more = run(1 + kStep), less = run(1 - kStep);
     double mean = 0;
