@@ -6,6 +6,7 @@
 #include "inspect/scores/score_observer.h"
 #include "inspect/trace/trace_observer.h"
 #include "thimble/inspect/effects/measure_effects.h"
+#include "thimble/inspect/effects/patching.h"
 
 namespace thimble::inline THIMBLE_PRECISION {
 
