@@ -19,11 +19,11 @@ namespace {
 
 // The change when each sequence has rows(sequence) in place of the head's output.
 template <class Rows>
-Effect plain_effect(const Trained& trained, HeadId place, const Rows& rows) {
+Effect plain_effect(const Trained& trained, HeadId id, const Rows& rows) {
   Effect effect;
   double labelled = 0;
   for (std::int64_t i = 0; i < trained.evaluator.sequences(); ++i) {
-    Plain untouched, changed = change(trained, place);
+    Plain untouched, changed = change(trained, id);
     changed.rows = rows(static_cast<std::size_t>(i));
     const Result before = plain_pass(trained, i, untouched), after = plain_pass(trained, i, changed);
     effect.loss_change += after.loss - before.loss;
@@ -45,13 +45,13 @@ void expect_true_ablations(Trained& trained) {
   const Observed observed(trained);
   const std::vector<std::int64_t> partner =
       resampling_pairs(observed.lengths, trained.evaluator.config().train.seed);
-  const std::vector<HeadId> places = trained.heads();
-  REQUIRE(report.heads.size() == places.size());
-  for (std::size_t k = 0; k < places.size(); ++k) {
-    const auto layer = static_cast<std::size_t>(places[k].layer);
-    CHECK((report.heads[k].id == places[k]));
+  const std::vector<HeadId> heads = trained.heads();
+  REQUIRE(report.heads.size() == heads.size());
+  for (std::size_t k = 0; k < heads.size(); ++k) {
+    const auto layer = static_cast<std::size_t>(heads[k].layer);
+    CHECK((report.heads[k].id == heads[k]));
     const std::size_t size = observed.outputs[0][layer].size();
-    const MultiHeadAttention& attention = trained.attention(places[k].layer);
+    const MultiHeadAttention& attention = trained.attention(heads[k].layer);
     std::vector<Real> mean(size);
     for (std::size_t j = 0; j < size; ++j) {
       double sum = 0, count = 0;
@@ -66,9 +66,9 @@ void expect_true_ablations(Trained& trained) {
     }
     const HeadEffects& head = report.heads[k];
     expect_same_effect(head.zero,
-                       plain_effect(trained, places[k], [&](auto) { return std::vector<Real>(size); }));
-    expect_same_effect(head.mean, plain_effect(trained, places[k], [&](auto) { return mean; }));
-    expect_same_effect(head.resample, plain_effect(trained, places[k], [&](std::size_t i) {
+                       plain_effect(trained, heads[k], [&](auto) { return std::vector<Real>(size); }));
+    expect_same_effect(head.mean, plain_effect(trained, heads[k], [&](auto) { return mean; }));
+    expect_same_effect(head.resample, plain_effect(trained, heads[k], [&](std::size_t i) {
                          return observed.outputs[static_cast<std::size_t>(partner[i])][layer];
                        }));
     CHECK(std::abs(head.zero.loss_change) > 1e-5);  // there was something to measure
@@ -90,20 +90,20 @@ std::string text(const EffectsReport& report) {
 void expect_bits_of_evaluate(Config config, std::int64_t sequences) {
   Trained trained(config, sequences);
   const EvalResult truth = trained.trainer.evaluate(Split::test, sequences);
-  const EvalResult outcomes = trained.evaluator.run();
-  CHECK(outcomes.loss == truth.loss);
-  CHECK(outcomes.accuracy == truth.accuracy);
-  CHECK(outcomes.sequence_accuracy == truth.sequence_accuracy);
-  CHECK(outcomes.sequences == truth.sequences);
+  const EvalResult result = trained.evaluator.run();
+  CHECK(result.loss == truth.loss);
+  CHECK(result.accuracy == truth.accuracy);
+  CHECK(result.sequence_accuracy == truth.sequence_accuracy);
+  CHECK(result.sequences == truth.sequences);
   double loss = 0, labelled = 0;
   for (std::int64_t i = 0; i < sequences; ++i) {
     Plain hooks;
     const Result plain = plain_pass(trained, i, hooks);
-    const SequenceResult& outcome = outcomes.per_sequence[static_cast<std::size_t>(i)];
-    CHECK_THAT(outcome.loss, WithinRel(plain.loss, 1e-5) || WithinAbs(plain.loss, 1e-5));
-    CHECK(static_cast<double>(outcome.labelled) == plain.labelled);
-    CHECK(static_cast<double>(outcome.correct) == plain.correct);
-    loss += outcome.loss;
+    const SequenceResult& sequence = result.per_sequence[static_cast<std::size_t>(i)];
+    CHECK_THAT(sequence.loss, WithinRel(plain.loss, 1e-5) || WithinAbs(plain.loss, 1e-5));
+    CHECK(static_cast<double>(sequence.labelled) == plain.labelled);
+    CHECK(static_cast<double>(sequence.correct) == plain.correct);
+    loss += sequence.loss;
     labelled += plain.labelled;
   }
   CHECK_THAT(loss / labelled, WithinRel(truth.loss, 1e-5));
@@ -111,7 +111,7 @@ void expect_bits_of_evaluate(Config config, std::int64_t sequences) {
 
 }  // namespace
 
-TEST_CASE("the baseline has the bits of evaluate, and every sequence its own outcome", "[inspect]") {
+TEST_CASE("the baseline has the bits of evaluate, and every sequence a result of its own", "[inspect]") {
   expect_bits_of_evaluate(small_config(), 60);
   expect_bits_of_evaluate(sequence_config(), 37);
   Config config = rich_config();
@@ -302,7 +302,7 @@ TEST_CASE("heads are removed one after the other, the least important first", "[
 
 TEST_CASE("heads of equal importance are removed in order", "[inspect]") {
   Trained trained(rich_config());
-  for (const HeadId& place : trained.heads()) trained.silence(trained.parameters(), place);
+  for (const HeadId& id : trained.heads()) trained.silence(trained.parameters(), id);
   trained.give();
   const EffectsReport report = measure_effects(trained.evaluator);
   for (std::size_t k = 0; k < 4; ++k) {

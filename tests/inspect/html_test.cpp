@@ -10,20 +10,36 @@ using namespace thimble;
 
 namespace {
 
-// Two tokens, one head, one example of `examples` times the same weights.
-Json small_report(int examples = 1) {
-  const Json map = {{1.0, 0.0}, {0.25, 0.75}};
-  Json report = {{"task", "reverse"},
-                 {"heads",
-                  {{{"layer", 0},
-                    {"head", 0},
-                    {"importance", {{"raw", 0.1234567890123456}}},
-                    {"mean_weights", map},
-                    {"circuits", {{"ov_tokens", {{-2.0, 0.0}, {1.0, 2.0}}}, {"qk_tokens", nullptr}}}}}},
-                 {"rollout", map},
-                 {"examples", Json::array()}};
-  for (int k = 0; k < examples; ++k)
-    report["examples"].push_back({{"tokens", {"a", "b"}}, {"attention", {{map}}}});
+const std::vector<double> kMap{1, 0, 0.25, 0.75};
+
+// A sequence of the first tokens, to each of which every query gives its weight of `map`.
+ForwardTrace trace_of(std::int32_t length, const std::vector<double>& map) {
+  ForwardTrace trace;
+  for (std::int32_t t = 0; t < length; ++t) trace.tokens.push_back(t % 2);
+  trace.predictions = trace.tokens;
+  trace.attention = map;
+  return trace;
+}
+
+DoubleMatrix matrix_of(const std::vector<double>& values) {
+  DoubleMatrix matrix(2, 2);
+  matrix.values = values;
+  return matrix;
+}
+
+// Two tokens, one head, one example.
+InspectReport small_report() {
+  InspectReport report;
+  report.config.task.name = "reverse";
+  report.config.model.layers = report.config.model.heads = 1;
+  report.tokens = {"a", "b"};
+  report.length = 2;
+  HeadReport& head = report.heads.emplace_back();
+  head.effects.importance.raw = 0.1234567890123456;
+  head.mean_weights = kMap;
+  head.circuits.ov_tokens = matrix_of({-2, 0, 1, 2});
+  report.rollout = matrix_of(kMap);
+  report.examples = {trace_of(2, kMap)};
   return report;
 }
 
@@ -55,33 +71,41 @@ TEST_CASE("a page packs maps and leaves other numbers alone") {
 }
 
 TEST_CASE("the user's own sequence is the first example of a page") {
-  Json report = small_report();
-  report["input"] = {
-      {"tokens", {"b", "b", "a"}}, {"predictions", {"a", "a", "b"}}, {"attention", {{{{1.0, 0.0}}}}}};
-  const Json examples = embedded(html_page(report))["examples"];
+  ForwardTrace own = trace_of(1, {1});
+  own.tokens = {1};
+  const Json examples = embedded(html_page(small_report(), &own))["examples"];
   REQUIRE(examples.size() == 2);
   CHECK(examples[0]["own"] == true);
-  CHECK(examples[0]["tokens"] == Json({"b", "b", "a"}));
-  CHECK(examples[0]["attention"][0]["data"] == "//8AAA==");
+  CHECK(examples[0]["tokens"] == Json({"b"}));
+  CHECK(examples[0]["attention"][0]["data"] == "//8=");
   CHECK(examples[1]["tokens"] == Json({"a", "b"}));
   CHECK(!examples[1].contains("own"));
-  CHECK(!embedded(html_page(report)).contains("input"));
+}
+
+TEST_CASE("the attention of each layer of an example is packed by itself") {
+  InspectReport report = small_report();
+  report.config.model.layers = 2;
+  report.examples = {trace_of(1, {1, 0.25})};
+  const Json attention = embedded(html_page(report))["examples"][0]["attention"];
+  REQUIRE(attention.size() == 2);
+  CHECK(attention[0]["data"] == "//8=");
+  CHECK(attention[1]["data"] == "AEA=");
+  CHECK(attention[1]["shape"] == Json({1, 1, 1}));
 }
 
 TEST_CASE("many examples are packed in one byte a weight") {
-  Json report = small_report();
-  const std::vector<double> row(1000, 0.001);
-  report["examples"][0]["attention"] = Json::array({Json::array({Json::array({row})})});
-  for (int k = 0; k < 1000; ++k) report["examples"].push_back(report["examples"][0]);
+  InspectReport report = small_report();
+  const ForwardTrace trace = trace_of(32, std::vector<double>(1024, 1.0 / 32));
+  report.examples.assign(1000, trace);
   const Json attention = embedded(html_page(report))["examples"][1]["attention"][0];
   CHECK(attention["bytes"] == 1);
-  CHECK(attention["data"].get<std::string>().size() == 1336);
+  CHECK(attention["data"].get<std::string>().size() == 1368);
 }
 
 TEST_CASE("tokens cannot leave the script element") {
-  Json report = small_report();
+  InspectReport report = small_report();
   const std::vector<std::string> tokens = {"</script><script>", "<!--", "a&b", "\u2028\u2029", "\"\\", "é"};
-  report["tokens"] = tokens;
+  report.tokens = tokens;
   const std::string page = html_page(report);
   CHECK(embedded(page)["tokens"] == Json(tokens));
   CHECK(page.find("</script><script>") == std::string::npos);
@@ -99,19 +123,22 @@ TEST_CASE("a page may load nothing and run only its own script") {
   CHECK(page == html_page(small_report()));
 }
 
-TEST_CASE("a page refuses maps that are none") {
-  const auto with = [](Json map) {
-    Json report = small_report();
-    report["rollout"] = std::move(map);
+TEST_CASE("a page refuses weights that are none, and matrices that are not finite") {
+  const auto with = [](double weight) {
+    InspectReport report = small_report();
+    report.rollout.values[2] = weight;
     return report;
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const double bad : {-0.1, 1.1, nan}) CHECK_THROWS_AS(html_page(with({{bad, 0.5}})), NumericError);
-  CHECK_THROWS_AS(html_page(with({{"half", 0.5}})), NumericError);
-  CHECK_THROWS_AS(html_page(with({{0.5, 0.5}, {1.0}})), ShapeError);
-  CHECK_THROWS_AS(html_page(with({{0.5}, 0.5})), ShapeError);
-  Json report = small_report();
-  report["heads"][0]["circuits"]["ov_tokens"] = {{nan}};
+  for (const double bad : {-0.1, 1.1, nan}) CHECK_THROWS_AS(html_page(with(bad)), NumericError);
+  CHECK_NOTHROW(html_page(with(1.000001)));
+  InspectReport report = small_report();
+  report.heads[0].circuits.ov_tokens.values[0] = nan;
   CHECK_THROWS_AS(html_page(report), NumericError);
-  CHECK_NOTHROW(html_page(with({{1.000001, 0.0}})));
+  report = small_report();
+  report.heads[0].mean_weights[1] = -1;
+  CHECK_THROWS_AS(html_page(report), NumericError);
+  report = small_report();
+  report.examples[0].attention[3] = 2;
+  CHECK_THROWS_AS(html_page(report), NumericError);
 }

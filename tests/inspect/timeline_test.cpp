@@ -195,7 +195,7 @@ TEST_CASE("a timeline is read from the metrics", "[inspect]") {
   CHECK(read_timeline(none.path()).steps.empty());
 }
 
-TEST_CASE("a head with a place has a chance of its own, and is called by it", "[inspect]") {
+TEST_CASE("a head whose layer has a title has a chance of its own, and is called by it", "[inspect]") {
   const std::string heads =
       R"({"step":0,"split":"heads","loss":4,"chance":{},"attainable":{},"heads":[{"layer":2,"head":1,)"
       R"("scores":{"mirror":0.5},"place":"cross 0","chance":{"mirror":0.4},"attainable":{"mirror":1}}]})";

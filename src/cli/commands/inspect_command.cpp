@@ -42,10 +42,8 @@ void draw_head(const InspectArguments& arguments, const InspectReport& report) {
 
 // The page with the user's own input first.
 void write_page(const ModelSource& source, const InspectArguments& arguments) {
-  const ForwardTrace trace = trace_input(source, *arguments.input);
-  Json json = to_json(inspect(source, arguments.options));
-  json["input"] = example_json(trace, source.config.model, vocabulary(source));
-  write_file(arguments.html, html_page(json));
+  const ForwardTrace own = trace_input(source, *arguments.input);
+  write_file(arguments.html, html_page(inspect(source, arguments.options), &own));
 }
 
 int run(const InspectArguments& arguments) {
@@ -69,13 +67,12 @@ int run(const InspectArguments& arguments) {
     return kDone;
   }
   const InspectReport report = inspect(source, arguments.options);
-  const Json json = to_json(report);
   if (!arguments.npy.empty())
     write_attention(source, Split::test, arguments.options.sequences, arguments.npy);
-  if (!arguments.html.empty()) write_file(arguments.html, html_page(json));
+  if (!arguments.html.empty()) write_file(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments, report);
   if (arguments.output.talks()) print_report(report, arguments.heads);
-  arguments.output.write(json);
+  arguments.output.write(to_json(report));
   return kDone;
 }
 

@@ -37,115 +37,81 @@ std::vector<std::uint8_t> from_hexadecimal(std::string_view digits) {
   return bytes;
 }
 
-// Nested arrays as their sizes and their numbers in order.
-struct Flat {
-  std::vector<std::size_t> shape;
-  std::vector<double> values;
-};
-
-void append(const Json& array, std::size_t depth, Flat& flat) {
-  if (!array.is_array()) {
-    require<ShapeError>(depth == flat.shape.size(), "html: a map with rows of different lengths");
-    require<NumericError>(array.is_number(), "html: a map holds {}: it must hold numbers", json_text(array));
-    flat.values.push_back(array.get<double>());
-    return;
-  }
-  if (depth == flat.shape.size() && flat.values.empty()) flat.shape.push_back(array.size());
-  require<ShapeError>(depth < flat.shape.size() && array.size() == flat.shape[depth],
-                      "html: a map with rows of different lengths");
-  for (const Json& part : array) append(part, depth + 1, flat);
-}
-
-Flat flatten(const Json& map) {
-  Flat flat;
-  append(map, 0, flat);
-  return flat;
-}
+using Sizes = std::vector<std::int64_t>;
 
 // Each value in steps of 1 / steps, as a whole number of `width` bytes, the lowest first.
-Json packed(const Flat& flat, std::size_t width, double steps) {
+Json packed(std::span<const double> values, const Sizes& shape, std::size_t width, double steps) {
   std::vector<std::uint8_t> bytes;
-  bytes.reserve(flat.values.size() * width);
-  for (const double value : flat.values) {
+  bytes.reserve(values.size() * width);
+  for (const double value : values) {
     const auto number = static_cast<std::uint64_t>(std::llround(value * steps));
     for (std::size_t k = 0; k < width; ++k) bytes.push_back(static_cast<std::uint8_t>(number >> 8 * k));
   }
-  return {{"shape", flat.shape}, {"bytes", width}, {"data", base64(bytes)}};
+  return {{"shape", shape}, {"bytes", width}, {"data", base64(bytes)}};
 }
 
-Json packed_weights(const Flat& flat, std::size_t width = 2) {
+Json packed_weights(std::span<const double> weights, const Sizes& shape, std::size_t width = 2) {
   constexpr double kRounding = 1e-5;
-  for (const double w : flat.values)
+  std::vector<double> within;
+  for (const double w : weights) {
     require<NumericError>(w >= 0 && w <= 1 + kRounding,
                           "html: an attention weight is {}: it must be within 0 and 1", w);
-  Flat within = flat;
-  for (double& w : within.values) w = std::min(w, 1.0);
-  return packed(within, width, width == 1 ? 255 : 65535);
+    within.push_back(std::min(w, 1.0));
+  }
+  return packed(within, shape, width, width == 1 ? 255 : 65535);
 }
 
-Json packed_signed(const Flat& flat) {
+Json packed_matrix(const DoubleMatrix& matrix) {
+  if (matrix.values.empty()) return nullptr;
   double largest = 0;
-  for (const double x : flat.values) {
+  for (const double x : matrix.values) {
     require<NumericError>(std::isfinite(x), "html: a matrix of tokens holds {}: it must be finite", x);
     largest = std::max(largest, std::abs(x));
   }
-  Json out = packed(flat, 2, largest > 0 ? 32767 / largest : 0);
+  Json out = packed(matrix.values, {matrix.rows, matrix.cols}, 2, largest > 0 ? 32767 / largest : 0);
   out["scale"] = largest;
   return out;
 }
 
-Json packed_head(Json head) {
-  if (head.contains("mean_weights")) head["mean_weights"] = packed_weights(flatten(head["mean_weights"]));
-  if (head.contains("circuits"))
-    for (auto& [key, value] : head["circuits"].items())
-      if (key.ends_with("_tokens") && !value.is_null()) value = packed_signed(flatten(value));
-  return head;
-}
-
-// The attention of every place by itself: (heads, queries, keys).
-Json packed_examples(const std::vector<const Json*>& examples) {
-  std::vector<std::vector<Flat>> maps;
-  std::size_t numbers = 0;
-  for (const Json* example : examples) {
-    std::vector<Flat>& places = maps.emplace_back();
-    for (const Json& place : example->at("attention")) {
-      places.push_back(flatten(place));
-      numbers += places.back().values.size();
-    }
+// With the attention of every layer by itself: (heads, queries, keys).
+Json packed_trace(const ForwardTrace& trace, const InspectReport& report, std::size_t width) {
+  const ModelConfig& model = report.config.model;
+  Json json = example_json(trace, model, report.tokens);
+  Json& attention = json["attention"] = Json::array();
+  std::span<const double> rest = trace.attention;
+  for (const AttentionLayer& layer : attention_layers(model)) {
+    const Sizes shape{layer.heads, trace.queries(layer), trace.keys(layer)};
+    const auto size = static_cast<std::size_t>(shape[0] * shape[1] * shape[2]);
+    attention.push_back(packed_weights(rest.first(size), shape, width));
+    rest = rest.subspan(size);
   }
-  const std::size_t width = numbers * 2 / 3 * 4 <= kTwoByteBudget ? 2 : 1;
-  Json out = Json::array();
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    Json example = Json::object();
-    for (const auto& [key, value] : examples[i]->items())
-      if (key != "attention") example[key] = value;
-    Json& attention = example["attention"] = Json::array();
-    for (const Flat& place : maps[i]) attention.push_back(packed_weights(place, width));
-    out.push_back(std::move(example));
-  }
-  return out;
+  return json;
 }
 
 // The report as the page reads it: its maps are packed, and the user's own sequence is the first example.
-Json packed_report(const Json& report) {
-  std::vector<const Json*> examples;
-  if (report.contains("input")) examples.push_back(&report["input"]);
-  for (const Json& example : report.at("examples")) examples.push_back(&example);
-  Json out = Json::object();
-  for (const auto& [key, value] : report.items()) {
-    if (key == "heads") {
-      Json& heads = out[key] = Json::array();
-      for (const Json& head : value) heads.push_back(packed_head(head));
-    } else if (key == "examples") {
-      out[key] = packed_examples(examples);
-      if (report.contains("input")) out[key][0]["own"] = true;
-    } else if (key == "rollout" && !value.is_null()) {
-      out[key] = packed_weights(flatten(value));
-    } else if (key != "input") {
-      out[key] = value;
-    }
+Json packed_report(const InspectReport& report, const ForwardTrace* own) {
+  const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
+  Json json = to_json(report);
+  for (std::size_t i = 0; i < report.heads.size(); ++i) {
+    const HeadReport& head = report.heads[i];
+    const AttentionLayer& layer = layers[static_cast<std::size_t>(head.effects.id.layer)];
+    Json& out = json["heads"][i];
+    out["mean_weights"] = packed_weights(head.mean_weights, {report.queries(layer), report.keys(layer)});
+    out["circuits"]["qk_tokens"] = packed_matrix(head.circuits.qk_tokens);
+    out["circuits"]["ov_tokens"] = packed_matrix(head.circuits.ov_tokens);
   }
-  return out;
+  if (const DoubleMatrix& rollout = report.rollout; !rollout.values.empty())
+    json["rollout"] = packed_weights(rollout.values, {rollout.rows, rollout.cols});
+  std::vector<const ForwardTrace*> traces;
+  if (own != nullptr) traces.push_back(own);
+  for (const ForwardTrace& example : report.examples) traces.push_back(&example);
+  std::size_t numbers = 0;
+  for (const ForwardTrace* trace : traces) numbers += trace->attention.size();
+  const std::size_t width = numbers * 2 / 3 * 4 <= kTwoByteBudget ? 2 : 1;
+  Json& examples = json["examples"] = Json::array();
+  for (const ForwardTrace* trace : traces) examples.push_back(packed_trace(*trace, report, width));
+  if (own != nullptr) examples[0]["own"] = true;
+  return json;
 }
 
 // JSON that can stand inside <script>: what could end the element, or a line of a script, is written as an
@@ -180,13 +146,13 @@ std::string page::policy_source(std::string_view hash) {
   return "'sha256-" + base64(from_hexadecimal(hash)) + "'";
 }
 
-std::string html_page(const Json& report) {
+std::string html_page(const InspectReport& report, const ForwardTrace* own) {
   std::string script;
   for (const std::string_view piece : page::scripts()) script += piece;
   const std::vector<std::pair<std::string_view, std::string>> parts = {
       {"{{policy}}", policy()},
       {"{{style}}", std::string(page::style())},
-      {"{{report}}", script_safe(packed_report(report))},
+      {"{{report}}", script_safe(packed_report(report, own))},
       {"{{script}}", std::move(script)}};
   std::string out;
   std::string_view rest = page::html();
