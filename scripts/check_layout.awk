@@ -27,13 +27,15 @@ BEGIN {
   kLongest = 400
   kLong = 300
   kFolder = 15
-  split("src/ops src/data/tasks", folders, " ")
-  for (i in folders) unlimited[folders[i]] = 1
-  # Where sources are not named after headers: one op, task or command each.
-  split("src/ops src/data/tasks src/cli/commands", folders, " ")
-  for (i in folders) unnamed[folders[i]] = 1
-  split("src/cli/main.cpp src/cli/blas_threads.cpp src/cli/out_of_memory.cpp", folders, " ")
-  for (i in folders) unnamed[folders[i]] = 1
+  # Folders that may have more sources, and folders and files where sources are not named after headers: an op, a task or
+  # a command each, and what main() needs.
+  list("src/ops src/data/tasks", unlimited)
+  list("src/ops src/data/tasks src/cli/commands src/cli/main.cpp src/cli/blas_threads.cpp src/cli/out_of_memory.cpp", unnamed)
+}
+
+function list(words, set,    part, i) {
+  split(words, part, " ")
+  for (i in part) set[part[i]] = 1
 }
 
 # Reads the arrows "A --> B" and "A -- HEADER --> B" of the picture.

@@ -6,6 +6,7 @@
 
 #include "config/fields.h"
 #include "config/value.h"
+#include "thimble/core/error.h"
 #include "thimble/core/text.h"
 
 namespace thimble::config {

@@ -9,6 +9,7 @@
 #include "config/reader.h"
 #include "thimble/config/report.h"
 #include "thimble/config/yaml.h"
+#include "thimble/core/error.h"
 #include "thimble/core/text.h"
 #include "thimble/data/table.h"
 

@@ -10,6 +10,7 @@
 #include "config/suggest.h"
 #include "config/value.h"
 #include "thimble/config/yaml.h"
+#include "thimble/core/error.h"
 #include "thimble/core/suggest.h"
 #include "thimble/core/text.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "thimble/core/error.h"
+
 namespace thimble::config {
 
 // Of two locations, the one with the larger number has the last word.

@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 
+#include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/suggest.h"
 #include "thimble/core/text.h"

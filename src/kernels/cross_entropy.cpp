@@ -1,7 +1,7 @@
 // Softmax and cross entropy in one.
 //   forward    loss = weight sum_n (ln sum_j exp z_nj - sum_j q_nj z_nj),  q = (1 - s) onehot(label) + s / V
 //   backward   dz_nj += dloss weight (p_nj - q_nj),  p = softmax z
-//   saved: slope = weight (p - q), so that backward is scale_backward
+//   saved: dlogits = weight (p - q), so that backward is scale_backward
 #include "thimble/kernels/cross_entropy.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
-double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
+double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::span<const std::int32_t> labels,
                              Real smoothing, Real weight) {
   const std::int64_t n = logits.cols;
   const Real even = smoothing / static_cast<Real>(n);
@@ -25,7 +25,7 @@ double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span
   int factors = 0;
   for (std::int64_t r = 0; r < logits.rows; ++r) {
     const Real* z = logits.row(r);
-    Real* to = slope.row(r);
+    Real* to = dlogits.row(r);
     const std::int32_t label = labels[static_cast<std::size_t>(r)];
     if (label < 0) {
       std::fill_n(to, n, Real{0});
@@ -70,8 +70,8 @@ std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t>
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(double, cross_entropy_forward,
-                 (MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
+                 (MatrixView dlogits, ConstMatrixView logits, std::span<const std::int32_t> labels,
                   Real smoothing, Real weight),
-                 slope, logits, labels, smoothing, weight)
+                 dlogits, logits, labels, smoothing, weight)
 THIMBLE_DISPATCH(std::int64_t, count_correct, (ConstMatrixView logits, std::span<const std::int32_t> labels),
                  logits, labels)

@@ -1,10 +1,9 @@
 // GELU and SiLU, y = x Phi(x).
-//   erf form    Phi(x) = erfc(-x / sqrt 2) / 2                       slope = Phi(x) + x phi(x)
-//   tanh form   Phi(x) ~ (1 + tanh u) / 2 = s, s = sigmoid(2u)       slope = s + x s (1 - s) d(2u)/dx
-//   SiLU        Phi(x) ~ s = sigmoid(x)                             slope = s + x s (1 - s)
-//   backward    dx += dy slope, which is multiply_backward
-//   saved: slope. Forward has the exponential at hand that the slope needs, so backward is one
-//   multiplication.
+//   erf form    Phi(x) = erfc(-x / sqrt 2) / 2                       dy/dx = Phi(x) + x phi(x)
+//   tanh form   Phi(x) ~ (1 + tanh u) / 2 = s, s = sigmoid(2u)       dy/dx = s + x s (1 - s) d(2u)/dx
+//   SiLU        Phi(x) ~ s = sigmoid(x)                              dy/dx = s + x s (1 - s)
+//   backward    dx += dy dy/dx, which is multiply_backward
+//   saved: dy/dx. Forward has computed the exponential that it needs, so backward is one multiplication.
 #include "thimble/kernels/gelu.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -56,20 +55,20 @@ HWY_INLINE V square_error(D d, V x, V square) {
 }
 
 template <class F>
-HWY_INLINE void map_with_slope(MatrixView y, MatrixView slope, ConstMatrixView x, const F& f) {
+HWY_INLINE void map_with_derivative(MatrixView y, MatrixView derivative, ConstMatrixView x, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
-    lanes(y.cols,
-          [&, to = y.row(r), to_slope = slope.row(r), from = x.row(r)](auto d, std::int64_t i) HWY_ATTR {
-            const auto v = hn::LoadU(d, from + i);
-            auto derivative = v;
-            hn::StoreU(f(d, v, derivative), d, to + i);
-            hn::StoreU(derivative, d, to_slope + i);
-          });
+    lanes(y.cols, [&, to = y.row(r), to_derivative = derivative.row(r), from = x.row(r)](
+                      auto d, std::int64_t i) HWY_ATTR {
+      const auto v = hn::LoadU(d, from + i);
+      auto dydx = v;
+      hn::StoreU(f(d, v, dydx), d, to + i);
+      hn::StoreU(dydx, d, to_derivative + i);
+    });
   }
 }
 
-void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
-  map_with_slope(y, slope, x, [](auto d, auto v, auto& derivative) HWY_ATTR {
+void gelu_erf_forward(MatrixView y, MatrixView derivative, ConstMatrixView x) {
+  map_with_derivative(y, derivative, x, [](auto d, auto v, auto& dydx) HWY_ATTR {
     const auto one = hn::Set(d, Real{1});
     const auto near = hn::Min(hn::Abs(v), hn::Set(d, kFar));
     const auto z = hn::Mul(near, hn::Set(d, static_cast<Real>(0.70710678118654752440)));
@@ -89,13 +88,13 @@ void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
         hn::Mul(hn::Mul(hn::Set(d, Real{0.5}), e), hn::Mul(polynomial, hn::Mul(inverse, z_plus)));
     const auto phi = hn::Mul(e, hn::Set(d, static_cast<Real>(0.39894228040143267794)));
     const auto distribution = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), tail, hn::Sub(one, tail));
-    derivative = hn::MulAdd(v, phi, distribution);
+    dydx = hn::MulAdd(v, phi, distribution);
     return hn::Mul(v, distribution);
   });
 }
 
-void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
-  map_with_slope(y, slope, x, [](auto d, auto v, auto& derivative) HWY_ATTR {
+void gelu_tanh_forward(MatrixView y, MatrixView derivative, ConstMatrixView x) {
+  map_with_derivative(y, derivative, x, [](auto d, auto v, auto& dydx) HWY_ATTR {
     const auto one = hn::Set(d, Real{1});
     constexpr double kTwoRoot = 1.59576912160573071;  // 2 sqrt(2 / pi)
     const auto linear = hn::Set(d, static_cast<Real>(kTwoRoot));
@@ -107,16 +106,16 @@ void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
     const auto e = hn::Exp(d, hn::Min(hn::Neg(two_u), hn::Set(d, Real{80})));
     const auto s = hn::Div(one, hn::Add(one, e));  // and e s = 1 - s, without the cancellation
     const auto two_du = hn::MulAdd(hn::Mul(hn::Set(d, Real{3}), cubic), square, linear);
-    derivative = hn::MulAdd(hn::Mul(hn::Mul(near, s), hn::Mul(e, s)), two_du, s);
+    dydx = hn::MulAdd(hn::Mul(hn::Mul(near, s), hn::Mul(e, s)), two_du, s);
     return hn::Mul(v, s);
   });
 }
 
-void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
-  map_with_slope(y, slope, x, [](auto d, auto v, auto& derivative) HWY_ATTR {
+void silu_forward(MatrixView y, MatrixView derivative, ConstMatrixView x) {
+  map_with_derivative(y, derivative, x, [](auto d, auto v, auto& dydx) HWY_ATTR {
     auto rest = v;  // 1 - s
     const auto s = sigmoid(d, v, rest);
-    derivative = hn::MulAdd(v, hn::Mul(s, rest), s);
+    dydx = hn::MulAdd(v, hn::Mul(s, rest), s);
     return hn::Mul(v, s);
   });
 }
@@ -124,6 +123,9 @@ void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x) {
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-THIMBLE_DISPATCH(void, gelu_erf_forward, (MatrixView y, MatrixView slope, ConstMatrixView x), y, slope, x)
-THIMBLE_DISPATCH(void, gelu_tanh_forward, (MatrixView y, MatrixView slope, ConstMatrixView x), y, slope, x)
-THIMBLE_DISPATCH(void, silu_forward, (MatrixView y, MatrixView slope, ConstMatrixView x), y, slope, x)
+THIMBLE_DISPATCH(void, gelu_erf_forward, (MatrixView y, MatrixView derivative, ConstMatrixView x), y,
+                 derivative, x)
+THIMBLE_DISPATCH(void, gelu_tanh_forward, (MatrixView y, MatrixView derivative, ConstMatrixView x), y,
+                 derivative, x)
+THIMBLE_DISPATCH(void, silu_forward, (MatrixView y, MatrixView derivative, ConstMatrixView x), y, derivative,
+                 x)

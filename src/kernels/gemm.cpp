@@ -20,9 +20,9 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 namespace {
 
 #ifdef THIMBLE_DOUBLE
-constexpr auto blas_gemm = cblas_dgemm;
+constexpr auto kBlasGemm = cblas_dgemm;
 #else
-constexpr auto blas_gemm = cblas_sgemm;
+constexpr auto kBlasGemm = cblas_sgemm;
 #endif
 
 // For tests on one CPU of what others do: THIMBLE_TARGET=avx2 or baseline leaves out the better instruction
@@ -40,7 +40,7 @@ bool disable_targets() {
   return name.empty() || name == "avx2" || name == "baseline";
 }
 
-const bool known_target = disable_targets();
+const bool kKnownTarget = disable_targets();
 
 blasint size(std::int64_t n) { return static_cast<blasint>(n); }
 
@@ -70,7 +70,7 @@ Part transposed_part_of(std::int64_t m, std::int64_t n) {
 
 void multiply(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
   const auto trans = [](Op op) { return op == Op::transpose ? CblasTrans : CblasNoTrans; };
-  blas_gemm(CblasRowMajor, trans(op_a), trans(op_b), size(c.rows), size(c.cols),
+  kBlasGemm(CblasRowMajor, trans(op_a), trans(op_b), size(c.rows), size(c.cols),
             size(op_a == Op::transpose ? a.rows : a.cols), alpha, a.data, size(a.stride), b.data,
             size(b.stride), beta, c.data, size(c.stride));
 }
@@ -95,7 +95,7 @@ Sizes checked_sizes(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b,
 void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
   static const bool one_thread = (openblas_set_num_threads(1), true);
   static_cast<void>(one_thread);
-  require<ConfigError>(known_target, "THIMBLE_TARGET {}: choose avx2 or baseline, or leave it out",
+  require<ConfigError>(kKnownTarget, "THIMBLE_TARGET {}: choose avx2 or baseline, or leave it out",
                        wanted_target());
   const auto [m, n, k] = checked_sizes(c, a, op_a, b, op_b);
   if (m == 0 || n == 0) return;

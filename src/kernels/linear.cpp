@@ -10,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "kernels/linear.cpp"
 #include <hwy/foreach_target.h>
 
-#include "kernels/product-inl.h"
+#include "kernels/small_gemm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "catch.h"
-#include "cli/cli.h"
 #include "cli/text/reproduce_table.h"
 #include "cli/text/sweep_table.h"
 #include "thimble/core/width.h"

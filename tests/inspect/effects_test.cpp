@@ -1,6 +1,5 @@
 // Ablation and importance of heads, against plain passes over one sequence at a time.
 #include "thimble/inspect/effects/effects.h"
-#include "thimble/core/error.h"
 #include "thimble/core/json.h"
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/core/source_location.h"
 #include "thimble/data/data_record.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/task.h"

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "thimble/core/source_location.h"
+
 namespace thimble {
 
 class Error : public std::runtime_error {
@@ -20,13 +22,6 @@ class Error : public std::runtime_error {
 class ShapeError : public Error {
  public:
   using Error::Error;
-};
-
-// Where a value was written: in a file, or in an argument of the command line.
-struct SourceLocation {
-  std::string source{};      // path of the file, or the argument as it was written
-  int line = 0, column = 0;  // in the file, from 1; 0: the file as a whole, or an argument
-  int argument = 0;          // number of the argument, from 1; 0: in a file
 };
 
 struct ConfigProblem {

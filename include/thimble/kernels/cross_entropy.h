@@ -11,9 +11,9 @@ namespace thimble::inline THIMBLE_PRECISION::kernels {
 // Rows with a label below 0 count for nothing.
 // The sum over labelled rows n of weight * -sum_j q_nj ln p_nj, with p = softmax(logits) and
 // q = (1 - smoothing) [j = label] + smoothing / V (Szegedy et al. 2016, section 7).
-// logits (N, V), N labels below V (the caller checks). Saves slope (N, V) = weight (p - q), 0 in unlabelled
+// logits (N, V), N labels below V (the caller checks). Saves dlogits (N, V) = weight (p - q), 0 in unlabelled
 // rows.
-double cross_entropy_forward(MatrixView slope, ConstMatrixView logits, std::span<const std::int32_t> labels,
+double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::span<const std::int32_t> labels,
                              Real smoothing, Real weight);
 
 // How many labelled rows have their largest logit, the first of equals, at the label.

@@ -6,14 +6,14 @@
 
 namespace thimble::inline THIMBLE_PRECISION::kernels {
 
-// slope = dy/dx. Relative error of y below 1e-6 in float, 1e-13 in double, the negative tail included.
-void gelu_erf_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
+// Saves the derivative dy/dx. Relative error of y below 1e-6 in float, 1e-13 in double, the negative tail included.
+void gelu_erf_forward(MatrixView y, MatrixView derivative, ConstMatrixView x);
 
-// The approximation y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3), with the slope of the
+// The approximation y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3), with the derivative of the
 // approximation.
-void gelu_tanh_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
+void gelu_tanh_forward(MatrixView y, MatrixView derivative, ConstMatrixView x);
 
-// SiLU (the same paper): y = x sigmoid(x), and its slope.
-void silu_forward(MatrixView y, MatrixView slope, ConstMatrixView x);
+// SiLU (the same paper): y = x sigmoid(x), and its derivative.
+void silu_forward(MatrixView y, MatrixView derivative, ConstMatrixView x);
 
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels

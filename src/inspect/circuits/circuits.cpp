@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
 #include "thimble/core/json.h"
 
 namespace thimble {

@@ -13,7 +13,7 @@
 #include <hwy/foreach_target.h>
 
 #include "kernels/attention/blocks.h"
-#include "kernels/product-inl.h"
+#include "kernels/small_gemm-inl.h"
 #include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -43,8 +43,8 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
     const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = kv_block(k, b, h, s);
     const MatrixView p = weights_block(weights, b, h, s);
     if (h % s.heads_per_kv_head() == 0) transpose(scratch, kh.data, kh.stride, s.keys, depth);
-    product<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries, s.keys,
-                              depth, scale);
+    small_gemm<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries,
+                                 s.keys, depth, scale);
     masked_softmax(p, p, b, h, mask);
   });
 }
@@ -61,8 +61,8 @@ void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixV
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     const ConstMatrixView vh = kv_block(v, b, h, s), p = weights_block(weights, b, h, s);
     const MatrixView o = block(out, b, s.queries, h, s.heads);
-    product<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries, o.cols,
-                              s.keys, 1);
+    small_gemm<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries,
+                                 o.cols, s.keys, 1);
   });
 }
 
@@ -76,7 +76,7 @@ GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t
 
 // c += alpha A B.
 void add_product(GradientView c, Left a, ConstMatrixView b, Real alpha) {
-  const auto multiply = c.uninitialized ? product<Store::overwrite> : product<Store::add>;
+  const auto multiply = c.uninitialized ? small_gemm<Store::overwrite> : small_gemm<Store::add>;
   multiply(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows, alpha);
 }
 
@@ -95,8 +95,8 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
     if (!scores) return;
     const ConstMatrixView vh = kv_block(v, b, h, s);
     if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, width);
-    product<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries,
-                              s.keys, width, 1);
+    small_gemm<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries,
+                                 s.keys, width, 1);
     if (dropout.data != nullptr) multiply_forward(ds, ds, weights_block(dropout, b, h, s));
     softmax_backward({ds, true}, ds, weights_block(weights, b, h, s));
     with_scores(b, h, ds);

@@ -18,7 +18,7 @@ namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
 
 // For elements of a head from column i on, the other ones of their pairs.
 template <class D>
-HWY_INLINE auto resampling_pairs(D d, const Real* head, std::int64_t i) {
+HWY_INLINE auto partners(D d, const Real* head, std::int64_t i) {
   if constexpr (hn::MaxLanes(D()) == 1) {
     return hn::LoadU(d, head + (i ^ 1));
   } else {
@@ -46,7 +46,7 @@ void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, cons
     each_column(
         y.cols, columns,
         [=](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
-          const auto turned = hn::Mul(resampling_pairs(d, from + head, i), hn::LoadU(d, other + i));
+          const auto turned = hn::Mul(partners(d, from + head, i), hn::LoadU(d, other + i));
           const auto v = hn::LoadU(d, from + head + i);
           hn::StoreU(hn::MulAdd(v, hn::LoadU(d, own + i), turned), d, to + head + i);
         },
@@ -62,7 +62,7 @@ void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
     each_column(
         dx.cols, columns,
         [=, uninitialized = dx.uninitialized](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
-          const auto turned = hn::Mul(resampling_pairs(d, from + head, i), hn::LoadU(d, other + i));
+          const auto turned = hn::Mul(partners(d, from + head, i), hn::LoadU(d, other + i));
           const auto g = hn::LoadU(d, from + head + i);
           add_to(d, to + head + i, hn::MulSub(g, hn::LoadU(d, own + i), turned), uninitialized);
         },

@@ -1,10 +1,10 @@
 // Products of small matrices that are in cache already, for attention: C = alpha A B or C += alpha A B.
 // BLAS would spend longer packing them than multiplying. Toggled guard: see simd-inl.h.
-#if defined(THIMBLE_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef THIMBLE_KERNELS_PRODUCT_INL_H_
-#undef THIMBLE_KERNELS_PRODUCT_INL_H_
+#if defined(THIMBLE_KERNELS_SMALL_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef THIMBLE_KERNELS_SMALL_GEMM_INL_H_
+#undef THIMBLE_KERNELS_SMALL_GEMM_INL_H_
 #else
-#define THIMBLE_KERNELS_PRODUCT_INL_H_
+#define THIMBLE_KERNELS_SMALL_GEMM_INL_H_
 #endif
 
 #include <algorithm>
@@ -25,8 +25,8 @@ struct Left {
 
 // A tile of M rows by N vectors of C, kept in registers over the whole of k.
 template <int M, int N, Store kStore, class D>
-HWY_INLINE void product_tile(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb,
-                             std::int64_t k, Real alpha) {
+HWY_INLINE void small_gemm_tile(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb,
+                                std::int64_t k, Real alpha) {
   const std::int64_t w = width(d);
   decltype(hn::Zero(d)) sum[M][N];
   for (int i = 0; i < M; ++i) {
@@ -52,21 +52,21 @@ HWY_INLINE void product_tile(D d, Real* c, std::int64_t ldc, Left a, const Real*
 }
 
 template <int M, int N, Store kStore, class D>
-HWY_INLINE void product_panel(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb,
-                              std::int64_t m, std::int64_t k, Real alpha) {
+HWY_INLINE void small_gemm_panel(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb,
+                                 std::int64_t m, std::int64_t k, Real alpha) {
   std::int64_t i = 0;
   for (; i + M <= m; i += M) {
-    product_tile<M, N, kStore>(d, c + i * ldc, ldc, {a.data + i * a.row, a.row, a.col}, b, ldb, k, alpha);
+    small_gemm_tile<M, N, kStore>(d, c + i * ldc, ldc, {a.data + i * a.row, a.row, a.col}, b, ldb, k, alpha);
   }
   for (; i < m; ++i) {
-    product_tile<1, N, kStore>(d, c + i * ldc, ldc, {a.data + i * a.row, a.row, a.col}, b, ldb, k, alpha);
+    small_gemm_tile<1, N, kStore>(d, c + i * ldc, ldc, {a.data + i * a.row, a.row, a.col}, b, ldb, k, alpha);
   }
 }
 
 // C (m, n) = or += alpha A (m, k) B (k, n), B and C row-major.
 template <Store kStore>
-HWY_INLINE void product(Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb, std::int64_t m,
-                        std::int64_t n, std::int64_t k, Real alpha) {
+HWY_INLINE void small_gemm(Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb, std::int64_t m,
+                           std::int64_t n, std::int64_t k, Real alpha) {
   const Wide wide;
   const Narrow narrow;
   constexpr bool kManyRegisters =
@@ -75,16 +75,16 @@ HWY_INLINE void product(Real* c, std::int64_t ldc, Left a, const Real* b, std::i
   const std::int64_t w = width(wide);
   if constexpr (kManyRegisters) {
     for (; j + 4 * w <= n; j += 4 * w)
-      product_panel<4, 4, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
+      small_gemm_panel<4, 4, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
   }
   for (; j + 2 * w <= n; j += 2 * w) {
-    product_panel<kManyRegisters ? 8 : 4, 2, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
+    small_gemm_panel<kManyRegisters ? 8 : 4, 2, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
   }
-  for (; j + w <= n; j += w) product_panel<8, 1, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
+  for (; j + w <= n; j += w) small_gemm_panel<8, 1, kStore>(wide, c + j, ldc, a, b + j, ldb, m, k, alpha);
   for (; j + width(narrow) <= n; j += width(narrow)) {
-    product_panel<8, 1, kStore>(narrow, c + j, ldc, a, b + j, ldb, m, k, alpha);
+    small_gemm_panel<8, 1, kStore>(narrow, c + j, ldc, a, b + j, ldb, m, k, alpha);
   }
-  for (; j < n; ++j) product_panel<8, 1, kStore>(Single(), c + j, ldc, a, b + j, ldb, m, k, alpha);
+  for (; j < n; ++j) small_gemm_panel<8, 1, kStore>(Single(), c + j, ldc, a, b + j, ldb, m, k, alpha);
 }
 
 // to (cols, rows) = the transpose of from (rows, cols), in tiles of 4 x 4 where the vectors allow it.
@@ -125,4 +125,4 @@ HWY_INLINE void transpose(Real* to, const Real* from, std::int64_t stride, std::
 }  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // THIMBLE_KERNELS_PRODUCT_INL_H_
+#endif  // THIMBLE_KERNELS_SMALL_GEMM_INL_H_
