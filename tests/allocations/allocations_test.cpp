@@ -243,7 +243,7 @@ TEST_CASE("the estimated memory is what an inspection takes", "[allocations]") {
                                                   {"general", long_pairs(recurrent_config(Score::general))}};
   for (auto [name, config] : cases) {
     CAPTURE(name);
-    config.data.test = 250;
+    config.data.test = 1000;
     const double before = bytes_in_use();
     Evaluator evaluator(config);
     evaluator.select(Split::test, config.data.test);
