@@ -1,4 +1,4 @@
-// Element-wise kernels: each forward next to the backward that undoes it.
+// Element-wise kernels, each forward next to its backward.
 //   add    y = a + b                 da += dy, db += dy
 //   scale  y = f x                   dx += f dy
 //   product  y = a b                 da += dy b, db += dy a    saved: a, b

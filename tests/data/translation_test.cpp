@@ -20,12 +20,12 @@ namespace {
 
 const TaskConfig kTranslation{.name = "translation"};
 
-Words split(const std::string& text) {
+Words words_of(const std::string& text) {
   std::istringstream in(text);
   return {std::istream_iterator<Word>(in), {}};
 }
 
-Words names(const Tokens& tokens) {
+Words token_words(const Tokens& tokens) {
   static const auto vocabulary = find_task("translation").tokens(kTranslation);
   Words out;
   for (const std::int32_t token : tokens) out.push_back(vocabulary.at(static_cast<std::size_t>(token)));
@@ -47,9 +47,9 @@ TEST_CASE("the grammar of the test is French", "[tasks]") {
   };
   for (const auto& [french, english] : right) {
     INFO(french);
-    const Translation translation(split(french));
+    const Translation translation(words_of(french));
     CHECK(translation.right);
-    CHECK(translation.english == split(english));
+    CHECK(translation.english == words_of(english));
   }
   for (const char* wrong : {"la chien dort",
                             "le chien noire dort",
@@ -73,18 +73,18 @@ TEST_CASE("the grammar of the test is French", "[tasks]") {
                             "les souris dort",
                             "le chien noir"}) {
     INFO(wrong);
-    CHECK_FALSE(Translation(split(wrong)).right);
+    CHECK_FALSE(Translation(words_of(wrong)).right);
   }
 }
 
 TEST_CASE("translation is right French, and the English that it means", "[tasks]") {
   std::size_t reordered = 0, shorter = 0;
   for (const Example& e : draw(kTranslation, 20000)) {
-    const Words french = names(e.input);
+    const Words french = token_words(e.input);
     const Translation translation(french);
     INFO(fmt::format("{}", fmt::join(french, " ")));
     REQUIRE(translation.right);
-    REQUIRE(names(e.target) == translation.english);
+    REQUIRE(token_words(e.target) == translation.english);
     for (std::size_t i = 0; i < e.target.size(); ++i)
       REQUIRE(relevant(kTranslation, e, i) == Tokens{translation.sources[i]});
     reordered += !std::is_sorted(translation.sources.begin(), translation.sources.end());
@@ -99,8 +99,8 @@ TEST_CASE("every word of the translation task is used, in the language that it i
   const auto vocabulary = find_task("translation").tokens(kTranslation);
   std::set<Word> french, english, both;
   for (const Example& e : draw(kTranslation, 20000)) {
-    for (const Word& word : names(e.input)) french.insert(word);
-    for (const Word& word : names(e.target)) english.insert(word);
+    for (const Word& word : token_words(e.input)) french.insert(word);
+    for (const Word& word : token_words(e.target)) english.insert(word);
   }
   std::set_intersection(french.begin(), french.end(), english.begin(), english.end(),
                         std::inserter(both, both.end()));
@@ -121,7 +121,7 @@ TEST_CASE("translation draws its choices uniformly and counts its sentences", "[
   std::map<std::size_t, double> sentences;
   const auto examples = draw(kTranslation, 60000);
   for (const Example& e : examples) {
-    const Translation translation(names(e.input));
+    const Translation translation(token_words(e.input));
     const std::size_t sort = translation.slots.size();
     ++sentences[sort];
     for (std::size_t slot = 0; slot < sort; ++slot) ++slots[{sort, slot}][translation.slots[slot]];

@@ -44,9 +44,9 @@ HeadScore plain_target_score(const std::vector<ScoredSequence>& sequences, bool 
 }
 
 // The mean of f(weights of a query on its visible keys, i, n) over the queries where f is a number.
-using Shape = std::function<double(const Weights& row, std::int64_t i, std::int64_t n)>;
+using PlainScore = std::function<double(const Weights& row, std::int64_t i, std::int64_t n)>;
 
-HeadScore plain_shape_score(const std::vector<ScoredSequence>& sequences, bool causal, const Shape& f) {
+HeadScore plain_shape_score(const std::vector<ScoredSequence>& sequences, bool causal, const PlainScore& f) {
   HeadScore score;
   for (const ScoredSequence& s : sequences) {
     const std::int64_t n = std::ssize(s.tokens);
@@ -141,7 +141,7 @@ TEST_CASE("entropy is relative to the keys that a query sees, distances count po
   for (const bool causal : {false, true}) {
     const auto sequences = random_sequences(causal);
     const auto found = scores(sequences, causal);
-    const auto check = [&](std::string_view name, const Shape& f) {
+    const auto check = [&](std::string_view name, const PlainScore& f) {
       expect_same(find_score(found, name), plain_shape_score(sequences, causal, f));
     };
     check("entropy", [](const Weights& row, auto, auto) {

@@ -10,7 +10,7 @@ using namespace thimble;
 
 namespace {
 
-constexpr std::int64_t kSequences = 2, kPositions = 5;
+constexpr std::int64_t kRotarySequences = 2, kPositions = 5;
 
 Matrix table_of(std::int64_t rows, std::int64_t depth, std::int64_t first_position) {
   Matrix table(rows, 2 * depth);
@@ -34,9 +34,10 @@ void check_rotary(std::int64_t cols, const kernels::RotaryColumns& columns, std:
                   std::int64_t gap) {
   CAPTURE(cols, columns.first, columns.count, columns.depth, first_position, gap);
   const Matrix table = table_of(kPositions, columns.depth, first_position);
-  const Matrix x(kSequences * kPositions, cols, 1, gap), dy(kSequences * kPositions, cols, 2, gap);
-  const Matrix before(kSequences * kPositions, cols, 3, gap);
-  Matrix y(kSequences * kPositions, cols, 4, gap), dx = before;
+  const Matrix x(kRotarySequences * kPositions, cols, 1, gap),
+      dy(kRotarySequences * kPositions, cols, 2, gap);
+  const Matrix before(kRotarySequences * kPositions, cols, 3, gap);
+  Matrix y(kRotarySequences * kPositions, cols, 4, gap), dx = before;
   kernels::rotary_forward(y, x, table, columns);
   kernels::rotary_backward(dx, dy, table, columns);
   CHECK(worst_error(y, [&](auto r, auto c) { return turned(x, r, c, columns, first_position, 1); }) <
@@ -85,8 +86,8 @@ TEST_CASE("a turned query and key give a score that depends on their distance al
 
 TEST_CASE("rotary's backward overwrites an empty sum", "[kernels]") {
   const kernels::RotaryColumns columns{3, 18, 6};
-  const Matrix table = table_of(kPositions, 6, 2), dy(kSequences * kPositions, 40, 1);
-  Matrix zeros(kSequences * kPositions, 40), empty(kSequences * kPositions, 40);
+  const Matrix table = table_of(kPositions, 6, 2), dy(kRotarySequences * kPositions, 40, 1);
+  Matrix zeros(kRotarySequences * kPositions, 40), empty(kRotarySequences * kPositions, 40);
   empty.fill(std::numeric_limits<Real>::quiet_NaN());
   kernels::rotary_backward(zeros, dy, table, columns);
   kernels::rotary_backward({empty.view(), true}, dy, table, columns);

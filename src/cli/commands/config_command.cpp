@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -45,23 +46,29 @@ void print_cost(const Config& config, std::string_view prefix) {
 
 void print_ops(const Config& config) {
   const StepCost step = step_cost(config);
-  OpCost sum;
-  print_out("\n{:<20}  {:<15}  {:>5}  {:>10}  {:>9}\n", "layer", "op", "calls", "memory", "GFLOP");
-  const auto line = [](const OpCost& op) {
-    print_out("{:<20}  {:<15}  {:>5}  {:>10}  {:>9.4g}\n", op.layer, op.op, op.calls, format_bytes(op.bytes),
-              1e-9 * op.flops.total());
-  };
+  OpCost sum{.layer = "total", .op = "", .calls = 0, .bytes = 0, .flops = {}};
+  std::size_t layer_width = 5, op_width = 2;
   for (const OpCost& op : step.ops) {
-    line(op);
+    layer_width = std::max(layer_width, op.layer.size());
+    op_width = std::max(op_width, op.op.size());
     sum.calls += op.calls;
     sum.bytes += op.bytes;
     sum.flops.forward += op.flops.forward;
     sum.flops.backward += op.flops.backward;
   }
-  sum.layer = "total";
+  print_out("\n{:<{}}  {:<{}} {:>5} {:>9} {:>7}\n", "layer", layer_width, "op", op_width, "calls", "memory",
+            "GFLOP");
+  const auto line = [&](const OpCost& op) {
+    print_out("{:<{}}  {:<{}} {:>5} {:>9} {:>7.4g}\n", op.layer, layer_width, op.op, op_width, op.calls,
+              format_bytes(op.bytes), 1e-9 * op.flops.total());
+  };
+  for (const OpCost& op : step.ops) line(op);
   line(sum);
-  print_out("Calls and memory: a micro-batch of {} sequence{}, on each thread. GFLOP: a training step.\n",
-            step.sequences, step.sequences == 1 ? "" : "s");
+  print_out("{}",
+            wrapped(fmt::format("Calls and memory are those of a micro-batch of {} on one thread, GFLOP "
+                                "those of a training step.",
+                                counted(step.sequences, "sequence")),
+                    line_width(1)));
 }
 
 }  // namespace
