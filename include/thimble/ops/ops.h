@@ -83,9 +83,6 @@ Var gelu_tanh(Var x);  // the tanh approximation
 Var silu(Var x);       // x sigmoid(x)
 Var tanh(Var x);
 
-// cap tanh(x / cap), within -cap .. cap. Throws ShapeError unless cap > 0.
-Var softcap(Var x, Real cap);
-
 // Each element 0 with probability p, else times 1 / (1 - p); 0 <= p < 1. The first dimension counts samples.
 Var dropout(Var x, Real p, const kernels::DropoutKey& key);
 
