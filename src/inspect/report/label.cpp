@@ -93,15 +93,15 @@ std::string_view verdict_name(Verdict verdict) {
   throw Error("label: unknown verdict");
 }
 
-Label label_head(std::span<const HeadScore> scores, const Effect& effect) {
+Label label_head(std::span<const HeadScore> scores, const Effect& zero) {
   if (const Candidate found = find_pattern(scores, kEnoughQueries); found.score != nullptr) {
     const auto& [value, chance] = std::pair(found.score->value, found.score->chance);
     return pattern_label(full_name(found), fmt::format("{:.2f} of the weight (chance {:.2f})", value, chance),
-                         effect);
+                         zero);
   }
   const HeadScore& entropy = find_score(scores, "entropy");
   if (is_uniform(entropy))
-    return pattern_label("uniform", fmt::format("entropy {:.3f} of 1", entropy.value), effect);
+    return pattern_label("uniform", fmt::format("entropy {:.3f} of 1", entropy.value), zero);
   if (const Candidate found = find_pattern(scores, 1); found.score != nullptr) {
     return {"", Verdict::not_enough,
             fmt::format("not enough evidence: may be {}, but {} queries are too few to tell",
@@ -112,7 +112,7 @@ Label label_head(std::span<const HeadScore> scores, const Effect& effect) {
     return {"", Verdict::not_enough,
             fmt::format("not enough evidence: {} queries are too few to tell", queries)};
   }
-  if (hurts(effect)) return {"", Verdict::no_pattern, "matters, no known pattern; " + effect_text(effect)};
+  if (hurts(zero)) return {"", Verdict::no_pattern, "matters, no known pattern; " + effect_text(zero)};
   return {"", Verdict::none, "nothing depends on it, no known pattern"};
 }
 
