@@ -14,7 +14,7 @@
 
 #include "thimble/core/file.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;
 class Option;
 class ParseError;

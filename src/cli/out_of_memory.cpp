@@ -29,7 +29,7 @@ void on_failed_allocation() {
   ::_exit(thimble::cli::kBadInput);
 }
 
-[[maybe_unused]] const std::terminate_handler before = std::set_terminate(on_terminate);
-[[maybe_unused]] const std::new_handler none_before = std::set_new_handler(on_failed_allocation);
+[[maybe_unused]] const std::terminate_handler kTerminateBefore = std::set_terminate(on_terminate);
+[[maybe_unused]] const std::new_handler kNewHandlerBefore = std::set_new_handler(on_failed_allocation);
 
 }  // namespace

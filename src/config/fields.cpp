@@ -6,7 +6,7 @@ namespace thimble::config {
 namespace {
 
 template <class Enum>
-Choice one_of(Enum& value, std::vector<std::string_view> names) {
+Choice one_of(Enum& value, const std::vector<std::string_view>& names) {
   return {.value = &value,
           .set = [](void* to, const Choice&,
                     std::size_t index) { *static_cast<Enum*>(to) = static_cast<Enum>(index); },
@@ -14,7 +14,7 @@ Choice one_of(Enum& value, std::vector<std::string_view> names) {
               [](const void* from, const Choice& choice) {
                 return choice.names[static_cast<std::size_t>(*static_cast<const Enum*>(from))];
               },
-          .names = std::move(names)};
+          .names = names};
 }
 
 std::vector<std::string_view> score_names() {

@@ -23,12 +23,12 @@ SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth) {
   std::vector<std::set<std::string>> keys;  // of the lists and objects that are open
   const auto check = [&](int depth, SortedJson::parse_event_t event, const SortedJson& parsed) {
     const auto open = static_cast<std::size_t>(depth);  // lists and objects around it
-    using enum SortedJson::parse_event_t;
-    if (event == object_start || event == array_start) {
+    using Event = SortedJson::parse_event_t;
+    if (event == Event::object_start || event == Event::array_start) {
       require<DataError>(open < max_depth, "nests more than {} deep", max_depth);
       keys.resize(open);
       keys.emplace_back();
-    } else if (event == key) {
+    } else if (event == Event::key) {
       const auto& name = parsed.get_ref<const std::string&>();
       require<DataError>(keys[open - 1].insert(name).second, "duplicate key {}", printable(name));
     }

@@ -103,7 +103,7 @@ struct ReproduceArguments {
 fs::path find_folder(const std::string& given) {
   std::vector<std::string> searched;
   for (const fs::path& configs : config_folders()) {
-    const fs::path folder = given.empty() ? configs / "reproduce" : fs::path(given);
+    fs::path folder = given.empty() ? configs / "reproduce" : fs::path(given);
     if (fs::is_directory(folder)) return folder;
     searched.push_back(folder.string());
     if (!given.empty()) break;
