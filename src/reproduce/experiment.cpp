@@ -31,7 +31,7 @@ constexpr std::string_view kValueKeys[] = {"run", "of", "path", "where", "take",
 constexpr std::string_view kConditionKeys[] = {"value", "at_least", "at_most", "above", "below", "by"};
 constexpr KeyNames kBoundKeys = KeyNames(kConditionKeys).subspan(1);
 
-// KeyNames never look like numbers or paths.
+// Names never look like numbers or paths.
 bool is_name(std::string_view text) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_allowed = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };

@@ -1,7 +1,5 @@
 #include "thimble/train/plan.h"
 
-#include <numeric>
-
 #include "thimble/model/make_model.h"
 #include "thimble/train/evaluator.h"
 #include "train/jobs.h"

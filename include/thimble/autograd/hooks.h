@@ -26,8 +26,8 @@ enum class SiteKind : std::uint8_t {
 // One value of a forward pass.
 struct Site {
   SiteKind kind;
-  // Attention_weights and head_output: the number in Model::attention_layers(). residual_*: that of the
-  // block, where the blocks of a decoder follow those of the encoder. Else 0.
+  // The number in Model::attention_layers() of attention_weights and head_output, the number of the block of
+  // residual_* (those of a decoder follow those of the encoder), else 0.
   std::int32_t layer = 0;
   // The position that the value starts at: a model that attends from one position after the other comes to
   // the same site once for each.

@@ -56,10 +56,10 @@ void print_ops(const Config& config) {
     sum.flops.forward += op.flops.forward;
     sum.flops.backward += op.flops.backward;
   }
-  print_out("\n{:<{}}  {:<{}} {:>5} {:>9} {:>7}\n", "layer", layer_width, "op", op_width, "calls", "memory",
+  print_out("\n{:<{}}  {:<{}} {:>5} {:>9} {:>8}\n", "layer", layer_width, "op", op_width, "calls", "memory",
             "GFLOP");
   const auto line = [&](const OpCost& op) {
-    print_out("{:<{}}  {:<{}} {:>5} {:>9} {:>7.4g}\n", op.layer, layer_width, op.op, op_width, op.calls,
+    print_out("{:<{}}  {:<{}} {:>5} {:>9} {:>8.4g}\n", op.layer, layer_width, op.op, op_width, op.calls,
               format_bytes(op.bytes), 1e-9 * op.flops.total());
   };
   for (const OpCost& op : step.ops) line(op);
