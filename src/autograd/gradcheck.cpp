@@ -7,7 +7,8 @@
 
 #include "thimble/core/progress.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -115,7 +116,7 @@ class OpCheck {
       }
       start.push_back(copy(vars_[k], grad));
     }
-    tape_.backward(y, seed.matrix(), Tape::Keep::leaves);
+    tape_.backward(y, seed.matrix(), Tape::RetainGrads::leaves);
     for (std::size_t k = 0; k < vars_.size(); ++k) once.push_back(copy(vars_[k], vars_[k].grad()));
     fault.assign(vars_.size(), "");
     for (std::size_t k = 0; k < vars_.size(); ++k) {
@@ -144,7 +145,7 @@ class OpCheck {
     const Var y = run();
     Tensor seed(y.shape());
     for (std::int64_t i = 0; i < y.shape().elements(); ++i) seed.data()[i] = static_cast<Real>(cotangent(i));
-    tape_.backward(y, seed.matrix(), Tape::Keep::leaves);
+    tape_.backward(y, seed.matrix(), Tape::RetainGrads::leaves);
     for (std::size_t k = 0; k < vars_.size(); ++k) {
       const Real* zero_started = vars_[k].grad().data;
       for (std::size_t i = 0; i < once[k].values().size(); ++i) {
@@ -234,7 +235,7 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
   Tape tape;
   AlignedVector<Real> gradients(store.size());
   tape.bind(store, gradients);
-  tape.backward(loss(tape), 1, Tape::Keep::leaves);
+  tape.backward(loss(tape), 1, Tape::RetainGrads::leaves);
   std::vector<bool> reached;
   for (int p = 0; p < static_cast<int>(store.entries().size()); ++p) reached.push_back(tape.used({p}));
 
@@ -293,4 +294,5 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
   return results;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -1,6 +1,7 @@
 #include "thimble/autograd/hooks.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var hook_point(Hooks* hooks, Site site, Var x) {
   if (hooks == nullptr) return x;
@@ -12,4 +13,5 @@ Var hook_point(Hooks* hooks, Site site, Var x) {
   return x;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

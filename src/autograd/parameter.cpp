@@ -9,7 +9,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/linear.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Parameter ParameterStore::add(std::string name, Shape shape) {
   const bool taken =
@@ -78,4 +79,5 @@ void init_constant(ParameterStore& store, Parameter p, Real value) {
   std::ranges::fill(store.values(p), value);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -190,13 +191,13 @@ void Tape::recycle(Node& node) {
   node.grad = nullptr;
 }
 
-void Tape::backward(Var loss, Real scale, Keep keep) {
+void Tape::backward(Var loss, Real scale, RetainGrads retain) {
   require<ShapeError>(loss.shape().elements() == 1,
                       "backward: the loss has shape {}, not one element; give a seed", loss.shape());
-  backward(loss, ConstMatrixView{&scale, 1, 1, 1}, keep);
+  backward(loss, ConstMatrixView{&scale, 1, 1, 1}, retain);
 }
 
-void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
+void Tape::backward(Var y, ConstMatrixView seed, RetainGrads retain) {
   require<Error>(mode_ != Mode::inference, "backward: this tape is in inference mode");
   if (profile_ != nullptr) profile_->forward.stop();
   for (Node& node : nodes_) {
@@ -206,7 +207,7 @@ void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
   const GradientView dy = y.grad_accumulator();
   require<ShapeError>(seed.rows == dy.rows && seed.cols == dy.cols,
                       "backward: seed ({}, {}) for a result of shape {}", seed.rows, seed.cols, y.shape());
-  if (mode_ == Mode::plan) return plan_backward(keep);
+  if (mode_ == Mode::plan) return plan_backward(retain);
   kernels::accumulate(dy, seed);
   // Closures ask only for gradients of earlier nodes, and add no nodes.
   for (std::size_t i = y.index_ + 1; i-- > 0;) {
@@ -214,7 +215,7 @@ void Tape::backward(Var y, ConstMatrixView seed, Keep keep) {
     if (node.run == nullptr || node.grad == nullptr) continue;
     if (profile_ != nullptr) profile_->backward.start(node.op);
     node.run(node.closure, Var(this, static_cast<std::uint32_t>(i), generation_));
-    if (keep == Keep::leaves) recycle(node);
+    if (retain == RetainGrads::leaves) recycle(node);
   }
   if (profile_ != nullptr) profile_->backward.stop();
 }
@@ -230,7 +231,7 @@ void Tape::plan(Var y, std::span<const Var> inputs, std::size_t closure_bytes, c
 }
 
 // Takes the gradients that the closures would.
-void Tape::plan_backward(Keep keep) {
+void Tape::plan_backward(RetainGrads retain) {
   for (std::size_t i = planned_.size(); i-- > 0;) {
     Planned& op = planned_[i];
     Node& node = at(op.result);
@@ -238,7 +239,7 @@ void Tape::plan_backward(Keep keep) {
     for (const Var& input : op.inputs) grad_accumulator(at(input));
     op.bytes += arena_.used() - planned_bytes_;
     planned_bytes_ = arena_.used();
-    if (keep == Keep::leaves) recycle(node);
+    if (retain == RetainGrads::leaves) recycle(node);
   }
 }
 
@@ -257,24 +258,25 @@ std::vector<OpCost> Tape::costs() const {
   return all;
 }
 
-Tape::Culprit Tape::first_bad_value() const {
+Tape::NonFinite Tape::first_non_finite_value() const {
   for (const Node& node : nodes_) {
-    if (const std::int64_t at = first_bad(node.value, node.shape); at >= 0) return culprit(node, at);
+    if (const std::int64_t at = first_bad(node.value, node.shape); at >= 0) return non_finite(node, at);
   }
   return {};
 }
 
-Tape::Culprit Tape::first_bad_gradient() const {
+Tape::NonFinite Tape::first_non_finite_gradient() const {
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     const Node& node = nodes_[i];
     if (node.grad == nullptr) continue;
-    if (const std::int64_t at = first_bad(node.grad, node.shape); at >= 0) return culprit(node, at);
+    if (const std::int64_t at = first_bad(node.grad, node.shape); at >= 0) return non_finite(node, at);
   }
   return {};
 }
 
-Tape::Culprit Tape::culprit(const Node& node, std::int64_t at) {
+Tape::NonFinite Tape::non_finite(const Node& node, std::int64_t at) {
   return {node.op, node.layer, at % node.shape.last()};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -157,9 +157,9 @@ void warn_of_chance(const std::string& name, const EvalResult& report) {
 }
 
 std::string describe(const std::string& name, const EvalResult& report) {
-  const double whole = report.written_accuracy.value_or(report.sequence_accuracy);
+  const double whole = report.exact_match.value_or(report.sequence_accuracy);
   return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   {} {:6.2f} % of {}", name, report.loss,
-                     100 * report.accuracy, report.written_accuracy ? "written" : "sequences", 100 * whole,
+                     100 * report.accuracy, report.exact_match ? "exact match" : "sequences", 100 * whole,
                      report.sequences);
 }
 

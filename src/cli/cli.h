@@ -22,7 +22,7 @@ struct Output {
   bool quiet = false;
 
   void add_to(Command& command);
-  bool talks() const { return !quiet && json != "-"; }  // whether people read standard output
+  bool prints_text() const { return !quiet && json != "-"; }  // whether people read standard output
   void write(const Json& result) const;
 };
 
@@ -74,7 +74,7 @@ void add_sweep(Command& program);
 void add_reproduce(Command& program);
 void add_eval(Command& program);
 void add_inspect(Command& program);
-void add_write(Command& program);
+void add_generate(Command& program);
 void add_gradcheck(Command& program);
 void add_bench(Command& program);
 void add_tasks(Command& program);

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
     cli::add_reproduce(program);
     cli::add_eval(program);
     cli::add_inspect(program);
-    cli::add_write(program);
+    cli::add_generate(program);
     cli::add_gradcheck(program);
     cli::add_bench(program);
     cli::add_tasks(program);

@@ -41,11 +41,11 @@ void write_picture(std::string_view picture) {
 }
 
 std::size_t line_width(int descriptor) {
-  constexpr std::size_t kLeast = 40, kUsual = 80;
+  constexpr std::size_t kMinWidth = 40, kUsual = 80;
   winsize size{};
   const bool known =
       ::isatty(descriptor) == 1 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? std::max<std::size_t>(kLeast, size.ws_col) : kUsual;
+  return known ? std::max<std::size_t>(kMinWidth, size.ws_col) : kUsual;
 }
 
 namespace {

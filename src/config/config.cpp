@@ -40,7 +40,8 @@ void check_task(Config& c, Report& report) {
 }
 
 // What of the task does not fit a trained model; "" when all of it does.
-std::string vocabulary_misfit(const std::vector<std::string>& trained, const std::vector<std::string>& now) {
+std::string vocabulary_mismatch(const std::vector<std::string>& trained,
+                                const std::vector<std::string>& now) {
   if (now == trained) return "";
   const auto differ = std::ranges::mismatch(trained, now);
   const auto at = differ.in1 - trained.begin();
@@ -73,8 +74,8 @@ void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Re
 
 void check_trained(Config& c, const DataRecord& trained, const std::vector<std::string>& names,
                    Report& report) {
-  const std::string misfit = vocabulary_misfit(trained.vocabulary, names);
-  if (!misfit.empty()) return report.conflict(kTaskKeys, misfit);
+  const std::string mismatch = vocabulary_mismatch(trained.vocabulary, names);
+  if (!mismatch.empty()) return report.conflict(kTaskKeys, mismatch);
   check_vocabulary_file(c.task, trained, report);
   if (c.model.positions != Positions::learned) return;
   const Layout layout = layout_of(c.model);
@@ -123,9 +124,9 @@ void check_watch(const Config& c, Report& report) {
   const bool recurrent = c.model.kind == ModelKind::recurrent;
   const bool headless =
       recurrent ? c.model.attention.score == Score::none : c.model.mixer == Mixer::convolution;
-  if (c.train.watch_heads && headless)
-    report.conflict({"train.watch_heads", recurrent ? "model.attention.score" : "model.mixer"},
-                    "this model has no heads to watch; leave watch_heads out");
+  if (c.train.log_heads && headless)
+    report.conflict({"train.log_heads", recurrent ? "model.attention.score" : "model.mixer"},
+                    "this model has no heads to log; leave log_heads out");
 }
 
 void check_training(const Config& c, Report& report) {
@@ -189,7 +190,7 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
 Layout layout_of(const ModelConfig& model) {
   constexpr Layout kLayouts[] = {Layout::position, Layout::sequence,
                                  Layout::next};  // in the order of OutputPer
-  if (model.kind != ModelKind::encoder) return Layout::pairs;
+  if (model.kind != ModelKind::encoder) return Layout::seq2seq;
   return kLayouts[static_cast<std::size_t>(model.output.per)];
 }
 

@@ -179,8 +179,8 @@ Section fields(TrainConfig& c) {
                    Integer{&c.checkpoint_every, 0, 1'000'000'000}}),
        may_change({"checkpoint_series", "keep checkpoints at steps 1, 2, 5, 10, 20, 50, ..., too",
                    Boolean{&c.checkpoint_series}}),
-       {"watch_heads", "write what the heads look at into metrics.jsonl, at steps evenly spaced by logarithm",
-        Boolean{&c.watch_heads}}}};
+       {"log_heads", "write what the heads look at into metrics.jsonl, at steps evenly spaced by logarithm",
+        Boolean{&c.log_heads}}}};
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void Dataset::start(std::int64_t count, Batch& out) const {
   out.tokens.assign(cells, 0);
   out.lengths.resize(rows);
   out.sources.assign(static_cast<std::size_t>(count * source_length_), 0);
-  out.source_lengths.resize(layout_ == Layout::pairs ? rows : 0);
+  out.source_lengths.resize(layout_ == Layout::seq2seq ? rows : 0);
   out.labels.assign(layout_ == Layout::sequence ? rows : cells, kIgnore);
   out.rows.reserve(out.labels.size());
   out.row_labels.reserve(out.labels.size());
@@ -46,11 +46,11 @@ void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& 
   out.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(used);
   const auto tokens = out.tokens.begin() + offset;
   std::int64_t first_label = layout_ == Layout::sequence ? row : offset, labels = size.target;
-  if (layout_ == Layout::pairs) {
+  if (layout_ == Layout::seq2seq) {
     add_source(row, out);
-    *tokens = begin_token();
+    *tokens = bos_token();
     std::ranges::copy(target, tokens + 1);
-    out.labels[static_cast<std::size_t>(first_label + labels++)] = end_token();
+    out.labels[static_cast<std::size_t>(first_label + labels++)] = eos_token();
   } else {
     std::ranges::copy(input, tokens);
   }

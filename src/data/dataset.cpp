@@ -41,7 +41,7 @@ DataConfig available(const Task& task, const TaskConfig& config, DataConfig data
 
 }  // namespace
 
-Split home_split(std::span<const std::int32_t> input) {
+Split split_by_hash(std::span<const std::int32_t> input) {
   constexpr std::uint64_t kTenth = std::numeric_limits<std::uint64_t>::max() / 10;
   const std::uint64_t hash = hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()});
   return hash < kTenth ? Split::validation : hash < 2 * kTenth ? Split::test : Split::train;
@@ -91,9 +91,9 @@ void Dataset::draw(Split split, std::int64_t index, Example& out) const {
   }
   for (std::uint32_t attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const std::uint32_t lane = attempt << 2 | static_cast<std::uint32_t>(split);
-    Draws draws(draws_, static_cast<std::uint64_t>(index), lane);
-    source_->sample(task_, draws, out);
-    if (!disjoint_ || home_split(out.input) == split) return;
+    SampleRng rng(draws_, static_cast<std::uint64_t>(index), lane);
+    source_->sample(task_, rng, out);
+    if (!disjoint_ || split_by_hash(out.input) == split) return;
   }
   throw DataError(fmt::format("task {}: no {} example in {} attempts; allow more symbols or longer sequences",
                               task_.name, split_name(split), kMaxAttempts));
@@ -122,8 +122,8 @@ std::int64_t Dataset::training_index(std::int64_t step, std::int64_t batch, std:
       order(static_cast<std::uint64_t>(step % (data_.train / batch) * batch + row)));
 }
 
-std::vector<Dataset::Link> Dataset::links(const Example& example) const {
-  std::vector<Link> found;
+std::vector<Dataset::Alignment> Dataset::alignments(const Example& example) const {
+  std::vector<Alignment> found;
   if (source_->relevant == nullptr || layout_ == Layout::sequence) return found;
   const auto first = layout_ == Layout::next ? static_cast<std::int32_t>(example.input.size()) - 1 : 0;
   std::vector<std::int32_t> keys;

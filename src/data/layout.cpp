@@ -9,7 +9,7 @@
 namespace thimble {
 
 std::string layout_mismatch(Layout layout, ExampleSize size, bool sparse) {
-  const bool generates = layout == Layout::next || layout == Layout::pairs;
+  const bool generates = layout == Layout::next || layout == Layout::seq2seq;
   if (layout == Layout::position && size.input != size.target)
     return fmt::format("{} for {}: one output per position needs one each", counted(size.target, "answer"),
                        counted(size.input, "token"));
@@ -22,8 +22,8 @@ std::string layout_mismatch(Layout layout, ExampleSize size, bool sparse) {
 }
 
 std::string layout_remedy(Layout from, Layout to) {
-  if (from == to || (from == Layout::pairs && to == Layout::next)) return "";
-  return fmt::format("; set {}model.output.per={}", from == Layout::pairs ? "model.kind=encoder " : "",
+  if (from == to || (from == Layout::seq2seq && to == Layout::next)) return "";
+  return fmt::format("; set {}model.output.per={}", from == Layout::seq2seq ? "model.kind=encoder " : "",
                      to == Layout::position   ? "position"
                      : to == Layout::sequence ? "sequence"
                                               : "next model.attention.mask=causal");
@@ -36,7 +36,7 @@ void check_layout(const std::string& name, const Task& task, Layout layout, Exam
 }
 
 std::int64_t laid_out_length(Layout layout, ExampleSize size) {
-  if (layout == Layout::pairs) return size.target + 1;
+  if (layout == Layout::seq2seq) return size.target + 1;
   return size.input + (layout == Layout::next ? size.target - 1 : 0);
 }
 
@@ -54,12 +54,12 @@ std::int64_t model_length(const TaskConfig& config, Layout layout) {
 }
 
 std::int64_t source_length(const TaskConfig& config, Layout layout) {
-  return layout == Layout::pairs ? checked_task(config).size(config).input : 0;
+  return layout == Layout::seq2seq ? checked_task(config).size(config).input : 0;
 }
 
 std::vector<std::string> token_names(const TaskConfig& config, Layout layout) {
   std::vector<std::string> names = checked_task(config).tokens(config);
-  if (layout != Layout::pairs) return names;
+  if (layout != Layout::seq2seq) return names;
   for (const char* mark : {"<begin>", "<end>"}) {
     require<DataError>(std::ranges::find(names, mark) == names.end(),
                        "task {}: {} is a token already, but marks answers of an encoder-decoder; rename it",

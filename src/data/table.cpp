@@ -107,7 +107,7 @@ void Table::assign_splits(bool trained) {
   for (std::uint32_t file = 0, row = 0; file < 3; ++file) {
     for (; row < files_[file].end; ++row) {
       auto split = static_cast<std::size_t>(file);
-      if (file == 0) split = static_cast<std::size_t>(home_split(input(row)));
+      if (file == 0) split = static_cast<std::size_t>(split_by_hash(input(row)));
       if (file == 0 && !files_[split].name.empty()) split = 0;  // that split has a file of its own
       rows[split].push_back(row);
     }
@@ -195,7 +195,7 @@ void Table::check(Layout layout) const {
 std::shared_ptr<const Table> open_table(TaskConfig& config, Layout layout, const DataRecord* trained) {
   if (trained == nullptr || !trained->known()) return std::make_shared<Table>(load_table(config));
   DataRecord record = *trained;
-  if (layout == Layout::pairs && record.vocabulary.size() > 2)
+  if (layout == Layout::seq2seq && record.vocabulary.size() > 2)
     record.vocabulary.resize(record.vocabulary.size() - 2);  // without the marks of answers
   for (std::string* path :
        {&config.file, &config.validation_file, &config.test_file, &config.vocabulary_file})

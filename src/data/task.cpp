@@ -8,7 +8,7 @@
 
 namespace thimble {
 
-std::int64_t Draws::below(std::int64_t n) {
+std::int64_t SampleRng::below(std::int64_t n) {
   const std::uint32_t half = next_ % 2 * 2;
   if (half == 0) words_ = random_.words(index_, next_ / 2, lane_);
   ++next_;
@@ -49,14 +49,14 @@ std::vector<std::int32_t> special_tokens(const TaskConfig& config) {
 
 namespace tasks {
 
-std::int64_t sample_length(const TaskConfig& config, Draws& draws) {
+std::int64_t sample_length(const TaskConfig& config, SampleRng& rng) {
   const bool varies = config.min_length > 0 && config.min_length < config.length;
-  return varies ? config.min_length + draws.below(config.length - config.min_length + 1) : config.length;
+  return varies ? config.min_length + rng.below(config.length - config.min_length + 1) : config.length;
 }
 
-void sample_symbols(const TaskConfig& config, Draws& draws, std::vector<std::int32_t>& out) {
-  out.resize(static_cast<std::size_t>(sample_length(config, draws)));
-  for (std::int32_t& token : out) token = static_cast<std::int32_t>(draws.below(config.symbols));
+void sample_symbols(const TaskConfig& config, SampleRng& rng, std::vector<std::int32_t>& out) {
+  out.resize(static_cast<std::size_t>(sample_length(config, rng)));
+  for (std::int32_t& token : out) token = static_cast<std::int32_t>(rng.below(config.symbols));
 }
 
 double count_symbol_sequences(const TaskConfig& config) {

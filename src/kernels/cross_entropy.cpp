@@ -14,7 +14,9 @@
 #include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::span<const std::int32_t> labels,
                              Real smoothing, Real weight) {
@@ -66,7 +68,9 @@ std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t>
   return correct;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(double, cross_entropy_forward,

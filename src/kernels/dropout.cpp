@@ -6,7 +6,9 @@
 
 #include <cmath>
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int64_t rows_per_sample) {
   const Real kept = 1 / (1 - p);
@@ -25,4 +27,6 @@ void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int6
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

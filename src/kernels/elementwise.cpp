@@ -14,7 +14,9 @@
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 // y[r][i] = f(d, x[r][i]), and the same with two inputs.
 template <class F>
@@ -95,7 +97,9 @@ void tanh_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
   });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(void, add_forward, (MatrixView y, ConstMatrixView a, ConstMatrixView b), y, a, b)

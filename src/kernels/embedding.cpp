@@ -9,7 +9,9 @@
 
 #include "thimble/kernels/elementwise.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 void embedding_forward(MatrixView y, ConstMatrixView table, std::span<const std::int32_t> tokens) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
@@ -45,4 +47,6 @@ void sinusoidal_positions(MatrixView positions) {
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -12,7 +12,9 @@
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 // exp(x) for x <= 88, just below where float overflows; NaN stays, and what would not be a normal number is
 // 0. In float half the operations of Highway's, which takes all numbers: x = n ln 2 + r, exp(x) = 2^n exp(r),
@@ -51,7 +53,9 @@ HWY_INLINE V sigmoid(D d, V x, V& complement) {
   return hn::IfThenElse(negative, small, large);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 #endif  // THIMBLE_KERNELS_EXP_INL_H_

@@ -13,7 +13,9 @@
 #include "kernels/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 // (1 + 2z) exp(z^2) erfc(z) for z >= 0 as a polynomial in q = (z - 3) / (z + 3), lowest power first: a
 // Chebyshev expansion in the variable of Shepherd and Laframboise (Math. Comp. 36, 1981). Relative error 5e-9
@@ -120,7 +122,9 @@ void silu_forward(MatrixView y, MatrixView derivative, ConstMatrixView x) {
   });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(void, gelu_erf_forward, (MatrixView y, MatrixView derivative, ConstMatrixView x), y,

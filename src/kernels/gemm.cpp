@@ -15,7 +15,9 @@
 
 #include "thimble/core/error.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 namespace {
 
@@ -146,4 +148,6 @@ Part part_of(Op op_a, std::int64_t m, std::int64_t n, std::int64_t k) {
 
 std::int64_t rows_per_part(std::int64_t n, std::int64_t k) { return plain_part_of(n, k).m; }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

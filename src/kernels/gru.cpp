@@ -15,7 +15,9 @@
 #include "kernels/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 void gru_cell_forward(MatrixView y, MatrixView gates, ConstMatrixView gates_x, ConstMatrixView gates_h,
                       ConstMatrixView h, const GruStep& step) {
@@ -93,7 +95,9 @@ void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientVie
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(void, gru_cell_forward,

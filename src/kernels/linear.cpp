@@ -13,7 +13,9 @@
 #include "kernels/small_gemm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 void fill_rows(MatrixView y, ConstMatrixView row) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
@@ -44,11 +46,15 @@ void add_column_sums(MatrixView sums, ConstMatrixView x) {
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 HWY_EXPORT(fill_rows);
 HWY_EXPORT(add_column_sums);
@@ -79,5 +85,7 @@ void linear_backward(GradientView dx, GradientView dweight, MatrixView dbias, Co
   if (dbias.data != nullptr) HWY_DYNAMIC_DISPATCH(add_column_sums)(dbias, dy);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 #endif  // HWY_ONCE

@@ -14,7 +14,9 @@
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 enum class Norm { layer, rms };
 
@@ -113,7 +115,9 @@ void rms_norm_backward(GradientView dx, MatrixView dweight, ConstMatrixView dy, 
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(void, layer_norm_forward,

@@ -8,7 +8,9 @@
 
 #include "thimble/kernels/gemm.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 void pool_weights(MatrixView weights, Pool kind, std::span<const std::int32_t> lengths) {
   for (std::int64_t b = 0; b < weights.rows; ++b) {
@@ -35,4 +37,6 @@ void pool_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView weights)
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -21,16 +21,22 @@
 #undef THIMBLE_DISPATCH
 #if HWY_ONCE
 #define THIMBLE_DISPATCH(result, name, parameters, ...)                      \
-  namespace thimble::inline THIMBLE_PRECISION::kernels {                     \
+  namespace thimble {                                                        \
+  inline namespace THIMBLE_PRECISION {                                       \
+  namespace kernels {                                                        \
   HWY_EXPORT(name);                                                          \
   result name parameters { return HWY_DYNAMIC_DISPATCH(name)(__VA_ARGS__); } \
+  }                                                                          \
+  }                                                                          \
   }
 #else
 #define THIMBLE_DISPATCH(...)
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -97,7 +103,9 @@ HWY_INLINE Real max_of(const Real* x, std::int64_t n) {
   return best;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 #endif  // THIMBLE_KERNELS_SIMD_INL_H_

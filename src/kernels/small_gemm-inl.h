@@ -12,7 +12,9 @@
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 enum class Store { overwrite, add };
 
@@ -122,7 +124,9 @@ HWY_INLINE void transpose(Real* to, const Real* from, std::int64_t stride, std::
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 #endif  // THIMBLE_KERNELS_SMALL_GEMM_INL_H_

@@ -9,7 +9,9 @@
 #include "kernels/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 // y = exp(x - max) for n >= 1 values up to max; the sum of y is returned. y may be x.
 HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
@@ -26,7 +28,9 @@ HWY_INLINE void softmax_row(Real* y, const Real* x, std::int64_t n) {
                HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, inverse)), d, y + i); });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 #endif  // THIMBLE_KERNELS_SOFTMAX_INL_H_

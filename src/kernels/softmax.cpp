@@ -11,7 +11,9 @@
 #include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 void softmax_forward(MatrixView y, ConstMatrixView x) {
   for (std::int64_t r = 0; r < y.rows; ++r) softmax_row(y.row(r), x.row(r), y.cols);
@@ -27,7 +29,9 @@ void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(void, softmax_forward, (MatrixView y, ConstMatrixView x), y, x)

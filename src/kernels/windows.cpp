@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 void windows_forward(MatrixView y, ConstMatrixView x, const WindowSizes& s) {
   for (std::int64_t row = 0; row < x.rows; ++row) {
@@ -35,4 +37,6 @@ void windows_backward(GradientView dx, ConstMatrixView dy, const WindowSizes& s)
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -6,7 +6,8 @@
 #include "thimble/core/error.h"
 #include "thimble/core/progress.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -30,7 +31,7 @@ struct Continuation {
   double log_probability;
 };
 
-std::vector<Continuation> continuations(ConstMatrixView logits, const std::vector<Answer>& hypotheses,
+std::vector<Continuation> continuations(ConstMatrixView logits, const std::vector<Hypothesis>& hypotheses,
                                         std::int64_t beams) {
   std::vector<Continuation> all;
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
@@ -47,8 +48,9 @@ std::vector<Continuation> continuations(ConstMatrixView logits, const std::vecto
 
 }  // namespace
 
-std::vector<Answer> greedy_answers(Decoding& decoding, std::int64_t hypotheses, const AnswerMarks& marks) {
-  std::vector<Answer> answers(static_cast<std::size_t>(hypotheses));
+std::vector<Hypothesis> greedy_decode(DecoderState& decoding, std::int64_t hypotheses,
+                                      const DecodingOptions& marks) {
+  std::vector<Hypothesis> answers(static_cast<std::size_t>(hypotheses));
   std::vector<std::int32_t> last(answers.size(), marks.begin);
   ProgressCounter progress("generating", static_cast<double>(marks.longest));
   std::vector<bool> ended(answers.size(), false);
@@ -68,18 +70,19 @@ std::vector<Answer> greedy_answers(Decoding& decoding, std::int64_t hypotheses, 
   return answers;
 }
 
-std::vector<Answer> beam_answers(Decoding& decoding, std::int64_t beams, const AnswerMarks& marks) {
+std::vector<Hypothesis> beam_search(DecoderState& decoding, std::int64_t beams,
+                                    const DecodingOptions& marks) {
   require<ShapeError>(beams >= 1, "beam search: {} beams, there must be one at least", beams);
-  std::vector<Answer> open(1), ended;
+  std::vector<Hypothesis> open(1), ended;
   std::vector<std::int32_t> last{marks.begin};
   ProgressCounter progress("generating", static_cast<double>(marks.longest));
   for (std::int64_t step = 1; !open.empty(); ++step) {
     const Tensor logits = decoding.next(last);
-    std::vector<Answer> longer;
+    std::vector<Hypothesis> longer;
     std::vector<std::int32_t> from;
     last.clear();
     for (const Continuation& c : continuations(logits.matrix(), open, beams)) {
-      Answer answer = open[static_cast<std::size_t>(c.hypothesis)];
+      Hypothesis answer = open[static_cast<std::size_t>(c.hypothesis)];
       answer.log_probability = c.log_probability;
       if (c.token != marks.end) answer.tokens.push_back(c.token);
       if (c.token == marks.end || step == marks.longest) {
@@ -90,10 +93,10 @@ std::vector<Answer> beam_answers(Decoding& decoding, std::int64_t beams, const A
       from.push_back(c.hypothesis);
       last.push_back(c.token);
     }
-    std::ranges::stable_sort(ended, std::ranges::greater(), &Answer::log_probability);
+    std::ranges::stable_sort(ended, std::ranges::greater(), &Hypothesis::log_probability);
     ended.resize(std::min(ended.size(), static_cast<std::size_t>(beams)));
     // No hypothesis ever becomes likelier than it is.
-    const auto hopeless = [&](const Answer& a) {
+    const auto hopeless = [&](const Hypothesis& a) {
       return std::ssize(ended) == beams && a.log_probability <= ended.back().log_probability;
     };
     if (std::ranges::all_of(longer, hopeless)) break;
@@ -104,4 +107,5 @@ std::vector<Answer> beam_answers(Decoding& decoding, std::int64_t beams, const A
   return ended;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -1,9 +1,10 @@
 #include "thimble/model/encoder_decoder.h"
 
-#include "model/kept.h"
+#include "model/decoder_state.h"
 #include "thimble/model/decoding.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -38,10 +39,10 @@ DecoderLayer::DecoderLayer(ParameterStore& store, std::int64_t index, const Mode
       multihead_attn(store, name + ".multihead_attn", config.d_model, config.heads,
                      with_mask(config.attention, Mask::none), Positions::none, first_dropout_site + 1,
                      self_attn.layer + 1),
-      feed_forward(made_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
+      feed_forward(optional_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
       norm1(store, name + ".norm1", config),
       norm2(store, name + ".norm2", config),
-      norm3(made_if<Norm>(config.d_ff > 0, store, name + ".norm3", config)),
+      norm3(optional_if<Norm>(config.d_ff > 0, store, name + ".norm3", config)),
       order(config.norm),
       dropout1{static_cast<Real>(config.dropout), first_dropout_site + 4},
       dropout2{static_cast<Real>(config.dropout), first_dropout_site + 5} {}
@@ -57,7 +58,7 @@ void DecoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
 
 template <class Attend>
 Var DecoderLayer::run(Var x, const Attend& attend, Var keys_values,
-                      std::span<const std::int32_t> source_lengths, const Pass& pass,
+                      std::span<const std::int32_t> source_lengths, const ForwardOptions& pass,
                       std::span<const std::int32_t> rows) const {
   const auto sublayer = [&](Var input, const Norm& norm, SiteKind site, const auto& f) {
     const bool pre = order == NormOrder::pre;
@@ -77,16 +78,17 @@ Var DecoderLayer::run(Var x, const Attend& attend, Var keys_values,
 }
 
 Var DecoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, Var memory,
-                             std::span<const std::int32_t> source_lengths, const Pass& pass,
+                             std::span<const std::int32_t> source_lengths, const ForwardOptions& pass,
                              std::span<const std::int32_t> rows) const {
   x.tape().set_layer(name.c_str());
   const auto attend = [&](Var y) { return self_attn(y, lengths, pass); };
   return run(x, attend, multihead_attn.keys_values(memory), source_lengths, pass, rows);
 }
 
-Var DecoderLayer::extend(Var x, Tensor& cache, std::int64_t at, Var keys_values,
-                         std::span<const std::int32_t> source_lengths, const Pass& pass) const {
-  const auto attend = [&](Var y) { return self_attn.extend(y, cache, at, pass); };
+Var DecoderLayer::decode_step(Var x, Tensor& cache, std::int64_t at, Var keys_values,
+                              std::span<const std::int32_t> source_lengths,
+                              const ForwardOptions& pass) const {
+  const auto attend = [&](Var y) { return self_attn.decode_step(y, cache, at, pass); };
   return run(x, attend, keys_values, source_lengths, pass, {});
 }
 
@@ -113,26 +115,27 @@ void EncoderDecoder::init(std::uint64_t seed) {
   output_.init(store_, seed);
 }
 
-Var EncoderDecoder::encode(Tape& tape, const ModelInput& input, const Pass& pass) const {
+Var EncoderDecoder::encode(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
   tape.set_layer("source_embedding");
   return encode_from(0, source_(tape, input.sources, input.source_length, pass), input, pass);
 }
 
-Var EncoderDecoder::encode_from(std::size_t first, Var x, const ModelInput& input, const Pass& pass) const {
+Var EncoderDecoder::encode_from(std::size_t first, Var x, const ModelInput& input,
+                                const ForwardOptions& pass) const {
   for (std::size_t l = first; l < encoder_.size(); ++l) x = encoder_[l](x, input.source_lengths, pass);
   x.tape().set_layer("encoder");
   if (encoder_norm_) x = (*encoder_norm_)(x);
   return hook_point(pass.hooks, {SiteKind::encoder_output}, x);
 }
 
-Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
+Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
   const Var memory = encode(tape, input, pass);
   tape.set_layer("embedding");
   return decode_from(0, target_(tape, input.tokens, input.length, pass), memory, input, pass);
 }
 
 Var EncoderDecoder::from_block(std::size_t block, Var x, Var memory, const ModelInput& input,
-                               const Pass& pass) const {
+                               const ForwardOptions& pass) const {
   if (block >= encoder_.size()) return decode_from(block - encoder_.size(), x, memory, input, pass);
   memory = encode_from(block, x, input, pass);
   x.tape().set_layer("embedding");
@@ -148,7 +151,7 @@ Site EncoderDecoder::input_site(std::size_t block) const {
 }
 
 Var EncoderDecoder::decode_from(std::size_t first, Var x, Var memory, const ModelInput& input,
-                                const Pass& pass) const {
+                                const ForwardOptions& pass) const {
   Tape& tape = x.tape();
   for (std::size_t l = first; l < decoder_.size(); ++l)
     x = decoder_[l](x, input.lengths, memory, input.source_lengths, pass,
@@ -167,16 +170,16 @@ const MultiHeadAttention* EncoderDecoder::attention(const AttentionLayer& layer)
 }
 
 // Keeps keys and values of every layer: those of the memory, made once, and those of the answers so far.
-class EncoderDecoder::CachedDecoding final : public Decoding {
+class EncoderDecoder::CachedState final : public DecoderState {
  public:
-  CachedDecoding(const EncoderDecoder& model, const ModelInput& sources)
+  CachedState(const EncoderDecoder& model, const ModelInput& sources)
       : model_(model),
         hypotheses_(std::ssize(sources.sources) / sources.source_length),
         source_lengths_(sources.source_lengths.begin(), sources.source_lengths.end()) {
     tape_.bind(model.parameters(), {});
     const Var memory = model.encode(tape_, sources, {});
     for (const DecoderLayer& layer : model.decoder_) {
-      memories_.push_back(kept(layer.multihead_attn.keys_values(memory)));
+      memories_.push_back(copied(layer.multihead_attn.keys_values(memory)));
       caches_.emplace_back(Shape{hypotheses_, model.max_length(), layer.self_attn.cache_width()});
     }
   }
@@ -186,17 +189,18 @@ class EncoderDecoder::CachedDecoding final : public Decoding {
     tape_.rewind();
     Var x = model_.target_(tape_, tokens, 1, {}, at_);
     for (std::size_t l = 0; l < caches_.size(); ++l)
-      x = model_.decoder_[l].extend(x, caches_[l], at_, tape_.constant(memories_[l]), source_lengths_, {});
+      x = model_.decoder_[l].decode_step(x, caches_[l], at_, tape_.constant(memories_[l]), source_lengths_,
+                                         {});
     ++at_;
     if (model_.decoder_norm_) x = (*model_.decoder_norm_)(x);
-    return Tensor({hypotheses_, model_.vocabulary()}, kept(model_.output_(x)).values());
+    return Tensor({hypotheses_, model_.vocabulary()}, copied(model_.output_(x)).values());
   }
 
   void reorder(std::span<const std::int32_t> from) override {
     hypotheses_ = std::ssize(from);
     for (std::vector<Tensor>* all : {&memories_, &caches_})
-      for (Tensor& tensor : *all) tensor = gathered(tensor, from);
-    source_lengths_ = gathered(source_lengths_, from);
+      for (Tensor& tensor : *all) tensor = gather_rows(tensor, from);
+    source_lengths_ = gather_rows(source_lengths_, from);
   }
 
  private:
@@ -207,8 +211,8 @@ class EncoderDecoder::CachedDecoding final : public Decoding {
   Tape tape_{Tape::Mode::inference};
 };
 
-std::unique_ptr<Decoding> EncoderDecoder::decode(const ModelInput& sources) const {
-  return std::make_unique<CachedDecoding>(*this, sources);
+std::unique_ptr<DecoderState> EncoderDecoder::decode(const ModelInput& sources) const {
+  return std::make_unique<CachedState>(*this, sources);
 }
 
 double EncoderDecoder::plan_decoding(Tape& tape, const ModelInput& sources) const {
@@ -223,4 +227,5 @@ double EncoderDecoder::plan_decoding(Tape& tape, const ModelInput& sources) cons
   return kept;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 #include "thimble/model/recurrent.h"
 #include "thimble/model/transformer.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelSizes& sizes, Storage storage) {
   switch (config.kind) {
@@ -19,4 +20,5 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, const ModelSizes& s
   throw Error("model: unknown kind");
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

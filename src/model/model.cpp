@@ -5,7 +5,8 @@
 #include "thimble/core/error.h"
 #include "thimble/model/decoding.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Model::Model(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
     : config_(config), sizes_(sizes), store_(storage), attention_layers_(thimble::attention_layers(config)) {
@@ -18,14 +19,15 @@ Model::Model(const ModelConfig& config, const ModelSizes& sizes, Storage storage
 
 Site Model::input_site(std::size_t) const { throw Error("model: a recurrent model has no blocks"); }
 
-Var Model::from_block(std::size_t, Var, Var, const ModelInput&, const Pass&) const {
+Var Model::from_block(std::size_t, Var, Var, const ModelInput&, const ForwardOptions&) const {
   throw Error("model: a recurrent model has no blocks");
 }
 
-std::unique_ptr<Decoding> Model::decode(const ModelInput&) const {
-  throw Error("model: an encoder writes no answers; needs model.kind encoder_decoder or recurrent");
+std::unique_ptr<DecoderState> Model::decode(const ModelInput&) const {
+  throw Error("model: an encoder does not generate sequences; use model.kind encoder_decoder or recurrent");
 }
 
 double Model::plan_decoding(Tape&, const ModelInput&) const { return 0; }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

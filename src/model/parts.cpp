@@ -6,7 +6,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/embedding.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 InputEmbedding::InputEmbedding(ParameterStore& store, const std::string& prefix, const ModelConfig& config,
                                std::int64_t vocabulary, std::int64_t length, SiteKind site,
@@ -42,7 +43,7 @@ Var InputEmbedding::positions(Var x, std::int64_t first) const {
 }
 
 Var InputEmbedding::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
-                               const Pass& pass, std::int64_t first) const {
+                               const ForwardOptions& pass, std::int64_t first) const {
   require<ShapeError>(first + length <= longest_,
                       "transformer: sequences of {} tokens, the model takes at most {}", first + length,
                       longest_);
@@ -69,4 +70,5 @@ void OutputNet::init(ParameterStore& store, std::uint64_t seed) const {
 
 Var OutputNet::operator()(Var x) const { return output_(hidden_ ? relu((*norm_)((*hidden_)(x))) : x); }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -2,11 +2,12 @@
 
 #include <cmath>
 
-#include "model/kept.h"
+#include "model/decoder_state.h"
 #include "thimble/core/error.h"
 #include "thimble/model/decoding.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -59,7 +60,7 @@ void Recurrent::init(std::uint64_t seed) {
     init_uniform(store_, *score_weight_, seed, 1 / std::sqrt(static_cast<double>(config_.d_model)));
 }
 
-Recurrent::Memory Recurrent::read(Tape& tape, const ModelInput& input, const Pass& pass) const {
+Recurrent::Memory Recurrent::read(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
   require_length(input.source_length, sizes_.source_length);
   tape.set_layer("encoder");
   const Var embedded = source_embedding_(tape, input.sources, input.source_length);
@@ -72,8 +73,8 @@ Recurrent::Memory Recurrent::read(Tape& tape, const ModelInput& input, const Pas
 }
 
 Recurrent::Written Recurrent::write(const Memory& memory, Var state, std::span<const std::int32_t> tokens,
-                                    std::int64_t length, const Pass& pass, std::span<const std::int32_t> rows,
-                                    std::int64_t first) const {
+                                    std::int64_t length, const ForwardOptions& pass,
+                                    std::span<const std::int32_t> rows, std::int64_t first) const {
   require_length(first + length, max_length());
   Tape& tape = state.tape();
   tape.set_layer("decoder");
@@ -88,7 +89,7 @@ Recurrent::Written Recurrent::write(const Memory& memory, Var state, std::span<c
 }
 
 // All states first, and then all looks back at once.
-Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const Pass& pass) const {
+Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const ForwardOptions& pass) const {
   const GruCell& cell = decoder_.cells[0];
   const std::int64_t time = x.shape()[1];
   const std::span<Var> states = x.tape().room<Var>(static_cast<std::size_t>(time));
@@ -101,7 +102,7 @@ Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const Pa
 }
 
 // What is seen of the source decides on the next state.
-Recurrent::Steps Recurrent::run_additive(const Memory& memory, Var state, Var x, const Pass& pass,
+Recurrent::Steps Recurrent::run_additive(const Memory& memory, Var state, Var x, const ForwardOptions& pass,
                                          std::int64_t first) const {
   const GruCell& cell = decoder_.cells[0];
   const std::int64_t time = x.shape()[1];
@@ -117,7 +118,8 @@ Recurrent::Steps Recurrent::run_additive(const Memory& memory, Var state, Var x,
 }
 
 // What states (B, T, C), of which the first is that of `position`, see of the source: (B, T, C).
-Var Recurrent::look(const Memory& memory, Var states, const Pass& pass, std::int64_t position) const {
+Var Recurrent::look(const Memory& memory, Var states, const ForwardOptions& pass,
+                    std::int64_t position) const {
   Tape& tape = states.tape();
   const auto at = static_cast<std::int32_t>(position);
   AttentionOptions options;
@@ -137,21 +139,21 @@ Var Recurrent::look(const Memory& memory, Var states, const Pass& pass, std::int
 
 Var Recurrent::combine(Var seen, Var states) const { return tanh((*combine_)(concat(seen, states))); }
 
-Var Recurrent::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
+Var Recurrent::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
   const Memory memory = read(tape, input, pass);
   return write(memory, memory.first, input.tokens, input.length, pass, input.rows).logits;
 }
 
 // Keeps what was read, and the state after the answers so far.
-class Recurrent::StateDecoding final : public Decoding {
+class Recurrent::RecurrentState final : public DecoderState {
  public:
-  StateDecoding(const Recurrent& model, const ModelInput& sources)
+  RecurrentState(const Recurrent& model, const ModelInput& sources)
       : model_(model), lengths_(sources.source_lengths.begin(), sources.source_lengths.end()) {
     tape_.bind(model.parameters(), {});
     const Memory memory = model.read(tape_, sources, {});
-    states_ = kept(memory.states);
-    keys_ = kept(memory.keys);
-    state_ = kept(memory.first);
+    states_ = copied(memory.states);
+    keys_ = copied(memory.keys);
+    state_ = copied(memory.first);
   }
 
   Tensor next(std::span<const std::int32_t> tokens) override {
@@ -160,13 +162,13 @@ class Recurrent::StateDecoding final : public Decoding {
     const Var state = tape_.constant(state_);
     const Memory memory{tape_.constant(states_), tape_.constant(keys_), lengths_, state};
     const Written written = model_.write(memory, state, tokens, 1, {}, {}, at_++);
-    state_ = kept(written.state);
-    return Tensor({std::ssize(tokens), model_.vocabulary()}, kept(written.logits).values());
+    state_ = copied(written.state);
+    return Tensor({std::ssize(tokens), model_.vocabulary()}, copied(written.logits).values());
   }
 
   void reorder(std::span<const std::int32_t> from) override {
-    for (Tensor* tensor : {&states_, &keys_, &state_}) *tensor = gathered(*tensor, from);
-    lengths_ = gathered(lengths_, from);
+    for (Tensor* tensor : {&states_, &keys_, &state_}) *tensor = gather_rows(*tensor, from);
+    lengths_ = gather_rows(lengths_, from);
   }
 
  private:
@@ -178,8 +180,8 @@ class Recurrent::StateDecoding final : public Decoding {
   Tape tape_{Tape::Mode::inference};
 };
 
-std::unique_ptr<Decoding> Recurrent::decode(const ModelInput& sources) const {
-  return std::make_unique<StateDecoding>(*this, sources);
+std::unique_ptr<DecoderState> Recurrent::decode(const ModelInput& sources) const {
+  return std::make_unique<RecurrentState>(*this, sources);
 }
 
 double Recurrent::plan_decoding(Tape& tape, const ModelInput& sources) const {
@@ -190,4 +192,5 @@ double Recurrent::plan_decoding(Tape& tape, const ModelInput& sources) const {
   return kept;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

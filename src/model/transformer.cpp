@@ -2,7 +2,8 @@
 
 #include "thimble/core/error.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -43,7 +44,7 @@ FeedForward::FeedForward(ParameterStore& store, const std::string& name, const M
                          std::uint32_t first_dropout_site)
     : linear1(store, name + ".linear1", config.d_model, config.d_ff),
       linear2(store, name + ".linear2", config.d_ff, config.d_model),
-      gate(made_if<Linear>(config.gated, store, name + ".gate", config.d_model, config.d_ff)),
+      gate(optional_if<Linear>(config.gated, store, name + ".gate", config.d_model, config.d_ff)),
       activation(config.activation),
       dropout_hidden{as_real(config.dropout), first_dropout_site},
       dropout_out{as_real(config.dropout), first_dropout_site + 1} {}
@@ -54,7 +55,7 @@ void FeedForward::init(ParameterStore& store, std::uint64_t seed) const {
   if (gate) gate->init(store, seed);
 }
 
-Var FeedForward::operator()(Var x, const Pass& pass) const {
+Var FeedForward::operator()(Var x, const ForwardOptions& pass) const {
   Var hidden = activate(activation, linear1(x));
   if (gate) hidden = multiply(hidden, (*gate)(x));
   return dropout_out(linear2(dropout_hidden(hidden, pass)), pass);
@@ -64,14 +65,14 @@ EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name,
                            const ModelConfig& config, std::uint32_t first_dropout_site)
     : name(layer_name),
       block(static_cast<std::int32_t>(number)),
-      self_attn(made_if<MultiHeadAttention>(config.mixer == Mixer::attention, store, name + ".self_attn",
-                                            config.d_model, config.heads, config.attention, config.positions,
-                                            first_dropout_site, number)),
-      conv(made_if<Convolution>(config.mixer == Mixer::convolution, store, name + ".conv", config.d_model,
-                                config.window, config.attention.mask == Mask::causal)),
-      feed_forward(made_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
+      self_attn(optional_if<MultiHeadAttention>(config.mixer == Mixer::attention, store, name + ".self_attn",
+                                                config.d_model, config.heads, config.attention,
+                                                config.positions, first_dropout_site, number)),
+      conv(optional_if<Convolution>(config.mixer == Mixer::convolution, store, name + ".conv", config.d_model,
+                                    config.window, config.attention.mask == Mask::causal)),
+      feed_forward(optional_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
       norm1(store, name + ".norm1", config),
-      norm2(made_if<Norm>(config.d_ff > 0, store, name + ".norm2", config)),
+      norm2(optional_if<Norm>(config.d_ff > 0, store, name + ".norm2", config)),
       order(config.norm),
       dropout1{as_real(config.dropout), first_dropout_site + 1} {}
 
@@ -83,11 +84,11 @@ void EncoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
   if (norm2) norm2->init(store);
 }
 
-Var EncoderLayer::mix(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {
+Var EncoderLayer::mix(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& pass) const {
   return self_attn ? (*self_attn)(x, lengths, pass) : (*conv)(x, lengths);
 }
 
-Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass,
+Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& pass,
                              std::span<const std::int32_t> rows) const {
   x.tape().set_layer(name.c_str());
   const bool pre = order == NormOrder::pre;
@@ -133,7 +134,7 @@ void Transformer::init(std::uint64_t seed) {
   output_.init(store_, seed);
 }
 
-Var Transformer::operator()(Tape& tape, const ModelInput& input, const Pass& pass) const {
+Var Transformer::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
   tape.set_layer("embedding");
   return from_block(0, input_(tape, input.tokens, input.length, pass), {}, input, pass);
 }
@@ -147,7 +148,8 @@ Site Transformer::input_site(std::size_t block) const {
   return {SiteKind::residual_out, static_cast<std::int32_t>(block) - 1};
 }
 
-Var Transformer::from_block(std::size_t block, Var x, Var, const ModelInput& input, const Pass& pass) const {
+Var Transformer::from_block(std::size_t block, Var x, Var, const ModelInput& input,
+                            const ForwardOptions& pass) const {
   require<ShapeError>(input.rows.empty() || config_.output.per != OutputPer::sequence,
                       "transformer: one output per sequence has no positions to choose from");
   Tape& tape = x.tape();
@@ -175,4 +177,5 @@ Var Transformer::from_block(std::size_t block, Var x, Var, const ModelInput& inp
   return hook_point(pass.hooks, {SiteKind::logits}, output_(x));
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 
 #include "thimble/core/error.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -109,7 +110,7 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
 }
 
 Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t> lengths,
-                               std::int64_t first_query, const Pass& pass) const {
+                               std::int64_t first_query, const ForwardOptions& pass) const {
   AttentionOptions options;
   options.heads = sizes.heads;
   options.kv_heads = sizes.kv_heads;
@@ -129,16 +130,17 @@ Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t>
   return project_output(hook_point(pass.hooks, {SiteKind::head_output, layer}, heads));
 }
 
-Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths, const Pass& pass) const {
+Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths,
+                                   const ForwardOptions& pass) const {
   return attend(project(x), lengths, 0, pass);
 }
 
 Var MultiHeadAttention::operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths,
-                                   const Pass& pass) const {
+                                   const ForwardOptions& pass) const {
   return attend(project(x, keys_values(memory)), memory_lengths, 0, pass);
 }
 
-Var MultiHeadAttention::extend(Var x, Tensor& cache, std::int64_t at, const Pass& pass) const {
+Var MultiHeadAttention::decode_step(Var x, Tensor& cache, std::int64_t at, const ForwardOptions& pass) const {
   const Projected now = project(x, at);
   const std::int64_t hypotheses = x.shape()[0], longest = cache.shape()[1], width = cache_width();
   Tensor seen({hypotheses, at + 1, width});
@@ -178,4 +180,5 @@ MultiHeadAttention::HeadViews MultiHeadAttention::head(const ParameterStore& sto
                                                     : ConstMatrixView{}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 
 #include "thimble/core/error.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 GruCell::GruCell(ParameterStore& store, const std::string& name, const std::string& suffix, std::int64_t in,
                  std::int64_t hidden)
@@ -70,4 +71,5 @@ GruStates Gru::operator()(Var x, std::span<const std::int32_t> lengths) const {
   return {concat(forward.all, backward.all), concat(forward.last, backward.last)};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Linear::Linear(ParameterStore& store, const std::string& name, std::int64_t in, std::int64_t out)
     : weight(store.add(name + ".weight", {out, in})), bias(store.add(name + ".bias", {out})) {}
@@ -66,9 +67,10 @@ Var Convolution::operator()(Var x, std::span<const std::int32_t> lengths) const 
   return linear(windows(x, window, causal, lengths), x.tape().parameter(weight), x.tape().parameter(bias));
 }
 
-Var Dropout::operator()(Var x, const Pass& pass) const {
+Var Dropout::operator()(Var x, const ForwardOptions& pass) const {
   if (!pass.training || p == 0) return x;
   return dropout(x, p, pass.dropout_key(site));
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -4,7 +4,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var add(Var a, Var b) {
   require<ShapeError>(a.shape() == b.shape(), "add: a {} + b {}: the shapes must be equal", a.shape(),
@@ -26,4 +27,5 @@ std::vector<GradcheckCase> gradcheck_add() {
       {"add", "the same twice", {normal("a", {2, 3})}, [](Tape&, Inputs in) { return add(in[0], in[0]); }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

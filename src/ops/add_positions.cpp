@@ -5,7 +5,8 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/embedding.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var add_positions(Var x, Var positions) {
   require<ShapeError>(
@@ -30,4 +31,5 @@ std::vector<GradcheckCase> gradcheck_add_positions() {
           {"add_positions", "longer table", {normal("x", {2, 3, 5}), normal("positions", {4, 5})}, sum}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::int64_t kv_heads) {
   const Shape sq = q.shape(), sk = k.shape(), w = weight.shape();
@@ -60,4 +61,5 @@ std::vector<GradcheckCase> gradcheck_additive_score() {
            score(1, 1)}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -6,7 +6,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -132,7 +133,7 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
         kernels::attention_weights_forward(weights.full, q.value(), k.value(), scratch.data, sizes,
                                            options.mask, scale);
         weights.finish(sizes, options);
-        kernels::attention_mix_forward(y.value(), weights.dropped, v.value(), sizes);
+        kernels::attention_apply_forward(y.value(), weights.dropped, v.value(), sizes);
       },
       [=](Var y) {
         // Where weights were replaced and q and k share v's source, their blocks of its gradient must be
@@ -173,7 +174,7 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
       [=, &options](Var y) {
         kernels::attention_softmax_forward(weights.full, scores.value(), sizes, options.mask);
         weights.finish(sizes, options);
-        kernels::attention_mix_forward(y.value(), weights.dropped, v.value(), sizes);
+        kernels::attention_apply_forward(y.value(), weights.dropped, v.value(), sizes);
       },
       [=](Var y) {
         const GradientView dscores = *weights.replaced ? GradientView{} : scores.grad_accumulator();
@@ -281,4 +282,5 @@ std::vector<GradcheckCase> gradcheck_attention() {
        }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -1,7 +1,8 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Columns::Columns(Var x) : source(x), first(0), count(x.shape().last()) {}
 
@@ -20,4 +21,5 @@ GradientView Columns::zeroed_grad_accumulator() const {
   return source.zeroed_grad_accumulator().column_block(first, count);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -4,7 +4,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var concat(Var a, Var b) {
   const Shape &first = a.shape(), &second = b.shape();
@@ -29,4 +30,5 @@ std::vector<GradcheckCase> gradcheck_concat() {
           {"concat", "17 columns and one", {normal("a", {1, 17}), normal("b", {1, 1})}, joined}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 #include "thimble/kernels/cross_entropy.h"
 #include "thimble/kernels/elementwise.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossEntropyOptions& options) {
   const std::int64_t rows = logits.shape().rows(), vocabulary = logits.shape().last();
@@ -43,4 +44,5 @@ std::vector<GradcheckCase> gradcheck_cross_entropy() {
       {"cross_entropy", "no label", {zero_gradient(normal("logits", {6, 7}))}, entropy(none, {})}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -4,7 +4,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var dropout(Var x, Real p, const kernels::DropoutKey& key) {
   require<ShapeError>(p >= 0 && p < 1, "dropout: the probability is {}, it must be at least 0 and below 1",
@@ -26,4 +27,5 @@ std::vector<GradcheckCase> gradcheck_dropout() {
   return unary("dropout", [key](Var x) { return dropout(x, Real(0.4), key); });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -4,7 +4,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/embedding.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var embedding(Var table, std::span<const std::int32_t> tokens, std::int64_t length) {
   const auto count = static_cast<std::int64_t>(tokens.size());
@@ -30,4 +31,5 @@ std::vector<GradcheckCase> gradcheck_embedding() {
            }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -7,7 +7,8 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/gelu.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -34,4 +35,5 @@ std::vector<GradcheckCase> gradcheck_gelu() {
   return cases;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

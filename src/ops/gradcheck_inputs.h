@@ -10,7 +10,8 @@
 #include "thimble/ops/gradcheck_cases.h"
 #include "thimble/ops/ops.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 using Inputs = std::span<const Var>;
 
@@ -43,4 +44,5 @@ inline std::vector<GradcheckCase> unary(const std::string& op, const std::functi
           {op, "40 columns", {away_from_zero("x", {2, 40})}, call}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

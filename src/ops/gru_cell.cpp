@@ -4,7 +4,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> lengths, std::int64_t t) {
   const Shape state = h.shape();
@@ -44,4 +45,5 @@ std::vector<GradcheckCase> gradcheck_gru_cell() {
           {"gru_cell", "a sequence that has ended", inputs(2, 5), cell(lengths, 1)}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var head_linear(Columns x, Var weight, std::int64_t heads) {
   const Shape& w = weight.shape();
@@ -39,4 +40,5 @@ std::vector<GradcheckCase> gradcheck_head_linear() {
            }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

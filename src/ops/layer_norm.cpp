@@ -4,7 +4,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/norm.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var layer_norm(Var x, Var weight, Var bias, Real epsilon) {
   const Shape channels{x.shape().last()};
@@ -37,4 +38,5 @@ std::vector<GradcheckCase> gradcheck_layer_norm() {
            norm}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

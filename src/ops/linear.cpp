@@ -4,7 +4,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/linear.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -105,4 +106,5 @@ std::vector<GradcheckCase> gradcheck_linear() {
        }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

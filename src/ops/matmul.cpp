@@ -4,7 +4,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/gemm.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // dA += dY B^T, dB += A^T dY
 Var matmul(Var a, Var b) {
@@ -31,4 +32,5 @@ std::vector<GradcheckCase> gradcheck_matmul() {
           {"matmul", "inner size 1", {normal("a", {2, 1}), normal("b", {1, 3})}, product}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -4,7 +4,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var multiply(Var a, Var b) {
   require<ShapeError>(a.shape() == b.shape(), "multiply: a {} * b {}: the shapes must be equal", a.shape(),
@@ -27,4 +28,5 @@ std::vector<GradcheckCase> gradcheck_multiply() {
            }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

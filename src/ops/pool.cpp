@@ -5,7 +5,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -49,4 +50,5 @@ std::vector<GradcheckCase> gradcheck_pool() {
           {"last_pool", "padding", x, [](Tape&, Inputs in) { return last_pool(in[0], lengths); }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -3,7 +3,8 @@
 #include "ops/gradcheck_inputs.h"
 #include "thimble/kernels/elementwise.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var relu(Var x) {
   return record(
@@ -15,4 +16,5 @@ std::vector<GradcheckCase> gradcheck_relu() {
   return unary("relu", [](Var x) { return relu(x); });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var rms_norm(Var x, Var weight, Real epsilon) {
   const Shape channels{x.shape().last()};
@@ -28,4 +29,5 @@ std::vector<GradcheckCase> gradcheck_rms_norm() {
           {"rms_norm", "one row", {normal("x", {1, 5}), normal("weight", {5})}, norm}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,7 +5,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth, std::int64_t first_position) {
   const Shape shape = x.shape();
@@ -39,4 +40,5 @@ std::vector<GradcheckCase> gradcheck_rotary() {
           {"rotary", "no column", {normal("x", {1, 2, 3})}, rotate(1, 0, 2, 0)}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

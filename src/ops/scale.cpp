@@ -3,7 +3,8 @@
 #include "ops/gradcheck_inputs.h"
 #include "thimble/kernels/elementwise.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var scale(Var x, Real factor) {
   return record(
@@ -15,4 +16,5 @@ std::vector<GradcheckCase> gradcheck_scale() {
   return unary("scale", [](Var x) { return scale(x, Real(-1.7)); });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -4,7 +4,8 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 std::optional<Shape> score_parameter(Score score, std::int64_t heads, std::int64_t depth) {
   switch (kind_of(score).parameter) {
@@ -57,4 +58,5 @@ std::vector<GradcheckCase> gradcheck_score() {
   return {of(Score::scaled_dot), of(Score::dot), of(Score::general), of(Score::additive)};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

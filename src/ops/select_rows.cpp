@@ -4,7 +4,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // A look-up in x, row by row, as embedding is one in its table.
 Var select_rows(Var x, std::span<const std::int32_t> rows) {
@@ -26,4 +27,5 @@ std::vector<GradcheckCase> gradcheck_select_rows() {
            }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

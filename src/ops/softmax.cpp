@@ -4,7 +4,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/softmax.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var softmax(Var x) {
   require<ShapeError>(x.shape().last() > 0, "softmax: x {}: the last dimension must not be empty", x.shape());
@@ -19,4 +20,5 @@ std::vector<GradcheckCase> gradcheck_softmax() {
   return cases;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

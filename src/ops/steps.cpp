@@ -6,7 +6,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -65,4 +66,5 @@ std::vector<GradcheckCase> gradcheck_steps() {
        }}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -7,7 +7,8 @@
 
 #include "ops/gradcheck_inputs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Var windows(Var x, std::int64_t window, bool causal, std::span<const std::int32_t> lengths) {
   require<ShapeError>(x.shape().rank() == 3, "windows: x {} must be (batch, time, channels)", x.shape());
@@ -37,4 +38,5 @@ std::vector<GradcheckCase> gradcheck_windows() {
           {"windows", "one position", {normal("x", {1, 1, 5})}, window(1, false, {})}};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

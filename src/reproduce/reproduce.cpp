@@ -114,7 +114,7 @@ Sweep to_sweep(const Experiment& experiment) {
 }
 
 ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOptions& options) {
-  const Stopwatch watch;
+  const Stopwatch timer;
   ExperimentResult result;
   result.experiment = experiment;
   result.interrupted = wants_stop(options);
@@ -125,7 +125,7 @@ ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOpt
   result.interrupted = sweep.interrupted;
   if (!result.interrupted) measure_all(result, sweep, options);
   if (!result.interrupted) result.verdict = judge(result.conditions, result.problems.empty());
-  result.seconds = watch.seconds();
+  result.seconds = timer.seconds();
   return result;
 }
 

@@ -89,7 +89,7 @@ class Runner {
  private:
   struct Running {
     SweepRun* run;
-    Stopwatch watch;
+    Stopwatch timer;
   };
 
   fs::path directory(const SweepRun& run) const { return result_.directory / "runs" / run.name; }
@@ -105,7 +105,7 @@ class Runner {
     command.push_back(directory(run).string());
     if (fs::exists(directory(run))) command.emplace_back("--resume");
     // A child may run only when it can be recorded.
-    auto child = std::map<pid_t, Running>{{0, {.run = &run, .watch = {}}}}.extract(0);
+    auto child = std::map<pid_t, Running>{{0, {.run = &run, .timer = {}}}}.extract(0);
     child.key() = start_process(command, log(run));
     children_.insert(std::move(child));
   }
@@ -123,7 +123,7 @@ class Runner {
       finish(*ended.run, *exit);
       save();
       if (options_.observer != nullptr)
-        options_.observer->on_finished(result_.runs, *ended.run, ended.watch.seconds());
+        options_.observer->on_finished(result_.runs, *ended.run, ended.timer.seconds());
     }
   }
 

@@ -2,7 +2,8 @@
 
 #include "thimble/core/error.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Tensor::Tensor(Shape shape, std::span<const Real> values)
     : shape_(shape), elements_(values.begin(), values.end()) {
@@ -14,4 +15,5 @@ Tensor::Tensor(Shape shape, std::span<const Real> values)
 Tensor::Tensor(Shape shape, std::initializer_list<Real> values)
     : Tensor(shape, std::span<const Real>(values.begin(), values.size())) {}
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

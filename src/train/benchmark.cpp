@@ -11,16 +11,17 @@
 #include "thimble/train/trainer.h"
 #include "train/jobs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
 std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCounter& progress) {
   std::vector<double> ms;
   for (std::int64_t i = 0; i < steps; ++i) {
-    const Stopwatch watch;
+    const Stopwatch timer;
     trainer.step();
-    ms.push_back(1e3 * watch.seconds());
+    ms.push_back(1e3 * timer.seconds());
     progress.advance();
   }
   return ms;
@@ -35,13 +36,13 @@ double blas_flops(Trainer& trainer) {
   const std::int64_t rows = (kSize + trainer.threads() - 1) / trainer.threads();
   double best = 0;
   for (std::int64_t i = 0; i < kRepetitions; ++i) {
-    const Stopwatch watch;
+    const Stopwatch timer;
     trainer.run(trainer.threads(), [&](std::int64_t part, int) {
       const std::int64_t first = std::min(kSize, part * rows), count = std::min(rows, kSize - first);
       kernels::gemm(c.matrix().row_block(first, count), a.matrix().row_block(first, count), kernels::Op::none,
                     b.matrix(), kernels::Op::transpose, 1, 0);
     });
-    best = std::max(best, 2.0 * kSize * kSize * kSize / watch.seconds());
+    best = std::max(best, 2.0 * kSize * kSize * kSize / timer.seconds());
   }
   return best;
 }
@@ -81,4 +82,5 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
   return result;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -6,7 +6,8 @@
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -91,4 +92,5 @@ void load_checkpoint(const SafetensorsFile& file, ParameterStore& store, Optimiz
   load(file, store, buffers);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

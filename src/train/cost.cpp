@@ -32,7 +32,7 @@ ModelPlan plan_of(const Config& config, std::int64_t sequences, const PlanOption
   return plan_model(config, full_batch(config, sequences), options);
 }
 
-constexpr PlanOptions kTrainingPass{.gradients = true, .dropout = true}, kEvaluationPass{};
+constexpr PlanOptions kTrainingPass{.gradients = true, .dropout = true}, kEvaluationOptions{};
 
 // What the program has in memory before it computes, and what each thread that computes adds: its stack, its
 // heap, and what products of this model need of OpenBLAS's buffer; measured on Debian 12.
@@ -55,10 +55,10 @@ MemoryEstimate training_memory(const Config& config) {
   const ModelPlan training = plan_of(config, largest_micro_batch(config.train, length), kTrainingPass);
   const ModelPlan decoding = plan_of(config, evaluated_at_once, {.decoding = true});
   double tapes = training.tape_bytes + decoding.tape_bytes + decoding.other_bytes +
-                 plan_of(config, evaluated_at_once, kEvaluationPass).tape_bytes;
+                 plan_of(config, evaluated_at_once, kEvaluationOptions).tape_bytes;
   // The log of heads has a model of its own, and tapes.
-  const double models = config.train.watch_heads ? 2 : 1;
-  if (config.train.watch_heads) tapes += plan_of(config, micro_batch(length), kEvaluationPass).tape_bytes;
+  const double models = config.train.log_heads ? 2 : 1;
+  if (config.train.log_heads) tapes += plan_of(config, micro_batch(length), kEvaluationOptions).tape_bytes;
   const double weights = real_size(config) * training.parameters;
   const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
   const auto threads = static_cast<double>(threads_of(config));
@@ -75,7 +75,7 @@ MemoryEstimate training_memory(const Config& config) {
 MemoryEstimate inspection_memory(const Config& config) {
   const ModelSizes sizes = model_sizes(config);
   const std::int64_t at_once = micro_batch(tokens_of(config));
-  const ModelPlan pass = plan_of(config, at_once, kEvaluationPass);
+  const ModelPlan pass = plan_of(config, at_once, kEvaluationOptions);
   const double tapes = pass.tape_bytes + plan_of(config, at_once, kTrainingPass).tape_bytes;
   const double weights = real_size(config) * pass.parameters;
   const auto longest = static_cast<double>(std::max(sizes.length, sizes.source_length));

@@ -12,7 +12,7 @@ void EvalSums::add(const EvalSums& other) {
   labelled += other.labelled;
   correct += other.correct;
   correct_sequences += other.correct_sequences;
-  written += other.written;
+  exact_matches += other.exact_matches;
   usual += other.usual;
   correct_squared += other.correct_squared;
   correct_labelled += other.correct_labelled;
@@ -42,8 +42,8 @@ double accuracy_error(const EvalSums& sums, std::int64_t sequences) {
 
 // The same estimator, from the spread between chunks.
 double loss_error(std::span<const EvalSums> chunks, const EvalSums& sums) {
-  constexpr std::size_t kFewest = 8;
-  if (chunks.size() < kFewest) return 0;
+  constexpr std::size_t kMinChunks = 8;
+  if (chunks.size() < kMinChunks) return 0;
   const double mean = sums.loss / sums.labels(), n = static_cast<double>(chunks.size());
   double squares = 0;
   for (const EvalSums& chunk : chunks) {
@@ -71,7 +71,7 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences) {
 std::optional<std::int32_t> usual_answer(const Dataset& data) {
   constexpr std::int64_t kMaxDrawn = 10000, kAtOnce = 256;
   const Task& task = data.task();
-  if (task.table == nullptr && data.layout() != Layout::pairs) return std::nullopt;
+  if (task.table == nullptr && data.layout() != Layout::seq2seq) return std::nullopt;
   if (task.table != nullptr && task.table(data.config()).splits()[0] == 0) return kIgnore;
   std::int64_t count = data.size(Split::train);
   if (task.table == nullptr) count = count == 0 ? kMaxDrawn : std::min(count, kMaxDrawn);
@@ -88,7 +88,7 @@ std::optional<std::int32_t> usual_answer(const Dataset& data) {
 std::optional<double> lowest_loss(const Dataset& data, Split split) {
   const Task& task = data.task();
   const bool fresh = split != Split::train || data.size(split) == 0;
-  if (!fresh || task.floor == nullptr || data.layout() == Layout::pairs) return std::nullopt;
+  if (!fresh || task.floor == nullptr || data.layout() == Layout::seq2seq) return std::nullopt;
   return task.floor(data.config());
 }
 

@@ -11,7 +11,8 @@
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/cost.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Dataset make_dataset(const Config& config) {
   return Dataset(config.task, config.data, layout_of(config.model), config.train.seed);
@@ -114,7 +115,7 @@ Tape& Evaluator::rewound_tape(Worker& worker, Tape::Mode mode) {
 // With `from`, whose sequences are those of the chunk or of all chunks.
 Var Evaluator::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const {
   const ModelInput input = labelled_input(chunk.batch);
-  const Pass pass{.hooks = hooks};
+  const ForwardOptions pass{.hooks = hooks};
   if (from == nullptr) return (*model_)(tape, input, pass);
   const std::int64_t sequences = chunk.batch.sequences;
   const auto of_chunk = [&](const Tensor& all) {
@@ -142,11 +143,11 @@ EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks
   return sums;
 }
 
-std::int64_t Evaluator::count_written(const Batch& batch) const {
-  const std::unique_ptr<Decoding> decoding = model_->decode(model_input(batch));
-  const AnswerMarks marks{dataset_.begin_token(), dataset_.end_token(), dataset_.length()};
+std::int64_t Evaluator::count_exact_matches(const Batch& batch) const {
+  const std::unique_ptr<DecoderState> decoding = model_->decode(model_input(batch));
+  const DecodingOptions marks{dataset_.bos_token(), dataset_.eos_token(), dataset_.length()};
   std::int64_t right = 0;
-  const std::vector<Answer> answers = greedy_answers(*decoding, batch.sequences, marks);
+  const std::vector<Hypothesis> answers = greedy_decode(*decoding, batch.sequences, marks);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto first = batch.tokens.begin() + static_cast<std::ptrdiff_t>(i) * batch.length;
     right +=
@@ -161,7 +162,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
   dataset_.require_rows(split);
   require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit",
                      split_name(split));
-  const bool writes = dataset_.layout() == Layout::pairs;
+  const bool writes = dataset_.layout() == Layout::seq2seq;
   if (!usual_answer_) usual_answer_ = usual_answer(dataset_);
   ProgressCounter progress(fmt::format("evaluating the {} split", split_name(split)),
                            static_cast<double>(count));
@@ -172,7 +173,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
     dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch);
     EvalSums sum = run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference));
     if (usual_answer_) sum.usual = std::ranges::count(chunk.batch.row_labels, *usual_answer_);
-    if (writes) sum.written = count_written(chunk.batch);
+    if (writes) sum.exact_matches = count_exact_matches(chunk.batch);
     progress.advance(static_cast<double>(chunk.batch.sequences));
     return sum;
   });
@@ -182,7 +183,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
   if (all.labelled > 0 && usual_answer_ != kIgnore)
     result.chance =
         usual_answer_ ? static_cast<double>(all.usual) / all.labels() : dataset_.task().chance(config_.task);
-  if (writes) result.written_accuracy = static_cast<double>(all.written) / static_cast<double>(count);
+  if (writes) result.exact_match = static_cast<double>(all.exact_matches) / static_cast<double>(count);
   result.lowest_loss = lowest_loss(dataset_, split);
   if (result.lowest_loss && result.loss_error > 0 &&
       result.loss < *result.lowest_loss - 4 * result.loss_error)
@@ -309,4 +310,5 @@ void Evaluator::observe(ChunkHooks& hooks) {
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -10,7 +10,8 @@
 #include "thimble/train/cost.h"
 #include "thimble/train/evaluator.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit) {
   return Evaluator(source).evaluate(split, limit);
@@ -27,7 +28,7 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
 
   Batch batch;
   dataset.fill(Split::train, 0, kModelCheckSequences, batch);
-  const Pass pass{
+  const ForwardOptions pass{
       .training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
   return gradcheck(model->parameters(), [&](Tape& tape) {
     return cross_entropy((*model)(tape, labelled_input(batch), pass), batch.row_labels,
@@ -52,4 +53,5 @@ std::vector<GradcheckResult> run_op_checks(const std::string& only) {
   return results;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -7,7 +7,8 @@
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps);
 EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit);
@@ -15,4 +16,5 @@ std::vector<GradcheckResult> run_model_check(const Config& config);
 std::vector<GradcheckResult> run_op_checks(const std::string& only);
 ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

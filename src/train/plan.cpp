@@ -4,7 +4,8 @@
 #include "thimble/train/evaluator.h"
 #include "train/jobs.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options) {
   const std::unique_ptr<Model> model = make_model(config.model, model_sizes(config), Storage::shapes);
@@ -18,11 +19,12 @@ ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& 
     const Var logits = (*model)(tape, labelled_input(batch), {.training = options.dropout});
     tape.set_layer("loss");
     const Var loss = cross_entropy(logits, batch.row_labels);
-    if (options.gradients) tape.backward(loss, 1, Tape::Keep::leaves);
+    if (options.gradients) tape.backward(loss, 1, Tape::RetainGrads::leaves);
   }
   plan.tape_bytes = static_cast<double>(tape.bytes());
   plan.ops = tape.costs();
   return plan;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

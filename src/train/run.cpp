@@ -199,7 +199,7 @@ fs::path run_directory(const fs::path& config_file, const Config& config) {
   return path_under_runs(config_file.stem().string(), to_yaml(config));
 }
 
-fs::path free_run_directory(const fs::path& config_file, const Config& config) {
+fs::path unused_run_directory(const fs::path& config_file, const Config& config) {
   const fs::path first = run_directory(config_file, config);
   fs::path free = first;
   for (int n = 2; fs::exists(free); ++n) free = fmt::format("{}-{}", first.string(), n);
@@ -295,7 +295,7 @@ bool in_series(std::int64_t step) {
   return step == 1 || step == 2 || step == 5;
 }
 
-bool watched(std::int64_t step) {
+bool is_logging_step(std::int64_t step) {
   constexpr std::int64_t kR20[] = {1000, 1120, 1250, 1400, 1600, 1800, 2000, 2240, 2500, 2800,
                                    3150, 3550, 4000, 4500, 5000, 5600, 6300, 7100, 8000, 9000};
   if (step <= 0) return step == 0;

@@ -42,7 +42,7 @@ RunState run_state(const Json& json) {
     to.accuracy_error = from.at("accuracy_error").get<double>();
   }
   if (from.contains("lowest_possible_loss")) to.lowest_loss = from.at("lowest_possible_loss").get<double>();
-  if (from.contains("written_accuracy")) to.written_accuracy = from.at("written_accuracy").get<double>();
+  if (from.contains("exact_match")) to.exact_match = from.at("exact_match").get<double>();
   if (from.contains("leak")) to.leak = from.at("leak").at("lowest_possible_loss").get<double>();
   return s;
 }

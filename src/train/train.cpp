@@ -83,7 +83,7 @@ Json to_json(const EvalResult& r) {
     json["no_better_than_chance"] = r.no_better_than_chance();
   }
   if (r.lowest_loss) json["lowest_possible_loss"] = *r.lowest_loss;
-  if (r.written_accuracy) json["written_accuracy"] = *r.written_accuracy;
+  if (r.exact_match) json["exact_match"] = *r.exact_match;
   if (r.leak) json["leak"] = {{"lowest_possible_loss", *r.leak}};
   return json;
 }

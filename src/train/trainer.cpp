@@ -10,7 +10,8 @@
 #include "thimble/optim/schedule.h"
 #include "thimble/train/cost.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -61,7 +62,7 @@ void Trainer::phase(Worker& worker, std::string_view name) const {
   if (!name.empty()) worker.profile.phases.start(name);
 }
 
-Pass Trainer::training_pass(std::int64_t step, std::int64_t first_sample) const {
+ForwardOptions Trainer::training_options(std::int64_t step, std::int64_t first_sample) const {
   return {.training = true,
           .seed = config_.train.seed,
           .step = static_cast<std::uint32_t>(step),
@@ -73,7 +74,7 @@ std::int64_t Trainer::shard_begin(std::int64_t shard) const {
   return config_.train.batch * shard / config_.train.shards;
 }
 
-Var Trainer::forward(Tape& tape, const Batch& batch, const Pass& pass, EvalSums& sums) const {
+Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& pass, EvalSums& sums) const {
   const Var logits = model()(tape, labelled_input(batch), pass);
   tape.set_layer("loss");
   return add_loss(logits, batch, static_cast<Real>(config_.train.label_smoothing), sums);
@@ -86,9 +87,9 @@ void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_
   dataset().fill_step(step, config_.train.batch, first, count, worker.batch);
   phase(worker, "forward");
   worker.tape.rewind();
-  const Var loss = forward(worker.tape, worker.batch, training_pass(step, first), shard.sums);
+  const Var loss = forward(worker.tape, worker.batch, training_options(step, first), shard.sums);
   phase(worker, "backward");
-  worker.tape.backward(loss, 1, Tape::Keep::leaves);
+  worker.tape.backward(loss, 1, Tape::RetainGrads::leaves);
   phase(worker, {});
 }
 
@@ -144,7 +145,7 @@ StepReport Trainer::step() {
   const double labelled = sums.labels();
   const double loss = sums.loss / labelled;
   const double norm = std::sqrt(reduce_gradients()) / labelled;
-  if (!std::isfinite(loss) || !std::isfinite(norm)) explain(step, loss, norm);
+  if (!std::isfinite(loss) || !std::isfinite(norm)) throw_non_finite(step, loss, norm);
 
   const double rate = learning_rate(step);
   optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labelled);
@@ -170,7 +171,7 @@ double Trainer::learning_rate(std::int64_t step) const {
 }
 
 // Runs the step again, one micro-batch after another, and looks where the first bad number comes from.
-void Trainer::explain(std::int64_t step, double loss, double norm) {
+void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
   const std::string where =
       fmt::format("step {}: the loss is {}, the gradient norm {}, the learning rate {:g}", step + 1,
                   std::abs(loss), std::abs(norm), learning_rate(step));
@@ -182,19 +183,19 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
                         worker.batch);
     worker.tape.rewind();
     EvalSums sums;
-    const Var sum = forward(worker.tape, worker.batch, training_pass(step, first), sums);
+    const Var sum = forward(worker.tape, worker.batch, training_options(step, first), sums);
     const char* kind = "value";
-    Tape::Culprit culprit = worker.tape.first_bad_value();
-    if (!culprit) {
+    Tape::NonFinite non_finite = worker.tape.first_non_finite_value();
+    if (!non_finite) {
       kind = "gradient";
       worker.tape.backward(sum);
-      culprit = worker.tape.first_bad_gradient();
+      non_finite = worker.tape.first_non_finite_gradient();
     }
-    if (culprit) {
+    if (non_finite) {
       throw NumericError(
           fmt::format("{}; the first {} that is not finite is in {}; lower the learning rate or set "
                       "train.clip_norm",
-                      where, kind, describe(culprit, config_.model)));
+                      where, kind, describe(non_finite, config_.model)));
     }
   }
   // Every micro-batch is finite, so the sum of their gradients is not, or that of the squares.
@@ -209,4 +210,5 @@ void Trainer::explain(std::int64_t step, double loss, double norm) {
                   where, entry->name));
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

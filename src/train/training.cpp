@@ -9,7 +9,8 @@
 #include "thimble/train/trainer.h"
 #include "train/run_state.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -31,10 +32,10 @@ class TrainingRun {
         trainer_(config),
         data_(json_text(to_json(record_of(config)))) {
     if (directory_.empty()) return;
-    if (config.train.watch_heads) {
+    if (config.train.log_heads) {
       require<ConfigError>(
           options.make_head_log != nullptr,
-          "train.watch_heads: TrainOptions.make_head_log is missing; give it head_log of inspect");
+          "train.log_heads: TrainOptions.make_head_log is missing; give it head_log of inspect");
       head_log_ = options.make_head_log(config);
     }
     writer_.emplace(directory_, config, options.resume);
@@ -58,7 +59,7 @@ class TrainingRun {
   }
 
  private:
-  double seconds() const { return seconds_before_ + watch_.seconds(); }
+  double seconds() const { return seconds_before_ + timer_.seconds(); }
 
   // A line of metrics.jsonl; the time comes last, since all the rest is the same in every run.
   void metrics(std::string_view split, const Json& report) {
@@ -74,7 +75,7 @@ class TrainingRun {
     state_.step = state_.train.step;
     observer_.on_step(state_.train);
     metrics("train", to_json(state_.train));
-    if (watched(state_.step)) log_heads();
+    if (is_logging_step(state_.step)) log_heads();
     const std::int64_t every = config_.train.evaluate_every;
     if (state_.step == config_.train.steps || (every > 0 && state_.step % every == 0)) validate();
   }
@@ -179,7 +180,7 @@ class TrainingRun {
     TrainResult done = result();
     done.stopped = stopped;
     if (stopped == Stopped::interrupted) return done;
-    if (!watched(state_.step)) log_heads();
+    if (!is_logging_step(state_.step)) log_heads();
     if (trainer_.dataset().size(Split::test) > 0) {
       done.test = trainer_.evaluate(Split::test);
       metrics("test", to_json(*done.test));
@@ -211,7 +212,7 @@ class TrainingRun {
     return so_far;
   }
 
-  const Stopwatch watch_;
+  const Stopwatch timer_;
   const Config config_;
   const std::string directory_;
   TrainObserver silent_;
@@ -230,4 +231,5 @@ TrainResult run_training(const Config& config, const TrainOptions& options) {
   return TrainingRun(config, options).run();
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -4,9 +4,11 @@
 #include "thimble/core/real.h"
 #include "thimble/train/train.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // train() of train.h, whose memory fits.
 TrainResult run_training(const Config& config, const TrainOptions& options);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

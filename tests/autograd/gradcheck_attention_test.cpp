@@ -32,7 +32,7 @@ Var attention_with(Tape& tape, Inputs in, Slip slip) {
         kernels::attention_weights_forward(masked, q.value(), k.value(), work.data, sizes,
                                            {.causal = true, .lengths = {}}, factor);
         kernels::attention_weights_forward(open, q.value(), k.value(), work.data, sizes, {}, factor);
-        kernels::attention_mix_forward(y.value(), masked, v.value(), sizes);
+        kernels::attention_apply_forward(y.value(), masked, v.value(), sizes);
       },
       [=](Var y) {
         for (std::int64_t i = 0; i < kTime; ++i) {

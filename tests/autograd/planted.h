@@ -9,7 +9,9 @@
 #include "catch.h"
 #include "thimble/autograd/gradcheck.h"
 
-namespace thimble::inline THIMBLE_PRECISION::planted {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace planted {
 
 struct Fault {
   std::string what;
@@ -85,4 +87,6 @@ Var elementwise(Tape& tape, Var x, F f, Slope slope) {
       });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::planted
+}  // namespace planted
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

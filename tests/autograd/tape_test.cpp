@@ -200,19 +200,19 @@ TEST_CASE("the first bad value is named by op and layer", "[autograd]") {
   Tape tape;
   tape.set_layer("first");
   const Var x = tape.variable(kX);
-  CHECK_FALSE(tape.first_bad_value());
+  CHECK_FALSE(tape.first_non_finite_value());
   tape.set_layer("second");
   const Var bad = scale(x, std::numeric_limits<Real>::infinity());
   tape.set_layer("third");
   add(bad, bad);
-  REQUIRE(tape.first_bad_value());
-  CHECK(std::string(tape.first_bad_value().op) == "scale");
-  CHECK(std::string(tape.first_bad_value().layer) == "second");
+  REQUIRE(tape.first_non_finite_value());
+  CHECK(std::string(tape.first_non_finite_value().op) == "scale");
+  CHECK(std::string(tape.first_non_finite_value().layer) == "second");
   tape.rewind();
   CHECK(std::string(tape.layer()).empty());
   tape.set_layer("leaf");
   tape.constant(Tensor({2}, {1, kNotANumber}));
-  CHECK(std::string(tape.first_bad_value().op) == "constant");
+  CHECK(std::string(tape.first_non_finite_value().op) == "constant");
 }
 
 TEST_CASE("the first bad gradient, on the way back, is named by op and layer", "[autograd]") {
@@ -224,10 +224,10 @@ TEST_CASE("the first bad gradient, on the way back, is named by op and layer", "
   const Var z = scale(y, std::numeric_limits<Real>::max());  // finite, but its gradient overflows below
   const Var loss = scale(z, 4);
   tape.backward(loss);
-  CHECK_FALSE(tape.first_bad_value());
-  REQUIRE(tape.first_bad_gradient());
-  CHECK(std::string(tape.first_bad_gradient().op) == "scale");
-  CHECK(std::string(tape.first_bad_gradient().layer) == "first");
+  CHECK_FALSE(tape.first_non_finite_value());
+  REQUIRE(tape.first_non_finite_gradient());
+  CHECK(std::string(tape.first_non_finite_gradient().op) == "scale");
+  CHECK(std::string(tape.first_non_finite_gradient().layer) == "first");
 }
 
 TEST_CASE("kept values are a copy", "[autograd]") {
@@ -239,7 +239,7 @@ TEST_CASE("kept values are a copy", "[autograd]") {
 }
 
 TEST_CASE("gradients whose memory is used again leave those of the leaves as they are", "[autograd]") {
-  const auto gradients = [](Tape::Keep keep) {
+  const auto gradients = [](Tape::RetainGrads keep) {
     Tape tape;
     const Var x = tape.variable(kX), weight = tape.variable(Tensor({2, 2}, {1, -1, 2, 3}));
     const Var bias = tape.variable(Tensor({2}, {1, 2}));
@@ -250,11 +250,11 @@ TEST_CASE("gradients whose memory is used again leave those of the leaves as the
     for (const Var& v : {x, weight, bias}) all.push_back(elements(v.grad()));
     return all;
   };
-  CHECK(gradients(Tape::Keep::leaves) == gradients(Tape::Keep::all));
+  CHECK(gradients(Tape::RetainGrads::leaves) == gradients(Tape::RetainGrads::all));
 }
 
 TEST_CASE("keeping only the gradients of leaves needs memory for the widest, not for all", "[autograd]") {
-  const auto bytes = [](Tape::Keep keep) {
+  const auto bytes = [](Tape::RetainGrads keep) {
     Tape tape;
     for (int run = 0; run < 3; ++run) {  // from the second on the arena holds what the run before used
       tape.rewind();
@@ -264,23 +264,23 @@ TEST_CASE("keeping only the gradients of leaves needs memory for the widest, not
     }
     return tape.bytes();
   };
-  CHECK(bytes(Tape::Keep::leaves) < bytes(Tape::Keep::all) * 6 / 10);
+  CHECK(bytes(Tape::RetainGrads::leaves) < bytes(Tape::RetainGrads::all) * 6 / 10);
 }
 
 TEST_CASE("a number that is not finite is found on any node, and its column named", "[autograd]") {
   Tape tape;
   tape.variable(kX);
-  CHECK_FALSE(tape.first_bad_value());
+  CHECK_FALSE(tape.first_non_finite_value());
   tape.variable(Tensor({2, 3}, {1, 2, 3, 4, kNotANumber, 6}));
-  REQUIRE(tape.first_bad_value());
-  CHECK(tape.first_bad_value().column == 1);
+  REQUIRE(tape.first_non_finite_value());
+  CHECK(tape.first_non_finite_value().column == 1);
 
   Tape last;  // its gradients are searched from the last node on
   const Var y = last.variable(kX);
   const Tensor seed({2, 2}, {1, 1, 1, kNotANumber});
   last.backward(y, seed.matrix());
-  REQUIRE(last.first_bad_gradient());
-  CHECK(last.first_bad_gradient().column == 1);
+  REQUIRE(last.first_non_finite_gradient());
+  CHECK(last.first_non_finite_gradient().column == 1);
 }
 
 TEST_CASE("a planning tape counts what a training tape takes, and runs nothing", "[autograd]") {
@@ -296,7 +296,7 @@ TEST_CASE("a planning tape counts what a training tape takes, and runs nothing",
     const Var a = linear(tape.constant(x), tape.parameter({0}));
     tape.set_layer("second");
     const Var y = multiply(tanh(a), tanh(a));
-    tape.backward(y, Tensor({4, 3}).matrix(), Tape::Keep::leaves);
+    tape.backward(y, Tensor({4, 3}).matrix(), Tape::RetainGrads::leaves);
   };
   Tape training, plan(Tape::Mode::plan);
   training.bind(store, gradients);

@@ -12,7 +12,9 @@
 #include "thimble/core/random.h"
 #include "thimble/tensor/tensor.h"
 
-namespace thimble::inline THIMBLE_PRECISION::bench {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace bench {
 
 // What a case works on. All numbers are drawn at random, also those that a kernel overwrites or adds to.
 class Memory {
@@ -120,4 +122,6 @@ class Cases {
   std::vector<Case> list_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION::bench
+}  // namespace bench
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -119,7 +119,7 @@ void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
     return std::tuple(m.matrix(weight_rows, t), qkv.column_block(0, c), qkv.column_block(c, c),
                       m.scratch(scratch), attention, kernels::AttentionMask{}, scale);
   });
-  cases.add(PAIR(attention_mix_forward), "", flops, [=](Memory& m) {
+  cases.add(PAIR(attention_apply_forward), "", flops, [=](Memory& m) {
     return std::tuple(m.matrix(rows, c), m.matrix(weight_rows, t),
                       m.matrix(rows, 3 * c).column_block(2 * c, c), attention);
   });

@@ -80,8 +80,8 @@ TEST_CASE("a convolution has a window and no heads, attention the other way roun
         complaint(fmt::format("model: {{mixer: convolution, positions: {}}}", positions)) ==
         "t.yaml:1:40: model.positions: these positions act in attention; choose sinusoidal, learned or none "
         "for a convolution");
-  CHECK(complaint("model: {mixer: convolution}\ntrain: {watch_heads: true}") ==
-        "t.yaml:2:22: train.watch_heads: this model has no heads to watch; leave watch_heads out");
+  CHECK(complaint("model: {mixer: convolution}\ntrain: {log_heads: true}") ==
+        "t.yaml:2:20: train.log_heads: this model has no heads to log; leave log_heads out");
 }
 
 TEST_CASE("a window has a middle, unless it ends with the position", "[config]") {
@@ -190,7 +190,7 @@ TEST_CASE("each kind of output has its layout", "[config]") {
   CHECK(layout(sequence) == thimble::Layout::sequence);
   CHECK(layout(next) == thimble::Layout::next);
   CHECK(thimble::layout_of({.kind = thimble::ModelKind::encoder_decoder, .output = {.per = next}}) ==
-        thimble::Layout::pairs);
+        thimble::Layout::seq2seq);
 }
 
 TEST_CASE("an encoder-decoder writes one token after another, and its encoder reads all", "[config]") {
@@ -221,7 +221,7 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
     return "model: {kind: recurrent" + keys + ", output: {per: next}}";
   };
   CHECK(complaints(recurrent("")).empty());
-  CHECK(thimble::layout_of({.kind = thimble::ModelKind::recurrent}) == thimble::Layout::pairs);
+  CHECK(thimble::layout_of({.kind = thimble::ModelKind::recurrent}) == thimble::Layout::seq2seq);
   for (const char* score : {"additive", "dot", "general", "scaled_dot", "none"})
     CHECK(complaints(recurrent(fmt::format(", attention: {{score: {}}}", score))).empty());
   CHECK(complaint(recurrent(", heads: 2")) ==
@@ -256,9 +256,9 @@ TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
   CHECK(complaint(recurrent(", attention: {score: none, dropout: 0.1}")) ==
         "t.yaml:1:60: model.attention.dropout: there are no attention weights to drop; choose a score, or "
         "leave the dropout at 0");
-  CHECK(complaint(recurrent(", attention: {score: none}") + "\ntrain: {watch_heads: true}") ==
-        "t.yaml:2:22: train.watch_heads: this model has no heads to watch; leave watch_heads out");
-  CHECK(complaints(recurrent("") + "\ntrain: {watch_heads: true}").empty());
+  CHECK(complaint(recurrent(", attention: {score: none}") + "\ntrain: {log_heads: true}") ==
+        "t.yaml:2:20: train.log_heads: this model has no heads to log; leave log_heads out");
+  CHECK(complaints(recurrent("") + "\ntrain: {log_heads: true}").empty());
 }
 
 TEST_CASE("only a recurrent model does without attention", "[config]") {

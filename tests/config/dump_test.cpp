@@ -63,7 +63,7 @@ TEST_CASE("the YAML of a config gives the same config back", "[config]") {
   config.train.clip_norm = 1e6;
   config.train.evaluate_every = 7;
   config.train.target = {.accuracy = 1, .loss = 0.5};
-  config.train.checkpoint_series = config.train.watch_heads = true;
+  config.train.checkpoint_series = config.train.log_heads = true;
   const Config back = parse_config(to_yaml(config), "t.yaml");
   CHECK(to_json(back) == to_json(config));
   CHECK(to_yaml(back) == to_yaml(config));

@@ -30,7 +30,7 @@ TEST_CASE("an unknown key that resembles none comes with the keys of its section
       complaint("train: {qqq: 3}\n") ==
       "t.yaml:1:9: train.qqq: unknown key, must be one of steps, batch, seed, shards, threads, precision, "
       "optimizer, schedule, clip_norm, label_smoothing, evaluate_every, target, patience, checkpoint_every, "
-      "checkpoint_series, watch_heads");
+      "checkpoint_series, log_heads");
   CHECK(complaint("xyz: 1\n") ==
         "t.yaml:1:1: xyz: unknown key, must be one of base, task, data, model, train");
 }

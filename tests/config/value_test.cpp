@@ -186,7 +186,7 @@ train:
   patience: 5
   checkpoint_every: 250
   checkpoint_series: true
-  watch_heads: true
+  log_heads: true
 )");
   CHECK((c.task.name == "sort" && c.task.symbols == 3 && c.task.length == 6 && c.task.min_length == 4));
   CHECK((c.data.train == 301 && c.data.validation == 302 && c.data.test == 303));
@@ -206,7 +206,7 @@ train:
   CHECK((c.train.threads == 2 && c.train.precision == Precision::float64 && c.train.clip_norm == 1.5));
   CHECK((c.train.label_smoothing == 0.05 && c.train.evaluate_every == 100));
   CHECK((c.train.target.accuracy == 0.97 && c.train.target.loss == 0.04 && c.train.patience == 5));
-  CHECK((c.train.checkpoint_every == 250 && c.train.checkpoint_series && c.train.watch_heads));
+  CHECK((c.train.checkpoint_every == 250 && c.train.checkpoint_series && c.train.log_heads));
   const OptimizerConfig& o = c.train.optimizer;
   CHECK((o.name == OptimizerKind::sgd && o.lr == 5e-3 && o.beta1 == 0.8 && o.beta2 == 0.95 &&
          o.epsilon == 1e-6));

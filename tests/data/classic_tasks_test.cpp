@@ -29,7 +29,7 @@ template <class F>
 void for_samples(const TaskConfig& config, F f, std::uint64_t count = 2000) {
   Example e;
   for (std::uint64_t index = 0; index < count; ++index) {
-    Draws draws(Random(5, Stream::data), index, 0);
+    SampleRng draws(Random(5, Stream::data), index, 0);
     checked_task(config).sample(config, draws, e);
     const Words input = names(config, e.input), answers = names(config, e.target);
     INFO(fmt::format("{} -> {}", fmt::join(input, " "), fmt::join(answers, " ")));

@@ -162,7 +162,7 @@ TEST_CASE("next-token layout: the label of a position is the token after it", "[
 
 TEST_CASE("pairs layout: the encoder reads the input, the decoder from <begin> on, up to <end>", "[data]") {
   const TaskConfig task{.name = "sort", .symbols = 3, .length = 3, .min_length = 1};
-  const Dataset data(task, {.train = 0, .validation = 1, .test = 1}, Layout::pairs, 5);
+  const Dataset data(task, {.train = 0, .validation = 1, .test = 1}, Layout::seq2seq, 5);
   CHECK(data.names() == std::vector<std::string>{"0", "1", "2", "<begin>", "<end>"});
   CHECK(data.vocabulary() == 5);
   CHECK(data.length() == 4);
@@ -187,8 +187,8 @@ TEST_CASE("pairs layout: the encoder reads the input, the decoder from <begin> o
     }
   }
   CHECK(found == 3);
-  CHECK(data.links({{2, 0, 1}, {0, 1, 2}}).front().query == 0);
-  CHECK_THROWS_WITH(dataset({.name = "masked"}, Layout::pairs),
+  CHECK(data.alignments({{2, 0, 1}, {0, 1, 2}}).front().query == 0);
+  CHECK_THROWS_WITH(dataset({.name = "masked"}, Layout::seq2seq),
                     ContainsSubstring("a position without an answer: "));
   CHECK(fill(dataset(), Split::train, 0, 3).sources.empty());
   CHECK(source_length(task, Layout::next) == 0);
@@ -198,11 +198,11 @@ TEST_CASE("links lead from where an answer is predicted to what it depends on", 
   using Links = std::vector<std::pair<std::int32_t, std::int32_t>>;
   const auto links = [](Layout layout, const Tokens& target) {
     Links found;
-    for (const auto& [query, key] : dataset(kReverse, layout).links({{2, 0, 1}, target}))
+    for (const auto& [query, key] : dataset(kReverse, layout).alignments({{2, 0, 1}, target}))
       found.emplace_back(query, key);
     return found;
   };
-  for (const Layout layout : {Layout::position, Layout::pairs}) {
+  for (const Layout layout : {Layout::position, Layout::seq2seq}) {
     CHECK(links(layout, {1, 0, 2}) == Links{{0, 2}, {1, 1}, {2, 0}});
     CHECK(links(layout, {1, kIgnore, 2}) == Links{{0, 2}, {2, 0}});
   }
@@ -217,7 +217,7 @@ TEST_CASE("a token of the task may not be called <begin> or <end> where these ma
   config.table = std::make_shared<Table>(
       TableTexts{.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
   CHECK(token_names(config, Layout::next).size() == 43);
-  CHECK_THROWS_WITH(token_names(config, Layout::pairs),
+  CHECK_THROWS_WITH(token_names(config, Layout::seq2seq),
                     ContainsSubstring("task file: <end> is a token already"));
 }
 

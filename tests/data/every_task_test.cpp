@@ -41,8 +41,8 @@ void for_examples(const TaskConfig& config, F f) {
       task.at == nullptr ? kSamples : static_cast<std::int64_t>(task.distinct_inputs(config));
   for (std::int64_t index = 0; index < count; ++index) {
     if (task.at == nullptr) {
-      Draws draws(Random(11, Stream::data), static_cast<std::uint64_t>(index), 0);
-      task.sample(config, draws, example);
+      SampleRng rng(Random(11, Stream::data), static_cast<std::uint64_t>(index), 0);
+      task.sample(config, rng, example);
     } else {
       task.at(config, index, example);
     }
@@ -98,12 +98,12 @@ TEST_CASE("every task: special tokens are in the vocabulary", "[data]") {
   CHECK(special_tokens(masked) == std::vector<std::int32_t>{static_cast<std::int32_t>(masked.symbols)});
 }
 
-TEST_CASE("every task: an example is a pure function of its draws, whatever was there before", "[data]") {
+TEST_CASE("every task: an example is a pure function of its rng, whatever was there before", "[data]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     const auto example = [&](std::uint64_t index, Example e) {
-      Draws draws(Random(11, Stream::data), index, 0);
+      SampleRng rng(Random(11, Stream::data), index, 0);
       if (task.at == nullptr)
-        task.sample(config, draws, e);
+        task.sample(config, rng, e);
       else
         task.at(config, static_cast<std::int64_t>(index), e);
       return e;

@@ -15,8 +15,8 @@ inline std::vector<Example> draw(const TaskConfig& config, std::uint64_t count) 
   const Task& task = checked_task(config);
   std::vector<Example> out(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    Draws draws(Random(7, Stream::data), i, 0);
-    task.sample(config, draws, out[i]);
+    SampleRng rng(Random(7, Stream::data), i, 0);
+    task.sample(config, rng, out[i]);
   }
   return out;
 }

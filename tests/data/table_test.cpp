@@ -142,7 +142,7 @@ TEST_CASE("one file: equal inputs are in one split, whatever their targets and l
     const int split = row < train ? 0 : row < train + validation ? 1 : 2;
     Example e;
     table.example(row, e);
-    CHECK(static_cast<int>(home_split(e.input)) == split);
+    CHECK(static_cast<int>(split_by_hash(e.input)) == split);
     found[text(table, row)].insert(split);
   }
   CHECK(found.size() == 500);

@@ -13,9 +13,9 @@ using namespace thimble;
 namespace {
 
 Example sample(const TaskConfig& config, std::uint64_t index) {
-  Draws draws(Random(7, Stream::data), index, 0);
+  SampleRng rng(Random(7, Stream::data), index, 0);
   Example example;
-  find_task(config.name).sample(config, draws, example);
+  find_task(config.name).sample(config, rng, example);
   return example;
 }
 
@@ -85,9 +85,9 @@ TEST_CASE("distinct inputs are counted over all lengths", "[data]") {
 TEST_CASE("draws depend on index, lane and order alone", "[data]") {
   const Random random(1, Stream::data);
   const auto first_six = [&](std::uint64_t index, std::uint32_t lane) {
-    Draws draws(random, index, lane);
+    SampleRng rng(random, index, lane);
     std::vector<std::int64_t> out(6);
-    for (auto& draw : out) draw = draws.below(1'000'000'000);
+    for (auto& draw : out) draw = rng.below(1'000'000'000);
     return out;
   };
   std::set<std::int64_t> seen;
@@ -99,12 +99,12 @@ TEST_CASE("draws depend on index, lane and order alone", "[data]") {
 
 TEST_CASE("a draw is the multiply-shift of the generator's words", "[data]") {
   const Random random(1, Stream::data);
-  Draws draws(random, 5, 9);
+  SampleRng rng(random, 5, 9);
   for (std::uint32_t call = 0; call < 3; ++call) {
     const auto words = random.words(5, call, 9);
     for (std::size_t half : {0U, 2U}) {
       const long double unit = (words[half + 1] * 0x1p32L + words[half]) * 0x1p-64L;
-      CHECK(draws.below(4'000'000'000) == static_cast<std::int64_t>(std::floor(unit * 4e9L)));
+      CHECK(rng.below(4'000'000'000) == static_cast<std::int64_t>(std::floor(unit * 4e9L)));
     }
   }
 }

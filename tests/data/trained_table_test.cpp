@@ -88,7 +88,7 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   task.validation_file = written("v.tsv", "a b\tb");
   task.test_file = written("w.tsv", "a\tb b");
   task.table = std::make_shared<Table>(load_table(task));
-  const DataRecord record = record_of(task, Layout::pairs, 0);
+  const DataRecord record = record_of(task, Layout::seq2seq, 0);
   CHECK(record.vocabulary == std::vector<std::string>{"a", "b", "<begin>", "<end>"});
   CHECK((record.longest.input == 2 && record.longest.target == 2));
   CHECK((record.length == 3 && record.source_length == 2));

@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                        .test = file(2, "T"),
                        .vocabulary = file(3, "VOCABULARY")});
     check_again(table);
-    for (const Layout layout : {Layout::position, Layout::sequence, Layout::next, Layout::pairs}) {
+    for (const Layout layout : {Layout::position, Layout::sequence, Layout::next, Layout::seq2seq}) {
       try {
         table.check(layout);
       } catch (const DataError&) {

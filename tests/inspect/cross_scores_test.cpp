@@ -19,7 +19,7 @@ constexpr std::int32_t kSpecial = 9;
 struct Pair {
   std::int64_t queries;
   std::vector<std::int32_t> source;
-  std::vector<Dataset::Link> links;
+  std::vector<Dataset::Alignment> links;
   std::vector<double> weights;  // (kQueries, kKeys), -1 where nobody may look
 
   std::int64_t keys() const { return std::ssize(source); }
@@ -28,7 +28,7 @@ struct Pair {
 
 // Of all kinds of sizes, more queries than keys and fewer, a third of them full.
 std::vector<Pair> random_pairs() {
-  Draws draws(Random(6, Stream::data), 0, 0);
+  SampleRng draws(Random(6, Stream::data), 0, 0);
   std::vector<Pair> pairs;
   for (int s = 0; s < 30; ++s) {
     const bool full = s % 3 == 0;
@@ -208,7 +208,7 @@ TEST_CASE("a scorer refuses weights of other sizes, and heads that see other key
   CHECK_THROWS_AS(
       HeadScorer(3, false).add(ScoreTargets::cross(3, source, {}), std::vector<double>(9, 1.0 / 3)),
       ShapeError);
-  const std::vector<Dataset::Link> query{{2, 0}}, key{{0, 3}}, neither{{1, 2}};
+  const std::vector<Dataset::Alignment> query{{2, 0}}, key{{0, 3}}, neither{{1, 2}};
   CHECK_THROWS_AS(ScoreTargets::cross(2, source, query), ShapeError);
   CHECK_THROWS_AS(ScoreTargets::cross(2, source, key), ShapeError);
   CHECK_NOTHROW(ScoreTargets::cross(2, source, neither));

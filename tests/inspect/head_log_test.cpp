@@ -1,4 +1,4 @@
-// The scores that train.watch_heads writes, against the scorer on the model's own passes.
+// The scores that train.log_heads writes, against the scorer on the model's own passes.
 #include "thimble/inspect/timeline/head_log.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& co
     tape.bind(trainer.model().parameters(), {});
     trainer.model()(tape, model_input(batch), {.hooks = &recorder});
     const ScoreTargets targets(std::span(batch.tokens).first(static_cast<std::size_t>(batch.lengths[0])),
-                               causal, dataset.links(batch.example));
+                               causal, dataset.alignments(batch.example));
     for (std::size_t head = 0; head < scorers.size(); ++head)
       scorers[head].add(targets, std::span(recorder.layers[head / heads]).subspan(head % heads * size, size));
   }
@@ -117,14 +117,14 @@ TEST_CASE("without validation sequences there is nothing to log", "[inspect]") {
   Config config = small_config();
   config.data.validation = 0;
   CHECK_THROWS_AS(head_log(config), DataError);
-  CHECK_THROWS_WITH(head_log(config), ContainsSubstring("train.watch_heads: "));
+  CHECK_THROWS_WITH(head_log(config), ContainsSubstring("train.log_heads: "));
 }
 
 TEST_CASE("a run with logged heads has a timeline, and is otherwise the same", "[inspect]") {
   const TemporaryDirectory directory;
   Config config = small_config();
   const std::string hash = train(config).weights_hash;
-  config.train.watch_heads = true;
+  config.train.log_heads = true;
   for (const Precision precision : {Precision::float32, Precision::float64}) {
     config.train.precision = precision;
     const auto run = directory / (precision == Precision::float32 ? "single" : "double");

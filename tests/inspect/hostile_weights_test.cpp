@@ -15,7 +15,7 @@ using namespace thimble;
 
 namespace {
 
-// Everything that computes with the weights of a source. write_answers is for encoder-decoders.
+// Everything that computes with the weights of a source. generate is for encoder-decoders.
 std::vector<std::pair<const char*, std::function<void(const ModelSource&)>>> uses(const Config& config) {
   std::vector<std::pair<const char*, std::function<void(const ModelSource&)>>> all = {
       {"evaluate", [](const ModelSource& s) { evaluate(s, Split::test); }},
@@ -24,8 +24,8 @@ std::vector<std::pair<const char*, std::function<void(const ModelSource&)>>> use
       {"patch", [](const ModelSource& s) { patch(s, 0, 1); }}};
   if (config.model.kind != ModelKind::encoder) {
     all.pop_back();  // sequences of different lengths
-    all.push_back({"write", [](const ModelSource& s) { write_answers(s, "0 1 2", 1); }});
-    all.push_back({"beams", [](const ModelSource& s) { write_answers(s, "0 1 2", 3); }});
+    all.push_back({"write", [](const ModelSource& s) { generate(s, "0 1 2", 1); }});
+    all.push_back({"beams", [](const ModelSource& s) { generate(s, "0 1 2", 3); }});
   }
   return all;
 }

@@ -26,17 +26,17 @@ TEST_CASE("one's own source is answered, and the maps are of that answer", "[ins
     batch.source_length = std::ssize(source);
     batch.source_lengths = {static_cast<std::int32_t>(source.size())};
     const auto decoding = model.decode(model_input(batch));
-    const Answer answer =
-        greedy_answers(*decoding, 1, {data.begin_token(), data.end_token(), data.length()}).front();
+    const Hypothesis answer =
+        greedy_decode(*decoding, 1, {data.bos_token(), data.eos_token(), data.length()}).front();
     const ForwardTrace trace = trace_input(saved.source, token_text(data.names(), source));
     batch.tokens = trace.tokens;
     batch.length = std::ssize(trace.tokens);
     batch.lengths = {static_cast<std::int32_t>(batch.length)};
     CHECK(trace.source == source);
-    CHECK(trace.tokens.front() == data.begin_token());
+    CHECK(trace.tokens.front() == data.bos_token());
     // What is predicted is what was written, and the end.
     std::vector<std::int32_t> written = answer.tokens;
-    if (std::ssize(written) < data.length()) written.push_back(data.end_token());
+    if (std::ssize(written) < data.length()) written.push_back(data.eos_token());
     CHECK(trace.predictions == written);
     const Recorder recorder = pass_over(model, batch);
     CHECK(trace.logits == recorder.seen.at({SiteKind::logits}));

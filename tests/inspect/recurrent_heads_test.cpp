@@ -83,7 +83,7 @@ TEST_CASE("what a recurrent decoder looks at is scored as a cross head", "[inspe
                      WithinAbs(weight(i, j), kTolerance));
         }
       }
-      for (const Dataset::Link& link : trained.trainer.dataset().links(example)) {
+      for (const Dataset::Alignment& link : trained.trainer.dataset().alignments(example)) {
         target += weight(link.query, link.key);
         ++asked;
       }

@@ -15,7 +15,7 @@ namespace scored {
 using namespace thimble;
 
 using Tokens = std::vector<std::int32_t>;
-using Links = std::vector<Dataset::Link>;
+using Links = std::vector<Dataset::Alignment>;
 using Weights = std::vector<double>;  // (T, T)
 
 inline constexpr std::int64_t kTime = 7;
@@ -38,7 +38,7 @@ inline std::int32_t token(const ScoredSequence& s, std::int64_t i) {
 }
 
 // Weights on the visible keys that add up to 1, some of them 0; -1 in cells that nobody may read.
-inline Weights random_weights(std::int64_t n, bool causal, Draws& draws) {
+inline Weights random_weights(std::int64_t n, bool causal, SampleRng& draws) {
   Weights weights(kTime * kTime, -1);
   for (std::int64_t i = 0; i < n; ++i) {
     double sum = 0;
@@ -54,7 +54,7 @@ inline Weights random_weights(std::int64_t n, bool causal, Draws& draws) {
 
 // Of different lengths, half of them full, with repeated tokens, special ones and links, some of them twice.
 inline std::vector<ScoredSequence> random_sequences(bool causal) {
-  Draws draws(Random(5, Stream::data), 0, causal ? 1 : 0);
+  SampleRng draws(Random(5, Stream::data), 0, causal ? 1 : 0);
   std::vector<ScoredSequence> out;
   for (int s = 0; s < 24; ++s) {
     const std::int64_t n = s % 2 == 0 ? kTime : 1 + draws.below(kTime);

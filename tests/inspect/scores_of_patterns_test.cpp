@@ -170,7 +170,7 @@ TEST_CASE("weights that are no attention are refused", "[inspect]") {
   CHECK_THROWS_AS(scorer.add(targets, Weights(kTime)), ShapeError);
   CHECK_THROWS_AS(scorer.add(ScoreTargets(tokens, false, {}), self), ShapeError);
   CHECK_THROWS_AS(HeadScorer(kTime - 1, true).add(targets, Weights((kTime - 1) * (kTime - 1))), ShapeError);
-  for (const Dataset::Link link :
-       {Dataset::Link{0, 7}, Dataset::Link{7, 0}, Dataset::Link{-1, 0}, Dataset::Link{0, -1}})
+  for (const Dataset::Alignment link : {Dataset::Alignment{0, 7}, Dataset::Alignment{7, 0},
+                                        Dataset::Alignment{-1, 0}, Dataset::Alignment{0, -1}})
     CHECK_THROWS_AS(ScoreTargets(tokens, true, Links{link}), ShapeError);
 }

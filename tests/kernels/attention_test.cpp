@@ -53,7 +53,7 @@ struct Run {
     if (c.dropout)
       kernels::dropout_factors(factor, Real(0.3), {Random(1, Stream::dropout)}, kHeads * c.queries);
     kernels::multiply_forward(mixed, weights, factor);
-    kernels::attention_mix_forward(out, mixed, v, c.sizes());
+    kernels::attention_apply_forward(out, mixed, v, c.sizes());
     kernels::attention_backward(dq, dk, dv, dout, q, k, v, weights, mixed,
                                 c.dropout ? factor.view() : MatrixView{}, scratch.view().data, c.sizes(),
                                 kScale);
@@ -68,7 +68,7 @@ void check_attention(const Case& c) {
       dv(run.dv_before);
   reference::attention_weights_forward(weights, q, k, scratch.data, c.sizes(), c.mask, Wide(kScale));
   reference::multiply_forward(mixed, weights, factor);
-  reference::attention_mix_forward(out, mixed, v, c.sizes());
+  reference::attention_apply_forward(out, mixed, v, c.sizes());
   reference::attention_backward(dq, dk, dv, WideMatrix(run.dout), q, k, v, weights, mixed, factor,
                                 scratch.data, c.sizes(), Wide(kScale));
   CHECK(worst_error(run.weights, weights) < kRounding);

@@ -12,7 +12,8 @@
 #include "thimble/core/random.h"
 #include "thimble/tensor/tensor.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Around the widths of vector registers, and neither small nor large.
 inline constexpr std::int64_t kSizes[] = {1, 2, 3, 5, 7, 15, 16, 17, 31, 33, 37, 64, 100};
@@ -110,4 +111,5 @@ double worst_error(const Matrix& actual, const Expected& expected) {
   return worst;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

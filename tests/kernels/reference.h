@@ -14,7 +14,9 @@
 #include "thimble/kernels/optimizer.h"
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::reference {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace reference {
 
 using kernels::Op;
 using Tokens = std::span<const std::int32_t>;
@@ -277,4 +279,6 @@ inline double sum_of_squares(auto x) {
   return total;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::reference
+}  // namespace reference
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

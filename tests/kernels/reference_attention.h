@@ -5,7 +5,9 @@
 #include "thimble/kernels/attention.h"
 #include "thimble/kernels/rotary.h"
 
-namespace thimble::inline THIMBLE_PRECISION::reference {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace reference {
 
 using kernels::AttentionMask, kernels::RotaryColumns;
 
@@ -51,7 +53,7 @@ inline void attention_weights_forward(auto weights, auto q, auto k, auto*, const
     }
   });
 }
-inline void attention_mix_forward(auto out, auto weights, auto v, const AttentionSizes& s) {
+inline void attention_apply_forward(auto out, auto weights, auto v, const AttentionSizes& s) {
   each_head(s, [&](auto b, auto h) {
     const auto p = weights_block(weights, b, h, s);
     const auto vh = kv_block(v, b, h, s);
@@ -154,4 +156,6 @@ inline void additive_score_backward(auto dq, auto dk, auto dweight, auto dscores
   });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::reference
+}  // namespace reference
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

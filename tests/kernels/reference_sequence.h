@@ -5,7 +5,9 @@
 #include "thimble/kernels/gru.h"
 #include "thimble/kernels/windows.h"
 
-namespace thimble::inline THIMBLE_PRECISION::reference {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace reference {
 
 inline std::int64_t length_of(const kernels::WindowSizes& s, std::int64_t sequence) {
   return s.lengths.empty() ? s.time : s.lengths[static_cast<std::size_t>(sequence)];
@@ -56,4 +58,6 @@ inline void gru_cell_backward(auto da, auto db, auto dh, auto dy, auto b, auto h
   });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::reference
+}  // namespace reference
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

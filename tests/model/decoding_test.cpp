@@ -28,7 +28,7 @@ std::vector<double> logits_after(const Tokens& read, std::uint64_t seed) {
   return logits;
 }
 
-class Scripted : public Decoding {
+class Scripted : public DecoderState {
  public:
   explicit Scripted(std::uint64_t seed, std::size_t hypotheses = 1) : seed_(seed), read_(hypotheses) {}
 
@@ -54,14 +54,14 @@ class Scripted : public Decoding {
 };
 
 // Every answer there is, the likeliest first.
-std::vector<Answer> all_answers(std::uint64_t seed, std::int64_t longest) {
-  std::vector<Answer> all;
-  const std::function<void(Tokens, const Answer&)> grow = [&](Tokens read, const Answer& answer) {
+std::vector<Hypothesis> all_answers(std::uint64_t seed, std::int64_t longest) {
+  std::vector<Hypothesis> all;
+  const std::function<void(Tokens, const Hypothesis&)> grow = [&](Tokens read, const Hypothesis& answer) {
     std::vector<double> logits = logits_after(read, seed);
     double sum = 0;
     for (const double x : logits) sum += std::exp(static_cast<double>(static_cast<Real>(x)));
     for (std::int32_t token = 0; token < kTokenCount; ++token) {
-      Answer longer = answer;
+      Hypothesis longer = answer;
       const double x = static_cast<double>(static_cast<Real>(logits[static_cast<std::size_t>(token)]));
       longer.log_probability += x - std::log(sum);
       if (token != kEnd) longer.tokens.push_back(token);
@@ -75,7 +75,7 @@ std::vector<Answer> all_answers(std::uint64_t seed, std::int64_t longest) {
     }
   };
   grow({kBegin}, {});
-  std::ranges::sort(all, std::ranges::greater(), &Answer::log_probability);
+  std::ranges::sort(all, std::ranges::greater(), &Hypothesis::log_probability);
   return all;
 }
 
@@ -84,9 +84,9 @@ std::vector<Answer> all_answers(std::uint64_t seed, std::int64_t longest) {
 TEST_CASE("a beam as wide as there are hypotheses finds the likeliest answers", "[model]") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     CAPTURE(seed);
-    const std::vector<Answer> all = all_answers(seed, 4);
+    const std::vector<Hypothesis> all = all_answers(seed, 4);
     Scripted decoding(seed);
-    const std::vector<Answer> found = beam_answers(decoding, 400, {kBegin, kEnd, 4});
+    const std::vector<Hypothesis> found = beam_search(decoding, 400, {kBegin, kEnd, 4});
     REQUIRE(found.size() == all.size());
     for (std::size_t i = 0; i < found.size(); ++i)
       CHECK_THAT(found[i].log_probability, WithinAbs(all[i].log_probability, 1e-5));
@@ -98,26 +98,27 @@ TEST_CASE("one beam is the greedy answer, and wider ones are at least as likely 
   double greedy_sum = 0, beam_sum = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);
-    const AnswerMarks marks{kBegin, kEnd, 5};
+    const DecodingOptions marks{kBegin, kEnd, 5};
     Scripted one(seed), greedy(seed), wide(seed);
-    const std::vector<Answer> answers = greedy_answers(greedy, 1, marks), beam = beam_answers(one, 1, marks);
+    const std::vector<Hypothesis> answers = greedy_decode(greedy, 1, marks),
+                                  beam = beam_search(one, 1, marks);
     REQUIRE(answers.size() == 1);
     REQUIRE(beam.size() == 1);
     CHECK(answers[0].tokens == beam[0].tokens);
     CHECK_THAT(answers[0].log_probability, WithinAbs(beam[0].log_probability, 1e-9));
     greedy_sum += answers[0].log_probability;
-    beam_sum += beam_answers(wide, 8, marks).front().log_probability;
+    beam_sum += beam_search(wide, 8, marks).front().log_probability;
   }
   CHECK(beam_sum > greedy_sum + 1);
 }
 
 TEST_CASE("greedy answers take the likeliest token, side by side as one by one", "[model]") {
-  const AnswerMarks marks{kBegin, kEnd, 6};
+  const DecodingOptions marks{kBegin, kEnd, 6};
   Scripted several(7, 3), single(7);
-  const std::vector<Answer> three = greedy_answers(several, 3, marks);
-  const Answer one = greedy_answers(single, 1, marks)[0];
+  const std::vector<Hypothesis> three = greedy_decode(several, 3, marks);
+  const Hypothesis one = greedy_decode(single, 1, marks)[0];
   REQUIRE(three.size() == 3);
-  for (const Answer& answer : three) CHECK(answer.tokens == one.tokens);
+  for (const Hypothesis& answer : three) CHECK(answer.tokens == one.tokens);
   Tokens read{kBegin};
   for (const std::int32_t token : one.tokens) {
     const std::vector<double> logits = logits_after(read, 7);
@@ -129,7 +130,7 @@ TEST_CASE("greedy answers take the likeliest token, side by side as one by one",
 namespace {
 
 // Hypothesis i answers i tokens and then the end; what it would answer after that is a token again.
-class Staggered : public Decoding {
+class Staggered : public DecoderState {
  public:
   Tensor next(std::span<const std::int32_t> tokens) override {
     Tensor logits({std::ssize(tokens), kTokenCount});
@@ -146,7 +147,7 @@ class Staggered : public Decoding {
 
 TEST_CASE("greedy answers end one by one, and the search with the last", "[model]") {
   Staggered decoding;
-  const std::vector<Answer> answers = greedy_answers(decoding, 4, {kBegin, kEnd, 9});
+  const std::vector<Hypothesis> answers = greedy_decode(decoding, 4, {kBegin, kEnd, 9});
   for (std::size_t i = 0; i < 4; ++i) {
     CAPTURE(i);
     CHECK(answers[i].tokens == Tokens(i, 1));
@@ -159,9 +160,9 @@ TEST_CASE("greedy answers end one by one, and the search with the last", "[model
 TEST_CASE("an answer that does not end is as long as it may be", "[model]") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Scripted greedy(seed), beam(seed);
-    const Answer answer = greedy_answers(greedy, 1, {kBegin, kEnd, 3})[0];
+    const Hypothesis answer = greedy_decode(greedy, 1, {kBegin, kEnd, 3})[0];
     CHECK(std::ssize(answer.tokens) <= 3);
-    for (const Answer& found : beam_answers(beam, 4, {kBegin, kEnd, 3})) {
+    for (const Hypothesis& found : beam_search(beam, 4, {kBegin, kEnd, 3})) {
       CHECK(std::ssize(found.tokens) <= 3);
       CHECK(std::ranges::count(found.tokens, kEnd) == 0);
     }
@@ -170,30 +171,30 @@ TEST_CASE("an answer that does not end is as long as it may be", "[model]") {
 
 TEST_CASE("a beam search needs a beam", "[model]") {
   Scripted decoding(1);
-  CHECK_THROWS_AS(beam_answers(decoding, 0, {kBegin, kEnd, 3}), ShapeError);
-  CHECK_THROWS_WITH(beam_answers(decoding, 0, {kBegin, kEnd, 3}),
+  CHECK_THROWS_AS(beam_search(decoding, 0, {kBegin, kEnd, 3}), ShapeError);
+  CHECK_THROWS_WITH(beam_search(decoding, 0, {kBegin, kEnd, 3}),
                     "beam search: 0 beams, there must be one at least");
 }
 
 namespace {
 
 // Beam search that never stops early: all steps are made, and what has ended is kept to the last.
-std::vector<Answer> plain_beams(std::uint64_t seed, std::size_t beams, std::int64_t longest) {
-  const auto best = [beams](std::vector<Answer>& answers) {
-    std::ranges::stable_sort(answers, std::ranges::greater(), &Answer::log_probability);
+std::vector<Hypothesis> plain_beams(std::uint64_t seed, std::size_t beams, std::int64_t longest) {
+  const auto best = [beams](std::vector<Hypothesis>& answers) {
+    std::ranges::stable_sort(answers, std::ranges::greater(), &Hypothesis::log_probability);
     answers.resize(std::min(answers.size(), beams));
   };
-  std::vector<Answer> open(1), ended;
+  std::vector<Hypothesis> open(1), ended;
   for (std::int64_t step = 1; step <= longest; ++step) {
-    std::vector<Answer> longer;
-    for (const Answer& answer : open) {
+    std::vector<Hypothesis> longer;
+    for (const Hypothesis& answer : open) {
       Tokens read{kBegin};
       read.insert(read.end(), answer.tokens.begin(), answer.tokens.end());
       double sum = 0;
       const std::vector<double> logits = logits_after(read, seed);
       for (const double x : logits) sum += std::exp(static_cast<double>(static_cast<Real>(x)));
       for (std::int32_t token = 0; token < kTokenCount; ++token) {
-        Answer next = answer;
+        Hypothesis next = answer;
         next.tokens.push_back(token);
         next.log_probability +=
             static_cast<double>(static_cast<Real>(logits[static_cast<std::size_t>(token)])) - std::log(sum);
@@ -202,7 +203,7 @@ std::vector<Answer> plain_beams(std::uint64_t seed, std::size_t beams, std::int6
     }
     best(longer);
     open.clear();
-    for (Answer& answer : longer) {
+    for (Hypothesis& answer : longer) {
       const bool end = answer.tokens.back() == kEnd;
       if (end) answer.tokens.pop_back();
       (end || step == longest ? ended : open).push_back(answer);
@@ -220,8 +221,8 @@ TEST_CASE("a beam search stops only where nothing likelier can follow", "[model]
     for (const std::int64_t beams : {2, 3, 4, 5, 6, 7, 8}) {
       CAPTURE(seed, beams);
       Scripted decoding(seed);
-      const std::vector<Answer> found = beam_answers(decoding, beams, {kBegin, kEnd, 6});
-      const std::vector<Answer> expected = plain_beams(seed, static_cast<std::size_t>(beams), 6);
+      const std::vector<Hypothesis> found = beam_search(decoding, beams, {kBegin, kEnd, 6});
+      const std::vector<Hypothesis> expected = plain_beams(seed, static_cast<std::size_t>(beams), 6);
       REQUIRE(found.size() == expected.size());
       for (std::size_t i = 0; i < found.size(); ++i) {
         CHECK(found[i].tokens == expected[i].tokens);

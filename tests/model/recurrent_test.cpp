@@ -51,7 +51,8 @@ ModelInput input(const Tokens& sources, const Tokens& lengths, const Tokens& ans
 }
 
 Var logits_of(const Recurrent& model, Tape& tape, const Tokens& sources, const Tokens& lengths,
-              const Tokens& answers, const Pass& pass = {}, std::span<const std::int32_t> rows = {}) {
+              const Tokens& answers, const ForwardOptions& pass = {},
+              std::span<const std::int32_t> rows = {}) {
   return model(tape, input(sources, lengths, answers, rows), pass);
 }
 
@@ -105,7 +106,7 @@ TEST_CASE("the gradients of the recurrent model are those of finite differences"
       CAPTURE(name, shortest);
       Recurrent model = small(kind, shortest ? 0 : 0.2, shortest ? 0 : 0.2);
       const auto loss = [&](Tape& tape) {
-        const Pass pass{.training = true, .seed = 5, .step = 1};
+        const ForwardOptions pass{.training = true, .seed = 5, .step = 1};
         if (shortest) return cross_entropy(logits_of(model, tape, {1}, {1}, {2}, pass), Tokens{3});
         return cross_entropy(logits_of(model, tape, kSources, kLengths, kAnswers, pass), labels);
       };
@@ -245,7 +246,7 @@ TEST_CASE("dropout of the recurrent model draws anew at every step of attention"
   const Recurrent model = small(Score::additive, 0, 0.5);
   Tape tape;
   tape.bind(model.parameters(), {});
-  const Pass training{.training = true, .seed = 1, .step = 1};
+  const ForwardOptions training{.training = true, .seed = 1, .step = 1};
   const auto memory = model.read(tape, input(kSources, {8}, {1}), training);
   const Tokens token{1};
   // The same state and token at two steps: only the draws differ.

@@ -41,7 +41,7 @@ TEST_CASE("logits of chosen positions are those of all positions, and so are the
       model.init(1);
       const std::vector<std::int32_t> tokens{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, rows{1, 4, 5, 9};
       const std::vector<std::int32_t> labels{-1, 3, -1, -1, 2, 0, -1, -1, -1, 6}, row_labels{3, 2, 0, 6};
-      const Pass pass{.training = true, .seed = 3, .step = 2};
+      const ForwardOptions pass{.training = true, .seed = 3, .step = 2};
       AlignedVector<Real> from_all(model.parameters().size()), from_rows(model.parameters().size());
 
       Tape all, some;

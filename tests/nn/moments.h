@@ -8,7 +8,8 @@
 #include "catch.h"
 #include "thimble/autograd/parameter.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 struct Moments {
   double largest = 0, mean = 0, deviation = 0;
@@ -54,4 +55,5 @@ inline void expect_constant(const ParameterStore& store, Parameter p, Real value
   CHECK(store.values(p)[0] == value);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

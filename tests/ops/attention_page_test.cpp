@@ -219,7 +219,7 @@ TEST_CASE("the cat sat on the mat, by the module: weights as captured, and outpu
   std::ranges::copy(std::initializer_list<Real>{1, 0, 0, 1},
                     store.values(module.out_proj_weights[0]).begin());
   Capture capture;
-  Pass pass;
+  ForwardOptions pass;
   pass.hooks = &capture;
   Tape tape;
   tape.bind(store, {});

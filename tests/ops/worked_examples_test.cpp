@@ -154,8 +154,8 @@ TEST_CASE("a query that sees no key gets output 0 and gradient 0", "[ops][attent
   const Var v = tape.variable(Tensor({2, 2, 2}, {2, 3, 4, 5, 6, 7, 8, 1}));
   const Var out = attention(q, k, v, options);
   tape.backward(out, Tensor({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}).matrix());
-  CHECK_FALSE(tape.first_bad_value());
-  CHECK_FALSE(tape.first_bad_gradient());
+  CHECK_FALSE(tape.first_non_finite_value());
+  CHECK_FALSE(tape.first_non_finite_gradient());
 
   Tensor weights = capture.value();
   CHECK(all_zero(weights.matrix().row_block(0, 2)));

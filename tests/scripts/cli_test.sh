@@ -70,14 +70,14 @@ expect 0 '' inspect pair --sequences 50 --layer 2 --head 0
 [[ $(grep -A8 '^cross 0 head 0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
 expect 0 '^answer  ' inspect pair --input "1 2 3" --layer 2
 grep -q '^cross 0 head 0$' <<<"$output" && ! grep -q '^encoder' <<<"$output" || fail "other maps than asked for" "$output"
-expect 0 '^0\.[0-9]{3}  ' write pair --input "1 2 3"
-expect 0 '' write pair --input "1 2 3" --beams 5 --json answers.json
+expect 0 '^0\.[0-9]{3}  ' generate pair --input "1 2 3"
+expect 0 '' generate pair --input "1 2 3" --beams 5 --json answers.json
 [[ $(grep -c log_probability answers.json) == 5 ]] || fail "write does not give as many answers as beams" "$(cat answers.json)"
-refuse 'no token 12, did you mean' write pair --input "12"
-expect 0 "^thimble: not in the task's inputs, of which 1000 were read: <end>; the" write pair --input "1 <end> 3"
-refuse 'a model of model.kind encoder writes no answers' write run --input "1 2"
-refuse 'beams' write pair --input "1 2" --beams 0
-refuse '.*input is required' write pair
+refuse 'no token 12, did you mean' generate pair --input "12"
+expect 0 "^thimble: not in the task's inputs, of which 1000 were read: <end>; the" generate pair --input "1 <end> 3"
+refuse 'a model of model.kind encoder generates no output' generate run --input "1 2"
+refuse 'beams' generate pair --input "1 2" --beams 0
+refuse '.*input is required' generate pair
 expect 0 '^  cross 0  0 +[+-][0-9.]+$' inspect pair --patch 0 1
 expect 0 '' inspect pair --npy pairs --sequences 7
 [[ $(cd pairs && echo *) == "cross.npy decoder.npy encoder.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
@@ -87,7 +87,7 @@ expect 0 '^cross 0  0 ' inspect recurrent --sequences 50 --npy looks --html recu
 [[ $(cd looks && echo *) == "cross.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
   fail "other arrays of a recurrent model" "$(ls looks)"
 expect 0 '^answer  ' inspect recurrent --input "le chien chante"
-expect 0 'of which 4 were read: the, dog;' write recurrent data.train=4 train.batch=4 --input "the dog"
+expect 0 'of which 4 were read: the, dog;' generate recurrent data.train=4 train.batch=4 --input "the dog"
 refuse 'the model has layer 0, which is cross 0$' inspect recurrent --layer 2
 refuse 'score none has no attention heads' inspect recurrent model.attention.score=none
 refuse 'no such layer, the model has layers 0 to 2, which are encoder 0, decoder 0, cross 0$' inspect pair --layer 3

@@ -53,7 +53,7 @@ expect 0 '^prediction' inspect run --input "w4 is"
 expect 2 'words.tsv: cannot be read: .*' eval run --split test
 grep -q 'so there is no test split; put the file back as it was, or name another with task.file or task.test_file' \
   <<<"$output" || fail "no remedy" "$output"
-expect 0 '^0\.[0-9]+  ' write pair --input "w4 is"
+expect 0 '^0\.[0-9]+  ' generate pair --input "w4 is"
 mv run/checkpoints/final.safetensors lone.safetensors
 rm -r run
 expect 0 '^prediction' inspect --weights lone.safetensors --input "w4 is" --json lone.json

@@ -19,7 +19,7 @@ cat >tiny.yaml <<'YAML'
 task: {name: reverse, symbols: 4, length: 3}
 data: {train: 20, validation: 4, test: 4}
 model: {d_model: 4, heads: 1, layers: 1, d_ff: 4, output: {per: position}}
-train: {steps: 4, batch: 4, evaluate_every: 2, checkpoint_every: 1, threads: 4, watch_heads: true}
+train: {steps: 4, batch: 4, evaluate_every: 2, checkpoint_every: 1, threads: 4, log_heads: true}
 YAML
 cat >sweep.yaml <<'YAML'
 config: tiny.yaml

@@ -64,13 +64,13 @@ trained translation translation translation
 trained translation_recurrent translation_recurrent recurrent
 trained dates dates dates
 for task in translation translation_recurrent dates; do
-  holds "$(number $task/summary.json '"test"' written_accuracy) >= 0.99" "$task, answers written right"
+  holds "$(number $task/summary.json '"test"' exact_match) >= 0.99" "$task, answers written right"
 done
 for task in translation translation_recurrent; do
   "$thimble" inspect $task >heads
   grep -A1 '^cross 0 head [01]: task target: ' heads | grep -q 'accuracy falls by' ||
     fail "$task: no head aligns words: $(cat heads)"
-  "$thimble" write $task --input 'le chien noir a mangé un biscuit' >written
+  "$thimble" generate $task --input 'le chien noir a mangé un biscuit' >written
   grep -q '^0\.[0-9]*  the black dog ate a biscuit$' written || fail "$task translated: $(cat written)"
 done
 

@@ -42,7 +42,7 @@ refuse 'in quotes: --input "a b c"$' inspect --input 3 1 4 run
 mkdir run
 refuse "$quoted" inspect run --input 3 1 4
 refuse "$quoted" inspect run task.length=3 --input 3 1 4
-refuse "$quoted" write run --input 3 1 4
+refuse "$quoted" generate run --input 3 1 4
 refuse 'not a run|no such' inspect --input "3 1 4" run
 refuse 'train.epochs=3: unknown key; training is counted in steps: set train.steps;' train "$configs/reverse.yaml" train.epochs=3
 refuse 'device=cuda: unknown key; training runs on the CPU; train.threads sets' train "$configs/reverse.yaml" device=cuda

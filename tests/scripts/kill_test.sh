@@ -21,7 +21,7 @@ fail() {
 }
 
 config=("$source/configs/reverse.yaml" train.steps=200 train.batch=32 data.train=5000 data.validation=100 data.test=100
-  train.evaluate_every=20 train.checkpoint_every=12 train.watch_heads=true)
+  train.evaluate_every=20 train.checkpoint_every=12 train.log_heads=true)
 quiet() { "$thimble" train "$@" --quiet; }
 hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
 timeless() { sed 's/,"seconds":[^,]*}$/}/' "$1/metrics.jsonl"; }

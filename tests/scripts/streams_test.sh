@@ -101,7 +101,7 @@ for text in "$evil" "$raw"; do
   hostile inspect whole --layer "$text"
   hostile inspect whole --html "$text/none"
   hostile inspect whole --npy "whole/config.yaml/$text"
-  hostile write "$text" --input 1
+  hostile generate "$text" --input 1
   hostile gradcheck --op "$text"
   hostile gradcheck "$text"
   hostile bench "$text"

@@ -71,7 +71,7 @@ with open("data.tsv", "w") as file:
 with open("own.yaml", "w") as file:
     file.write("task: {name: file, file: data.tsv}\ndata: {train: 24, validation: 6, test: 6}\n"
                "model: {layers: 2, heads: 4, d_model: 16, d_ff: 32}\n"
-               "train: {steps: 300, batch: 8, evaluate_every: 100, watch_heads: true, threads: 1}\n")
+               "train: {steps: 300, batch: 8, evaluate_every: 100, log_heads: true, threads: 1}\n")
 with open("sweep.yaml", "w") as file:
     file.write(f"config: own.yaml\ngrid: {{model.heads: [1, 2], train.optimizer.lr: [1e-3, 5e-4]}}\nseeds: [7, 8]\n")
 os.makedirs("configs/reproduce")

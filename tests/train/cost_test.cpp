@@ -84,7 +84,7 @@ TEST_CASE("watching heads takes a model and a tape more", "[train]") {
   Config config = small_config();
   config.train.precision = Precision::float32;
   const MemoryEstimate before = estimate_memory(Job::training, config);
-  config.train.watch_heads = true;
+  config.train.log_heads = true;
   const MemoryEstimate after = estimate_memory(Job::training, config);
   CHECK(after.parameters == before.parameters + kCopies * 4 * step_cost(config).parameters);
   CHECK(after.activations > before.activations);

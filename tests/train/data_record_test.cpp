@@ -238,7 +238,7 @@ TEST_CASE("the constant answer of a model that writes may be the end", "[train]"
   // Answers have 2 to 4 of 50 tokens, and an end each: a quarter of the labels.
   Batch batch;
   trainer.dataset().fill(Split::test, 0, trainer.dataset().size(Split::test), batch);
-  const auto ends = std::ranges::count(batch.row_labels, trainer.dataset().end_token());
+  const auto ends = std::ranges::count(batch.row_labels, trainer.dataset().eos_token());
   CHECK(report.chance == static_cast<double>(ends) / static_cast<double>(batch.row_labels.size()));
   CHECK_FALSE(report.lowest_loss.has_value());
 }

@@ -76,7 +76,7 @@ void check_ten_steps(const std::string& file, OptimizerKind kind) {
   const std::size_t batch = tokens.size() / kSteps;
 
   AlignedVector<Real> gradients(store.size());
-  Pass pass;
+  ForwardOptions pass;
   pass.training = true;
   Tape tape;
   tape.bind(store, gradients);

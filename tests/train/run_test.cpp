@@ -222,14 +222,14 @@ TEST_CASE("a run directory is named after config and values, and not used twice"
   const TemporaryDirectory directory;
   const fs::path here = fs::current_path();
   fs::current_path(directory.path());
-  const fs::path first = free_run_directory("some/where/reverse.yaml", run_config());
+  const fs::path first = unused_run_directory("some/where/reverse.yaml", run_config());
   CHECK(std::regex_match(first.string(), std::regex("runs/reverse-[0-9a-f]{8}")));
-  CHECK(free_run_directory("reverse.yaml", run_config()) == first);
+  CHECK(unused_run_directory("reverse.yaml", run_config()) == first);
   fs::create_directories(first);
-  CHECK(free_run_directory("reverse.yaml", run_config()) == first.string() + "-2");
+  CHECK(unused_run_directory("reverse.yaml", run_config()) == first.string() + "-2");
   Config other = run_config();
   other.train.seed = 1;
-  CHECK(free_run_directory("reverse.yaml", other) != first.string() + "-2");
+  CHECK(unused_run_directory("reverse.yaml", other) != first.string() + "-2");
   CHECK_FALSE(fs::exists(first.string() + "-2"));  // only named
   fs::current_path(here);
 }

@@ -133,7 +133,7 @@ TEST_CASE("the dropout of a step follows from the seed, the step and the sequenc
     trainer.dataset().fill_step(step, config.train.batch, 0, config.train.batch, batch);
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
-    const auto loss = [&](const Pass& pass) {
+    const auto loss = [&](const ForwardOptions& pass) {
       const Var logits = trainer.model()(tape, model_input(batch), pass);
       return static_cast<double>(cross_entropy(logits, batch.labels).item());
     };

@@ -1,4 +1,4 @@
-// What train.watch_heads adds to a run.
+// What train.log_heads adds to a run.
 
 #include "catch.h"
 #include "core/temporary_directory.h"
@@ -19,7 +19,7 @@ Config watched_config() {
   config.train.steps = 17;
   config.train.evaluate_every = 4;
   config.train.checkpoint_every = 3;
-  config.train.watch_heads = true;
+  config.train.log_heads = true;
   return config;
 }
 
@@ -70,7 +70,7 @@ std::vector<std::int64_t> heads_steps(const fs::path& directory) {
 TEST_CASE("watched steps are evenly spaced by logarithm, 20 a decade", "[train]") {
   std::vector<std::int64_t> steps;
   for (std::int64_t step = -3; step <= 100'000; ++step)
-    if (watched(step)) steps.push_back(step);
+    if (is_logging_step(step)) steps.push_back(step);
   CHECK(std::vector<std::int64_t>(steps.begin(), steps.begin() + 35) ==
         std::vector<std::int64_t>{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,  14,  16,  18,  20, 22,
                                   25, 28, 31, 35, 40, 45, 50, 56, 63, 71, 80, 90, 100, 112, 125, 140, 160});
@@ -78,7 +78,7 @@ TEST_CASE("watched steps are evenly spaced by logarithm, 20 a decade", "[train]"
     CHECK(static_cast<double>(steps[i]) <= 1.17 * static_cast<double>(steps[i - 1]));
   CHECK(std::ranges::count_if(steps, [](std::int64_t s) { return s >= 1000 && s < 10'000; }) == 20);
   CHECK(std::ranges::count_if(steps, [](std::int64_t s) { return s >= 10'000 && s < 100'000; }) == 20);
-  CHECK(watched(1'000'000'000));
+  CHECK(is_logging_step(1'000'000'000));
 }
 
 TEST_CASE("a watched run has lines of split heads, the last one at its end", "[train]") {
@@ -103,7 +103,7 @@ TEST_CASE("watching changes nothing but the lines it adds", "[train]") {
   const TemporaryDirectory directory;
   Config config = watched_config();
   const TrainResult on = run(config, directory / "on");
-  config.train.watch_heads = false;
+  config.train.log_heads = false;
   const TrainResult off = run(config, directory / "off");
   CHECK(on.weights_hash == off.weights_hash);
   std::istringstream lines(timeless_metrics(directory / "on"));
@@ -150,10 +150,10 @@ TEST_CASE("nothing is watched unless asked for, and for a run that is written", 
   };
   Config config = watched_config();
   train(config, {.directory = "", .make_head_log = count});
-  config.train.watch_heads = false;
+  config.train.log_heads = false;
   train(config, {.directory = (directory / "off").string(), .make_head_log = count});
   CHECK(asked == 0);
-  config.train.watch_heads = true;
+  config.train.log_heads = true;
   train(config, {.directory = (directory / "on").string(), .make_head_log = count});
   CHECK(asked == 1);
 }
@@ -162,6 +162,6 @@ TEST_CASE("logging heads without a log is refused before anything is written", "
   const TemporaryDirectory directory;
   const TrainOptions options{.directory = (directory / "run").string()};
   CHECK_THROWS_AS(train(watched_config(), options), ConfigError);
-  CHECK_THROWS_WITH(train(watched_config(), options), ContainsSubstring("train.watch_heads: "));
+  CHECK_THROWS_WITH(train(watched_config(), options), ContainsSubstring("train.log_heads: "));
   CHECK_FALSE(fs::exists(directory / "run"));
 }

@@ -16,7 +16,7 @@ namespace {
 // The answer to one sequence, by whole passes and nothing kept.
 std::vector<std::int32_t> answer(const Trainer& trainer, const Batch& batch) {
   const Dataset& data = trainer.dataset();
-  std::vector<std::int32_t> read{data.begin_token()};
+  std::vector<std::int32_t> read{data.bos_token()};
   while (std::ssize(read) <= data.length()) {
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
@@ -27,7 +27,7 @@ std::vector<std::int32_t> answer(const Trainer& trainer, const Batch& batch) {
     const MatrixView logits = trainer.model()(tape, input, {}).value();
     const Real* last = logits.row(logits.rows - 1);
     const auto best = static_cast<std::int32_t>(std::max_element(last, last + logits.cols) - last);
-    if (best == data.end_token()) break;
+    if (best == data.eos_token()) break;
     read.push_back(best);
   }
   read.erase(read.begin());
@@ -44,7 +44,7 @@ TEST_CASE("the share of answers written right is that of writing them one by one
   Trainer trainer(config);
   for (int i = 0; i < 150; ++i) trainer.step();
   const EvalResult report = trainer.evaluate(Split::validation);
-  REQUIRE(report.written_accuracy.has_value());
+  REQUIRE(report.exact_match.has_value());
   int right = 0;
   for (std::int64_t i = 0; i < report.sequences; ++i) {
     Batch batch;
@@ -53,10 +53,10 @@ TEST_CASE("the share of answers written right is that of writing them one by one
     trainer.dataset().example(Split::validation, i, example);
     right += answer(trainer, batch) == example.target;
   }
-  CHECK(*report.written_accuracy == right / static_cast<double>(report.sequences));
+  CHECK(*report.exact_match == right / static_cast<double>(report.sequences));
   CHECK((right > 0 && right < report.sequences));
-  CHECK(*report.written_accuracy <= report.sequence_accuracy);
-  CHECK_FALSE(Trainer(small_config()).evaluate(Split::validation).written_accuracy.has_value());
+  CHECK(*report.exact_match <= report.sequence_accuracy);
+  CHECK_FALSE(Trainer(small_config()).evaluate(Split::validation).exact_match.has_value());
 }
 
 TEST_CASE("an encoder-decoder learns to write backwards", "[train]") {
@@ -65,7 +65,7 @@ TEST_CASE("an encoder-decoder learns to write backwards", "[train]") {
   config.train.steps = 600;
   Trainer trainer(config);
   for (std::int64_t i = 0; i < config.train.steps; ++i) trainer.step();
-  CHECK(trainer.evaluate(Split::test).written_accuracy > 0.9);
+  CHECK(trainer.evaluate(Split::test).exact_match > 0.9);
 }
 
 TEST_CASE("a recurrent model learns to write backwards, whatever its attention", "[train]") {
@@ -79,7 +79,7 @@ TEST_CASE("a recurrent model learns to write backwards, whatever its attention",
   config.train.schedule = {.name = ScheduleKind::cosine, .warmup = 3};
   Trainer trainer(config);
   for (std::int64_t i = 0; i < config.train.steps; ++i) trainer.step();
-  CHECK(trainer.evaluate(Split::test).written_accuracy > 0.9);
+  CHECK(trainer.evaluate(Split::test).exact_match > 0.9);
 }
 
 TEST_CASE("threads are nothing to the result of a model that writes", "[train]") {
@@ -96,10 +96,10 @@ TEST_CASE("threads are nothing to the result of a model that writes", "[train]")
 
 TEST_CASE("what was written right is kept in the state of a run", "[train]") {
   RunState state;
-  state.validation.emplace().written_accuracy = 0.25;
-  CHECK(run_state(to_json(state)).validation->written_accuracy == 0.25);
-  CHECK(to_json(*state.validation)["written_accuracy"] == 0.25);
+  state.validation.emplace().exact_match = 0.25;
+  CHECK(run_state(to_json(state)).validation->exact_match == 0.25);
+  CHECK(to_json(*state.validation)["exact_match"] == 0.25);
   state.validation = EvalResult{};
-  CHECK_FALSE(run_state(to_json(state)).validation->written_accuracy.has_value());
-  CHECK_FALSE(to_json(*state.validation).contains("written_accuracy"));
+  CHECK_FALSE(run_state(to_json(state)).validation->exact_match.has_value());
+  CHECK_FALSE(to_json(*state.validation).contains("exact_match"));
 }

@@ -17,7 +17,8 @@
 #include "thimble/autograd/gradcheck_result.h"
 #include "thimble/autograd/tape.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 struct GradcheckInput {
   std::string name;
@@ -37,4 +38,5 @@ using LossFunction = std::function<Var(Tape&)>;
 std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss,
                                        std::uint64_t seed = 1);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

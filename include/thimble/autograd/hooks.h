@@ -39,7 +39,8 @@ struct Site {
 
 }  // namespace thimble
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 class Hooks {
  public:
@@ -60,4 +61,5 @@ class Hooks {
 // Returns x as the rest of the pass is to use it: x itself, or a constant in its place.
 Var hook_point(Hooks* hooks, Site site, Var x);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -10,7 +10,8 @@
 #include "thimble/core/random.h"
 #include "thimble/tensor/tensor.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Which parameter; only the store that made it can say more.
 struct Parameter {
@@ -88,4 +89,5 @@ void init_uniform(ParameterStore&, Parameter, std::uint64_t seed, double bound);
 void init_normal(ParameterStore&, Parameter, std::uint64_t seed, double standard_deviation);
 void init_constant(ParameterStore&, Parameter, Real value);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -17,7 +17,8 @@
 #include "thimble/core/profile.h"
 #include "thimble/tensor/tensor.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 class Tape;
 
@@ -119,13 +120,13 @@ class Tape {
 
   // Which gradients can be read after backward(). With `leaves` the memory of the others serves the next ones
   // as soon as they have been passed on, which keeps it in cache.
-  enum class Keep { all, leaves };
+  enum class RetainGrads { all, leaves };
 
   // Adds d(sum(loss * seed))/dx to the gradient of every leaf x that needs one; that of any other node is the
   // one of this call. `loss` may have any shape; without a seed it must have one element, whose seed is
   // `scale`. Throws ShapeError otherwise, Error on an inference tape.
-  void backward(Var loss, Real scale = 1, Keep keep = Keep::all);
-  void backward(Var y, ConstMatrixView seed, Keep keep = Keep::all);
+  void backward(Var loss, Real scale = 1, RetainGrads retain = RetainGrads::all);
+  void backward(Var y, ConstMatrixView seed, RetainGrads retain = RetainGrads::all);
 
   // Time by op, forward and backward, is added to these from now on; null: none.
   struct OpProfile {
@@ -140,14 +141,14 @@ class Tape {
   // Where a number first stopped being finite: the first node, in forward order, with a non-finite value, or,
   // after backward(), the last node, in forward order, that has a non-finite gradient. Empty when all are
   // finite.
-  struct Culprit {
+  struct NonFinite {
     const char* op = nullptr;
     const char* layer = nullptr;
     std::int64_t column = 0;  // of the number, in the last dimension
     explicit operator bool() const { return op != nullptr; }
   };
-  Culprit first_bad_value() const;
-  Culprit first_bad_gradient() const;
+  NonFinite first_non_finite_value() const;
+  NonFinite first_non_finite_gradient() const;
 
   std::size_t nodes() const { return nodes_.size(); }
   std::size_t bytes() const { return arena_.used(); }  // taken, or planned, since the last rewind
@@ -177,8 +178,8 @@ class Tape {
   Var leaf(const char* op, const Tensor& value, bool needs_grad);
   Real* reals(std::int64_t count);
   void plan(Var y, std::span<const Var> inputs, std::size_t closure_bytes, const Flops& flops);
-  void plan_backward(Keep keep);
-  static Culprit culprit(const Node& node, std::int64_t at);
+  void plan_backward(RetainGrads retain);
+  static NonFinite non_finite(const Node& node, std::int64_t at);
   GradientView grad_accumulator(Node& node);
   void recycle(Node& node);
 
@@ -227,4 +228,5 @@ Var record(const char* op, const Shape& shape, std::initializer_list<Var> inputs
   return record(op, shape, std::span<const Var>(inputs.begin(), inputs.size()), forward, backward, flops);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

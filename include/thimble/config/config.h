@@ -41,7 +41,7 @@ struct TrainConfig {
   std::int64_t patience = 0;             // evaluations without a better validation loss; 0: no limit
   std::int64_t checkpoint_every = 1000;  // steps; 0: only at the end and when interrupted
   bool checkpoint_series = false;        // checkpoints at steps 1, 2, 5, 10, 20, 50, ..., too
-  bool watch_heads = false;              // scores of the heads into metrics.jsonl
+  bool log_heads = false;                // scores of the heads into metrics.jsonl
 };
 
 struct Config {

@@ -9,7 +9,8 @@
 #define THIMBLE_PRECISION f32
 #endif
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 #ifdef THIMBLE_DOUBLE
 using Real = double;
@@ -17,4 +18,5 @@ using Real = double;
 using Real = float;
 #endif
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

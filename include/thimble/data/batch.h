@@ -14,7 +14,7 @@ enum class Layout {
   sequence,  // tokens: input; labels: the single target
   next,      // tokens: input followed by target without its last token; labels: the next token, on the target
              // only
-  pairs,     // sources: input; tokens: <begin> followed by target; labels: target followed by <end>
+  seq2seq,   // sources: input; tokens: <begin> followed by target; labels: target followed by <end>
 };
 
 struct Batch {

@@ -21,7 +21,7 @@ std::string_view split_name(Split);
 
 // The split that an input belongs to where a hash of it decides: 80 % train, 10 % validation, 10 % test.
 // Independent of the seed, so that runs on several seeds hold out the same.
-Split home_split(std::span<const std::int32_t> input);
+Split split_by_hash(std::span<const std::int32_t> input);
 
 // Sequences of each split; at most, for a task that does not have as many.
 struct DataConfig {
@@ -41,7 +41,7 @@ std::int64_t model_length(const TaskConfig&, Layout);
 // S, the tokens of the longest source; 0 where the layout has none. Throws as model_length does.
 std::int64_t source_length(const TaskConfig&, Layout);
 
-// Names of the model's V tokens: those of the task, and for pairs <begin> and <end>. Throws DataError when
+// Names of the model's V tokens: those of the task, and of Layout::seq2seq <begin> and <end>. Throws DataError when
 // the task config is out of range.
 std::vector<std::string> token_names(const TaskConfig&, Layout);
 
@@ -62,20 +62,20 @@ class Dataset {
   std::int64_t vocabulary() const { return std::ssize(names_); }    // V
   std::int64_t length() const { return length_; }                   // T, the longest model input
   std::int64_t source_length() const { return source_length_; }     // S
-  // What the decoder reads first, and what it says last; pairs only.
-  std::int32_t begin_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
-  std::int32_t end_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
+  // What the decoder reads first, and what it says last; Layout::seq2seq only.
+  std::int32_t bos_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
+  std::int32_t eos_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
   std::int64_t size(Split) const;  // sequences; train 0: endless
   // Throws DataError when the split has none because its data file has gone or changed; see Table.
   void require_rows(Split) const;
   bool disjoint() const { return disjoint_; }  // whether no input occurs in two splits
 
   // Which positions of the model's input the task names as those that the answer at another one depends on,
-  // for pairs those of the source; none for one output per sequence, which no position asks for.
-  struct Link {
+  // with Layout::seq2seq, those of the source; none for one output per sequence, which no position asks for.
+  struct Alignment {
     std::int32_t query, key;
   };
-  std::vector<Link> links(const Example&) const;
+  std::vector<Alignment> alignments(const Example&) const;
 
   // How many sequences of the split have an input that training also has.
   std::int64_t shared_with_training(Split) const;

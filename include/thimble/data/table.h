@@ -37,7 +37,7 @@ struct TableTexts {
 class Table {
  public:
   // The vocabulary is the vocabulary file's, in its order, or else all tokens that occur, sorted by their
-  // bytes. A row of the main file belongs to the split that home_split says, or to training where that split
+  // bytes. A row of the main file belongs to the split that split_by_hash says, or to training where that split
   // has a file of its own. Throws DataError, whose message is a summary and then the problems, "FILE:LINE:
   // rule, remedy", the first 20 of them: what is not as above; a token that is not in the vocabulary; more
   // than 65536 tokens; a split that gets no row.

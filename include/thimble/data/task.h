@@ -42,10 +42,10 @@ struct Example {
 };
 
 // A supply of random numbers for one example: the k-th call is a pure function of the key and k.
-class Draws {
+class SampleRng {
  public:
   // lane < 2^24 tells apart the draws of one index.
-  Draws(const Random& random, std::uint64_t index, std::uint32_t lane)
+  SampleRng(const Random& random, std::uint64_t index, std::uint32_t lane)
       : random_(random), index_(index), lane_(lane) {}
 
   // Uniform in {0, ..., n-1}, 1 <= n < 2^32; the bias of the multiply-shift is below n / 2^64.
@@ -80,7 +80,7 @@ struct Task {
 
   // Overwrites both sequences of the example. Either inputs are drawn, or there are so few that each can be
   // asked for, index 0 .. distinct_inputs - 1, and splits share them out; the other one is null.
-  void (*sample)(const TaskConfig&, Draws&, Example&) = nullptr;
+  void (*sample)(const TaskConfig&, SampleRng&, Example&) = nullptr;
   void (*at)(const TaskConfig&, std::int64_t index, Example&) = nullptr;
   double (*distinct_inputs)(const TaskConfig&);  // how many inputs there are; infinity allowed
   // The table whose rows `at` gives, and which says their splits. Null: there is none.
@@ -115,9 +115,9 @@ std::vector<std::int32_t> special_tokens(const TaskConfig&);
 namespace tasks {
 
 // `length`, or uniform in min_length .. length.
-std::int64_t sample_length(const TaskConfig&, Draws&);
+std::int64_t sample_length(const TaskConfig&, SampleRng&);
 // That many independent uniform symbols, and how many such sequences exist.
-void sample_symbols(const TaskConfig&, Draws&, std::vector<std::int32_t>& out);
+void sample_symbols(const TaskConfig&, SampleRng&, std::vector<std::int32_t>& out);
 double count_symbol_sequences(const TaskConfig&);
 
 std::vector<std::string> number_tokens(const TaskConfig&);   // "0", "1", ... `symbols` of them

@@ -9,7 +9,9 @@
 #include "thimble/kernels/attention_sizes.h"
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // score_ij = sum_d weight_d tanh(q_id + k_jd) for every head. scratch: D (Tq + 2 Tk) elements.
 void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight,
@@ -21,4 +23,6 @@ void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, C
                              ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight, Real* scratch,
                              const AttentionSizes& sizes);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

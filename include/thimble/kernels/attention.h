@@ -14,7 +14,9 @@
 #include "thimble/kernels/attention_sizes.h"
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // Which keys a query may see: always the first few, so a number says it all. And how distance counts.
 struct AttentionMask {
@@ -41,8 +43,8 @@ void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const
                                const AttentionMask& mask);
 
 // out = weights v, head by head.
-void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
-                           const AttentionSizes& sizes);
+void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
+                             const AttentionSizes& sizes);
 
 // Adds to dq, dk and dv, of each head in this order dv, dq, dk, the gradients through both. `mixed` are the
 // weights that were mixed: `weights`, or `weights` times `dropout` where that has data. dq and dk without
@@ -57,4 +59,6 @@ void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatr
                                 ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
                                 ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

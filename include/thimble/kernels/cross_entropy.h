@@ -6,7 +6,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // Rows with a label below 0 count for nothing.
 // The sum over labelled rows n of weight * -sum_j q_nj ln p_nj, with p = softmax(logits) and
@@ -19,4 +21,6 @@ double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::sp
 // How many labelled rows have their largest logit, the first of equals, at the label.
 std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t> labels);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -6,7 +6,9 @@
 #include "thimble/core/random.h"
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // Which random numbers a mask is made of: a pure function of these and the element's place within its sample,
 // so shards, threads and micro-batches cannot change a draw.
@@ -21,4 +23,6 @@ struct DropoutKey {
 // each.
 void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int64_t rows_per_sample);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -6,7 +6,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 void add_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b);  // y = a + b
 void accumulate(GradientView dx, ConstMatrixView dy);                  // dx += dy
@@ -23,4 +25,6 @@ void relu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y);  // 
 void tanh_forward(MatrixView y, ConstMatrixView x);                          // y = tanh x
 void tanh_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y);  // dx += dy (1 - y^2)
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -6,7 +6,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // y_r = table[tokens[r]]: y (R, C), table (V, C), R tokens in 0 .. V-1 (the caller checks).
 void embedding_forward(MatrixView y, ConstMatrixView table, std::span<const std::int32_t> tokens);
@@ -21,4 +23,6 @@ void add_positions_backward(MatrixView dpositions, ConstMatrixView dy, std::int6
 // cos(same).
 void sinusoidal_positions(MatrixView positions);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -4,7 +4,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // Saves the derivative dy/dx. Relative error of y below 1e-6 in float, 1e-13 in double, the negative tail included.
 void gelu_erf_forward(MatrixView y, MatrixView derivative, ConstMatrixView x);
@@ -16,4 +18,6 @@ void gelu_tanh_forward(MatrixView y, MatrixView derivative, ConstMatrixView x);
 // SiLU (the same paper): y = x sigmoid(x), and its derivative.
 void silu_forward(MatrixView y, MatrixView derivative, ConstMatrixView x);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

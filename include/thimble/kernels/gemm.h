@@ -4,7 +4,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 enum class Op { none, transpose };
 
@@ -33,4 +35,6 @@ void gemm_in_parts(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, 
 // >= 1.
 std::int64_t rows_per_part(std::int64_t n, std::int64_t k);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -8,7 +8,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // Which sequences take part in step t: those longer than t. The others keep their state. Empty: all.
 struct GruStep {
@@ -29,4 +31,6 @@ void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientVie
                        ConstMatrixView gates_h, ConstMatrixView h, ConstMatrixView gates,
                        const GruStep& step);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

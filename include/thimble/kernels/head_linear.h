@@ -8,7 +8,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 void head_linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, std::int64_t heads);
 
@@ -16,4 +18,6 @@ void head_linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight
 void head_linear_backward(GradientView dx, GradientView dweight, ConstMatrixView dy, ConstMatrixView x,
                           ConstMatrixView weight, std::int64_t heads);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

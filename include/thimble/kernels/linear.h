@@ -3,7 +3,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // y = x W^T + b: y (R, O), x (R, I), weight (O, I), bias (1, O) or without data for none. transposed (I, O):
 // W^T, or without data; BLAS is faster with it where wants_transposed() says so.
@@ -18,4 +20,6 @@ void transpose(MatrixView to, ConstMatrixView from);
 void linear_backward(GradientView dx, GradientView dweight, MatrixView dbias, ConstMatrixView dy,
                      ConstMatrixView x, ConstMatrixView weight);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

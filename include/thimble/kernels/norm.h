@@ -4,7 +4,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // y = (x - mean) rstd weight + bias, rstd = 1 / sqrt(variance + epsilon), the variance divided by C. x, y (R,
 // C); weight, bias (1, C). Saves mean_rstd (R, 2).
@@ -22,4 +24,6 @@ void rms_norm_forward(MatrixView y, MatrixView rrms, ConstMatrixView x, ConstMat
 void rms_norm_backward(GradientView dx, MatrixView dweight, ConstMatrixView dy, ConstMatrixView x,
                        ConstMatrixView weight, ConstMatrixView rrms);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

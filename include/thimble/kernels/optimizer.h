@@ -5,7 +5,9 @@
 
 #include "thimble/core/real.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // What a step of Adam or AdamW multiplies with; the bias corrections depend on the step's number.
 struct AdamFactors {
@@ -33,4 +35,6 @@ void sgd_step(std::span<Real> p, std::span<Real> v, std::span<const Real> gradie
 // Sum of squares, accumulated in double over blocks of 1024 elements.
 double sum_of_squares(std::span<const Real> x);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

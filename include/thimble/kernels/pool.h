@@ -6,7 +6,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 enum class Pool { mean, first, last };
 
@@ -20,4 +22,6 @@ void pool_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weights);
 // dx[b, t] += weights[b, t] dy[b].
 void pool_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView weights);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

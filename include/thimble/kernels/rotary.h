@@ -6,7 +6,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // Which columns turn: first .. first + count - 1, in heads of `depth`, an even number.
 struct RotaryColumns {
@@ -23,4 +25,6 @@ void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, cons
 void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
                      const RotaryColumns& columns);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

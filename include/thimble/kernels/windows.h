@@ -6,7 +6,9 @@
 
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 struct WindowSizes {
   std::int64_t time;                           // positions of a sequence
@@ -23,4 +25,6 @@ struct WindowSizes {
 void windows_forward(MatrixView y, ConstMatrixView x, const WindowSizes& sizes);
 void windows_backward(GradientView dx, ConstMatrixView dy, const WindowSizes& sizes);
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -12,7 +12,8 @@
 #include "thimble/model/parts.h"
 #include "thimble/model/transformer.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // One block, as torch.nn.TransformerDecoderLayer: self-attention under a causal mask, attention on the
 // encoder's output (the memory), feed-forward net; each with its residual and norm as in EncoderLayer. Sites:
@@ -33,12 +34,12 @@ struct DecoderLayer {
   void init(ParameterStore&, std::uint64_t seed) const;
   // x (B, T, C), memory (B, S, C). rows: as in EncoderLayer.
   Var operator()(Var x, std::span<const std::int32_t> lengths, Var memory,
-                 std::span<const std::int32_t> source_lengths, const Pass&,
+                 std::span<const std::int32_t> source_lengths, const ForwardOptions&,
                  std::span<const std::int32_t> rows = {}) const;
-  // The same of one more position: x (N, 1, C) at position `at`; the cache is that of self_attn.extend(),
+  // The same of one more position: x (N, 1, C) at position `at`; the cache is that of self_attn.decode_step(),
   // keys_values what multihead_attn makes of the memory.
-  Var extend(Var x, Tensor& cache, std::int64_t at, Var keys_values,
-             std::span<const std::int32_t> source_lengths, const Pass&) const;
+  Var decode_step(Var x, Tensor& cache, std::int64_t at, Var keys_values,
+                  std::span<const std::int32_t> source_lengths, const ForwardOptions&) const;
 
   static constexpr std::uint32_t kDropoutSites = 4 + FeedForward::kDropoutSites;
 
@@ -46,7 +47,7 @@ struct DecoderLayer {
   // With attend(x) for the self-attention.
   template <class Attend>
   Var run(Var x, const Attend& attend, Var keys_values, std::span<const std::int32_t> source_lengths,
-          const Pass&, std::span<const std::int32_t> rows) const;
+          const ForwardOptions&, std::span<const std::int32_t> rows) const;
 };
 
 // The parameters have torch.nn.Transformer's names: encoder.layers.{l}.*, decoder.layers.{l}.*, and for
@@ -58,23 +59,24 @@ class EncoderDecoder final : public Model {
   EncoderDecoder(const ModelConfig&, const ModelSizes&, Storage = Storage::values);
 
   void init(std::uint64_t seed) override;
-  Var operator()(Tape&, const ModelInput&, const Pass&) const override;
+  Var operator()(Tape&, const ModelInput&, const ForwardOptions&) const override;
   const MultiHeadAttention* attention(const AttentionLayer&) const override;
-  std::unique_ptr<Decoding> decode(const ModelInput&) const override;
+  std::unique_ptr<DecoderState> decode(const ModelInput&) const override;
   double plan_decoding(Tape&, const ModelInput&) const override;
 
   // The memory (B, S, C) that the decoder attends to.
-  Var encode(Tape&, const ModelInput&, const Pass&) const;
+  Var encode(Tape&, const ModelInput&, const ForwardOptions&) const;
 
   std::size_t blocks() const override { return encoder_.size() + decoder_.size(); }
   Site input_site(std::size_t block) const override;
-  Var from_block(std::size_t block, Var input, Var memory, const ModelInput&, const Pass&) const override;
+  Var from_block(std::size_t block, Var input, Var memory, const ModelInput&,
+                 const ForwardOptions&) const override;
 
  private:
-  class CachedDecoding;
+  class CachedState;
 
-  Var encode_from(std::size_t first, Var x, const ModelInput&, const Pass&) const;
-  Var decode_from(std::size_t first, Var x, Var memory, const ModelInput&, const Pass&) const;
+  Var encode_from(std::size_t first, Var x, const ModelInput&, const ForwardOptions&) const;
+  Var decode_from(std::size_t first, Var x, Var memory, const ModelInput&, const ForwardOptions&) const;
 
   InputEmbedding source_, target_;
   std::vector<EncoderLayer> encoder_;
@@ -84,4 +86,5 @@ class EncoderDecoder final : public Model {
   OutputNet output_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

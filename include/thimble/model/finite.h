@@ -7,12 +7,14 @@
 #include "thimble/autograd/tape.h"
 #include "thimble/model/model_config.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // "op attention, layer encoder.layers.0, head 1"; ops that are not attention have no head.
-std::string describe(const Tape::Culprit&, const ModelConfig&);
+std::string describe(const Tape::NonFinite&, const ModelConfig&);
 
 // Throws NumericError, which starts with `what`, when a value on the tape is not finite.
 void require_finite(const Tape&, const ModelConfig&, std::string_view what);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -5,10 +5,12 @@
 
 #include "thimble/model/model.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Returns the model that the config describes; its parameters are zero until init(). Throws ShapeError when
 // sizes do not fit each other.
 std::unique_ptr<Model> make_model(const ModelConfig&, const ModelSizes&, Storage = Storage::values);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -9,7 +9,8 @@
 #include "thimble/model/attention_layer.h"
 #include "thimble/nn/attention.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // The sequences of one pass; B of them. What is not given does not exist.
 struct ModelInput {
@@ -24,7 +25,7 @@ struct ModelInput {
   std::span<const std::int32_t> rows{};
 };
 
-class Decoding;
+class DecoderState;
 
 class Model {
  public:
@@ -34,10 +35,10 @@ class Model {
 
   // Logits: (B, T, V), or (B, V) per sequence, or of R rows (R, V). Binds nothing: the tape must be bound to
   // parameters(). Throws ShapeError when a sequence is longer than the model takes.
-  virtual Var operator()(Tape&, const ModelInput&, const Pass&) const = 0;
+  virtual Var operator()(Tape&, const ModelInput&, const ForwardOptions&) const = 0;
 
   // The start of writing an answer to each of the sources. Throws Error for a model that does not write.
-  virtual std::unique_ptr<Decoding> decode(const ModelInput& sources) const;
+  virtual std::unique_ptr<DecoderState> decode(const ModelInput& sources) const;
 
   // Records on a planning tape what decode() computes first, and returns how many numbers greedy decoding
   // keeps outside of its tape; 0 for a model that does not write.
@@ -50,7 +51,8 @@ class Model {
   virtual Site input_site(std::size_t block) const;
   // The logits from the input of that block on. A decoder takes the encoder's output (B, S, C), too, of which
   // a pass that starts in the encoder has none yet.
-  virtual Var from_block(std::size_t block, Var input, Var memory, const ModelInput&, const Pass&) const;
+  virtual Var from_block(std::size_t block, Var input, Var memory, const ModelInput&,
+                         const ForwardOptions&) const;
 
   const std::vector<AttentionLayer>& attention_layers() const { return attention_layers_; }
   // The parameters of one of them; null where it has no projections of its own.
@@ -75,4 +77,5 @@ class Model {
   std::vector<AttentionLayer> attention_layers_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -9,7 +9,8 @@
 #include "thimble/model/model_config.h"
 #include "thimble/nn/modules.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Tokens and their places: what the first layer reads. Parameters: PREFIXtoken_embedding.weight (V, C) and,
 // for learned positions, PREFIXposition_embedding.weight (T, C). The result has the site that is given.
@@ -22,7 +23,7 @@ class InputEmbedding {
 
   // tokens (B, T) with T = length, whose first one stands at position `first`: (B, T, C). Throws ShapeError
   // when a sequence goes on beyond the longest.
-  Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length, const Pass&,
+  Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length, const ForwardOptions&,
                  std::int64_t first = 0) const;
 
   static constexpr std::uint32_t kDropoutSites = 1;
@@ -54,4 +55,5 @@ class OutputNet {
   Linear output_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

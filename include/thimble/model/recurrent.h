@@ -12,7 +12,8 @@
 #include "thimble/nn/gru.h"
 #include "thimble/nn/modules.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Embeddings and states have the config's C = d_model channels; half of them for each direction of the
 // encoder. How the decoder compares itself with the source is the score. None: not at all, it knows what its
@@ -39,8 +40,8 @@ class Recurrent final : public Model {
 
   // PyTorch's defaults; embeddings normal.
   void init(std::uint64_t seed) override;
-  Var operator()(Tape&, const ModelInput&, const Pass&) const override;
-  std::unique_ptr<Decoding> decode(const ModelInput&) const override;
+  Var operator()(Tape&, const ModelInput&, const ForwardOptions&) const override;
+  std::unique_ptr<DecoderState> decode(const ModelInput&) const override;
   double plan_decoding(Tape&, const ModelInput&) const override;
 
   // What the decoder knows of the sources.
@@ -51,7 +52,7 @@ class Recurrent final : public Model {
     Var first;                              // the decoder's first state (B, C)
   };
   // Of the input's sources.
-  Memory read(Tape&, const ModelInput&, const Pass&) const;
+  Memory read(Tape&, const ModelInput&, const ForwardOptions&) const;
 
   struct Written {
     Var logits;  // (B, T, V), or of R rows (R, V)
@@ -61,18 +62,18 @@ class Recurrent final : public Model {
   // `first` of the answer; logits say what follows each. With `rows`, logits of these of the B T positions.
   // Throws ShapeError when the answer is longer than the model takes.
   Written write(const Memory&, Var state, std::span<const std::int32_t> tokens, std::int64_t length,
-                const Pass&, std::span<const std::int32_t> rows = {}, std::int64_t first = 0) const;
+                const ForwardOptions&, std::span<const std::int32_t> rows = {}, std::int64_t first = 0) const;
 
  private:
-  class StateDecoding;
+  class RecurrentState;
 
   struct Steps {
     Var outputs;  // (B, T, C)
     Var state;    // (B, C)
   };
-  Steps run(const Memory&, Var state, Var x, const Pass&) const;
-  Steps run_additive(const Memory&, Var state, Var x, const Pass&, std::int64_t first) const;
-  Var look(const Memory&, Var states, const Pass&, std::int64_t position) const;
+  Steps run(const Memory&, Var state, Var x, const ForwardOptions&) const;
+  Steps run_additive(const Memory&, Var state, Var x, const ForwardOptions&, std::int64_t first) const;
+  Var look(const Memory&, Var states, const ForwardOptions&, std::int64_t position) const;
   Var combine(Var seen, Var states) const;
   Score score() const { return config_.attention.score; }
   Dropout dropout(std::uint32_t site) const { return {static_cast<Real>(config_.dropout), site}; }
@@ -86,4 +87,5 @@ class Recurrent final : public Model {
   std::optional<Linear> combine_, output_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

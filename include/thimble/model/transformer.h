@@ -10,7 +10,8 @@
 #include "thimble/model/model.h"
 #include "thimble/model/parts.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // The norms that layers are made of.
 struct Norm {
@@ -31,7 +32,7 @@ struct FeedForward {
 
   FeedForward(ParameterStore&, const std::string& name, const ModelConfig&, std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
-  Var operator()(Var x, const Pass&) const;
+  Var operator()(Var x, const ForwardOptions&) const;
 
   static constexpr std::uint32_t kDropoutSites = 2;
 };
@@ -56,13 +57,13 @@ struct EncoderLayer {
   void init(ParameterStore&, std::uint64_t seed) const;
   // x (B, T, C). With `rows`, only these leave the layer: (R, C), and what follows attention is computed for
   // them alone, unless it has dropout, whose draws go by sample.
-  Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&,
+  Var operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions&,
                  std::span<const std::int32_t> rows = {}) const;
 
   static constexpr std::uint32_t kDropoutSites = 2 + FeedForward::kDropoutSites;
 
  private:
-  Var mix(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
+  Var mix(Var x, std::span<const std::int32_t> lengths, const ForwardOptions&) const;
 };
 
 // What encoders are made of: layers called encoder.layers.{l}, and the norm that pre-norm models end with.
@@ -77,12 +78,13 @@ class Transformer final : public Model {
   Transformer(const ModelConfig&, const ModelSizes&, Storage = Storage::values);
 
   void init(std::uint64_t seed) override;
-  Var operator()(Tape&, const ModelInput&, const Pass&) const override;
+  Var operator()(Tape&, const ModelInput&, const ForwardOptions&) const override;
   const MultiHeadAttention* attention(const AttentionLayer&) const override;
 
   std::size_t blocks() const override { return layers_.size(); }
   Site input_site(std::size_t block) const override;
-  Var from_block(std::size_t block, Var input, Var memory, const ModelInput&, const Pass&) const override;
+  Var from_block(std::size_t block, Var input, Var memory, const ModelInput&,
+                 const ForwardOptions&) const override;
 
  private:
   InputEmbedding input_;
@@ -91,4 +93,5 @@ class Transformer final : public Model {
   OutputNet output_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

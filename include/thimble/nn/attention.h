@@ -10,7 +10,8 @@
 #include "thimble/nn/attention_config.h"
 #include "thimble/nn/modules.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Multi-head attention with one matrix for the projections to queries, keys and values. With the defaults it
 // is torch.nn.MultiheadAttention, names and orientation too:
@@ -42,10 +43,11 @@ struct MultiHeadAttention {
   // matrix, biases 0: as torch.nn.MultiheadAttention.
   void init(ParameterStore&, std::uint64_t seed) const;
   // Self-attention. x (B, T, C); lengths (B) or empty.
-  Var operator()(Var x, std::span<const std::int32_t> lengths, const Pass&) const;
+  Var operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions&) const;
   // Cross-attention: queries of x (B, Tq, C), keys and values of memory (B, Tk, C), whose lengths these are.
   // Throws ShapeError where a causal mask or positions would relate the two.
-  Var operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths, const Pass&) const;
+  Var operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths,
+                 const ForwardOptions&) const;
 
   // The steps of these, for who keeps keys and values from one token to the next.
   struct Projected {
@@ -56,11 +58,11 @@ struct MultiHeadAttention {
   Projected project(Var x, Var keys_values) const;
   // Query 0 stands at key `first_query`. Returns (B, Tq, C).
   Var attend(const Projected&, std::span<const std::int32_t> lengths, std::int64_t first_query,
-             const Pass&) const;
+             const ForwardOptions&) const;
 
   // Causal self-attention of one more position: x (N, 1, C) at position `at`. Keys and values of positions 0
   // .. at are in, and go to, `cache` (N, positions, cache_width).
-  Var extend(Var x, Tensor& cache, std::int64_t at, const Pass&) const;
+  Var decode_step(Var x, Tensor& cache, std::int64_t at, const ForwardOptions&) const;
   std::int64_t cache_width() const { return keys() + values(); }
 
   // One head's weights, whatever the layout; heads that share a key or value have the same views.
@@ -83,4 +85,5 @@ struct MultiHeadAttention {
   std::vector<Real> slopes_;  // (H), or none
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

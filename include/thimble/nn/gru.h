@@ -9,7 +9,8 @@
 
 #include "thimble/ops/ops.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // One direction: weight_ih (3H, I), weight_hh (3H, H), bias_ih (3H), bias_hh (3H).
 struct GruCell {
@@ -44,4 +45,5 @@ struct Gru {
   GruStates operator()(Var x, std::span<const std::int32_t> lengths) const;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -9,14 +9,15 @@
 #include <string>
 #include <utility>
 
-#include "thimble/nn/pass.h"
+#include "thimble/nn/forward_options.h"
 #include "thimble/ops/ops.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Module(arguments...) where it is wanted.
 template <class Module, class... Arguments>
-std::optional<Module> made_if(bool wanted, Arguments&&... arguments) {
+std::optional<Module> optional_if(bool wanted, Arguments&&... arguments) {
   return wanted ? std::optional<Module>(std::in_place, std::forward<Arguments>(arguments)...) : std::nullopt;
 }
 
@@ -74,7 +75,8 @@ struct Dropout {
   Real p = 0;
   std::uint32_t site = 0;  // different for every dropout of a model
 
-  Var operator()(Var x, const Pass&) const;
+  Var operator()(Var x, const ForwardOptions&) const;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

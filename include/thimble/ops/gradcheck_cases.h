@@ -7,7 +7,8 @@
 
 #include "thimble/autograd/gradcheck.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 struct GradcheckCase {
   std::string op;       // as declared in ops.h
@@ -18,4 +19,5 @@ struct GradcheckCase {
 
 std::vector<GradcheckCase> gradcheck_cases();
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

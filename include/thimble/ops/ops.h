@@ -14,7 +14,8 @@
 #include "thimble/kernels/dropout.h"
 #include "thimble/ops/score_kind.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Columns first .. first + count - 1 of `source`, as an operand: query, key or value inside one projection,
 // say. Columns outside of it throw ShapeError.
@@ -161,4 +162,5 @@ std::optional<double> score_factor(Score, std::int64_t depth);
 Var scored_attention(Score, Columns q, Columns k, Columns v, std::optional<Var> parameter,
                      AttentionOptions options);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -9,7 +9,8 @@
 #include "thimble/autograd/parameter.h"
 #include "thimble/optim/optim_config.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // SGD with momentum, Adam or AdamW, with PyTorch's formulas (see kernels/optimizer.h).
 class Optimizer {
@@ -55,4 +56,5 @@ class Optimizer {
 // 2013); max_norm 0: 1. With PyTorch's 1e-6 in the denominator.
 double clip_factor(double norm, double max_norm);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -7,7 +7,8 @@
 
 #include "thimble/core/real.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 template <class T>
 struct BasicMatrixView {
@@ -52,4 +53,5 @@ struct GradientView : MatrixView {
   }
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

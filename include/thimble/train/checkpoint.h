@@ -9,7 +9,8 @@
 #include "thimble/optim/optimizer.h"
 #include "thimble/tensor/safetensors.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Replaces the file at once. With an optimizer, its moments go along as optimizer.MOMENT.PARAMETER. Throws
 // CheckpointError when it cannot be written.
@@ -25,4 +26,5 @@ void load_weights(const std::filesystem::path& path, ParameterStore& store);
 // The same from a file that is open, and the optimizer's moments too, which must all be there.
 void load_checkpoint(const SafetensorsFile& file, ParameterStore& store, Optimizer& optimizer);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -13,8 +13,8 @@ namespace thimble {
 struct EvalSums {
   double loss = 0;  // cross entropy, nats
   std::int64_t labelled = 0, correct = 0, correct_sequences = 0;
-  std::int64_t written = 0;  // answers that the model writes right
-  std::int64_t usual = 0;    // labels that are the usual answer
+  std::int64_t exact_matches = 0;  // answers that greedy decoding gets right from beginning to end
+  std::int64_t usual = 0;          // labels that are the usual answer
   // Sums over sequences of their correct and labelled positions, squared and multiplied.
   std::int64_t correct_squared = 0, correct_labelled = 0, labelled_squared = 0;
 

@@ -19,7 +19,8 @@
 #include "thimble/train/eval_sums.h"
 #include "thimble/train/run.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // The dataset that a config's task and output describe.
 Dataset make_dataset(const Config& config);
@@ -163,7 +164,7 @@ class Evaluator {
   Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const;
   EvalSums run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape,
                      const BlockInput* from = nullptr, std::span<SequenceResult> per_sequence = {}) const;
-  std::int64_t count_written(const Batch& batch) const;  // answers that the model writes right
+  std::int64_t count_exact_matches(const Batch& batch) const;  // answers that the model writes right
 
   Config config_;
   Dataset dataset_;
@@ -179,4 +180,5 @@ class Evaluator {
   ProgressCounter* progress_ = nullptr;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

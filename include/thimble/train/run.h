@@ -53,7 +53,7 @@ std::vector<std::string> changed_data(const std::filesystem::path& directory, co
 // runs/NAME, NAME being the config's file name and a hash of its values.
 std::filesystem::path run_directory(const std::filesystem::path& config_file, const Config& config);
 // The first of NAME, NAME-2, ... that does not exist.
-std::filesystem::path free_run_directory(const std::filesystem::path& config_file, const Config& config);
+std::filesystem::path unused_run_directory(const std::filesystem::path& config_file, const Config& config);
 
 // A run being written. All functions throw CheckpointError when something cannot be.
 class RunWriter {
@@ -95,10 +95,10 @@ class RunWriter {
 // Whether a log-spaced series has that step: 1, 2, 5, 10, 20, 50, ...
 bool in_series(std::int64_t step);
 
-// Whether train.watch_heads looks at the model after that step; step 0 is before the first. It does at the
+// Whether train.log_heads looks at the model after that step; step 0 is before the first. It does at the
 // R20 preferred numbers of ISO 3, 20 a decade, rounded down: 0, every step up to 12, 14, 16, 18, 20, 22, 25,
 // ..., 90, 100, 112, 125, 140, ... From 6 on none is more than 1.17 times the one before. The end of
 // training is looked at in any case.
-bool watched(std::int64_t step);
+bool is_logging_step(std::int64_t step);
 
 }  // namespace thimble

@@ -38,7 +38,7 @@ struct EvalResult {
   std::optional<double> lowest_loss{};
   // Of models that write: the share of sequences whose whole answer they write right, the likeliest token
   // after each other, from nothing but the source. The numbers above are those of answers read so far right.
-  std::optional<double> written_accuracy{};
+  std::optional<double> exact_match{};
   std::vector<SequenceResult> per_sequence{};  // of Evaluator::run()
 
   static constexpr double kInterval = 1.959964;  // standard errors of a 95 % interval, to either side
@@ -101,7 +101,7 @@ struct TrainOptions {
   std::string directory;  // where the run is written; empty: nowhere
   bool resume = false;    // continue the run in the directory, if there is one
   TrainObserver* observer = nullptr;
-  // For train.watch_heads: inspect's head_log. Not called when heads are not logged or nothing is written.
+  // For train.log_heads: inspect's head_log. Not called when heads are not logged or nothing is written.
   std::function<HeadLog(const Config&)> make_head_log = nullptr;
 };
 
@@ -111,7 +111,7 @@ struct TrainOptions {
 // Trains until the last step, the target, the end of patience or a wish of the observer. With a directory,
 // which must not exist or be empty, writes a run there (see run.h). With `resume` it may hold a run of the
 // same config, fields that may change aside: training goes on from its newest checkpoint that is sound, and
-// ends with the same bits as if it had never stopped. With train.watch_heads, what the head log returns goes
+// ends with the same bits as if it had never stopped. With train.log_heads, what the head log returns goes
 // into metrics.jsonl as split "heads"; it changes nothing else. Throws CheckpointError when the run cannot be
 // written or read or is in use, ConfigError when it is of another config or `make_head_log` is missing, and
 // NumericError, naming step, op, layer and head, when a loss or gradient is not finite; checkpoints written

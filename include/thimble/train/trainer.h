@@ -13,7 +13,8 @@
 #include "thimble/optim/optimizer.h"
 #include "thimble/train/evaluator.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 class Trainer {
  public:
@@ -66,17 +67,17 @@ class Trainer {
   };
 
   // Forward pass of the worker's batch; the loss is the sum over labelled positions.
-  Var forward(Tape& tape, const Batch& batch, const Pass& pass, EvalSums& sums) const;
+  Var forward(Tape& tape, const Batch& batch, const ForwardOptions& pass, EvalSums& sums) const;
   void run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                        Worker& worker);
   void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
   void refresh_transposes();
   double reduce_gradients();  // into the first shard; returns the sum of squares
-  [[noreturn]] void explain(std::int64_t step, double loss, double norm);
+  [[noreturn]] void throw_non_finite(std::int64_t step, double loss, double norm);
   double learning_rate(std::int64_t step) const;
   // Ends the phase before on this worker, and begins one unless the name is empty.
   void phase(Worker& worker, std::string_view name) const;
-  Pass training_pass(std::int64_t step, std::int64_t first_sample) const;
+  ForwardOptions training_options(std::int64_t step, std::int64_t first_sample) const;
   std::int64_t shard_begin(std::int64_t shard) const;
 
   Config config_;
@@ -89,4 +90,5 @@ class Trainer {
   bool profiling_ = false;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -43,7 +43,7 @@ int run(const BenchArguments& arguments) {
                    {"forward_ms", op.forward_ms},
                    {"backward_ms", op.backward_ms}});
 
-  if (arguments.output.talks()) {
+  if (arguments.output.prints_text()) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
     print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, times.min,
               deviation);

@@ -84,7 +84,7 @@ void add_config(Command& program) {
   output->add_to(show);
   show.action([arguments, output] {
     const ResolvedConfig resolved = resolve_config(arguments->file, arguments->overrides);
-    if (output->talks()) {
+    if (output->prints_text()) {
       print_out("{}", narrowed(to_yaml(resolved), line_width(1)));
       print_cost(resolved.config, "# ");
     }
@@ -99,7 +99,7 @@ void add_config(Command& program) {
   cost.add_flag("--by-op", *by_op, "List memory and arithmetic by layer and op");
   cost.action([arguments, output, by_op] {
     const Config config = arguments->load();
-    if (output->talks()) {
+    if (output->prints_text()) {
       print_cost(config, "");
       if (*by_op) print_ops(config);
     }

@@ -31,12 +31,12 @@ int run(const EvalArguments& arguments) {
     const std::string name(split_name(split));
     const EvalResult report = evaluate(source, split, arguments.sequences);
     json[name] = to_json(report);
-    if (arguments.output.talks()) print_out("{}\n", describe(name, report));
+    if (arguments.output.prints_text()) print_out("{}\n", describe(name, report));
     leak |= warn_of_leak(name, report);
     if (!arguments.output.quiet) warn_of_chance(name, report);
     last = report;
   }
-  if (last && arguments.output.talks()) print_out("{}", describe_reference(*last));
+  if (last && arguments.output.prints_text()) print_out("{}", describe_reference(*last));
   arguments.output.write(json);
   return leak ? kCheckFailed : kDone;
 }

@@ -51,7 +51,7 @@ int run(const GradcheckArguments& arguments) {
   const auto failed = std::ranges::count(results, false, &GradcheckResult::passed);
   double worst = 0;
   for (const GradcheckResult& r : results) worst = std::max(worst, r.worst_error);
-  if (arguments.output.talks()) {
+  if (arguments.output.prints_text()) {
     print_out("{:<4} {:<33} {:>10} {:>10} {:>10} {:>7}\n", "", of_model ? "parameter" : "op (case) input",
               "worst at", "analytic", "numeric", "error");
     for (const GradcheckResult& r : results) print(r, of_model);

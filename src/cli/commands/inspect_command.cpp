@@ -71,7 +71,7 @@ int run(const InspectArguments& arguments) {
     write_attention(source, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_file(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments, report);
-  if (arguments.output.talks()) print_report(report, arguments.heads);
+  if (arguments.output.prints_text()) print_report(report, arguments.heads);
   arguments.output.write(to_json(report));
   return kDone;
 }

@@ -72,7 +72,7 @@ int run(const SweepArguments& arguments) {
   SweepProgress progress(sweep, arguments.output.quiet);
   const SweepResult result =
       run_sweep(sweep, {.directory = arguments.directory, .jobs = arguments.jobs, .observer = &progress});
-  if (arguments.output.talks())
+  if (arguments.output.prints_text())
     print_out("{}sweep {}\n", sweep_table(sweep, result.runs, line_width(1)), result.directory.string());
   arguments.output.write(to_json(sweep, result.runs, result.directory));
   if (result.interrupted) {

@@ -23,7 +23,7 @@ void list(const Output& output) {
   for (const std::string_view name : task_names()) {
     const std::string_view summary = find_task(name).summary;
     json[std::string(name)] = summary;
-    if (output.talks()) print_out("{:<19}{}\n", name, summary);
+    if (output.prints_text()) print_out("{:<19}{}\n", name, summary);
   }
   output.write(json);
 }
@@ -55,11 +55,11 @@ void explain(const TasksArguments& arguments) {
     Json keys = to_json(config)["task"];
     keys.erase("name");
     const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples, line_width(1));
-    if (arguments.output.talks()) print_out("{}", page.text);
+    if (arguments.output.prints_text()) print_out("{}", page.text);
     arguments.output.write(page.json);
   } catch (const Error&) {
     // Some tasks cannot do without keys of their own; their definition says which.
-    if (is_task(arguments.name) && arguments.overrides.empty() && arguments.output.talks())
+    if (is_task(arguments.name) && arguments.overrides.empty() && arguments.output.prints_text())
       print_out("{}\n", wrapped(find_task(arguments.name).definition, line_width(1)));
     flush_out();
     throw;
@@ -79,7 +79,7 @@ void print_sequences(const TasksArguments& arguments) {
     if (split_name(other) == arguments.split) split = other;
   for (const Sequence& s : first_sequences(data, split, arguments.examples, config.train.batch)) {
     json["examples"].push_back(example_json(names, s));
-    if (arguments.output.talks())
+    if (arguments.output.prints_text())
       print_out("{} {}\n{}\n", arguments.split, s.index, example_text(names, s, line_width(1)));
   }
   arguments.output.write(json);

@@ -25,7 +25,7 @@ int report(const TrainResult& result, const Output& output) {
               result.steps, result.directory);
     return kInterrupted;
   }
-  if (output.talks()) {
+  if (output.prints_text()) {
     if (result.stopped == Stopped::at_target) print_out("target reached at step {}\n", result.steps);
     if (result.stopped == Stopped::out_of_patience)
       print_out("no better validation loss since step {}\n", result.best_step);
@@ -62,7 +62,7 @@ int run(TrainArguments arguments) {
     for (const std::string& remark : remarks(*config.task.table)) print_err("thimble: {}\n", remark);
   if (arguments.directory.empty())
     arguments.directory =
-        arguments.resume ? run_directory(source, config) : free_run_directory(source, config);
+        arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);
   catch_signals();
   Progress progress(arguments.output.quiet);
   return report(train(config, {arguments.directory, arguments.resume, &progress, head_log}),

@@ -13,7 +13,7 @@ namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kLongestName = 8, kWidestCell = 6;
+constexpr std::size_t kMaxName = 8, kMaxCell = 6;
 
 using Rgb = std::array<double, 3>;
 using Scale = std::array<Rgb, 5>;
@@ -121,7 +121,7 @@ Picture column_names(const std::vector<std::string>& names, std::size_t widest, 
 
 std::vector<std::string> labels(const std::vector<std::string>& names) {
   std::vector<std::string> out;
-  for (const std::string& name : names) out.push_back(truncated(name, kLongestName));
+  for (const std::string& name : names) out.push_back(truncated(name, kMaxName));
   return out;
 }
 
@@ -167,7 +167,7 @@ Picture heat_map(std::span<const double> values, const std::vector<std::string>&
   const std::size_t side = widest(row_labels), top = widest(column_labels);
   const std::size_t room = (width - side - 1) / columns.size();
   if (room < widest_character(column_labels)) return {};
-  const std::size_t cells = std::min({room, top + 1, kWidestCell});
+  const std::size_t cells = std::min({room, top + 1, kMaxCell});
   Picture picture = column_names(column_labels, top, cells, side + 1);
   for (std::string& line : rows_of(values, row_labels, cells, colors)) picture.push_back(std::move(line));
   return picture;

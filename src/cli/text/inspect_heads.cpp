@@ -40,9 +40,9 @@ HeadColumns::HeadColumns(const ModelConfig& model) {
     titles_.push_back(layer.stack.empty() ? std::to_string(layer.index) : layer.title());
     widest = std::max(widest, titles_.back().size());
   }
-  constexpr std::size_t kLayer = 5, kHead = 4, kLeast = 2;
+  constexpr std::size_t kLayer = 5, kHead = 4, kMinWidth = 2;
   layer_ = std::max(kLayer, widest);
-  head_ = widest > kLayer ? kLeast : kHead;
+  head_ = widest > kLayer ? kMinWidth : kHead;
 }
 
 std::string HeadColumns::heading() const { return fmt::format("{:<{}} head", "layer", width() - 5); }
@@ -76,7 +76,7 @@ HeadId HeadChoice::only(const ModelConfig& model) const {
 
 void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
                    const Output& output) {
-  if (output.talks()) {
+  if (output.prints_text()) {
     print_out("{}{}\nShare of the way from the base's answer to the source's, by one head's output:\n\n",
               wrapped(fmt::format("base    {}", fmt::join(report.base, " ")), line_width(1), 8),
               wrapped(fmt::format("source  {}", fmt::join(report.source, " ")), line_width(1), 8));

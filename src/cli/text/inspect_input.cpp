@@ -12,12 +12,12 @@ namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kTitle = 12, kLongestToken = 16;
+constexpr std::size_t kTitle = 12, kMaxToken = 16;
 
 std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
   std::vector<std::string> out;
   for (const std::int32_t token : tokens)
-    out.push_back(truncated(escape_controls(names[static_cast<std::size_t>(token)]), kLongestToken));
+    out.push_back(truncated(escape_controls(names[static_cast<std::size_t>(token)]), kMaxToken));
   return out;
 }
 
@@ -114,7 +114,7 @@ void show_input(const ModelSource& source, const std::string& text, const HeadCh
     write_svg(svg, head_title(model, id), labels(layer.queries_source), labels(layer.keys_source),
               trace.weights(model, id), layer.causal);
   }
-  if (output.talks()) {
+  if (output.prints_text()) {
     print_predictions(trace, names);
     print_maps(trace, source.config.model, names, heads);
     warn_of_unread(source, text);

@@ -115,10 +115,10 @@ std::vector<std::string> take_out(std::vector<Column>& columns, std::size_t widt
 }
 
 void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
-  constexpr std::size_t kLeast = 11;
+  constexpr std::size_t kMinWidth = 11;
   const HeadColumns first(report.config.model);
   std::vector<Column> columns = table_columns(report, width);
-  const auto left_out = take_out(columns, width - first.width() - 1 - kLeast);
+  const auto left_out = take_out(columns, width - first.width() - 1 - kMinWidth);
   const std::size_t label_width =
       std::min(kHeadAndLabel - first.width() - 1, width - first.width() - 1 - width_of(columns));
   std::string table = first.heading() + ' ' + padded_right("label", label_width);
@@ -136,16 +136,16 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
 
 void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
   const bool chosen = heads.layer || heads.head;
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMaxShown = 4;
   const std::vector<AttentionLayer> all = attention_layers(report.config.model);
   std::vector<const HeadReport*> drawn;
   for (const HeadReport& head : report.heads)
     if (heads.has(head.effects.id)) drawn.push_back(&head);
-  const bool some = !chosen && drawn.size() > kMost;
+  const bool some = !chosen && drawn.size() > kMaxShown;
   if (some) {
     std::ranges::stable_sort(drawn, std::greater(),
                              [](const HeadReport* h) { return h->effects.importance.raw; });
-    drawn.resize(kMost);
+    drawn.resize(kMaxShown);
   }
   std::vector<Picture> pictures;
   for (const HeadReport* head : drawn) {
@@ -157,7 +157,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
     picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
   }
   print_out("\n");
-  if (some) print_out("The {} most important heads; --layer and --head choose others.\n", kMost);
+  if (some) print_out("The {} most important heads; --layer and --head choose others.\n", kMaxShown);
   print_out("Attention of query (row) on key (column), mean over sequences:\n");
   write_picture(legend(colors()) + '\n' + side_by_side(pictures, width));
 }

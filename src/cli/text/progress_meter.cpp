@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kFirst = 2s, kLongestPause = 60s;
+constexpr auto kFirst = 2s, kMaxPause = 60s;
 constexpr auto kRefresh = 100ms;
 
 }  // namespace
@@ -32,7 +32,7 @@ void ProgressMeter::on_progress(std::string_view work, double share) {
   }
   if (now < due_ || share == 0) return;
   const Clock::duration elapsed = now - start_;
-  due_ = now + (terminal_ ? Clock::duration(kRefresh) : std::min<Clock::duration>(elapsed, kLongestPause));
+  due_ = now + (terminal_ ? Clock::duration(kRefresh) : std::min<Clock::duration>(elapsed, kMaxPause));
   shown_ = terminal_;
   const double seconds = std::chrono::duration<double>(elapsed).count();
   const std::string line =

@@ -57,8 +57,8 @@ std::string experiment_rows(const ExperimentResult& result, std::size_t width) {
 }  // namespace
 
 std::string experiments_table(std::span<const ExperimentResult> results, std::size_t width) {
-  constexpr std::size_t kWidest = 80;
-  width = std::min(width, kWidest);
+  constexpr std::size_t kMaxWidth = 80;
+  width = std::min(width, kMaxWidth);
   const std::size_t room = width - kNumbers;
   std::string out = padded_right(truncated("experiment", room), room) +
                     fmt::format("{:>5} {:>10} {:>10} {:>10}\n", "seeds", "least", "median", "most");

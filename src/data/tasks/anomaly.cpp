@@ -35,32 +35,32 @@ void check(const TaskConfig& config) {
 
 // The sum of three uniforms, nearly a Gaussian, whose standard deviation is a third of the furthest it goes;
 // to the nearest cell.
-std::int64_t draw_offset(Draws& draws, std::int64_t reach) {
+std::int64_t draw_offset(SampleRng& rng, std::int64_t reach) {
   constexpr std::int64_t kSteps = 1 << 16;
   std::int64_t sum = 0;
-  for (int i = 0; i < 3; ++i) sum += draws.below(2 * kSteps + 1) - kSteps;
+  for (int i = 0; i < 3; ++i) sum += rng.below(2 * kSteps + 1) - kSteps;
   return std::llround(static_cast<double>(sum * reach) / (3 * kSteps));
 }
 
 // Uniform in the cells that are not in a square of near x near whose first cell is (x, y).
-std::int32_t draw_far_cell(const Torus& torus, Draws& draws, std::int64_t x, std::int64_t y) {
+std::int32_t draw_far_cell(const Torus& torus, SampleRng& rng, std::int64_t x, std::int64_t y) {
   const std::int64_t side = torus.side, near = torus.near_side(), beside = side - near;
-  const std::int64_t drawn = draws.below(side * side - near * near);
+  const std::int64_t drawn = rng.below(side * side - near * near);
   const std::int64_t below = drawn - near * beside;
   return below < 0 ? torus.cell(x + near + drawn % beside, y + drawn / beside)
                    : torus.cell(x + below % side, y + near + below / side);
 }
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   const Torus torus(config);
-  const std::int64_t x = draws.below(torus.side) + torus.side, y = draws.below(torus.side) + torus.side;
-  const auto odd = static_cast<std::size_t>(draws.below(config.length));
+  const std::int64_t x = rng.below(torus.side) + torus.side, y = rng.below(torus.side) + torus.side;
+  const auto odd = static_cast<std::size_t>(rng.below(config.length));
   example.input.resize(static_cast<std::size_t>(config.length));
   for (std::int32_t& point : example.input) {
-    const std::int64_t dx = draw_offset(draws, torus.reach), dy = draw_offset(draws, torus.reach);
+    const std::int64_t dx = draw_offset(rng, torus.reach), dy = draw_offset(rng, torus.reach);
     point = torus.cell(x + dx, y + dy);
   }
-  example.input[odd] = draw_far_cell(torus, draws, x - torus.far + 1, y - torus.far + 1);
+  example.input[odd] = draw_far_cell(torus, rng, x - torus.far + 1, y - torus.far + 1);
   example.target.assign(1, example.input[odd]);
 }
 

@@ -26,38 +26,39 @@ std::int64_t query_places(const TaskConfig& config) { return (config.length - 2 
 
 // Fills every other token from out[0] with different ones of first .. first+n-1, in uniform order (Floyd's
 // sampling, Bentley and Floyd 1987, then a shuffle).
-void draw_distinct(Draws& draws, std::int64_t n, std::int64_t first, std::int64_t count, std::int32_t* out) {
+void draw_distinct(SampleRng& rng, std::int64_t n, std::int64_t first, std::int64_t count,
+                   std::int32_t* out) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t last = n - count + i;
-    auto token = static_cast<std::int32_t>(first + draws.below(last + 1));
+    auto token = static_cast<std::int32_t>(first + rng.below(last + 1));
     for (std::int64_t j = 0; j < i; ++j)
       if (out[2 * j] == token) token = static_cast<std::int32_t>(first + last);
     out[2 * i] = token;
   }
-  for (std::int64_t i = count - 1; i > 0; --i) std::swap(out[2 * i], out[2 * draws.below(i + 1)]);
+  for (std::int64_t i = count - 1; i > 0; --i) std::swap(out[2 * i], out[2 * rng.below(i + 1)]);
 }
 
-// Probability of place i is proportional to (i+1)^(a-1); here in whole numbers, whose sum fits Draws::below.
+// Probability of place i is proportional to (i+1)^(a-1); here in whole numbers, whose sum fits SampleRng::below.
 std::int32_t place_weight(std::int64_t place) {
   constexpr double kPower = 0.01, kScale = 1 << 26;
   return 1 + static_cast<std::int32_t>(kScale * std::pow(static_cast<double>(place + 1), kPower - 1));
 }
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   const std::int64_t values = config.symbols / 2, places = query_places(config), pairs_end = 2 * config.pairs;
   example.input.resize(static_cast<std::size_t>(config.length));
   example.target.assign(static_cast<std::size_t>(config.length), kIgnore);
   std::int32_t *const input = example.input.data(), *const target = example.target.data();
-  draw_distinct(draws, values, 0, config.pairs, input);
-  draw_distinct(draws, values, values, config.pairs, input + 1);
+  draw_distinct(rng, values, 0, config.pairs, input);
+  draw_distinct(rng, values, values, config.pairs, input + 1);
   for (std::int64_t i = pairs_end; i < config.length; ++i)
-    input[i] = static_cast<std::int32_t>(draws.below(config.symbols));
+    input[i] = static_cast<std::int32_t>(rng.below(config.symbols));
 
   // Answers go to even positions; the odd ones hold the weights of the places until all are drawn.
   std::int64_t total = 0;
   for (std::int64_t place = 0; place < places; ++place) total += target[2 * place + 1] = place_weight(place);
   for (std::int64_t pair = 0; pair < config.pairs; ++pair) {
-    std::int64_t left = draws.below(total), place = 0;
+    std::int64_t left = rng.below(total), place = 0;
     for (; left >= target[2 * place + 1]; ++place) left -= target[2 * place + 1];
     total -= std::exchange(target[2 * place + 1], 0);
     input[pairs_end + 2 * place] = input[2 * pair];

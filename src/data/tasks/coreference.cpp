@@ -53,8 +53,8 @@ static_assert(kAnimalVerbs.size() == kPlaceVerbs.size() &&
               kAnimalAdjectives.size() == kPlaceAdjectives.size() && kAnimals.size() == kPlaces.size());
 
 // One number says all: its digits, each in a base of its own, are the choices.
-void sample(const TaskConfig&, Draws& draws, Example& example) {
-  std::int64_t rest = draws.below(kSentences);
+void sample(const TaskConfig&, SampleRng& rng, Example& example) {
+  std::int64_t rest = rng.below(kSentences);
   const auto digit = [&rest](std::int64_t base) {
     const std::int64_t lowest = rest % base;
     rest /= base;

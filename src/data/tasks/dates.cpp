@@ -76,10 +76,10 @@ void to_tokens(const char* first, const char* last, std::vector<std::int32_t>& o
     out.push_back(static_cast<std::int32_t>(kCharacters.find(*first == ' ' ? '_' : *first)));
 }
 
-void sample(const TaskConfig&, Draws& draws, Example& example) {
-  const Date date(draws.below(kDays));
+void sample(const TaskConfig&, SampleRng& rng, Example& example) {
+  const Date date(rng.below(kDays));
   Text text;
-  to_tokens(text.data(), write(date, draws.below(kForms), text.data()), example.input);
+  to_tokens(text.data(), write(date, rng.below(kForms), text.data()), example.input);
   to_tokens(text.data(), write_iso(date, text.data()), example.target);
 }
 

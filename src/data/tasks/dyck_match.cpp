@@ -20,9 +20,9 @@ std::vector<std::string> tokens(const TaskConfig& config) {
   return names;
 }
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
-  const std::int64_t n = shortest + 2 * draws.below((config.length - shortest) / 2 + 1);
+  const std::int64_t n = shortest + 2 * rng.below((config.length - shortest) / 2 + 1);
   auto& [input, target] = example;
   input.resize(static_cast<std::size_t>(n));
   target.resize(static_cast<std::size_t>(n));
@@ -31,8 +31,8 @@ void sample(const TaskConfig& config, Draws& draws, Example& example) {
   for (std::int64_t i = 0, height = 0; i < n; ++i) {
     const bool must_open = height == 0, must_close = height == config.depth || height == n - i;
     const auto here = static_cast<std::size_t>(i);
-    if (must_open || (!must_close && draws.below(2) == 0)) {
-      input[here] = static_cast<std::int32_t>(draws.below(config.symbols));
+    if (must_open || (!must_close && rng.below(2) == 0)) {
+      input[here] = static_cast<std::int32_t>(rng.below(config.symbols));
       target[here] = innermost;
       innermost = static_cast<std::int32_t>(i);
       ++height;

@@ -22,22 +22,22 @@ std::vector<std::string> tokens(const TaskConfig& config) {
   return names;
 }
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  const std::int64_t n = sample_length(config, draws), symbols = config.symbols;
-  const std::int64_t mistake = draws.below(n + 1);  // n: none
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  const std::int64_t n = sample_length(config, rng), symbols = config.symbols;
+  const std::int64_t mistake = rng.below(n + 1);  // n: none
   auto& [input, target] = example;
   input.clear();
   target.clear();  // first the kinds of the open brackets, then the verdicts
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t height = std::ssize(target);
     const bool may_open = height<config.depth, may_close = height> 0;
-    if (i != mistake && may_open && (!may_close || draws.below(2) == 0)) {
-      target.push_back(static_cast<std::int32_t>(draws.below(symbols)));
+    if (i != mistake && may_open && (!may_close || rng.below(2) == 0)) {
+      target.push_back(static_cast<std::int32_t>(rng.below(symbols)));
       input.push_back(target.back());
       continue;
     }
-    std::int64_t kind = may_close ? target.back() : draws.below(symbols);
-    if (i == mistake && may_close) kind = (kind + 1 + draws.below(symbols - 1)) % symbols;
+    std::int64_t kind = may_close ? target.back() : rng.below(symbols);
+    if (i == mistake && may_close) kind = (kind + 1 + rng.below(symbols - 1)) % symbols;
     input.push_back(static_cast<std::int32_t>(symbols + kind));
     if (may_close) target.pop_back();
   }

@@ -18,8 +18,8 @@ std::vector<std::string> tokens(const TaskConfig& config) {
   return names;
 }
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  sample_symbols(config, draws, example.input);
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
   example.target.clear();
   for (const std::int32_t token : example.input)
     example.target.push_back(

@@ -5,8 +5,8 @@
 namespace thimble::tasks {
 namespace {
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  sample_symbols(config, draws, example.input);
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
   const std::size_t period = example.input.size(), n = 2 * period - 1;
   example.input.resize(n);
   example.target.resize(n);

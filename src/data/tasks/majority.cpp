@@ -5,8 +5,8 @@
 namespace thimble::tasks {
 namespace {
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  sample_symbols(config, draws, example.input);
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
   std::int64_t most = 0;
   std::int32_t answer = 0;
   for (const std::int32_t token : example.input) {

@@ -33,27 +33,27 @@ std::int64_t masks(const TaskConfig& config) {
 // chosen one but the last takes the position after it along.
 std::int64_t mask_places(const TaskConfig& config) { return config.length - 1 - masks(config); }
 
-std::int64_t draw_step(Draws& draws) {
-  std::int64_t quarter = draws.below(4);
+std::int64_t draw_step(SampleRng& rng) {
+  std::int64_t quarter = rng.below(4);
   std::size_t move = 0;
   for (; quarter >= kMoves[move].quarters; ++move) quarter -= kMoves[move].quarters;
   return kMoves[move].step;
 }
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   std::vector<std::int32_t>&input = example.input, &target = example.target;
   input.resize(static_cast<std::size_t>(config.length));
   target.assign(input.size(), kIgnore);
-  std::int64_t symbol = draws.below(config.symbols);
+  std::int64_t symbol = rng.below(config.symbols);
   for (std::int32_t& token : input) {
     token = static_cast<std::int32_t>(symbol);
-    symbol = (symbol + draw_step(draws)) % config.symbols;
+    symbol = (symbol + draw_step(rng)) % config.symbols;
   }
   // Selection sampling (Knuth, The Art of Computer Programming 2, algorithm 3.4.2S).
   std::int64_t missing = masks(config);
   std::size_t position = 1;
   for (std::int64_t left = mask_places(config); left > 0; --left, ++position) {
-    if (draws.below(left) >= missing) continue;
+    if (rng.below(left) >= missing) continue;
     target[position] = input[position];
     input[position] = static_cast<std::int32_t>(config.symbols);
     --missing;

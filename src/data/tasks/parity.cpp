@@ -7,9 +7,9 @@ namespace {
 
 std::vector<std::string> tokens(const TaskConfig&) { return {"0", "1"}; }
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  example.input.resize(static_cast<std::size_t>(sample_length(config, draws)));
-  for (std::int32_t& bit : example.input) bit = static_cast<std::int32_t>(draws.below(2));
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  example.input.resize(static_cast<std::size_t>(sample_length(config, rng)));
+  for (std::int32_t& bit : example.input) bit = static_cast<std::int32_t>(rng.below(2));
   example.target.assign(1, std::accumulate(example.input.begin(), example.input.end(), 0) % 2);
 }
 

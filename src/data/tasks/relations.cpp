@@ -34,7 +34,7 @@ std::int32_t pair_token(std::int32_t agent, std::int32_t patient) {
 // Puts a sentence together.
 class Writer {
  public:
-  Writer(Draws& draws, Example& example) : draws_(draws), example_(example) {
+  Writer(SampleRng& rng, Example& example) : rng_(rng), example_(example) {
     for (std::size_t i = 0; i < nouns_.size(); ++i) nouns_[i] = static_cast<std::int32_t>(i);
   }
 
@@ -44,7 +44,7 @@ class Writer {
   }
 
   void say_opener() {
-    const std::int64_t words = draws_.below(kOpeners);
+    const std::int64_t words = rng_.below(kOpeners);
     if (words == 1) say(kToday);
     if (words != 2) return;
     say(kLast);
@@ -52,8 +52,8 @@ class Writer {
   }
 
   void say_clause() {
-    const bool passive = draws_.below(2) == 0, at_first = draws_.below(2) == 0;
-    const auto relative = static_cast<Relative>(draws_.below(kRelatives));
+    const bool passive = rng_.below(2) == 0, at_first = rng_.below(2) == 0;
+    const auto relative = static_cast<Relative>(rng_.below(kRelatives));
     const std::int32_t first = draw_noun(), second = draw_noun();
     say_noun(first);
     if (at_first) say_relative(first, relative);
@@ -68,8 +68,8 @@ class Writer {
  private:
   // One that has not been drawn yet.
   std::int32_t draw_noun() {
-    const auto chosen = drawn_ + static_cast<std::size_t>(
-                                     draws_.below(std::ssize(nouns_) - static_cast<std::int64_t>(drawn_)));
+    const auto chosen =
+        drawn_ + static_cast<std::size_t>(rng_.below(std::ssize(nouns_) - static_cast<std::int64_t>(drawn_)));
     std::swap(nouns_[drawn_], nouns_[chosen]);
     return nouns_[drawn_++];
   }
@@ -80,7 +80,7 @@ class Writer {
   }
 
   void say_verb(std::int32_t agent, std::int32_t patient) {
-    const auto verb = static_cast<std::int32_t>(draws_.below(std::ssize(kVerbs)));
+    const auto verb = static_cast<std::int32_t>(rng_.below(std::ssize(kVerbs)));
     say(kFirstVerb + verb, pair_token(agent, patient));
   }
 
@@ -100,19 +100,19 @@ class Writer {
     if (relative == Relative::patient) say_verb(other, noun);
   }
 
-  Draws& draws_;
+  SampleRng& rng_;
   Example& example_;
   std::array<std::int32_t, std::size(kNouns)> nouns_;
   std::size_t drawn_ = 0;  // of the nouns, the first ones
 };
 
-void sample(const TaskConfig&, Draws& draws, Example& example) {
+void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   example.input.clear();
   example.target.clear();
   example.input.reserve(static_cast<std::size_t>(kMaxLength));
   example.target.reserve(static_cast<std::size_t>(kMaxLength));
-  Writer writer(draws, example);
-  const bool two = draws.below(2) == 0;
+  Writer writer(rng, example);
+  const bool two = rng.below(2) == 0;
   writer.say_opener();
   writer.say_clause();
   if (!two) return;

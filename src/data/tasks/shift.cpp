@@ -7,8 +7,8 @@ std::size_t source(const TaskConfig& config, std::size_t i, std::size_t n) {
   return (i + n - static_cast<std::size_t>(config.offset) % n) % n;
 }
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  sample_symbols(config, draws, example.input);
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
   const std::size_t n = example.input.size();
   example.target.resize(n);
   for (std::size_t i = 0; i < n; ++i) example.target[i] = example.input[source(config, i, n)];

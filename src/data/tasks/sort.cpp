@@ -5,8 +5,8 @@
 namespace thimble::tasks {
 namespace {
 
-void sample(const TaskConfig& config, Draws& draws, Example& example) {
-  sample_symbols(config, draws, example.input);
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
   example.target = example.input;
   std::sort(example.target.begin(), example.target.end());
 }

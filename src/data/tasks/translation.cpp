@@ -168,20 +168,20 @@ const Lexicon& lexicon() {
 }
 
 template <class T, std::size_t N>
-const T& choose(Draws& draws, const T (&from)[N]) {
-  return from[draws.below(N)];
+const T& choose(SampleRng& rng, const T (&from)[N]) {
+  return from[rng.below(N)];
 }
 
 void say(std::vector<std::int32_t>& sentence, Word word) { sentence.push_back(lexicon().token.at(word)); }
 
 // Appends a noun with its determiner and adjectives to both languages; returns which form agrees with it.
-std::size_t say_noun(Draws& draws, const Noun& noun, Example& example) {
+std::size_t say_noun(SampleRng& rng, const Noun& noun, Example& example) {
   auto& [french, english] = example;
-  const auto plural = static_cast<std::size_t>(draws.below(2));
+  const auto plural = static_cast<std::size_t>(rng.below(2));
   const std::size_t form = 2 * plural + noun.feminine;
-  const Determiner& determiner = choose(draws, kDeterminers);
-  const Adjective* const before = draws.below(2) == 0 ? &choose(draws, kBefore) : nullptr;
-  const Adjective* const after = draws.below(2) == 0 ? &choose(draws, kAfter) : nullptr;
+  const Determiner& determiner = choose(rng, kDeterminers);
+  const Adjective* const before = rng.below(2) == 0 ? &choose(rng, kBefore) : nullptr;
+  const Adjective* const after = rng.below(2) == 0 ? &choose(rng, kAfter) : nullptr;
 
   const Word article = determiner.french[form];
   say(french, article == kDes && before != nullptr ? kDesBeforeAdjective : article);
@@ -197,24 +197,24 @@ std::size_t say_noun(Draws& draws, const Noun& noun, Example& example) {
 }
 
 // Agrees with a subject of that form.
-void say_verb(Draws& draws, const Verb& verb, std::size_t subject, Example& example) {
+void say_verb(SampleRng& rng, const Verb& verb, std::size_t subject, Example& example) {
   auto& [french, english] = example;
   const std::size_t plural = subject / 2;
-  const bool past = draws.below(2) == 0;
+  const bool past = rng.below(2) == 0;
   if (past) say(french, (verb.takes_etre() ? kEtre : kAvoir)[plural]);
   say(french, past ? verb.participle[verb.takes_etre() ? subject : 0] : verb.present[plural]);
   say(english, past ? verb.past : verb.english[plural]);
 }
 
-void sample(const TaskConfig&, Draws& draws, Example& example) {
+void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   example.input.clear();
   example.target.clear();
   example.input.reserve(static_cast<std::size_t>(kMaxLength.input));
   example.target.reserve(static_cast<std::size_t>(kMaxLength.target));
-  const std::size_t subject = say_noun(draws, kNouns[draws.below(kBeings)], example);
-  const std::int64_t verb = draws.below(std::ssize(kVerbs));
-  say_verb(draws, kVerbs[verb], subject, example);
-  if (verb < kTransitive) say_noun(draws, choose(draws, kNouns), example);
+  const std::size_t subject = say_noun(rng, kNouns[rng.below(kBeings)], example);
+  const std::int64_t verb = rng.below(std::ssize(kVerbs));
+  say_verb(rng, kVerbs[verb], subject, example);
+  if (verb < kTransitive) say_noun(rng, choose(rng, kNouns), example);
 }
 
 std::vector<std::string> tokens(const TaskConfig&) { return lexicon().names; }

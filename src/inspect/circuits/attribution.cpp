@@ -10,7 +10,8 @@
 #include "inspect/circuits/weights.h"
 #include "thimble/core/error.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -251,4 +252,5 @@ Attribution AttributionObserver::finish() const {
   return attribution;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

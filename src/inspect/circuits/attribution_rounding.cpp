@@ -6,7 +6,8 @@
 
 #include "inspect/circuits/weights.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -76,4 +77,5 @@ double AttributionRounding::bound(std::size_t token, double residual, double las
                                                               (of.direction * last + of.offset + kSmallest));
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

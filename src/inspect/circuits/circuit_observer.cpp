@@ -2,7 +2,8 @@
 
 #include "thimble/kernels/gemm.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 RolloutObserver::RolloutObserver(const Evaluator& evaluator)
     : layers_(evaluator.model().attention_layers()), length_(evaluator.dataset().length()) {}
@@ -83,4 +84,5 @@ CircuitReport CircuitObserver::finish() const {
   return report;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -6,7 +6,8 @@
 
 #include "thimble/inspect/circuits/attribution.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Attention rollout, see CircuitReport. The weights are distributions over the keys, so half of their mean
 // and half of the identity is one too: the normalisation of rows in the definition changes nothing.
@@ -47,4 +48,5 @@ class CircuitObserver : public ChunkHooks {
   std::optional<AttributionObserver> attribution_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

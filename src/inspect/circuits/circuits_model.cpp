@@ -2,7 +2,8 @@
 
 #include "inspect/circuits/weights.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -48,4 +49,5 @@ std::vector<HeadCircuits> head_circuits(const Model& model) {
   return circuits;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -8,7 +8,8 @@
 #include "thimble/core/error.h"
 #include "thimble/kernels/spectral.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 inline DoubleMatrix in_double(ConstMatrixView from) {
   DoubleMatrix m(from.rows, from.cols);
@@ -34,4 +35,5 @@ inline DoubleMatrix in_double(const ParameterStore& store, std::string_view name
   throw Error(fmt::format("the model has no parameter {}", name));
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -7,7 +7,8 @@
 
 #include "thimble/core/error.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 bool Ablation::replace(Site site, const Shape& shape, MatrixView value) {
   if (site.kind != SiteKind::head_output) return false;
@@ -272,4 +273,5 @@ double effect_passes(const Evaluator& evaluator) {
   return passes;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -6,7 +6,8 @@
 #include "thimble/inspect/effects/measure_effects.h"
 #include "thimble/model/finite.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 namespace {
 
@@ -95,4 +96,5 @@ PatchingReport patching(const Evaluator& evaluator, std::int64_t base_index, std
   return report;
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

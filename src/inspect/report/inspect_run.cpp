@@ -8,7 +8,8 @@
 #include "thimble/inspect/effects/measure_effects.h"
 #include "thimble/inspect/effects/patching.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
 PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
@@ -62,4 +63,5 @@ PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::i
   return patching(evaluator, base, from);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 ScoreObserver::ScoreObserver(const Evaluator& evaluator)
     : evaluator_(evaluator),
@@ -10,7 +11,7 @@ ScoreObserver::ScoreObserver(const Evaluator& evaluator)
       special_(special_tokens(evaluator.config().task)),
       whole_(layers_) {
   const Dataset& data = evaluator.dataset();
-  if (data.layout() == Layout::pairs) special_.push_back(data.begin_token());
+  if (data.layout() == Layout::seq2seq) special_.push_back(data.bos_token());
   for (const AttentionLayer& layer : layers_) {
     const std::int64_t length = layer.queries_source ? data.source_length() : data.length();
     heads_.insert(
@@ -19,18 +20,18 @@ ScoreObserver::ScoreObserver(const Evaluator& evaluator)
   }
 }
 
-// The task's links are for the attention whose queries are positions of the answers.
+// The task's alignments are for the attention whose queries are positions of the answers.
 ScoreTargets ScoreObserver::targets(const AttentionLayer& layer, const Batch& batch, std::int64_t sequence,
-                                    const std::vector<Dataset::Link>& links) const {
+                                    const std::vector<Dataset::Alignment>& alignments) const {
   const auto of = [&](const std::vector<std::int32_t>& all, std::int64_t length, const auto& lengths) {
     return std::span(all).subspan(static_cast<std::size_t>(sequence * length),
                                   static_cast<std::size_t>(lengths[static_cast<std::size_t>(sequence)]));
   };
   const auto tokens = of(batch.tokens, batch.length, batch.lengths);
-  if (batch.source_length == 0) return {tokens, layer.causal, links, special_};
+  if (batch.source_length == 0) return {tokens, layer.causal, alignments, special_};
   const auto source = of(batch.sources, batch.source_length, batch.source_lengths);
   if (layer.queries_source) return {source, layer.causal, {}, special_};
-  if (layer.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, links, special_);
+  if (layer.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, alignments, special_);
   return {tokens, layer.causal, {}, special_};
 }
 
@@ -41,10 +42,10 @@ void ScoreObserver::begin(const Chunk& chunk) {
   targets_.clear();
   for (std::int64_t b = 0; b < batch.sequences; ++b) {
     evaluator_.dataset().example(evaluator_.split(), chunk.first + b, example);
-    const std::vector<Dataset::Link> links = evaluator_.dataset().links(example);
+    const std::vector<Dataset::Alignment> alignments = evaluator_.dataset().alignments(example);
     for (const AttentionLayer& layer : layers_) {
       std::vector<ScoreTargets>& made = targets_[sequences_of(layer)];
-      if (std::ssize(made) == b) made.push_back(targets(layer, batch, b, links));
+      if (std::ssize(made) == b) made.push_back(targets(layer, batch, b, alignments));
     }
   }
 }
@@ -68,4 +69,5 @@ void ScoreObserver::add(const WholeWeights::Seen& seen) {
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -9,7 +9,8 @@
 #include "thimble/inspect/scores/scores.h"
 #include "thimble/train/evaluator.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 class ScoreObserver : public ChunkHooks {
  public:
@@ -25,7 +26,7 @@ class ScoreObserver : public ChunkHooks {
   using Sequences = std::pair<bool, bool>;
   static Sequences sequences_of(const AttentionLayer& l) { return {l.queries_source, l.keys_source}; }
   ScoreTargets targets(const AttentionLayer&, const Batch&, std::int64_t sequence,
-                       const std::vector<Dataset::Link>&) const;
+                       const std::vector<Dataset::Alignment>&) const;
 
   void add(const WholeWeights::Seen&);
 
@@ -38,4 +39,5 @@ class ScoreObserver : public ChunkHooks {
   std::vector<double> weights_;                             // (queries, keys), of one head and sequence
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -13,12 +13,14 @@ std::size_t to_index(std::int64_t index) { return static_cast<std::size_t>(index
 }  // namespace
 
 ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> tokens, Visibility visibility,
-                           std::span<const Dataset::Link> links, std::span<const std::int32_t> special_tokens)
+                           std::span<const Dataset::Alignment> alignments,
+                           std::span<const std::int32_t> special_tokens)
     : queries_(queries), keys_(std::ssize(tokens)), visibility_(visibility) {
-  for (const Dataset::Link& link : links) {
-    require<ShapeError>(link.query >= 0 && link.query < queries_ && link.key >= 0 && link.key < keys_,
-                        "score targets: link from {} to {} with {} queries and {} keys", link.query, link.key,
-                        queries_, keys_);
+  for (const Dataset::Alignment& alignment : alignments) {
+    require<ShapeError>(
+        alignment.query >= 0 && alignment.query < queries_ && alignment.key >= 0 && alignment.key < keys_,
+        "score targets: alignment from {} to {} with {} queries and {} keys", alignment.query, alignment.key,
+        queries_, keys_);
   }
   std::vector<std::int64_t> marks, named;
   for (std::int64_t j = 0; j < keys_; ++j)
@@ -27,24 +29,26 @@ ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> t
     const auto seen = std::ranges::lower_bound(marks, visible(i));
     add(special, i, std::span(marks.begin(), seen));
     named.clear();
-    for (const Dataset::Link& link : links) {
-      if (link.query == i && std::ranges::find(named, link.key) == named.end()) named.push_back(link.key);
+    for (const Dataset::Alignment& alignment : alignments) {
+      if (alignment.query == i && std::ranges::find(named, alignment.key) == named.end())
+        named.push_back(alignment.key);
     }
     add(task_target, i, named);
   }
 }
 
 ScoreTargets::ScoreTargets(std::span<const std::int32_t> tokens, bool causal,
-                           std::span<const Dataset::Link> links, std::span<const std::int32_t> special_tokens)
-    : ScoreTargets(std::ssize(tokens), tokens, causal ? Visibility::earlier : Visibility::all, links,
+                           std::span<const Dataset::Alignment> alignments,
+                           std::span<const std::int32_t> special_tokens)
+    : ScoreTargets(std::ssize(tokens), tokens, causal ? Visibility::earlier : Visibility::all, alignments,
                    special_tokens) {
   add_tokens(tokens);
 }
 
 ScoreTargets ScoreTargets::cross(std::int64_t queries, std::span<const std::int32_t> source,
-                                 std::span<const Dataset::Link> links,
+                                 std::span<const Dataset::Alignment> alignments,
                                  std::span<const std::int32_t> special_tokens) {
-  return {queries, source, Visibility::source, links, special_tokens};
+  return {queries, source, Visibility::source, alignments, special_tokens};
 }
 
 // Queries that have a token, which they compare with those of the keys.

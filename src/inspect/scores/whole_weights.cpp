@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 std::optional<WholeWeights::Seen> WholeWeights::observe(Site site, const Shape& shape,
                                                         ConstMatrixView value) {
@@ -19,4 +20,5 @@ std::optional<WholeWeights::Seen> WholeWeights::observe(Site site, const Shape& 
   return Seen{layer, whole, std::as_const(gathered_).matrix()};
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

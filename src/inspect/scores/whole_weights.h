@@ -7,7 +7,8 @@
 #include "thimble/data/dataset.h"
 #include "thimble/model/model.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 class WholeWeights {
  public:
@@ -31,4 +32,5 @@ class WholeWeights {
   Tensor gathered_;
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

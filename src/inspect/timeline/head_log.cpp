@@ -9,7 +9,8 @@
 #include "thimble/core/json.h"
 #include "thimble/inspect/scores/patterns.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 HeadLog make_head_log(const Config& config);
 
@@ -67,10 +68,11 @@ Json look(Evaluator& evaluator, WeightsView weights) {
 
 HeadLog make_head_log(const Config& config) {
   require<DataError>(config.data.validation > 0,
-                     "train.watch_heads: there are no validation sequences to score heads on");
+                     "train.log_heads: there are no validation sequences to score heads on");
   const auto evaluator = std::make_shared<Evaluator>(config);
   evaluator->select(Split::validation, kLoggedSequences);
   return [evaluator](WeightsView weights) { return look(*evaluator, weights); };
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -12,12 +12,12 @@
 
 namespace thimble {
 
-#define THIMBLE_TRACES                                                                                \
-  ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);         \
-  void run_split(const ModelSource& source, Split split, std::int64_t count,                          \
-                 const std::function<void(const ForwardTrace&)>& visit);                              \
-  std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens, \
-                                  std::int64_t beams);
+#define THIMBLE_TRACES                                                                                    \
+  ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);             \
+  void run_split(const ModelSource& source, Split split, std::int64_t count,                              \
+                 const std::function<void(const ForwardTrace&)>& visit);                                  \
+  std::vector<Hypothesis> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens, \
+                                      std::int64_t beams);
 
 namespace f32 {
 THIMBLE_TRACES
@@ -34,7 +34,7 @@ bool single(const ModelSource& source) { return source.config.train.precision ==
 std::int64_t longest(const Config& config) {
   if (config.model.max_length > 0) return config.model.max_length;
   const Layout layout = layout_of(config.model);
-  const bool pairs = layout == Layout::pairs;
+  const bool pairs = layout == Layout::seq2seq;
   return std::max(pairs ? source_length(config.task, layout) : model_length(config.task, layout),
                   pairs ? config.model.trained_source_length : config.model.trained_length);
 }
@@ -106,19 +106,19 @@ std::vector<std::int32_t> parse_input(const ModelSource& source, std::string_vie
 
 }  // namespace
 
-std::vector<WrittenAnswer> write_answers(const ModelSource& source, std::string_view text,
-                                         std::int64_t beams) {
+std::vector<GeneratedSequence> generate(const ModelSource& source, std::string_view text,
+                                        std::int64_t beams) {
   require<ConfigError>(
-      layout_of(source.config.model) == Layout::pairs,
-      "write: a model of model.kind encoder writes no answers; `thimble inspect --input` shows "
+      layout_of(source.config.model) == Layout::seq2seq,
+      "generate: a model of model.kind encoder generates no output; `thimble inspect --input` shows "
       "what it makes of a sequence");
   require_memory(Job::inspection, source.config);
   const std::vector<std::int32_t> tokens = parse_input(source, text);
   const Names names = vocabulary(source);
-  std::vector<WrittenAnswer> written;
-  for (const Answer& answer :
+  std::vector<GeneratedSequence> written;
+  for (const Hypothesis& answer :
        single(source) ? f32::run_writing(source, tokens, beams) : f64::run_writing(source, tokens, beams)) {
-    WrittenAnswer& made = written.emplace_back();
+    GeneratedSequence& made = written.emplace_back();
     made.log_probability = answer.log_probability;
     for (const std::int32_t token : answer.tokens)
       made.tokens.push_back(names[static_cast<std::size_t>(token)]);
@@ -212,7 +212,7 @@ Json example_json(const ForwardTrace& trace, const ModelConfig& model, const Nam
 Json to_json(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
   const std::int64_t rows = std::ssize(trace.predictions), columns = std::ssize(names);
   Json json = example_json(trace, model, names);
-  if (layout_of(model) == Layout::pairs) json["attentions"] = to_json(attention_layers(model));
+  if (layout_of(model) == Layout::seq2seq) json["attentions"] = to_json(attention_layers(model));
   json["vocabulary"] = names;
   json["probabilities"] = nested(trace.probabilities, {rows, columns});
   json["logits"] = nested(trace.logits, {rows, columns});

@@ -7,13 +7,14 @@
 #include "thimble/model/decoding.h"
 #include "thimble/model/finite.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);
 void run_split(const ModelSource& source, Split split, std::int64_t count,
                const std::function<void(const ForwardTrace&)>& visit);
-std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
-                                std::int64_t beams);
+std::vector<Hypothesis> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+                                    std::int64_t beams);
 
 void TraceObserver::begin(const Chunk& chunk) {
   batch_ = &chunk.batch;
@@ -82,25 +83,25 @@ std::vector<std::int32_t> length_of(const std::vector<std::int32_t>& tokens) {
 }
 
 // What the model writes for the batch's source.
-std::vector<Answer> written(const Model& model, const Dataset& dataset, const Batch& batch,
-                            std::int64_t beams) {
+std::vector<Hypothesis> written(const Model& model, const Dataset& dataset, const Batch& batch,
+                                std::int64_t beams) {
   Batch first = batch;
-  first.tokens = {dataset.begin_token()};
+  first.tokens = {dataset.bos_token()};
   first.length = 1;
   first.lengths = {1};
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
   model(tape, model_input(first), {});
   require_finite(tape, model.config(), "input");
-  const AnswerMarks marks{dataset.begin_token(), dataset.end_token(), model.max_length()};
-  const std::unique_ptr<Decoding> decoding = model.decode(model_input(batch));
-  return beams == 1 ? greedy_answers(*decoding, 1, marks) : beam_answers(*decoding, beams, marks);
+  const DecodingOptions marks{dataset.bos_token(), dataset.eos_token(), model.max_length()};
+  const std::unique_ptr<DecoderState> decoding = model.decode(model_input(batch));
+  return beams == 1 ? greedy_decode(*decoding, 1, marks) : beam_search(*decoding, beams, marks);
 }
 
 // What the decoder reads when it writes its greedy answer: without what comes last.
 std::vector<std::int32_t> read_by_decoder(const Model& model, const Dataset& dataset, const Batch& batch) {
   std::vector<std::int32_t> tokens = written(model, dataset, batch, 1).front().tokens;
-  tokens.insert(tokens.begin(), dataset.begin_token());
+  tokens.insert(tokens.begin(), dataset.bos_token());
   if (std::ssize(tokens) > model.max_length()) tokens.pop_back();
   return tokens;
 }
@@ -122,7 +123,7 @@ ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t
   Batch& batch = chunk.batch;
   batch.sequences = 1;
   batch.tokens = tokens;
-  if (dataset.layout() == Layout::pairs) {
+  if (dataset.layout() == Layout::seq2seq) {
     set_source(batch, tokens);
     batch.tokens = read_by_decoder(model, dataset, batch);
   }
@@ -139,8 +140,8 @@ ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t
   return trace;
 }
 
-std::vector<Answer> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
-                                std::int64_t beams) {
+std::vector<Hypothesis> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+                                    std::int64_t beams) {
   const Evaluator evaluator(source);
   Batch batch;
   set_source(batch, tokens);
@@ -157,4 +158,5 @@ void run_split(const ModelSource& source, Split split, std::int64_t count,
   evaluator.observe(hooks);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -8,7 +8,8 @@
 #include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/evaluator.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Calls visit(trace) for each of the first `count` sequences, in order. For passes over all positions.
 class TraceObserver : public ChunkHooks {
@@ -34,4 +35,5 @@ class TraceObserver : public ChunkHooks {
   std::vector<ForwardTrace> traces_;  // of the chunk
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -16,10 +16,12 @@
 #include "kernels/small_gemm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 // Up to which |2x| a product of two powers e^2x, and its reciprocal, are normal numbers.
-constexpr Real kLargestExponent = sizeof(Real) == sizeof(double) ? 350 : 43;
+constexpr Real kMaxExponent = sizeof(Real) == sizeof(double) ? 350 : 43;
 
 // What stands for the elements of q and k. Where an exponent is too large, all of the head's are added before
 // the power is taken: slower, and right for every number.
@@ -31,7 +33,7 @@ HWY_INLINE bool take_powers(Real* to, ConstMatrixView x) {
   for (std::int64_t r = 0; r < x.rows; ++r) {
     lanes(x.cols, [&, from = x.row(r)](auto d, std::int64_t i) HWY_ATTR {
       const auto exponent = hn::Mul(hn::Set(d, 2), hn::LoadU(d, from + i));
-      fits &= hn::AllFalse(d, hn::Gt(hn::Abs(exponent), hn::Set(d, kLargestExponent)));
+      fits &= hn::AllFalse(d, hn::Gt(hn::Abs(exponent), hn::Set(d, kMaxExponent)));
       hn::StoreU(exp_up_to_88(d, exponent), d, to + r * x.cols + i);
     });
   }
@@ -73,7 +75,7 @@ HWY_INLINE V share(D d, V a, V b) {
   if constexpr (kForm == Form::powers) {
     return reciprocal(d, hn::MulAdd(a, b, one));
   } else {
-    const auto limit = hn::Set(d, 2 * kLargestExponent), sum = hn::Add(a, b);
+    const auto limit = hn::Set(d, 2 * kMaxExponent), sum = hn::Add(a, b);
     const auto exponent = hn::IfThenElse(
         hn::Gt(hn::Abs(sum), limit), hn::IfThenElse(hn::Lt(sum, hn::Zero(d)), hn::Neg(limit), limit), sum);
     return reciprocal(d, hn::Add(exp_up_to_88(d, exponent), one));
@@ -213,7 +215,9 @@ void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, C
   });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(void, additive_score_forward,

@@ -17,7 +17,9 @@
 #include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 // p = softmax over the visible keys of x, which may be p, of one head of one sequence.
 HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t sequence, std::int64_t head,
@@ -56,8 +58,8 @@ void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const
   });
 }
 
-void attention_mix_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
-                           const AttentionSizes& s) {
+void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
+                             const AttentionSizes& s) {
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     const ConstMatrixView vh = kv_block(v, b, h, s), p = weights_block(weights, b, h, s);
     const MatrixView o = block(out, b, s.queries, h, s.heads);
@@ -126,7 +128,9 @@ void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatr
                       [&](auto b, auto h, auto ds) { accumulate(weights_block(dscores, b, h, s), ds); });
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(void, attention_weights_forward,
@@ -137,7 +141,7 @@ THIMBLE_DISPATCH(void, attention_softmax_forward,
                  (MatrixView weights, ConstMatrixView scores, const AttentionSizes& sizes,
                   const AttentionMask& mask),
                  weights, scores, sizes, mask)
-THIMBLE_DISPATCH(void, attention_mix_forward,
+THIMBLE_DISPATCH(void, attention_apply_forward,
                  (MatrixView out, ConstMatrixView weights, ConstMatrixView v, const AttentionSizes& sizes),
                  out, weights, v, sizes)
 THIMBLE_DISPATCH(void, attention_backward,

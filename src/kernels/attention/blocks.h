@@ -6,7 +6,9 @@
 #include "thimble/kernels/attention_sizes.h"
 #include "thimble/tensor/matrix_view.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 // Returns the columns of a head: (R, C) of (R, heads C).
 template <class View>
@@ -39,4 +41,6 @@ void each_head(const AttentionSizes& s, const F& f) {
   for (std::int64_t i = 0; i < s.batch * s.heads; ++i) f(i / s.heads, i % s.heads);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -7,7 +7,9 @@
 #include "kernels/attention/blocks.h"
 #include "thimble/kernels/gemm.h"
 
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 namespace {
 
@@ -35,4 +37,6 @@ void head_linear_backward(GradientView dx, GradientView dweight, ConstMatrixView
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

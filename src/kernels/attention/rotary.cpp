@@ -14,7 +14,9 @@
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
 
 // For elements of a head from column i on, the other ones of their pairs.
 template <class D>
@@ -71,7 +73,9 @@ void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels::HWY_NAMESPACE
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
 THIMBLE_DISPATCH(void, rotary_forward,
@@ -82,7 +86,9 @@ THIMBLE_DISPATCH(void, rotary_backward,
                  dx, dy, table, columns)
 
 #if HWY_ONCE
-namespace thimble::inline THIMBLE_PRECISION::kernels {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
 
 void rotary_table(MatrixView table, std::int64_t first_position) {
   const std::int64_t depth = table.cols / 2;
@@ -98,5 +104,7 @@ void rotary_table(MatrixView table, std::int64_t first_position) {
   }
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION::kernels
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
 #endif  // HWY_ONCE

@@ -8,7 +8,8 @@
 #include "thimble/inspect/circuits/circuits.h"
 #include "thimble/train/evaluator.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Why a model's logits are no sum of parts: encoder-decoder, post-norm, or a two-layer output net. Empty when
 // they are.
@@ -68,4 +69,5 @@ class AttributionObserver : public ChunkHooks {
   double worst_excess_ = 0;  // error over what rounding explains
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -18,7 +18,8 @@
 #include "thimble/kernels/spectral.h"
 #include "thimble/model/model.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 class AttributionRounding {
  public:
@@ -48,4 +49,5 @@ class AttributionRounding {
   std::vector<Projection> projections_;  // by layer
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -88,9 +88,11 @@ Json to_json(const DoubleMatrix&);  // rows; null when empty
 
 }  // namespace thimble
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // Of every head, by HeadId; throws as head_circuits does.
 std::vector<HeadCircuits> head_circuits(const Model&);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -8,7 +8,8 @@
 #include "thimble/inspect/effects/effects.h"
 #include "thimble/train/evaluator.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
 // What stands in for the head outputs of a sequence at a position: C values, or null for zeros.
 using Substitute = std::function<const Real*(std::int64_t sequence, std::int64_t position)>;
@@ -43,4 +44,5 @@ EffectsReport measure_effects(Evaluator& evaluator);
 // The work of that, in passes over the whole model without gradients.
 double effect_passes(const Evaluator& evaluator);
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

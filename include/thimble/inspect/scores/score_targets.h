@@ -32,15 +32,16 @@ class ScoreTargets {
   };
   enum Score { special, same_token, duplicate_token, induction, task_target, kScores };
 
-  // tokens: those of the sequence, without padding. links: what the task names; naming a key twice is naming
-  // it once. special_tokens: see special_tokens(TaskConfig). Throws ShapeError when a link is not within the
+  // tokens: those of the sequence, without padding. alignments: what the task names; naming a key twice is naming
+  // it once. special_tokens: see special_tokens(TaskConfig). Throws ShapeError when a alignment is not within the
   // sequence.
-  ScoreTargets(std::span<const std::int32_t> tokens, bool causal, std::span<const Dataset::Link> links,
+  ScoreTargets(std::span<const std::int32_t> tokens, bool causal,
+               std::span<const Dataset::Alignment> alignments,
                std::span<const std::int32_t> special_tokens = {});
 
   // Of so many queries that look at another sequence, the source.
   static ScoreTargets cross(std::int64_t queries, std::span<const std::int32_t> source,
-                            std::span<const Dataset::Link> links,
+                            std::span<const Dataset::Alignment> alignments,
                             std::span<const std::int32_t> special_tokens = {});
 
   std::int64_t queries() const { return queries_; }
@@ -54,7 +55,7 @@ class ScoreTargets {
 
  private:
   ScoreTargets(std::int64_t queries, std::span<const std::int32_t> tokens, Visibility,
-               std::span<const Dataset::Link> links, std::span<const std::int32_t> special_tokens);
+               std::span<const Dataset::Alignment> alignments, std::span<const std::int32_t> special_tokens);
   void add_tokens(std::span<const std::int32_t> tokens);
   void add(Score score, std::int64_t query, std::span<const std::int64_t> keys);
 

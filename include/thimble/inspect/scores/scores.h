@@ -30,7 +30,7 @@
 //   duplicate_token    j < i with x[j] = x[i], queries with such a j
 //   induction          1 <= j <= i with x[j-1] = x[i], queries with an earlier x[i] (Olsson et al. 2022)
 //   absolute_position  k, for the best k; all queries
-//   task_target        the keys that the task names (Dataset::links), queries for which it names one
+//   task_target        the keys that the task names (Dataset::alignments), queries for which it names one
 //
 // The best k is the one whose value is furthest above its chance; chance and attainable are those of that k
 // alone, so a little above chance is what any head has. Best of many only matters for small differences.

@@ -1,4 +1,4 @@
-// Scores the heads while a model trains, for train.watch_heads.
+// Scores the heads while a model trains, for train.log_heads.
 #pragma once
 
 #include "thimble/train/train.h"

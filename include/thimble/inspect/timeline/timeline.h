@@ -1,4 +1,4 @@
-// How a run went: the curves of its metrics.jsonl and, with train.watch_heads, when its heads became what
+// How a run went: the curves of its metrics.jsonl and, with train.log_heads, when its heads became what
 // they are.
 #pragma once
 
@@ -39,7 +39,7 @@ struct HeadSnapshot {
 };
 
 struct Timeline {
-  std::vector<HeadSnapshot> steps;  // empty without train.watch_heads
+  std::vector<HeadSnapshot> steps;  // empty without train.log_heads
   std::vector<CurvePoint> curves;
   // Of the validation split, where they are known: accuracy of a constant answer, lowest possible loss.
   std::optional<double> chance{}, lowest_loss{};

@@ -50,7 +50,7 @@ ForwardTrace trace_input(const ModelSource& source, std::string_view text);
 std::vector<std::string> unread_tokens(const ModelSource& source, std::string_view text, std::int64_t count);
 
 // An answer that a model writes.
-struct WrittenAnswer {
+struct GeneratedSequence {
   std::vector<std::string> tokens;
   double log_probability;
 };
@@ -58,8 +58,7 @@ struct WrittenAnswer {
 // What an encoder-decoder writes for a source, the likeliest answer first: the greedy one for 1 beam, else
 // what a beam search of that width finds. Throws as trace_input, and ConfigError for a model that does not
 // write.
-std::vector<WrittenAnswer> write_answers(const ModelSource& source, std::string_view text,
-                                         std::int64_t beams);
+std::vector<GeneratedSequence> generate(const ModelSource& source, std::string_view text, std::int64_t beams);
 
 // Runs the model on the first `count` sequences of a split, all if there are fewer; visit(trace) is called
 // for one after the other. Throws CheckpointError when the weights do not fit the config, and DataError when

@@ -8,15 +8,16 @@
 #include "thimble/autograd/tape.h"
 #include "thimble/core/error.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
-inline Tensor kept(Var x) {
+inline Tensor copied(Var x) {
   const ConstMatrixView value = x.value();
   return Tensor(x.shape(), std::span(value.data, static_cast<std::size_t>(value.elements())));
 }
 
 // Blocks from[i] of all (N, C) or (N, T, C), one for each hypothesis.
-inline Tensor gathered(const Tensor& all, std::span<const std::int32_t> from) {
+inline Tensor gather_rows(const Tensor& all, std::span<const std::int32_t> from) {
   const Shape& shape = all.shape();
   const std::int64_t count = std::ssize(from), block = shape.elements() / shape[0];
   Tensor chosen(shape.rank() == 2 ? Shape{count, shape[1]} : Shape{count, shape[1], shape[2]});
@@ -26,8 +27,8 @@ inline Tensor gathered(const Tensor& all, std::span<const std::int32_t> from) {
 }
 
 // Lengths that may not be given.
-inline std::vector<std::int32_t> gathered(const std::vector<std::int32_t>& lengths,
-                                          std::span<const std::int32_t> from) {
+inline std::vector<std::int32_t> gather_rows(const std::vector<std::int32_t>& lengths,
+                                             std::span<const std::int32_t> from) {
   std::vector<std::int32_t> chosen;
   if (!lengths.empty())
     for (const std::int32_t i : from) chosen.push_back(lengths[static_cast<std::size_t>(i)]);
@@ -39,4 +40,5 @@ inline void require_tokens(std::span<const std::int32_t> tokens, std::int64_t hy
                       tokens.size(), hypotheses);
 }
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

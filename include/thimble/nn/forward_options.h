@@ -7,9 +7,10 @@
 #include "thimble/autograd/hooks.h"
 #include "thimble/kernels/dropout.h"
 
-namespace thimble::inline THIMBLE_PRECISION {
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
 
-struct Pass {
+struct ForwardOptions {
   bool training = false;  // dropout is on
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
@@ -21,4 +22,5 @@ struct Pass {
   }
 };
 
-}  // namespace thimble::inline THIMBLE_PRECISION
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -11,39 +11,38 @@ namespace thimble::cli {
 
 namespace {
 
-struct WriteArguments {
+struct GenerateArguments {
   Source source;
   Output output;
   std::string input;
   std::int64_t beams = 1;
 };
 
-void run(const WriteArguments& arguments) {
+void run(const GenerateArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   arguments.source.require_one_text(arguments.input);
   const ModelSource source = arguments.source.open();
   auto json = Json::array();
-  for (const auto& [tokens, log_probability] : write_answers(source, arguments.input, arguments.beams)) {
+  for (const auto& [tokens, log_probability] : generate(source, arguments.input, arguments.beams)) {
     json.push_back({{"tokens", tokens}, {"log_probability", log_probability}});
-    if (arguments.output.talks())
+    if (arguments.output.prints_text())
       print_out("{:.3f}  {}\n", std::exp(log_probability), fmt::join(tokens, " "));
   }
-  if (arguments.output.talks()) warn_of_unread(source, arguments.input);
-  arguments.output.write({{"input", arguments.input}, {"answers", json}});
+  if (arguments.output.prints_text()) warn_of_unread(source, arguments.input);
+  arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});
 }
 
 }  // namespace
 
-void add_write(Command& program) {
+void add_generate(Command& program) {
   Command& command =
-      program.add_command("write", "Let an encoder-decoder answer, with how likely it finds that");
-  auto arguments = std::make_shared<WriteArguments>();
+      program.add_command("generate", "Generate output with its probability, from an encoder-decoder");
+  auto arguments = std::make_shared<GenerateArguments>();
   arguments->source.add_to(command);
-  command.add_option("--input", arguments->input, "What it reads, tokens with spaces between them")
+  command.add_option("--input", arguments->input, "Input, as tokens separated by spaces")
       .required()
       .value_name("TEXT");
-  command
-      .add_option("--beams", arguments->beams, "Hypotheses kept side by side, and answers shown; 1: greedy")
+  command.add_option("--beams", arguments->beams, "Beam width and number of results (1 = greedy decoding)")
       .between(1, 1000)
       .shows_default()
       .value_name("N");
