@@ -15,10 +15,10 @@
 namespace thimble::cli {
 
 void Output::add_to(Command& command) {
-  command.add_option("--json", json, "Result as JSON, - for standard output")
+  command.add_option("--json", json, "Write the result as JSON (- = standard output)")
       .writable()
       .value_name("FILE", Value::file);
-  command.add_flag("--quiet", quiet, "Print nothing but errors");
+  command.add_flag("--quiet", quiet, "Print errors only");
 }
 
 void Output::write(const Json& result) const {
@@ -33,13 +33,13 @@ void Output::write(const Json& result) const {
 
 void Source::add_to(Command& command) {
   command.add_option("RUN", run, "Run directory").value_name("", Value::run);
-  command.add_option("--checkpoint", checkpoint, "best, final or a step; default: the newest")
+  command.add_option("--checkpoint", checkpoint, "best, final or a step (default: the newest)")
       .value_name("NAME");
-  command.add_option("--weights", weights, "Weights in a safetensors file, not RUN")
+  command.add_option("--weights", weights, "Weights in a safetensors file, instead of RUN")
       .value_name("FILE", Value::file);
-  command.add_option("--config", config, "Their config; default: the one in that file")
+  command.add_option("--config", config, "Config of the weights (default: the one stored with them)")
       .value_name("FILE", Value::config);
-  command.add_option("OVERRIDES", overrides, "Changes to its config, as task.length=20")
+  command.add_option("OVERRIDES", overrides, "Config overrides, such as task.length=20")
       .value_name("key=value", Value::key);
 }
 
@@ -50,8 +50,8 @@ void Source::require_one_text(const std::string& input) const {
   if (text == input) return;
   // Without a run it is not known which of the arguments was meant as one.
   const bool known = std::filesystem::is_directory(run);
-  throw ConfigError(fmt::format("--input takes one argument; put its tokens in quotes: --input \"{}\"",
-                                known ? text : "a b c"));
+  throw ConfigError(
+      fmt::format("--input takes one argument; quote the tokens: --input \"{}\"", known ? text : "a b c"));
 }
 
 ModelSource Source::open() const {
@@ -59,16 +59,17 @@ ModelSource Source::open() const {
     for (const std::string& change : source.changes)
       print_err(
           "thimble: {}\n"
-          "what is measured on its splits is of the file as it is now; tokens keep their ids\n",
+          "the splits are those of the file as it is now; token ids are unchanged\n",
           change);
     return source;
   };
   if (config.empty() && weights.empty()) {
-    require<ConfigError>(!run.empty(), "which run? Give a run directory, or --config and --weights");
+    require<ConfigError>(!run.empty(), "missing RUN: give a run directory, or --weights FILE");
     return warned(open_run(run, overrides, checkpoint));
   }
-  require<ConfigError>(checkpoint.empty(), "--checkpoint is for run directories; --weights names the file");
-  require<ConfigError>(!weights.empty(), "--config goes with --weights: give the file of the weights too");
+  require<ConfigError>(checkpoint.empty(),
+                       "--checkpoint requires a run directory; --weights already names the file");
+  require<ConfigError>(!weights.empty(), "--config requires --weights: give the weights file too");
   std::vector<std::string> changes = overrides;
   if (!run.empty())
     changes.insert(changes.begin(), run);  // there is no run, so the first argument is a change
@@ -76,12 +77,10 @@ ModelSource Source::open() const {
 }
 
 void ConfigArguments::add_to(Command& command, bool required) {
-  Option& config =
-      command
-          .add_option("CONFIG", file, "Config file (YAML), or the name of a config that comes with thimble")
-          .value_name("", Value::config);
+  Option& config = command.add_option("CONFIG", file, "Config file (YAML), or the name of a bundled config")
+                       .value_name("", Value::config);
   if (required) config.required();
-  command.add_option("OVERRIDES", overrides, "Changes to it, such as model.layers=3")
+  command.add_option("OVERRIDES", overrides, "Config overrides, such as model.layers=3")
       .value_name("key=value", Value::key);
 }
 
@@ -128,9 +127,10 @@ bool stop_requested() { return signals > 0; }
 bool warn_of_leak(const std::string& name, const EvalResult& report) {
   if (!report.leak) return false;
   print_err(
-      "thimble: leak: the {} loss, {:.6f}, is below {:.6f}, the lowest that fresh sequences\n"
-      "of this task allow (standard error {:.1g}): the model sees answers\n",
-      name, report.loss, *report.leak, report.loss_error);
+      "thimble: data leak: the {} loss, {:.6f} (standard error {:.1g}), is below {:.6f}, the lowest "
+      "possible\n"
+      "on unseen sequences of this task: targets leak into the input or the training split\n",
+      name, report.loss, report.loss_error, *report.leak);
   return true;
 }
 
@@ -148,9 +148,8 @@ void warn_of_chance(const std::string& name, const EvalResult& report) {
   if (!report.no_better_than_chance()) return;
   const double error = EvalResult::kInterval * report.accuracy_error;
   const std::string text = fmt::format(
-      "thimble: no better than chance: the {} accuracy is {:.2f} % (95 % interval {:.2f} to {:.2f} %), "
-      "always giving the same answer is right in {:.2f} %; try another train.optimizer.lr or more "
-      "train.steps",
+      "thimble: no better than chance: {} tokens {:.2f} % (95 % CI {:.2f}–{:.2f} %), the best constant "
+      "prediction {:.2f} %; try another train.optimizer.lr or more train.steps",
       name, 100 * report.accuracy, 100 * std::max(0.0, report.accuracy - error),
       100 * std::min(1.0, report.accuracy + error), 100 * *report.chance);
   print_err("{}", wrapped(text, 80));

@@ -50,8 +50,8 @@ void Option::require_number(const std::string& text) const {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   const bool limited = info_.most < std::numeric_limits<std::int64_t>::max();
-  require<ConfigError>(whole && value >= info_.least && value <= info_.most,
-                       "{} {}: must be a whole number{}", info_.name, text,
+  require<ConfigError>(whole && value >= info_.least && value <= info_.most, "{} {}: must be an integer{}",
+                       info_.name, text,
                        limited ? fmt::format(" from {} to {}", info_.least, info_.most) : "");
 }
 
@@ -88,7 +88,7 @@ Option& Option::writable(void (*check)(const std::filesystem::path&)) {
       if (path != "-") check(path);
     } catch (const FileError& e) {
       throw FileError(
-          fmt::format("{}; choose a path in a folder that is there and may be written to", e.what()));
+          fmt::format("{}; choose a path in an existing directory that you can write to", e.what()));
     }
     return "";
   };
@@ -99,7 +99,7 @@ Option& Option::writable(void (*check)(const std::filesystem::path&)) {
 Command::Command(const std::string& name, const std::string& summary, const std::string& version)
     : program_(std::make_unique<CLI::App>(summary)), parsed_(program_.get()), name_(name), summary_(summary) {
   options_.emplace_back(parsed_->get_help_ptr(),
-                        Option::Info{.name = "--help", .help = "Print this and exit", .flag = true});
+                        Option::Info{.name = "--help", .help = "Print this help and exit", .flag = true});
   options_.emplace_back(
       parsed_->set_version_flag("--version", version),
       Option::Info{.name = "--version", .help = "Print the version and exit", .flag = true});
@@ -108,7 +108,7 @@ Command::Command(const std::string& name, const std::string& summary, const std:
 Command::Command(Command& above, const std::string& name, const std::string& summary)
     : parsed_(above.parsed_->add_subcommand(name, summary)), above_(&above), name_(name), summary_(summary) {
   options_.emplace_back(parsed_->get_help_ptr(),
-                        Option::Info{.name = "--help", .help = "Print this and exit", .flag = true});
+                        Option::Info{.name = "--help", .help = "Print this help and exit", .flag = true});
 }
 
 Command::~Command() = default;
@@ -175,18 +175,18 @@ std::string Command::explain(const CLI::ParseError& e) const {
   if (is_option) {
     for (const Option& option : options_)
       if (!option.info().is_argument()) names.push_back(option.info().name);
-    return fmt::format("there is no option {}{}", unknown.front(), did_you_mean(unknown.front(), names));
+    return fmt::format("unknown option {}{}", unknown.front(), did_you_mean(unknown.front(), names));
   }
   if (!commands_.empty()) {
     for (const Command& command : commands_) names.push_back(command.name_);
-    if (unknown.empty()) return fmt::format("missing command, one of {}", fmt::join(names, ", "));
-    return fmt::format("there is no command {}{}", unknown.front(), did_you_mean(unknown.front(), names));
+    if (unknown.empty()) return fmt::format("missing command: one of {}", fmt::join(names, ", "));
+    return fmt::format("unknown command {}{}", unknown.front(), did_you_mean(unknown.front(), names));
   }
   if (!unknown.empty()) return fmt::format("unexpected argument {}", unknown.front());
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&e) != nullptr)
     for (const Option& option : options_)
       if (!option.info().flag && std::string_view(e.what()).starts_with(option.info().name + ":"))
-        return fmt::format("{} takes a value: {} {}", option.info().name, option.info().name,
+        return fmt::format("{} requires a value: {} {}", option.info().name, option.info().name,
                            option.info().value());
   return e.what();
 }
@@ -194,7 +194,7 @@ std::string Command::explain(const CLI::ParseError& e) const {
 int Command::run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    require<ConfigError>(utf8_size(argument) == argument.size(), "argument {}, {}: not UTF-8 text", i,
+    require<ConfigError>(utf8_size(argument) == argument.size(), "argument {} ({}): not UTF-8 text", i,
                          printable(argument));
   }
   try {

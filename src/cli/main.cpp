@@ -9,10 +9,10 @@
 namespace {
 
 constexpr const char* kFooter =
-    "Exit status: 0 done; 1 a check did not hold, a target was missed or a run of a\n"
-    "sweep failed; 2 the command, config or file was bad and nothing was written,\n"
-    "or a file could not be written; 3 training stopped on a number that is not\n"
-    "finite; 130 training was interrupted and is saved.\n";
+    "Exit status: 0 success; 1 a check failed, a target was missed, or a run of a\n"
+    "sweep failed; 2 bad command, config or file (nothing was written), or a file\n"
+    "could not be written; 3 training stopped on a non-finite number;\n"
+    "130 interrupted, progress saved.\n";
 
 constexpr const char* kOutOfMemory =
     "thimble: out of memory; lower train.batch, task.length or the sizes of the model\n";
@@ -34,7 +34,8 @@ int main(int argc, char** argv) {
   return_large_blocks();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
   try {
-    cli::Command program("thimble", "Tiny transformers, trained from a config, proven and inspected",
+    cli::Command program("thimble",
+                         "Train tiny transformers from a config, check their gradients, inspect their heads",
                          "thimble " THIMBLE_VERSION);
     program.ending(kFooter);
     cli::add_train(program);

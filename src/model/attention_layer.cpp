@@ -4,9 +4,11 @@
 
 namespace thimble {
 
-std::string AttentionLayer::title() const {
-  return fmt::format("{} {}", stack.empty() ? "layer" : stack, index);
+std::string AttentionLayer::name() const {
+  return fmt::format("{}.{}", stack.empty() ? "encoder" : stack, index);
 }
+
+std::string AttentionLayer::title() const { return stack.empty() ? fmt::format("layer {}", index) : name(); }
 
 std::vector<AttentionLayer> attention_layers(const ModelConfig& model) {
   if (model.kind == ModelKind::recurrent) {

@@ -79,7 +79,7 @@ TEST_CASE("a step of training is one line, without what does not fit the termina
     const std::string line = shown_line(terminal);
     CHECK(display_width(line) < columns);
     CHECK(line.starts_with("step 100000/200000  loss 1.2500"));
-    CHECK(has(line, "acc  50.00 %") == (columns >= 60));
+    CHECK(has(line, "tokens  50.00 %") == (columns >= 60));
     CHECK(has(line, "seq/s") == (columns >= 80));
     CHECK(has(line, "lr 1.00e-03") == (columns >= 120));
     CHECK(has(line, " left") == (columns >= 60));

@@ -225,7 +225,7 @@ TEST_CASE("attribution as JSON", "[inspect]") {
   CHECK_FALSE(json.contains("warning"));
 }
 
-TEST_CASE("rollout is the product over layers of mean weights and identity, normalised", "[inspect]") {
+TEST_CASE("rollout is the product over layers of mean weights and identity, normalized", "[inspect]") {
   for (const Mask mask : {Mask::causal, Mask::none}) {
     Config config = rich_config();
     config.model.layers = 3;

@@ -20,17 +20,17 @@ namespace {
 template <class Rows>
 Effect plain_effect(const Trained& trained, HeadId id, const Rows& rows) {
   Effect effect;
-  double labelled = 0;
+  double labeled = 0;
   for (std::int64_t i = 0; i < trained.evaluator.sequences(); ++i) {
     Plain untouched, changed = change(trained, id);
     changed.rows = rows(static_cast<std::size_t>(i));
     const Result before = plain_pass(trained, i, untouched), after = plain_pass(trained, i, changed);
     effect.loss_change += after.loss - before.loss;
     effect.accuracy_change += after.correct - before.correct;
-    labelled += before.labelled;
+    labeled += before.labeled;
   }
-  effect.loss_change /= labelled;
-  effect.accuracy_change /= labelled;
+  effect.loss_change /= labeled;
+  effect.accuracy_change /= labeled;
   return effect;
 }
 
@@ -94,18 +94,18 @@ void expect_bits_of_evaluate(Config config, std::int64_t sequences) {
   CHECK(result.accuracy == truth.accuracy);
   CHECK(result.sequence_accuracy == truth.sequence_accuracy);
   CHECK(result.sequences == truth.sequences);
-  double loss = 0, labelled = 0;
+  double loss = 0, labeled = 0;
   for (std::int64_t i = 0; i < sequences; ++i) {
     Plain hooks;
     const Result plain = plain_pass(trained, i, hooks);
     const SequenceResult& sequence = result.per_sequence[static_cast<std::size_t>(i)];
     CHECK_THAT(sequence.loss, WithinRel(plain.loss, 1e-5) || WithinAbs(plain.loss, 1e-5));
-    CHECK(static_cast<double>(sequence.labelled) == plain.labelled);
+    CHECK(static_cast<double>(sequence.labelled) == plain.labeled);
     CHECK(static_cast<double>(sequence.correct) == plain.correct);
     loss += sequence.loss;
-    labelled += plain.labelled;
+    labeled += plain.labeled;
   }
-  CHECK_THAT(loss / labelled, WithinRel(truth.loss, 1e-5));
+  CHECK_THAT(loss / labeled, WithinRel(truth.loss, 1e-5));
 }
 
 }  // namespace
@@ -246,7 +246,7 @@ TEST_CASE("a head that nobody listens to has no effect and no importance, and is
     CHECK(effect.accuracy_interval.contains(0));
   }
   CHECK(head.importance.raw == 0);
-  CHECK_THAT(report.heads[2].importance.normalised, WithinAbs(1, 1e-12));
+  CHECK_THAT(report.heads[2].importance.normalized, WithinAbs(1, 1e-12));
   const RemovalStep& first = report.cumulative_ablation[1];
   CHECK((first.id == HeadId{1, 1}));
   CHECK(first.loss == report.baseline.loss);
@@ -273,7 +273,7 @@ TEST_CASE("importance is the loss's derivative by a gate on the head, its size a
   }
   for (const HeadEffects& head : report.heads) {
     const double norm = std::sqrt(squares[static_cast<std::size_t>(head.id.layer)]);
-    CHECK_THAT(head.importance.normalised, WithinRel(head.importance.raw / norm, 1e-12));
+    CHECK_THAT(head.importance.normalized, WithinRel(head.importance.raw / norm, 1e-12));
   }
 }
 
@@ -288,7 +288,7 @@ TEST_CASE("heads are removed one after the other, the least important first", "[
     const RemovalStep& step = report.cumulative_ablation[k];
     CHECK(step.removed == static_cast<std::int64_t>(k));
     const double importance =
-        report.heads[static_cast<std::size_t>(step.id->layer * 2 + step.id->head)].importance.normalised;
+        report.heads[static_cast<std::size_t>(step.id->layer * 2 + step.id->head)].importance.normalized;
     CHECK(importance >= last);
     last = importance;
     trained.silence(trained.evaluator.model().parameters(), *step.id);
@@ -305,7 +305,7 @@ TEST_CASE("heads of equal importance are removed in order", "[inspect]") {
   trained.give();
   const EffectsReport report = measure_effects(trained.evaluator);
   for (std::size_t k = 0; k < 4; ++k) {
-    CHECK(report.heads[k].importance.normalised == 0);
+    CHECK(report.heads[k].importance.normalized == 0);
     CHECK((report.cumulative_ablation[k + 1].id == report.heads[k].id));
   }
 }
@@ -326,13 +326,13 @@ TEST_CASE("intervals belong to the differences between sequences", "[inspect]") 
   const EvalResult before = trained.evaluator.run();
   trained.silence(trained.evaluator.model().parameters(), {0, 1});
   const EvalResult after = trained.evaluator.run();
-  std::vector<double> losses, corrects, labelled;
+  std::vector<double> losses, corrects, labeled;
   for (std::size_t i = 0; i < 60; ++i) {
     losses.push_back(after.per_sequence[i].loss - before.per_sequence[i].loss);
     corrects.push_back(static_cast<double>(after.per_sequence[i].correct - before.per_sequence[i].correct));
-    labelled.push_back(static_cast<double>(before.per_sequence[i].labelled));
+    labeled.push_back(static_cast<double>(before.per_sequence[i].labelled));
   }
-  const auto intervals = bootstrap({losses, corrects}, labelled, trained.evaluator.config().train.seed);
+  const auto intervals = bootstrap({losses, corrects}, labeled, trained.evaluator.config().train.seed);
   const Effect& zero = report.heads[1].zero;
   CHECK_THAT(zero.interval.low, WithinAbs(intervals[0].low, 1e-6));
   CHECK_THAT(zero.interval.high, WithinAbs(intervals[0].high, 1e-6));

@@ -31,7 +31,8 @@ TEST_CASE("attention layers are those of the model", "[inspect]") {
     }
   }
   CHECK(attention_layers(causal.model)[2].title() == "layer 2");
-  CHECK(attention_layers(deep_config().model)[5].title() == "cross 1");
+  CHECK(attention_layers(deep_config().model)[5].title() == "cross.1");
+  CHECK(attention_layers(causal.model)[2].name() == "encoder.2");
 }
 
 TEST_CASE("every attention of an encoder-decoder is scored on its own sequences", "[inspect]") {
@@ -67,7 +68,7 @@ TEST_CASE("every attention of an encoder-decoder is scored on its own sequences"
     }
   }
   for (std::size_t k = 0; k < value.size(); ++k) {
-    INFO(all[k / 2].title());
+    INFO(all[k / 2].name());
     const std::vector<HeadScore>& scores = report.heads[k].scores;
     CHECK(static_cast<double>(find_score(scores, "distance").eligible) == queries[k]);
     CHECK_THAT(find_score(scores, "distance").value, WithinRel(value[k] / queries[k], 1e-5));
@@ -90,10 +91,8 @@ TEST_CASE("the report of an encoder-decoder says which sequences a map is of", "
   const auto json = to_json(thimble::inspect(saved.source, {.sequences = 60, .examples = 1}));
   CHECK(json["length"] == 5);
   CHECK(json["source_length"] == 4);
-  CHECK(
-      json["attentions"][0] ==
-      Json(
-          {{"name", "encoder"}, {"layer", 0}, {"queries", "source"}, {"keys", "source"}, {"causal", false}}));
+  CHECK(json["attentions"][0] ==
+        Json({{"name", "encoder.0"}, {"queries", "source"}, {"keys", "source"}, {"causal", false}}));
   CHECK(json["attentions"][2]["queries"] == "tokens");
   CHECK(json["attentions"][2]["keys"] == "source");
   const std::size_t sizes[][2] = {{4, 4}, {5, 5}, {5, 4}};
@@ -166,7 +165,7 @@ TEST_CASE("the log has the chance level of each head of an encoder-decoder", "[i
   for (std::size_t k = 0; k < 6; ++k) {
     const HeadScore& mirror = find_score(scores.heads()[k].scores(), "mirror");
     const auto& head = seen["heads"][k];
-    CHECK(head["place"] == std::array{"encoder 0", "decoder 0", "cross 0"}[k / 2]);
+    CHECK(head["attention"] == std::array{"encoder.0", "decoder.0", "cross.0"}[k / 2]);
     REQUIRE(mirror.eligible >= 100);
     CHECK_THAT(head["scores"]["mirror"].get<double>(), WithinAbs(mirror.value, 1e-6));
     CHECK_THAT(head["chance"]["mirror"].get<double>(), WithinAbs(mirror.chance, 1e-6));

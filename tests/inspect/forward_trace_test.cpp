@@ -199,10 +199,10 @@ TEST_CASE("tokens that the task never asks about are named", "[inspect]") {
   Config config = writing_config();
   config.task = {.name = "translation"};
   const ModelSource source{config, {}};
-  CHECK(unread_tokens(source, "the chien the ate biscuit mange", 1000) ==
+  CHECK(unseen_tokens(source, "the chien the ate biscuit mange", 1000) ==
         std::vector<std::string>{"the", "ate"});
-  CHECK(unread_tokens(source, "le chien noir a", 1000).empty());
-  CHECK(unread_tokens(source, "le chien", 0).size() == 2);
+  CHECK(unseen_tokens(source, "le chien noir a", 1000).empty());
+  CHECK(unseen_tokens(source, "le chien", 0).size() == 2);
 }
 
 TEST_CASE("weights of another model read nothing", "[inspect]") {

@@ -86,7 +86,7 @@ struct Plain : Hooks {
 };
 
 struct Result {
-  double loss = 0, labelled = 0, correct = 0;
+  double loss = 0, labeled = 0, correct = 0;
   std::vector<double> logits;
   Batch batch;
 };
@@ -106,7 +106,7 @@ inline Result plain_pass(const Trained& trained, std::int64_t sequence, Plain& h
     double sum = 0;
     for (std::int64_t j = 0; j < z.cols; ++j) sum += std::exp(double(z.row(i)[j]) - double(z.row(i)[label]));
     result.loss += std::log(sum);
-    result.labelled += 1;
+    result.labeled += 1;
     result.correct += std::max_element(z.row(i), z.row(i) + z.cols) - z.row(i) == label;
   }
   return result;

@@ -47,15 +47,19 @@ std::string name_of(const std::vector<HeadScore>& scores) { return label_head(sc
 
 }  // namespace
 
-TEST_CASE("a small effect is not told as none", "[inspect]") {
+TEST_CASE("a small effect keeps as many digits as its interval needs", "[inspect]") {
   Effect effect = kNeeded;
   effect.accuracy_change = -0.0023;
-  effect.accuracy_interval = {-0.0035, -0.0012};
+  effect.accuracy_interval = {-0.0036, -0.0012};
   CHECK_THAT(label_head(with("mirror", 0.57), effect).sentence,
-             EndsWith("accuracy falls by 0.002 (0.001 to 0.004)"));
+             EndsWith("costs 0.23 points (95 % CI 0.1–0.4)"));
+  effect.accuracy_change = -0.0032;
+  effect.accuracy_interval = {-0.0035, -0.0029};
+  CHECK_THAT(label_head(with("mirror", 0.57), effect).sentence,
+             EndsWith("costs 0.320 points (95 % CI 0.29–0.35)"));
   effect.accuracy_interval.high = -1e-9;
   CHECK_THAT(label_head(with("mirror", 0.57), effect).sentence,
-             EndsWith("accuracy falls by 0.002300 (0.000000 to 0.003500)"));
+             EndsWith("costs 0.32000 points (95 % CI 0.0000–0.3500)"));
 }
 
 TEST_CASE("a pattern with an effect is a label", "[inspect]") {
@@ -63,7 +67,7 @@ TEST_CASE("a pattern with an effect is a label", "[inspect]") {
   CHECK(label.name == "mirror");
   CHECK(label.verdict == Verdict::shown);
   CHECK(label.sentence ==
-        "mirror: 0.57 of the weight (chance 0.10); without it accuracy falls by 0.63 (0.61 to 0.65)");
+        "mirror: 57 % of its attention (chance 10 %); ablating it costs 63.0 points (95 % CI 61–65)");
   CHECK(name_of(with("previous_token", 0.9)) == "previous token");
   CHECK(name_of(with("next_token", 0.9)) == "next token");
   CHECK(name_of(with("same_token", 0.9)) == "same token");
@@ -83,7 +87,7 @@ TEST_CASE("a pattern without an effect is none that counts", "[inspect]") {
   CHECK(label.name == "mirror");
   CHECK(label.verdict == Verdict::no_effect);
   CHECK(label.sentence ==
-        "looks like mirror, 0.57 of the weight (chance 0.10), but nothing depends on it here");
+        "looks like mirror: 57 % of its attention (chance 10 %), but ablating it has no measurable cost");
   // Answers that get worse are an effect, even if the loss does not say so.
   CHECK(label_head(with("mirror", 0.57), {0.001, -0.2, {-0.002, 0.004}, {-0.3, -0.1}}).verdict ==
         Verdict::shown);
@@ -96,13 +100,13 @@ TEST_CASE("an effect without a pattern gets no name", "[inspect]") {
   const Label label = label_head(at_chance(), kNeeded);
   CHECK(label.name.empty());
   CHECK(label.verdict == Verdict::no_pattern);
-  CHECK(label.sentence == "matters, no known pattern; without it accuracy falls by 0.63 (0.61 to 0.65)");
+  CHECK(label.sentence == "important, pattern unknown; ablating it costs 63.0 points (95 % CI 61–65)");
   CHECK(label_head(at_chance(), {0.25, 0, {0.125, 0.5}, {0, 0}}).sentence ==
-        "matters, no known pattern; without it the loss rises by 0.25 (0.125 to 0.5)");
+        "important, pattern unknown; ablating it raises the loss by 0.25 (95 % CI 0.125–0.5)");
   const Label none = label_head(at_chance(), kUseless);
   CHECK(none.name.empty());
   CHECK(none.verdict == Verdict::none);
-  CHECK(none.sentence == "nothing depends on it, no known pattern");
+  CHECK(none.sentence == "no known pattern, and ablating it has no measurable cost");
 }
 
 TEST_CASE("a pattern is well above chance and above what was there before training", "[inspect]") {
@@ -137,7 +141,8 @@ TEST_CASE("few queries are no evidence", "[inspect]") {
   const Label label = label_head(scores, kNeeded);
   CHECK(label.name.empty());
   CHECK(label.verdict == Verdict::not_enough);
-  CHECK(label.sentence == "not enough evidence: may be induction, but 99 queries are too few to tell");
+  CHECK(label.sentence ==
+        "not enough evidence: possibly induction, but only 99 eligible queries, at least 100 needed");
   score(scores, "induction").eligible = 100;
   CHECK(label_head(scores, kNeeded).verdict == Verdict::shown);
   // A pattern that is sure wins over a stronger one that is not.
@@ -146,7 +151,7 @@ TEST_CASE("few queries are no evidence", "[inspect]") {
   CHECK(name_of(scores) == "mirror");
   scores = at_chance();
   for (HeadScore& s : scores) s.eligible = 12;
-  CHECK(label_head(scores, kNeeded).sentence == "not enough evidence: 12 queries are too few to tell");
+  CHECK(label_head(scores, kNeeded).sentence == "not enough evidence: only 12 queries, at least 100 needed");
   score(scores, "entropy").value = 1;
   CHECK(label_head(scores, kNeeded).verdict == Verdict::not_enough);
   scores = with("mirror", 0.9);
@@ -173,7 +178,7 @@ TEST_CASE("a uniform head is one that has become so", "[inspect]") {
   const Label label = label_head(with("entropy", 0.995), kNeeded);
   CHECK(label.name == "uniform");
   CHECK(label.verdict == Verdict::shown);
-  CHECK(label.sentence == "uniform: entropy 0.995 of 1; without it accuracy falls by 0.63 (0.61 to 0.65)");
+  CHECK(label.sentence == "uniform: normalized entropy 0.995; ablating it costs 63.0 points (95 % CI 61–65)");
   CHECK(label_head(with("entropy", 0.995), kUseless).verdict == Verdict::no_effect);
   CHECK(name_of(with("entropy", 0.989)).empty());
   CHECK(name_of(with("entropy", 0.995, "mirror", 0.5)) == "mirror");

@@ -45,7 +45,7 @@ TEST_CASE("one's own source is answered, and the maps are of that answer", "[ins
     CHECK(std::ssize(cross) == batch.length * batch.source_length);
     CHECK(cross.back() == trace.attention.back());
     const auto json = to_json(trace, model.config(), data.names());
-    CHECK(json["attentions"][2]["name"] == "cross");
+    CHECK(json["attentions"][2]["name"] == "cross.0");
     CHECK(json["source"].size() == source.size());
   }
   CHECK_THROWS_WITH(trace_input(saved.source, "0 1 2 3 4"),

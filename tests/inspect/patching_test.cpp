@@ -79,42 +79,42 @@ TEST_CASE("the ends of an interval lie between draws, as far as the quantile say
   CHECK(means[974] != means[975]);
 }
 
-TEST_CASE("patching says how much of the source's answer a head brings along", "[inspect]") {
+TEST_CASE("patching measures the share of the logit difference that a head recovers", "[inspect]") {
   for (const Config& config : {small_config(), rich_config(), sequence_config()}) {
     Trained trained(config);
     trained.silence(trained.parameters(), {0, 1});
     trained.give();
     Plain none;
     const Result base = plain_pass(trained, 0, none);
-    std::int64_t source_index = 1;
-    Result source = plain_pass(trained, 1, none);
-    while (source.batch.lengths != base.batch.lengths || source.batch.labels == base.batch.labels)
-      source = plain_pass(trained, ++source_index, none);
+    std::int64_t donor_index = 1;
+    Result donor = plain_pass(trained, 1, none);
+    while (donor.batch.lengths != base.batch.lengths || donor.batch.labels == base.batch.labels)
+      donor = plain_pass(trained, ++donor_index, none);
     const std::vector<std::vector<Real>> outputs = none.seen;
     const auto difference = [&](const Result& result) {
       double sum = 0;
       const std::size_t v = result.logits.size() / base.batch.labels.size();
       for (std::size_t i = 0; i < base.batch.labels.size(); ++i) {
-        const std::int32_t from = base.batch.labels[i], to = source.batch.labels[i];
+        const std::int32_t from = base.batch.labels[i], to = donor.batch.labels[i];
         if (from != to)
           sum += result.logits[i * v + static_cast<std::size_t>(to)] -
                  result.logits[i * v + static_cast<std::size_t>(from)];
       }
       return sum;
     };
-    const PatchingReport report = patching(trained.evaluator, 0, source_index);
+    const PatchingReport report = patching(trained.evaluator, 0, donor_index);
     REQUIRE(report.heads.size() == trained.heads().size());
     for (const PatchingReport::Head& head : report.heads) {
       Plain hooks = change(trained, head.id);
       hooks.rows = outputs[static_cast<std::size_t>(head.id.layer)];
       const double expected = (difference(plain_pass(trained, 0, hooks)) - difference(base)) /
-                              (difference(source) - difference(base));
+                              (difference(donor) - difference(base));
       CHECK_THAT(head.effect, WithinAbs(expected, 1e-3 * kTolerance / 2e-5));
     }
     CHECK(report.heads[1].effect == 0);
     CHECK(report.heads[0].effect != 0);
     CHECK(static_cast<std::int32_t>(report.base.size()) == base.batch.lengths[0]);
-    CHECK(report.source != report.base);
+    CHECK(report.donor != report.base);
   }
 }
 
@@ -167,10 +167,12 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   head.mean = effect;
   CHECK(to_json(head).size() == 3);
   CHECK(to_json(head)["mean"] == to_json(effect));
-  CHECK(json_text(to_json(Importance{1, 2})) == R"({"raw":1.0,"normalised":2.0})");
+  CHECK(json_text(to_json(Importance{1, 2})) == R"({"raw":1.0,"normalized":2.0})");
   CHECK(json_text(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2})) ==
         R"({"removed":0,"layer":null,"head":null,"loss":1.0,"accuracy":2.0})");
   CHECK(to_json(RemovalStep{1, HeadId{0, 2}, 1, 2})["head"] == 2);
-  CHECK(json_text(to_json(PatchingReport{{"a"}, {"b"}, {{{1, 2}, 0.5}}})) ==
-        R"({"base":["a"],"source":["b"],"heads":[{"layer":1,"head":2,"effect":0.5}]})");
+  CHECK(json_text(to_json(PatchingReport{{"a"}, {"b"}, {{{1, 2}, "", 0.5}}})) ==
+        R"({"base":["a"],"donor":["b"],"heads":[{"layer":1,"head":2,"effect":0.5}]})");
+  CHECK(to_json(PatchingReport{{"a"}, {"b"}, {{{2, 0}, "cross.0", 0.5}}})["heads"][0]["attention"] ==
+        "cross.0");
 }

@@ -95,7 +95,7 @@ TEST_CASE("what a recurrent decoder looks at is scored as a cross head", "[inspe
     CHECK(report.heads[0].circuits.reasons.size() == 6);
     CHECK_THAT(report.attribution.reason, StartsWith("recurrent"));
     const auto json = to_json(report);
-    CHECK(json["attentions"][0]["name"] == "cross");
+    CHECK(json["attentions"][0]["name"] == "cross.0");
     CHECK(json["model"]["kind"] == "recurrent");
   }
 }
@@ -183,7 +183,7 @@ TEST_CASE("what a recurrent decoder attends to is logged while it trains", "[ins
     Trained trained(config);
     const auto seen = head_log(config)(trained.parameters().values());
     REQUIRE(seen["heads"].size() == 1);
-    CHECK(seen["heads"][0]["place"] == "cross 0");
+    CHECK(seen["heads"][0]["attention"] == "cross.0");
     CHECK(seen["heads"][0]["scores"]["entropy"].is_number());
   }
 }

@@ -25,7 +25,7 @@ TEST_CASE("heads are removed by their importance within their layer", "[inspect]
   trained.give();
   const EffectsReport report = measure_effects(trained.evaluator);
   const auto of = [&](std::size_t head) { return report.heads[head].importance; };
-  REQUIRE(of(1).normalised < std::min(of(2).normalised, of(3).normalised));
+  REQUIRE(of(1).normalized < std::min(of(2).normalized, of(3).normalized));
   REQUIRE(of(1).raw > 10 * std::max(of(2).raw, of(3).raw));
   CHECK((report.cumulative_ablation[1].id == HeadId{0, 1}));
 }

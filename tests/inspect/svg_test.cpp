@@ -78,14 +78,14 @@ TEST_CASE("labels of a drawing are text, whatever they say") {
   for (const char* bad : {"\x01", "\xff", "\xEF\xBF\xBF"}) CHECK_THAT(svg, !ContainsSubstring(bad));
 }
 
-TEST_CASE("the colours of a drawing are those of the page") {
+TEST_CASE("the colors of a drawing are those of the page") {
   std::ifstream file(source_directory() + "/src/inspect/report/page/page.css");
   std::stringstream css;
   css << file.rdbuf();
   const std::string svg = head_svg("scale", kTokens, kTokens, {0, 0, 0, 0});
-  for (const std::string colour : {"#ffffff", "#b5d4ec", "#5fa5d3", "#2069ae", "#08306b"}) {
-    CHECK_THAT(svg, ContainsSubstring("stop-color=\"" + colour + "\""));
-    CHECK_THAT(css.str(), ContainsSubstring(": " + colour + ";"));
+  for (const std::string color : {"#ffffff", "#b5d4ec", "#5fa5d3", "#2069ae", "#08306b"}) {
+    CHECK_THAT(svg, ContainsSubstring("stop-color=\"" + color + "\""));
+    CHECK_THAT(css.str(), ContainsSubstring(": " + color + ";"));
   }
 }
 

@@ -195,18 +195,18 @@ TEST_CASE("a timeline is read from the metrics", "[inspect]") {
   CHECK(read_timeline(none.path()).steps.empty());
 }
 
-TEST_CASE("a head whose layer has a title has a chance of its own, and is called by it", "[inspect]") {
+TEST_CASE("a head with an attention has a chance of its own, and the name of its attention", "[inspect]") {
   const std::string heads =
       R"({"step":0,"split":"heads","loss":4,"chance":{},"attainable":{},"heads":[{"layer":2,"head":1,)"
-      R"("scores":{"mirror":0.5},"place":"cross 0","chance":{"mirror":0.4},"attainable":{"mirror":1}}]})";
+      R"("scores":{"mirror":0.5},"attention":"cross.0","chance":{"mirror":0.4},"attainable":{"mirror":1}}]})";
   std::vector<HeadSnapshot> steps = timeline_of(lines({heads, heads})).steps;
   REQUIRE(steps.size() == 2);
-  CHECK(steps[0].heads[0].layer == "cross 0");
+  CHECK(steps[0].heads[0].attention == "cross.0");
   steps[1].step = 10;
   steps[1].heads[0].scores["mirror"] = 0.9;
-  CHECK(sentences(steps) == Sentences{"cross 0 head 1 became a mirror head between steps 0 and 10, when the "
+  CHECK(sentences(steps) == Sentences{"cross.0 head 1 became a mirror head between steps 0 and 10, when the "
                                       "loss stayed at 4"});
-  CHECK_THAT(draw(steps, true), ContainsSubstring("\ncross 0 head 1 mirror "));
+  CHECK_THAT(draw(steps, true), ContainsSubstring("\ncross.0 head 1 mirror "));
   steps[1].heads[0].chance = {{"mirror", 0.88}};  // now it is hardly more than chance
   CHECK(sentences(steps).empty());
 }

@@ -186,7 +186,7 @@ TEST_CASE("attentions are listed in the order of a pass, with what they look fro
   };
   CHECK(weights_of(2) == "decoder.layers.0.self_attn.in_proj_weight");
   CHECK(weights_of(3) == "decoder.layers.0.multihead_attn.in_proj_weight");
-  CHECK(layers[5].title() == "cross 1");
+  CHECK(layers[5].name() == "cross.1");
   CHECK(layers[5].block == 3);
 }
 

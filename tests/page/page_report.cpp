@@ -80,8 +80,8 @@ HeadReport head(const Size& s, int index) {
   head.label = {
       .name = "previous token",
       .verdict = verdict,
-      .sentence = fmt::format("previous token: {:.2f} of the weight (chance 0.06); without it accuracy falls",
-                              strength)};
+      .sentence = fmt::format("previous token: {:.0f} % of its attention (chance 6 %); ablating it costs",
+                              100 * strength)};
   for (const std::string_view name : {"entropy", "self", "first", "positional_share", "previous_token",
                                       "mirror", "same_token", "duplicate_token", "induction"})
     head.scores.push_back(score(name, noise(index * 3.0 + static_cast<double>(name.size())), 1.0 / s.length));
@@ -99,7 +99,7 @@ HeadReport head(const Size& s, int index) {
                   .zero = effect(size),
                   .mean = effect(0.8 * size),
                   .resample = effect(0.9 * size),
-                  .importance = {.raw = 0.0123 * strength, .normalised = strength}};
+                  .importance = {.raw = 0.0123 * strength, .normalized = strength}};
   HeadCircuits& circuits = head.circuits;
   circuits.ov_copying = 0.83 - strength;
   circuits.qk_reciprocity = strength;

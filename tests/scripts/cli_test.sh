@@ -24,7 +24,7 @@ for several in '--split validation,test' '--split validation --split test'; do
 done
 refuse 'tset: must be one of' eval run --split validation,tset
 expect 0 '^    0    0 ' inspect run --patch 0 1 data.test=50
-expect 0 '^layer head label +entropy .* loss tokens % import\.$' inspect run --sequences 50
+expect 0 '^layer head label +entropy .* Δloss  Δtokens grad\.imp$' inspect run --sequences 50
 ! grep -E '.{81}' <<<"$output" || fail "inspect is wider than 80 columns" "$output"
 grep -q '^layer 0 head 0: ' <<<"$output" || fail "no sentence on head 0" "$output"
 expect 0 '' inspect run --sequences 50 --html page.html --svg head.svg --json report.json
@@ -42,6 +42,8 @@ grep -q "hatched: masked" causal.svg && ! grep -q '<rect x="0" .*url(#masked)' c
   fail "other keys of a causal model are hatched than the masked ones" "$(cat causal.svg)"
 expect 0 '^prediction  ' inspect run --input "1 2 3"
 expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --layer 0 --head 0
+expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --attention encoder.0
+refuse '--layer excludes --attention|--attention excludes --layer' inspect run --layer 0 --attention encoder.0
 expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(printf '1 %.0s' {1..79})"
 ! grep -E '.{81}' <<<"$output" || fail "inspect --input is wider than 80 columns" "$output"
 expect 0 '' inspect run --npy arrays --sequences 7
@@ -59,38 +61,42 @@ expect 0 '' inspect many --sequences 50 --head 3
 [[ $(maps) == "layer 0 head 3" ]] || fail "other maps than that of head 3" "$output"
 refuse '\-\-svg draws one head' inspect many --layer 0 --svg many.svg
 
-# A model that writes: three kinds of attention, named; maps between two sequences.
+# An encoder-decoder: three kinds of attention, with names; maps between two sequences.
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" task.length=6 model.kind=encoder_decoder model.output.per=next --out pair
-expect 0 '' inspect pair --sequences 50 --html pair.html --svg cross.svg --layer 2 --head 0
-grep -q '^<!doctype html>' pair.html && grep -q '>cross 0 head 0, ' cross.svg || fail "no page or no drawing" "$(ls)"
-expect 0 '^  cross 0  0 ' inspect pair --sequences 50
+expect 0 '' inspect pair --sequences 50 --html pair.html --svg cross.svg --attention cross.0 --head 0
+grep -q '^<!doctype html>' pair.html && grep -q '>cross.0 head 0, ' cross.svg || fail "no page or no drawing" "$(ls)"
+expect 0 '^  cross\.0  0 ' inspect pair --sequences 50
 ! grep -E '.{81}' <<<"$output" || fail "inspect of an encoder-decoder is wider than 80 columns" "$output"
-grep -q '^cross 0 head 0: ' <<<"$output" || fail "no sentence on the cross head" "$output"
-expect 0 '' inspect pair --sequences 50 --layer 2 --head 0
-[[ $(grep -A8 '^cross 0 head 0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
-expect 0 '^answer  ' inspect pair --input "1 2 3" --layer 2
-grep -q '^cross 0 head 0$' <<<"$output" && ! grep -q '^encoder' <<<"$output" || fail "other maps than asked for" "$output"
+grep -q '^cross\.0 head 0: ' <<<"$output" || fail "no sentence on the cross head" "$output"
+expect 0 '' inspect pair --sequences 50 --attention cross.0 --head 0
+[[ $(grep -A8 '^cross\.0 head 0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
+expect 0 '^output  ' inspect pair --input "1 2 3" --attention cross.0
+grep -q '^cross\.0 head 0$' <<<"$output" && ! grep -q '^encoder' <<<"$output" || fail "other maps than asked for" "$output"
 expect 0 '^0\.[0-9]{3}  ' generate pair --input "1 2 3"
-expect 0 '' generate pair --input "1 2 3" --beams 5 --json answers.json
-[[ $(grep -c log_probability answers.json) == 5 ]] || fail "write does not give as many answers as beams" "$(cat answers.json)"
+expect 0 '' generate pair --input "1 2 3" --beams 5 --json hypotheses.json
+[[ $(grep -c log_probability hypotheses.json) == 5 ]] || fail "not as many hypotheses as beams" "$(cat hypotheses.json)"
 refuse 'no token 12, did you mean' generate pair --input "12"
-expect 0 "^thimble: not in the task's inputs, of which 1000 were read: <end>; the" generate pair --input "1 <end> 3"
-refuse 'a model of model.kind encoder generates no output' generate run --input "1 2"
+expect 0 '^thimble: not in the first 1000 training inputs: <end>; the output' generate pair --input "1 <end> 3"
+refuse 'requires model.kind encoder_decoder or recurrent, this model is an encoder' generate run --input "1 2"
 refuse 'beams' generate pair --input "1 2" --beams 0
 refuse '.*input is required' generate pair
-expect 0 '^  cross 0  0 +[+-][0-9.]+$' inspect pair --patch 0 1
+expect 0 '^  cross\.0  0 +[+-][0-9.]+$' inspect pair --patch 0 1 --attention cross.0 --json patched.json
+! grep -qE '^(encoder|decoder)' <<<"$output" || fail "other heads than asked for" "$output"
+[[ $(grep -c '"attention": "cross.0"' patched.json) == 1 ]] || fail "the JSON has no names" "$(cat patched.json)"
 expect 0 '' inspect pair --npy pairs --sequences 7
 [[ $(cd pairs && echo *) == "cross.npy decoder.npy encoder.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
   fail "other arrays" "$(ls pairs)"
 expect 0 '' train "$configs/translation_recurrent.yaml" "${short[@]}" --out recurrent
-expect 0 '^cross 0  0 ' inspect recurrent --sequences 50 --npy looks --html recurrent.html
+expect 0 '^cross\.0  0 ' inspect recurrent --sequences 50 --npy looks --html recurrent.html
 [[ $(cd looks && echo *) == "cross.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
   fail "other arrays of a recurrent model" "$(ls looks)"
-expect 0 '^answer  ' inspect recurrent --input "le chien chante"
-expect 0 'of which 4 were read: the, dog;' generate recurrent data.train=4 train.batch=4 --input "the dog"
-refuse 'the model has layer 0, which is cross 0$' inspect recurrent --layer 2
+expect 0 '^output  ' inspect recurrent --input "le chien chante"
+expect 0 'not in the first 4 training inputs: the, dog;' generate recurrent data.train=4 train.batch=4 --input "the dog"
+refuse 'layer 0: is for encoder-only models; give --attention with one of cross\.0$' inspect recurrent --layer 0
 refuse 'score none has no attention heads' inspect recurrent model.attention.score=none
-refuse 'no such layer, the model has layers 0 to 2, which are encoder 0, decoder 0, cross 0$' inspect pair --layer 3
+refuse 'no such attention; the model has encoder\.0, decoder\.0, cross\.0$' inspect pair --attention cross.1
+refuse 'is for encoder-only models; give --attention with one of encoder\.0, decoder\.0, cross\.0$' inspect pair --layer 2
+refuse 'draws one head; choose it with --attention and --head' inspect pair --svg pair.svg
 refuse '7 tokens, the longest sequence that this model takes has 6' inspect pair --input "1 1 1 1 1 1 1"
 
 expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/final.safetensors
@@ -146,13 +152,13 @@ for arguments in '' 'histogram task.symbols=100' 'dyck_valid task.length=100' "-
   ! "$thimble" tasks $arguments | grep -E '.{81}' || fail "thimble tasks $arguments is wider than 80 columns"
 done
 
-# --json - leaves standard output to the JSON alone; a pipe gets no colours and no carriage returns.
+# --json - leaves standard output to the JSON alone; a pipe gets no colors and no carriage returns.
 "$thimble" train "$configs/reverse.yaml" "${short[@]}" --out piped --json - >out 2>err
 [[ $(head -c 1 out) == "{" && $(tail -n 1 out) == "}" ]] || fail "standard output is not JSON alone" "$(cat out)"
 ! grep -q $'[\r\033]' out err || fail "control characters in a pipe"
 accuracy=$(sed -n 's/^{"step":20,"split":"train",.*"accuracy":\([^,]*\),.*/\1/p' piped/metrics.jsonl)
 accuracy=$(awk -v a="$accuracy" 'BEGIN { printf "%.2f", 100 * a }')
-grep -qE "^step 20/20  loss [0-9.]+  acc +$accuracy % .* 0 s left$" err ||
+grep -qE "^step 20/20  loss [0-9.]+  tokens +$accuracy % .* 0 s left$" err ||
   fail "no plain progress lines" "$(cat err)"
 
 # The same bits on one thread and on two, and again.
@@ -191,8 +197,8 @@ refuse 'did you mean model.heads' train "$configs/reverse.yaml" model.head=2
 refuse 'run: exists and is not an empty directory' train "$configs/reverse.yaml" --out run
 refuse 'no such run' eval nowhere
 refuse 'not a run' eval sub
-refuse 'checkpoint is for run directories' eval --weights run/checkpoints/final.safetensors --checkpoint best
-refuse 'goes with --weights' eval --config "$configs/reverse.yaml"
+refuse 'checkpoint requires a run directory; --weights already names' eval --weights run/checkpoints/final.safetensors --checkpoint best
+refuse '--config requires --weights' eval --config "$configs/reverse.yaml"
 refuse 'task.name=majorit: .*did you mean majority' tasks majorit
 refuse 'length 5: brackets come in pairs' tasks dyck_match task.length=5
 refuse 'symbols 10: must be the cells of a square' tasks anomaly
@@ -206,11 +212,11 @@ refuse 'threads' train "$configs/reverse.yaml" --threads -1
 refuse 'no token 12, did you mean [0-9]\?; the vocabulary has 10 tokens: 0 1 2 3 4 5 6 7 8 9$' inspect run --input "1 12"
 refuse 'input: is empty' inspect run --input ""
 refuse '17 tokens, the longest sequence that this model takes has 16' inspect run --input "$(printf '1 %.0s' {1..17})"
-refuse 'no such layer, the model has layer 0$' inspect run --layer 1
-refuse 'no such head, each layer of the model has heads 0 to 1$' inspect run model.heads=2 --head 2
+refuse 'no such layer; the model has layer 0$' inspect run --layer 1
+refuse 'no such head; each layer of the model has heads 0 to 1$' inspect run model.heads=2 --head 2
 refuse 'no such head' inspect run --head -1 --input "1 2"
 refuse 'head' inspect run --head first
-refuse 'there is no sequence 100, give 0 to 99' inspect run --patch 1 100
+refuse 'there is no sequence 100; give 0 to 99' inspect run --patch 1 100
 refuse 'there is no sequence -1' inspect run --patch -1 1
 refuse 'choose two that differ' inspect run --patch 3 3
 refuse 'patch' inspect run --patch 1
@@ -220,9 +226,9 @@ refuse 'with --input, give --html too' inspect run --input "1 2" --sequences 10
 refuse 'no token 12' inspect run --input "1 12" --html other.html
 refuse '--svg excludes --patch|--patch excludes --svg' inspect run --patch 0 1 --svg other.svg
 refuse '--input excludes --patch|--patch excludes --input' inspect run --patch 0 1 --input "1 2"
-refuse 'there is no sequence 9223372036854775807, give 0 to 99' inspect run --patch 0 9223372036854775807
-refuse 'there is no sequence 2, give' inspect run data.test=2 --patch 0 2
-refuse '^thimble: --patch a: must be a whole number; see|^thimble: --patch a: must be a whole number$' inspect run --patch a b
+refuse 'there is no sequence 9223372036854775807; give 0 to 99' inspect run --patch 0 9223372036854775807
+refuse 'there is no sequence 2; give' inspect run data.test=2 --patch 0 2
+refuse '^thimble: --patch a: must be an integer; see|^thimble: --patch a: must be an integer$' inspect run --patch a b
 # A checkpoint that a kill at the end of training left behind goes with the next command that opens the run.
 for command in eval 'inspect --sequences 10'; do
   touch run/checkpoints/step-{1,2}.safetensors

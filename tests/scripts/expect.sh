@@ -5,6 +5,7 @@ configs=$(realpath "$2")/configs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+export LC_ALL=C.UTF-8  # grep counts characters
 subcommand=()  # put before the arguments of expect
 
 fail() {

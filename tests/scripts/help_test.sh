@@ -17,28 +17,28 @@ for command in "${commands[@]}"; do
   grep -q '^  -h, --help ' <<<"$output" || fail "thimble $command --help does not name --help" "$output"
   grep -q '^Exit status: 0' <<<"$output" || fail "thimble $command --help does not name exit statuses" "$output"
 done
-expect 0 '^  --split NAME +Whose sequences; .*' tasks --help
+expect 0 '^  --split NAME +Split to print, .*' tasks --help
 [[ $(tr -s ' \n' ' ' <<<"$output") == *'one of train, validation, test [train]'* ]] || fail "no choices, or no default" "$output"
-expect 0 '^  --patch BASE SOURCE( |$)' inspect --help
+expect 0 '^  --patch BASE DONOR( |$)' inspect --help
 expect 0 '^Usage: thimble train CONFIG \[key=value \.\.\.\] \[options\]$' train --help
 expect 0 ' \[1000\]$' inspect --help
 
 # Slips are answered with what was probably meant.
-refuse 'there is no command trian, did you mean train\?; see thimble --help$' trian "$configs/reverse.yaml"
-refuse 'there is no command frobnicate; see' frobnicate
-refuse 'missing command, one of train, sweep, .*; see thimble --help$'
-refuse 'missing command, one of show, cost, schema; see thimble config --help$' config
-refuse 'there is no command shwo, did you mean show\?' config shwo
-refuse 'there is no option --thread, did you mean --threads\?; see thimble train --help$' train "$configs/reverse.yaml" --thread 2
-refuse '^thimble: --threads 1\.5: must be a whole number from 0 to 4096$' train "$configs/reverse.yaml" --threads 1.5
-refuse '^thimble: --threads 5000: must be a whole number from 0 to 4096$' train "$configs/reverse.yaml" --threads 5000
-refuse '^thimble: --layer first: must be a whole number$' inspect run --layer first
+refuse 'unknown command trian, did you mean train\?; see thimble --help$' trian "$configs/reverse.yaml"
+refuse 'unknown command frobnicate; see' frobnicate
+refuse 'missing command: one of train, sweep, .*; see thimble --help$'
+refuse 'missing command: one of show, cost, schema; see thimble config --help$' config
+refuse 'unknown command shwo, did you mean show\?' config shwo
+refuse 'unknown option --thread, did you mean --threads\?; see thimble train --help$' train "$configs/reverse.yaml" --thread 2
+refuse '^thimble: --threads 1\.5: must be an integer from 0 to 4096$' train "$configs/reverse.yaml" --threads 1.5
+refuse '^thimble: --threads 5000: must be an integer from 0 to 4096$' train "$configs/reverse.yaml" --threads 5000
+refuse '^thimble: --layer first: must be an integer$' inspect run --layer first
 refuse '^thimble: --split tset: must be one of train, validation, test, did you mean test\?$' eval run --split tset
-refuse '^thimble: --out takes a value: --out DIR; see' train "$configs/reverse.yaml" --out
-refuse '^thimble: --patch takes a value: --patch BASE SOURCE; see' inspect run --patch 1
-quoted='--input takes one argument; put its tokens in quotes: --input "3 1 4"$'
-refuse 'in quotes: --input "a b c"$' inspect --input 3 1 4
-refuse 'in quotes: --input "a b c"$' inspect --input 3 1 4 run
+refuse '^thimble: --out requires a value: --out DIR; see' train "$configs/reverse.yaml" --out
+refuse '^thimble: --patch requires a value: --patch BASE DONOR; see' inspect run --patch 1
+quoted='--input takes one argument; quote the tokens: --input "3 1 4"$'
+refuse 'quote the tokens: --input "a b c"$' inspect --input 3 1 4
+refuse 'quote the tokens: --input "a b c"$' inspect --input 3 1 4 run
 mkdir run
 refuse "$quoted" inspect run --input 3 1 4
 refuse "$quoted" inspect run task.length=3 --input 3 1 4

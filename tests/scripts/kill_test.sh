@@ -57,7 +57,7 @@ while ((done_kills < kills)); do
 done
 [[ -z $(find run -name '*.tmp' -o -name '.lock') ]] || fail "leftovers: $(ls -aR run)"
 
-# SIGINT and SIGTERM: the state is saved, the command to go on is shown and works, exit status 130.
+# SIGINT and SIGTERM: the state is saved, the command to resume is shown and works, exit status 130.
 for signal in INT TERM; do
   rm -rf run
   "$thimble" train "${config[@]}" train.steps=600000 --out run --threads 1 2>said &
@@ -67,8 +67,8 @@ for signal in INT TERM; do
   status=0
   wait $pid || status=$?
   ((status == 130)) || fail "SIG$signal: exit status $status"
-  grep -q "thimble train run --resume" said || fail "SIG$signal: no word on how to go on: $(cat said)"
-  steps=$(sed -n 's/.*stopped after step \([0-9]*\),.*/\1/p' said)
+  grep -q "thimble train run --resume" said || fail "SIG$signal: no word on how to resume: $(cat said)"
+  steps=$(sed -n 's/.*stopped after step \([0-9]*\);.*/\1/p' said)
   [[ -f run/checkpoints/step-$steps.safetensors ]] || fail "SIG$signal: step $steps is not saved"
   [[ $(tail -n 1 run/metrics.jsonl) == "{\"step\":$steps,"* ]] || fail "SIG$signal: metrics go beyond step $steps"
   [[ ! -e run/summary.json ]] || fail "SIG$signal: a summary of an unfinished run"

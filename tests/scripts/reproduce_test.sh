@@ -54,7 +54,7 @@ grep -q '<h2>holds <span class="claim shown">PASS</span></h2>' holds.html || fai
 # What is kept is not trained again, and says the same.
 weights() { find "$1" -name '*.safetensors' -printf '%p %T@\n' | sort; }
 before=$(weights kept)
-expect 0 '4 of them finished before' holds --out kept --json again.json
+expect 0 '4 already finished' holds --out kept --json again.json
 [[ $before == "$(weights kept)" ]] || fail "trained again"
 diff <(grep -v '"seconds"' holds.json) <(grep -v '"seconds"' again.json) || fail "another result"
 
@@ -93,7 +93,7 @@ mv configs/other.yaml other/holds.yaml
 sed -i "s|../base.yaml|../configs/base.yaml|" other/holds.yaml
 expect 2 'kept/holds: made by another sweep' holds --out kept --experiments other
 
-# Interrupted: status 130, nothing left but what --out keeps, and the same command goes on.
+# Interrupted: status 130, nothing left but what --out keeps, and the same command resumes.
 sed 's/train.steps: 40}/train.steps: 2000}/' configs/reproduce/holds.yaml >configs/reproduce/long.yaml
 interrupted() {
   : >log  # or what the time before said may be read
@@ -108,7 +108,7 @@ interrupted() {
 interrupted
 [[ -z $(ls runs/reproduce) ]] || fail "a temporary directory is left" "$(ls runs/reproduce)"
 interrupted --out stopped
-grep -q 'the same command with --out stopped goes on' log || fail "no word about going on" "$(cat log)"
-expect 0 '^long: 4 runs, 2 of them finished before' long --out stopped
+grep -q 'resume with the same command and --out stopped' log || fail "no word on how to resume" "$(cat log)"
+expect 0 '^long: 4 runs, 2 already finished' long --out stopped
 
 echo "reproduce_test: ok"

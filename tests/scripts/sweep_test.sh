@@ -19,7 +19,7 @@ END
 # Six runs: a table of 80 columns, a line for each run, and the same result in two files.
 expect 0 '^heads=4 +2/2( +[0-9.]+){6}$' s.yaml "${short[@]}" --out s --json copy.json
 grep -qE '^ +\+-( +[0-9.]+){6}$' <<<"$output" || fail "no standard deviations" "$output"
-grep -qE '^6/6  heads=[124] seed [78]: test loss [0-9.]+, +[0-9.]+ %' <<<"$output" || fail "no progress" "$output"
+grep -qE '^6/6  heads=[124] seed [78]: test loss [0-9.]+, tokens [0-9.]+ %' <<<"$output" || fail "no progress" "$output"
 ! grep -E '^(setting|heads| +\+-)' <<<"$output" | grep -qE '.{81}' || fail "the table is wider than 80 columns" "$output"
 cmp s/sweep.json copy.json
 [[ $(grep -c '"status": "done"' s/sweep.json) == 6 ]] || fail "not six runs done" "$(cat s/sweep.json)"
@@ -30,7 +30,7 @@ done
 
 # Again: nothing is trained, the same table comes.
 before=$(find s/runs -type f -printf '%p %T@\n' | sort)
-expect 0 '6 of them finished before' s.yaml "${short[@]}" --out s
+expect 0 '6 already finished' s.yaml "${short[@]}" --out s
 [[ $before == "$(find s/runs -type f -printf '%p %T@\n' | sort)" ]] || fail "a second sweep wrote into its runs"
 grep -qE '^heads=4 +2/2' <<<"$output" || fail "no table the second time" "$output"
 
@@ -46,7 +46,7 @@ expect 0 'heads=4' s.yaml "${short[@]}" --out three --jobs 3
 sed 's/seeds:.*/seeds: [7]/' s.yaml >t.yaml
 expect 0 '^sweep runs/sweep-t-[0-9a-f]{8}$' t.yaml "${short[@]}"
 grep -qE '^ +\+-( +-){6}$' <<<"$output" || fail "a deviation of one seed" "$output"
-expect 0 '3 of them finished before' t.yaml "${short[@]}"
+expect 0 '3 already finished' t.yaml "${short[@]}"
 expect 0 '^\{$' t.yaml "${short[@]}" --json - --quiet
 [[ $output == "{"*"}" ]] || fail "standard output is not JSON alone" "$output"
 
@@ -107,12 +107,12 @@ start() {
 # Interrupted: status 130 once its runs have ended, and the same command goes on.
 start s.yaml "${short[@]}" train.steps=100 --jobs 1 --out stopped
 kill -INT "$sweep"
-until grep -q 'once more to stop at once' log; do sleep 0.02; done
+until grep -q 'interrupt again to stop at once' log; do sleep 0.02; done
 kill -CONT "$child" 2>/dev/null || true  # it has ended if it was too young to save anything
 status=0
 wait "$sweep" || status=$?
 ((status == 130)) || fail "an interrupted sweep has exit status $status" "$(cat log)"
-grep -q 'the same command with --out stopped goes on' log || fail "no word about going on" "$(cat log)"
+grep -q 'resume with the same command and --out stopped' log || fail "no word on how to resume" "$(cat log)"
 expect 0 'heads=4 +2/2' s.yaml "${short[@]}" train.steps=100 --out stopped
 expect 0 'heads=4 +2/2' s.yaml "${short[@]}" train.steps=100 --out whole
 [[ $(hashes stopped) == "$(hashes whole)" ]] || fail "an interruption changed results"
@@ -120,7 +120,7 @@ expect 0 'heads=4 +2/2' s.yaml "${short[@]}" train.steps=100 --out whole
 # Interrupted twice, its runs end at once; killed, they end too.
 start s.yaml "${short[@]}" train.steps=1000000 --jobs 1 --out twice
 kill -TERM "$sweep"
-until grep -q 'once more to stop at once' log; do sleep 0.02; done
+until grep -q 'interrupt again to stop at once' log; do sleep 0.02; done
 kill -TERM "$sweep" 2>/dev/null || true
 status=0
 wait "$sweep" || status=$?

@@ -100,15 +100,15 @@ for columns in WIDTHS:
     # Tables, with what they had no room for.
     report = show(columns, "inspect", f"run{columns}", "--sequences", "10")
     head = next(line for line in report.split("\n") if line.startswith("layer head label"))
-    assert ("import." in head) == (columns > 40) and ("loss tokens %" in head), report
-    assert (", import." in words(report)) == (columns == 40) and len(re.findall(r"^    [01]    [0-3] ", report, re.M)) == 8, report
+    assert ("grad.imp" in head) == (columns > 40) and ("Δloss  Δtokens" in head), report
+    assert (", grad.imp" in words(report)) == (columns == 40) == ("grad.imp: gradient importance" not in words(report)) and len(re.findall(r"^    [01]    [0-3] ", report, re.M)) == 8, report
     side = [line for line in report.split("\n") if line.count(" head ") >= 2 and ":" not in line]
     assert bool(side) == (columns > 40), f"maps beside each other in {columns} columns:\n{report}"
     own = show(columns, "inspect", f"run{columns}", "--input", "注意 chien e\u0301te\u0301 \U0001f600")
     assert "注意" in own and "chien" in own
     assert "tokens" in words(show(columns, "eval", f"run{columns}"))
     table = show(columns, "sweep", "sweep.yaml", "train.steps=5", "--out", f"sweep{columns}", "--jobs", "2")
-    assert re.search(r"^ *(heads=2 lr=0?\.?[0-9e.-]+)? *2/2( +[0-9.]+)+$", table, re.M) and ("seqs. %" in table) == (columns > 40), table
+    assert re.search(r"^ *(heads=2 lr=0?\.?[0-9e.-]+)? *2/2( +[0-9.]+)+$", table, re.M) and ("sequences %" in table) == (columns > 40), table
     reproduced = show(columns, "reproduce", "--out", f"reproduce{columns}", "--jobs", "2")
     assert "late_loss_of_the_longer_run" in reproduced and "PASS" in reproduced, reproduced
     assert "which is what every training run should show." in words(show(columns, "reproduce", "--list"))

@@ -66,7 +66,8 @@ def pytorch(model, report):
     with torch.no_grad():
         logits, weights = model(*numbers.values())[0], model.attention(*numbers.values())
     if "source" in numbers:
-        return logits, [weights[each["name"]][each["layer"], 0] for each in report.get("attentions", [])]
+        return logits, [weights[stack][int(index), 0] for stack, index in
+                        (each["name"].split(".") for each in report.get("attentions", []))]
     return (logits if logits.dim() == 2 else logits[None]), weights[:, 0]
 
 

@@ -71,7 +71,7 @@ TEST_CASE("data that is gone leaves the rest of a run", "[train]") {
   for (const char* name : {"main.tsv", "test.tsv"}) std::filesystem::remove(trained.file(name));
   const ModelSource source = open_run(trained.run);
   CHECK(trace_input(source, "w3 is").logits == before.logits);
-  CHECK(unread_tokens(source, "w3 is", 10).empty());
+  CHECK(unseen_tokens(source, "w3 is", 10).empty());
   const EvalResult report = evaluate(source, Split::validation);
   CHECK(report.loss == trained.result.validation->loss);
   CHECK_FALSE(report.chance.has_value());

@@ -20,7 +20,8 @@ struct AttentionLayer {
   bool causal = false;
 
   bool cross() const { return queries_source != keys_source; }
-  std::string title() const;  // "cross 0"; "layer 0" without a stack
+  std::string name() const;   // "cross.0"; "encoder.0" in an encoder-only model
+  std::string title() const;  // the name; "layer 0" in an encoder-only model
   bool operator==(const AttentionLayer&) const = default;
 };
 

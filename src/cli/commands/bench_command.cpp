@@ -75,14 +75,14 @@ int run(const BenchArguments& arguments) {
 }  // namespace
 
 void add_bench(Command& program) {
-  Command& command = program.add_command("bench", "Time training steps of a config; writes no run");
+  Command& command = program.add_command("bench", "Time training steps of a config, without saving a run");
   auto arguments = std::make_shared<BenchArguments>();
   arguments->config.add_to(command);
-  command.add_option("--steps", arguments->steps, "Steps to time, after a tenth as many to warm up")
+  command.add_option("--steps", arguments->steps, "Steps to time, after a tenth as many warm-up steps")
       .between(1, 1'000'000'000)
       .shows_default()
       .value_name("N");
-  command.add_option("--threads", arguments->config.threads, "Threads, 0 for every core")
+  command.add_option("--threads", arguments->config.threads, "Threads (0 = all cores)")
       .between(0, 4096)
       .value_name("N");
   arguments->output.add_to(command);

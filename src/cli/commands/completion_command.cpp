@@ -40,19 +40,19 @@ int run(const CompletionArguments& arguments, const Command& program) {
 }  // namespace
 
 void add_completion(Command& program) {
-  Command& command = program.add_command("completion", "Print a script that completes commands in a shell");
+  Command& command = program.add_command("completion", "Print a shell completion script");
   auto arguments = std::make_shared<CompletionArguments>();
   command.add_option("SHELL", arguments->shell, "bash, zsh or fish")
       .value_name("")
       .one_of({"bash", "zsh", "fish"});
-  command.add_option("--names", arguments->names, "Print the names that scripts offer instead")
+  command.add_option("--names", arguments->names, "Print the names that the scripts complete")
       .value_name("KIND")
       .one_of({"configs", "keys"});
   command.action([arguments, &program] { return run(*arguments, program); });
 }
 
 void add_manual(Command& program) {
-  Command& command = program.add_command("manual", "Print the page of the manual, for man");
+  Command& command = program.add_command("manual", "Print the man page");
   command.action([&program] {
     write_out(manual_page(program, "thimble " THIMBLE_VERSION));
     return kDone;

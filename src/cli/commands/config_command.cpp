@@ -34,7 +34,7 @@ void print_cost(const Config& config, std::string_view prefix) {
   const StepCost step = step_cost(config);
   const MemoryEstimate memory = estimate_memory(Job::training, config);
   std::string text = fmt::format("{:<16} {:>10.0f}\n", "parameters", step.parameters);
-  text += fmt::format("{:<16} {:>10.4g} GFLOP, of matrix products\n", "training step", 1e-9 * step.flops);
+  text += fmt::format("{:<16} {:>10.4g} GFLOP in matrix products\n", "training step", 1e-9 * step.flops);
   std::map<std::string, double> flops;
   for (const OpCost& op : step.ops) flops[op.op] += op.flops.total();
   for (const auto& [op, count] : flops)
@@ -64,20 +64,19 @@ void print_ops(const Config& config) {
   };
   for (const OpCost& op : step.ops) line(op);
   line(sum);
-  print_out("{}",
-            wrapped(fmt::format("Calls and memory are those of a micro-batch of {} on one thread, GFLOP "
-                                "those of a training step.",
-                                counted(step.sequences, "sequence")),
-                    line_width(1)));
+  print_out(
+      "{}",
+      wrapped(fmt::format("Calls and memory: one micro-batch of {} on one thread. GFLOP: one training step.",
+                          counted(step.sequences, "sequence")),
+              line_width(1)));
 }
 
 }  // namespace
 
 void add_config(Command& program) {
-  Command& command = program.add_command("config", "Look at configs");
+  Command& command = program.add_command("config", "Show a config, its cost, or the JSON Schema");
 
-  Command& show =
-      command.add_command("show", "Print every value of a config with where it comes from, and the cost");
+  Command& show = command.add_command("show", "Print every value of a config with its origin, and the cost");
   auto arguments = std::make_shared<ConfigArguments>();
   auto output = std::make_shared<Output>();
   arguments->add_to(show);
@@ -92,11 +91,11 @@ void add_config(Command& program) {
     return kDone;
   });
 
-  Command& cost = command.add_command("cost", "Estimate what training takes");
+  Command& cost = command.add_command("cost", "Estimate the FLOPs and memory of training");
   arguments->add_to(cost);
   output->add_to(cost);
   auto by_op = std::make_shared<bool>(false);
-  cost.add_flag("--by-op", *by_op, "List memory and arithmetic by layer and op");
+  cost.add_flag("--by-op", *by_op, "Break memory and FLOPs down by layer and op");
   cost.action([arguments, output, by_op] {
     const Config config = arguments->load();
     if (output->prints_text()) {

@@ -44,13 +44,14 @@ int run(const EvalArguments& arguments) {
 }  // namespace
 
 void add_eval(Command& program) {
-  Command& command = program.add_command("eval", "Measure a trained model on fresh sequences");
+  Command& command =
+      program.add_command("eval", "Evaluate a trained model on its validation and test splits");
   auto arguments = std::make_shared<EvalArguments>();
   arguments->source.add_to(command);
-  command.add_option("--split", arguments->splits, "Whose sequences; default: validation and test")
+  command.add_option("--split", arguments->splits, "Splits to evaluate (default: validation and test)")
       .one_of({"train", "validation", "test"})
       .value_name("NAME");
-  command.add_option("--sequences", arguments->sequences, "The first N of each split; 0: all")
+  command.add_option("--sequences", arguments->sequences, "Sequences of each split, from the first (0 = all)")
       .between(0, 1'000'000'000)
       .value_name("N");
   arguments->output.add_to(command);

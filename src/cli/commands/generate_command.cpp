@@ -28,18 +28,17 @@ void run(const GenerateArguments& arguments) {
     if (arguments.output.prints_text())
       print_out("{:.3f}  {}\n", std::exp(log_probability), fmt::join(tokens, " "));
   }
-  if (arguments.output.prints_text()) warn_of_unread(source, arguments.input);
+  if (arguments.output.prints_text()) warn_of_unseen(source, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});
 }
 
 }  // namespace
 
 void add_generate(Command& program) {
-  Command& command =
-      program.add_command("generate", "Generate output with its probability, from an encoder-decoder");
+  Command& command = program.add_command("generate", "Generate output with probabilities");
   auto arguments = std::make_shared<GenerateArguments>();
   arguments->source.add_to(command);
-  command.add_option("--input", arguments->input, "Input, as tokens separated by spaces")
+  command.add_option("--input", arguments->input, "Input tokens, separated by spaces")
       .required()
       .value_name("TEXT");
   command.add_option("--beams", arguments->beams, "Beam width and number of results (1 = greedy decoding)")

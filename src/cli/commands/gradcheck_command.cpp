@@ -69,7 +69,7 @@ void add_gradcheck(Command& program) {
       program.add_command("gradcheck", "Check the gradients of all ops, or of a config's model");
   auto arguments = std::make_shared<GradcheckArguments>();
   arguments->config.add_to(command, false);
-  command.add_option("--op", arguments->op, "Check this op alone").value_name("NAME");
+  command.add_option("--op", arguments->op, "Check only this op").value_name("NAME");
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });
 }

@@ -19,7 +19,7 @@ struct InspectArguments {
   std::optional<std::string> input;
   std::vector<std::int64_t> patch;
   std::string html, npy, svg;
-  HeadChoice heads;
+  HeadOptions heads;
 };
 
 // Names of positions.
@@ -29,12 +29,11 @@ std::vector<std::string> numbers(std::int64_t count) {
   return out;
 }
 
-void draw_head(const InspectArguments& arguments, const InspectReport& report) {
+void draw_head(const std::string& path, const HeadChoice& heads, const InspectReport& report) {
   const ModelConfig& model = report.config.model;
-  const HeadId id = arguments.heads.only(model);
+  const HeadId id = heads.only(model);
   const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
-  write_svg(arguments.svg,
-            fmt::format("{}, mean of {} sequences", head_title(model, id), report.baseline.sequences),
+  write_svg(path, fmt::format("{}, mean of {} sequences", head_title(model, id), report.baseline.sequences),
             numbers(report.queries(layer)), numbers(report.keys(layer)),
             report.heads[static_cast<std::size_t>(id.layer * model.heads + id.head)].mean_weights,
             layer.causal);
@@ -50,19 +49,19 @@ int run(const InspectArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   if (arguments.input) arguments.source.require_one_text(*arguments.input);
   const ModelSource source = arguments.source.open();
-  arguments.heads.check(source.config.model);
-  if (!arguments.svg.empty()) arguments.heads.only(source.config.model);
+  const HeadChoice heads = arguments.heads.choose(source.config.model);
+  if (!arguments.svg.empty()) heads.only(source.config.model);
   if (arguments.input) {
     const InspectOptions usual;
     require<ConfigError>(!arguments.html.empty() || (arguments.options.sequences == usual.sequences &&
                                                      arguments.options.examples == usual.examples),
-                         "--sequences and --examples are for the report: with --input, give --html too");
+                         "--sequences and --examples apply to the report: with --input, give --html too");
     if (!arguments.html.empty()) write_page(source, arguments);
-    show_input(source, *arguments.input, arguments.heads, arguments.output, arguments.svg);
+    show_input(source, *arguments.input, heads, arguments.output, arguments.svg);
     return kDone;
   }
   if (!arguments.patch.empty()) {
-    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), source.config.model, arguments.heads,
+    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), source.config.model, heads,
                   arguments.output);
     return kDone;
   }
@@ -70,8 +69,8 @@ int run(const InspectArguments& arguments) {
   if (!arguments.npy.empty())
     write_attention(source, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_file(arguments.html, html_page(report));
-  if (!arguments.svg.empty()) draw_head(arguments, report);
-  if (arguments.output.prints_text()) print_report(report, arguments.heads);
+  if (!arguments.svg.empty()) draw_head(arguments.svg, heads, report);
+  if (arguments.output.prints_text()) print_report(report, heads);
   arguments.output.write(to_json(report));
   return kDone;
 }
@@ -79,38 +78,43 @@ int run(const InspectArguments& arguments) {
 }  // namespace
 
 void add_inspect(Command& program) {
-  Command& command = program.add_command("inspect", "Show what each attention head looks at");
+  Command& command =
+      program.add_command("inspect", "Show what each attention head attends to, and what ablating it costs");
   auto arguments = std::make_shared<InspectArguments>();
   arguments->source.add_to(command);
-  Option& sequences =
-      command.add_option("--sequences", arguments->options.sequences, "Test sequences to look at")
-          .between(1, 1'000'000'000)
-          .shows_default()
-          .value_name("N");
-  Option& examples =
-      command.add_option("--examples", arguments->options.examples, "How many of them to show one by one")
-          .between(0, 1000)
-          .shows_default()
-          .value_name("N");
-  Option& html = command.add_option("--html", arguments->html, "Write the report there, as a page")
+  Option& sequences = command
+                          .add_option("--sequences", arguments->options.sequences,
+                                      "Test sequences to analyze, from the first")
+                          .between(1, 1'000'000'000)
+                          .shows_default()
+                          .value_name("N");
+  Option& examples = command
+                         .add_option("--examples", arguments->options.examples,
+                                     "How many of them --html and --json contain in full")
+                         .between(0, 1000)
+                         .shows_default()
+                         .value_name("N");
+  Option& html = command.add_option("--html", arguments->html, "Write the report as an HTML page")
                      .writable()
                      .value_name("FILE", Value::file);
-  Option& npy = command.add_option("--npy", arguments->npy, "Write their attention there, as NumPy arrays")
+  Option& npy = command.add_option("--npy", arguments->npy, "Write the attention weights as NumPy arrays")
                     .writable(require_writable_attention)
                     .value_name("DIR", Value::directory);
   Option& svg =
-      command.add_option("--svg", arguments->svg, "Draw the one head that --layer and --head choose")
+      command
+          .add_option("--svg", arguments->svg, "Draw one head, chosen with --layer or --attention and --head")
           .writable()
           .value_name("FILE", Value::file);
   Option& input =
       command
-          .add_option("--input", arguments->input,
-                      "Show what the model makes of \"a b c\" instead; with --html, also first on the page")
+          .add_option(
+              "--input", arguments->input,
+              "Analyze your own sequence, such as \"a b c\"; with --html, also the first example on the page")
           .excludes(npy)
           .value_name("TEXT");
   command
       .add_option("--patch", arguments->patch,
-                  "Put each head's output on test sequence SOURCE into the run on BASE instead")
+                  "Activation patching: patch each head's output on test sequence DONOR into BASE")
       .pair()
       .excludes(sequences)
       .excludes(examples)
@@ -118,7 +122,7 @@ void add_inspect(Command& program) {
       .excludes(npy)
       .excludes(svg)
       .excludes(input)
-      .value_name("BASE SOURCE");
+      .value_name("BASE DONOR");
   arguments->heads.add_to(command);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });

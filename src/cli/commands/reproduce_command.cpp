@@ -23,10 +23,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFooter =
-    "PASS: every condition holds on every seed. FAIL: some condition holds on none.\n"
-    "NOT SHOWN: neither, or something could not be measured.\n"
-    "Exit status: 0 all goldens and controls got PASS, whatever became of claims;\n"
-    "1 one of them did not, or something could not be measured; 130 interrupted.\n";
+    "PASS: every condition holds on every seed. FAIL: some condition holds on no\n"
+    "seed. NOT SHOWN: neither, or a value could not be measured.\n"
+    "Exit status: 0 all goldens and controls passed, whatever the verdict on claims;\n"
+    "1 one of them did not, or a value could not be measured; 130 interrupted.\n";
 
 // A line for each run that ends and each value; quiet: for each run that fails.
 class ReproduceProgress : public ReproduceObserver {
@@ -35,7 +35,7 @@ class ReproduceProgress : public ReproduceObserver {
 
   void on_start(const std::vector<SweepRun>& runs, const fs::path&, std::int64_t jobs) override {
     if (quiet_) return;
-    print_err("{}: {} runs, {} of them finished before, {} at a time\n", experiment_.name, runs.size(),
+    print_err("{}: {} runs, {} already finished, {} in parallel\n", experiment_.name, runs.size(),
               finished(runs), jobs);
   }
 
@@ -48,8 +48,8 @@ class ReproduceProgress : public ReproduceObserver {
   }
 
   void on_interrupt(std::size_t running) override {
-    print_err("interrupted: {} run{} to finish a step; once more to stop at once\n", running,
-              running == 1 ? " has" : "s have");
+    print_err("interrupted: waiting for {} to finish a step; interrupt again to stop at once\n",
+              counted(static_cast<std::int64_t>(running), "run"));
   }
 
   void on_value(const ExperimentValue& value, const std::vector<double>& seeds) override {
@@ -155,7 +155,9 @@ int run(const ReproduceArguments& arguments) {
         run_experiment(experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
     if (results.back().interrupted) {
       print_err("thimble: interrupted{}\n",
-                scratch ? "" : fmt::format("; the same command with --out {} goes on", directory));
+                scratch
+                    ? ""
+                    : fmt::format("; progress saved; resume with the same command and --out {}", directory));
       return kInterrupted;
     }
     json["experiments"].push_back(to_json(results.back()));
@@ -170,21 +172,21 @@ int run(const ReproduceArguments& arguments) {
 
 void add_reproduce(Command& program) {
   Command& command =
-      program.add_command("reproduce", "Put published results and claims to the test, with verdicts");
+      program.add_command("reproduce", "Reproduce published results and test claims, with verdicts");
   auto arguments = std::make_shared<ReproduceArguments>();
-  command.add_option("NAME", arguments->names, "Experiments; default: all").value_name("");
-  command.add_flag("--list", arguments->list, "Show what there is and run nothing");
-  command.add_flag("--quick", arguments->quick, "Leave out what takes more than 5 minutes on 2 cores");
+  command.add_option("NAME", arguments->names, "Experiments (default: all)").value_name("");
+  command.add_flag("--list", arguments->list, "List the experiments and exit");
+  command.add_flag("--quick", arguments->quick, "Skip experiments that take more than 5 minutes on 2 cores");
   command
       .add_option("--experiments", arguments->folder,
-                  "Folder with a file for each; default: reproduce among the configs")
+                  "Directory of experiment files (default: the bundled ones)")
       .value_name("DIR", Value::directory);
-  command.add_option("--out", arguments->directory, "Keep the runs there; finished ones are found again")
+  command.add_option("--out", arguments->directory, "Keep the runs in DIR, and reuse finished ones")
       .value_name("DIR", Value::directory);
-  command.add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
+  command.add_option("--jobs", arguments->jobs, "Parallel runs (0 = one per core); never changes the result")
       .between(0, 4096)
       .value_name("N");
-  command.add_option("--html", arguments->html, "Write the results there, as a page")
+  command.add_option("--html", arguments->html, "Write the results as an HTML page")
       .writable()
       .value_name("FILE", Value::file);
   command.ending(kFooter);

@@ -21,7 +21,7 @@ class SweepProgress : public SweepObserver {
                 std::int64_t jobs) override {
     before_ = finished(runs);
     if (quiet_) return;
-    print_err("{}: {} settings, {} runs, {} of them finished before, {} at a time\n", directory.string(),
+    print_err("{}: {} settings, {} runs, {} already finished, {} in parallel\n", directory.string(),
               labels_.size(), runs.size(), before_, jobs);
   }
 
@@ -36,7 +36,7 @@ class SweepProgress : public SweepObserver {
     }
     if (run.status == RunStatus::done && run.result.contains("test")) {
       const auto& test = run.result["test"];
-      line += fmt::format("test loss {:.6f}, {:.2f} %", test["loss"].get<double>(),
+      line += fmt::format("test loss {:.6f}, tokens {:.2f} %", test["loss"].get<double>(),
                           100 * test["accuracy"].get<double>());
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
@@ -48,8 +48,8 @@ class SweepProgress : public SweepObserver {
 
   void on_interrupt(std::size_t running) override {
     if (quiet_) return;
-    print_err("interrupted: {} run{} to finish a step and save; once more to stop at once\n", running,
-              running == 1 ? " has" : "s have");
+    print_err("interrupted: waiting for {} to save; interrupt again to stop at once\n",
+              counted(static_cast<std::int64_t>(running), "run"));
   }
 
  private:
@@ -76,7 +76,8 @@ int run(const SweepArguments& arguments) {
     print_out("{}sweep {}\n", sweep_table(sweep, result.runs, line_width(1)), result.directory.string());
   arguments.output.write(to_json(sweep, result.runs, result.directory));
   if (result.interrupted) {
-    print_err("thimble: interrupted; the same command with --out {} goes on\n", result.directory.string());
+    print_err("thimble: interrupted; progress saved; resume with the same command and --out {}\n",
+              result.directory.string());
     return kInterrupted;
   }
   const auto is_done = [](const SweepRun& r) { return r.status == RunStatus::done; };
@@ -86,15 +87,16 @@ int run(const SweepArguments& arguments) {
 }  // namespace
 
 void add_sweep(Command& program) {
-  Command& command =
-      program.add_command("sweep", "Train settings of a config, with several seeds, in parallel");
+  Command& command = program.add_command("sweep", "Train a grid of settings and seeds in parallel");
   auto arguments = std::make_shared<SweepArguments>();
   command.add_option("SWEEP", arguments->file, "Sweep file (YAML)").required().value_name("", Value::config);
-  command.add_option("OVERRIDES", arguments->overrides, "Changes to its config, such as train.steps=300")
+  command.add_option("OVERRIDES", arguments->overrides, "Config overrides, such as train.steps=300")
       .value_name("key=value", Value::key);
-  command.add_option("--out", arguments->directory, "Directory; default: one under runs/, found again")
+  command
+      .add_option("--out", arguments->directory,
+                  "Directory of the runs, resumed if it exists (default: one under runs/)")
       .value_name("DIR", Value::directory);
-  command.add_option("--jobs", arguments->jobs, "Runs at a time, 0: as many as cores; same result")
+  command.add_option("--jobs", arguments->jobs, "Parallel runs (0 = one per core); never changes the result")
       .between(0, 4096)
       .value_name("N");
   arguments->output.add_to(command);

@@ -88,22 +88,21 @@ void print_sequences(const TasksArguments& arguments) {
 }  // namespace
 
 void add_tasks(Command& program) {
-  Command& command =
-      program.add_command("tasks", "List or explain tasks, or print the sequences of a config");
+  Command& command = program.add_command("tasks", "List tasks, describe one, or print sequences");
   auto arguments = std::make_shared<TasksArguments>();
-  command.add_option("NAME", arguments->name, "Task to explain; default: list them all")
+  command.add_option("NAME", arguments->name, "Task to describe (default: list all)")
       .value_name("")
       .suggests({task_names().begin(), task_names().end()});
-  command.add_option("OVERRIDES", arguments->overrides, "Changes to its config, as task.length=20")
+  command.add_option("OVERRIDES", arguments->overrides, "Config overrides, such as task.length=20")
       .value_name("key=value", Value::key);
-  Option& config = command.add_option("--config", arguments->config, "Print sequences of this config instead")
+  Option& config = command.add_option("--config", arguments->config, "Print sequences of this config")
                        .value_name("FILE", Value::config);
-  command.add_option("--split", arguments->split, "Whose sequences; train: in the order of training")
+  command.add_option("--split", arguments->split, "Split to print, train in training order")
       .one_of({"train", "validation", "test"})
       .needs(config)
       .shows_default()
       .value_name("NAME");
-  command.add_option("--examples", arguments->examples, "How many sequences")
+  command.add_option("--examples", arguments->examples, "Number of sequences")
       .between(0, 1'000'000'000)
       .shows_default()
       .value_name("N");

@@ -21,14 +21,14 @@ struct TrainArguments {
 int report(const TrainResult& result, const Output& output) {
   output.write(to_json(result));
   if (result.stopped == Stopped::interrupted) {
-    print_err("thimble: stopped after step {}, everything is saved; to go on:\n  thimble train {} --resume\n",
+    print_err("thimble: stopped after step {}; progress saved; resume with:\n  thimble train {} --resume\n",
               result.steps, result.directory);
     return kInterrupted;
   }
   if (output.prints_text()) {
     if (result.stopped == Stopped::at_target) print_out("target reached at step {}\n", result.steps);
     if (result.stopped == Stopped::out_of_patience)
-      print_out("no better validation loss since step {}\n", result.best_step);
+      print_out("early stopping: no better validation loss since step {}\n", result.best_step);
     if (result.validation) print_out("{}\n", describe("validation", *result.validation));
     if (result.test) print_out("{}\n", describe("test", *result.test));
     if (const auto& last = result.test ? result.test : result.validation)
@@ -50,10 +50,9 @@ int run(TrainArguments arguments) {
   const std::filesystem::path source = arguments.config.file;
   const bool is_run = std::filesystem::is_directory(source);
   if (is_run) {
-    require<ConfigError>(
-        arguments.resume && arguments.directory.empty(),
-        "{}: a directory, not a config; a run in it goes on with --resume, and without --out",
-        source.string());
+    require<ConfigError>(arguments.resume && arguments.directory.empty(),
+                         "{}: is a directory, not a config; to resume a run, give --resume and no --out",
+                         source.string());
     arguments.directory = source.string();
     arguments.config.file = source / "config.yaml";
   }
@@ -72,14 +71,14 @@ int run(TrainArguments arguments) {
 }  // namespace
 
 void add_train(Command& program) {
-  Command& command = program.add_command("train", "Train the model that a config describes");
+  Command& command = program.add_command("train", "Train a model from a config");
   auto arguments = std::make_shared<TrainArguments>();
   arguments->config.add_to(command);
-  command.add_option("--out", arguments->directory, "Run directory; default: a new one under runs/")
+  command.add_option("--out", arguments->directory, "Run directory (default: a new one under runs/)")
       .value_name("DIR", Value::directory);
-  command.add_flag("--resume", arguments->resume,
-                   "Go on with the run that is there; CONFIG may be a run directory");
-  command.add_option("--threads", arguments->config.threads, "Threads, 0: every core; same result")
+  command.add_flag("--resume", arguments->resume, "Resume the run; CONFIG may be its run directory");
+  command
+      .add_option("--threads", arguments->config.threads, "Threads (0 = all cores); never changes the result")
       .between(0, 4096)
       .value_name("N");
   arguments->output.add_to(command);

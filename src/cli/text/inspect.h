@@ -12,17 +12,28 @@
 
 namespace thimble::cli {
 
-// Which heads to show; all by default. layer, head: as in HeadId.
+// The heads to show; all by default. layer, head: as in HeadId.
 struct HeadChoice {
   std::optional<std::int64_t> layer, head;
 
-  void add_to(Command& command);
-  void check(const ModelConfig& model) const;  // throws ConfigError when the model has no such layer or head
   bool has(HeadId id) const {
     return id.layer == layer.value_or(id.layer) && id.head == head.value_or(id.head);
   }
   HeadId only(const ModelConfig& model) const;  // throws ConfigError when there are several
 };
+
+// The options that choose heads.
+struct HeadOptions {
+  std::optional<std::int64_t> layer, head;
+  std::optional<std::string> attention;
+
+  void add_to(Command& command);
+  // Throws ConfigError when the model has no such layer, attention or head.
+  HeadChoice choose(const ModelConfig& model) const;
+};
+
+// Returns "--layer" for an encoder-only model, "--attention" for any other.
+const char* layer_option(const ModelConfig& model);
 
 // The table of heads, a sentence for each, the curve of cumulative ablation, and maps.
 void print_report(const InspectReport& report, const HeadChoice& heads);
@@ -32,18 +43,18 @@ void print_report(const InspectReport& report, const HeadChoice& heads);
 void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
                 const Output& output, const std::string& svg);
 
-// Says on standard error which tokens of the input do not occur in the task's inputs, if any.
-void warn_of_unread(const ModelSource& source, const std::string& text);
+// Warns on standard error about tokens of the input that do not occur in the training inputs.
+void warn_of_unseen(const ModelSource& source, const std::string& text);
 
-// How much of the source's answer each head carries into the run on the base.
+// Prints the effect of patching each head.
 void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
                    const Output& output);
 
-// "layer 0 head 1", "cross 0 head 1"
+// Returns "layer 0 head 1" or "cross.0 head 1".
 std::string head_title(const ModelConfig& model, HeadId id);
 
-// The columns "layer" and "head" of a table; the first has the titles of layers unless the model has an
-// encoder only.
+// The columns "layer" and "head" of a table. The first has numbers for an encoder-only model, otherwise the
+// names of attentions.
 class HeadColumns {
  public:
   explicit HeadColumns(const ModelConfig& model);
@@ -52,7 +63,7 @@ class HeadColumns {
   std::size_t width() const { return layer_ + 1 + head_; }
 
  private:
-  std::vector<std::string> titles_;  // of layers
+  std::vector<std::string> layers_;  // numbers or names
   std::size_t layer_, head_;         // characters
 };
 

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -18,13 +20,10 @@ std::string index_range(const char* what, std::int64_t count) {
   return count == 1 ? fmt::format("{} 0", what) : fmt::format("{}s 0 to {}", what, count - 1);
 }
 
-// ", which are encoder 0, decoder 0, cross 0"; "" in an encoder-only model.
-std::string meanings(const std::vector<AttentionLayer>& all) {
-  const char* const first = all.size() == 1 ? ", which is " : ", which are ";
-  std::string text;
-  for (const AttentionLayer& layer : all)
-    if (!layer.stack.empty()) text += (text.empty() ? first : ", ") + layer.title();
-  return text;
+std::string names_of(const std::vector<AttentionLayer>& layers) {
+  std::vector<std::string> names;
+  for (const AttentionLayer& layer : layers) names.push_back(layer.name());
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -37,8 +36,8 @@ std::string head_title(const ModelConfig& model, HeadId id) {
 HeadColumns::HeadColumns(const ModelConfig& model) {
   std::size_t widest = 0;
   for (const AttentionLayer& layer : attention_layers(model)) {
-    titles_.push_back(layer.stack.empty() ? std::to_string(layer.index) : layer.title());
-    widest = std::max(widest, titles_.back().size());
+    layers_.push_back(layer.stack.empty() ? std::to_string(layer.index) : layer.name());
+    widest = std::max(widest, layers_.back().size());
   }
   constexpr std::size_t kLayer = 5, kHead = 4, kMinWidth = 2;
   layer_ = std::max(kLayer, widest);
@@ -48,42 +47,63 @@ HeadColumns::HeadColumns(const ModelConfig& model) {
 std::string HeadColumns::heading() const { return fmt::format("{:<{}} head", "layer", width() - 5); }
 
 std::string HeadColumns::cell(HeadId id) const {
-  return fmt::format("{:>{}} {:>{}}", titles_[static_cast<std::size_t>(id.layer)], layer_, id.head, head_);
+  return fmt::format("{:>{}} {:>{}}", layers_[static_cast<std::size_t>(id.layer)], layer_, id.head, head_);
 }
 
-void HeadChoice::add_to(Command& command) {
-  command.add_option("--layer", layer, "Show only this layer, in the order of the table; the first is 0")
-      .value_name("N");
-  command.add_option("--head", head, "Show only this head of a layer; the first is 0").value_name("N");
+const char* layer_option(const ModelConfig& model) {
+  return model.kind == ModelKind::encoder ? "--layer" : "--attention";
 }
 
-void HeadChoice::check(const ModelConfig& model) const {
+void HeadOptions::add_to(Command& command) {
+  Option& by_number = command.add_option("--layer", layer, "Show only this layer of an encoder (from 0)");
+  by_number.value_name("N");
+  command.add_option("--attention", attention, "Show only this attention, such as encoder.0 or cross.0")
+      .excludes(by_number)
+      .value_name("NAME");
+  command.add_option("--head", head, "Show only this head of each layer (from 0)").value_name("N");
+}
+
+HeadChoice HeadOptions::choose(const ModelConfig& model) const {
   const std::vector<AttentionLayer> all = attention_layers(model);
+  HeadChoice choice{layer, head};
+  require<ConfigError>(!layer || model.kind == ModelKind::encoder,
+                       "--layer {}: is for encoder-only models; give --attention with one of {}",
+                       layer.value_or(0), names_of(all));
   require<ConfigError>(!layer || (*layer >= 0 && *layer < std::ssize(all)),
-                       "--layer {}: there is no such layer, the model has {}{}", layer.value_or(0),
-                       index_range("layer", std::ssize(all)), meanings(all));
+                       "--layer {}: there is no such layer; the model has {}", layer.value_or(0),
+                       index_range("layer", std::ssize(all)));
+  if (attention) {
+    const auto found = std::ranges::find(all, *attention, &AttentionLayer::name);
+    require<ConfigError>(found != all.end(), "--attention {}: there is no such attention; the model has {}",
+                         *attention, names_of(all));
+    choice.layer = found - all.begin();
+  }
   require<ConfigError>(!head || (*head >= 0 && *head < model.heads),
-                       "--head {}: there is no such head, each layer of the model has {}", head.value_or(0),
+                       "--head {}: there is no such head; each layer of the model has {}", head.value_or(0),
                        index_range("head", model.heads));
+  return choice;
 }
 
 HeadId HeadChoice::only(const ModelConfig& model) const {
-  check(model);
   require<ConfigError>((layer || attention_layers(model).size() == 1) && (head || model.heads == 1),
-                       "--svg draws one head; choose it with --layer and --head");
+                       "--svg draws one head; choose it with {} and --head", layer_option(model));
   return {layer.value_or(0), head.value_or(0)};
 }
 
 void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
                    const Output& output) {
   if (output.prints_text()) {
-    print_out("{}{}\nShare of the way from the base's answer to the source's, by one head's output:\n\n",
-              wrapped(fmt::format("base    {}", fmt::join(report.base, " ")), line_width(1), 8),
-              wrapped(fmt::format("source  {}", fmt::join(report.source, " ")), line_width(1), 8));
+    const std::size_t width = line_width(1);
+    print_out(
+        "{}{}\n{}\n", wrapped(fmt::format("base   {}", fmt::join(report.base, " ")), width, 7),
+        wrapped(fmt::format("donor  {}", fmt::join(report.donor, " ")), width, 7),
+        wrapped("Share of the donor's logit difference recovered when one head's output is patched into the "
+                "base:",
+                width));
     const HeadColumns columns(model);
-    print_out("{}   share\n", columns.heading());
+    print_out("{} recovered\n", columns.heading());
     for (const PatchingReport::Head& h : report.heads)
-      if (heads.has(h.id)) print_out("{} {:>+7.3f}\n", columns.cell(h.id), h.effect);
+      if (heads.has(h.id)) print_out("{} {:>+9.3f}\n", columns.cell(h.id), h.effect);
   }
   output.write(to_json(report));
 }

@@ -54,7 +54,7 @@ void print_predictions(const ForwardTrace& trace, const Names& names) {
   }
   const bool per_token = !pair && tokens.size() == predictions.size();
   tokens.insert(tokens.begin(), pair ? "source" : "token");
-  predictions.insert(predictions.begin(), pair ? "answer" : "prediction");
+  predictions.insert(predictions.begin(), pair ? "output" : "prediction");
   probabilities.insert(probabilities.begin(), "probability");
   if (per_token) return print_columns({tokens, predictions, probabilities});
   print_columns({tokens});
@@ -88,15 +88,14 @@ void print_maps(const ForwardTrace& trace, const ModelConfig& model, const Names
 
 }  // namespace
 
-void warn_of_unread(const ModelSource& source, const std::string& text) {
+void warn_of_unseen(const ModelSource& source, const std::string& text) {
   const std::int64_t count = readable(source, Split::train, 1000);
-  const std::vector<std::string> unread = unread_tokens(source, text, count);
-  if (unread.empty()) return;
+  const std::vector<std::string> unseen = unseen_tokens(source, text, count);
+  if (unseen.empty()) return;
   print_err(
       "{}",
-      wrapped(fmt::format("thimble: not in the task's inputs, of which {} were read: {}; the answer means "
-                          "little",
-                          count, fmt::join(unread, ", ")),
+      wrapped(fmt::format("thimble: not in the first {} training inputs: {}; the output may be meaningless",
+                          count, fmt::join(unseen, ", ")),
               line_width(2)));
 }
 
@@ -117,7 +116,7 @@ void show_input(const ModelSource& source, const std::string& text, const HeadCh
   if (output.prints_text()) {
     print_predictions(trace, names);
     print_maps(trace, source.config.model, names, heads);
-    warn_of_unread(source, text);
+    warn_of_unseen(source, text);
   }
   output.write(to_json(trace, source.config.model, names));
 }

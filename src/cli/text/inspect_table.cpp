@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <sstream>
 
 #include "cli/text/heat_map.h"
 #include "cli/text/inspect.h"
@@ -21,8 +22,8 @@ constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_
                                                                      {"offset", "offset"},
                                                                      {"absolute_position", "position"},
                                                                      {"self", "self"}};
-constexpr std::size_t kScoreColumns = 2;  // in 80 columns
-constexpr std::size_t kHeadAndLabel = 28;
+constexpr std::size_t kScoreColumns = 2;   // in 80 columns
+constexpr std::size_t kHeadAndLabel = 28;  // in 80 columns
 
 // The columns in which some head stands out most, in the order above.
 std::vector<std::pair<std::string_view, std::string_view>> most_informative_columns(
@@ -48,7 +49,7 @@ std::string number(const HeadScore& score) {
   return score.eligible > 0 ? fmt::format("{:.3f}", score.value) : "-";
 }
 
-// In brackets: nothing depends on the head.
+// Returns the label, in parentheses where ablation has no measurable cost.
 std::string label_text(const Label& label) {
   switch (label.verdict) {
     case Verdict::shown:
@@ -56,7 +57,7 @@ std::string label_text(const Label& label) {
     case Verdict::no_effect:
       return "(" + label.name + ")";
     case Verdict::no_pattern:
-      return "needed, unknown";
+      return "important, pattern unknown";
     case Verdict::not_enough:
       return "too few queries";
     case Verdict::none:
@@ -73,7 +74,7 @@ struct Column {
 };
 
 std::vector<Column> table_columns(const InspectReport& report, std::size_t width) {
-  constexpr std::size_t kUsual = 80, kScore = 9;
+  constexpr std::size_t kUsual = 89, kScore = 9;  // up to 89 columns the label gets wider
   const std::size_t scores = kScoreColumns + (width - std::min(width, kUsual)) / kScore;
   std::vector<Column> columns = {
       {"entropy", 8, [](const HeadReport& head) { return number(find_score(head.scores, "entropy")); }}};
@@ -81,14 +82,14 @@ std::vector<Column> table_columns(const InspectReport& report, std::size_t width
     columns.push_back({std::string(title), kScore, [name = name](const HeadReport& head) {
                          return number(find_score(head.scores, name));
                        }});
-  columns.push_back({"loss", 9, [](const HeadReport& head) {
+  columns.push_back({"Δloss", 8, [](const HeadReport& head) {
                        return fmt::format("{:+.3f}", head.effects.zero.loss_change);
                      }});
-  columns.push_back({"tokens %", 9, [](const HeadReport& head) {
+  columns.push_back({"Δtokens", 9, [](const HeadReport& head) {
                        return fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy_change);
                      }});
-  columns.push_back({"import.", 8, [](const HeadReport& head) {
-                       return fmt::format("{:.2f}", head.effects.importance.normalised);
+  columns.push_back({"grad.imp", 9, [](const HeadReport& head) {
+                       return fmt::format("{:.2f}", head.effects.importance.normalized);
                      }});
   return columns;
 }
@@ -98,10 +99,10 @@ std::size_t width_of(const std::vector<Column>& columns) {
                          [](std::size_t sum, const Column& column) { return sum + column.width; });
 }
 
-// Takes out columns until the others fit: scores from the right, then importance, then entropy. Returns their
-// titles.
+// Removes columns until the others fit: scores from the right, then importance, then entropy. Returns the
+// titles of the removed ones.
 std::vector<std::string> take_out(std::vector<Column>& columns, std::size_t width) {
-  constexpr std::size_t kEffects = 3;  // loss, tokens and importance come last
+  constexpr std::size_t kEffects = 3;  // Δloss, Δtokens and grad.imp come last
   std::vector<std::string> out;
   while (columns.size() > 2 && width_of(columns) > width) {
     const bool has_scores = columns.size() > kEffects + 1;
@@ -114,22 +115,44 @@ std::vector<std::string> take_out(std::vector<Column>& columns, std::size_t widt
   return out;
 }
 
+// Returns the meanings of the columns that need one, and of a label in parentheses if there is any.
+std::string table_legend(const std::vector<Column>& columns, bool parentheses) {
+  constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
+      {"target", "attention on the positions the answer depends on"},
+      {"Δtokens", "token accuracy, in points"},
+      {"grad.imp", "gradient importance, normalized within its layer"}};
+  std::vector<std::string> parts;
+  for (const auto& [title, meaning] : kMeanings)
+    if (std::ranges::find(columns, title, &Column::title) != columns.end())
+      parts.push_back(fmt::format("{}: {}", title, meaning));
+  if (parentheses) parts.emplace_back("(label): ablating the head has no measurable cost");
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
   constexpr std::size_t kMinWidth = 11;
   const HeadColumns first(report.config.model);
   std::vector<Column> columns = table_columns(report, width);
   const auto left_out = take_out(columns, width - first.width() - 1 - kMinWidth);
-  const std::size_t label_width =
-      std::min(kHeadAndLabel - first.width() - 1, width - first.width() - 1 - width_of(columns));
-  std::string table = first.heading() + ' ' + padded_right("label", label_width);
-  for (const Column& column : columns) table += padded_left(column.title, column.width);
+  std::size_t widest = kHeadAndLabel - first.width() - 1;
+  for (const HeadReport& head : report.heads) widest = std::max(widest, label_text(head.label).size());
+  const std::size_t label_width = std::min(widest, width - first.width() - 1 - width_of(columns));
+  print_out("{} {}", first.heading(), padded_right("label", label_width));
+  for (const Column& column : columns) print_out("{}", padded_left(column.title, column.width));
+  print_out("\n");
+  bool parentheses = false;
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
-    table += '\n' + first.cell(head.effects.id) + ' ' +
-             padded_right(truncated(label_text(head.label), label_width), label_width);
-    for (const Column& column : columns) table += padded_left(column.text(head), column.width);
+    parentheses |= head.label.verdict == Verdict::no_effect;
+    std::istringstream label(wrapped(label_text(head.label), label_width));
+    std::string line;
+    std::getline(label, line);
+    print_out("{} {}", first.cell(head.effects.id), padded_right(truncated(line, label_width), label_width));
+    for (const Column& column : columns) print_out("{}", padded_left(column.text(head), column.width));
+    print_out("\n");
+    while (std::getline(label, line)) print_out("{:{}}{}\n", "", first.width() + 1, line);
   }
-  print_out("{}\n\n", table);
+  print_out("\n{}\n", wrapped(table_legend(columns, parentheses), width));
   if (!left_out.empty())
     print_out("Not shown in {} columns: {}; see --html or --json.\n\n", width, fmt::join(left_out, ", "));
 }
@@ -157,7 +180,9 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
     picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
   }
   print_out("\n");
-  if (some) print_out("The {} most important heads; --layer and --head choose others.\n", kMaxShown);
+  if (some)
+    print_out("The {} most important heads; {} and --head choose others.\n", kMaxShown,
+              layer_option(report.config.model));
   print_out("Attention of query (row) on key (column), mean over sequences:\n");
   write_picture(legend(colors()) + '\n' + side_by_side(pictures, width));
 }
@@ -169,8 +194,8 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   const std::size_t width = line_width(1);
   const auto say = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
   say(fmt::format(
-      "{} test sequences: loss {:.4f}, {:.2f} % of tokens right. Without a head (its output set to "
-      "zero) the loss and the tokens that are right change by:",
+      "{} test sequences: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is "
+      "zero-ablated:",
       base.sequences, base.loss, 100 * base.accuracy));
   print_out("\n");
   print_table(report, heads, width);
@@ -180,7 +205,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
     say(fmt::format("{}: {}", where, head.label.sentence));
   }
   if (report.heads.size() > 1) {
-    std::string curve = "accuracy with 0, 1, ... heads removed, the least important first:";
+    std::string curve = "Tokens % with 0, 1, ... heads ablated, least important first:";
     for (const RemovalStep& step : report.cumulative_ablation)
       curve += fmt::format(" {:.2f}", 100 * step.accuracy);
     print_out("\n");

@@ -19,10 +19,10 @@ void Progress::on_start(const Config& config, const TrainResult& result) {
                                 : fmt::format("{}, {}", counted(m.layers, "layer"), counted(m.heads, "head"));
   print_err("{}: {} parameters, {}, d_model {}; {} steps of {} on {}\n", config.task.name, result.parameters,
             parts, m.d_model, steps_, batch_, counted(result.threads, "thread"));
-  if (first_ > 0) print_err("going on after step {}\n", first_);
+  if (first_ > 0) print_err("resuming from step {}\n", first_);
   const auto shared = [](const char* split, std::int64_t n) {
     if (n > 0)
-      print_err("{} also occur{} in training: the task has too few\n",
+      print_err("{} also occur{} in the training split: the task has too few distinct inputs\n",
                 counted(n, fmt::format("{} sequence", split)), n == 1 ? "s" : "");
   };
   shared("validation", result.shared_validation);
@@ -61,7 +61,7 @@ void Progress::on_step(const StepReport& report) {
   const double per_step = seconds / static_cast<double>(report.step - first_);
   const std::string line = fitted(
       {fmt::format("step {}/{}", report.step, steps_), fmt::format("loss {:.4f}", report.loss),
-       fmt::format("acc {:6.2f} %", 100 * report.accuracy), fmt::format("lr {:.2e}", report.learning_rate),
+       fmt::format("tokens {:6.2f} %", 100 * report.accuracy), fmt::format("lr {:.2e}", report.learning_rate),
        fmt::format("{:.0f} seq/s", static_cast<double>(batch_) / per_step),
        format_duration(per_step * static_cast<double>(steps_ - report.step)) + " left"},
       {3, 4, 2, 5}, line_width(2) - 1);
@@ -78,7 +78,7 @@ void Progress::on_validation(std::int64_t step, const EvalResult& report) {
 }
 
 void Progress::on_damaged(const std::string& reason) {
-  print_err("thimble: {}; set aside, the checkpoint before it is tried\n", reason);
+  print_err("thimble: {}; set aside, falling back to the checkpoint before it\n", reason);
 }
 
 }  // namespace thimble::cli

@@ -61,7 +61,7 @@ std::string experiments_table(std::span<const ExperimentResult> results, std::si
   width = std::min(width, kMaxWidth);
   const std::size_t room = width - kNumbers;
   std::string out = padded_right(truncated("experiment", room), room) +
-                    fmt::format("{:>5} {:>10} {:>10} {:>10}\n", "seeds", "least", "median", "most");
+                    fmt::format("{:>5} {:>10} {:>10} {:>10}\n", "seeds", "min", "median", "max");
   for (const ExperimentResult& result : results) out += experiment_rows(result, width);
   return out;
 }

@@ -13,7 +13,7 @@ namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kLabel = 21, kSeeds = 6;
+constexpr std::size_t kLabel = 18, kSeeds = 6;
 
 std::string key_of(const std::string& text) { return text.substr(0, text.find('=')); }
 std::string leaf_of(const std::string& key) { return key.substr(key.rfind('.') + 1); }
@@ -28,7 +28,7 @@ constexpr SweepColumn kSweepColumns[] = {
     {"val. loss", "/validation/loss", 1, 10, 5},
     {"test loss", "/test/loss", 1, 10, 5},
     {"tokens %", "/test/accuracy", 100, 9, 2},
-    {"seqs. %", "/test/sequence_accuracy", 100, 8, 2},
+    {"sequences %", "/test/sequence_accuracy", 100, 12, 2},
     {"steps", "/steps", 1, 8, 0},
     {"s", "/seconds", 1, 7, 1},
 };

@@ -23,9 +23,9 @@ double dot(const double* a, const Real* b, std::int64_t n) {
   return sum;
 }
 
-double norm_scale(const Real* x, std::int64_t n, bool centred) {
+double norm_scale(const Real* x, std::int64_t n, bool centered) {
   double mean = 0, variance = 0;
-  for (std::int64_t i = 0; centred && i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
+  for (std::int64_t i = 0; centered && i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
   for (std::int64_t i = 0; i < n; ++i) {
     const double distance = static_cast<double>(x[i]) - mean;
     variance += distance * distance / static_cast<double>(n);
@@ -33,11 +33,11 @@ double norm_scale(const Real* x, std::int64_t n, bool centred) {
   return 1 / std::sqrt(variance + kEpsilon);
 }
 
-// U (V, C) times the norm's weight, every row centred unless it is an RMS norm.
+// U (V, C) times the norm's weight, every row centered unless it is an RMS norm.
 DoubleMatrix directions(const Model& model) {
   const std::string obstacle = attribution_unavailable(model.config());
   require<ConfigError>(obstacle.empty(), "attribution: {}", obstacle);
-  const bool centred = model.config().norm_type == NormType::layer;
+  const bool centered = model.config().norm_type == NormType::layer;
   DoubleMatrix output = in_double(model.parameters(), "output.weight");
   const DoubleMatrix norm_weight = in_double(model.parameters(), "encoder.norm.weight");
   for (std::int64_t y = 0; y < output.rows; ++y) {
@@ -47,7 +47,7 @@ DoubleMatrix directions(const Model& model) {
       row[c] *= norm_weight(0, c);
       mean += row[c] / static_cast<double>(output.cols);
     }
-    for (std::int64_t c = 0; centred && c < output.cols; ++c) row[c] -= mean;
+    for (std::int64_t c = 0; centered && c < output.cols; ++c) row[c] -= mean;
   }
   return output;
 }
@@ -83,13 +83,13 @@ std::string attribution_unavailable(const ModelConfig& config) {
 
 AttributionObserver::AttributionObserver(const Model& model)
     : model_(model),
-      centred_(model.config().norm_type == NormType::layer),
+      centered_(model.config().norm_type == NormType::layer),
       directions_(directions(model)),
       rounding_(model, directions_) {
   const ParameterStore& store = model.parameters();
   const DoubleMatrix output = in_double(store, "output.weight");
   norm_bias_.resize(static_cast<std::size_t>(output.rows));
-  if (centred_) norm_bias_ = product(output, transposed(in_double(store, "encoder.norm.bias"))).values;
+  if (centered_) norm_bias_ = product(output, transposed(in_double(store, "encoder.norm.bias"))).values;
   output_bias_ = in_double(store, "output.bias").values;
   names_ = {"embedding"};
   for (const AttentionLayer& layer : model.attention_layers()) {
@@ -198,7 +198,7 @@ void AttributionObserver::apply_norm(ConstMatrixView residual) {
   for (std::size_t r = 0; r < readings_.size(); ++r) {
     const Reading& reading = readings_[r];
     const Real* x = residual.row(reading.row);
-    const double scale = reading.share * norm_scale(x, residual.cols, centred_);
+    const double scale = reading.share * norm_scale(x, residual.cols, centered_);
     const double* from = raw_.row(static_cast<std::int64_t>(r));
     double* to = sums_.row(static_cast<std::int64_t>(reading.label));
     for (std::int64_t p = 0; p < raw_.cols; ++p) to[p] += scale * from[p];

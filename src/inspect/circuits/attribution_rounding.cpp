@@ -43,11 +43,11 @@ AttributionRounding::AttributionRounding(const Model& model, const DoubleMatrix&
   const double norm_bias = biased ? norm(in_double(store, "encoder.norm.bias")) : 0;
   const double of_double = kDoubleRoundoff * std::sqrt(2 * static_cast<double>(channels_));
   for (std::int64_t y = 0; y < directions.rows; ++y) {
-    std::vector<double> uncentred(output.row(y), output.row(y) + channels_);
-    std::ranges::transform(uncentred, weight.values, uncentred.begin(), std::multiplies());
+    std::vector<double> uncentered(output.row(y), output.row(y) + channels_);
+    std::ranges::transform(uncentered, weight.values, uncentered.begin(), std::multiplies());
     double largest = 0;
     for (std::int64_t c = 0; c < channels_; ++c) largest = std::max(largest, std::abs(directions(y, c)));
-    const double direction = norm(uncentred.data(), channels_);
+    const double direction = norm(uncentered.data(), channels_);
     tokens_.push_back({.residual = std::hypot(kUnitRoundoff * largest, of_double * direction),
                        .direction = direction,
                        .offset = norm(output.row(y), channels_) * norm_bias + std::abs(output_bias(0, y))});

@@ -10,7 +10,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 // Attention rollout, see CircuitReport. The weights are distributions over the keys, so half of their mean
-// and half of the identity is one too: the normalisation of rows in the definition changes nothing.
+// and half of the identity is one too: the normalization of rows in the definition changes nothing.
 class RolloutObserver : public ChunkHooks {
  public:
   explicit RolloutObserver(const Evaluator& evaluator);

@@ -55,7 +55,7 @@ Json to_json(const HeadEffects& head) {
 }
 
 Json to_json(const Importance& importance) {
-  return {{"raw", importance.raw}, {"normalised", importance.normalised}};
+  return {{"raw", importance.raw}, {"normalized", importance.normalized}};
 }
 
 Json to_json(const RemovalStep& step) {
@@ -68,9 +68,11 @@ Json to_json(const RemovalStep& step) {
 
 Json to_json(const PatchingReport& report) {
   Json heads = Json::array();
-  for (const PatchingReport::Head& h : report.heads)
+  for (const PatchingReport::Head& h : report.heads) {
     heads.push_back({{"layer", h.id.layer}, {"head", h.id.head}, {"effect", h.effect}});
-  return {{"base", report.base}, {"source", report.source}, {"heads", heads}};
+    if (!h.attention.empty()) heads.back()["attention"] = h.attention;
+  }
+  return {{"base", report.base}, {"donor", report.donor}, {"heads", heads}};
 }
 
 }  // namespace thimble

@@ -192,11 +192,11 @@ class Measurement {
   }
 
   void set_effects(std::vector<HeadEffects>& heads) const {
-    std::vector<double> labelled;
+    std::vector<double> labeled;
     for (const SequenceResult& sequence : baseline_.per_sequence)
-      labelled.push_back(static_cast<double>(sequence.labelled));
-    const double count = std::max(1.0, std::reduce(labelled.begin(), labelled.end()));
-    const std::vector<Interval> intervals = bootstrap(differences_, labelled, evaluator_.config().train.seed);
+      labeled.push_back(static_cast<double>(sequence.labelled));
+    const double count = std::max(1.0, std::reduce(labeled.begin(), labeled.end()));
+    const std::vector<Interval> intervals = bootstrap(differences_, labeled, evaluator_.config().train.seed);
     const auto mean = [&](std::size_t k) {
       return std::accumulate(differences_[k].begin(), differences_[k].end(), 0.0) / count;
     };
@@ -226,12 +226,12 @@ class Measurement {
     }
     for (HeadEffects& head : heads) {
       const double norm = std::sqrt(squares[static_cast<std::size_t>(head.id.layer)]);
-      head.importance.normalised = norm > 0 ? head.importance.raw / norm : 0;
+      head.importance.normalized = norm > 0 ? head.importance.raw / norm : 0;
     }
   }
 
   std::vector<RemovalStep> remove_heads(std::vector<HeadEffects> heads) {
-    std::ranges::stable_sort(heads, {}, [](const HeadEffects& h) { return h.importance.normalised; });
+    std::ranges::stable_sort(heads, {}, [](const HeadEffects& h) { return h.importance.normalized; });
     std::vector<HeadId> removed;
     std::vector<std::size_t> blocks;
     for (const HeadEffects& head : heads) {

@@ -10,11 +10,11 @@ namespace thimble {
 
 namespace f32 {
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t donor);
 }
 namespace f64 {
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t donor);
 }
 
 InspectReport inspect(const ModelSource& source, const InspectOptions& options) {
@@ -26,15 +26,15 @@ InspectReport inspect(const ModelSource& source, const InspectOptions& options) 
   return report;
 }
 
-PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t from) {
+PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t donor) {
   require_heads(source.config.model);
   require_memory(Job::inspection, source.config);
   const std::int64_t there = readable(source, Split::test, std::numeric_limits<std::int64_t>::max());
-  for (const std::int64_t index : {base, from})
-    require<DataError>(index >= 0 && index < there, "patching: there is no sequence {}, give 0 to {}", index,
+  for (const std::int64_t index : {base, donor})
+    require<DataError>(index >= 0 && index < there, "patching: there is no sequence {}; give 0 to {}", index,
                        there - 1);
   const bool single = source.config.train.precision == Precision::float32;
-  return single ? f32::run_patching(source, base, from) : f64::run_patching(source, base, from);
+  return single ? f32::run_patching(source, base, donor) : f64::run_patching(source, base, donor);
 }
 
 namespace {
@@ -56,12 +56,14 @@ Json model_json(const Config& config) {
           {"output", all["output"]["per"]}};
 }
 
-Json head_json(const HeadReport& head, std::int64_t keys) {
-  return {{"layer", head.effects.id.layer},     {"head", head.effects.id.head},
-          {"label", head.label.name},           {"verdict", verdict_name(head.label.verdict)},
-          {"sentence", head.label.sentence},    {"scores", to_json(head.scores)},
-          {"ablation", to_json(head.effects)},  {"importance", to_json(head.effects.importance)},
-          {"circuits", to_json(head.circuits)}, {"mean_weights", rows(head.mean_weights, keys)}};
+Json head_json(const HeadReport& head, const AttentionLayer& layer, std::int64_t keys) {
+  Json json{{"layer", head.effects.id.layer},     {"head", head.effects.id.head},
+            {"label", head.label.name},           {"verdict", verdict_name(head.label.verdict)},
+            {"sentence", head.label.sentence},    {"scores", to_json(head.scores)},
+            {"ablation", to_json(head.effects)},  {"importance", to_json(head.effects.importance)},
+            {"circuits", to_json(head.circuits)}, {"mean_weights", rows(head.mean_weights, keys)}};
+  if (!layer.stack.empty()) json["attention"] = layer.name();
+  return json;
 }
 
 }  // namespace
@@ -93,7 +95,7 @@ Json to_json(const InspectReport& report) {
   }
   for (const HeadReport& head : report.heads) {
     const AttentionLayer& layer = layers[static_cast<std::size_t>(head.effects.id.layer)];
-    json["heads"].push_back(head_json(head, report.keys(layer)));
+    json["heads"].push_back(head_json(head, layer, report.keys(layer)));
   }
   for (const RemovalStep& step : report.cumulative_ablation)
     json["cumulative_ablation"].push_back(to_json(step));

@@ -12,7 +12,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from);
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t donor);
 
 InspectReport run_inspection(const ModelSource& source, const InspectOptions& options) {
   Evaluator evaluator(source);
@@ -57,10 +57,10 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
   return report;
 }
 
-PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t from) {
+PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t donor) {
   Evaluator evaluator(source);
-  evaluator.select(Split::test, std::max(base, from) + 1);
-  return patching(evaluator, base, from);
+  evaluator.select(Split::test, std::max(base, donor) + 1);
+  return patching(evaluator, base, donor);
 }
 
 }  // namespace THIMBLE_PRECISION

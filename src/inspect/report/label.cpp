@@ -38,7 +38,7 @@ Candidate find_pattern(std::span<const HeadScore> scores, std::int64_t queries) 
   return {found, found == nullptr ? nullptr : &find_score(scores, found->score)};
 }
 
-// Of NaN nothing is true.
+// Every comparison with NaN is false.
 bool is_uniform(const HeadScore& entropy) {
   if (entropy.eligible < kEnoughQueries || entropy.value < kUniformEntropy) return false;
   return 1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
@@ -46,26 +46,31 @@ bool is_uniform(const HeadScore& entropy) {
 
 bool hurts(const Effect& effect) { return effect.interval.low > 0 || effect.accuracy_interval.high < 0; }
 
-// What is lost without the head: accuracy, or loss where no change of accuracy is certain.
-std::string effect_text(const Effect& effect) {
-  if (effect.accuracy_interval.high < 0) {
-    // As many decimals as the smallest of the three needs to differ from 0.
-    const double least = -effect.accuracy_interval.high;
-    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(least))), 2, 6);
-    return fmt::format("without it accuracy falls by {:.{}f} ({:.{}f} to {:.{}f})", -effect.accuracy_change,
-                       decimals, least, decimals, -effect.accuracy_interval.low, decimals);
-  }
-  return fmt::format("without it the loss rises by {:.3g} ({:.3g} to {:.3g})", effect.loss_change,
-                     effect.interval.low, effect.interval.high);
+std::string percentage(double share) {
+  return share > 0 && share < 0.01 ? fmt::format("{:.1g} %", 100 * share)
+                                   : fmt::format("{:.0f} %", 100 * share);
+}
+
+// Returns what ablating a head costs: accuracy, or loss where the interval of accuracy includes 0.
+std::string cost_text(const Effect& effect) {
+  if (effect.accuracy_interval.high >= 0)
+    return fmt::format("ablating it raises the loss by {:.3g} (95 % CI {:.3g}–{:.3g})", effect.loss_change,
+                       effect.interval.low, effect.interval.high);
+  const double low = -100 * effect.accuracy_interval.high, high = -100 * effect.accuracy_interval.low;
+  // The interval has as many decimals as its lower end needs to differ from 0, and its ends from each other.
+  const double finest = high > low ? std::min(low, high - low) : low;
+  const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(finest))), 0, 4);
+  return fmt::format("ablating it costs {:.{}f} points (95 % CI {:.{}f}–{:.{}f})",
+                     -100 * effect.accuracy_change, decimals + 1, low, decimals, high, decimals);
 }
 
 // `numbers` say how strong the pattern is.
 Label pattern_label(const std::string& name, const std::string& numbers, const Effect& effect) {
   if (!hurts(effect)) {
     return {name, Verdict::no_effect,
-            fmt::format("looks like {}, {}, but nothing depends on it here", name, numbers)};
+            fmt::format("looks like {}: {}, but ablating it has no measurable cost", name, numbers)};
   }
-  return {name, Verdict::shown, fmt::format("{}: {}; {}", name, numbers, effect_text(effect))};
+  return {name, Verdict::shown, fmt::format("{}: {}; {}", name, numbers, cost_text(effect))};
 }
 
 std::string full_name(const Candidate& found) {
@@ -96,24 +101,25 @@ std::string_view verdict_name(Verdict verdict) {
 Label label_head(std::span<const HeadScore> scores, const Effect& zero) {
   if (const Candidate found = find_pattern(scores, kEnoughQueries); found.score != nullptr) {
     const auto& [value, chance] = std::pair(found.score->value, found.score->chance);
-    return pattern_label(full_name(found), fmt::format("{:.2f} of the weight (chance {:.2f})", value, chance),
-                         zero);
+    return pattern_label(
+        full_name(found),
+        fmt::format("{} of its attention (chance {})", percentage(value), percentage(chance)), zero);
   }
   const HeadScore& entropy = find_score(scores, "entropy");
   if (is_uniform(entropy))
-    return pattern_label("uniform", fmt::format("entropy {:.3f} of 1", entropy.value), zero);
+    return pattern_label("uniform", fmt::format("normalized entropy {:.3f}", entropy.value), zero);
   if (const Candidate found = find_pattern(scores, 1); found.score != nullptr) {
     return {"", Verdict::not_enough,
-            fmt::format("not enough evidence: may be {}, but {} queries are too few to tell",
-                        full_name(found), found.score->eligible)};
+            fmt::format("not enough evidence: possibly {}, but only {} eligible queries, at least {} needed",
+                        full_name(found), found.score->eligible, kEnoughQueries)};
   }
   const std::int64_t queries = find_score(scores, "distance").eligible;  // all
   if (queries < kEnoughQueries) {
     return {"", Verdict::not_enough,
-            fmt::format("not enough evidence: {} queries are too few to tell", queries)};
+            fmt::format("not enough evidence: only {} queries, at least {} needed", queries, kEnoughQueries)};
   }
-  if (hurts(zero)) return {"", Verdict::no_pattern, "matters, no known pattern; " + effect_text(zero)};
-  return {"", Verdict::none, "nothing depends on it, no known pattern"};
+  if (hurts(zero)) return {"", Verdict::no_pattern, "important, pattern unknown; " + cost_text(zero)};
+  return {"", Verdict::none, "no known pattern, and ablating it has no measurable cost"};
 }
 
 }  // namespace thimble

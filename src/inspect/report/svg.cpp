@@ -23,8 +23,8 @@ constexpr double kLabelSize = 11, kTitleSize = 13, kCharacter = 0.61;  // of a f
 constexpr std::array<std::array<int, 3>, 5> kScale = {
     {{0xff, 0xff, 0xff}, {0xb5, 0xd4, 0xec}, {0x5f, 0xa5, 0xd3}, {0x20, 0x69, 0xae}, {0x08, 0x30, 0x6b}}};
 
-// Linear between the colours of the scale.
-std::string colour(double weight) {
+// Linear between the colors of the scale.
+std::string color(double weight) {
   const double at = std::min(weight, 1.0) * (kScale.size() - 1);
   const auto low = std::min(static_cast<std::size_t>(at), kScale.size() - 2);
   const auto channel = [&](std::size_t c) {
@@ -48,7 +48,7 @@ double label_width(const std::vector<std::string>& labels) {
 std::string cells(std::size_t columns, const std::vector<double>& weights) {
   std::string out;
   for (std::size_t k = 0; k < weights.size(); ++k) {
-    const std::string fill = std::isnan(weights[k]) ? "url(#masked)" : colour(weights[k]);
+    const std::string fill = std::isnan(weights[k]) ? "url(#masked)" : color(weights[k]);
     if (fill == "#ffffff") continue;  // as the background
     out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n",
                        kCell * static_cast<double>(k % columns), kCell * static_cast<double>(k / columns),
@@ -75,7 +75,7 @@ std::string legend(double y, bool masked) {
   std::string out = "<defs><linearGradient id=\"scale\">";
   for (std::size_t s = 0; s < kScale.size(); ++s) {
     const double at = static_cast<double>(s) / (kScale.size() - 1);
-    out += fmt::format("<stop offset=\"{}\" stop-color=\"{}\"/>", at, colour(at));
+    out += fmt::format("<stop offset=\"{}\" stop-color=\"{}\"/>", at, color(at));
   }
   out += "</linearGradient></defs>\n";
   out += fmt::format("<rect y=\"{}\" width=\"{}\" height=\"{}\" fill=\"url(#scale)\" stroke=\"#8a94a0\"/>\n",

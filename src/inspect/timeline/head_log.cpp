@@ -39,7 +39,7 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
     Json values = Json::object();
     for (const HeadScore& score : scores) values[score.name] = known(score, score.value);
     Json& entry = json["heads"].emplace_back(Json{{"layer", number}, {"head", head}, {"scores", values}});
-    if (!layer.stack.empty()) entry["place"] = layer.title();
+    if (!layer.stack.empty()) entry["attention"] = layer.name();
     Json& common = layer.stack.empty() ? json : entry;
     if (!layer.stack.empty() || i == 0) {
       common["chance"] = shared(scores, &HeadScore::chance);

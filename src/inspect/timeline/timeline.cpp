@@ -36,8 +36,8 @@ HeadSnapshot head_snapshot(const Json& line) {
   for (const Json& head : line.at("heads")) {
     HeadSnapshot::Head& made = step.heads.emplace_back();
     made = {{head.at("layer"), head.at("head")}, scores(head.at("scores"))};
-    if (!head.contains("place")) continue;
-    made.layer = head.at("place");
+    if (!head.contains("attention")) continue;
+    made.attention = head.at("attention");
     made.chance = scores(head.at("chance"));
     made.attainable = scores(head.at("attainable"));
   }

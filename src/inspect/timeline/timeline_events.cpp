@@ -23,8 +23,9 @@ std::optional<double> find(const ScoresByName& scores, std::string_view name) {
 std::optional<double> strength(const HeadSnapshot& step, std::size_t head, std::string_view score) {
   if (head >= step.heads.size()) return std::nullopt;
   const HeadSnapshot::Head& h = step.heads[head];
-  const auto value = find(h.scores, score), chance = find(h.layer.empty() ? step.chance : h.chance, score),
-             attainable = find(h.layer.empty() ? step.attainable : h.attainable, score);
+  const auto value = find(h.scores, score),
+             chance = find(h.attention.empty() ? step.chance : h.chance, score),
+             attainable = find(h.attention.empty() ? step.attainable : h.attainable, score);
   if (!value || !chance || !attainable || *attainable <= *chance) return std::nullopt;
   return strength(*value, *chance, *attainable);
 }
@@ -113,7 +114,7 @@ class Finder {
   void add(std::size_t head, std::string_view score, bool formed, Change change) {
     const HeadSnapshot &before = steps_[change.before], &after = steps_[change.after];
     events_.push_back({.id = before.heads[head].id,
-                       .layer = before.heads[head].layer,
+                       .attention = before.heads[head].attention,
                        .score = std::string(score),
                        .formed = formed,
                        .before = before.step,
@@ -130,13 +131,14 @@ class Finder {
 
 std::vector<HeadEvent> find_events(const std::vector<HeadSnapshot>& steps) { return Finder(steps).find(); }
 
-std::string head_title(HeadId id, const std::string& layer) {
-  return fmt::format("{} head {}", layer.empty() ? fmt::format("layer {}", id.layer) : layer, id.head);
+std::string head_title(HeadId id, const std::string& attention) {
+  return fmt::format("{} head {}", attention.empty() ? fmt::format("layer {}", id.layer) : attention,
+                     id.head);
 }
 
 std::string sentence(const HeadEvent& e) {
   const auto pattern = std::ranges::find(kPatterns, e.score, &Pattern::score);
-  std::string text = fmt::format("{} {} {} between steps {} and {}", head_title(e.id, e.layer),
+  std::string text = fmt::format("{} {} {} between steps {} and {}", head_title(e.id, e.attention),
                                  e.formed ? "became" : "stopped being", pattern->noun, e.before, e.after);
   if (!std::isfinite(e.loss_before) || !std::isfinite(e.loss_after)) return text;
   const std::string from = fmt::format("{:.2g}", e.loss_before), to = fmt::format("{:.2g}", e.loss_after);

@@ -12,12 +12,12 @@
 
 namespace thimble {
 
-#define THIMBLE_TRACES                                                                                    \
-  ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);             \
-  void run_split(const ModelSource& source, Split split, std::int64_t count,                              \
-                 const std::function<void(const ForwardTrace&)>& visit);                                  \
-  std::vector<Hypothesis> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens, \
-                                      std::int64_t beams);
+#define THIMBLE_TRACES                                                                                       \
+  ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);                \
+  void run_split(const ModelSource& source, Split split, std::int64_t count,                                 \
+                 const std::function<void(const ForwardTrace&)>& visit);                                     \
+  std::vector<Hypothesis> run_generation(const ModelSource& source, const std::vector<std::int32_t>& tokens, \
+                                         std::int64_t beams);
 
 namespace f32 {
 THIMBLE_TRACES
@@ -110,45 +110,46 @@ std::vector<GeneratedSequence> generate(const ModelSource& source, std::string_v
                                         std::int64_t beams) {
   require<ConfigError>(
       layout_of(source.config.model) == Layout::seq2seq,
-      "generate: a model of model.kind encoder generates no output; `thimble inspect --input` shows "
-      "what it makes of a sequence");
+      "generate: requires model.kind encoder_decoder or recurrent, this model is an encoder; `thimble "
+      "inspect --input` shows its predictions");
   require_memory(Job::inspection, source.config);
   const std::vector<std::int32_t> tokens = parse_input(source, text);
   const Names names = vocabulary(source);
-  std::vector<GeneratedSequence> written;
-  for (const Hypothesis& answer :
-       single(source) ? f32::run_writing(source, tokens, beams) : f64::run_writing(source, tokens, beams)) {
-    GeneratedSequence& made = written.emplace_back();
-    made.log_probability = answer.log_probability;
-    for (const std::int32_t token : answer.tokens)
-      made.tokens.push_back(names[static_cast<std::size_t>(token)]);
+  std::vector<GeneratedSequence> sequences;
+  for (const Hypothesis& hypothesis : single(source) ? f32::run_generation(source, tokens, beams)
+                                                     : f64::run_generation(source, tokens, beams)) {
+    GeneratedSequence& sequence = sequences.emplace_back();
+    sequence.log_probability = hypothesis.log_probability;
+    for (const std::int32_t token : hypothesis.tokens)
+      sequence.tokens.push_back(names[static_cast<std::size_t>(token)]);
   }
-  return written;
+  return sequences;
 }
 
-std::vector<std::string> unread_tokens(const ModelSource& source, std::string_view text, std::int64_t count) {
+std::vector<std::string> unseen_tokens(const ModelSource& source, std::string_view text, std::int64_t count) {
   const Config& config = source.config;
   const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
   const Names names = vocabulary(source);
-  if (config.task.table != nullptr && config.task.table->splits()[0] == 0) return {};  // they are gone
+  if (config.task.table != nullptr && config.task.table->splits()[0] == 0)
+    return {};  // no training rows are left
   Batch batch;
   dataset.fill(Split::train, 0, readable(source, Split::train, count), batch);
   const bool pair = batch.source_length > 0;
   const std::vector<std::int32_t>&all = pair ? batch.sources : batch.tokens,
         &lengths = pair ? batch.source_lengths : batch.lengths;
-  std::vector<bool> read(names.size());
+  std::vector<bool> seen(names.size());
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const std::size_t first = i * (all.size() / lengths.size());
     for (std::int32_t t = 0; t < lengths[i]; ++t)
-      read[static_cast<std::size_t>(all[first + static_cast<std::size_t>(t)])] = true;
+      seen[static_cast<std::size_t>(all[first + static_cast<std::size_t>(t)])] = true;
   }
-  std::vector<std::string> unread;
+  std::vector<std::string> unseen;
   for (const std::int32_t token : parse_input(source, text)) {
     const auto index = static_cast<std::size_t>(token);
-    if (!read[index]) unread.push_back(names[index]);
-    read[index] = true;  // told once
+    if (!seen[index]) unseen.push_back(names[index]);
+    seen[index] = true;  // reported once
   }
-  return unread;
+  return unseen;
 }
 
 ForwardTrace trace_input(const ModelSource& source, std::string_view text) {
@@ -188,8 +189,7 @@ Json to_json(std::span<const AttentionLayer> layers) {
   const auto sequence = [](bool source) { return source ? "source" : "tokens"; };
   auto list = Json::array();
   for (const AttentionLayer& layer : layers)
-    list.push_back({{"name", layer.stack},
-                    {"layer", layer.index},
+    list.push_back({{"name", layer.name()},
                     {"queries", sequence(layer.queries_source)},
                     {"keys", sequence(layer.keys_source)},
                     {"causal", layer.causal}});

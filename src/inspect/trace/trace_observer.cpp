@@ -13,8 +13,8 @@ inline namespace THIMBLE_PRECISION {
 ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);
 void run_split(const ModelSource& source, Split split, std::int64_t count,
                const std::function<void(const ForwardTrace&)>& visit);
-std::vector<Hypothesis> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
-                                    std::int64_t beams);
+std::vector<Hypothesis> run_generation(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+                                       std::int64_t beams);
 
 void TraceObserver::begin(const Chunk& chunk) {
   batch_ = &chunk.batch;
@@ -82,9 +82,9 @@ std::vector<std::int32_t> length_of(const std::vector<std::int32_t>& tokens) {
   return {static_cast<std::int32_t>(tokens.size())};
 }
 
-// What the model writes for the batch's source.
-std::vector<Hypothesis> written(const Model& model, const Dataset& dataset, const Batch& batch,
-                                std::int64_t beams) {
+// Returns what the model generates from the batch's source.
+std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, const Batch& batch,
+                                   std::int64_t beams) {
   Batch first = batch;
   first.tokens = {dataset.bos_token()};
   first.length = 1;
@@ -93,14 +93,15 @@ std::vector<Hypothesis> written(const Model& model, const Dataset& dataset, cons
   tape.bind(model.parameters(), {});
   model(tape, model_input(first), {});
   require_finite(tape, model.config(), "input");
-  const DecodingOptions marks{dataset.bos_token(), dataset.eos_token(), model.max_length()};
-  const std::unique_ptr<DecoderState> decoding = model.decode(model_input(batch));
-  return beams == 1 ? greedy_decode(*decoding, 1, marks) : beam_search(*decoding, beams, marks);
+  const DecodingOptions options{dataset.bos_token(), dataset.eos_token(), model.max_length()};
+  const std::unique_ptr<DecoderState> state = model.decode(model_input(batch));
+  return beams == 1 ? greedy_decode(*state, 1, options) : beam_search(*state, beams, options);
 }
 
-// What the decoder reads when it writes its greedy answer: without what comes last.
-std::vector<std::int32_t> read_by_decoder(const Model& model, const Dataset& dataset, const Batch& batch) {
-  std::vector<std::int32_t> tokens = written(model, dataset, batch, 1).front().tokens;
+// Returns the decoder input of the greedy output: the beginning-of-sequence token and the output, without its
+// last token where the model is too short for it.
+std::vector<std::int32_t> decoder_input(const Model& model, const Dataset& dataset, const Batch& batch) {
+  std::vector<std::int32_t> tokens = hypotheses(model, dataset, batch, 1).front().tokens;
   tokens.insert(tokens.begin(), dataset.bos_token());
   if (std::ssize(tokens) > model.max_length()) tokens.pop_back();
   return tokens;
@@ -125,7 +126,7 @@ ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t
   batch.tokens = tokens;
   if (dataset.layout() == Layout::seq2seq) {
     set_source(batch, tokens);
-    batch.tokens = read_by_decoder(model, dataset, batch);
+    batch.tokens = decoder_input(model, dataset, batch);
   }
   batch.length = std::ssize(batch.tokens);
   batch.lengths = length_of(batch.tokens);
@@ -140,12 +141,12 @@ ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t
   return trace;
 }
 
-std::vector<Hypothesis> run_writing(const ModelSource& source, const std::vector<std::int32_t>& tokens,
-                                    std::int64_t beams) {
+std::vector<Hypothesis> run_generation(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+                                       std::int64_t beams) {
   const Evaluator evaluator(source);
   Batch batch;
   set_source(batch, tokens);
-  return written(evaluator.model(), evaluator.dataset(), batch, beams);
+  return hypotheses(evaluator.model(), evaluator.dataset(), batch, beams);
 }
 
 void run_split(const ModelSource& source, Split split, std::int64_t count,

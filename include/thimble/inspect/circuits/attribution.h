@@ -50,7 +50,7 @@ class AttributionObserver : public ChunkHooks {
   void compare(ConstMatrixView logits);
 
   const Model& model_;
-  const bool centred_;  // by the norms
+  const bool centered_;  // by the norms
   std::vector<std::string> names_;
   DoubleMatrix directions_;  // (V, C): what the final norm and the output net read of a vector
   std::vector<DoubleMatrix> head_directions_;          // by layer (V, C): the same, of the heads side by side

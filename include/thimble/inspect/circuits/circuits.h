@@ -57,7 +57,7 @@ HeadCircuits head_circuits(const HeadWeights& head, bool cross);
 HeadCircuits no_circuits(const std::string& reason);
 
 // Direct logit attribution: what each part of a pre-norm model adds to the logit of the correct label, as it
-// is, not against the other logits. The final norm is frozen: every part is centred and multiplied by the
+// is, not against the other logits. The final norm is frozen: every part is centered and multiplied by the
 // scale that the norm had at that position, so the parts add up to the logit.
 struct Attribution {
   struct Part {

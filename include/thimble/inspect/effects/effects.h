@@ -20,8 +20,8 @@ struct Interval {
   bool contains(double x) const { return low <= x && x <= high; }
 };
 
-// With the intervention minus without it, on the same sequences. Loss: mean cross entropy per labelled
-// position, nats; accuracy: share of labelled positions predicted right.
+// With the intervention minus without it, on the same sequences. Loss: mean cross entropy per labeled
+// position, nats; accuracy: share of labeled positions predicted right.
 struct Effect {
   double loss_change = 0, accuracy_change = 0;
   Interval interval;  // of the loss
@@ -30,10 +30,10 @@ struct Effect {
 
 // Michel, Levy and Neubig, "Are sixteen heads really better than one?", NeurIPS 2019, equation 2:
 // E_x |<z_h(x), dL(x)/dz_h(x)>|, where x is a sequence, the inner product is over all of its positions, L(x)
-// is its cross entropy summed over labelled positions, and E the mean over sequences.
+// is its cross entropy summed over labeled positions, and E the mean over sequences.
 struct Importance {
   double raw = 0;
-  double normalised =
+  double normalized =
       0;  // raw, divided by the l2 norm of the layer's raws, as in the paper; 0 where that is 0
 };
 
@@ -60,16 +60,16 @@ struct EffectsReport {
   std::int64_t unpaired = 0;
 };
 
-// Activation patching: z_h of the source input, at all positions, put into the run on the base input. With
-// D = the sum, over positions where both have a label and these differ, of logit(source's label) minus
-// logit(base's label), effect = (D_patched - D_base) / (D_source - D_base): 0 when nothing changes, 1 when
-// the source's answer is recovered. The logit difference is the measure that Zhang and Nanda, "Towards best
-// practices of activation patching in language models", ICLR 2024, recommend.
+// Activation patching: z_h of the donor input, at all positions, replaces that of the base input. With
+// D = the sum, over positions where both have a label and the labels differ, of logit(donor's label) minus
+// logit(base's label), effect = (D_patched - D_base) / (D_donor - D_base): 0 when nothing changes, 1 when
+// the logit difference of the donor is recovered. Zhang and Nanda, "Towards best practices of activation
+// patching in language models", ICLR 2024, recommend the logit difference as the metric.
 struct PatchingReport {
-  std::vector<std::string> base,
-      source;  // names of the tokens, of an encoder-decoder those that it translates
+  std::vector<std::string> base, donor;  // tokens of the inputs; of an encoder-decoder, of the sources
   struct Head {
     HeadId id;
+    std::string attention;  // name of its attention layer, "cross.0"; empty in an encoder-only model
     double effect = 0;
   };
   std::vector<Head> heads;  // by HeadId
@@ -86,8 +86,8 @@ std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, st
 Json to_json(const Interval&);        // [low, high]
 Json to_json(const Effect&);          // {"loss_change", "accuracy_change", "interval", ...}
 Json to_json(const HeadEffects&);     // {"zero", "mean", "resample"}, without the importance
-Json to_json(const Importance&);      // {"raw", "normalised"}
+Json to_json(const Importance&);      // {"raw", "normalized"}
 Json to_json(const RemovalStep&);     // {"removed", "layer", "head", "loss", "accuracy"}
-Json to_json(const PatchingReport&);  // {"base", "source", "heads": [{"layer", "head", "effect"}]}
+Json to_json(const PatchingReport&);  // {"base", "donor", "heads": [{"layer", "head", "effect"}]}
 
 }  // namespace thimble

@@ -36,7 +36,7 @@ class Ablation : public ChunkHooks {
 std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths, std::uint64_t seed);
 
 // Everything in the report, at 1 + layers (1 + 4 heads) passes without gradients and one with them. What is
-// drawn depends on the config's seed. Heads are removed by their normalised importance, the first of equals
+// drawn depends on the config's seed. Heads are removed by their normalized importance, the first of equals
 // first. Memory: input and head outputs of one layer, twice (sequences, T, C) reals, and 6 doubles per head
 // and sequence. Throws as Evaluator::run.
 EffectsReport measure_effects(Evaluator& evaluator);

@@ -19,7 +19,7 @@
 namespace thimble {
 
 struct HeadReport {
-  std::vector<HeadScore> scores;     // with their values at initialisation
+  std::vector<HeadScore> scores;     // with their values at initialization
   std::vector<double> mean_weights;  // (queries, keys), averaged over sequences of full length
   HeadEffects effects;               // with the head's id
   HeadCircuits circuits;
@@ -57,13 +57,13 @@ struct InspectOptions {
 // number that must be finite is not.
 InspectReport inspect(const ModelSource& source, const InspectOptions& options);
 
-// An encoder-decoder's has "source_length" and "attentions", see trace.h; the "layer" of a head is a number
-// in that list.
+// The JSON of an encoder-decoder has "source_length" and "attentions" (forward_trace.h); the "layer" of a
+// head is an index into "attentions", and its "attention" is the name there.
 Json to_json(const InspectReport&);
 
-// Activation patching between two test sequences, by their numbers: which head's output carries the source's
-// answer into the run on the base, see PatchingReport. Throws DataError when there is no such sequence, when
-// lengths or the positions of labels differ, or when no label does; CheckpointError as above.
-PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t from);
+// Patches the head outputs of one test sequence, the donor, into another, the base (PatchingReport). Throws
+// DataError when there is no such sequence, when lengths or the positions of labels differ, or when all labels
+// are equal; CheckpointError as inspect does.
+PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t donor);
 
 }  // namespace thimble

@@ -14,7 +14,7 @@
 namespace thimble {
 
 // A head without any pattern of patterns.h is uniform when its entropy is at least kUniformEntropy and at
-// most kUniformShare as far from 1 as at initialisation: untrained heads are nearly uniform, so where that is
+// most kUniformShare as far from 1 as at initialization: untrained heads are nearly uniform, so where that is
 // not known none is called so.
 inline constexpr double kUniformEntropy = 0.99;
 inline constexpr double kUniformShare = 0.25;

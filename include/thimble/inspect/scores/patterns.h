@@ -9,7 +9,7 @@
 namespace thimble {
 
 // A head has a pattern where the strength of a score (scores.h) is at least kPatternMargin, and at least that
-// much above the strength of its value at initialisation, if that is known.
+// much above the strength of its value at initialization, if that is known.
 inline constexpr double kPatternMargin = 0.25;
 
 // Fewer eligible queries than this are no evidence for a pattern.

@@ -13,8 +13,8 @@ inline constexpr std::int64_t kLoggedSequences = 128;
 // thread, and gives {"loss", "chance": {score}, "attainable": {score}, "heads": [{"layer", "head", "scores":
 // {score}}]}: the mean loss of those sequences in nats and the scores of scores.h, rounded to six decimals;
 // null where fewer than kEnoughQueries queries are eligible. Chance and attainable are the same for all heads
-// and left out of scores with a best k. Unless the model has an encoder only, heads have a "place", the title
-// of their layer, and "chance" and "attainable" of their own, which then are not the same for all. A model
+// and left out of scores with a best k. Unless the model has an encoder only, heads have an "attention",
+// the name of their layer, and "chance" and "attainable" of their own, which then are not the same for all. A model
 // whose weights are not finite has no heads here. Throws DataError when the config has no validation
 // sequences.
 HeadLog head_log(const Config& config);

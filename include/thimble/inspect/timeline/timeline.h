@@ -29,8 +29,8 @@ struct HeadSnapshot {
   struct Head {
     HeadId id;
     ScoresByName scores;
-    std::string layer{};                  // title of the layer, "cross 0"; empty in an encoder-only model
-    ScoresByName chance{}, attainable{};  // with a title; else those of the step
+    std::string attention{};              // name of the layer, "cross.0"; empty in an encoder-only model
+    ScoresByName chance{}, attainable{};  // of a head with an attention; otherwise the step has them
   };
   std::int64_t step = 0;
   double loss = 0;                  // nats
@@ -62,7 +62,7 @@ std::string_view best_pattern(const HeadSnapshot&, std::size_t head);
 // A head that took up a pattern, or gave it up.
 struct HeadEvent {
   HeadId id;
-  std::string layer{};                 // as in HeadSnapshot::Head
+  std::string attention{};             // as in HeadSnapshot::Head
   std::string score;                   // of the pattern
   bool formed = true;                  // false: given up
   std::int64_t before = 0, after = 0;  // steps: the last and the first one outside the change
@@ -86,8 +86,8 @@ std::string sentence(const HeadEvent&);
 // Bars of block elements, or with `plain` of ASCII characters. Empty without snapshots.
 std::string draw(const std::vector<HeadSnapshot>&, bool plain, std::size_t width = 80);
 
-// "layer 1 head 0", or with a title of the layer "cross 0 head 0".
-std::string head_title(HeadId, const std::string& layer);
+// "layer 1 head 0", or with an attention "cross.0 head 0".
+std::string head_title(HeadId, const std::string& attention);
 
 // {"timeline": [{"step", "loss", "heads": [{"layer", "head", "scores"}]}], "events": [sentence], "curves":
 // [{"step", "split", "loss", "accuracy"}]}

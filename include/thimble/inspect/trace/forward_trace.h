@@ -45,19 +45,17 @@ Names vocabulary(const ModelSource& source);
 // CheckpointError when the weights do not fit the config.
 ForwardTrace trace_input(const ModelSource& source, std::string_view text);
 
-// Tokens of such a sequence that are not in the task's inputs: names that none of the first `count` sequences
-// of the train split has, or of as many as are readable(). Throws as trace_input.
-std::vector<std::string> unread_tokens(const ModelSource& source, std::string_view text, std::int64_t count);
+// Returns the tokens of a sequence that occur in none of the first `count` inputs of the train split, or of as
+// many as are readable(). Throws as trace_input.
+std::vector<std::string> unseen_tokens(const ModelSource& source, std::string_view text, std::int64_t count);
 
-// An answer that a model writes.
 struct GeneratedSequence {
   std::vector<std::string> tokens;
   double log_probability;
 };
 
-// What an encoder-decoder writes for a source, the likeliest answer first: the greedy one for 1 beam, else
-// what a beam search of that width finds. Throws as trace_input, and ConfigError for a model that does not
-// write.
+// Generates outputs of an encoder-decoder for a source, the most probable first: by greedy decoding for 1 beam,
+// otherwise by a beam search of that width. Throws as trace_input, and ConfigError for an encoder-only model.
 std::vector<GeneratedSequence> generate(const ModelSource& source, std::string_view text, std::int64_t beams);
 
 // Runs the model on the first `count` sequences of a split, all if there are fewer; visit(trace) is called
@@ -78,7 +76,7 @@ Json example_json(const ForwardTrace&, const ModelConfig&, const Names&);
 // has an encoder only.
 Json to_json(const ForwardTrace&, const ModelConfig&, const Names&);
 
-// [{"name": the stack, "layer": its index, "queries": "source" or "tokens", "keys", "causal"}]
+// [{"name": "cross.0", "queries": "source" or "tokens", "keys": "source" or "tokens", "causal"}]
 Json to_json(std::span<const AttentionLayer>);
 
 }  // namespace thimble

@@ -3,7 +3,7 @@
 
 function headPath(index) {
   const { layer, head } = report.heads[index];
-  return `${place(layer).name}.${place(layer).layer}.${head}`;
+  return `${layerName(layer).replace(" ", ".")}.${head}`;
 }
 
 function address() {

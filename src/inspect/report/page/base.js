@@ -38,7 +38,7 @@ function element(name, attributes = {}, ...children) {
 function section(id, title, about, ...children) {
   return element(
     "section",
-    { id, "aria-labelledby": `${id}-title`, "data-title": title },
+    { id, "aria-labeledby": `${id}-title`, "data-title": title },
     element("h2", { id: `${id}-title` }, title),
     about ? element("p", { class: "about" }, about) : null,
     ...children,
@@ -68,12 +68,11 @@ function clipped(token, longest = 12) {
   return characters.length > longest ? characters.slice(0, longest - 1).join("") + "…" : characters.join("");
 }
 
-// Where the heads of a layer stand, and the sequences that have their queries and keys. In an encoder-decoder a "layer" is
-// one of its attentions.
-const place = (layer) =>
-  report.attentions?.[layer] ?? { name: "layer", layer, queries: "tokens", keys: "tokens", causal: report.model?.mask === "causal" };
-const placeName = (layer) => `${place(layer).name} ${place(layer).layer}`;
-const headName = (h) => `${placeName(h.layer)} head ${h.head}`;
+// The attention layer of a number: its name, and the sequences that its queries and keys come from.
+const attentionLayer = (layer) =>
+  report.attentions?.[layer] ?? { name: `layer ${layer}`, queries: "tokens", keys: "tokens", causal: report.model?.mask === "causal" };
+const layerName = (layer) => attentionLayer(layer).name;
+const headName = (h) => `${layerName(h.layer)} head ${h.head}`;
 
 // What a head is called, as carefully as its verdict is.
 function claim(h) {
@@ -81,7 +80,7 @@ function claim(h) {
     {
       shown: h.label,
       no_effect: `looks like ${h.label}, no effect`,
-      no_pattern: "matters, no known pattern",
+      no_pattern: "important, pattern unknown",
       not_enough: "not enough evidence",
     }[h.verdict] ?? "–"
   );
@@ -122,7 +121,7 @@ const shownName = () => (state.source === "mean" ? `mean of ${grouped(report.seq
 // The attention of a head in what is being looked at.
 function attention(headIndex) {
   const head = report.heads[headIndex];
-  const { queries, keys, causal } = place(head.layer);
+  const { queries, keys, causal } = attentionLayer(head.layer);
   if (state.source === "mean") return mapOf(head.mean_weights, 0, ...head.mean_weights.shape.map(positions), causal);
   const e = example();
   return mapOf(e.attention[head.layer], head.head, e[queries], e[keys], causal);

@@ -143,7 +143,7 @@ function effects(h) {
           "Gradient importance ",
           number(h.importance.raw, (x) => (isNumber(x) ? x.toPrecision(4) : "–")),
           ", normalized in its layer ",
-          number(h.importance.normalised),
+          number(h.importance.normalized),
           ".",
         )
       : "",

@@ -78,7 +78,7 @@ function headGrid() {
         click: (event) => update(event.shiftKey ? { beside: index } : { head: index }),
       },
       canvas,
-      element("span", {}, element("b", {}, `${place(h.layer).layer}·${h.head}`), element("em", {}, h.verdict === "shown" ? h.label : "")),
+      element("span", {}, element("b", {}, `${layerName(h.layer).match(/\d+$/)}·${h.head}`), element("em", {}, h.verdict === "shown" ? h.label : "")),
     );
     button.setAttribute("aria-label", `${headName(h)}, ${claim(h)}`);
     return { h, button, canvas };
@@ -87,8 +87,8 @@ function headGrid() {
   const row = (layer) =>
     element(
       "div",
-      { class: "layer", role: "group", "aria-label": placeName(layer) },
-      element("h4", {}, placeName(layer)),
+      { class: "layer", role: "group", "aria-label": layerName(layer) },
+      element("h4", {}, layerName(layer)),
       tiles.filter(({ h }) => h.layer === layer).map(({ button }) => button),
     );
   const grid = element(

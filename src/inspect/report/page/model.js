@@ -190,7 +190,7 @@ function rollout() {
   const large = largeMap("Rollout", describe);
   requestAnimationFrame(() =>
     watch(["full", "theme"], () => {
-      large.show(mapOf(report.rollout, 0, ...report.rollout.shape.map(positions), place(0).causal, ["output", "input"]), "rollout");
+      large.show(mapOf(report.rollout, 0, ...report.rollout.shape.map(positions), attentionLayer(0).causal, ["output", "input"]), "rollout");
     }),
   );
   return section(

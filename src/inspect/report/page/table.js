@@ -45,7 +45,7 @@ function tableColumns() {
       name: "layer",
       about: "Layer of the head, from 0",
       value: (h) => h.layer,
-      cell: (h) => (report.attentions ? placeName(h.layer) : String(h.layer)),
+      cell: (h) => (report.attentions ? layerName(h.layer) : String(h.layer)),
     },
     { name: "head", about: "Head in its layer, from 0", value: (h) => h.head, cell: (h) => String(h.head) },
     {
@@ -64,9 +64,9 @@ function tableColumns() {
     change("loss", "loss_change", "interval"),
     {
       name: "importance",
-      about: "Gradient importance, normalised per layer (Michel et al. 2019)",
-      value: (h) => h.importance?.normalised,
-      cell: (h) => number(h.importance?.normalised),
+      about: "Gradient importance, normalized per layer (Michel et al. 2019)",
+      value: (h) => h.importance?.normalized,
+      cell: (h) => number(h.importance?.normalized),
     },
   ].filter((column) => column.name === "label" || has(column.value));
 }

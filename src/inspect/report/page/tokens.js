@@ -76,7 +76,7 @@ function tokenView() {
   watch(["head", "source", "example"], () => {
     const map = attention(state.head);
     const e = state.source === "example" ? example() : null;
-    const answers = e && place(report.heads[state.head].layer).queries === "tokens" && perPosition(e);
+    const answers = e && attentionLayer(report.heads[state.head].layer).queries === "tokens" && perPosition(e);
     about.replaceChildren(
       e ? summary(e, answers) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`),
     );
@@ -94,7 +94,7 @@ function tokenView() {
   });
   watch(["head", "source", "example", "query", "full", "theme"], () => {
     const map = attention(state.head);
-    const at = place(report.heads[state.head].layer);
+    const at = attentionLayer(report.heads[state.head].layer);
     const query = Math.min(state.query, map.rows - 1);
     [...queries.children].forEach((chip, i) => {
       chip.setAttribute("aria-pressed", String(i === query));
