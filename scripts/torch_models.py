@@ -217,8 +217,11 @@ class Recurrent(nn.Module):
         scorer = self.decoder["attention"]
         if self.kind == "additive":
             return torch.tanh(scorer.query(state)[:, None] + scorer.key(memory)) @ scorer.score_weight[0]
+        if self.kind == "cosine":
+            state, memory = (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) for x in (state, memory))
         query = state @ scorer.score_weight[0] if self.kind == "general" else state
-        return torch.einsum("bc,bsc->bs", query, memory) / (state.shape[1] ** 0.5 if self.kind == "scaled_dot" else 1)
+        scaled = self.kind in ("scaled_dot", "cosine")
+        return torch.einsum("bc,bsc->bs", query, memory) / (state.shape[1] ** 0.5 if scaled else 1)
 
     def run(self, sources, tokens, lengths=None):
         """Logits (B, T, V), and the weights (B, T, S), or none without attention."""

@@ -36,6 +36,8 @@ Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional
       return attention(head_linear(q, *parameter, options.heads), k, v, options);
     case Score::additive:
       return attend(additive_score(q, k, *parameter, options.heads, options.kv_heads), v, options);
+    case Score::cosine:
+      return attention(head_norm(q, options.heads), head_norm(k, options.kv_heads), v, options);
     case Score::none:
       break;
   }
@@ -55,7 +57,7 @@ std::vector<GradcheckCase> gradcheck_score() {
     };
     return GradcheckCase{"scored_attention", std::string(kind_of(score).name), inputs, f};
   };
-  return {of(Score::scaled_dot), of(Score::dot), of(Score::general), of(Score::additive)};
+  return {of(Score::scaled_dot), of(Score::dot), of(Score::general), of(Score::additive), of(Score::cosine)};
 }
 
 }  // namespace THIMBLE_PRECISION

@@ -27,6 +27,7 @@
 #include "thimble/kernels/embedding.h"
 #include "thimble/kernels/gelu.h"
 #include "thimble/kernels/head_linear.h"
+#include "thimble/kernels/head_norm.h"
 #include "thimble/kernels/linear.h"
 #include "thimble/kernels/norm.h"
 #include "thimble/kernels/pool.h"
@@ -163,6 +164,13 @@ void add_scores(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   cases.add(PAIR(head_linear_backward), "", 2 * flops, [=](Memory& m) {
     return std::tuple(empty(m.matrix(rows, c)), m.matrix(c, depth), m.matrix(rows, c), m.matrix(rows, c),
                       m.matrix(c, depth), s.heads);
+  });
+  cases.add(PAIR(head_norm_forward), "", 0, [=](Memory& m) {
+    return std::tuple(m.matrix(rows, c), m.matrix(rows, s.heads), m.matrix(rows, c), s.heads, Real{1e-5f});
+  });
+  cases.add(PAIR(head_norm_backward), "", 0, [=](Memory& m) {
+    return std::tuple(empty(m.matrix(rows, c)), m.matrix(rows, c), m.matrix(rows, c), m.matrix(rows, s.heads),
+                      s.heads);
   });
   const kernels::RotaryColumns turning{0, 2 * c, depth};
   const auto table = [=](Memory& m) {

@@ -98,8 +98,9 @@ TEST_CASE("the schema refuses what the reader refuses", "[config]") {
            {"train: {optimizer: {lr: 0}}", "/train/optimizer/lr: below 0.0"},
            {"train: {precision: half}", "/train/precision: not one of [\"float32\",\"float64\"]"},
            {"train: {checkpoint_series: yes}", "/train/checkpoint_series: not of type boolean"},
-           {"model: {attention: {score: cosine}}",
-            "/model/attention/score: not one of [\"scaled_dot\",\"dot\",\"general\",\"additive\",\"none\"]"},
+           {"model: {attention: {score: euclidean}}",
+            "/model/attention/score: not one of "
+            "[\"scaled_dot\",\"dot\",\"general\",\"additive\",\"cosine\",\"none\"]"},
            {"model: {attention: {kv_heads: -1}}", "/model/attention/kv_heads: below 0"},
            {"model: {attention: {tie_query_key: 1}}", "/model/attention/tie_query_key: not of type boolean"},
            {"task: {file: ''}", "/task/file: too short"},

@@ -10,6 +10,7 @@
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/gelu.h"
 #include "thimble/kernels/gru.h"
+#include "thimble/kernels/head_norm.h"
 #include "thimble/kernels/linear.h"
 #include "thimble/kernels/norm.h"
 #include "thimble/kernels/pool.h"
@@ -46,6 +47,8 @@ TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
     }));
     CHECK(overwrites(
         6, n, [&](GradientView dx) { kernels::rms_norm_backward(dx, {}, dy, saved, row, statistics); }));
+    CHECK(overwrites(6, n,
+                     [&](GradientView dx) { kernels::head_norm_backward(dx, dy, saved, statistics, 1); }));
     CHECK(
         overwrites(6, n, [&](GradientView dx) { kernels::linear_backward(dx, {}, {}, dy, saved, square); }));
     CHECK(

@@ -110,6 +110,23 @@ inline void head_linear_backward(auto dx, auto dweight, auto dy, auto x, auto we
   });
 }
 
+inline void head_norm_forward(auto y, auto rrms, auto x, std::int64_t heads, auto epsilon) {
+  const std::int64_t n = x.cols / heads;
+  each(rrms, [&](auto r, auto h) {
+    const auto squares = sum(n, [&](auto c) { return at(x, r, h * n + c) * at(x, r, h * n + c); });
+    at(rrms, r, h) = 1 / std::sqrt(squares / static_cast<Number<decltype(x)>>(n) + epsilon);
+  });
+  each(y, [&](auto r, auto c) { at(y, r, c) = at(x, r, c) * at(rrms, r, c / n); });
+}
+inline void head_norm_backward(auto dx, auto dy, auto y, auto rrms, std::int64_t heads) {
+  const std::int64_t n = y.cols / heads;
+  each(dx, [&](auto r, auto c) {
+    const auto products = sum(n, [&](auto k) { return at(dy, r, c / n * n + k) * at(y, r, c / n * n + k); });
+    const auto mean = products / static_cast<Number<decltype(y)>>(n);
+    add(dx, r, c, at(rrms, r, c / n) * (at(dy, r, c) - at(y, r, c) * mean));
+  });
+}
+
 // Column c of row r of x, turned by the angle of the table times direction.
 inline auto turned(auto x, std::int64_t r, std::int64_t c, auto table, const RotaryColumns& columns,
                    int direction) {

@@ -1,4 +1,5 @@
-// What scores are made of: columns of a projection, head_linear, rotary.
+// What scores are made of: columns of a projection, head_linear, head_norm, rotary.
+#include <cmath>
 #include <limits>
 
 #include "fixtures_compare.h"
@@ -31,6 +32,29 @@ TEST_CASE("head_linear names what does not fit", "[ops]") {
                   {apply({2, 6}, {2, 3, 5, 1}, 2), {"head_linear: ", "(2, 3, 5, 1)", "(heads, D, E)"}},
                   {apply({2, 6}, {2, 3}, 2), {"head_linear: ", "weight (2, 3)", "(heads, D, E)"}},
                   {apply({2, 0}, {0, 3, 5}, 0), {"head_linear: ", "0 heads"}}});
+}
+
+TEST_CASE("head_norm names what does not fit", "[ops]") {
+  const auto apply = [](const Shape& x, std::int64_t heads) {
+    return [=](Tape& t) { head_norm(of(t, x), heads); };
+  };
+  expect_refused({{apply({2, 6}, 4), {"head_norm: ", "x (2, 6)", "heads (4) must divide", "(6)"}},
+                  {apply({2, 6}, 0), {"head_norm: ", "heads (0)"}},
+                  {apply({2, 0}, 1), {"head_norm: ", "(0)"}}});
+}
+
+TEST_CASE("the score cosine is sqrt(Dk) times the cosine, whatever the lengths", "[ops]") {
+  Tape tape;
+  const Var q = tape.constant(Tensor({1, 1, 4}, {3, 4, 0, -200})),
+            k = tape.constant(Tensor({1, 2, 2}, {40, -30, 0, 5}));
+  const Var v = tape.constant(Tensor({1, 2, 1}, {1, 0}));
+  AttentionOptions options;
+  options.heads = 2;
+  const Var y = scored_attention(Score::cosine, q, k, v, std::nullopt, options);
+  // Head 0: cosines 0 and 0.8. Head 1: cosines 0.6 and -1. Softmax of two is a logistic function.
+  const auto weight = [](double difference) { return 1 / (1 + std::exp(-std::sqrt(2.0) * difference)); };
+  CHECK_THAT(y.value().data[0], WithinAbs(weight(-0.8), 1e-5));
+  CHECK_THAT(y.value().data[1], WithinAbs(weight(1.6), 1e-5));
 }
 
 TEST_CASE("rotary names what does not fit", "[ops]") {

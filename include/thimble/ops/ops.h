@@ -57,6 +57,10 @@ Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_
 // product Luong et al.'s (2015) "general" score, q^T W k.
 Var head_linear(Columns x, Var weight, std::int64_t heads);
 
+// RMS normalization of each of the heads of x (..., H D) by itself, without a weight: of that shape. The dot product of
+// two such heads is D times the cosine of the angle between them.
+Var head_norm(Columns x, std::int64_t heads, Real epsilon = Real(1e-5));
+
 // score_ij = sum_d weight_d tanh(q_id + k_jd), head by head (Bahdanau et al. 2015, appendix A.1.2; their W q
 // and U k are projections made before): q (B, Tq, H D), k (B, Tk, KV D), weight (H, D): (B, H, Tq, Tk). KV
 // divides H; H / KV consecutive heads share their keys. Takes memory for the scores, not for every d of them.

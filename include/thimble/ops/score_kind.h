@@ -12,6 +12,7 @@ enum class Score {
   dot,         // q^T k, Luong et al. 2015
   general,     // q^T W k, the same
   additive,    // w^T tanh(q + k), Bahdanau et al. 2015
+  cosine,      // sqrt(Dk) cos(q, k), Henry et al. 2020, "Query-Key Normalization for Transformers"
   none,        // nothing: no attention at all; the last
 };
 
@@ -33,6 +34,7 @@ inline constexpr ScoreKind kScoreKinds[] = {
     {.name = "dot"},
     {.name = "general", .parameter = ScoreKind::Parameter::matrices},
     {.name = "additive", .parameter = ScoreKind::Parameter::vectors, .product = false},
+    {.name = "cosine", .product = false, .scaled = true},
     {.name = "none", .product = false}};
 
 static_assert(std::size(kScoreKinds) == static_cast<std::size_t>(Score::none) + 1);
