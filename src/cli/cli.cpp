@@ -85,7 +85,7 @@ void ConfigArguments::add_to(Command& command, bool required) {
 }
 
 Config ConfigArguments::load() const {
-  Config result = load_config(file, overrides);
+  Config result = open_config(file, overrides);
   if (threads >= 0) result.train.threads = threads;
   return result;
 }

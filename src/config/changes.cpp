@@ -79,7 +79,7 @@ void ChangeReader::check_change(const Change& change, bool has_seeds) {
 std::optional<Config> ChangeReader::load(const std::string& file, const SourceLocation& file_location,
                                          const Changes& changes) {
   try {
-    return load_config(file, texts(changes));
+    return open_config(file, texts(changes));
   } catch (const ConfigError& e) {
     for (const ConfigProblem& problem : e.problems()) {
       if (problem.location.argument == 0) {

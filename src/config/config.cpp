@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "config/fields.h"
 #include "config/model_rules.h"
@@ -129,9 +130,9 @@ void check_watch(const Config& c, Report& report) {
                     "this model has no heads to log; leave log_heads out");
 }
 
-void check_training(const Config& c, Report& report) {
+// `rows`: how many training sequences there are, where data files say so.
+void check_training(const Config& c, std::int64_t rows, Report& report) {
   const TrainConfig& train = c.train;
-  const std::int64_t rows = c.task.table ? c.task.table->splits()[0] : c.data.train;
   const std::int64_t sequences = std::min(rows, c.data.train);
   if (c.data.train != 0 && train.batch > sequences)
     report.conflict(
@@ -160,7 +161,8 @@ void check_training(const Config& c, Report& report) {
 }
 
 ResolvedConfig resolve(const std::string& yaml, const std::string& name,
-                       const std::vector<std::string>& overrides, const DataRecord* trained = nullptr) {
+                       const std::vector<std::string>& overrides, bool opens_data,
+                       const DataRecord* trained = nullptr) {
   ResolvedConfig resolved;
   Config& out = resolved.config;
   const config::Section root = config::describe(out);
@@ -173,12 +175,15 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
     out.model.output.per = OutputPer::next;
   config::check_model(out.model, report);
   check_task(out, report);
-  if (find_task(out.task.name).table != nullptr) {
-    report.finish();  // a config that is wrong already is not worth reading the files
+  const bool has_files = find_task(out.task.name).table != nullptr;
+  std::int64_t rows = std::numeric_limits<std::int64_t>::max();
+  if (has_files && opens_data) {
+    report.finish();  // data files can be long: a config with problems is reported without reading them
     out.task.table = open_table(out.task, layout_of(out.model), trained);
+    rows = out.task.table->splits()[0];
   }
-  check_lengths(out, trained, report);
-  if (trained == nullptr) check_training(out, report);
+  if (!has_files || opens_data) check_lengths(out, trained, report);
+  if (trained == nullptr) check_training(out, rows, report);
   check_watch(out, report);
   report.finish();
   resolved.origins = report.given();
@@ -194,18 +199,27 @@ Layout layout_of(const ModelConfig& model) {
   return kLayouts[static_cast<std::size_t>(model.output.per)];
 }
 
-Config load_config(const std::string& path, const std::vector<std::string>& overrides,
-                   const DataRecord* trained) {
-  return resolve(config::read_config_file(path), path, overrides, trained).config;
-}
-
-ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return resolve(config::read_config_file(path), path, overrides);
+Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return parse_config(config::read_config_file(path), path, overrides);
 }
 
 Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides, const DataRecord* trained) {
-  return resolve(yaml, name, overrides, trained).config;
+                    const std::vector<std::string>& overrides) {
+  return resolve(yaml, name, overrides, false).config;
+}
+
+Config open_config(const std::string& path, const std::vector<std::string>& overrides,
+                   const DataRecord* trained) {
+  return open_config_text(config::read_config_file(path), path, overrides, trained);
+}
+
+Config open_config_text(const std::string& yaml, const std::string& name,
+                        const std::vector<std::string>& overrides, const DataRecord* trained) {
+  return resolve(yaml, name, overrides, true, trained).config;
+}
+
+ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return resolve(config::read_config_file(path), path, overrides, true);
 }
 
 }  // namespace thimble

@@ -95,11 +95,11 @@ DataRecord read_record(const fs::path& directory) {
 
 // Prunes a run that was killed after its last checkpoint was written and before it was pruned. Leaves one
 // that is being trained, or that cannot be written, as it is.
-void prune_finished(const fs::path& directory, const DataRecord& trained) {
+void prune_finished(const fs::path& directory) {
   const fs::path checkpoints = directory / kCheckpoints;
   try {
     if (!fs::exists(checkpoints / kFinal) || surplus(checkpoints, kKeptAtEnd, false).empty()) return;
-    const Config config = load_config((directory / "config.yaml").string(), {}, &trained);
+    const Config config = load_config((directory / "config.yaml").string());
     const std::vector<fs::path> files = surplus(checkpoints, kKeptAtEnd, config.train.checkpoint_series);
     if (files.empty()) return;
     const DirectoryLock lock(directory);
@@ -119,7 +119,7 @@ ModelSource source_of(Config config, const fs::path& weights, const fs::path& ru
 
 void require_same(const fs::path& directory, const Config& config) {
   const DataRecord trained = read_record(directory);
-  const Config there = load_config((directory / "config.yaml").string(), {}, &trained);
+  const Config there = load_config((directory / "config.yaml").string());
   std::string lines;
   for (const Difference& difference : differences(there, config, "the run", "this config"))
     // Where data files are may change only while it is known what was in them.
@@ -157,7 +157,7 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
     require<CheckpointError>(fs::exists(directory / "config.yaml") && fs::is_directory(checkpoints),
                              "{}: not a run: config.yaml or checkpoints is missing", directory.string());
     const DataRecord trained = read_record(directory);
-    prune_finished(directory, trained);
+    prune_finished(directory);
     fs::path weights = checkpoints / kFinal;
     if (!checkpoint.empty()) {
       const bool named = checkpoint == "best" || checkpoint == "final";
@@ -169,7 +169,7 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
       require<CheckpointError>(!steps.empty(), "{}: the run has no checkpoint yet", directory.string());
       weights = steps.front();
     }
-    return source_of(load_config((directory / "config.yaml").string(), overrides, &trained), weights,
+    return source_of(open_config((directory / "config.yaml").string(), overrides, &trained), weights,
                      directory, trained);
   });
 }
@@ -188,11 +188,12 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
     throw CheckpointError(fmt::format("{}: {}", weights.string(), e.what()));
   }
   if (!config_file.empty())
-    return source_of(load_config(config_file, overrides, &trained), weights, {}, trained);
+    return source_of(open_config(config_file, overrides, &trained), weights, {}, trained);
   require<CheckpointError>(!text("config").empty(),
                            "{}: has no config in its metadata; give the model's with --config FILE",
                            weights.string());
-  return source_of(parse_config(text("config"), weights.string(), overrides, &trained), weights, {}, trained);
+  return source_of(open_config_text(text("config"), weights.string(), overrides, &trained), weights, {},
+                   trained);
 }
 
 fs::path run_directory(const fs::path& config_file, const Config& config) {

@@ -13,7 +13,7 @@ using namespace thimble;
 TEST_CASE("every config in configs/ is valid and its data can be had", "[config]") {
   for (const std::string& file : experiments()) {
     INFO(file);
-    const Config config = load_config(file);
+    const Config config = open_config(file);
     const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
     CHECK(data.disjoint());
     Batch batch;

@@ -34,7 +34,7 @@ struct FileRun {
   explicit FileRun(const std::string& positions = "sinusoidal") {
     for (const char* name : {"main", "validation", "test"})
       write_file(directory / (std::string(name) + ".tsv"), pairs("w"));
-    config = parse_config(
+    config = open_config_text(
         fmt::format("task: {{name: file, file: {0}/main.tsv, validation_file: {0}/validation.tsv, test_file: "
                     "{0}/test.tsv}}\n"
                     "model: {{d_model: 16, positions: {1}, output: {{per: sequence}}}}\n"
@@ -112,7 +112,7 @@ TEST_CASE("a run does not go on with other data", "[train]") {
   FileRun trained;
   trained.config.train.steps = 50;
   const auto resume = [&](const std::vector<std::string>& overrides = {}) {
-    return train(load_config((trained.run / "config.yaml").string(), overrides),
+    return train(open_config((trained.run / "config.yaml").string(), overrides),
                  {.directory = trained.run.string(), .resume = true});
   };
   const std::map<std::string, std::string> before = tree(trained.run);

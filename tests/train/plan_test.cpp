@@ -52,7 +52,7 @@ NamedConfigs planned_configs() {
     add("writer", writers);
   }
   for (const std::string& file : experiments()) {
-    Config config = load_config(file);
+    Config config = open_config(file);
     config.train.precision = small_config().train.precision;
     all.emplace_back(file, config);
   }

@@ -51,29 +51,37 @@ struct Config {
   TrainConfig train;
 };
 
-// Reads and checks a config; `overrides` are "a.b.c=value" and win over the file, which wins over the file
-// that its key `base` names. Relative paths start at the folder of the file that says them, or at the current
-// one. Throws one ConfigError whose message is a summary and then every problem, a line each:
-// file:line:column: key: rule, what to do. The files of task `file` are read last; what is wrong with them is
-// a DataError, see Table.
+// Reads a config and checks its values, without opening data files. `overrides` are "a.b.c=value"; they
+// override the file, which overrides the file that its key `base` names. Relative paths start at the folder
+// of the config file they are written in, those of overrides at the current one. Throws one ConfigError whose
+// message is a summary and then every problem, a line each: file:line:column: key: rule; remedy.
+Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+// Does what load_config does for YAML text, with `name` in place of the path.
+Config parse_config(const std::string& yaml, const std::string& name,
+                    const std::vector<std::string>& overrides = {});
+
+// Reads a config to train, evaluate or inspect its model. Opens the data files of task `file`, once the
+// values have no problems, and checks that they suit the model. Throws ConfigError as load_config does, and
+// DataError, with files and lines, as Table does.
 //
-// `trained` says that the config is that of a trained model: what only training needs is not checked, and
-// with a record that is known() the task must have the model's vocabulary and fit its position tables. Data
-// files are then read with that vocabulary, and may be gone, see Table.
-Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+// `trained` is given for a trained model: rules that only training needs are not checked, and a record that
+// is known() requires of the task the model's vocabulary and lengths within its position tables. Data files
+// are then read with that vocabulary, and may be missing, see Table.
+Config open_config(const std::string& path, const std::vector<std::string>& overrides = {},
                    const DataRecord* trained = nullptr);
+
+// Does what open_config does for YAML text, with `name` in place of the path.
+Config open_config_text(const std::string& yaml, const std::string& name,
+                        const std::vector<std::string>& overrides = {}, const DataRecord* trained = nullptr);
 
 struct ResolvedConfig {
   Config config;
-  std::map<std::string, SourceLocation> origins;  // by dotted path; what has none has its default
+  std::map<std::string, SourceLocation> origins;  // by dotted path; a value without one is a default
 };
 
-// load_config with the origin of every value.
+// Does what open_config does, and returns the origin of every value too.
 ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides = {});
-
-// load_config for YAML text; `name` stands for the file.
-Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides = {}, const DataRecord* trained = nullptr);
 
 // Every value that applies, in the order of the field lists; paths that are empty are left out. parse_config
 // of the YAML gives the same config back.

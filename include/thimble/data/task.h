@@ -30,7 +30,7 @@ struct TaskConfig {
   std::string validation_file{};  // the same for the other splits
   std::string test_file{};
   std::string vocabulary_file{};         // the tokens there are
-  std::shared_ptr<const Table> table{};  // what is in them; a config that is loaded has it
+  std::shared_ptr<const Table> table{};  // what is in them; null until open_config opens them
 };
 
 inline constexpr std::int32_t kIgnore = -1;  // the answer of a position that is not asked for one

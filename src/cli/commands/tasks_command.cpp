@@ -46,7 +46,7 @@ Config config_of(const TasksArguments& arguments) {
   }
   std::vector<std::string> overrides = arguments.overrides;
   overrides.insert(overrides.begin(), "task.name=" + arguments.name);
-  return parse_config(yaml, "tasks", overrides);
+  return open_config_text(yaml, "tasks", overrides);
 }
 
 void explain(const TasksArguments& arguments) {
@@ -69,7 +69,7 @@ void explain(const TasksArguments& arguments) {
 void print_sequences(const TasksArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.name.empty()) overrides.insert(overrides.begin(), arguments.name);  // it is no NAME then
-  const Config config = load_config(arguments.config, overrides);
+  const Config config = open_config(arguments.config, overrides);
   const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
   const Names& names = data.names();
   Json json = {{"task", config.task.name}, {"split", arguments.split}, {"seed", config.train.seed},

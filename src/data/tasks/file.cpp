@@ -7,8 +7,7 @@ namespace {
 
 const Table& table(const TaskConfig& config) {
   require<DataError>(config.table != nullptr,
-                     "task {}: there is no table; a config with task.file, once loaded, has one",
-                     config.name);
+                     "task {}: its data files are not open; read the config with open_config", config.name);
   return *config.table;
 }
 
