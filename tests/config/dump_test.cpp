@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "catch.h"
-#include "complaints.h"
 #include "config/fields.h"
+#include "config_problems.h"
 #include "thimble/core/json.h"
 
 using namespace thimble;
@@ -31,7 +31,9 @@ Json::json_pointer pointer(std::string path) {
 
 // Whether setting the key to the value breaks the rule of that very key.
 bool refused(const std::string& path, const std::string& value) {
-  return complaints("{}", {path + "=" + value}).find(path + "=" + value + ": must be ") != std::string::npos;
+  return std::ranges::any_of(problems("{}", {path + "=" + value}), [&](const ConfigProblem& problem) {
+    return problem.key == path && problem.rule.starts_with("must be ");
+  });
 }
 
 }  // namespace

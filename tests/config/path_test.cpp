@@ -2,9 +2,9 @@
 #include <filesystem>
 
 #include "catch.h"
-#include "complaints.h"
 #include "config/dump.h"
 #include "config/reader.h"
+#include "config_problems.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 
@@ -27,12 +27,9 @@ std::string read(const std::string& yaml, const std::string& name = "/data/t.yam
   return example.path;
 }
 
-std::string complaint_about(const std::string& value) {
-  try {
-    return read("file: " + value + "\n", "t.yaml");
-  } catch (const ConfigError& e) {
-    return e.what();
-  }
+bool is_refused(const std::string& value) {
+  const auto found = problems_of([&] { read("file: " + value + "\n", "t.yaml"); });
+  return places(found) == std::vector<std::string>{value.empty() || value == "~" ? "1:1 file" : "1:7 file"};
 }
 
 }  // namespace
@@ -59,8 +56,7 @@ TEST_CASE("each key of a file sets its own variable", "[config]") {
 }
 
 TEST_CASE("a file for a task that reads none is refused", "[config]") {
-  CHECK_THAT(complaint("task: {file: a}"),
-             StartsWith("t.yaml:1:14: task.file: task reverse has no such key; it has "));
+  CHECK(place("task: {file: a}") == "1:14 task.file");
 }
 
 TEST_CASE("a relative path on the command line starts at the current folder", "[config]") {
@@ -72,16 +68,11 @@ TEST_CASE("a relative path on the command line starts at the current folder", "[
 }
 
 TEST_CASE("an empty path, a control character and what is no text are refused", "[config]") {
-  const std::string rule =
-      "t.yaml: 1 problem\nt.yaml:1:7: file: must be the path of a file, in UTF-8 without control "
-      "characters, ";
-  CHECK(complaint_about("\"\"") == rule + "not \"\"");
-  CHECK(complaint_about("\"a\\nb\"") == rule + "not \"a b\"");
-  CHECK(complaint_about("\"a\\x7fb\"") == rule + "not \"a b\"");
+  for (const char* value : {"\"\"", "\"a\\nb\"", "\"a\\x7fb\"", "[a]", "", "~"}) {
+    INFO(value);
+    CHECK(is_refused(value));
+  }
   CHECK_THROWS_AS(read("file: a", "/\xff/t.yaml"), ConfigError);  // a folder that is no text
-  CHECK(complaint_about("[a]") == rule + "not a list");
-  CHECK_THAT(complaint_about(""), EndsWith("not empty"));
-  CHECK_THAT(complaint_about("~"), EndsWith("not empty"));
 }
 
 TEST_CASE("a dump gives every path back", "[config]") {
