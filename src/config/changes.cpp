@@ -36,13 +36,14 @@ std::string ChangeReader::read_config(const YamlNode& node) {
 void ChangeReader::read_change(const YamlNode& key, const YamlNode& value, Changes& changes) {
   const auto problem = [&](const std::string& rule) { report_.problem(value.location, key.text, rule); };
   if (value.is_map() || value.is_list()) return must_be(value, key.text, "one value", report_);
-  if (!value.tag.empty()) return problem(fmt::format("tag {}; write the plain value", value.tag));
+  if (!value.tag.empty())
+    return problem(fmt::format("YAML tags such as {} are not supported; write the plain value", value.tag));
   std::string text = value.text;
   if (!is_line(text)) return problem("must be UTF-8 without control characters");
-  // Overrides start at the current folder.
+  // In overrides, paths are relative to the current folder.
   const bool is_path = path_keys_.contains(key.text) && !text.empty();
   if (is_path) text = std::filesystem::absolute(folder_ / text).lexically_normal().string();
-  if (is_path || value.quoted) {  // quoted text stays quoted
+  if (is_path || value.quoted) {  // quoted text must stay quoted
     for (std::size_t i = 0; (i = text.find('\'', i)) != std::string::npos; i += 2) text.insert(i, 1, '\'');
     text = '\'' + text + '\'';
   }
@@ -64,16 +65,16 @@ void ChangeReader::read_seeds(const YamlNode& node, std::vector<std::uint64_t>& 
       seeds.push_back(seed);
     else
       report_.problem(entry.location, "seeds",
-                      fmt::format("repeated seed {}, first on line {}", seed, first->second));
+                      fmt::format("duplicate seed {}, first on line {}", seed, first->second));
   }
 }
 
 void ChangeReader::check_change(const Change& change, bool has_seeds) {
   if (change.key == "train.threads")
     report_.problem(change.location, change.key,
-                    "each run of a sweep has one thread, and it would change no result; see --jobs");
+                    "runs of a sweep have one thread each; set how many run at a time with --jobs");
   if (change.key == "train.seed" && has_seeds)
-    report_.problem(change.location, change.key, "seeds gives it already; leave one of them out");
+    report_.problem(change.location, change.key, "seeds sets it already; remove one of them");
 }
 
 std::optional<Config> ChangeReader::load(const std::string& file, const SourceLocation& file_location,

@@ -27,8 +27,8 @@ void check_task(Config& c, Report& report) {
     if (!field.applies && report.was_given(key))
       report.conflict(
           {key, "task.name"},
-          fmt::format("task {} has no such key; it has {}", c.task.name,
-                      task.keys.empty() ? "none" : fmt::format("{}", fmt::join(task.keys, ", "))));
+          fmt::format("{} has no effect on task {}; remove it{}", key, c.task.name,
+                      task.keys.empty() ? "" : fmt::format(", or use {}", fmt::join(task.keys, ", "))));
   }
   if (task.table != nullptr && c.task.file.empty())
     report.conflict({"task.file", "task.name"},
@@ -36,11 +36,12 @@ void check_task(Config& c, Report& report) {
   if (task.causal && c.model.attention.mask != Mask::causal)
     report.conflict(
         {"model.attention.mask", "task.name"},
-        fmt::format("task {} needs the causal mask, or the model could read the answers further on",
+        fmt::format("task {} requires the causal mask, or the model could read the answers in its input; set "
+                    "model.attention.mask to causal",
                     c.task.name));
 }
 
-// What of the task does not fit a trained model; "" when all of it does.
+// Returns how the vocabulary differs from that of a trained model; "" when they are equal.
 std::string vocabulary_mismatch(const std::vector<std::string>& trained,
                                 const std::vector<std::string>& now) {
   if (now == trained) return "";
@@ -50,17 +51,17 @@ std::string vocabulary_mismatch(const std::vector<std::string>& trained,
     return at < std::ssize(names) ? printable(names[static_cast<std::size_t>(at)]) : std::string("none");
   };
   return fmt::format(
-      "the model was trained with {} tokens, this task has {}: token {} was {}, and is {} here; leave what "
-      "makes the vocabulary as it was, or train a model with this task",
+      "the model was trained with another vocabulary: {} tokens, not {}; token {} is {}, not {}; restore the "
+      "vocabulary, or train a new model",
       trained.size(), now.size(), at, name(trained), name(now));
 }
 
-// The keys that say which tokens and lengths a task has.
+// Keys that determine the vocabulary and the lengths of a task.
 const std::vector<std::string> kTaskKeys = {
     "task.symbols", "task.length",          "task.pairs",     "task.depth", "task.offset",
     "task.file",    "task.validation_file", "task.test_file", "task.name",  "model.kind"};
 
-// A trained model has its tokens; a file with others cannot give it new ones.
+// Reports a vocabulary file other than the one that the model was trained with.
 void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Report& report) {
   if (task.table == nullptr || task.vocabulary_file.empty()) return;
   const auto is_vocabulary = [](const DataFile& file) { return file.key == "vocabulary_file"; };
@@ -70,7 +71,7 @@ void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Re
       (now->path == before->path || now->path == before->moved || now->hash == before->hash))
     return;
   report.conflict({"task.vocabulary_file"},
-                  "the model keeps the tokens that it was trained with; leave the file out");
+                  "the model keeps the vocabulary that it was trained with; remove the file");
 }
 
 void check_trained(Config& c, const DataRecord& trained, const std::vector<std::string>& names,
@@ -85,10 +86,9 @@ void check_trained(Config& c, const DataRecord& trained, const std::vector<std::
     if (needed <= rows) return true;
     std::vector<std::string> keys = kTaskKeys;
     keys.insert(keys.begin(), "model.max_length");
-    report.conflict(keys, fmt::format("the task needs sequences of {} tokens, the model has learned {} "
-                                      "positions; train one with model.max_length={}, or with other "
-                                      "model.positions",
-                                      needed, rows, needed));
+    report.conflict(keys, fmt::format("the task needs {0} positions, and the model has learned {1}; train a "
+                                      "model with model.max_length={0}, or with other model.positions",
+                                      needed, rows));
     return false;
   };
   if (!check(std::max(length, c.model.max_length), trained.length)) return;
@@ -102,9 +102,9 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
   if (c.task.min_length > c.task.length)
     return report.conflict(
         {"task.min_length", "task.length"},
-        fmt::format("a min_length of {} is more than the length, {}", c.task.min_length, c.task.length));
+        fmt::format("min_length ({}) must be at most length ({})", c.task.min_length, c.task.length));
   if (c.task.table != nullptr)
-    c.task.table->check(layout_of(c.model));  // its own error names the lines of the file
+    c.task.table->check(layout_of(c.model));  // throws a DataError with lines of the file
   std::int64_t needed = 0;
   try {
     needed = std::max(model_length(c.task, layout_of(c.model)), source_length(c.task, layout_of(c.model)));
@@ -116,18 +116,19 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
   if (c.model.max_length != 0 && needed > c.model.max_length)
     report.conflict(
         {"model.max_length", "task.length", "model.output.per", "task.name"},
-        fmt::format("the task needs sequences of {} tokens, the model takes {}; raise model.max_length, "
-                    "or leave it at 0",
-                    needed, c.model.max_length));
+        fmt::format(
+            "max_length ({}) must be at least the longest sequence of the task ({}); raise it, or set "
+            "it to 0",
+            c.model.max_length, needed));
 }
 
-void check_watch(const Config& c, Report& report) {
+void check_head_log(const Config& c, Report& report) {
   const bool recurrent = c.model.kind == ModelKind::recurrent;
   const bool headless =
       recurrent ? c.model.attention.score == Score::none : c.model.mixer == Mixer::convolution;
   if (c.train.log_heads && headless)
     report.conflict({"train.log_heads", recurrent ? "model.attention.score" : "model.mixer"},
-                    "this model has no heads to log; leave log_heads out");
+                    "this model has no attention heads to log; remove log_heads");
 }
 
 // `rows`: how many training sequences there are, where data files say so.
@@ -137,26 +138,28 @@ void check_training(const Config& c, std::int64_t rows, Report& report) {
   if (c.data.train != 0 && train.batch > sequences)
     report.conflict(
         {"train.batch", "data.train", "task.file"},
-        fmt::format("a batch of {} is more than all {} training sequences", train.batch, sequences));
+        fmt::format("batch ({}) must be at most the number of training sequences ({}); lower train.batch",
+                    train.batch, sequences));
   if (train.shards > train.batch)
     report.conflict(
         {"train.shards", "train.batch"},
-        fmt::format("{} shards of a batch of {} would leave some empty", train.shards, train.batch));
+        fmt::format("shards ({}) must be at most batch ({}); lower train.shards", train.shards, train.batch));
   if (train.evaluate_every == 0) {
-    const auto useless = [&](const std::string& key, bool is_set) {
+    const auto require_evaluations = [&](const std::string& key, bool is_set) {
       if (is_set)
-        report.conflict({key, "train.evaluate_every"},
-                        "nothing is evaluated before the last step; set train.evaluate_every");
+        report.conflict(
+            {key, "train.evaluate_every"},
+            fmt::format("{} requires evaluations before the last step; set train.evaluate_every", key));
     };
-    useless("train.target.accuracy", train.target.accuracy > 0);
-    useless("train.target.loss", train.target.loss > 0);
-    useless("train.patience", train.patience > 0);
+    require_evaluations("train.target.accuracy", train.target.accuracy > 0);
+    require_evaluations("train.target.loss", train.target.loss > 0);
+    require_evaluations("train.patience", train.patience > 0);
   }
   if (train.schedule.warmup > train.steps)
     report.conflict(
         {"train.schedule.warmup", "train.steps"},
-        fmt::format("a warmup of {0} is longer than all {1} steps; set train.schedule.warmup={1} or less, or "
-                    "train.steps={0} or more",
+        fmt::format("warmup ({0}) must be at most steps ({1}); lower train.schedule.warmup, or raise "
+                    "train.steps",
                     train.schedule.warmup, train.steps));
 }
 
@@ -170,7 +173,7 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   config::read_yaml(yaml, root, report);
   int number = 0;
   for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
-  // Models that write have only this output.
+  // Other models than encoders generate one token after another.
   if (out.model.kind != ModelKind::encoder && !report.was_given("model.output.per"))
     out.model.output.per = OutputPer::next;
   config::check_model(out.model, report);
@@ -184,7 +187,7 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   }
   if (!has_files || opens_data) check_lengths(out, trained, report);
   if (trained == nullptr) check_training(out, rows, report);
-  check_watch(out, report);
+  check_head_log(out, report);
   report.finish();
   resolved.origins = report.given();
   return resolved;

@@ -1,4 +1,4 @@
-// A config as YAML, as JSON, and what it may contain as JSON Schema.
+// Writes a config as YAML and JSON, and the rules for configs as JSON Schema.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace thimble {
 namespace config {
 namespace {
 
-// A dump leaves out what has no meaning beside the other values, and paths that are none.
+// Returns whether a dump has the field: not if other values leave it without effect, nor an empty path.
 bool is_shown(const Field& field) {
   return field.applies && (field.section() != nullptr || !value_text(field).empty());
 }
@@ -37,7 +37,7 @@ void write_yaml(const Section& section, const std::string& parent, const std::st
   }
 }
 
-// The origin in at most `room` characters if that can be: long file names lose their folder.
+// Returns the origin, without the folder if it is longer than `room` characters.
 std::string origin_text(const SourceLocation& origin, std::size_t room) {
   if (origin.argument > 0) return "command line";
   const std::string name = is_line(origin.source) ? origin.source : "a config file";

@@ -1,4 +1,4 @@
-// The values of a section, written out.
+// Writes the values of a section.
 #pragma once
 
 #include <map>
@@ -9,11 +9,12 @@
 
 namespace thimble::config {
 
-using Origins = std::map<std::string, SourceLocation>;  // of values, by dotted path; none for a default
+using Origins = std::map<std::string, SourceLocation>;  // of values, by dotted path; without defaults
 
-// Returns YAML; with origins each value has a comment that says where it comes from.
+// Returns YAML; with origins, each value has a comment with its origin.
 std::string yaml(const Section&, const Origins* origins = nullptr);
 
+// Returns the values as nested objects.
 Json json(const Section&);
 
 }  // namespace thimble::config

@@ -1,5 +1,5 @@
-// What a config consists of: every key with its help, the variable it sets and the rule for its value.
-// Reader, checks, dump and schema walk this description; nothing else knows a key.
+// The keys of a config: each with its help, the variable it sets and the rule for its value. Reader, checks,
+// dump and schema follow from this description alone.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Integer {
 };
 
 struct Seed {
-  std::uint64_t* value;  // anything goes
+  std::uint64_t* value;  // any value is valid
 };
 
 struct Real {
@@ -29,7 +29,7 @@ struct Real {
   bool low_open = false, high_open = false;  // whether the bound itself is outside
 };
 
-// One of several names: an enumerator, in the order of its enum, or a string.
+// A choice of several names: enumerators, in the order of their enum, or strings.
 struct Choice {
   void* value;
   void (*set)(void* value, const Choice&, std::size_t index);
@@ -41,12 +41,12 @@ struct Boolean {
   bool* value;
 };
 
-// The path of a file: absolute, or empty for none.
+// An absolute path of a file; empty for none.
 struct Path {
   std::string* value;
 };
 
-// Another config file, which this one builds on. The reader follows it; no variable keeps it.
+// The path of the config file that this one builds on. The reader follows it; no variable stores it.
 struct Base {};
 
 struct Field;
@@ -54,7 +54,7 @@ struct Field;
 struct Section {
   std::vector<Field> fields;
 
-  // The field of that key, or null.
+  // Returns the field of that key, or null.
   const Field* find(std::string_view key) const;
 };
 
@@ -62,13 +62,13 @@ struct Field {
   std::string_view key;
   std::string_view help;
   std::variant<Section, Integer, Seed, Real, Choice, Boolean, Path, Base> kind;
-  bool applies = true;      // whether the other values leave it a meaning; a dump leaves it out if not
-  bool may_change = false;  // whether training can go on from a checkpoint with another value
+  bool applies = true;      // false when other values leave it without effect; a dump omits it
+  bool may_change = false;  // whether training can resume with another value
 
   const Section* section() const { return std::get_if<Section>(&kind); }
 };
 
-// One callable out of several lambdas, for std::visit of a kind.
+// A callable made of several lambdas, for std::visit of a kind.
 template <class... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
@@ -76,16 +76,17 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14 does not deduce it
 
-// The description of `config`; its variables are those of `config`, which must outlive it.
+// Returns the description of `config`, which must outlive it.
 Section describe(Config& config);
 
 std::vector<std::string_view> keys(const Section& section);
 
-// Each section and value below `section` with its dotted path, depth first.
+// A section or value with its dotted path.
 struct Named {
   std::string path;
   const Field* field;
 };
+// Returns everything below `section`, depth first.
 std::vector<Named> flatten(const Section& section, const std::string& prefix = "");
 
 }  // namespace thimble::config

@@ -8,7 +8,7 @@
 namespace thimble::config {
 namespace {
 
-// Keys that mean something to models with several heads only.
+// Keys that only models with several heads use.
 const std::vector<std::string> kHeadKeys = {"model.heads",
                                             "model.attention.combine",
                                             "model.attention.tie_query_key",
@@ -16,9 +16,8 @@ const std::vector<std::string> kHeadKeys = {"model.heads",
                                             "model.attention.d_key",
                                             "model.attention.d_value"};
 
-// Reports which of the keys are set though they have no effect, because `because_of` has the value that makes
-// it `model`, and not `other`. One problem names all of them, since its location may be that of the other
-// key.
+// Reports the keys that are set without effect on such a model, named by `model_name`, which key `because_of`
+// chooses instead of `other`. One problem names all of them, as its location may be that of `because_of`.
 void check_unused(const ModelConfig& model, const std::vector<std::string>& keys,
                   const std::string& because_of, std::string_view model_name, std::string_view other,
                   Report& report) {
@@ -45,33 +44,32 @@ void check_heads(const ModelConfig& model, Report& report) {
   const AttentionConfig& attention = model.attention;
   if (attention.score == Score::none)
     report.conflict({"model.attention.score", "model.kind"},
-                    "only a recurrent model does without attention; choose another score, or set model.kind "
-                    "to recurrent");
+                    "score none requires a recurrent model; choose another score, or set model.kind to "
+                    "recurrent");
   if (model.d_model % model.heads != 0 && (attention.d_key == 0 || attention.d_value == 0))
     report.conflict({"model.heads", "model.d_model"},
-                    fmt::format("{} heads do not divide a d_model of {}; change one, or set "
+                    fmt::format("heads ({}) must divide d_model ({}); change one, or set "
                                 "model.attention.d_key and d_value",
                                 model.heads, model.d_model));
   const AttentionSizes sizes = model.attention_sizes();
   if (model.heads % sizes.kv_heads != 0)
     report.conflict({"model.attention.kv_heads", "model.heads"},
-                    fmt::format("{} heads cannot share {} keys and values evenly; let kv_heads divide heads",
-                                model.heads, sizes.kv_heads));
+                    fmt::format("kv_heads ({}) must divide heads ({}); choose a divisor, or 0 for one each",
+                                sizes.kv_heads, model.heads));
   if (attention.tie_query_key && sizes.kv_heads != model.heads)
-    report.conflict({"model.attention.tie_query_key", "model.attention.kv_heads"},
-                    fmt::format("tied queries and keys need a key for each of {} heads; leave kv_heads at 0",
-                                model.heads));
+    report.conflict(
+        {"model.attention.tie_query_key", "model.attention.kv_heads"},
+        fmt::format("tie_query_key requires as many kv_heads ({}) as heads ({}); set kv_heads to 0",
+                    sizes.kv_heads, model.heads));
   if (model.positions == Positions::rotary &&
       (!kind_of(attention.score).product || kind_of(attention.score).matrices()))
     report.conflict(
         {"model.positions", "model.attention.score"},
-        "rotary positions require the score scaled_dot or dot; choose one of them, or other positions");
+        "rotary positions require score scaled_dot or dot; choose one of them, or other positions");
   if (model.positions == Positions::rotary && sizes.d_key % 2 != 0)
-    report.conflict(
-        {"model.positions", "model.attention.d_key", "model.d_model", "model.heads"},
-        fmt::format("rotary positions turn pairs of a head's {} columns; set model.attention.d_key "
-                    "to an even number",
-                    sizes.d_key));
+    report.conflict({"model.positions", "model.attention.d_key", "model.d_model", "model.heads"},
+                    fmt::format("rotary positions require an even d_key, not {}; set model.attention.d_key",
+                                sizes.d_key));
 }
 
 void check_convolution(const ModelConfig& model, Report& report) {
@@ -81,18 +79,19 @@ void check_convolution(const ModelConfig& model, Report& report) {
   check_unused(model, keys, "model.mixer", "a convolution", "attention", report);
   if (model.positions == Positions::rotary || model.positions == Positions::alibi)
     report.conflict({"model.positions", "model.mixer"},
-                    "these positions act in attention; choose sinusoidal, learned or none for a convolution");
+                    "rotary and alibi positions require attention; choose sinusoidal, learned or none");
   if (a.mask == Mask::none && model.window % 2 == 0)
-    report.conflict({"model.window", "model.attention.mask"},
-                    fmt::format("a window of {} positions has no middle; make it odd, or set "
-                                "model.attention.mask to causal",
-                                model.window));
+    report.conflict(
+        {"model.window", "model.attention.mask"},
+        fmt::format("a centered window must be odd, not {}; change it, or set model.attention.mask "
+                    "to causal",
+                    model.window));
 }
 
 void check_next(const ModelConfig& model, Report& report) {
   if (model.output.per != OutputPer::next)
     report.conflict({"model.output.per", "model.kind"},
-                    "a decoder answers with one token after another; set model.output.per to next");
+                    "a decoder predicts the next token; set model.output.per to next");
 }
 
 void check_recurrent(const ModelConfig& model, Report& report) {
@@ -103,12 +102,13 @@ void check_recurrent(const ModelConfig& model, Report& report) {
   check_unused(model, keys, "model.kind", "a recurrent model", "encoder_decoder", report);
   check_next(model, report);
   if (model.attention.score == Score::none && model.attention.dropout > 0)
-    report.conflict({"model.attention.dropout", "model.attention.score"},
-                    "there are no attention weights to drop; choose a score, or leave the dropout at 0");
+    report.conflict(
+        {"model.attention.dropout", "model.attention.score"},
+        "dropout of attention weights has no effect with score none; remove it, or choose a score");
   if (model.d_model % 2 != 0)
     report.conflict({"model.d_model", "model.kind"},
-                    fmt::format("a recurrent model reads the source in both directions, with half of its {} "
-                                "columns each; make d_model even",
+                    fmt::format("a recurrent model requires an even d_model, not {}, half of it for each "
+                                "direction of the encoder",
                                 model.d_model));
 }
 
@@ -119,30 +119,31 @@ void check_model(const ModelConfig& model, Report& report) {
   if (model.mixer == Mixer::attention) check_heads(model, report);
   if (model.mixer == Mixer::convolution) check_convolution(model, report);
   if (model.mixer == Mixer::attention && model.window != ModelConfig().window)
-    report.conflict(
-        {"model.window", "model.mixer"},
-        "only a convolution has a window; set model.mixer to convolution, or leave the window out");
+    report.conflict({"model.window", "model.mixer"},
+                    "window has no effect on attention; remove it, or set model.mixer to convolution");
   if (model.gated && model.d_ff == 0)
     report.conflict({"model.gated", "model.d_ff"},
-                    "there is no feed-forward net to gate; set model.d_ff, or leave gated out");
+                    "gated requires a feed-forward network; set model.d_ff above 0, or remove gated");
   if (model.positions == Positions::sinusoidal && model.d_model % 2 != 0)
     report.conflict({"model.d_model", "model.positions"},
-                    fmt::format("sinusoidal positions need an even d_model, not {}", model.d_model));
+                    fmt::format("sinusoidal positions require an even d_model, not {}", model.d_model));
   if (model.kind == ModelKind::encoder) {
     if (model.output.per == OutputPer::next && model.attention.mask != Mask::causal)
-      report.conflict({"model.attention.mask", "model.output.per"},
-                      "an output per next token needs the causal mask, or it could read the answer");
+      report.conflict(
+          {"model.attention.mask", "model.output.per"},
+          "output per next token requires the causal mask, or the model could read the answer; set "
+          "model.attention.mask to causal");
     return;
   }
   check_next(model, report);
   if (model.mixer == Mixer::convolution)
     report.conflict(
         {"model.mixer", "model.kind"},
-        "an encoder-decoder needs attention; set model.mixer to attention, or model.kind to encoder");
+        "an encoder-decoder requires attention; set model.mixer to attention, or model.kind to encoder");
   if (model.attention.mask != Mask::none)
     report.conflict({"model.attention.mask", "model.kind"},
-                    "the mask is the encoder's, which may read all of its input (the decoder's is causal in "
-                    "any case); set it to none");
+                    "the mask of the encoder must be none (that of the decoder is always causal); set "
+                    "model.attention.mask to none");
 }
 
 }  // namespace thimble::config

@@ -6,7 +6,7 @@
 
 namespace thimble::config {
 
-// Reports what does not go together in a model.
+// Reports the rules that the values of a model break together.
 void check_model(const ModelConfig& model, Report& report);
 
 }  // namespace thimble::config

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Returns what to say about a dotted path that is none.
+// Returns the message about a dotted path that is no key.
 std::string unknown_path(const std::string& path, const Section& root, Report& report) {
   const std::size_t dot = path.rfind('.') + 1;  // 0 without a dot
   const std::string parent = path.substr(0, dot), key = path.substr(dot);
@@ -28,20 +28,20 @@ std::string unknown_path(const std::string& path, const Section& root, Report& r
   const std::string meant = nearest_path(parent, key, flatten(root));
   if (!meant.empty()) {
     report.suppress(meant);
-    return meant == path ? "unknown key; write it as nested maps, without dots"
+    return meant == path ? "unknown key; nest maps in a file, instead of dots"
                          : fmt::format("unknown key, did you mean {}?", meant);
   }
 
-  const Section* section = &root;  // the innermost that the path names
+  const Section* section = &root;  // the innermost section on the path
   for (std::size_t start = 0, end = 0; (end = path.find('.', start)) != std::string::npos; start = end + 1) {
     const Field* field = section->find(path.substr(start, end - start));
     if (field == nullptr || field->section() == nullptr) break;
     section = field->section();
   }
-  return fmt::format("unknown key, must be one of {}", fmt::join(keys(*section), ", "));
+  return fmt::format("unknown key; must be one of {}", fmt::join(keys(*section), ", "));
 }
 
-// Returns "[1, 2]" for 1,2 or [1,2]; "" for what is no list of several values.
+// Returns "[1, 2]" for 1,2 or [1,2]; "" for anything but a list of several values.
 std::string as_list(const std::string& text, const Field& field) {
   if (field.section() != nullptr || std::holds_alternative<Path>(field.kind)) return "";
   Report ignored("");
@@ -73,7 +73,9 @@ class Reader {
   void read_value(const YamlNode& node, const Field& field, const std::string& key) {
     report_.given(key, node.location);
     if (!node.tag.empty())
-      return report_.problem(node.location, key, fmt::format("tag {}; write the plain value", node.tag));
+      return report_.problem(
+          node.location, key,
+          fmt::format("YAML tags such as {} are not supported; write the plain value", node.tag));
     if (const Section* section = field.section(); section != nullptr && node.is_map())
       return read_section(node, *section, key + ".");
     if (node.is_text() && assign(field, node.text, node.quoted, folder_)) return;
@@ -91,18 +93,18 @@ class Reader {
 
 std::string folder_of(const std::string& file) { return fs::path(file).parent_path().string(); }
 
-// Returns the map that the newest file of the report consists of; reports what is none.
+// Returns the map that the last file of the report consists of; reports anything else.
 std::optional<YamlNode> parse_map(const std::string& text, const Section& root, Report& report) {
   std::optional<YamlNode> node = parse_yaml(text, {.source = report.files().back()}, report);
   if (!node || node->is_map()) return node;
   const std::string map = expectation({"", "", root});
   report.problem(node->location, "",
                  node->is_text() || node->is_list() ? fmt::format("must be {}, not {}", map, found(*node))
-                                                    : fmt::format("the file is empty; a config is {}", map));
+                                                    : fmt::format("the file is empty; it must be {}", map));
   return std::nullopt;
 }
 
-// Returns the text of the file that the newest one of the report builds on, and adds it there; or nothing.
+// Adds the file that the last one of the report builds on to the report and returns its text; or nothing.
 std::optional<std::string> read_base(const YamlNode& map, const Section& root, Report& report) {
   constexpr std::size_t kMaxFiles = 8;
   const auto is_base = [&](const YamlNode& key, const YamlNode& value) {
@@ -121,9 +123,9 @@ std::optional<std::string> read_base(const YamlNode& map, const Section& root, R
   std::error_code ignored;
   if (std::ranges::any_of(files,
                           [&](const std::string& file) { return fs::equivalent(name, file, ignored); }))
-    wrong = fmt::format("{} would build on itself", name);
+    wrong = fmt::format("circular base: {} builds on itself", name);
   if (files.size() == kMaxFiles)
-    wrong = fmt::format("more than {} files that build on each other", kMaxFiles);
+    wrong = fmt::format("more than {} files build on each other; merge some", kMaxFiles);
   try {
     if (wrong.empty()) {
       std::string text = read_config_file(name);
@@ -141,7 +143,7 @@ std::optional<std::string> read_base(const YamlNode& map, const Section& root, R
 }  // namespace
 
 void read_yaml(const std::string& text, const Section& root, Report& report) {
-  std::vector<YamlNode> maps;  // one a file, each followed by what it builds on
+  std::vector<YamlNode> maps;  // of each file, followed by that of the file it builds on
   std::optional<std::string> next = text;
   while (next) {
     std::optional<YamlNode> map = parse_map(*next, root, report);
@@ -166,20 +168,18 @@ void read_override(const std::string& argument, int number, const Section& root,
     const bool list = value.find(',') != std::string::npos;
     return report.problem(
         location, path,
-        unknown_path(path, root, report) + (list ? " It takes one value; thimble sweep tries several." : ""));
+        unknown_path(path, root, report) + (list ? " To try several values, run thimble sweep." : ""));
   }
   if (std::holds_alternative<Base>(named->field->kind))
-    return report.problem(location, path, "belongs into a config file");
+    return report.problem(location, path, "can only be set in a config file");
   if (const Section* section = named->field->section())
     return report.problem(
         location, path,
-        fmt::format("a section; set its keys one by one, as in {}.{}=VALUE", path, section->fields[0].key));
+        fmt::format("is a section; set its keys one by one: {}.{}=VALUE", path, section->fields[0].key));
   if (const std::string list = as_list(value, *named->field); !list.empty())
     return report.problem(
         location, path,
-        fmt::format("takes one value; thimble sweep tries several, with grid: {{{}: {}}} in "
-                    "its file",
-                    path, list));
+        fmt::format("takes one value; to try several, run thimble sweep with grid: {{{}: {}}}", path, list));
   if (const auto node = parse_yaml(value, location, report))
     Reader("", root, report).read_value(*node, *named->field, path);
 }

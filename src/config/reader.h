@@ -8,8 +8,8 @@
 
 namespace thimble::config {
 
-// Sets the variables of `root` to what the text of the report's file says, and what it builds on; reports
-// what is wrong.
+// Sets the variables of `root` to the values in the text of the report's file and in the files it builds on.
+// Reports every problem.
 void read_yaml(const std::string& text, const Section& root, Report& report);
 
 // Sets the variable that the override "a.b.c=value" names; `number`, from 1, is which override it is.

@@ -7,7 +7,7 @@
 
 namespace thimble::config {
 
-// Of two locations, the one with the larger number has the last word.
+// Returns a number that is larger for the location whose value overrides the other.
 int Report::precedence(const SourceLocation& at) const {
   return at.argument > 0 ? at.argument
                          : -static_cast<int>(std::ranges::find(files_, at.source) - files_.begin());

@@ -18,7 +18,7 @@ std::string integer_range(T low, T high) {
   return fmt::format("an integer from {} to {}", low, high);
 }
 
-// A path that YAML can take for nothing else stands as it is, any other one in double quotes, as in JSON.
+// Returns the path as YAML: plain where that is unambiguous, else in double quotes, as in JSON.
 std::string path_text(const std::string& path) {
   constexpr std::string_view kPlain = "/._-+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   const bool plain = path.empty() || (path[0] == '/' && path.find_first_not_of(kPlain) == std::string::npos);

@@ -1,4 +1,4 @@
-// Values of fields as text: reading them by the rule of the field, and writing them.
+// Reads and writes values of fields as text.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace thimble::config {
 
-// Sets the variable of a field that is no section, if the text is a value that its rule allows. Text that
-// stood in quotes is a name or a path, never a number. Relative paths start at `folder`, "" being the current
-// one.
+// Sets the variable of a field that is not a section, if the rule of the field allows the value; returns
+// whether it does. Quoted text is a name or a path, never a number. Relative paths start at `folder`, "" being
+// the current one.
 bool assign(const Field& field, std::string_view text, bool quoted, const std::string& folder);
 
-// What the rule of a field asks for, to follow "must be": "an integer from 1 to 8".
+// Returns the rule of a field, to follow "must be": "an integer from 1 to 8".
 std::string expectation(const Field& field);
 
-// The value as YAML, from which `assign` reads the same; "" for a path that is none. Not for sections.
+// Returns the value as YAML, which `assign` reads back; "" for an empty path, and for a section.
 std::string value_text(const Field& field);
 
 }  // namespace thimble::config

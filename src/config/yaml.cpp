@@ -30,7 +30,7 @@ class NodeBuilder : public YAML::EventHandler {
   bool passed() const { return passed_; }
   YamlNode& root() { return root_; }
 
-  // yaml-cpp counts from 0, and has -1 for nowhere.
+  // yaml-cpp counts from 0; -1 is no position.
   SourceLocation location(const YAML::Mark& mark) const {
     if (source_.argument > 0) return source_;
     return {
@@ -38,10 +38,10 @@ class NodeBuilder : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) refuse(mark, "a second document; a config file holds one");
+    if (++documents_ > 1) refuse(mark, "second YAML document; a file must have one");
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    refuse(mark, "an alias; write the value itself");
+    refuse(mark, "YAML aliases are not supported; write the value itself");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
@@ -98,21 +98,20 @@ class NodeBuilder : public YAML::EventHandler {
 
   void refuse(const YAML::Mark& mark, std::string_view rule) {
     report_.problem(location(mark), "", rule);
-    if (!open_.empty()) add({});  // in its place
+    if (!open_.empty()) add({});  // keeps keys and values in pairs
     passed_ = false;
   }
 
   const SourceLocation& source_;
   Report& report_;
   YamlNode root_;
-  std::vector<YamlNode> open_;  // lists and maps that have begun, each in the one before
+  std::vector<YamlNode> open_;  // unfinished lists and maps, each inside the one before
   int documents_ = 0;
   bool passed_ = true;
 };
 
-// Reports the first byte that does not belong into a config: broken UTF-8, a control character, which
-// yaml-cpp may take for the end of the file, or a tab in an indentation, about which its message is hard to
-// understand.
+// Reports the first byte that is not allowed: invalid UTF-8, a control character, which yaml-cpp may take for
+// the end of the file, or a tab in indentation, for which its message is hard to understand.
 bool check_text(std::string_view text, SourceLocation at, Report& report) {
   bool indentation = true;
   at.line = at.column = 1;
@@ -120,10 +119,10 @@ bool check_text(std::string_view text, SourceLocation at, Report& report) {
     const char c = text[i];
     const std::size_t size = character_size(text.substr(i));
     std::string wrong;
-    if (size == 0) wrong = "not UTF-8 text";
+    if (size == 0) wrong = "invalid UTF-8; save the file as UTF-8";
     if (is_control(c) && c != '\n' && c != '\r' && c != '\t')
-      wrong = fmt::format("a control character, 0x{:02x}", c);
-    if (c == '\t' && indentation) wrong = "a tab; YAML is indented with spaces";
+      wrong = fmt::format("control character 0x{:02x}; delete it", c);
+    if (c == '\t' && indentation) wrong = "tab in the indentation; use spaces";
     if (!wrong.empty()) {
       report.problem(at, "", wrong);
       return false;
@@ -153,14 +152,14 @@ std::optional<YamlNode> parse_yaml(const std::string& text, const SourceLocation
   if (!check_text(text, source, report)) return std::nullopt;
   NodeBuilder builder(source, report);
   const auto invalid = [&](const YAML::Mark& mark, std::string_view reason) {
-    const std::string_view what = source.argument > 0 ? "not a YAML value" : "not valid YAML";
+    const std::string_view what = source.argument > 0 ? "invalid YAML value" : "invalid YAML";
     report.problem(builder.location(mark), "", fmt::format("{}: {}", what, reason));
     return std::nullopt;
   };
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
-    // Stops early: after a stray comma yaml-cpp would find documents without end.
+    // After a stray comma, yaml-cpp would return documents without end.
     while (builder.passed() && parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::DeepRecursion& e) {  // whose own message is "bad file"
@@ -195,7 +194,7 @@ void for_entries(const YamlNode& map, const std::string& parent, Report& report,
       f(key, map.values[i]);
     else
       report.problem(key.location, parent + key.text,
-                     fmt::format("repeated key, first on line {}", first->second));
+                     fmt::format("duplicate key, first on line {}", first->second));
   }
 }
 
@@ -209,7 +208,7 @@ void unknown_key(const YamlNode& key, std::span<const std::string_view> keys, Re
   const std::string guess = did_you_mean(key.text, keys);
   report.problem(
       key.location, key.text,
-      "unknown key" + (guess.empty() ? fmt::format(", must be one of {}", fmt::join(keys, ", ")) : guess));
+      "unknown key" + (guess.empty() ? fmt::format("; must be one of {}", fmt::join(keys, ", ")) : guess));
 }
 
 }  // namespace thimble::config

@@ -1,4 +1,4 @@
-// Changes to configs, as sweeps and experiments make them.
+// Changes to configs in sweeps and experiments.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,34 @@
 
 namespace thimble::config {
 
-// A value that a config gets.
+// A key of a config and the value that it is set to.
 struct Change {
   std::string key, text;                  // text: "key=value"
   SourceLocation key_location, location;  // location: of the value
 };
 using Changes = std::vector<Change>;
 
+// Returns "key=value" for each change.
 std::vector<std::string> texts(const Changes& changes);
 
-// Reads changes from a sweep or an experiment, the first file of the report, and loads configs with them.
-// Reports what is wrong where it was written.
+// A reader of changes in a sweep or experiment, the first file of the report, which also opens configs with
+// them. Every problem is reported where its value was written.
 class ChangeReader {
  public:
   explicit ChangeReader(Report& report);
 
-  // Returns the path of a config, from the current folder; "" when the node is none.
+  // Returns the path of a config, relative to the current folder; "" when the node has none.
   std::string read_config(const YamlNode& node);
-  // Appends the change that an entry of a map makes.
+  // Appends the change in an entry of a map.
   void read_change(const YamlNode& key, const YamlNode& value, Changes& changes);
+  // Appends the seeds in a list; reports duplicates.
   void read_seeds(const YamlNode& node, std::vector<std::uint64_t>& seeds);
 
-  // Reports a change to what each run has from elsewhere: threads, and the seed if the file lists seeds.
+  // Reports a change to a key that the sweep or experiment sets itself: threads, and the seed if it lists seeds.
   void check_change(const Change& change, bool has_seeds);
 
-  // Returns the config with the changes; nothing if it was refused. The problems of the file itself are
-  // reported at `file_location`, where it is named, and each problem once.
+  // Returns the config with the changes, as open_config does; nothing if it has problems. Problems of the config
+  // file itself are reported at `file_location`, where it is named; each problem is reported once.
   std::optional<Config> load(const std::string& file, const SourceLocation& file_location,
                              const Changes& changes);
 

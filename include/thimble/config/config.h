@@ -1,5 +1,5 @@
-// Everything an experiment is made of, and how it is read from YAML. Each struct has one field list
-// (src/config/fields.cpp) from which parsing, checks, JSON Schema and dump all come.
+// The config of a model and its training, read from YAML. Each struct has one field list
+// (src/config/fields.cpp), from which parsing, checks, JSON Schema and dump follow.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace thimble {
 
 enum class Precision { float32, float64 };
 
-// Training ends as soon as an evaluation reaches one of these.
+// A target for early stopping: training ends when an evaluation reaches all that are set.
 struct TargetConfig {
-  double accuracy = 0;  // share of validation tokens that are right; 0: no target
-  double loss = 0;      // largest validation loss, nats; 0: no target
+  double accuracy = 0;  // validation accuracy, from 0 to 1; 0: no target
+  double loss = 0;      // validation loss, nats; 0: no target
 };
 
 struct TrainConfig {
@@ -30,18 +30,18 @@ struct TrainConfig {
   std::int64_t batch = 128;  // sequences per step
   std::uint64_t seed = 42;
   std::int64_t shards = 4;   // parts of a batch whose gradients are summed in a fixed tree
-  std::int64_t threads = 0;  // 0: every core; never changes a result
+  std::int64_t threads = 0;  // 0: all cores; never changes the result
   Precision precision = Precision::float32;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
-  double clip_norm = 0;             // largest global gradient norm; 0: no clipping
+  double clip_norm = 0;             // maximum global gradient norm; 0: no clipping
   double label_smoothing = 0;       // in [0, 1)
   std::int64_t evaluate_every = 0;  // steps; 0: only after the last
   TargetConfig target;
-  std::int64_t patience = 0;             // evaluations without a better validation loss; 0: no limit
+  std::int64_t patience = 0;             // evaluations without a lower validation loss; 0: no limit
   std::int64_t checkpoint_every = 1000;  // steps; 0: only at the end and when interrupted
-  bool checkpoint_series = false;        // checkpoints at steps 1, 2, 5, 10, 20, 50, ..., too
-  bool log_heads = false;                // scores of the heads into metrics.jsonl
+  bool checkpoint_series = false;        // also keep checkpoints at steps 1, 2, 5, 10, 20, 50, ...
+  bool log_heads = false;                // log attention-head scores to metrics.jsonl
 };
 
 struct Config {
@@ -83,16 +83,16 @@ struct ResolvedConfig {
 // Does what open_config does, and returns the origin of every value too.
 ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// Every value that applies, in the order of the field lists; paths that are empty are left out. parse_config
-// of the YAML gives the same config back.
+// Returns every value that has an effect, in the order of the field lists, without empty paths; with origins as
+// comments for a ResolvedConfig. parse_config reads the same config back from the YAML.
 std::string to_yaml(const Config&);
-std::string to_yaml(const ResolvedConfig&);  // with comments that say where each value comes from
+std::string to_yaml(const ResolvedConfig&);
 Json to_json(const Config&);
 
-// JSON Schema (draft-07, which every editor knows) of a config file.
+// Returns the JSON Schema (draft-07) of config files.
 Json config_schema();
 
-// How the data must be laid out for such a model.
+// Returns how examples must be laid out for the model.
 Layout layout_of(const ModelConfig&);
 
 }  // namespace thimble

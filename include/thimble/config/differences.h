@@ -1,4 +1,4 @@
-// What two configs do not share.
+// Compares configs.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace thimble {
 
+// A value that two configs do not share.
 struct Difference {
   std::string key;   // its dotted path
   std::string text;  // "train.steps: 100 in the run, 200 in new.yaml"
-  bool may_change;   // whether training can go on with the other value
+  bool may_change;   // whether training can resume with the other value
 };
 
-// Returns the values that differ, in the order of the field lists. A key that only one of their tasks has is
-// left out, as the tasks differ.
+// Returns the values that differ, in the order of the field lists. Omits keys that only one of their tasks has,
+// as task.name differs then.
 std::vector<Difference> differences(const Config& a, const Config& b, std::string_view name_a,
                                     std::string_view name_b);
 

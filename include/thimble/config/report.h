@@ -1,4 +1,4 @@
-// The problems of a config, sweep or experiment, gathered so that all of them are reported at once.
+// Collects the problems of a config, sweep or experiment, so that all of them are reported at once.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@ class Report {
  public:
   explicit Report(std::string file) : files_{std::move(file)} {}
 
-  // Adds the file that the last one so far builds on.
+  // Adds the file that the last one builds on.
   void add_file(std::string file) { files_.push_back(std::move(file)); }
   const std::vector<std::string>& files() const { return files_; }
   SourceLocation start_of_file() const { return {.source = files_[0], .line = 1, .column = 1}; }
 
-  // Records that `key`, a dotted path, got its value there.
+  // Records where `key`, a dotted path, was set.
   void given(const std::string& key, const SourceLocation& location) { given_[key] = location; }
   const std::map<std::string, SourceLocation>& given() const { return given_; }
   bool was_given(const std::string& key) const { return given_.contains(key); }
@@ -28,15 +28,15 @@ class Report {
   // Adds a problem. An empty key means the file as a whole.
   void problem(const SourceLocation& location, const std::string& key, std::string_view rule);
 
-  // Suppresses conflicts of `key`, because its value is not what was meant; "": of every key.
+  // Suppresses conflicts of `key`, because its value is not the intended one; "": of every key.
   void suppress(const std::string& key) { suppressed_.insert(key); }
 
-  // Adds the problem that the values of `keys` have together, at the one of them that was given last: on the
-  // command line if one was given there, else in the file that builds on the others. Does nothing when one of
-  // them has a problem of its own.
+  // Adds a problem of the values of several keys, placed at the key that was set last: on the command line if
+  // one was set there, else in the file that builds on the others. Does nothing when one of the keys has a
+  // problem of its own.
   void conflict(const std::vector<std::string>& keys, std::string_view rule);
 
-  // Throws ConfigError when there are problems, in the order of their locations.
+  // Throws ConfigError, with the problems in the order of their locations, when there are any.
   void finish() const;
 
  private:
