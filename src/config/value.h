@@ -9,8 +9,8 @@
 namespace thimble::config {
 
 // Sets the variable of a field that is not a section, if the rule of the field allows the value; returns
-// whether it does. Quoted text is a name or a path, never a number. Relative paths start at `folder`, "" being
-// the current one.
+// whether it does. Quoted text is a name or a path, never a number. Relative paths start at `folder`, ""
+// being the current one.
 bool assign(const Field& field, std::string_view text, bool quoted, const std::string& folder);
 
 // Returns the rule of a field, to follow "must be": "an integer from 1 to 8".

@@ -31,7 +31,7 @@ constexpr std::string_view kValueKeys[] = {"run", "of", "path", "where", "take",
 constexpr std::string_view kConditionKeys[] = {"value", "at_least", "at_most", "above", "below", "by"};
 constexpr KeyNames kBoundKeys = KeyNames(kConditionKeys).subspan(1);
 
-// Names never look like numbers or paths.
+// Returns whether the text is a name; names cannot be mistaken for numbers or paths.
 bool is_name(std::string_view text) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_allowed = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
@@ -40,7 +40,7 @@ bool is_name(std::string_view text) {
 
 bool has_wildcard(const std::string& path) { return ("." + path + ".").find(".*.") != std::string::npos; }
 
-// Reads an experiment: what it asks for, see experiment.h, and the configs of its runs.
+// A reader of an experiment and of the configs of its runs; experiment.h describes the keys.
 class ExperimentReader {
  public:
   ExperimentReader(Experiment& experiment, Report& report)
@@ -61,8 +61,7 @@ class ExperimentReader {
     }
     read_named(entries, "runs", "a map from names to runs", &ExperimentReader::read_run);
     read_named(entries, "values", "a map from names to values", &ExperimentReader::read_value);
-    for (const auto& [name, run] : unused_)
-      report_.problem(run, name, "no value is taken from this run; leave it out");
+    for (const auto& [name, run] : unused_) report_.problem(run, name, "no value uses this run; remove it");
     if (const YamlNode* conditions = find(entries, "conditions")) read_conditions(*conditions);
   }
 
@@ -72,7 +71,7 @@ class ExperimentReader {
     return entry == entries.end() ? nullptr : &entry->second;
   }
 
-  // Returns the entries of a map that must have the first `required` of these keys and may have the others.
+  // Returns the entries of a map, which must have the first `required` of these keys and may have the others.
   Entries read_entries(const YamlNode& node, const std::string& key, KeyNames keys, std::size_t required) {
     Entries entries;
     if (!node.is_filled(YamlNode::Kind::map)) {
@@ -87,11 +86,11 @@ class ExperimentReader {
       if (!entries.contains(name))
         report_.problem(
             node.location, key,
-            fmt::format("{} is missing; it must have {}", name, fmt::join(keys.first(required), ", ")));
+            fmt::format("missing key {}; required: {}", name, fmt::join(keys.first(required), ", ")));
     return entries;
   }
 
-  // Calls f(name, value) for each entry of a map from names, of which there is at least one.
+  // Calls f(name, value) for each entry of a map from names, which must not be empty.
   using ReadNamed = void (ExperimentReader::*)(const YamlNode&, const YamlNode&);
   void read_named(const Entries& entries, std::string_view key, std::string_view rule, ReadNamed f) {
     const YamlNode* map = find(entries, key);
@@ -99,11 +98,13 @@ class ExperimentReader {
     if (!map->is_filled(YamlNode::Kind::map)) return must_be(*map, std::string(key), rule, report_);
     for_entries(*map, "", report_, [&](const YamlNode& name, const YamlNode& value) {
       if (is_name(name.text)) return (this->*f)(name, value);
-      report_.problem(name.location, name.text, "a name has small letters, digits and _, a letter first");
+      report_.problem(name.location, name.text,
+                      "a name must consist of lowercase letters, digits and _, and start with a letter");
     });
   }
 
-  // Each returns what stands there; nothing if it is missing, or something else, which is then reported.
+  // The next three return the value of a key, or nothing if the key is missing or its value is not of the
+  // type, which is then reported.
   std::string read_text(const Entries& entries, std::string_view key) {
     const YamlNode* node = find(entries, key);
     if (node == nullptr) return "";
@@ -150,11 +151,11 @@ class ExperimentReader {
                &ExperimentReader::read_evaluation);
   }
 
-  // Reads an evaluation of the last run.
+  // Adds an evaluation to the last run.
   void read_evaluation(const YamlNode& name, const YamlNode& node) {
     ExperimentRun& run = experiment_.runs.back();
     if (std::ranges::find(kMeasurements, name.text) != std::end(kMeasurements))
-      return report_.problem(node.location, name.text, "is what every run has; choose another name");
+      return report_.problem(node.location, name.text, "reserved name; choose another");
     const Changes own = read_changes(node, name.text);
     run.evaluations.push_back({name.text, texts(own)});
     Changes all = run_changes_;
@@ -189,26 +190,26 @@ class ExperimentReader {
     const YamlNode* where = find(entries, "where");
     if (where != nullptr) {
       if (!where->is_filled(YamlNode::Kind::map))
-        must_be(*where, "where", "a map from paths to what is looked for there", report_);
+        must_be(*where, "where", "a map from paths to values or bounds", report_);
       else
         for_entries(*where, "", report_, [&](const YamlNode& path, const YamlNode& filter) {
           value.where.push_back(read_filter(path.text, filter));
         });
       if (!value.path.empty() && !has_wildcard(value.path))
         report_.problem(where->location, "where",
-                        fmt::format("chooses among what a * stands for; {} has none", value.path));
+                        fmt::format("where requires a * in the path, {} has none", value.path));
     }
     if (!value.run.empty()) check_measurement(value, entries);
     if (has_wildcard(value.path) && value.take == Take::only && where == nullptr)
       report_.problem(node.location, name.text,
-                      fmt::format("{} may stand for many numbers; say which with take or where", value.path));
+                      fmt::format("{} may match several numbers; choose with take or where", value.path));
     experiment_.values.push_back(std::move(value));
   }
 
   void check_measurement(const ExperimentValue& value, const Entries& entries) {
     const auto run = std::ranges::find(experiment_.runs, value.run, &ExperimentRun::name);
     if (run == experiment_.runs.end())
-      return report_.problem(entries.at("run").location, "run", fmt::format("there is no run {}", value.run));
+      return report_.problem(entries.at("run").location, "run", fmt::format("unknown run {}", value.run));
     unused_.erase(value.run);
     std::vector<std::string_view> names(std::begin(kMeasurements), std::end(kMeasurements));
     for (const Evaluation& evaluation : run->evaluations) names.push_back(evaluation.name);
@@ -254,14 +255,14 @@ class ExperimentReader {
     }
     if (count != 1)
       report_.problem(location, "",
-                      fmt::format("needs one of {}, has {}", fmt::join(kRelations, ", "), count));
+                      fmt::format("must have one of {}, has {}", fmt::join(kRelations, ", "), count));
     return bound;
   }
 
   bool has_value(const std::string& name, const SourceLocation& location, const std::string& key) {
     const auto value = std::ranges::find(experiment_.values, name, &ExperimentValue::name);
     if (value != experiment_.values.end()) return true;
-    report_.problem(location, key, fmt::format("there is no value {} before this", name));
+    report_.problem(location, key, fmt::format("unknown value {}; define it further up", name));
     return false;
   }
 
@@ -270,7 +271,7 @@ class ExperimentReader {
   config::ChangeReader changes_;
   Changes run_changes_;                           // of the last run
   SourceLocation config_location_;                // of the last run
-  std::map<std::string, SourceLocation> unused_;  // runs of which no value is taken, so far
+  std::map<std::string, SourceLocation> unused_;  // runs that no value uses, so far
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace thimble {
 
 namespace {
 
-// "a.b.c" as "a" and "b.c".
+// Returns "a" and "b.c" for "a.b.c".
 std::pair<std::string, std::string_view> split(std::string_view path) {
   const std::size_t dot = path.find('.');
   return {std::string(path.substr(0, dot)),
@@ -50,12 +50,12 @@ bool matches(const Json& node, const Filter& filter, const Values& known) {
   return std::ranges::any_of(find_all(node, filter.path), passes);
 }
 
-// What the path leads to through those things, among what its first * stands for, that all filters let by.
+// Returns the matches of the path through the nodes, among the matches of its first *, that pass all filters.
 std::vector<const Json*> find_filtered(const Json& document, const ExperimentValue& value,
                                        const Values& known) {
   if (value.where.empty()) return find_all(document, value.path);
   const std::string padded = "." + value.path + ".";
-  const std::size_t star = padded.find(".*.");  // also where * stands in the path
+  const std::size_t star = padded.find(".*.");  // equals the index of * in the path
   const std::string head = star == 0 ? "" : value.path.substr(0, star - 1);
   const std::string tail = star + 2 > value.path.size() ? "" : value.path.substr(star + 2);
   std::vector<const Json*> out;
@@ -95,7 +95,7 @@ double measure(const Json& document, const ExperimentValue& value, const Values&
   if (value.take == Take::count) return static_cast<double>(found.size());
   const std::vector<double> all = numbers(found, value);
   if (all.empty() && value.otherwise) return *value.otherwise;
-  require<DataError>(!all.empty(), "{}: {} of {} leads to nothing", value.name, value.path, value.of);
+  require<DataError>(!all.empty(), "{}: {} of {} matches nothing", value.name, value.path, value.of);
   switch (value.take) {
     case Take::first:
       return all.front();
@@ -108,7 +108,7 @@ double measure(const Json& document, const ExperimentValue& value, const Values&
     case Take::mean:
       return spread(all).mean;
     default:
-      require<DataError>(all.size() == 1, "{}: {} of {} leads to {} numbers; choose with take or where",
+      require<DataError>(all.size() == 1, "{}: {} of {} matches {} numbers; choose with take or where",
                          value.name, value.path, value.of, all.size());
       return all.front();
   }

@@ -26,14 +26,14 @@ constexpr std::string_view kHead = R"(<!doctype html>
 <style>{}</style>
 </head>
 <body>
-<header><div class="title"><h1><span>thimble reproduce</span>Published results and claims, put to the test</h1></div>
+<header><div class="title"><h1><span>thimble reproduce</span>Reproducing published results</h1></div>
 <dl class="facts">{}</dl></header>
 <main>
 )";
 
 constexpr std::string_view kFoot = R"(</main>
 <footer>Written by <code>thimble reproduce --html</code>. PASS: every condition holds on every seed. FAIL: some condition
-holds on none. NOT SHOWN: neither, or something could not be measured.</footer>
+holds on none. NOT SHOWN: neither, or a value could not be measured.</footer>
 </body>
 </html>
 )";
@@ -75,7 +75,7 @@ std::string numbers_table(const ExperimentResult& result) {
   const Experiment& experiment = result.experiment;
   std::string out = "<table><thead><tr><th>value</th>";
   for (const std::uint64_t seed : experiment.seeds) out += fmt::format("<th>seed {}</th>", seed);
-  out += "<th>least</th><th>median</th><th>most</th></tr></thead><tbody>\n";
+  out += "<th>min</th><th>median</th><th>max</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < result.values.size(); ++i) {
     const Spread all = spread(result.values[i]);
     out += "<tr><th>" + escape_markup(experiment.values[i].name) + "</th>";
@@ -86,7 +86,7 @@ std::string numbers_table(const ExperimentResult& result) {
   for (std::size_t i = 0; i < result.conditions.size(); ++i) {
     out += "<tr><th>" + escape_markup(describe(experiment.conditions[i])) + "</th>";
     for (const bool holds : result.conditions[i])
-      out += holds ? "<td>holds</td>" : "<td class=\"wrong\">does not</td>";
+      out += holds ? "<td>holds</td>" : "<td class=\"wrong\">does not hold</td>";
     out += "<td></td><td></td><td></td></tr>\n";
   }
   return out + "</tbody></table>";

@@ -28,14 +28,13 @@ Json read_lines(const fs::path& file) {
   return out;
 }
 
-// The results that the runs of an experiment leave, each made when it is first needed.
+// A store of the documents of an experiment's runs, each created on first use.
 class ResultStore {
  public:
   ResultStore(const Experiment& experiment, const SweepResult& sweep, std::int64_t threads)
       : experiment_(experiment), sweep_(sweep), threads_(fmt::format("train.threads={}", threads)) {}
 
-  // Returns the document that the value is taken from, for that seed, by its index. Throws an Error when
-  // there is none.
+  // Returns the document of the value for a seed, given by index. Throws an Error when there is none.
   const Json& operator()(const ExperimentValue& value, std::size_t seed) {
     const auto run = std::ranges::find(experiment_.runs, value.run, &ExperimentRun::name);
     const auto number = static_cast<std::size_t>(run - experiment_.runs.begin());
@@ -62,18 +61,18 @@ class ResultStore {
   const Experiment& experiment_;
   const SweepResult& sweep_;
   std::string threads_;
-  std::map<std::pair<std::string, std::string>, Json> made_;  // by name of the sweep's run, and "of"
+  std::map<std::pair<std::string, std::string>, Json> made_;  // by run of the sweep and `of`
 };
 
 bool wants_stop(const ReproduceOptions& options) {
   return options.observer != nullptr && options.observer->wants_stop();
 }
 
-void tell_once(std::vector<std::string>& problems, const std::string& problem) {
+void add_once(std::vector<std::string>& problems, const std::string& problem) {
   if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
 }
 
-// Measures every value on every seed; stops where the observer wants.
+// Measures every value on every seed, until the observer interrupts.
 void measure_all(ExperimentResult& result, const SweepResult& sweep, const ReproduceOptions& options) {
   const Experiment& experiment = result.experiment;
   const std::size_t seeds = experiment.seeds.size();
@@ -88,7 +87,7 @@ void measure_all(ExperimentResult& result, const SweepResult& sweep, const Repro
       try {
         number = measure(store(value, i), value, known[i]);
       } catch (const Error& e) {
-        tell_once(result.problems, fmt::format("{}, seed {}: {}", value.run, experiment.seeds[i], e.what()));
+        add_once(result.problems, fmt::format("{}, seed {}: {}", value.run, experiment.seeds[i], e.what()));
       }
       numbers.push_back(known[i][value.name] = number);
     }

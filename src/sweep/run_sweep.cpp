@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Returns the first line of the last message in a log, without the program's name in front, or else the last
-// line with anything in it.
+// Returns the first line of the last message in a log, without the program's name, or the last line that is
+// not blank if there is no message.
 std::string last_message(const fs::path& file) {
   const std::string program = "\nthimble: ";
   std::string text = "\n";
@@ -36,7 +36,7 @@ std::string last_message(const fs::path& file) {
   return text.substr(begin, std::min(text.find_first_of("\r\n", begin), end + 1) - begin);
 }
 
-// The step of the last whole line of a metrics.jsonl; 0 when its end shows none.
+// Returns the step of the last complete line of a metrics.jsonl; 0 when there is none near its end.
 std::int64_t last_step(const fs::path& metrics) {
   constexpr std::streamoff kEnd = 1 << 16;
   constexpr std::string_view kStart = R"({"step":)";
@@ -62,7 +62,7 @@ class Runner {
         result_(result),
         finished_(finished(result.runs)),
         progress_("training runs", static_cast<double>(std::ssize(result.runs) - finished_)) {}
-  ~Runner() {  // nothing runs any more, unless there was an error
+  ~Runner() {  // children are left only after an error
     signal_all(SIGTERM);
     for (const auto& [child, running] : children_) ::waitpid(child, nullptr, 0);
   }
@@ -81,7 +81,7 @@ class Runner {
       constexpr int kRefresh = 1000;  // milliseconds
       const int signal = signals_.wait(kRefresh);
       if (signal == SIGINT || signal == SIGTERM) interrupt();
-      collect();  // after a pause, too: the notice of a child's end may have been lost
+      collect();  // after a timeout too, as SIGCHLD may have been lost
       report();
     }
   }
@@ -104,13 +104,13 @@ class Runner {
     for (const char* option : {"--threads", "1", "--quiet", "--out"}) command.emplace_back(option);
     command.push_back(directory(run).string());
     if (fs::exists(directory(run))) command.emplace_back("--resume");
-    // A child may run only when it can be recorded.
+    // Allocates the entry first, so that a child cannot run without one.
     auto child = std::map<pid_t, Running>{{0, {.run = &run, .timer = {}}}}.extract(0);
     child.key() = start_process(command, log(run));
     children_.insert(std::move(child));
   }
 
-  // Takes note of every child that has ended.
+  // Finishes the runs whose process has ended.
   void collect() {
     for (auto child = children_.begin(); child != children_.end();) {
       const std::optional<int> exit = exit_status(child->first);
@@ -155,7 +155,7 @@ class Runner {
     }
   }
 
-  // Runs that are done, and what those that are being trained have behind them.
+  // Reports progress: finished runs, plus the finished share of each run in training.
   void report() {
     auto done = static_cast<double>(finished(result_.runs) - finished_);
     for (const auto& [child, running] : children_) {
@@ -185,7 +185,7 @@ class Runner {
   const Sweep& sweep_;
   const SweepOptions& options_;
   SweepResult& result_;
-  const std::int64_t finished_;  // runs before the start
+  const std::int64_t finished_;  // runs, before the start
   ProgressCounter progress_;
   double reported_ = 0;
   SignalQueue signals_;

@@ -17,7 +17,7 @@ using config::Changes;
 using config::Report;
 using config::YamlNode;
 
-// Reads a sweep file and then the config of every setting.
+// A reader of a sweep file and of the config of every setting.
 class SweepReader {
  public:
   SweepReader(Sweep& sweep, Report& report) : sweep_(sweep), report_(report), changes_(report) {}
@@ -43,7 +43,8 @@ class SweepReader {
       }
     });
     if (!has_config)
-      report_.problem(report_.start_of_file(), "config", "missing; it names the config file to start from");
+      report_.problem(report_.start_of_file(), "config",
+                      "missing key; set it to the config file to start from");
     read_common();
     check_keys();
   }
@@ -92,7 +93,7 @@ class SweepReader {
     }
   }
 
-  // The changes of the command line.
+  // Reads the changes of the command line.
   void read_common() {
     int number = 0;
     for (const std::string& text : sweep_.overrides) {
@@ -101,7 +102,7 @@ class SweepReader {
     }
   }
 
-  // Reports what may not be set, or not twice.
+  // Reports keys that a sweep must not set, and keys that are set twice.
   void check_keys() {
     std::set<std::string> in_grid, in_list;
     for (const Changes& values : grid_) in_grid.insert(values[0].key);
@@ -113,16 +114,16 @@ class SweepReader {
       for (const Change& change : entry) {
         check(change);
         if (in_grid.contains(change.key))
-          report_.problem(change.location, change.key, "it is in the grid, too; leave one of them out");
+          report_.problem(change.location, change.key, "the grid sets it too; remove one of them");
       }
     for (const Change& change : common_) {
       check(change);
       if (in_grid.contains(change.key) || in_list.contains(change.key))
-        report_.problem(change.location, change.key, "the sweep varies it; change the sweep file");
+        report_.problem(change.location, change.key, "the sweep file sets it; change it there");
     }
   }
 
-  // Loads the config of a setting: an entry of the list at a point of the grid, whose last key counts
+  // Opens the config of a setting: an entry of the list at a point of the grid, whose last key varies
   // fastest.
   void load(const Changes& entry, std::size_t point) {
     Changes in_grid;
@@ -150,16 +151,16 @@ class SweepReader {
     const Change& change = found != own.end() ? *found : own.back();
     if (repeated_.insert({change.location.line, change.location.column}).second)
       report_.problem(change.location, change.key,
-                      fmt::format("the same config as that of {}", fmt::join(before, " ")));
+                      fmt::format("same config as with {}; remove one of them", fmt::join(before, " ")));
   }
 
   Sweep& sweep_;
   Report& report_;
   config::ChangeReader changes_;
   SourceLocation config_location_;
-  Changes common_;                                            // of the command line
-  std::vector<Changes> list_;                                 // each entry, of at least one change
-  std::vector<Changes> grid_;                                 // the values of each key, at least one
+  Changes common_;                                            // from the command line
+  std::vector<Changes> list_;                                 // entries of at least one change
+  std::vector<Changes> grid_;                                 // values of each key, at least one
   std::map<std::string, std::vector<std::string>> settings_;  // overrides by config
   std::set<std::pair<int, int>> repeated_;
 };

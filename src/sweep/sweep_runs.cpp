@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kStatusNames[] = {"waiting", "done", "missed target", "failed", "interrupted"};
 
-// "-heads_2" for "model.heads=2".
+// Returns "-heads_2" for "model.heads=2".
 std::string suffix(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::size_t dot = text.substr(0, equals).rfind('.');
@@ -31,8 +31,8 @@ std::string suffix(std::string_view text) {
   return out;
 }
 
-// The number makes it unique. Of the settings, those that there is room for, each as a whole: "lr_5" is not
-// 5e-4.
+// Returns a name such as 003-heads_2-seed_42, which the number makes unique. Settings beyond kMaxLength
+// characters are left out as a whole, since "lr_5" is not 5e-4.
 std::string run_name(std::size_t number, std::size_t digits, const SweepSetting& setting,
                      std::uint64_t seed) {
   constexpr std::size_t kMaxLength = 60;
@@ -44,7 +44,7 @@ std::string run_name(std::size_t number, std::size_t digits, const SweepSetting&
   return fmt::format("{:0{}}{}-seed_{}", number, digits, settings, seed);
 }
 
-// {"model.heads": 2}, with the values as the config has them.
+// Returns {"model.heads": 2}, with the values of the config.
 Json overrides_json(const std::vector<std::string>& overrides, const Config& config) {
   const Json values = to_json(config);
   Json out = Json::object();
@@ -66,7 +66,7 @@ Json run_json(const SweepRun& run, const fs::path& directory) {
           {"result", run.result}};
 }
 
-// What makes two sweeps the same, as far as sweep.json tells.
+// Returns a text for each setting in a sweep.json; equal texts mean equal sweeps.
 std::vector<std::string> identity(const Json& sweep) {
   std::vector<std::string> out;
   for (const Json& setting : sweep.at("settings")) {
@@ -81,30 +81,30 @@ std::vector<std::string> identity(const Json& sweep) {
 void require_same(const fs::path& directory, const Json& before, const Json& now) {
   const std::vector<std::string> old = identity(before), planned = identity(now);
   require<CheckpointError>(old.size() == planned.size(),
-                           "{}: made by another sweep: it has {} settings, this one {}; choose another "
-                           "directory with --out",
+                           "{}: belongs to another sweep: it has {} settings, this one {}; choose "
+                           "another directory with --out",
                            directory.string(), old.size(), planned.size());
   for (std::size_t i = 0; i < old.size(); ++i)
     require<CheckpointError>(old[i] == planned[i],
-                             "{}: made by another sweep: its setting {} is {}, here {}; choose another "
-                             "directory with --out",
+                             "{}: belongs to another sweep: its setting {} is {}, here {}; choose "
+                             "another directory with --out",
                              directory.string(), i + 1, old[i], planned[i]);
 }
 
-// The run's directory, if it is there, must hold the config of the run.
+// Throws CheckpointError if the directory exists and holds a run of another config or other data.
 void require_config(const fs::path& directory, const SweepRun& run) {
   const fs::path file = directory / "config.yaml";
   if (!fs::exists(file)) return;
   const std::vector<std::string> data = changed_data(directory, run.config);
-  require<CheckpointError>(data.empty(), "{}: made from other data: {}; choose another directory with --out",
+  require<CheckpointError>(data.empty(), "{}: trained on other data: {}; choose another directory with --out",
                            directory.string(), data.empty() ? "" : data.front());
   const auto changed = differences(load_config(file.string()), run.config, "the directory", "the sweep");
   require<CheckpointError>(changed.empty(),
-                           "{}: made from another config: {}; choose another directory with --out",
+                           "{}: trained with another config: {}; choose another directory with --out",
                            directory.string(), changed.empty() ? "" : changed.front().text);
 }
 
-// Whether there is nothing that a sweep which was stopped at its very beginning would not leave.
+// Returns whether a directory has nothing but what a sweep creates before its first run.
 bool is_unused(const fs::path& directory) {
   return fs::is_directory(directory) &&
          std::ranges::all_of(fs::directory_iterator(directory), [](const auto& entry) {
@@ -186,7 +186,7 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
 void recall_runs(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs) {
   if (!fs::exists(directory) || is_unused(directory)) return;
   require<CheckpointError>(fs::exists(directory / "sweep.json"),
-                           "{}: exists and is not the directory of a sweep; choose another with --out",
+                           "{}: exists and is not a sweep directory; choose another with --out",
                            directory.string());
   std::vector<Json> known;
   try {
@@ -206,8 +206,7 @@ void recall_runs(const fs::path& directory, const Sweep& sweep, std::vector<Swee
       run.result = read_json(place / "summary.json");
     }
   } catch (const Json::exception& e) {
-    throw CheckpointError(
-        fmt::format("{}: not what a sweep writes: {}", (directory / "sweep.json").string(), e.what()));
+    throw CheckpointError(fmt::format("{}: invalid: {}", (directory / "sweep.json").string(), e.what()));
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }

@@ -78,14 +78,14 @@ TEST_CASE("where chooses among what the first * stands for", "[reproduce]") {
 }
 
 TEST_CASE("what cannot be measured is said, or is what the value says", "[reproduce]") {
-  CHECK(error_of(value("test.acuracy")) == "x: test.acuracy of inspect leads to nothing");
-  CHECK(error_of(value("test.leak")) == "x: test.leak of inspect leads to nothing");
+  CHECK(error_of(value("test.acuracy")) == "x: test.acuracy of inspect matches nothing");
+  CHECK(error_of(value("test.leak")) == "x: test.leak of inspect matches nothing");
   CHECK(error_of(value("test.name")) == "x: test.name of inspect is \"reverse\", not a number");
   CHECK(error_of(value("test")) == "x: test of inspect is a list or map, not a number");
   ExperimentValue many = value("heads.*.scores.a.value");
   many.where = {equal("layer", "1")};
   CHECK(error_of(many) ==
-        "x: heads.*.scores.a.value of inspect leads to 2 numbers; choose with take or where");
+        "x: heads.*.scores.a.value of inspect matches 2 numbers; choose with take or where");
   ExperimentValue never = value("heads.*.scores.a.value", Take::first);
   never.where = {equal("layer", "2")};
   never.otherwise = 9;

@@ -75,7 +75,7 @@ sed 's/train.steps: 5}/train.steps: 20, train.optimizer.name: sgd, train.optimiz
   s/mirror.value/miror.value/' configs/reproduce/refuted.yaml >configs/reproduce/broken.yaml
 expect 1 '^broken +claim +NOT SHOWN ' broken
 grep -qE '^  short, seed 7: failed: step [0-9]+: the loss is' <<<"$output" || fail "no reason" "$output"
-grep -qE '^  long, seed 8: mirror: .* leads to nothing$' <<<"$output" || fail "no word of the path" "$output"
+grep -qE '^  long, seed 8: mirror: .* matches nothing$' <<<"$output" || fail "no word of the path" "$output"
 rm configs/reproduce/broken.yaml
 
 # Refused, with nothing written.
@@ -91,7 +91,7 @@ mkdir other
 sed 's/train.steps: 5}/train.steps: 6}/' configs/reproduce/holds.yaml >configs/other.yaml
 mv configs/other.yaml other/holds.yaml
 sed -i "s|../base.yaml|../configs/base.yaml|" other/holds.yaml
-expect 2 'kept/holds: made by another sweep' holds --out kept --experiments other
+expect 2 'kept/holds: belongs to another sweep' holds --out kept --experiments other
 
 # Interrupted: status 130, nothing left but what --out keeps, and the same command resumes.
 sed 's/train.steps: 40}/train.steps: 2000}/' configs/reproduce/holds.yaml >configs/reproduce/long.yaml

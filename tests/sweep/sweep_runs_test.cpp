@@ -231,7 +231,7 @@ TEST_CASE("a directory that is not this sweep's is refused and left as it is", "
   w.load();
   CHECK(w.refusal() ==
         out +
-            ": made by another sweep: its setting 2 is {\"model.heads\":2} with seeds [7,8], here "
+            ": belongs to another sweep: its setting 2 is {\"model.heads\":2} with seeds [7,8], here "
             "{\"model.heads\":4} with seeds [7,8]; choose another directory with --out");
   write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 2]}\nseeds: [7, 9]\n");
   w.load();
@@ -239,14 +239,14 @@ TEST_CASE("a directory that is not this sweep's is refused and left as it is", "
                                             "{\"model.heads\":1} with seeds [7,9]"));
   write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 2, 4]}\nseeds: [7, 8]\n");
   w.load();
-  CHECK_THAT(w.refusal(), ContainsSubstring("made by another sweep: it has 2 settings, this one 3"));
+  CHECK_THAT(w.refusal(), ContainsSubstring("belongs to another sweep: it has 2 settings, this one 3"));
 
   write_file(w.directory / "out/sweep.json", "{");
   CHECK_THAT(w.refusal(), StartsWith(out + "/sweep.json: not valid JSON at byte "));
   write_file(w.directory / "out/sweep.json", "{}");
-  CHECK_THAT(w.refusal(), StartsWith(out + "/sweep.json: not what a sweep writes"));
+  CHECK_THAT(w.refusal(), StartsWith(out + "/sweep.json: invalid"));
   fs::remove(w.directory / "out/sweep.json");
-  CHECK(w.refusal() == out + ": exists and is not the directory of a sweep; choose another with --out");
+  CHECK(w.refusal() == out + ": exists and is not a sweep directory; choose another with --out");
   CHECK_FALSE(fs::exists(w.directory / "out/sweep.json"));
 }
 
@@ -259,7 +259,7 @@ TEST_CASE("a run of another config is refused", "[sweep]") {
   write_file(w.directory / "base.yaml", "model: {d_model: 32}\ntrain: {steps: 50}\n");
   w.load();
   CHECK(w.refusal() == run.string() +
-                           ": made from another config: train.steps: 1000 in the directory, 50 in the "
+                           ": trained with another config: train.steps: 1000 in the directory, 50 in the "
                            "sweep; choose another directory with --out");
 }
 

@@ -37,11 +37,12 @@ class ChangeReader {
   // Appends the seeds in a list; reports duplicates.
   void read_seeds(const YamlNode& node, std::vector<std::uint64_t>& seeds);
 
-  // Reports a change to a key that the sweep or experiment sets itself: threads, and the seed if it lists seeds.
+  // Reports a change to a key that the sweep or experiment sets itself: threads, and the seed if it lists
+  // seeds.
   void check_change(const Change& change, bool has_seeds);
 
-  // Returns the config with the changes, as open_config does; nothing if it has problems. Problems of the config
-  // file itself are reported at `file_location`, where it is named; each problem is reported once.
+  // Returns the config with the changes, as open_config does; nothing if it has problems. Problems of the
+  // config file itself are reported at `file_location`, where it is named; each problem is reported once.
   std::optional<Config> load(const std::string& file, const SourceLocation& file_location,
                              const Changes& changes);
 

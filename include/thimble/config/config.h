@@ -83,8 +83,8 @@ struct ResolvedConfig {
 // Does what open_config does, and returns the origin of every value too.
 ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// Returns every value that has an effect, in the order of the field lists, without empty paths; with origins as
-// comments for a ResolvedConfig. parse_config reads the same config back from the YAML.
+// Returns every value that has an effect, in the order of the field lists, without empty paths; with origins
+// as comments for a ResolvedConfig. parse_config reads the same config back from the YAML.
 std::string to_yaml(const Config&);
 std::string to_yaml(const ResolvedConfig&);
 Json to_json(const Config&);

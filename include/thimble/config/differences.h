@@ -16,8 +16,8 @@ struct Difference {
   bool may_change;   // whether training can resume with the other value
 };
 
-// Returns the values that differ, in the order of the field lists. Omits keys that only one of their tasks has,
-// as task.name differs then.
+// Returns the values that differ, in the order of the field lists. Omits keys that only one of their tasks
+// has, as task.name differs then.
 std::vector<Difference> differences(const Config& a, const Config& b, std::string_view name_a,
                                     std::string_view name_b);
 

@@ -29,13 +29,13 @@ struct YamlNode {
   bool is_filled(Kind of) const { return kind == of && !values.empty(); }
 };
 
-// Returns the contents of a file. Throws ConfigError when it cannot be read, is not a regular file (a pipe, for
-// example), or is larger than 1 MiB.
+// Returns the contents of a file. Throws ConfigError when it cannot be read, is not a regular file (a pipe,
+// for example), or is larger than 1 MiB.
 std::string read_config_file(const std::string& path);
 
-// Parses the text of `source`: a file, or an argument of the command line. Reports a problem and returns nothing
-// when the text is not UTF-8, has control characters or tabs in its indentation, is not valid YAML, nests too
-// deeply, or has aliases or a second document.
+// Parses the text of `source`: a file, or an argument of the command line. Reports a problem and returns
+// nothing when the text is not UTF-8, has control characters or tabs in its indentation, is not valid YAML,
+// nests too deeply, or has aliases or a second document.
 std::optional<YamlNode> parse_yaml(const std::string& text, const SourceLocation& source, Report& report);
 
 // Returns a short description of the node, to follow "not": "a list", "3".

@@ -1,4 +1,4 @@
-// An experiment: a statement, the runs that put it to the test, and what decides. Read from YAML:
+// An experiment: a statement, the runs that test it, and the conditions that decide. Read from YAML:
 //
 //   statement: one head writes 16 digits backwards
 //   source: UvA deep-learning course, tutorial 6
@@ -9,7 +9,7 @@
 //     trained:
 //       config: ../reverse.yaml         # relative to this file
 //       set: {train.steps: 2000}        # changes to it
-//       evaluate: {longer: {task.length: 20}}  # names for other data to measure the trained model on
+//       evaluate: {longer: {task.length: 20}}  # names of other test data, with changes to the config
 //   values:                             # one number for each seed
 //     accuracy: {run: trained, of: train, path: test.accuracy}
 //     mirror: {run: trained, of: inspect, path: heads.*.scores.mirror.value, take: max}
@@ -31,39 +31,40 @@ namespace thimble {
 enum class ExperimentKind { golden, control, claim };
 inline constexpr std::string_view kExperimentKinds[] = {"golden", "control", "claim"};
 
-// What a number must be: by a margin, which makes it harder, or easier below 0.
+// A bound on a number, by a margin that makes it stricter, or looser if negative.
 struct Bound {
   enum Relation { at_least, at_most, above, below };  // >= + by, <= - by, > + by, < - by
   Relation relation = at_least;
   double number = 0;
-  std::string value{};  // or, if not empty, the name of a value on the same seed
+  std::string value{};  // if not empty, the name of a value on the same seed, in place of `number`
   double by = 0;
 };
 inline constexpr std::string_view kRelations[] = {"at_least", "at_most", "above", "below"};
 
-// Of what the first * of a path stands for, what to look at: the number or text below `path` is `equals` or
-// within the bound.
+// A filter of the nodes that the first * of a path matches: the number or text at `path` below the node must
+// be `equals` or within the bound.
 struct Filter {
   std::string path, equals;
   std::optional<Bound> bound;
 };
 
-// What becomes of the numbers that are found; `only` asks for one.
+// How the numbers that a path matches become one; `only` requires a single match.
 enum class Take { only, first, last, min, max, mean, count };
 inline constexpr std::string_view kTakes[] = {"only", "first", "last", "min", "max", "mean", "count"};
 
+// A number that is measured on each seed.
 struct ExperimentValue {
   std::string name;
   std::string run;   // which run of the experiment
   std::string of;    // a key of kMeasurements, or an evaluation of the run
-  std::string path;  // keys and indices with dots between, * for any
+  std::string path;  // keys and indices separated by dots, * for any
   std::vector<Filter> where;
   Take take = Take::only;
-  std::optional<double> otherwise;  // when nothing is found (`never` is infinity); empty: that is an error
+  std::optional<double> otherwise;  // without a match (`never` is infinity); empty: that is an error
 };
 
-// train: summary.json; metrics: the lines of metrics.jsonl; inspect: what thimble inspect --json writes;
-// permutation: see permutation.h.
+// Documents of a run that values are taken from: summary.json, the lines of metrics.jsonl, the report of
+// thimble inspect --json, and that of permutation.h.
 inline constexpr std::string_view kMeasurements[] = {"train", "metrics", "inspect", "permutation"};
 
 struct Evaluation {
@@ -83,7 +84,7 @@ struct Condition {
 };
 
 struct Experiment {
-  std::string name, file;  // name: that of the file without folder and .yaml
+  std::string name, file;  // name: of the file, without folder and .yaml
   std::string statement, source;
   ExperimentKind kind = ExperimentKind::claim;
   bool quick = true;
@@ -93,8 +94,8 @@ struct Experiment {
   std::vector<Condition> conditions;
 };
 
-// Reads an experiment and checks the config of every run and evaluation. Throws one ConfigError with every
-// problem, as load_config does.
+// Reads an experiment and opens the config of every run and evaluation. Throws one ConfigError with every
+// problem, as open_config does.
 Experiment load_experiment(const std::string& path);
 
 }  // namespace thimble

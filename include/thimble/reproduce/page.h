@@ -1,4 +1,4 @@
-// Results of experiments as a page for the browser.
+// Renders results of experiments as an HTML page.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace thimble {
 
-// One HTML file that needs no other, no script and no network: a table of verdicts, then for each experiment
-// its statement, source, runs and every number on every seed.
+// Returns a self-contained HTML page, without scripts: a table of verdicts, then for each experiment its
+// statement, source, runs and every number on every seed.
 std::string reproduce_page(std::span<const ExperimentResult> results);
 
 }  // namespace thimble

@@ -1,5 +1,5 @@
-// Experiments, carried out: their runs are trained as a sweep trains them, their values measured on each
-// seed, their conditions decided.
+// Runs experiments: trains their runs as a sweep, measures their values on each seed and decides their
+// conditions.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace thimble {
 
-// An observer of an experiment; the functions of SweepObserver are about training.
+// An observer of an experiment and of the sweep that trains its runs.
 class ReproduceObserver : public SweepObserver {
  public:
   virtual void on_value(const ExperimentValue&, const std::vector<double>& /*of each seed*/) {}
-  // Asked at the start and before each measurement; true interrupts the experiment.
+  // Returns true to interrupt the experiment; called at the start and before each measurement.
   virtual bool wants_stop() { return false; }
 };
 
@@ -26,11 +26,11 @@ struct ReproduceOptions {
   ReproduceObserver* observer = nullptr;
 };
 
-// Trains what directory/NAME does not hold yet, measures and decides. Throws CheckpointError as run_sweep
-// does; a run that fails and a value that cannot be had are problems of the result.
+// Trains the runs that directory/NAME does not hold yet, measures and decides. Throws CheckpointError as
+// run_sweep does; runs that fail and values that cannot be measured are problems of the result.
 ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOptions& options);
 
-// The experiment as a sweep over its runs and seeds.
+// Returns the experiment as a sweep over its runs and seeds.
 Sweep to_sweep(const Experiment& experiment);
 
 }  // namespace thimble

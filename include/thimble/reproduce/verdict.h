@@ -1,4 +1,4 @@
-// What becomes of an experiment.
+// Verdicts and results of experiments.
 #pragma once
 
 #include <string>
@@ -13,21 +13,22 @@ namespace thimble {
 enum class ExperimentVerdict { pass, fail, not_shown };
 std::string_view name(ExperimentVerdict);  // "PASS", "FAIL", "NOT SHOWN"
 
-// holds[condition][seed]. PASS: every condition holds on every seed. FAIL: some condition holds on none. NOT
-// SHOWN: otherwise, and whatever holds if something could not be measured.
+// Returns the verdict for holds[condition][seed]. PASS: every condition holds on every seed. FAIL: some
+// condition holds on no seed. NOT SHOWN: otherwise, and always if not `complete`, when a value could not be
+// measured.
 ExperimentVerdict judge(const std::vector<std::vector<bool>>& holds, bool complete);
 
 struct ExperimentResult {
   Experiment experiment;
-  std::vector<std::vector<double>> values;    // by value and seed, NaN for what could not be measured
+  std::vector<std::vector<double>> values;    // by value and seed, NaN for a failed measurement
   std::vector<std::vector<bool>> conditions;  // by condition and seed, whether it holds
-  std::vector<std::string> problems;          // why something could not be measured
+  std::vector<std::string> problems;          // reasons for failed measurements
   ExperimentVerdict verdict = ExperimentVerdict::not_shown;
-  double seconds = 0;        // that it took, with what was trained before left out
-  bool interrupted = false;  // then nothing is measured
+  double seconds = 0;        // of this call, without earlier training
+  bool interrupted = false;  // values and conditions are then incomplete
 
-  // Whether it counts as a success: nothing stood in the way, and a golden or control got PASS. What becomes
-  // of a claim is a result either way.
+  // Returns whether the experiment succeeded: without problems, and with PASS for a golden or control. Either
+  // verdict on a claim is a success.
   bool succeeded() const {
     return problems.empty() &&
            (experiment.kind == ExperimentKind::claim || verdict == ExperimentVerdict::pass);
@@ -35,7 +36,7 @@ struct ExperimentResult {
 };
 
 // Returns {"name", "file", "statement", "source", "kind", "quick", "verdict", "seconds", "seeds", "runs",
-// "values", "conditions", "problems"}; null for what could not be measured, "never" for infinity.
+// "values", "conditions", "problems"}; null for a failed measurement, "never" for infinity.
 Json to_json(const ExperimentResult& result);
 
 }  // namespace thimble

@@ -1,5 +1,5 @@
-// Trains the runs of a sweep, in processes of thimble train side by side. A directory holds sweep.json, the
-// state and the result, and for each run runs/NAME, a run directory, and runs/NAME.log, what it printed.
+// Trains the runs of a sweep in parallel processes of thimble train. A sweep directory holds sweep.json, with
+// the state and the results, and for each run runs/NAME, its run directory, and runs/NAME.log, its output.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace thimble {
 
-// An observer of a sweep that is going on.
+// An observer of a running sweep.
 class SweepObserver {
  public:
   virtual ~SweepObserver() = default;
@@ -33,11 +33,11 @@ struct SweepResult {
   bool interrupted = false;
 };
 
-// Trains what is not trained yet, each run as `thimble train CONFIG OVERRIDES --out DIRECTORY --threads 1`,
-// with --resume where its directory exists. A run that fails does not stop the others. At SIGINT or SIGTERM
-// the runs get SIGTERM, so that they can save what they have, and are waited for; at a second one SIGKILL.
-// Throws CheckpointError as recall_runs does, when another sweep is at work in the directory, or when
-// something cannot be written.
+// Trains the runs that are not finished, each as `thimble train CONFIG OVERRIDES --out DIRECTORY --threads
+// 1`, with --resume where its directory exists. A run that fails does not stop the others. After SIGINT or
+// SIGTERM the runs get SIGTERM, so that they save their progress, and are waited for; after a second one,
+// SIGKILL. Throws CheckpointError as recall_runs does, when another sweep uses the directory, or when a file
+// cannot be written.
 SweepResult run_sweep(const Sweep&, const SweepOptions& options = {});
 
 }  // namespace thimble

@@ -1,4 +1,4 @@
-// The runs of a sweep: what it plans, and what comes of it.
+// The runs of a sweep and their results.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,30 @@ enum class RunStatus {
   failed,
   interrupted,
 };
+// Returns "done", "missed target" and so on, as in sweep.json.
 std::string_view name(RunStatus);
 
 struct SweepRun {
   std::size_t setting = 0;  // index
-  Config config;            // what it trains: with its seed, on one thread
+  Config config;            // with the seed of the run, and one thread
   std::string name;         // of its directory, such as 003-heads_2-seed_42
   RunStatus status = RunStatus::waiting;
-  std::optional<int> exit;  // its exit status
-  std::string error;        // the last line it printed, if it failed or missed its target
-  Json result = nullptr;    // its summary.json, once there is one
+  std::optional<int> exit;  // exit status
+  std::string error;        // last message of the log, if the run failed or missed its target
+  Json result = nullptr;    // summary.json, once it exists
 };
 
-// Returns every setting with every seed, seeds fastest.
+// Returns a run for every setting and seed; the seed varies fastest.
 std::vector<SweepRun> plan_runs(const Sweep&);
 
-// Returns how many runs are not waiting any more.
+// Returns how many runs are no longer waiting.
 std::int64_t finished(const std::vector<SweepRun>&);
 
-// Returns runs/sweep-NAME-HASH, NAME being the sweep's file name and HASH of all its configs: the same for
-// the same sweep, so that it finds its runs again.
+// Returns runs/sweep-NAME-HASH, with the sweep's file name and a hash of all its configs, so that the same
+// sweep finds its runs again.
 std::filesystem::path sweep_directory(const Sweep&, const std::vector<SweepRun>&);
 
-// What is averaged over seeds: JSON pointers into a summary.json.
+// Metrics that are averaged over seeds: JSON pointers into summary.json.
 inline constexpr std::string_view kSweepMetrics[] = {
     "/validation/loss",
     "/validation/accuracy",
@@ -62,9 +63,9 @@ Spread metric_spread(const std::vector<SweepRun>&, std::size_t setting, std::str
 // [{"seed", "directory", "status", "exit", "error", "result"}], "mean", "sd", "min", "max"}], "failed"}.
 Json to_json(const Sweep&, const std::vector<SweepRun>&, const std::filesystem::path& directory);
 
-// Gives the runs what is known of them in `directory`: nothing if it is missing or empty, else what a sweep
-// left there. Runs that it finished are so again; all others wait. Throws CheckpointError when the directory
-// is not that of a sweep, or when settings, seeds or configs are other ones, saying which.
+// Sets status and result of the runs that are finished in `directory`; all others stay waiting. Throws
+// CheckpointError when the directory exists but is not a sweep directory, or belongs to a sweep with other
+// settings, seeds or configs.
 void recall_runs(const std::filesystem::path& directory, const Sweep&, std::vector<SweepRun>&);
 
 }  // namespace thimble
