@@ -75,13 +75,13 @@ DataRecord parse_record(const std::string& text, const fs::path& run) {
     json.at("source_length").get_to(record.source_length);
     for (const Json& file : json.at("files")) record.files.push_back(parse_file(file, run));
   } catch (const Json::exception& e) {
-    throw DataError(fmt::format("the record of the training data is not valid: {}", e.what()));
+    throw DataError(fmt::format("invalid record of the training data: {}", e.what()));
   }
   const auto in_range = [](std::int64_t size, std::int64_t low) { return size >= low && size <= 1 << 20; };
   require<DataError>(record.known() && in_range(record.longest.input, 1) &&
                          in_range(record.longest.target, 1) && in_range(record.length, 1) &&
                          in_range(record.source_length, 0),
-                     "the record of the training data is not valid: it has {} tokens, and inputs of up to {}",
+                     "invalid record of the training data: {} tokens, inputs of up to {}",
                      record.vocabulary.size(), record.longest.input);
   return record;
 }

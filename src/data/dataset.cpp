@@ -13,26 +13,27 @@
 namespace thimble {
 namespace {
 
-constexpr double kMinInputs = 200;  // below this, splits would be too small to mean anything
-constexpr std::uint32_t kMaxAttempts =
-    10000;  // a tenth of the inputs suits, so 100 failures in a row are luck
+constexpr double kMinInputs = 200;             // with fewer, splits by hash would be too small
+constexpr std::uint32_t kMaxAttempts = 10000;  // a tenth of the inputs or more is in each split
 
-// Sizes that the task can fill.
+// Returns the sizes of the splits that the task can fill. Throws DataError as the constructor of Dataset
+// does.
 DataConfig available(const Task& task, const TaskConfig& config, DataConfig data) {
   require<DataError>(data.train >= 0 && data.validation >= 0 && data.test >= 0,
-                     "data: {} train, {} validation, {} test sequences: none may be negative", data.train,
+                     "data: {} train, {} validation, {} test sequences: must not be negative", data.train,
                      data.validation, data.test);
   if (task.at == nullptr) return data;
   if (task.table != nullptr) {
     require<DataError>(data.train >= 1,
-                       "task {}: data.train must be at least 1: a file has no fresh sequences", config.name);
+                       "task {}: data.train must be at least 1, as a file has no unlimited sequences",
+                       config.name);
     const auto& rows = task.table(config).splits();
     return {std::min(data.train, rows[0]), std::min(data.validation, rows[1]), std::min(data.test, rows[2])};
   }
   const auto inputs = static_cast<std::int64_t>(task.distinct_inputs(config));
   require<DataError>(data.train >= 1 && data.train < inputs,
-                     "task {}: there are {} inputs in all, so data.train must be 1 to {}, not {}",
-                     config.name, inputs, inputs - 1, data.train);
+                     "task {}: has {} inputs, so data.train must be from 1 to {}, not {}", config.name,
+                     inputs, inputs - 1, data.train);
   const std::int64_t rest = inputs - data.train;
   data.validation = std::min(data.validation, rest / 2);
   data.test = std::min(data.test, rest - data.validation);
@@ -107,9 +108,10 @@ void Dataset::example(Split split, std::int64_t index, Example& out) const {
 }
 
 Permutation Dataset::epoch_order(std::int64_t step, std::int64_t batch) const {
-  require<DataError>(batch >= 1 && batch <= data_.train,
-                     "dataset: a batch of {} out of {} training sequences; use a smaller batch", batch,
-                     data_.train);
+  require<DataError>(
+      batch >= 1 && batch <= data_.train,
+      "dataset: a batch of {} needs as many training sequences, there are {}; lower train.batch", batch,
+      data_.train);
   const std::int64_t steps_per_epoch = data_.train / batch;
   return {static_cast<std::uint64_t>(data_.train), order_,
           static_cast<std::uint64_t>(step / steps_per_epoch)};
@@ -138,7 +140,7 @@ std::vector<Dataset::Alignment> Dataset::alignments(const Example& example) cons
 
 std::int64_t Dataset::shared_with_training(Split split) const {
   if (disjoint_) return 0;
-  if (data_.train == 0) return size(split);  // in the end training draws every input
+  if (data_.train == 0) return size(split);  // unlimited training draws every input sooner or later
   ProgressCounter progress("comparing the splits", static_cast<double>(data_.train + size(split)));
   std::set<std::vector<std::int32_t>> seen;
   Example e;

@@ -11,13 +11,14 @@ namespace thimble {
 std::string layout_mismatch(Layout layout, ExampleSize size, bool sparse) {
   const bool generates = layout == Layout::next || layout == Layout::seq2seq;
   if (layout == Layout::position && size.input != size.target)
-    return fmt::format("{} for {}: one output per position needs one each", counted(size.target, "answer"),
-                       counted(size.input, "token"));
+    return fmt::format("{} for {}: one output per position requires as many answers as tokens",
+                       counted(size.target, "answer"), counted(size.input, "token"));
   if (layout == Layout::sequence && size.target != 1)
-    return fmt::format("{} answers: one output per sequence needs exactly one", size.target);
-  if (generates && sparse) return "a position without an answer: one output per next token needs all of them";
+    return fmt::format("{} answers: one output per sequence requires exactly 1", size.target);
+  if (generates && sparse)
+    return "a position without an answer: one output per next token requires an answer at every position";
   if (layout == Layout::next && (size.input < 1 || size.target < 1))
-    return "one output per next token needs an input and a target";
+    return "one output per next token requires an input and a target";
   return "";
 }
 
@@ -62,8 +63,7 @@ std::vector<std::string> token_names(const TaskConfig& config, Layout layout) {
   if (layout != Layout::seq2seq) return names;
   for (const char* mark : {"<begin>", "<end>"}) {
     require<DataError>(std::ranges::find(names, mark) == names.end(),
-                       "task {}: {} is a token already, but marks answers of an encoder-decoder; rename it",
-                       config.name, mark);
+                       "task {}: token {} is reserved for encoder-decoders; rename it", config.name, mark);
     names.emplace_back(mark);
   }
   return names;

@@ -1,4 +1,4 @@
-// How examples are laid out.
+// Rules for laying out examples.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace thimble {
 
-// Returns which rule keeps examples of that size from being laid out that way; "": none does. `sparse`: some
+// Returns the rule that examples of that size break in the layout; "" if they can be laid out. `sparse`: some
 // positions have no answer.
 std::string layout_mismatch(Layout layout, ExampleSize size, bool sparse);
 
-// Returns "; set KEY=VALUE", what asks for layout `to` in place of `from`; "" when nothing does.
+// Returns "; set KEY=VALUE", which changes layout `from` to `to`; "" if they are equal or no key does.
 std::string layout_remedy(Layout from, Layout to);
 
-// Throws DataError unless targets of that size can be laid out that way.
+// Throws DataError when examples of that size cannot be laid out that way.
 void check_layout(const std::string& name, const Task& task, Layout layout, ExampleSize size);
 
-// Tokens that the model reads of an example of that size, beside those of the source.
+// Returns how many tokens of an example of that size the model reads, without the source.
 std::int64_t laid_out_length(Layout layout, ExampleSize size);
 
 }  // namespace thimble

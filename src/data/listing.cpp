@@ -14,7 +14,7 @@ std::string_view name_of(const Names& names, std::int32_t token) {
   return token == kIgnore ? std::string_view(".") : names[static_cast<std::size_t>(token)];
 }
 
-// Rows of tokens, the i-th of each one above the other, in as many blocks of lines as it takes.
+// Returns rows of tokens, aligned in columns, in as many blocks of lines as the width requires.
 std::string columns(const Names& names, std::span<const std::string_view> titles,
                     std::span<const std::span<const std::int32_t>> rows, std::size_t width) {
   std::string out;
@@ -33,7 +33,7 @@ std::string columns(const Names& names, std::span<const std::string_view> titles
   return out;
 }
 
-// In ascending order.
+// Returns the positions that answer i depends on, ascending.
 std::vector<std::int32_t> relevant_to(const Task& task, const TaskConfig& config, const Example& example,
                                       std::size_t i) {
   std::vector<std::int32_t> keys;
@@ -42,7 +42,7 @@ std::vector<std::int32_t> relevant_to(const Task& task, const TaskConfig& config
   return keys;
 }
 
-// Ascending numbers as "0-3 7".
+// Returns ascending numbers as "0-3 7".
 std::string ranges_text(const std::vector<std::int32_t>& numbers) {
   if (numbers.empty()) return "none";
   std::string out;

@@ -68,7 +68,7 @@ void Table::read_files(const TableTexts& texts, const DataRecord* trained) {
   if (texts.vocabulary) sources_.push_back(data_file("vocabulary_file", *texts.vocabulary));
   problems.finish();
 
-  // In order of their bytes, unless a file gives the order.
+  // Tokens are ordered by their bytes, unless a file or a trained model fixes their ids.
   tokens_.resize(vocabulary.numbers().size());
   std::vector<std::int32_t> renumbered(tokens_.size());
   std::int32_t next = 0;
@@ -118,11 +118,11 @@ void Table::assign_splits(bool trained) {
     const std::size_t from = files_[index].name.empty() ? 0 : index;
     if (found.empty()) {
       const std::string remedy =
-          split == Split::train ? "" : fmt::format(", or a {}_file", split_name(split));
+          split == Split::train ? "" : fmt::format(", or set task.{}_file", split_name(split));
       missing_[index] = unreadable_[from];
       if (missing_[index].empty())
         missing_[index] =
-            fmt::format("{}: 1 problem\n{}: none of the {} lines falls to the {} split; give more lines{}",
+            fmt::format("{}: 1 problem\n{}: none of the {} lines is in the {} split; add lines{}",
                         files_[from].name, files_[from].name, files_[from].end, split_name(split), remedy);
       if (!trained) throw DataError(missing_[index]);
     }
@@ -135,8 +135,7 @@ void Table::require_rows(Split split) const {
   const std::string& reason = missing_[static_cast<std::size_t>(split)];
   const std::string own = split == Split::train ? "" : fmt::format(" or task.{}_file", split_name(split));
   require<DataError>(reason.empty(),
-                     "{}\nso there is no {} split; put the file back as it was, or name another with "
-                     "task.file{}=FILE",
+                     "{}\nso the {} split is empty; restore the file, or set another with task.file{}=FILE",
                      reason, split_name(split), own);
 }
 
@@ -152,7 +151,7 @@ void Table::measure() {
       ++answers;
     }
   }
-  if (answers == 0) return;  // none of the files can be read
+  if (answers == 0) return;  // no file could be read
   chance_ = static_cast<double>(*std::ranges::max_element(counts)) / static_cast<double>(answers);
 }
 
@@ -196,7 +195,7 @@ std::shared_ptr<const Table> open_table(TaskConfig& config, Layout layout, const
   if (trained == nullptr || !trained->known()) return std::make_shared<Table>(load_table(config));
   DataRecord record = *trained;
   if (layout == Layout::seq2seq && record.vocabulary.size() > 2)
-    record.vocabulary.resize(record.vocabulary.size() - 2);  // without the marks of answers
+    record.vocabulary.resize(record.vocabulary.size() - 2);  // without <begin> and <end>
   for (std::string* path :
        {&config.file, &config.validation_file, &config.test_file, &config.vocabulary_file})
     for (const DataFile& file : trained->files)

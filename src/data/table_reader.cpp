@@ -16,12 +16,12 @@ namespace {
 constexpr std::size_t kMaxLine = 1 << 20, kMaxToken = 255, kMaxTokens = 65536;
 constexpr std::size_t kMaxSequence = 8192;  // as the key `length` of other tasks
 
-// Calls f with each line, and reports the DataError, a rule, that it throws.
+// Calls f with each line and reports the DataErrors that it throws, whose messages are rules.
 template <class F>
 void for_lines(const TableText& file, TableProblems& problems, F f) {
   std::string_view text = file.text;
   text = text.substr(0, text.find_last_not_of("\r\n") + 1);
-  if (text.empty()) problems.add(file.name, 0, "is empty");
+  if (text.empty()) problems.add(file.name, 0, "the file is empty");
   ProgressCounter progress("reading data", static_cast<double>(text.size()));
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -30,14 +30,15 @@ void for_lines(const TableText& file, TableProblems& problems, F f) {
     progress.advance(static_cast<double>(end + 1));
     if (line.ends_with('\r')) line.remove_suffix(1);
     try {
-      require<DataError>(line.size() <= kMaxLine, "{} bytes, more than the {} of the longest line",
-                         line.size(), kMaxLine);
-      require<DataError>(line.find_first_not_of(' ') != line.npos, "a blank line; delete it");
+      require<DataError>(line.size() <= kMaxLine, "line of {} bytes; the maximum is {}", line.size(),
+                         kMaxLine);
+      require<DataError>(line.find_first_not_of(' ') != line.npos, "blank line; delete it");
       require<DataError>(number > 1 || !line.starts_with("\xEF\xBB\xBF"),
-                         "a byte order mark; save the file without it");
+                         "byte order mark; save the file without it");
       const std::size_t valid = utf8_size(line), nul = line.find('\0');
-      require<DataError>(valid == line.size(), "not UTF-8 at its byte {}; save the file as UTF-8", valid + 1);
-      require<DataError>(nul == line.npos, "a NUL byte, its byte {}", nul + 1);
+      require<DataError>(valid == line.size(), "invalid UTF-8 at byte {} of the line; save the file as UTF-8",
+                         valid + 1);
+      require<DataError>(nul == line.npos, "NUL byte at byte {} of the line; delete it", nul + 1);
       f(line);
     } catch (const DataError& e) {
       problems.add(file.name, number, e.what());
@@ -45,7 +46,7 @@ void for_lines(const TableText& file, TableProblems& problems, F f) {
   }
 }
 
-// The tokens of one sequence.
+// A reader of the tokens of one sequence.
 class SequenceReader {
  public:
   SequenceReader(TableVocabulary& vocabulary, const TableProblems& problems, std::vector<std::int32_t>& ids)
@@ -54,7 +55,7 @@ class SequenceReader {
   void token(std::string_view text) { ids_.push_back(vocabulary_.number(text, !problems_.full())); }
   void no_answer() { ids_.push_back(kIgnore); }
 
-  // Tokens between spaces; one that is `blank` asks for no answer.
+  // Reads tokens between spaces; the token `blank` is a position without an answer.
   void tokens(std::string_view text, std::string_view blank = {}) {
     while (true) {
       text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -81,7 +82,8 @@ void read_value(const SortedJson& value, std::string_view key, SequenceReader& o
     const bool is_text = value.is_array() && token.is_string(), is_null = value.is_array() && token.is_null();
     require<DataError>(is_text || is_null || token.is_number_integer(),
                        "{} must be a list of texts and integers, a text, or an integer of 64 bits", key);
-    require<DataError>(!is_null || key == "target", "null in the input; only a target can ask for no answer");
+    require<DataError>(!is_null || key == "target",
+                       "null in the input; only targets can have positions without an answer");
     if (is_null) return out.no_answer();
     out.token(is_text ? token.get<std::string>() : token.dump());
   };
@@ -94,17 +96,17 @@ void read_object(std::string_view line, SequenceReader& input, SequenceReader& t
   const SortedJson json = parse_untrusted_json(line);
   require<DataError>(json.is_object(), "a line must be {}", kObject);
   for (const auto& [key, value] : json.items())
-    require<DataError>(key == "input" || key == "target", "unknown key {}; a line is {}", printable(key),
+    require<DataError>(key == "input" || key == "target", "unknown key {}; a line must be {}", printable(key),
                        kObject);
   for (const char* key : {"input", "target"})
-    require<DataError>(json.contains(key), "no {}; a line is {}", key, kObject);
+    require<DataError>(json.contains(key), "missing key {}; a line must be {}", key, kObject);
   read_value(json["input"], "input", input);
   read_value(json["target"], "target", target);
 }
 
 void read_tabs(std::string_view line, SequenceReader& input, SequenceReader& target) {
   const auto tabs = std::ranges::count(line, '\t');
-  require<DataError>(tabs == 1, "{} tabs; one stands between input and target", tabs);
+  require<DataError>(tabs == 1, "{} tabs; a line must have 1, between input and target", tabs);
   const std::size_t tab = line.find('\t');
   constexpr std::string_view kNoAnswer = "_";
   std::string_view words = line.substr(0, tab);
@@ -114,14 +116,14 @@ void read_tabs(std::string_view line, SequenceReader& input, SequenceReader& tar
 
 void check_row(const std::vector<std::int32_t>& input, const std::vector<std::int32_t>& target) {
   const auto check = [](const char* name, const std::vector<std::int32_t>& tokens) {
-    require<DataError>(!tokens.empty(), "an empty {}", name);
-    require<DataError>(tokens.size() <= kMaxSequence, "{} of {} tokens; {} is the most", name, tokens.size(),
-                       kMaxSequence);
+    require<DataError>(!tokens.empty(), "empty {}", name);
+    require<DataError>(tokens.size() <= kMaxSequence, "{} of {} tokens; the maximum is {}", name,
+                       tokens.size(), kMaxSequence);
   };
   check("input", input);
   check("target", target);
   require<DataError>(std::ranges::any_of(target, [](std::int32_t id) { return id != kIgnore; }),
-                     "a target without an answer");
+                     "target without an answer; at least 1 position must have one");
 }
 
 }  // namespace
@@ -176,12 +178,12 @@ void TableVocabulary::read(const std::vector<std::string>& trained) {
 
 std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
   if (const auto found = numbers_.find(token); found != numbers_.end()) return found->second;
-  require<DataError>(!token.empty(), "an empty token");
-  require<DataError>(token.size() <= kMaxToken, "a token of {} bytes, {}; {} is the most", token.size(),
+  require<DataError>(!token.empty(), "empty token");
+  require<DataError>(token.size() <= kMaxToken, "token of {} bytes, {}; the maximum is {}", token.size(),
                      printable(token), kMaxToken);
-  require<DataError>(std::ranges::none_of(token, is_control), "a control character in token {}",
+  require<DataError>(std::ranges::none_of(token, is_control), "control character in token {}",
                      printable(token));
-  require<DataError>(token.find(' ') == token.npos, "a space in token {}", token);
+  require<DataError>(token.find(' ') == token.npos, "space in token {}", token);
   if (fixed()) {
     std::vector<std::string_view> names;
     if (guess)
@@ -189,7 +191,7 @@ std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
     throw DataError(fmt::format("token {} is not in {}{}", token, fixed_by_, did_you_mean(token, names)));
   }
   require<DataError>(numbers_.size() < kMaxTokens,
-                     "token {} is one more than the {} that a vocabulary can have", token, kMaxTokens);
+                     "token {} exceeds the maximum of {} tokens in a vocabulary", token, kMaxTokens);
   const auto id = static_cast<std::int32_t>(numbers_.size());
   numbers_.emplace(token, id);
   return id;
@@ -199,7 +201,7 @@ void read_rows(const TableText& file, TableVocabulary& vocabulary, TableProblems
                std::vector<std::int32_t>& ids, std::vector<std::uint32_t>& ends) {
   const bool json = file.name.ends_with(".jsonl");
   if (!json && !file.name.ends_with(".tsv") && !file.name.ends_with(".txt"))
-    return problems.add(file.name, 0, "the name must end in .jsonl, .tsv or .txt, which says the format");
+    return problems.add(file.name, 0, "unknown format; the name must end in .jsonl, .tsv or .txt");
   std::vector<std::int32_t> input, target;
   SequenceReader input_tokens(vocabulary, problems, input), target_tokens(vocabulary, problems, target);
   for_lines(file, problems, [&](std::string_view line) {

@@ -12,17 +12,17 @@
 
 namespace thimble {
 
-// The problems of the files of a table, gathered so that all of them are reported at once.
+// Collects the problems of a table's files, so that all of them are reported at once.
 class TableProblems {
  public:
-  // `line` from 1; 0: the file as a whole. Of problems of a file with the same rule, or the same `kind` where
-  // one is given, the first is reported in full and the others are counted.
+  // Adds a problem of a line, from 1, or of the file as a whole, 0. Of problems of a file with the same rule,
+  // or the same `kind` if given, the first is shown and the others are counted.
   void add(const std::string& file, std::size_t line, std::string_view rule, std::string_view kind = {});
 
-  // Whether one more problem would only be counted.
+  // Returns whether a further problem would only be counted.
   bool full() const { return shown_.size() >= kShown; }
 
-  // A summary, then a line for each that is shown; "" when there are no problems.
+  // Returns a summary, then a line for each problem that is shown; "" without problems.
   std::string text() const;
 
   // Throws DataError with that text when there are problems.
@@ -42,18 +42,18 @@ class TableProblems {
   std::map<std::string, std::size_t, std::less<>> kinds_;  // file and rule: index in shown_
 };
 
-// Gives tokens their numbers.
+// The numbers of tokens, given in order of their first occurrence or fixed.
 class TableVocabulary {
  public:
-  // The tokens of a vocabulary file; from then on there are no others.
+  // Reads the tokens of a vocabulary file and allows no others from then on.
   void read(const TableText&, TableProblems&);
 
-  // The tokens that a model was trained with, in the order of their ids; from then on there are no others.
-  // Throws DataError when one of them is no token or there twice.
+  // Takes the tokens that a model was trained with, in the order of their ids, and allows no others from then
+  // on. Throws DataError for an invalid or duplicate token.
   void read(const std::vector<std::string>& trained);
 
-  // Throws DataError, only the rule, when the text is no token or not in the vocabulary, or when
-  // there are too many; `guess` names the one that may have been meant.
+  // Returns the number of a token. Throws DataError, whose message is only the rule, when the token is
+  // invalid or not in the vocabulary, or when there are too many; with `guess`, it suggests a similar token.
   std::int32_t number(std::string_view token, bool guess);
 
   bool fixed() const { return !fixed_by_.empty(); }

@@ -22,7 +22,7 @@ bool names_column(const std::string& token) {
   return std::ranges::any_of(kNames, [&](std::string_view name) { return similarity(token, name) == 1; });
 }
 
-// A kind of remark: how many rows, and the first two.
+// How many rows have one kind of mistake, and the first pair of rows.
 struct Found {
   std::size_t rows = 0;
   std::uint32_t first = 0, second = 0;
@@ -34,8 +34,8 @@ struct Found {
   }
 };
 
-// A first line that names columns has tokens that no other line has; and they are such names, or every other
-// answer occurs more than once, as labels do.
+// Returns a remark if the first line may be a header: no other line has its tokens, and they are usual column
+// names, or every other answer occurs more than once, as labels do.
 std::optional<std::string> header_remark(const Table& table) {
   if (table.sources()[0].path.ends_with(".jsonl") || table.main_rows() < 3) return std::nullopt;
   std::vector<std::int64_t> counts(table.tokens().size()), answers(table.tokens().size());
@@ -56,7 +56,7 @@ std::optional<std::string> header_remark(const Table& table) {
   }
   const auto single = std::ranges::count(answers, 1) - std::ssize(table.target(0));
   if (!alone || (!named && single > 0)) return std::nullopt;
-  return fmt::format("{}: the first line looks like names of columns; if it is no example, delete it",
+  return fmt::format("{}: the first line may be a header; if it is not an example, delete it",
                      table.where(0));
 }
 
@@ -80,11 +80,11 @@ std::vector<std::string> remarks(const Table& table) {
   const auto add = [&](const Found& found, std::string_view what, std::string_view meaning) {
     if (found.rows == 0) return;
     lines.push_back(
-        fmt::format("{}: {} as {}{}; {}", table.where(found.second), what, table.where(found.first),
+        fmt::format("{}: {} as in {}{}; {}", table.where(found.second), what, table.where(found.first),
                     found.rows == 1 ? "" : fmt::format(" (and {} more)", found.rows - 1), meaning));
   };
-  add(contradicting, "the same input with another target", "no model can get both right");
-  add(repeated, "the same input and target", "the pair counts as often as it occurs");
+  add(contradicting, "same input with another target", "no model can predict both");
+  add(repeated, "same input and target", "duplicates weigh as often as they occur");
   return lines;
 }
 

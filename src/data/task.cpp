@@ -12,7 +12,7 @@ std::int64_t SampleRng::below(std::int64_t n) {
   const std::uint32_t half = next_ % 2 * 2;
   if (half == 0) words_ = random_.words(index_, next_ / 2, lane_);
   ++next_;
-  // The top 64 bits of (a 64-bit word) * n, without a 128-bit type.
+  // The high 64 bits of (a 64-bit word) * n, without a 128-bit type.
   const auto factor = static_cast<std::uint64_t>(n);
   const std::uint64_t low = words_[half] * factor;
   return static_cast<std::int64_t>((words_[half + 1] * factor + (low >> 32)) >> 32);
@@ -23,7 +23,7 @@ const Task& checked_task(const TaskConfig& config) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
   const auto check = [&](std::string_view key, std::int64_t value, std::int64_t low, std::int64_t high) {
     const bool reads = std::ranges::find(task.keys, key) != task.keys.end();
-    require<DataError>(!reads || (value >= low && value <= high), "task {}: {} {}: must be {} to {}",
+    require<DataError>(!reads || (value >= low && value <= high), "task {}: {} {}: must be from {} to {}",
                        config.name, key, value, low, high);
   };
   check("symbols", config.symbols, 1, kMax);

@@ -16,13 +16,14 @@ std::string facts(const Task& task, const TaskConfig& config, const Json& keys, 
     values += fmt::format("{}{}={}", values.empty() ? "" : ", ", key, json_text(value));
   std::string out = fmt::format("keys         {}\n", values.empty() ? "none" : values);
   out += fmt::format("vocabulary   {}\n", vocabulary_text(task.tokens(config), width - 13));
-  out += fmt::format("inputs       {:.6g} in all\n", task.distinct_inputs(config));
-  out += fmt::format("chance       {:.2f} % right, always with the same answer\n", 100 * task.chance(config));
+  out += fmt::format("inputs       {:.6g} distinct\n", task.distinct_inputs(config));
+  out +=
+      fmt::format("chance       {:.2f} % accuracy of the best constant answer\n", 100 * task.chance(config));
   out += task.floor == nullptr ? "lowest loss  unknown\n"
                                : fmt::format("lowest loss  {:.6g} nats\n", task.floor(config));
   if (task.table != nullptr)
     for (const std::string& remark : remarks(task.table(config))) out += wrapped("note: " + remark, width);
-  if (task.causal) out += "mask         causal, or the answers could be read\n";
+  if (task.causal) out += "mask         must be causal, or the model could read the answers\n";
   return out;
 }
 
@@ -57,8 +58,7 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
   }
   if (!relevant.empty())
     page.text +=
-        "\nThe first example: where an answer stands, the answer, and the positions that it\ndepends on:\n" +
-        relevant;
+        "\nFirst example: position of each answer, the answer, and the positions it depends on:\n" + relevant;
   return page;
 }
 

@@ -120,7 +120,7 @@ TEST_CASE("anomaly counts its inputs", "[tasks]") {
 TEST_CASE("anomaly refuses what is no square, and sets without an odd one", "[tasks]") {
   TaskConfig config{.name = "anomaly", .symbols = 80, .length = 3};
   CHECK_THROWS_AS(checked_task(config), DataError);
-  CHECK_THROWS_WITH(checked_task(config), ContainsSubstring("anomaly: symbols 80: must be the cells"));
+  CHECK_THROWS_WITH(checked_task(config), ContainsSubstring("anomaly: symbols 80: must be a square number"));
   config.symbols = 49;
   CHECK_THROWS_WITH(checked_task(config), ContainsSubstring("symbols 49"));
   config.symbols = 64;

@@ -231,8 +231,8 @@ TEST_CASE("keys that do not suit each other are refused with a remedy", "[data]"
     CHECK_THROWS_AS(checked_task(config), DataError);
     CHECK_THROWS_WITH(checked_task(config), ContainsSubstring(rule));
   };
-  refused({.name = "dyck_match", .length = 7}, "task dyck_match: length 7: brackets come in pairs");
-  refused({.name = "dyck_match", .length = 8, .min_length = 3}, "min_length 3: brackets come in pairs");
+  refused({.name = "dyck_match", .length = 7}, "task dyck_match: length 7: must be even");
+  refused({.name = "dyck_match", .length = 8, .min_length = 3}, "min_length 3: must be even");
   refused({.name = "dyck_valid", .symbols = 1}, "task dyck_valid: symbols 1: ");
   refused({.name = "histogram", .symbols = 1}, "task histogram: symbols 1: ");
 }

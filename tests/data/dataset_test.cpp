@@ -218,7 +218,7 @@ TEST_CASE("a token of the task may not be called <begin> or <end> where these ma
       TableTexts{.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
   CHECK(token_names(config, Layout::next).size() == 43);
   CHECK_THROWS_WITH(token_names(config, Layout::seq2seq),
-                    ContainsSubstring("task file: <end> is a token already"));
+                    ContainsSubstring("task file: token <end> is reserved"));
 }
 
 TEST_CASE("sequence layout: one label per sequence", "[data]") {

@@ -124,10 +124,10 @@ TEST_CASE("a vocabulary file that breaks a rule is refused", "[data]") {
   };
   CHECK(refused("a") == "accepted");
   CHECK(refused("a\nb\na") == "v.txt: 1 problem\nv.txt:3: duplicate token a");
-  CHECK(refused("a\n\nb") == "v.txt: 1 problem\nv.txt:2: a blank line; delete it");
-  CHECK(refused("a\nb c") == "v.txt: 1 problem\nv.txt:2: a space in token b c");
-  CHECK(refused("a\nb\tc") == "v.txt: 1 problem\nv.txt:2: a control character in token b\\u{9}c");
-  CHECK_THAT(refused(""), StartsWith("v.txt: 4 problems\nv.txt: is empty"));
+  CHECK(refused("a\n\nb") == "v.txt: 1 problem\nv.txt:2: blank line; delete it");
+  CHECK(refused("a\nb c") == "v.txt: 1 problem\nv.txt:2: space in token b c");
+  CHECK(refused("a\nb\tc") == "v.txt: 1 problem\nv.txt:2: control character in token b\\u{9}c");
+  CHECK_THAT(refused(""), StartsWith("v.txt: 4 problems\nv.txt: the file is empty"));
 }
 
 TEST_CASE("one file: equal inputs are in one split, whatever their targets and lines", "[data]") {
@@ -172,8 +172,8 @@ TEST_CASE("a split with a file of its own takes nothing from the main file", "[d
 
 TEST_CASE("a file that leaves a split without rows is refused", "[data]") {
   CHECK(complaints({.main = {"t.tsv", "b\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
-        "t.tsv: 1 problem\nt.tsv: none of the 1 lines falls to the validation split; give more lines, or a "
-        "validation_file");
+        "t.tsv: 1 problem\nt.tsv: none of the 1 lines is in the validation split; add lines, or set "
+        "task.validation_file");
 }
 
 TEST_CASE("the most frequent answer is the best constant guess", "[data]") {
@@ -186,20 +186,23 @@ TEST_CASE("rows that cannot be laid out are told with their lines", "[data]") {
                      .test = {{"w.tsv", "a\t_ b"}},
                      .vocabulary = {}});
   CHECK_THROWS_AS(table.check(Layout::position), DataError);
-  CHECK_THROWS_WITH(table.check(Layout::position),
-                    "t.tsv: 2 problems\n"
-                    "t.tsv:3: 2 answers for 1 token: one output per position needs one each\n"
-                    "w.tsv:1: 2 answers for 1 token: one output per position needs one each");
+  CHECK_THROWS_WITH(
+      table.check(Layout::position),
+      "t.tsv: 2 problems\n"
+      "t.tsv:3: 2 answers for 1 token: one output per position requires as many answers as tokens\n"
+      "w.tsv:1: 2 answers for 1 token: one output per position requires as many answers as tokens");
   CHECK_THROWS_WITH(
       table.check(Layout::sequence),
       "t.tsv: 4 problems\n"
-      "t.tsv:1: 2 answers: one output per sequence needs exactly one (and 1 more line like it)\n"
-      "v.tsv:2: 2 answers: one output per sequence needs exactly one\n"
-      "w.tsv:1: 2 answers: one output per sequence needs exactly one");
+      "t.tsv:1: 2 answers: one output per sequence requires exactly 1 (and 1 more line like it)\n"
+      "v.tsv:2: 2 answers: one output per sequence requires exactly 1\n"
+      "w.tsv:1: 2 answers: one output per sequence requires exactly 1");
   CHECK_THROWS_WITH(table.check(Layout::next),
                     "v.tsv: 2 problems\n"
-                    "v.tsv:2: a position without an answer: one output per next token needs all of them\n"
-                    "w.tsv:1: a position without an answer: one output per next token needs all of them");
+                    "v.tsv:2: a position without an answer: one output per next token requires an answer at "
+                    "every position\n"
+                    "w.tsv:1: a position without an answer: one output per next token requires an answer at "
+                    "every position");
   CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc d"}).check(Layout::position));
   CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc d e"}).check(Layout::next));
   CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc"}).check(Layout::sequence));
@@ -208,56 +211,56 @@ TEST_CASE("rows that cannot be laid out are told with their lines", "[data]") {
 TEST_CASE("a line that is not text is refused", "[data]") {
   for (const char* name : {"t.tsv", "t.jsonl"}) {
     CAPTURE(name);
-    CHECK(complaint(name, "a\xff\tb") == "not UTF-8 at its byte 2; save the file as UTF-8");
-    CHECK(complaint(name, std::string("a\0\tb", 4)) == "a NUL byte, its byte 2");
+    CHECK(complaint(name, "a\xff\tb") == "invalid UTF-8 at byte 2 of the line; save the file as UTF-8");
+    CHECK(complaint(name, std::string("a\0\tb", 4)) == "NUL byte at byte 2 of the line; delete it");
     CHECK(complaint(name,
                     "\xef\xbb\xbf"
-                    "a\tb") == "a byte order mark; save the file without it");
+                    "a\tb") == "byte order mark; save the file without it");
     CHECK(complaint(name, "  \nx") != "accepted");
     CHECK(complaint(name, std::string((1 << 20) + 1, 'x')) ==
-          "1048577 bytes, more than the 1048576 of the longest line");
+          "line of 1048577 bytes; the maximum is 1048576");
   }
   CHECK(complaint("t.tsv", "a\tb\n\n\r\n") == "accepted");
   CHECK(complaints({.main = {"t.tsv", "a\tb\n\na\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
-        "t.tsv: 1 problem\nt.tsv:2: a blank line; delete it");
+        "t.tsv: 1 problem\nt.tsv:2: blank line; delete it");
   CHECK(complaints({.main = {"t.tsv", "\n\r\n"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
-        "t.tsv: 1 problem\nt.tsv: is empty");
+        "t.tsv: 1 problem\nt.tsv: the file is empty");
   CHECK(complaints({.main = {"t.csv", "a\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
-        "t.csv: 1 problem\nt.csv: the name must end in .jsonl, .tsv or .txt, which says the format");
+        "t.csv: 1 problem\nt.csv: unknown format; the name must end in .jsonl, .tsv or .txt");
 }
 
 TEST_CASE("a line without exactly one tab is refused", "[data]") {
-  CHECK(complaint("t.tsv", "a b") == "0 tabs; one stands between input and target");
-  CHECK(complaint("t.tsv", "a\tb\tc") == "2 tabs; one stands between input and target");
+  CHECK(complaint("t.tsv", "a b") == "0 tabs; a line must have 1, between input and target");
+  CHECK(complaint("t.tsv", "a\tb\tc") == "2 tabs; a line must have 1, between input and target");
 }
 
 TEST_CASE("a sequence without tokens, without answers or with too many is refused", "[data]") {
-  CHECK(complaint("t.tsv", "\tb") == "an empty input");
-  CHECK(complaint("t.tsv", "a\t ") == "an empty target");
-  CHECK(complaint("t.tsv", "a\t_ _") == "a target without an answer");
-  CHECK(complaint("t.jsonl", R"({"input": [], "target": "a"})") == "an empty input");
-  CHECK(complaint("t.jsonl", R"({"input": "a", "target": ""})") == "an empty target");
-  CHECK(complaint("t.jsonl", R"({"input": "a", "target": [null]})") == "a target without an answer");
+  CHECK(complaint("t.tsv", "\tb") == "empty input");
+  CHECK(complaint("t.tsv", "a\t ") == "empty target");
+  CHECK(complaint("t.tsv", "a\t_ _") == "target without an answer; at least 1 position must have one");
+  CHECK(complaint("t.jsonl", R"({"input": [], "target": "a"})") == "empty input");
+  CHECK(complaint("t.jsonl", R"({"input": "a", "target": ""})") == "empty target");
+  CHECK(complaint("t.jsonl", R"({"input": "a", "target": [null]})") ==
+        "target without an answer; at least 1 position must have one");
   std::string words;
   for (int i = 0; i < 8192; ++i) words += "a ";
   CHECK(complaint("t.tsv", words + "\tb") == "accepted");
-  CHECK(complaint("t.tsv", words + "a\tb") == "input of 8193 tokens; 8192 is the most");
-  CHECK(complaint("t.tsv", "b\t" + words + "a") == "target of 8193 tokens; 8192 is the most");
+  CHECK(complaint("t.tsv", words + "a\tb") == "input of 8193 tokens; the maximum is 8192");
+  CHECK(complaint("t.tsv", "b\t" + words + "a") == "target of 8193 tokens; the maximum is 8192");
 }
 
 TEST_CASE("a token that breaks a rule is refused", "[data]") {
-  CHECK(complaint("t.tsv", "a\x01\tb") == "a control character in token a\\u{1}");
-  CHECK(complaint("t.tsv", "a\x7f\tb") == "a control character in token a\\u{7f}");
-  CHECK(complaint("t.tsv", "a\rb\tb") == "a control character in token a\\u{d}b");
-  CHECK(complaint("t.jsonl", R"({"input": ["a\nb"], "target": 1})") ==
-        "a control character in token a\\u{a}b");
+  CHECK(complaint("t.tsv", "a\x01\tb") == "control character in token a\\u{1}");
+  CHECK(complaint("t.tsv", "a\x7f\tb") == "control character in token a\\u{7f}");
+  CHECK(complaint("t.tsv", "a\rb\tb") == "control character in token a\\u{d}b");
+  CHECK(complaint("t.jsonl", R"({"input": ["a\nb"], "target": 1})") == "control character in token a\\u{a}b");
   CHECK(complaint("t.jsonl", R"({"input": ["a\u0000"], "target": 1})") ==
-        "a control character in token a\\u{0}");
-  CHECK(complaint("t.jsonl", R"({"input": ["a b"], "target": 1})") == "a space in token a b");
-  CHECK(complaint("t.jsonl", R"({"input": [""], "target": 1})") == "an empty token");
+        "control character in token a\\u{0}");
+  CHECK(complaint("t.jsonl", R"({"input": ["a b"], "target": 1})") == "space in token a b");
+  CHECK(complaint("t.jsonl", R"({"input": [""], "target": 1})") == "empty token");
   CHECK(complaint("t.tsv", std::string(255, 'a') + "\tb") == "accepted");
   CHECK(complaint("t.tsv", std::string(256, 'a') + "\tb") ==
-        "a token of 256 bytes, " + std::string(100, 'a') + "...; 255 is the most");
+        "token of 256 bytes, " + std::string(100, 'a') + "...; the maximum is 255");
 }
 
 TEST_CASE("a line that is not a JSON object of input and target is refused", "[data]") {
@@ -271,13 +274,13 @@ TEST_CASE("a line that is not a JSON object of input and target is refused", "[d
   CHECK(refused("{\"input\": \"a\", \"target\": \"b\",}") == "not valid JSON at byte 30");
   CHECK(refused(R"({"input": "a", "target": "b"} x)") == "not valid JSON at byte 31");
   CHECK(refused(R"({"input": "\ud800", "target": "b"})").starts_with("not valid JSON"));
-  CHECK(refused(R"({"input": "a"})") == "no target; a line is " + object);
-  CHECK(refused(R"({"target": "a"})") == "no input; a line is " + object);
+  CHECK(refused(R"({"input": "a"})") == "missing key target; a line must be " + object);
+  CHECK(refused(R"({"target": "a"})") == "missing key input; a line must be " + object);
   CHECK(refused(R"({"input": "a", "target": "b", "weight": 1})") ==
-        "unknown key weight; a line is " + object);
+        "unknown key weight; a line must be " + object);
   CHECK(refused(R"({"input": "a", "input": "b", "target": "c"})") == "duplicate key input");
   CHECK(refused(R"({"input": [null], "target": "c"})") ==
-        "null in the input; only a target can ask for no answer");
+        "null in the input; only targets can have positions without an answer");
   for (const char* value :
        {"null", "true", "1.5", "1e2", "{}", "[[]]", "[true]", "[1.5]", "[{}]", "18446744073709551616"}) {
     CAPTURE(value);
@@ -292,7 +295,7 @@ TEST_CASE("more tokens than a vocabulary can have are refused", "[data]") {
   for (int i = 0; i < 65536 - 2; ++i) text += fmt::format("{} ", i) + (i % 8000 == 7999 ? "\t0\n" : "");
   CHECK(rows_of({"t.tsv", text + "\t0"}).tokens().size() == 65536);
   CHECK_THAT(complaint("t.tsv", text + "x\t0"),
-             EndsWith("w.tsv:1: token w is one more than the 65536 that a vocabulary can have"));
+             EndsWith("w.tsv:1: token w exceeds the maximum of 65536 tokens in a vocabulary"));
 }
 
 TEST_CASE("twenty problems are told, the others counted", "[data]") {
@@ -301,7 +304,7 @@ TEST_CASE("twenty problems are told, the others counted", "[data]") {
   const std::string all =
       complaints({.main = {"t.tsv", text}, .validation = {{"v.tsv", "x"}}, .test = {}, .vocabulary = {}});
   CHECK_THAT(all, StartsWith("t.tsv: 24 problems\nt.tsv:1: 2 tabs"));
-  CHECK_THAT(all, EndsWith("\nt.tsv:20: 21 tabs; one stands between input and target\nand 4 more"));
+  CHECK_THAT(all, EndsWith("\nt.tsv:20: 21 tabs; a line must have 1, between input and target\nand 4 more"));
 }
 
 TEST_CASE("tables are loaded from the files that a task config names", "[data]") {

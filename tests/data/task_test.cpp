@@ -33,7 +33,7 @@ TEST_CASE("tasks are listed in alphabetical order and found by name", "[data]") 
 TEST_CASE("an unknown task is refused with the names there are", "[data]") {
   CHECK_THROWS_AS(find_task("revers"), DataError);
   CHECK_THROWS_WITH(find_task("revers"),
-                    ContainsSubstring("task revers:") && ContainsSubstring(", reverse, "));
+                    ContainsSubstring("unknown task revers;") && ContainsSubstring(", reverse, "));
 }
 
 TEST_CASE("targets are what the task's name says", "[data]") {

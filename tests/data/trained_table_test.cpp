@@ -61,15 +61,14 @@ TEST_CASE("a file that a trained model cannot read costs its splits and no more"
         "w.tsv: 2 problems\n"
         "w.tsv:2: token bees is not in the vocabulary that the model was trained with, did you mean bee?\n"
         "w.tsv:3: token dog is not in the vocabulary that the model was trained with\n"
-        "so there is no test split; put the file back as it was, or name another with task.file or "
-        "task.test_file=FILE");
+        "so the test split is empty; restore the file, or set another with task.file or task.test_file=FILE");
   TableText gone{.name = "t.tsv", .text = "", .unreadable = "t.tsv: cannot be read: No such file"};
   const Table missing = read_trained(gone, {"w.tsv", "ant\tant"});
   CHECK(missing.splits() == std::array<std::int64_t, 3>{0, 1, 1});
   CHECK(complaint_on(missing, Split::validation) == "accepted");
   CHECK(complaint_on(missing, Split::train) ==
         "t.tsv: cannot be read: No such file\n"
-        "so there is no train split; put the file back as it was, or name another with task.file=FILE");
+        "so the train split is empty; restore the file, or set another with task.file=FILE");
   const Table nothing({.main = gone, .validation = {}, .test = {}, .vocabulary = {}}, &kTrained);
   CHECK(nothing.rows() == 0);
   for (const Split split : {Split::train, Split::validation, Split::test})
@@ -139,33 +138,33 @@ TEST_CASE("problems of one kind are told once, with the layout that suits the fi
                          .validation = {{"v.tsv", "a b\tno"}},
                          .test = {{"w.tsv", "a\tno"}},
                          .vocabulary = {}};
-  CHECK_THROWS_WITH(Table(texts).check(Layout::position),
-                    "t.tsv: 601 problems\n"
-                    "t.tsv:1: 1 answer for 4 tokens: one output per position needs one each; set "
-                    "model.output.per=sequence (and 599 more lines like it)\n"
-                    "v.tsv:1: 1 answer for 2 tokens: one output per position needs one each; set "
-                    "model.output.per=sequence");
+  CHECK_THROWS_WITH(
+      Table(texts).check(Layout::position),
+      "t.tsv: 601 problems\n"
+      "t.tsv:1: 1 answer for 4 tokens: one output per position requires as many answers as tokens; set "
+      "model.output.per=sequence (and 599 more lines like it)\n"
+      "v.tsv:1: 1 answer for 2 tokens: one output per position requires as many answers as tokens; set "
+      "model.output.per=sequence");
   TableTexts longer = texts;
   longer.test->text = "a\tno no";
   CHECK_THROWS_WITH(Table(longer).check(Layout::sequence),
-                    "w.tsv: 1 problem\nw.tsv:1: 2 answers: one output per sequence needs exactly one; set "
+                    "w.tsv: 1 problem\nw.tsv:1: 2 answers: one output per sequence requires exactly 1; set "
                     "model.output.per=next model.attention.mask=causal");
 }
 
 TEST_CASE("contradictions, repetitions and headers are pointed out", "[data]") {
   const std::string good = "the cat\tnoun\nthe run\tverb\na dog\tnoun\na jump\tverb\n";
-  CHECK(remarks(good) == std::vector<std::string>{"w.tsv:1: the same input and target as v.tsv:1; the pair "
+  CHECK(remarks(good) == std::vector<std::string>{"w.tsv:1: same input and target as in v.tsv:1; duplicates "
                                                   "counts as often as it occurs"});
   const auto of = [&](const std::string& text, std::size_t i) { return remarks(text).at(i); };
   CHECK(of(good + "the cat\tverb\nthe cat\tverb\n", 0) ==
-        "t.tsv:5: the same input with another target as t.tsv:1 (and 1 more); no model can get both right");
+        "t.tsv:5: same input with another target as in t.tsv:1 (and 1 more); no model can predict both");
   CHECK(of(good + good, 0) ==
-        "t.tsv:5: the same input and target as t.tsv:1 (and 4 more); the pair counts as often as it occurs");
-  const std::string header =
-      "t.tsv:1: the first line looks like names of columns; if it is no example, delete it";
+        "t.tsv:5: same input and target as in t.tsv:1 (and 4 more); duplicates weigh as often as they occur");
+  const std::string header = "t.tsv:1: the first line may be a header; if it is not an example, delete it";
   CHECK(of("text\tlabel\n" + good, 0) == header);
   CHECK(of("Sentence\tkind\n" + good, 0) == header);                    // labels repeat, this one does not
-  CHECK(of("input\toutput\na\tb\nc\td\ne\tf\n", 0) == header);          // names of columns
+  CHECK(of("input\toutput\na\tb\nc\td\ne\tf\n", 0) == header);          // column names
   CHECK(remarks("x\tfirst\na\tb\nc\td\ne\tf\n").size() == 1);           // an answer as rare as the others
   CHECK(remarks("input\toutput\na\tinput\nc\td\ne\tf\n").size() == 1);  // a token like others
 }

@@ -14,15 +14,15 @@ echo '{}' >empty.yaml
 refuse '^.*words.tsv:1: 1 answer for 2 tokens: .*; set model.output.per=sequence \(and 299 more lines like it\)$' \
   train empty.yaml task.name=file task.file=words.tsv
 # An encoder-decoder has only one output. What is odd about the file is said.
-expect 0 '^thimble: .*words.tsv:31: the same input and target as .*words.tsv:1 \(and 269 more\)' \
+expect 0 '^thimble: .*words.tsv:31: same input and target as in .*words.tsv:1 \(and 269 more\)' \
   train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --out pair
 grep -q 'per: next' pair/config.yaml || fail "an encoder-decoder without its output" "$(cat pair/config.yaml)"
 # A file of a few lines is described, whatever the batch of training.
 { printf 'text\tlabel\n' && head -29 words.tsv; } >few.tsv
-expect 0 '^note: .*few.tsv:1: the first line looks like' tasks file task.file=few.tsv
+expect 0 '^note: .*few.tsv:1: the first line may be a header' tasks file task.file=few.tsv
 { cat words.tsv && printf 'w1 is\t0\n'; } >odd.tsv
 expect 0 'odd.tsv:301:' tasks file task.file=odd.tsv
-[[ $(tr '\n' ' ' <<<"$output") == *'odd.tsv:301: the same input with another target as '* ]] ||
+[[ $(tr '\n' ' ' <<<"$output") == *'odd.tsv:301: same input with another target as in '* ]] ||
   fail "no contradiction" "$output"
 
 expect 0 '^$' train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --quiet
@@ -45,13 +45,13 @@ expect 2 '^thimble: .*words.tsv has changed since training: [0-9]+ bytes, hash [
 grep -q 'words.tsv:1: token AAA is not in the vocabulary' <<<"$output" || fail "no word about AAA" "$output"
 expect 0 'has changed since training' inspect run --input "w4 is" --json after.json
 [[ $(logits before.json) == "$(logits after.json)" ]] || fail "a change of the file changed what the model reads"
-expect 2 'its data has changed since it began' train run --resume train.steps=70
+expect 2 'the training data has changed since the run began' train run --resume train.steps=70
 
 # No data at all.
 rm words.tsv
 expect 0 '^prediction' inspect run --input "w4 is"
 expect 2 'words.tsv: cannot be read: .*' eval run --split test
-grep -q 'so there is no test split; put the file back as it was, or name another with task.file or task.test_file' \
+grep -q 'so the test split is empty; restore the file, or set another with task.file or task.test_file' \
   <<<"$output" || fail "no remedy" "$output"
 expect 0 '^0\.[0-9]+  ' generate pair --input "w4 is"
 mv run/checkpoints/final.safetensors lone.safetensors

@@ -1,4 +1,4 @@
-// What a model reads and answers at once. Dataset fills it.
+// A batch of sequences and labels, filled by Dataset.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,19 @@ enum class Layout {
   seq2seq,   // sources: input; tokens: <begin> followed by target; labels: target followed by <end>
 };
 
+// Sequences as a model reads them, with their labels.
 struct Batch {
   std::int64_t sequences = 0;                // B
   std::int64_t length = 0;                   // T
-  std::vector<std::int32_t> tokens;          // (B, T), 0 after the end of a sequence
+  std::vector<std::int32_t> tokens;          // (B, T), padded with 0
   std::vector<std::int32_t> lengths;         // (B), tokens of each sequence
-  std::int64_t source_length = 0;            // S; 0: there are no sources
-  std::vector<std::int32_t> sources;         // (B, S), 0 after the end of a source
+  std::int64_t source_length = 0;            // S; 0: no sources
+  std::vector<std::int32_t> sources;         // (B, S), padded with 0
   std::vector<std::int32_t> source_lengths;  // (B), tokens of each source
-  std::vector<std::int32_t> labels;          // (B, T) or, per sequence, (B); kIgnore where there is none
-  std::vector<std::int32_t> rows;            // where labels are not kIgnore, in order
-  std::vector<std::int32_t> row_labels;      // and those labels
-  Example example;  // the last row's; kept for its storage, so that filling allocates nothing
+  std::vector<std::int32_t> labels;          // (B, T), or (B) per sequence; kIgnore: no label
+  std::vector<std::int32_t> rows;            // indices of labels other than kIgnore, ascending
+  std::vector<std::int32_t> row_labels;      // the labels at `rows`
+  Example example;                           // of the last row; reused, so that filling allocates nothing
 };
 
 }  // namespace thimble

@@ -1,5 +1,5 @@
-// What a model was trained on, as its run directory (data.json) and its checkpoints (metadata "data") keep
-// it: enough to read the model after its data files have changed, moved or gone.
+// The record of a model's training data in its run directory (data.json) and its checkpoints (metadata
+// "data"), with which the model can be used after its data files have changed, moved or been deleted.
 //
 //   {"vocabulary": ["a", ...], "longest": {"input": 4, "target": 1}, "length": 4, "source_length": 0,
 //    "files": [{"key": "file", "path": "/home/me/a.tsv", "relative": "../a.tsv", "bytes": 9, "hash": "..."}]}
@@ -22,33 +22,35 @@ struct DataFile {
   std::string path;  // absolute
   std::uint64_t bytes = 0;
   std::string hash{};      // 16 hex digits, XXH3-64 of the bytes; "": it could not be read
-  std::string relative{};  // the path from the run directory; "": there is none
-  std::string moved{};     // where it is now, when it is not at its path but there; "": it has not moved
+  std::string relative{};  // path from the run directory; "": none
+  std::string moved{};     // present path, if the file moved along with the run; "": not moved
 };
 
+// The vocabulary, lengths and data files that a model was trained with.
 struct DataRecord {
-  std::vector<std::string> vocabulary;         // token names by id, as token_names gives them
+  std::vector<std::string> vocabulary;         // token names by id, as from token_names
   ExampleSize longest{};                       // tokens of the longest input and of the longest target
-  std::int64_t length = 0, source_length = 0;  // the longest sequence and source the model takes
+  std::int64_t length = 0, source_length = 0;  // longest sequence and source that the model accepts
   std::vector<DataFile> files{};               // empty: the task has none
 
   bool known() const { return !vocabulary.empty(); }  // false: weights made elsewhere
 };
 
-// `max_length` is the model's; 0: what the task needs. Throws DataError as model_length and token_names do.
+// Returns the record of a task. `max_length` is that of the model; 0: what the task needs. Throws DataError
+// as model_length and token_names do.
 DataRecord record_of(const TaskConfig&, Layout, std::int64_t max_length);
 
-// `run` is the directory that relative paths start at; empty: they are left out.
+// Returns the record as JSON, with paths relative to the run directory unless `run` is empty.
 Json to_json(const DataRecord&, const std::filesystem::path& run = {});
 
-// Throws DataError when the text is not a record. A file that is not at its path, but at the one relative to
-// `run`, has moved there.
+// Parses a record. Files that are missing at their path but exist relative to `run` are marked as moved.
+// Throws DataError when the text is not a record.
 DataRecord parse_record(const std::string& text, const std::filesystem::path& run = {});
 
-// A line for each file that both have by the same key and path and whose content differs.
+// Returns a line for each file with the same key and path in both whose content differs.
 std::vector<std::string> changed_files(const DataRecord& trained, const std::vector<DataFile>& now);
 
-// A line for each file of either that has not the same content in the other, whatever its path.
+// Returns a line for each key whose files differ in content, whatever their paths.
 std::vector<std::string> differing_files(const std::vector<DataFile>& before,
                                          const std::vector<DataFile>& now);
 

@@ -1,5 +1,5 @@
-// Batches of a task's examples, as the model reads them. Everything is a pure function of (seed, split,
-// index): nothing is stored, so threads, shards and resumed runs see the same data.
+// Batches of a task's examples. Every example is a pure function of (seed, split, index), so that threads,
+// shards and resumed runs read the same data.
 #pragma once
 
 #include <array>
@@ -17,39 +17,39 @@
 namespace thimble {
 
 enum class Split { train, validation, test };
-std::string_view split_name(Split);
+std::string_view split_name(Split);  // "train", "validation", "test"
 
-// The split that an input belongs to where a hash of it decides: 80 % train, 10 % validation, 10 % test.
-// Independent of the seed, so that runs on several seeds hold out the same.
+// Returns the split that the hash of an input chooses: 80 % train, 10 % validation, 10 % test. It does not
+// depend on the seed, so that runs with several seeds hold out the same inputs.
 Split split_by_hash(std::span<const std::int32_t> input);
 
-// Sequences of each split; at most, for a task that does not have as many.
+// Sequences in each split; fewer if the task does not have as many.
 struct DataConfig {
-  std::int64_t train = 50000;  // 0 draws fresh ones for ever
+  std::int64_t train = 50000;  // 0: unlimited, generated as training goes on
   std::int64_t validation = 1000;
   std::int64_t test = 10000;
 };
 
-// The layout that suits examples of that size: one label for one target, labels at the positions of as many
-// tokens, or else the target as what follows.
+// Returns the usual layout of examples of that size: sequence for a single target, position for as many
+// targets as inputs, next otherwise.
 Layout usual_layout(ExampleSize);
 
-// T, the tokens of the longest model input. Throws DataError when the task config is out of range, or when
-// the task's targets do not suit the layout.
+// Returns T, the tokens of the longest model input. Throws DataError when the task config is out of range, or
+// when the layout does not suit the task's targets.
 std::int64_t model_length(const TaskConfig&, Layout);
 
-// S, the tokens of the longest source; 0 where the layout has none. Throws as model_length does.
+// Returns S, the tokens of the longest source; 0 if the layout has none. Throws as model_length does.
 std::int64_t source_length(const TaskConfig&, Layout);
 
-// Names of the model's V tokens: those of the task, and of Layout::seq2seq <begin> and <end>. Throws DataError when
-// the task config is out of range.
+// Returns the names of the model's V tokens: those of the task, then <begin> and <end> for Layout::seq2seq.
+// Throws DataError when the task config is out of range.
 std::vector<std::string> token_names(const TaskConfig&, Layout);
 
-// Splits share no input. Where inputs are drawn, a hash of the input alone says which split it belongs to (80
-// % train, 10 % validation, 10 % test), and an example is drawn again until it belongs to the split asked
-// for; a task with fewer than 200 distinct inputs is too small for that, and draws every split from all of
-// them. Where they can be listed, the list is put into a seeded order and cut: train, then validation, then
-// test. A table says itself which split a row belongs to; of each split the first rows are used.
+// The examples of a task in three splits, which share no input. If the task draws inputs, split_by_hash
+// decides, and an example is drawn again until it belongs to the requested split; a task with fewer than 200
+// distinct inputs is too small for that and draws every split from all of them. If the task lists its inputs,
+// the list is permuted by the seed and cut into train, validation and test. The rows of a table already have
+// a split; each split uses the first of its rows.
 class Dataset {
  public:
   // Throws DataError as model_length does, when a size is negative, and when a list of inputs is too short.
@@ -62,38 +62,39 @@ class Dataset {
   std::int64_t vocabulary() const { return std::ssize(names_); }    // V
   std::int64_t length() const { return length_; }                   // T, the longest model input
   std::int64_t source_length() const { return source_length_; }     // S
-  // What the decoder reads first, and what it says last; Layout::seq2seq only.
+  // Beginning- and end-of-sequence tokens of the decoder; Layout::seq2seq only.
   std::int32_t bos_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
   std::int32_t eos_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
-  std::int64_t size(Split) const;  // sequences; train 0: endless
-  // Throws DataError when the split has none because its data file has gone or changed; see Table.
+  std::int64_t size(Split) const;  // sequences; 0: an unlimited training split
+  // Throws DataError when the split has no rows because its data file is missing or has changed; see Table.
   void require_rows(Split) const;
   bool disjoint() const { return disjoint_; }  // whether no input occurs in two splits
 
-  // Which positions of the model's input the task names as those that the answer at another one depends on,
-  // with Layout::seq2seq, those of the source; none for one output per sequence, which no position asks for.
+  // A position of an answer in the model's input, and one that the answer depends on: in the input, or in the
+  // source with Layout::seq2seq.
   struct Alignment {
     std::int32_t query, key;
   };
+  // Returns the alignments that the task states; none for one output per sequence, which has no position.
   std::vector<Alignment> alignments(const Example&) const;
 
-  // How many sequences of the split have an input that training also has.
+  // Returns how many sequences of the split have an input that also occurs in training.
   std::int64_t shared_with_training(Split) const;
 
-  // The training sequence in that row of the batch of a step, both from 0, as fill_step lays them out.
+  // Returns the index of the training sequence in a row of a step's batch, both from 0, as in fill_step.
   std::int64_t training_index(std::int64_t step, std::int64_t batch, std::int64_t row) const;
 
-  // Example `index` of a split. Throws ShapeError when index is outside 0 .. size-1 (endless: negative), and
-  // DataError when the task does not come up with an input of this split.
+  // Sets `out` to example `index` of a split. Throws ShapeError when index is outside 0 .. size-1 (unlimited
+  // split: when it is negative), and DataError when the task draws no input of this split.
   void example(Split, std::int64_t index, Example& out) const;
 
-  // Examples first .. first+count-1 of a split, in order; throws as example does. Reuses the storage of
-  // `out`.
+  // Sets `out` to examples first .. first+count-1 of a split, in order, reusing its storage. Throws as
+  // example does.
   void fill(Split, std::int64_t first, std::int64_t count, Batch& out) const;
 
-  // Rows first .. first+count-1 of the batch of training step `step` (from 0), every epoch in an order of its
-  // own, an incomplete last batch left out. Throws DataError when the training set is smaller than one batch,
-  // ShapeError when the rows are not within 0 .. batch-1.
+  // Sets `out` to rows first .. first+count-1 of the batch of training step `step`, from 0. Every epoch has
+  // an order of its own and drops an incomplete last batch. Throws DataError when the training set is smaller
+  // than one batch, and ShapeError when the rows are not within 0 .. batch-1.
   void fill_step(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
                  Batch& out) const;
 
@@ -113,7 +114,7 @@ class Dataset {
   bool disjoint_;
   Random draws_, order_;
   std::array<std::int64_t, 3> starts_;  // of the splits, in a list of inputs
-  std::optional<Permutation> inputs_;   // the order of a list of inputs that is no table
+  std::optional<Permutation> inputs_;   // order of listed inputs, unless they are rows of a table
 };
 
 }  // namespace thimble

@@ -1,4 +1,4 @@
-// A pseudo-random order of 0 .. size-1 that is computed, not stored: any position can be asked for at once.
+// A pseudo-random order of 0 .. size-1, computed position by position, not stored.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@ namespace thimble {
 // falls outside (cycle walking; Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
 class Permutation {
  public:
-  // size >= 1; every `key` gives an order of its own.
+  // Requires size >= 1; every `key` gives another order.
   Permutation(std::uint64_t size, const Random& random, std::uint64_t key);
 
-  // What stands at `position` < size.
+  // Returns the number at `position` < size.
   std::uint64_t operator()(std::uint64_t position) const;
 
  private:

@@ -1,4 +1,4 @@
-// What in a table may be a mistake.
+// Finds possible mistakes in data files.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace thimble {
 
-// Returns a line for each kind: equal inputs with different targets, repeated rows, and a first line that
-// looks like names of columns.
+// Returns a line for each kind of possible mistake: equal inputs with different targets, duplicate rows, and
+// a first line that may be a header.
 std::vector<std::string> remarks(const Table& table);
 
 }  // namespace thimble

@@ -16,39 +16,39 @@ namespace thimble {
 
 class Table;
 
-// Each task reads some of these, see Task::keys; what they mean for it is in its definition.
+// The keys of all tasks. Each task reads some of them, see Task::keys, and its definition explains them.
 struct TaskConfig {
   std::string name = "reverse";
-  std::int64_t symbols = 10;    // distinct tokens that inputs are made of
+  std::int64_t symbols = 10;    // number of distinct symbols in inputs
   std::int64_t length = 16;     // tokens in the longest input
   std::int64_t min_length = 0;  // tokens in the shortest input; 0: every input is `length` long
   std::int64_t offset = 1;      // positions to shift by
-  std::int64_t pairs = 4;       // key-value pairs of an input
-  std::int64_t depth = 4;       // deepest nesting of brackets
+  std::int64_t pairs = 4;       // key-value pairs in an input
+  std::int64_t depth = 4;       // maximum nesting depth of brackets
   // Absolute paths; "": none.
   std::string file{};             // JSON Lines or tab-separated: input and target sequences
-  std::string validation_file{};  // the same for the other splits
+  std::string validation_file{};  // files of the other splits
   std::string test_file{};
-  std::string vocabulary_file{};         // the tokens there are
+  std::string vocabulary_file{};         // a token on each line
   std::shared_ptr<const Table> table{};  // what is in them; null until open_config opens them
 };
 
-inline constexpr std::int32_t kIgnore = -1;  // the answer of a position that is not asked for one
+inline constexpr std::int32_t kIgnore = -1;  // the label of a position without an answer
 
-// One input and what should come out, as token numbers below the size of the vocabulary.
+// An input and its target, as token ids.
 struct Example {
   std::vector<std::int32_t> input;
-  std::vector<std::int32_t> target;  // kIgnore where no answer is asked for
+  std::vector<std::int32_t> target;  // kIgnore: no answer at this position
 };
 
-// A supply of random numbers for one example: the k-th call is a pure function of the key and k.
+// A random number generator for one example: its k-th number is a pure function of the key and k.
 class SampleRng {
  public:
-  // lane < 2^24 tells apart the draws of one index.
+  // `lane` < 2^24 distinguishes generators of one index.
   SampleRng(const Random& random, std::uint64_t index, std::uint32_t lane)
       : random_(random), index_(index), lane_(lane) {}
 
-  // Uniform in {0, ..., n-1}, 1 <= n < 2^32; the bias of the multiply-shift is below n / 2^64.
+  // Returns a uniform number in 0 .. n-1, 1 <= n < 2^32; the bias of the multiply-shift is below n / 2^64.
   std::int64_t below(std::int64_t n);
 
  private:
@@ -59,65 +59,67 @@ class SampleRng {
   std::array<std::uint32_t, 4> words_{};  // one Philox call serves two draws
 };
 
-// Tokens of the longest input and of its target.
+// Tokens of the longest input and of the longest target.
 struct ExampleSize {
   std::int64_t input, target;
 };
 
-// What a task is. Functions may be called with any config that `check` accepts, `size` with any in range,
-// from any thread; `sample` and `at` allocate nothing once the example has room.
+// A task. Its functions may be called from any thread with any config that `check` accepts, `size` with any
+// in range; `sample` and `at` allocate nothing once the example has enough capacity.
 struct Task {
-  std::string_view summary;            // one line for people
-  std::string_view definition;         // exactly what is asked, what the keys mean, and the source
-  std::vector<std::string_view> keys;  // of TaskConfig that it reads; setting another one is an error
-  bool causal = false;                 // answers stand further on in the input, so the mask must hide them
-  bool sparse = false;                 // some positions are not asked for an answer; never in next layout
+  std::string_view summary;            // one line
+  std::string_view definition;         // exact rule, meaning of the keys, and source
+  std::vector<std::string_view> keys;  // of TaskConfig that the task reads; setting others is an error
+  bool causal = false;                 // answers occur later in the input, so the mask must be causal
+  bool sparse = false;                 // some positions have no answer; not possible in next layout
 
-  // Throws DataError when the keys do not suit each other. Null: their ranges are enough.
+  // Throws DataError when the values of keys break a rule together. Null: there is no such rule.
   void (*check)(const TaskConfig&) = nullptr;
-  std::vector<std::string> (*tokens)(const TaskConfig&);  // the vocabulary, readable
+  std::vector<std::string> (*tokens)(const TaskConfig&);  // names of the vocabulary, by id
   ExampleSize (*size)(const TaskConfig&);
 
-  // Overwrites both sequences of the example. Either inputs are drawn, or there are so few that each can be
-  // asked for, index 0 .. distinct_inputs - 1, and splits share them out; the other one is null.
+  // Overwrite both sequences of the example. A task either draws its inputs with `sample`, or lists them with
+  // `at`, index 0 .. distinct_inputs - 1, to be divided among the splits; the other function is null.
   void (*sample)(const TaskConfig&, SampleRng&, Example&) = nullptr;
   void (*at)(const TaskConfig&, std::int64_t index, Example&) = nullptr;
-  double (*distinct_inputs)(const TaskConfig&);  // how many inputs there are; infinity allowed
-  // The table whose rows `at` gives, and which says their splits. Null: there is none.
+  double (*distinct_inputs)(const TaskConfig&);  // number of inputs; may be infinity
+  // Returns the table with the rows of `at` and their splits. Null: the task has no table.
   const Table& (*table)(const TaskConfig&) = nullptr;
 
-  // Share of right answers of the best guess that is the same for every input and position.
+  // Returns the accuracy of the best constant answer.
   double (*chance)(const TaskConfig&);
-  // Lowest mean cross entropy of an answer that any model can reach on fresh inputs, nats. Null: unknown.
+  // Returns the lowest mean cross entropy of an answer that a model can reach on new inputs, nats. Null:
+  // unknown.
   double (*floor)(const TaskConfig&) = nullptr;
-  std::vector<std::string_view> special{};  // tokens that mark something and are no content, such as "="
-  // The input positions that answer `i` of the example depends on, appended to `keys`: where a head that
-  // solves the task should look. In next-token layout position input.size() + k is target k. Null: nowhere in
-  // particular.
+  std::vector<std::string_view> special{};  // tokens that are marks, not content, such as "="
+  // Appends the input positions that answer `i` of the example depends on to `keys`: those that a head which
+  // solves the task should attend to. In next layout, position input.size() + k is target k. Null: not
+  // stated.
   void (*relevant)(const TaskConfig&, const Example&, std::size_t i,
                    std::vector<std::int32_t>& keys) = nullptr;
 };
 
-// Names in alphabetical order.
+// Returns the names of all tasks in alphabetical order.
 std::span<const std::string_view> task_names();
 
-// Throws DataError, naming the tasks there are, when there is none of that name.
+// Returns the task of that name. Throws DataError, with the names of all tasks, when there is none.
 const Task& find_task(std::string_view name);
 
-// The task of that config. Throws DataError when there is none, when a key that it reads is out of range, or
-// when its check fails.
+// Returns the task of the config. Throws DataError when there is none, when a key that it reads is out of
+// range, or when its check fails.
 const Task& checked_task(const TaskConfig&);
 
-// The numbers of the task's special tokens, in its vocabulary.
+// Returns the ids of the task's special tokens.
 std::vector<std::int32_t> special_tokens(const TaskConfig&);
 
-// What several tasks are made of.
+// Parts that several tasks share.
 namespace tasks {
 
-// `length`, or uniform in min_length .. length.
+// Returns `length`, or a uniform number in min_length .. length.
 std::int64_t sample_length(const TaskConfig&, SampleRng&);
-// That many independent uniform symbols, and how many such sequences exist.
+// Sets `out` to sample_length independent uniform symbols.
 void sample_symbols(const TaskConfig&, SampleRng&, std::vector<std::int32_t>& out);
+// Returns how many such sequences exist.
 double count_symbol_sequences(const TaskConfig&);
 
 std::vector<std::string> number_tokens(const TaskConfig&);   // "0", "1", ... `symbols` of them

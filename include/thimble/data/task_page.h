@@ -1,4 +1,4 @@
-// All that there is to say about a task.
+// A description of a task with examples.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace thimble {
 
-// The same for people and for programs.
+// A description of a task as text and as JSON.
 struct TaskPage {
   std::string text;
   Json json;
 };
 
-// `keys`: those of the config that the task reads, with their values. The examples are training sequences of
-// that seed. `width`: of a line of text, in columns. Throws DataError as checked_task does.
+// Describes the task of a config. `keys` are the keys that the task reads, with their values; the examples
+// are training sequences with that seed; `width` is that of text, in columns. Throws DataError as
+// checked_task does.
 TaskPage task_page(const TaskConfig&, const Json& keys, std::uint64_t seed, std::int64_t examples,
                    std::size_t width = 80);
 

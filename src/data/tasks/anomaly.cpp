@@ -7,8 +7,8 @@
 namespace thimble::tasks {
 namespace {
 
-// A torus of side x side cells. Any two points of a cluster are at most 2 reach apart along either axis; the
-// odd one is at least far > 3 reach from the centre along one of them, so more than 2 reach from each.
+// A torus of side x side cells. Any two points of a cluster are at most 2 reach apart along both axes; the
+// odd one is at least far > 3 reach from the center along one axis, so more than 2 reach from each point.
 struct Torus {
   std::int64_t side, reach, far;
 
@@ -17,7 +17,7 @@ struct Torus {
         reach(side / 8),
         far(3 * side / 8 + 1) {}
 
-  std::int64_t near_side() const { return 2 * far - 1; }  // of the square that the odd point is outside of
+  std::int64_t near_side() const { return 2 * far - 1; }  // of the square without the odd point
   std::int32_t cell(std::int64_t x, std::int64_t y) const {
     return static_cast<std::int32_t>(y % side * side + x % side);
   }
@@ -26,15 +26,15 @@ struct Torus {
 void check(const TaskConfig& config) {
   const std::int64_t side = Torus(config).side;
   require<DataError>(side * side == config.symbols && side >= 8,
-                     "task anomaly: symbols {}: must be the cells of a square, 64, 81, 100 and so on",
+                     "task anomaly: symbols {}: must be a square number of at least 64; set 64, 81, 100, ...",
                      config.symbols);
   require<DataError>(config.length >= 3,
-                     "task anomaly: length {}: must be at least 3, or none of the points is the odd one",
+                     "task anomaly: length {}: must be at least 3, as 2 points have no odd one",
                      config.length);
 }
 
-// The sum of three uniforms, nearly a Gaussian, whose standard deviation is a third of the furthest it goes;
-// to the nearest cell.
+// Returns the sum of three uniforms, nearly Gaussian, with values up to `reach` and a standard deviation of
+// reach / 3, rounded to a whole number.
 std::int64_t draw_offset(SampleRng& rng, std::int64_t reach) {
   constexpr std::int64_t kSteps = 1 << 16;
   std::int64_t sum = 0;
@@ -42,7 +42,7 @@ std::int64_t draw_offset(SampleRng& rng, std::int64_t reach) {
   return std::llround(static_cast<double>(sum * reach) / (3 * kSteps));
 }
 
-// Uniform in the cells that are not in a square of near x near whose first cell is (x, y).
+// Returns a uniform cell outside of the near x near square whose first cell is (x, y).
 std::int32_t draw_far_cell(const Torus& torus, SampleRng& rng, std::int64_t x, std::int64_t y) {
   const std::int64_t side = torus.side, near = torus.near_side(), beside = side - near;
   const std::int64_t drawn = rng.below(side * side - near * near);
@@ -72,14 +72,14 @@ std::vector<std::string> tokens(const TaskConfig& config) {
   return names;
 }
 
-// How many lists of `count` whole numbers have least 0 and greatest `extent`.
+// Returns how many lists of `count` whole numbers have minimum 0 and maximum `extent`.
 double lists(double count, double extent) {
   const double all = extent + 1, but_one = extent / all, but_two = std::max(extent - 1, 0.0) / all;
   return std::pow(all, count) * (1 - 2 * std::pow(but_one, count) + std::pow(but_two, count));
 }
 
-// Over the extents of a cluster along both axes: clusters, times the cells that are far from one of the
-// centres it can have had. Those centres, too, make a rectangle.
+// Sums over the extents of a cluster along both axes: the number of clusters times that of cells far from one
+// of its possible centers, which form a rectangle.
 double distinct_inputs(const TaskConfig& config) {
   const Torus torus(config);
   const auto points = static_cast<double>(config.length - 1), cells = static_cast<double>(config.symbols);
@@ -106,11 +106,11 @@ Task anomaly() {
           .definition =
               "Tokens are the cells of a square grid that wraps around, `symbols` of them, n along each "
               "side. The input is a set of `length` cells in any order: all but one lie around a uniform "
-              "centre, and the answer is the other one. Along both axes a point is off the centre by the sum "
+              "center, and the answer is the odd one. Along both axes a point is off the center by the sum "
               "of three equal uniforms, nearly a Gaussian, with standard deviation m/3 and never more than "
               "m = floor(n/8), to the nearest cell; the odd one is uniform over the cells that along some "
-              "axis are more than 3n/8 from the centre. So any two of the others are within 2m of each "
-              "other along both axes, and the odd one never is within 2m of another. Set anomaly detection, "
+              "axis are more than 3n/8 from the center. So any two of the others are within 2m of each "
+              "other along both axes, and the odd one is not within 2m of any. Set anomaly detection, "
               "Zaheer et al. 2017, Deep Sets; with images in tutorial 6 of the deep-learning course of the "
               "University of Amsterdam (Lippe 2020).",
           .keys = {"symbols", "length"},

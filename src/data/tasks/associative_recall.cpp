@@ -21,10 +21,10 @@ void check(const TaskConfig& config) {
                      config.length, config.pairs, 4 * config.pairs);
 }
 
-// Places where a key can be asked for: every other one after the pairs.
+// Returns the number of places for queries: every other position after the pairs.
 std::int64_t query_places(const TaskConfig& config) { return (config.length - 2 * config.pairs) / 2; }
 
-// Fills every other token from out[0] with different ones of first .. first+n-1, in uniform order (Floyd's
+// Sets every other token from out[0] to distinct ones of first .. first+n-1, in uniform order (Floyd's
 // sampling, Bentley and Floyd 1987, then a shuffle).
 void draw_distinct(SampleRng& rng, std::int64_t n, std::int64_t first, std::int64_t count,
                    std::int32_t* out) {
@@ -38,7 +38,8 @@ void draw_distinct(SampleRng& rng, std::int64_t n, std::int64_t first, std::int6
   for (std::int64_t i = count - 1; i > 0; --i) std::swap(out[2 * i], out[2 * rng.below(i + 1)]);
 }
 
-// Probability of place i is proportional to (i+1)^(a-1); here in whole numbers, whose sum fits SampleRng::below.
+// Returns the weight of place i, proportional to (i+1)^(a-1), as a whole number; their sum fits
+// SampleRng::below.
 std::int32_t place_weight(std::int64_t place) {
   constexpr double kPower = 0.01, kScale = 1 << 26;
   return 1 + static_cast<std::int32_t>(kScale * std::pow(static_cast<double>(place + 1), kPower - 1));
@@ -54,7 +55,7 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   for (std::int64_t i = pairs_end; i < config.length; ++i)
     input[i] = static_cast<std::int32_t>(rng.below(config.symbols));
 
-  // Answers go to even positions; the odd ones hold the weights of the places until all are drawn.
+  // Answers are at even positions; until all are drawn, odd positions hold the weights of places.
   std::int64_t total = 0;
   for (std::int64_t place = 0; place < places; ++place) total += target[2 * place + 1] = place_weight(place);
   for (std::int64_t pair = 0; pair < config.pairs; ++pair) {
@@ -74,7 +75,8 @@ std::vector<std::string> tokens(const TaskConfig& config) {
   return names;
 }
 
-// Pairs times what can follow them. ways[k]: to fill the places so far so that k of the keys occur.
+// Multiplies the ways to choose the pairs by those to fill the rest. ways[k]: to fill the places so far with
+// k of the keys among them.
 double distinct_inputs(const TaskConfig& config) {
   const auto symbols = static_cast<double>(config.symbols), keys = static_cast<double>(config.pairs);
   std::vector<double> ways(static_cast<std::size_t>(config.pairs) + 1);
@@ -97,7 +99,7 @@ double distinct_inputs(const TaskConfig& config) {
 
 double chance(const TaskConfig& config) { return 2 / static_cast<double>(config.symbols); }
 
-// Where the pairs have the value.
+// The position of the value in its pair.
 void relevant(const TaskConfig& config, const Example& example, std::size_t i,
               std::vector<std::int32_t>& keys) {
   if (example.target[i] == kIgnore) return;
@@ -111,15 +113,15 @@ void relevant(const TaskConfig& config, const Example& example, std::size_t i,
 Task associative_recall() {
   return {.summary = "the value that was paired with a key (MQAR)",
           .definition =
-              "The first half of the `symbols` tokens are keys, the second half values. The input, `length` "
-              "tokens, begins with `pairs` pairs of a key and a value, no key and no value in two pairs. "
-              "After them each of these keys stands once more, and there the answer is its value; no other "
-              "position is asked. Queries stand an even number of tokens after the pairs: places 0, 1, ... "
-              "are every other token, and the keys in turn draw a free one with probability proportional to "
-              "(place + 1)^(0.01 - 1). What is left is filled with uniform tokens of both kinds, so the "
-              "answer never follows its query but by chance, and either mask suits. This is multi-query "
-              "associative recall, Arora et al. 2023, Zoology, with power_a 0.01 and random non-queries; "
-              "there token 0 is kept out of the keys, here it is one.",
+              "The first half of the `symbols` tokens are keys, the second half values. The input, "
+              "`length` tokens, begins with `pairs` pairs of a key and a value, all distinct. After them "
+              "each of these keys occurs once more, where the answer is its value; other positions have no "
+              "answer. Queries are an even number of tokens after the pairs: places 0, 1, ... are every "
+              "other token, and each key in turn draws a free one with probability proportional to (place "
+              "+ 1)^(0.01 - 1). The other positions are uniform tokens of both kinds, so an answer follows "
+              "its query only by chance, and either mask is possible. This is multi-query associative "
+              "recall, Arora et al. 2023, Zoology, with power_a 0.01 and random non-queries; there token 0 "
+              "is not a key, here it is.",
           .keys = {"symbols", "length", "pairs"},
           .sparse = true,
           .check = check,

@@ -30,7 +30,7 @@ constexpr std::array<Words, 10> kVocabulary = {kFunctionWords,    kOpeners,     
                                                kAnimalVerbs,      kPlaceVerbs,     kLinks,   kDegrees,
                                                kAnimalAdjectives, kPlaceAdjectives};
 
-// The token of that word of a list.
+// Returns the token of a word, given by its index in a list.
 constexpr std::int32_t token(Words list, std::int64_t word) {
   std::size_t before = 0;
   for (const Words words : kVocabulary) {
@@ -45,14 +45,14 @@ constexpr std::int32_t kThe = token(kFunctionWords, 0), kDid = token(kFunctionWo
                        kWas = token(kFunctionWords, 4);
 constexpr std::int64_t kMaxLength = 13;  // tokens
 
-// Which of the two nouns stands first, which one the adjective suits, and every choice of a word.
+// Choices: which noun comes first, which one the adjective suits, and every word.
 constexpr std::int64_t kSentences = 2 * 2 * (std::ssize(kOpeners) + 1) * std::ssize(kAnimals) *
                                     std::ssize(kPlaces) * std::ssize(kAnimalVerbs) * std::ssize(kLinks) *
                                     std::ssize(kDegrees) * std::ssize(kAnimalAdjectives);
 static_assert(kAnimalVerbs.size() == kPlaceVerbs.size() &&
               kAnimalAdjectives.size() == kPlaceAdjectives.size() && kAnimals.size() == kPlaces.size());
 
-// One number says all: its digits, each in a base of its own, are the choices.
+// Draws one number, whose digits, each in its own base, are the choices.
 void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   std::int64_t rest = rng.below(kSentences);
   const auto digit = [&rest](std::int64_t base) {
@@ -96,10 +96,10 @@ ExampleSize size(const TaskConfig&) { return {kMaxLength, kMaxLength}; }
 
 double distinct_inputs(const TaskConfig&) { return kSentences; }
 
-// It is an animal as often as a place, and then each one equally often.
+// Animals and places are equally likely, and so is each noun among them.
 double chance(const TaskConfig&) { return 1 / static_cast<double>(kAnimals.size() + kPlaces.size()); }
 
-// The noun.
+// The position of the noun that is the answer.
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
   if (example.target[i] == kIgnore) return;
   const auto noun = std::ranges::find(example.input, example.target[i]);
@@ -113,12 +113,12 @@ Task coreference() {
           .definition =
               "Sentences are uniform over `[opener] the ANIMAL did not VERB the PLACE LINK it was DEGREE "
               "ADJECTIVE` and `[opener] the PLACE VERB the ANIMAL LINK it was DEGREE ADJECTIVE`, such as: "
-              "the dog did not cross the street because it was too tired. An adjective is either one that "
-              "only an animal can be (tired, hungry, ...) or only a place (wide, steep, ...). At `it` the "
-              "answer is the noun that it means; elsewhere none is asked. Both classes are equally likely "
-              "in either order, so neither the order nor the nouns tell, and the adjective, which does, "
-              "comes after the question: the mask must be none. It has no keys. Winograd schemas, Levesque, "
-              "Davis and Morgenstern 2012; the example is that of Uszkoreit 2017 on the Transformer.",
+              "the dog did not cross the street because it was too tired. Every adjective suits only "
+              "animals (tired, hungry, ...) or only places (wide, steep, ...). At `it` the answer is the "
+              "noun that it refers to; other positions have no answer. Both classes are equally likely in "
+              "either order, so only the adjective determines the answer, and as it comes after `it`, the "
+              "mask must be none. It has no keys. Winograd schemas, Levesque, Davis and Morgenstern 2012; "
+              "the example is that of Uszkoreit 2017 on the Transformer.",
           .keys = {},
           .sparse = true,
           .tokens = tokens,

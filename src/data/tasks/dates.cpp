@@ -8,7 +8,7 @@
 namespace thimble::tasks {
 namespace {
 
-// A token is a character that occurs in dates; a space is "_".
+// The tokens: characters of dates, with "_" for a space.
 constexpr std::string_view kCharacters = "0123456789_-/.,ADFJMNOSTWabcdefghilmnoprstuvy";
 
 constexpr std::string_view kMonths[] = {"January",   "February", "March",    "April",
@@ -17,7 +17,7 @@ constexpr std::string_view kMonths[] = {"January",   "February", "March",    "Ap
 constexpr std::string_view kWeekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                           "Thursday", "Friday", "Saturday"};
 
-// From 1970-01-01 to 2069-12-31, the hundred years that two digits can mean.
+// Days from 1970-01-01 to 2069-12-31, the years that two digits can mean.
 constexpr std::int64_t kDays =
     (std::chrono::sys_days(std::chrono::year(2070) / 1 / 1) - std::chrono::sys_days()).count();
 
@@ -44,7 +44,7 @@ std::string_view ordinal_ending(unsigned day) {
   return day / 10 != 1 && day % 10 <= 3 ? kEndings[day % 10] : kEndings[0];
 }
 
-// Returns the end of what it writes.
+// Writes a date in one of the forms and returns the end of the text.
 char* write(const Date& date, std::int64_t form, char* out) {
   const auto& [year, month, day, weekday] = date;
   const std::string_view name = kMonths[month - 1];
@@ -93,7 +93,7 @@ ExampleSize size(const TaskConfig&) { return kMaxLength; }
 
 double distinct_inputs(const TaskConfig&) { return kForms * kDays; }
 
-// The commonest character is 0.
+// The most frequent character is 0.
 double chance(const TaskConfig&) {
   static const std::int64_t zeros = [] {
     std::int64_t count = 0;
@@ -105,7 +105,7 @@ double chance(const TaskConfig&) {
   return static_cast<double>(zeros) / static_cast<double>(kDays * kMaxLength.target);
 }
 
-// Tokens of the input.
+// A range of tokens of the input.
 struct Run {
   std::int32_t first = 0, count = 0;
 };
@@ -113,8 +113,8 @@ struct Parts {
   Run day, month, year;
 };
 
-// Digits stand in two groups, day and year, or in three with a month between them. The name of a month is the
-// last word.
+// Finds day, month and year. Two groups of digits are day and year, three have a month between them; the name
+// of a month is the last word.
 Parts find_parts(const std::vector<std::int32_t>& input) {
   constexpr std::int32_t kDigits = 10, kLetters = kCharacters.find('A');
   const auto kind = [](std::int32_t token) { return token < kDigits ? '0' : token < kLetters ? ' ' : 'a'; };
@@ -132,7 +132,7 @@ Parts find_parts(const std::vector<std::int32_t>& input) {
   return {numbers.front(), numbers.size() == 3 ? numbers[1] : word, numbers.back()};
 }
 
-// The digit that is written; where there are fewer, the first one says what stands before it.
+// The digit of the input; if the input has fewer digits, its first one determines those before it.
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
   const auto& [day, month, year] = find_parts(example.input);
   const auto add_digit = [&](const Run& run, std::int32_t digit, std::int32_t digits) {
@@ -153,14 +153,14 @@ Task dates() {
       .summary = "dates as people write them, in ISO form",
       .definition =
           "The input is a date, uniform from 1970-01-01 to 2069-12-31, in one of seven forms, each equally "
-          "likely: 3 May 1979; May 3, 1979; 3rd of May 1979; Thursday 3 May 1979; 03.05.1979; 03/05/79; "
-          "3 Sep 79, with three letters for every month. In numbers the day stands first, then the month: "
-          "05/10/09 is 5 October 2009. A year of two digits is one of 1970 to 2069. Weekdays are right. The "
+          "likely: 3 May 1979; May 3, 1979; 3rd of May 1979; Thursday 3 May 1979; 03.05.1979; 03/05/79; 3 "
+          "Sep 79, with three letters for every month. In numbers, the day comes before the month: "
+          "05/10/09 is 5 October 2009. A year of two digits is in 1970 to 2069. Weekdays are correct. The "
           "answer is the ISO form, 1979-05-03. Each character is a token, a space is _. A digit of the "
-          "answer depends on the one that was written, the digits of a month on all letters of its name; "
-          "the zero before a day of one digit on that digit, and the century of a short year on the first "
-          "of its digits. It has no keys. Dates are the exercise on attention of the course Sequence "
-          "Models, Ng 2018, after Bahdanau, Cho and Bengio 2015.",
+          "answer depends on that of the input, and the digits of a month on all letters of its name; the "
+          "zero before a day of one digit on that digit, and the century of a short year on the first of "
+          "its digits. It has no keys. Dates are the exercise on attention of the course Sequence Models, "
+          "Ng 2018, after Bahdanau, Cho and Bengio 2015.",
       .keys = {},
       .tokens = tokens,
       .size = size,

@@ -10,8 +10,8 @@ namespace {
 void check(const TaskConfig& config) {
   for (const auto& [key, value] :
        {std::pair{"length", config.length}, std::pair{"min_length", config.min_length}})
-    require<DataError>(value % 2 == 0, "task dyck_match: {} {}: brackets come in pairs; take an even one",
-                       key, value);
+    require<DataError>(value % 2 == 0, "task dyck_match: {} {}: must be even, as brackets come in pairs", key,
+                       value);
 }
 
 std::vector<std::string> tokens(const TaskConfig& config) {
@@ -47,11 +47,11 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   }
 }
 
-// Walks of n steps up or down between 0 and `depth` that end where they began, each with symbols^(n/2) words.
+// Counts walks of n steps up or down between 0 and `depth` that end at 0, each with symbols^(n/2) words.
 double distinct_inputs(const TaskConfig& config) {
   const auto depth = static_cast<std::size_t>(std::min(config.depth, config.length / 2));
   const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
-  std::vector<double> words(depth + 3, 0), before;  // words[h + 1]: beginnings that leave h brackets open
+  std::vector<double> words(depth + 3, 0), before;  // words[h + 1]: prefixes with h open brackets
   words[1] = 1;
   double count = 0;
   for (std::int64_t n = 1; n <= config.length; ++n) {
@@ -63,7 +63,7 @@ double distinct_inputs(const TaskConfig& config) {
   return count;
 }
 
-// The position of the bracket that is closed.
+// The position of the opening bracket.
 void relevant(const TaskConfig& config, const Example& example, std::size_t i,
               std::vector<std::int32_t>& keys) {
   if (example.target[i] == kIgnore) return;
@@ -80,12 +80,12 @@ Task dyck_match() {
               "Inputs are well-nested words of `length` (or an even number from min_length to length) "
               "brackets, nested at most `depth` deep: `symbols` kinds of opening brackets, uniform and "
               "independent, and a single closing one for all of them. At each closing bracket the answer "
-              "is the opening bracket that it closes; opening brackets ask nothing. Where both would "
-              "do, a coin decides between opening and closing. The words are the Dyck languages of "
+              "is the opening bracket that it closes; opening brackets have no answer. Where both are "
+              "possible, opening and closing are equally likely. The words are the Dyck languages of "
               "Chomsky and Schuetzenberger, \"The Algebraic Theory of Context-Free Languages\" (1963), "
-              "with bounded depth as in Hewitt et al., \"RNNs can generate bounded hierarchical "
-              "languages with optimal memory\" (EMNLP 2020); transformers need two layers for them (Yao "
-              "et al., \"Self-Attention Networks Can Process Bounded Hierarchical Languages\", ACL 2021).",
+              "with bounded depth as in Hewitt et al., \"RNNs can generate bounded hierarchical languages "
+              "with optimal memory\" (EMNLP 2020); transformers need two layers for them (Yao et al., "
+              "\"Self-Attention Networks Can Process Bounded Hierarchical Languages\", ACL 2021).",
           .keys = {"symbols", "length", "min_length", "depth"},
           .sparse = true,
           .check = check,

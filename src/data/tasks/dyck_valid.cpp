@@ -7,11 +7,12 @@ namespace thimble::tasks {
 namespace {
 
 void check(const TaskConfig& config) {
-  require<DataError>(config.symbols >= 2,
-                     "task dyck_valid: symbols 1: a bracket closed by another kind needs 2 kinds or more");
+  require<DataError>(
+      config.symbols >= 2,
+      "task dyck_valid: symbols 1: must be at least 2, as mistakes close another kind of bracket");
 }
 
-// Opening brackets, closing brackets, verdicts.
+// Returns opening brackets, closing brackets and verdicts.
 std::vector<std::string> tokens(const TaskConfig& config) {
   const bool few = config.symbols <= 4;
   std::vector<std::string> names = opening_tokens(config);
@@ -46,7 +47,7 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   target.resize(static_cast<std::size_t>(n), yes + 1);
 }
 
-// Beginnings of words by how many brackets they leave open, with the mistake yet to come and with it made.
+// Counts prefixes by how many brackets are open, before the mistake and after it.
 double distinct_inputs(const TaskConfig& config) {
   const auto depth = static_cast<std::size_t>(std::min(config.depth, config.length));
   const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
@@ -71,7 +72,7 @@ double distinct_inputs(const TaskConfig& config) {
 
 double half(const TaskConfig&) { return 0.5; }
 
-// Every bracket so far.
+// All positions up to the answer.
 void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<std::int32_t>& keys) {
   for (std::size_t j = 0; j <= i; ++j) keys.push_back(static_cast<std::int32_t>(j));
 }
@@ -83,16 +84,16 @@ Task dyck_valid() {
           .definition =
               "Inputs are `length` (or min_length to length) brackets of `symbols` kinds, opening and "
               "closing; answer i is yes if the first i + 1 brackets can be continued to a well-nested "
-              "word, else no: after one bracket that closes nothing or the wrong kind, every answer is "
-              "no. Opening brackets are uniform and open at most `depth` at a time; where both would do, "
-              "a coin decides between opening and closing. At a uniform one of the positions 0 to n, n the "
-              "input's length, stands the mistake (at n: none): a bracket that closes the wrong kind, or "
-              "nothing if none is open; after it brackets close as if it had been right. So half of all "
-              "answers are yes. The words are the Dyck languages of Chomsky and Schuetzenberger, \"The "
-              "Algebraic Theory of Context-Free Languages\" (1963), with bounded depth as in Hewitt et "
-              "al., \"RNNs can generate bounded hierarchical languages with optimal memory\" (EMNLP "
-              "2020); for transformers see Yao et al., \"Self-Attention Networks Can Process Bounded "
-              "Hierarchical Languages\" (ACL 2021).",
+              "word, else no: after one bracket that closes nothing or the wrong kind, every answer is no. "
+              "Opening brackets are uniform and open at most `depth` at a time; where both are possible, "
+              "opening and closing are equally likely. The mistake is at a uniform position 0 to n, n the "
+              "input's length (n: none): a bracket that closes the wrong kind, or nothing if none is open; "
+              "after it, brackets close as if it were correct. So half of all answers are yes. The words "
+              "are the Dyck languages of Chomsky and Schuetzenberger, \"The Algebraic Theory of "
+              "Context-Free Languages\" (1963), with bounded depth as in Hewitt et al., \"RNNs can "
+              "generate bounded hierarchical languages with optimal memory\" (EMNLP 2020); for "
+              "transformers see Yao et al., \"Self-Attention Networks Can Process Bounded Hierarchical "
+              "Languages\" (ACL 2021).",
           .keys = {"symbols", "length", "min_length", "depth"},
           .check = check,
           .tokens = tokens,

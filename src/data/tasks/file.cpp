@@ -26,10 +26,10 @@ void at(const TaskConfig& config, std::int64_t index, Example& example) {
 Task file() {
   return {.summary = "your own pairs, from a file",
           .definition =
-              "`file` is a JSON Lines (.jsonl) or tab-separated (.tsv, .txt) file with an input and a target "
-              "on each line. A hash of the input says which split a line belongs to, so equal inputs are in "
-              "one; validation_file and test_file give these splits lines of their own. The vocabulary is "
-              "all tokens in sorted order, or the lines of vocabulary_file.",
+              "`file` is a JSON Lines (.jsonl) or tab-separated (.tsv, .txt) file with an input and a "
+              "target on each line. A hash of the input determines the split of a line, so that equal "
+              "inputs are in the same split; validation_file and test_file replace these splits. The "
+              "vocabulary is all tokens in sorted order, or the lines of vocabulary_file.",
           .keys = {"file", "validation_file", "test_file", "vocabulary_file"},
           .check = check,
           .tokens = tokens,

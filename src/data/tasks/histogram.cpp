@@ -9,7 +9,7 @@ namespace {
 
 void check(const TaskConfig& config) {
   require<DataError>(config.symbols >= 2,
-                     "task histogram: symbols 1: every count would be the length; take 2 or more");
+                     "task histogram: symbols 1: must be at least 2, or every count would be the length");
 }
 
 std::vector<std::string> tokens(const TaskConfig& config) {
@@ -26,7 +26,7 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
         static_cast<std::int32_t>(config.symbols - 1 + std::ranges::count(example.input, token)));
 }
 
-// A token has Binomial(n-1, 1/symbols) others like it, and an input of length n asks n times:
+// Of a token, Binomial(n-1, 1/symbols) others are equal, and an input of length n has n answers:
 // P(count c) = sum_n n C(n-1, c-1) p^(c-1) (1-p)^(n-c) / sum_n n.
 double chance(const TaskConfig& config) {
   const auto longest = static_cast<std::size_t>(config.length);
@@ -46,7 +46,7 @@ double chance(const TaskConfig& config) {
   return std::ranges::max(share) / asked;
 }
 
-// Where the same token stands, the position itself included.
+// All positions of the same token, including this one.
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
   for (std::size_t j = 0; j < example.input.size(); ++j)
     if (example.input[j] == example.input[i]) keys.push_back(static_cast<std::int32_t>(j));

@@ -16,16 +16,16 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
 
 ExampleSize size(const TaskConfig& config) { return {2 * config.length - 1, 2 * config.length - 1}; }
 
-// The answers within the first round are independent of all that stands before them. A model that does not
-// know when the second round starts has to guess more, so with varying lengths this is a bound that none
-// reaches.
+// Answers within the first round are independent of the tokens before them. With several lengths, the start
+// of the second round must be guessed as well, so no model reaches this bound.
 double floor(const TaskConfig& config) {
   const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
   const double mean = 0.5 * static_cast<double>(shortest + config.length);
   return (mean - 1) / (2 * mean - 1) * std::log(static_cast<double>(config.symbols));
 }
 
-// What followed the last time. The first answer of the second round is known from its position alone.
+// The successor of the same token in the first round. The first answer of the second round follows from its
+// position alone.
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
   const std::size_t period = (example.input.size() + 1) / 2;
   if (i >= period) keys.push_back(static_cast<std::int32_t>(i - period + 1));
@@ -37,18 +37,14 @@ Task induction() {
   return {
       .summary = "the next token of a random sequence that repeats",
       .definition =
-          "Let r be `length` (or min_length to length) independent uniform symbols, of `symbols` there are. "
-          "The "
+          "Let r be `length` (or min_length to length) independent uniform symbols out of `symbols`. The "
           "input is r twice in a row without the last token, and the answer at every position is the token "
-          "that "
-          "comes next. Within the first round answers can only be guessed; after it each is the token that "
-          "followed the same one in the first round, which an induction head looks up. With one length only, "
-          "looking back that far does as well; with several, nothing but the content tells where to look. "
-          "Elhage "
-          "et al. 2021, A Mathematical Framework for Transformer Circuits; Olsson et al. 2022, In-context "
-          "Learning "
-          "and Induction Heads; the setting with one length is that of a demonstration of TransformerLens "
-          "(Nanda).",
+          "that comes next. Within the first round answers can only be guessed; after it each is the token "
+          "that followed the same one in the first round, which an induction head finds. With a single "
+          "length, attending a fixed distance back suffices; with several, only the content determines "
+          "where to attend. Elhage et al. 2021, A Mathematical Framework for Transformer Circuits; Olsson "
+          "et al. 2022, In-context Learning and Induction Heads; the setting with one length is that of a "
+          "demonstration of TransformerLens (Nanda).",
       .keys = {"symbols", "length", "min_length"},
       .causal = true,
       .tokens = number_tokens,

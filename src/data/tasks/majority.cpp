@@ -17,7 +17,7 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   example.target.assign(1, answer);
 }
 
-// Where the input has the answer: only these votes are for it.
+// All positions of the answer in the input.
 void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
   for (std::size_t j = 0; j < example.input.size(); ++j)
     if (example.input[j] == example.target[0]) keys.push_back(static_cast<std::int32_t>(j));

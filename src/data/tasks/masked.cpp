@@ -8,7 +8,7 @@
 namespace thimble::tasks {
 namespace {
 
-// From symbol s the next is s + step modulo the number of symbols, with that probability in quarters.
+// A transition from symbol s to s + step modulo the number of symbols, with its probability in quarters.
 struct Move {
   std::int64_t step, quarters;
 };
@@ -16,21 +16,22 @@ constexpr std::array<Move, 3> kMoves = {{{1, 2}, {2, 1}, {5, 1}}};
 constexpr std::int64_t kMinSymbols = 5;  // below this, two of the steps are the same
 
 void check(const TaskConfig& config) {
-  require<DataError>(config.symbols >= kMinSymbols,
-                     "task masked: symbols {}: must be at least {}, so that three different ones can follow",
-                     config.symbols, kMinSymbols);
+  require<DataError>(
+      config.symbols >= kMinSymbols,
+      "task masked: symbols {}: must be at least {}, so that three distinct symbols can follow",
+      config.symbols, kMinSymbols);
   require<DataError>(config.length >= 3,
-                     "task masked: length {}: must be at least 3, a masked token and two neighbours",
+                     "task masked: length {}: must be at least 3: a masked token and two neighbors",
                      config.length);
 }
 
-// 15 % of the positions, to the nearest, but at least one.
+// Returns the number of masked positions: 15 %, rounded, but at least 1.
 std::int64_t masks(const TaskConfig& config) {
   return std::max<std::int64_t>(1, (15 * config.length + 50) / 100);
 }
 
-// Choosing masked positions with a neighbour on both sides is choosing among this many things, since each
-// chosen one but the last takes the position after it along.
+// Returns the number of places to choose masked positions from: inner positions, less one per masked position
+// but the last, as each takes the position after it along.
 std::int64_t mask_places(const TaskConfig& config) { return config.length - 1 - masks(config); }
 
 std::int64_t draw_step(SampleRng& rng) {
@@ -67,7 +68,7 @@ std::vector<std::string> tokens(const TaskConfig& config) {
   return names;
 }
 
-// Quarters of quarters of two moves that lead from one symbol to one `distance` further on.
+// Returns 16 times the probability that two moves lead to the symbol `distance` further on.
 std::int64_t ways(const TaskConfig& config, std::int64_t distance) {
   std::int64_t count = 0;
   for (const Move& first : kMoves)
@@ -77,8 +78,8 @@ std::int64_t ways(const TaskConfig& config, std::int64_t distance) {
   return count;
 }
 
-// Ways to choose the masked positions, times what the rest can be: of the symbols that stand next to each
-// other the second is one of three, and of those around a masked one the second is one that two moves reach.
+// Multiplies the ways to choose the masked positions by those to choose the visible symbols: three after a
+// visible symbol, and after a masked one as many as two moves reach.
 double distinct_inputs(const TaskConfig& config) {
   const std::int64_t masked = masks(config);
   double reached = 0;
@@ -92,7 +93,7 @@ double distinct_inputs(const TaskConfig& config) {
   return std::round(count);
 }
 
-// The entropy of a symbol given both its neighbours, all that the rest of a Markov chain says about it.
+// Returns the entropy of a symbol given both neighbors, on which alone a symbol of a Markov chain depends.
 double floor(const TaskConfig& config) {
   double entropy = 0;
   for (const Move& first : kMoves) {
@@ -120,10 +121,10 @@ Task masked() {
               "s+1, s+2 and s+5 modulo `symbols`, with probabilities 1/2, 1/4 and 1/4. 15 % of the "
               "positions, to the nearest and at least one, are replaced by [MASK], never the first or the "
               "last and never two in a row, every such choice equally likely; there the answer is the "
-              "token, elsewhere none is asked. Two different steps lead to the same place in either order, "
-              "so no model can be sure of all answers: the floor is the entropy of a token given its "
-              "neighbours, 5/8 ln 2 for 11 or more symbols. After Devlin et al. 2019, BERT, whose masked "
-              "positions sometimes keep their token or get a random one; here they do not.",
+              "token; other positions have no answer. Two different steps lead to the same symbol in "
+              "either order, so no model can predict all answers: the floor is the entropy of a token "
+              "given its neighbors, 5/8 ln 2 for 11 or more symbols. After Devlin et al. 2019, BERT, whose "
+              "masked positions sometimes keep their token or get a random one; here they do not.",
           .keys = {"symbols", "length"},
           .sparse = true,
           .check = check,

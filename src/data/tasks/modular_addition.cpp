@@ -32,9 +32,9 @@ Task modular_addition() {
   return {.summary = "a + b modulo a number",
           .definition =
               "The input is a, b and `=`, the answer a + b modulo p, where p is `symbols` and a and b are "
-              "0 to p-1. There are p^2 inputs; a seeded order of all of them is cut into train, validation "
-              "and test, so data.train decides whether a model memorises or, long after it fits the "
-              "training pairs, generalises (grokking). Power et al. 2022, Grokking; Nanda et al. 2023, "
+              "0 to p-1. There are p^2 inputs; a seeded permutation of them is cut into train, validation "
+              "and test, so data.train decides whether a model memorizes or, long after it fits the "
+              "training pairs, generalizes (grokking). Power et al. 2022, Grokking; Nanda et al. 2023, "
               "Progress measures for grokking via mechanistic interpretability.",
           .keys = {"symbols"},
           .tokens = tokens,

@@ -19,7 +19,7 @@ double distinct_inputs(const TaskConfig& config) {
 
 double half(const TaskConfig&) { return 0.5; }
 
-// All positions: flipping any bit flips the answer.
+// All positions, as flipping any bit flips the answer.
 void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
   for (std::size_t j = 0; j < example.input.size(); ++j) keys.push_back(static_cast<std::int32_t>(j));
 }
@@ -29,12 +29,11 @@ void relevant(const TaskConfig&, const Example& example, std::size_t, std::vecto
 Task parity() {
   return {.summary = "whether the number of ones is odd",
           .definition =
-              "Inputs are `length` (or min_length to length) independent uniform bits; the one answer "
-              "is 1 if an odd number of them are 1, else 0. The answer turns on every single bit, "
-              "which soft attention cannot follow as inputs grow (Hahn, \"Theoretical Limitations of "
-              "Self-Attention in Neural Sequence Models\", TACL 2020; Bhattamishra, Ahuja and Goyal, "
-              "\"On the Ability and Limitations of Transformers to Recognize Formal Languages\", EMNLP "
-              "2020).",
+              "Inputs are `length` (or min_length to length) independent uniform bits; the one answer is 1 "
+              "if an odd number of them are 1, else 0. The answer depends on every single bit, which soft "
+              "attention cannot compute as inputs grow (Hahn, \"Theoretical Limitations of Self-Attention "
+              "in Neural Sequence Models\", TACL 2020; Bhattamishra, Ahuja and Goyal, \"On the Ability and "
+              "Limitations of Transformers to Recognize Formal Languages\", EMNLP 2020).",
           .keys = {"length", "min_length"},
           .tokens = tokens,
           .size = one_per_sequence,

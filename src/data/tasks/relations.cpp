@@ -10,20 +10,20 @@
 namespace thimble::tasks {
 namespace {
 
-// The vocabulary: function words, nouns, verbs, and for each two nouns, in this order, a pair.
+// The vocabulary: function words, nouns, verbs, and all ordered pairs of nouns.
 constexpr std::string_view kFunctionWords[] = {"the", "that", "was", "by", "and", "today", "last", "night"};
 constexpr std::string_view kNouns[] = {"dog", "cat", "fox", "cow", "goat", "horse", "wolf", "bear"};
 constexpr std::string_view kVerbs[] = {"chased", "followed", "pushed", "pulled", "watched", "licked"};
 constexpr std::int32_t kThe = 0, kThat = 1, kWas = 2, kBy = 3, kAnd = 4, kToday = 5, kLast = 6, kNight = 7,
                        kFirstNoun = 8, kFirstVerb = kFirstNoun + std::ssize(kNouns),
                        kFirstPair = kFirstVerb + std::ssize(kVerbs);
-constexpr std::int32_t kOthers = std::ssize(kNouns) - 1;  // that a noun makes pairs with
+constexpr std::int32_t kOthers = std::ssize(kNouns) - 1;  // other nouns
 // "last night", twice "the dog that was chased by the cat was pushed by the fox", and "and".
 constexpr std::int64_t kMaxLength = 2 + 2 * 13 + 1;
 constexpr std::int64_t kOpeners = 3;
 
-// What follows one of a clause's two nouns: nothing, "that chased the cat", "that the cat chased" or "that
-// was chased by the cat".
+// The relative clause after one of a clause's two nouns: none, "that chased the cat", "that the cat chased"
+// or "that was chased by the cat".
 enum class Relative { none, agent, patient, passive };
 constexpr std::int64_t kRelatives = 4;
 
@@ -31,7 +31,7 @@ std::int32_t pair_token(std::int32_t agent, std::int32_t patient) {
   return kFirstPair + agent * kOthers + patient - (patient > agent ? 1 : 0);
 }
 
-// Puts a sentence together.
+// A writer of a sentence and its answers.
 class Writer {
  public:
   Writer(SampleRng& rng, Example& example) : rng_(rng), example_(example) {
@@ -66,7 +66,7 @@ class Writer {
   }
 
  private:
-  // One that has not been drawn yet.
+  // Returns a noun that has not been drawn yet.
   std::int32_t draw_noun() {
     const auto chosen =
         drawn_ + static_cast<std::size_t>(rng_.below(std::ssize(nouns_) - static_cast<std::int64_t>(drawn_)));
@@ -103,7 +103,7 @@ class Writer {
   SampleRng& rng_;
   Example& example_;
   std::array<std::int32_t, std::size(kNouns)> nouns_;
-  std::size_t drawn_ = 0;  // of the nouns, the first ones
+  std::size_t drawn_ = 0;  // number of drawn nouns, the first of nouns_
 };
 
 void sample(const TaskConfig&, SampleRng& rng, Example& example) {
@@ -132,15 +132,15 @@ std::vector<std::string> tokens(const TaskConfig&) {
 
 ExampleSize size(const TaskConfig&) { return {kMaxLength, kMaxLength}; }
 
-// Ways to choose that many different nouns in order, and that many verbs.
+// Returns the ways to choose that many distinct nouns in order, and that many verbs.
 double choices(int nouns, int verbs) {
   double ways = std::pow(std::size(kVerbs), verbs);
   for (int chosen = 0; chosen < nouns; ++chosen) ways *= static_cast<double>(std::ssize(kNouns) - chosen);
   return ways;
 }
 
-// A clause is active or passive, and has either no relative clause or one of three after one of two nouns,
-// which brings a noun and a verb.
+// A clause is active or passive, and has no relative clause, or one of three kinds after one of two nouns,
+// with another noun and verb.
 double distinct_inputs(const TaskConfig&) {
   constexpr double kPlain = 2, kWithRelative = 2 * (kRelatives - 1) * 2;
   const double one = kPlain * choices(2, 1) + kWithRelative * choices(3, 2);
@@ -151,7 +151,7 @@ double distinct_inputs(const TaskConfig&) {
 
 double chance(const TaskConfig&) { return 1 / static_cast<double>(std::ssize(kNouns) * kOthers); }
 
-// Both nouns. No sentence has the same one twice.
+// The positions of both nouns, each of which occurs once in the sentence.
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
   if (example.target[i] == kIgnore) return;
   const std::int32_t pair = example.target[i] - kFirstPair, agent = pair / kOthers, other = pair % kOthers;
@@ -167,15 +167,15 @@ Task relations() {
   return {
       .summary = "who did it and to whom, for every verb of a sentence",
       .definition =
-          "A clause is `the NOUN VERB the NOUN` or `the NOUN was VERB by the NOUN`. With probability 3/4 one "
-          "of its nouns, either equally likely, is followed by `that VERB the NOUN`, `that the NOUN VERB` "
-          "or `that was VERB by the NOUN`. A sentence is a clause or, as often, two with `and` between "
-          "them, after `today`, `last night` or neither, such as: the dog that the cat chased was pushed by "
-          "the fox. There are 8 nouns, of which a sentence has none twice, and 6 verbs, whose form is the "
-          "same in active and passive. At a verb the answer is one token for who did it and to whom, "
-          "cat>dog at `chased` and fox>dog at `pushed`; elsewhere none is asked. So one position needs two "
-          "others at once, and which these are its own place does not tell, but the words around it, also "
-          "those after it: the mask must be none. It has no keys. Semantic roles, Gildea and Jurafsky 2002.",
+          "A clause is `the NOUN VERB the NOUN` or `the NOUN was VERB by the NOUN`. With probability 3/4 "
+          "one of its nouns, either equally likely, is followed by `that VERB the NOUN`, `that the NOUN "
+          "VERB` or `that was VERB by the NOUN`. A sentence is a clause or, as often, two with `and` "
+          "between them, after `today`, `last night` or neither, such as: the dog that the cat chased was "
+          "pushed by the fox. There are 8 nouns, of which a sentence has none twice, and 6 verbs, whose "
+          "form is the same in active and passive. At a verb the answer is one token for who did it and to "
+          "whom, cat>dog at `chased` and fox>dog at `pushed`; other positions have no answer. So one "
+          "position needs two others at once, which the words around it determine, also those after it: "
+          "the mask must be none. It has no keys. Semantic roles, Gildea and Jurafsky 2002.",
       .keys = {},
       .sparse = true,
       .tokens = tokens,

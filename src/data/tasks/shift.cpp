@@ -24,11 +24,11 @@ void relevant(const TaskConfig& config, const Example& example, std::size_t i,
 Task shift() {
   return {.summary = "the input moved along by some positions, round the end",
           .definition =
-              "Inputs are `length` (or min_length to length) independent uniform symbols out of "
-              "`symbols`; answer i is input (i - offset) mod n, n the input's length: the sequence "
-              "moves `offset` positions to the right, and what falls off the end comes in at the "
-              "start. A head that solves it looks back a fixed distance, as the previous-token heads "
-              "of Elhage et al., \"A Mathematical Framework for Transformer Circuits\" (2021).",
+              "Inputs are `length` (or min_length to length) independent uniform symbols out of `symbols`; "
+              "answer i is input (i - offset) mod n, n the input's length: the sequence is rotated by "
+              "`offset` positions to the right. A head that solves it attends a fixed distance back, as do "
+              "the previous-token heads of Elhage et al., \"A Mathematical Framework for Transformer "
+              "Circuits\" (2021).",
           .keys = {"symbols", "length", "min_length", "offset"},
           .tokens = number_tokens,
           .size = one_per_position,

@@ -11,7 +11,7 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   std::sort(example.target.begin(), example.target.end());
 }
 
-// Wherever the input has the answer.
+// All positions of the answer in the input.
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
   for (std::size_t j = 0; j < example.input.size(); ++j)
     if (example.input[j] == example.target[i]) keys.push_back(static_cast<std::int32_t>(j));

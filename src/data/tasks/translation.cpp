@@ -125,7 +125,7 @@ constexpr Numbers kAvoir = {"a", "ont"}, kEtre = {"est", "sont"};
 
 constexpr ExampleSize kMaxLength = {4 + 2 + 4, 4 + 1 + 4};
 
-// The vocabulary: every word once, those of French first.
+// The vocabulary: every word once, French words first.
 struct Lexicon {
   std::vector<std::string> names;
   std::unordered_map<Word, std::int32_t> token;
@@ -174,7 +174,7 @@ const T& choose(SampleRng& rng, const T (&from)[N]) {
 
 void say(std::vector<std::int32_t>& sentence, Word word) { sentence.push_back(lexicon().token.at(word)); }
 
-// Appends a noun with its determiner and adjectives to both languages; returns which form agrees with it.
+// Appends a noun with its determiner and adjectives to both sentences; returns the form that agrees with it.
 std::size_t say_noun(SampleRng& rng, const Noun& noun, Example& example) {
   auto& [french, english] = example;
   const auto plural = static_cast<std::size_t>(rng.below(2));
@@ -196,7 +196,7 @@ std::size_t say_noun(SampleRng& rng, const Noun& noun, Example& example) {
   return form;
 }
 
-// Agrees with a subject of that form.
+// Appends a verb that agrees with a subject of that form.
 void say_verb(SampleRng& rng, const Verb& verb, std::size_t subject, Example& example) {
   auto& [french, english] = example;
   const std::size_t plural = subject / 2;
@@ -221,7 +221,7 @@ std::vector<std::string> tokens(const TaskConfig&) { return lexicon().names; }
 
 ExampleSize size(const TaskConfig&) { return kMaxLength; }
 
-// Numbers, determiners and adjectives, or none, of one noun.
+// Phrases with one noun: number, determiner, and adjectives or none.
 constexpr double kPhrases =
     2.0 * std::size(kDeterminers) * (1 + std::size(kBefore)) * (1 + std::size(kAfter));
 
@@ -230,7 +230,7 @@ double distinct_inputs(const TaskConfig&) {
   return kPhrases * kBeings * 2 * (kTransitive * kObjects + (std::size(kVerbs) - kTransitive));
 }
 
-// The commonest word is `the`, or `my`: one determiner of four. A noun has one adjective on average.
+// The most frequent words are `the` and `my`, one determiner of four. A noun has one adjective on average.
 double chance(const TaskConfig&) {
   constexpr double kNounsSaid = 1 + kTransitive / static_cast<double>(std::size(kVerbs));
   return kNounsSaid / std::size(kDeterminers) / (3 * kNounsSaid + 1);
@@ -246,7 +246,7 @@ bool is_one_of(const Adjective (&adjectives)[N], Word word) {
 
 bool is_one_of(const Numbers& forms, Word word) { return word == forms[0] || word == forms[1]; }
 
-// Reads both sentences side by side.
+// Aligns both sentences word by word.
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
   std::size_t french = 0, english = 0;
   const auto here = [&](const auto& words) {
@@ -275,16 +275,16 @@ Task translation() {
   return {
       .summary = "French sentences in English",
       .definition =
-          "A sentence is a noun and a verb and, if the verb takes one, another noun as its object, such as: "
-          "le chien noir a mangé un biscuit, the black dog ate a biscuit. Uniform are the verb, present or "
-          "past (passé composé), the nouns (a being does it, to a being or a thing), singular or plural, "
-          "and their determiners (le, un, ce, mon). With probability 1/2 a noun has an adjective that "
-          "French puts before it, and with probability 1/2 one that French puts after it. French agrees in "
-          "gender and number, also the participle after être; `des` is `de` before an adjective. No word "
-          "begins so that French would elide or English say `an`. What both languages spell alike is one "
-          "token: a, biscuit, biscuits. An answer depends on the word that it translates, in the past on "
-          "the participle. It has no keys. Attention was first used to translate between the two "
-          "languages, Bahdanau, Cho and Bengio 2015.",
+          "A sentence is a noun and a verb and, if the verb takes one, another noun as its object, such "
+          "as: le chien noir a mangé un biscuit, the black dog ate a biscuit. The verb, its tense, "
+          "present or past (passé composé), the nouns (a being as subject, a being or a thing as "
+          "object), their number and their determiners (le, un, ce, mon) are uniform. With probability 1/2 "
+          "a noun has an adjective that French puts before it, and with probability 1/2 one that French "
+          "puts after it. French agrees in gender and number, also the participle after être; `des` is "
+          "`de` before an adjective. No word begins so that French would elide or English say `an`. What "
+          "both languages spell alike is one token: a, biscuit, biscuits. An answer depends on the word "
+          "that it translates, in the past on the participle. It has no keys. Attention was first used to "
+          "translate between the two languages, Bahdanau, Cho and Bengio 2015.",
       .keys = {},
       .tokens = tokens,
       .size = size,
