@@ -27,8 +27,8 @@ std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCou
   return ms;
 }
 
-// Operations per second of BLAS's own product, each thread multiplying its share of the rows. A transposed
-// right side is what gemm hands over whole.
+// Returns FLOP per second of a matrix product in BLAS, with a share of the rows for each thread.
+// kernels::gemm passes a product with a transposed right side to BLAS as a whole.
 double blas_flops(Trainer& trainer) {
   constexpr std::int64_t kSize = 2048, kRepetitions = 5;
   const Tensor a({kSize, kSize}), b({kSize, kSize});

@@ -13,7 +13,7 @@ namespace {
 
 const std::string kOptimizer = "optimizer.";
 
-// A buffer with the layout of a store, whose tensors are called prefix + parameter.
+// A buffer with the layout of a store; its tensors are named prefix + parameter.
 struct Buffer {
   std::string prefix;
   std::span<Real> values;
@@ -26,22 +26,22 @@ std::vector<Buffer> moments_of(Optimizer& optimizer) {
   return buffers;
 }
 
-// Every tensor of the buffers must be in the file with its shape, and no other parameter.
+// Throws, as load_weights does, unless the file has every tensor of the buffers and no other parameter.
 void check(const SafetensorsFile& file, const ParameterStore& store, const std::vector<Buffer>& buffers) {
   const auto& parameters = store.entries();
   for (const auto& [name, tensor] : file.entries()) {
     const bool known =
         name.starts_with(kOptimizer) ||
         std::ranges::any_of(parameters, [&wanted = name](const auto& p) { return p.name == wanted; });
-    require<CheckpointError>(
-        known, "{}: tensor {} has no place in this model; is it the config it was trained with?", file.path(),
-        name);
+    require<CheckpointError>(known,
+                             "{}: unexpected tensor {}; use the config that the weights were trained with",
+                             file.path(), name);
   }
   for (const Buffer& buffer : buffers) {
     for (const auto& p : parameters) {
       const std::string name = buffer.prefix + p.name;
       const Shape& shape = file.entry(name).shape;
-      require<CheckpointError>(shape == p.shape, "{}: tensor {} has shape {}, the model needs {}",
+      require<CheckpointError>(shape == p.shape, "{}: tensor {} has shape {}, the model requires {}",
                                file.path(), name, shape, p.shape);
       const std::vector<Real> values = file.values<Real>(name);
       const auto bad = std::ranges::find_if(values, [](Real x) { return !std::isfinite(x); });

@@ -15,10 +15,10 @@ namespace thimble {
 
 namespace {
 
-// Activations of this many tokens stay in a core's cache; measured on configs/bench.
+// Activations of this many tokens fit a core's cache; measured on configs/bench.
 constexpr std::int64_t kMicroBatchTokens = 512;
 
-// Tokens of a full sequence and of its source.
+// Returns the tokens of the longest sequence and of its source.
 std::int64_t tokens_of(const Config& config) {
   const ModelSizes sizes = model_sizes(config);
   return sizes.length + sizes.source_length;
@@ -34,14 +34,14 @@ ModelPlan plan_of(const Config& config, std::int64_t sequences, const PlanOption
 
 constexpr PlanOptions kTrainingPass{.gradients = true, .dropout = true}, kEvaluationOptions{};
 
-// What the program has in memory before it computes, and what each thread that computes adds: its stack, its
-// heap, and what products of this model need of OpenBLAS's buffer; measured on Debian 12.
+// Returns the bytes of the program before it computes, plus those of each thread: stack, heap, and the used
+// part of OpenBLAS's buffer; measured on Debian 12.
 double program_memory(double threads) {
   constexpr double kProgram = 9.75 * (1 << 20), kThread = 0.25 * (1 << 20);
   return kProgram + kThread * threads;
 }
 
-// Of parameters and of their transposes, where kernels read them.
+// Returns 2 if kernels also read transposes of parameters, else 1.
 double copies_of_parameters() { return kernels::wants_transposed() ? 2 : 1; }
 
 double real_size(const Config& config) {
@@ -56,13 +56,13 @@ MemoryEstimate training_memory(const Config& config) {
   const ModelPlan decoding = plan_of(config, evaluated_at_once, {.decoding = true});
   double tapes = training.tape_bytes + decoding.tape_bytes + decoding.other_bytes +
                  plan_of(config, evaluated_at_once, kEvaluationOptions).tape_bytes;
-  // The log of heads has a model of its own, and tapes.
+  // Logging heads takes another model with its tapes.
   const double models = config.train.log_heads ? 2 : 1;
   if (config.train.log_heads) tapes += plan_of(config, micro_batch(length), kEvaluationOptions).tape_bytes;
   const double weights = real_size(config) * training.parameters;
   const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
   const auto threads = static_cast<double>(threads_of(config));
-  constexpr double kSums = 40;  // bytes that an evaluation keeps of a micro-batch
+  constexpr double kSums = 40;  // bytes of an evaluation per micro-batch
   return {.program = program_memory(threads),
           .parameters = models * copies_of_parameters() * weights,
           .gradients = static_cast<double>(config.train.shards) * weights,
@@ -82,8 +82,8 @@ MemoryEstimate inspection_memory(const Config& config) {
   const auto attentions = static_cast<double>(attention_layers(config.model).size());
   const auto heads = static_cast<double>(config.model.heads);
   const auto threads = static_cast<double>(threads_of(config));
-  // For each sequence what a layer takes, which a decoder's takes from the encoder too, and what its heads
-  // hand on; and mean weights. Passes of recurrent models start at the beginning.
+  // Of every sequence, inspection stores the inputs of a layer, those of a decoder layer being two, and the
+  // outputs of its heads; and it stores mean attention weights. For recurrent models it stores no inputs.
   constexpr double kSequences = 1000;
   const double inputs = config.model.kind == ModelKind::encoder           ? 1
                         : config.model.kind == ModelKind::encoder_decoder ? 2
@@ -100,7 +100,7 @@ MemoryEstimate inspection_memory(const Config& config) {
 
 MemoryEstimate check_memory(Config config) {
   config.train.precision = Precision::float64;
-  // Each of its two tapes makes transposes of its own. Both run with dropout, one of them without gradients.
+  // There are two tapes, each with its own transposes. Both apply dropout; one has no gradients.
   const auto pass = [&](bool gradients) {
     return plan_of(config, kModelCheckSequences,
                    {.gradients = gradients, .dropout = true, .transposes = false});
@@ -113,7 +113,7 @@ MemoryEstimate check_memory(Config config) {
           .activations = backward.tape_bytes + pass(false).tape_bytes};
 }
 
-// The keys that the largest part grows with.
+// Returns the keys that determine the largest part.
 std::string_view remedy(const MemoryEstimate& memory) {
   const auto parts = memory.parts();
   const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second; });
@@ -124,7 +124,7 @@ std::string_view remedy(const MemoryEstimate& memory) {
   return "model.d_model, model.d_ff, model.layers or task.symbols";
 }
 
-// A limit on address space counts what is reserved, too.
+// Returns the message for a limit on address space, which also counts reserved memory.
 std::string address_space_message(const MemoryEstimate& memory, const MemoryLimit& limit,
                                   std::int64_t threads) {
   const double reserved = limit.reserved * static_cast<double>(threads);

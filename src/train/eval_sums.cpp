@@ -30,7 +30,8 @@ void EvalSums::add_sequence(std::int64_t its_labelled, std::int64_t its_correct)
 
 namespace {
 
-// From the spread between sequences, each weighed by its labels (the ratio estimator of survey sampling).
+// Returns the standard error from the spread between sequences, weighted by their labels (the ratio estimator
+// of survey sampling).
 double accuracy_error(const EvalSums& sums, std::int64_t sequences) {
   if (sums.labelled == 0 || sequences < 2) return 0;
   const double n = static_cast<double>(sequences), mean = static_cast<double>(sums.correct) / sums.labels();
@@ -40,7 +41,7 @@ double accuracy_error(const EvalSums& sums, std::int64_t sequences) {
   return std::sqrt(std::max(0.0, squares) * n / (n - 1)) / sums.labels();
 }
 
-// The same estimator, from the spread between chunks.
+// Returns the standard error by the ratio estimator, from the spread between chunks.
 double loss_error(std::span<const EvalSums> chunks, const EvalSums& sums) {
   constexpr std::size_t kMinChunks = 8;
   if (chunks.size() < kMinChunks) return 0;
@@ -84,9 +85,9 @@ std::optional<std::int32_t> usual_answer(const Dataset& data) {
   return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
 }
 
-// An answer's end, where there is one, is a label, too, and how well it can be predicted is unknown.
 std::optional<double> lowest_loss(const Dataset& data, Split split) {
   const Task& task = data.task();
+  // Task::floor does not include <end>, which seq2seq targets have.
   const bool fresh = split != Split::train || data.size(split) == 0;
   if (!fresh || task.floor == nullptr || data.layout() == Layout::seq2seq) return std::nullopt;
   return task.floor(data.config());

@@ -112,7 +112,8 @@ Tape& Evaluator::rewound_tape(Worker& worker, Tape::Mode mode) {
   return tape;
 }
 
-// With `from`, whose sequences are those of the chunk or of all chunks.
+// Returns the logits of a pass, from a block on if `from` is given; it holds the sequences of the chunk or of
+// all.
 Var Evaluator::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const {
   const ModelInput input = labelled_input(chunk.batch);
   const ForwardOptions pass{.hooks = hooks};
@@ -160,9 +161,9 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
   const std::int64_t size = dataset_.size(split);
   const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
   dataset_.require_rows(split);
-  require<DataError>(count > 0, "evaluate: the {} split is empty or endless, give a limit",
+  require<DataError>(count > 0, "evaluate: the {} split is empty or unlimited; set a limit above 0",
                      split_name(split));
-  const bool writes = dataset_.layout() == Layout::seq2seq;
+  const bool generates = dataset_.layout() == Layout::seq2seq;
   if (!usual_answer_) usual_answer_ = usual_answer(dataset_);
   ProgressCounter progress(fmt::format("evaluating the {} split", split_name(split)),
                            static_cast<double>(count));
@@ -173,7 +174,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
     dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch);
     EvalSums sum = run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference));
     if (usual_answer_) sum.usual = std::ranges::count(chunk.batch.row_labels, *usual_answer_);
-    if (writes) sum.exact_matches = count_exact_matches(chunk.batch);
+    if (generates) sum.exact_matches = count_exact_matches(chunk.batch);
     progress.advance(static_cast<double>(chunk.batch.sequences));
     return sum;
   });
@@ -183,7 +184,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
   if (all.labelled > 0 && usual_answer_ != kIgnore)
     result.chance =
         usual_answer_ ? static_cast<double>(all.usual) / all.labels() : dataset_.task().chance(config_.task);
-  if (writes) result.exact_match = static_cast<double>(all.exact_matches) / static_cast<double>(count);
+  if (generates) result.exact_match = static_cast<double>(all.exact_matches) / static_cast<double>(count);
   result.lowest_loss = lowest_loss(dataset_, split);
   if (result.lowest_loss && result.loss_error > 0 &&
       result.loss < *result.lowest_loss - 4 * result.loss_error)
@@ -194,10 +195,9 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
 void Evaluator::select(Split split, std::int64_t sequences) {
   const std::int64_t size = dataset_.size(split);
   dataset_.require_rows(split);
-  require<DataError>(
-      sequences > 0 && (split == Split::train || size > 0),
-      "inspect: no sequences of the {} split to look at; ask for one at least, and let data.{} be above 0",
-      split_name(split), split_name(split));
+  require<DataError>(sequences > 0 && (split == Split::train || size > 0),
+                     "inspect: no sequences of the {} split; select at least 1, and set data.{} above 0",
+                     split_name(split), split_name(split));
   split_ = split;
   sequences_ = size > 0 ? std::min(sequences, size) : sequences;
   chunks_.clear();
@@ -215,7 +215,7 @@ double Evaluator::share_from(std::size_t block) const {
   return blocks == 0 ? 1 : 1 - static_cast<double>(block) / static_cast<double>(blocks);
 }
 
-// That many passes over the chunk are done.
+// Advances the progress by that many passes over the chunk.
 void Evaluator::advance(double passes, const Chunk& chunk) const {
   if (progress_ == nullptr) return;
   progress_->advance(passes * static_cast<double>(chunk.batch.sequences) / static_cast<double>(sequences_));
@@ -253,7 +253,7 @@ Capture::Sites Evaluator::input_sites(BlockInput& input) const {
 
 namespace {
 
-// The hooks of a pass, which also keeps the inputs of the blocks after the one that it starts at.
+// The hooks of a pass, plus a capture of the inputs of later blocks.
 class SeriesHooks : public ChunkHooks {
  public:
   SeriesHooks(std::unique_ptr<ChunkHooks> hooks, const Capture::Sites& sites)
@@ -269,7 +269,7 @@ class SeriesHooks : public ChunkHooks {
 
  private:
   const std::unique_ptr<ChunkHooks> hooks_;
-  Capture inputs_;  // has no beginning, so that it counts sequences from that of the chunk
+  Capture inputs_;  // without begin(), so that it stores sequences from index 0
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
   const Dataset dataset = make_dataset(config);
   const std::unique_ptr<Model> model = make_model(config.model, dataset);
   model->init(config.train.seed);
-  // Training starts biases at 0 and norms at 1, where a forgotten term may not show.
+  // Biases of 0 and norm weights of 1, the initial values, could hide a missing term.
   const Random random(config.train.seed, Stream::gradcheck);
   std::uint64_t i = 0;
   for (Real& x : model->parameters().values()) x += static_cast<Real>(0.1 * random.normal(i++, 0, 9));
@@ -48,7 +48,7 @@ std::vector<GradcheckResult> run_op_checks(const std::string& only) {
     const std::string name = c.variant.empty() ? c.op : fmt::format("{} ({})", c.op, c.variant);
     for (GradcheckResult& result : gradcheck(name, c.f, c.inputs)) results.push_back(std::move(result));
   }
-  require<ConfigError>(!results.empty(), "gradcheck: there is no op {}; there are {}", only,
+  require<ConfigError>(!results.empty(), "gradcheck: unknown op {}; must be one of {}", only,
                        fmt::join(ops, ", "));
   return results;
 }

@@ -1,4 +1,4 @@
-// The other jobs of train.h, run.h and benchmark.h in one precision. train.cpp chooses between the two.
+// Jobs of train.h, run.h and benchmark.h in one precision; train.cpp dispatches between the two.
 #pragma once
 
 #include "thimble/core/real.h"

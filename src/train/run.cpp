@@ -19,10 +19,10 @@ namespace {
 const fs::path kCheckpoints = "checkpoints";
 const fs::path kData = "data.json";
 constexpr auto kReplace = Json::error_handler_t::replace;
-constexpr std::size_t kKeptAtEnd = 1;  // of the checkpoints of steps
+constexpr std::size_t kKeptAtEnd = 1;  // checkpoints of steps, once training has ended
 const std::string kFinal = "final.safetensors", kBest = "best.safetensors";
 
-// What f does, with errors of files as CheckpointErrors.
+// Returns f(), with errors of files turned into CheckpointErrors.
 template <class F>
 auto guarded(const F& f) {
   try {
@@ -36,7 +36,7 @@ auto guarded(const F& f) {
 
 std::string step_name(std::int64_t step) { return fmt::format("step-{}.safetensors", step); }
 
-// The step that such a name says, or 0.
+// Returns N of step-N.safetensors, or 0 for other names.
 std::int64_t step_of(const fs::path& path) {
   const std::string name = path.filename().string();
   std::int64_t step = 0;
@@ -44,7 +44,7 @@ std::int64_t step_of(const fs::path& path) {
   return name == step_name(step) ? step : 0;
 }
 
-// The step-N.safetensors of a directory, newest first.
+// Returns the step-N.safetensors of a directory, newest first.
 std::vector<fs::path> step_files(const fs::path& directory) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(directory))
@@ -61,7 +61,7 @@ std::vector<fs::path> surplus(const fs::path& checkpoints, std::size_t keep, boo
   return files;
 }
 
-// What `--checkpoint` of a run may be: "best, final, 300, 200".
+// Returns the checkpoints of a run as --checkpoint names them: "best, final, 300, 200".
 std::string checkpoint_names(const fs::path& directory) {
   std::vector<std::string> names;
   for (const char* name : {"best", "final"})
@@ -75,14 +75,15 @@ bool is_leftover(const fs::path& path) {
          path.filename() == kData || path.extension() == ".tmp";
 }
 
-// Whether there is nothing that a run which was stopped at its very beginning would not leave.
+// Returns whether the directory is empty except for its lock, or with `resume` for what a run creates before
+// its first checkpoint.
 bool is_unused(const fs::path& directory, bool resume) {
   return std::ranges::all_of(fs::directory_iterator(directory), [&](const auto& entry) {
     return resume ? is_leftover(entry.path()) : entry.path().filename() == DirectoryLock::kFile;
   });
 }
 
-// What a run was trained on; unknown in a directory that has no data.json.
+// Returns the record of a run's data, not known() if the directory has no data.json.
 DataRecord read_record(const fs::path& directory) {
   const fs::path file = directory / kData;
   if (!fs::exists(file)) return {};
@@ -93,8 +94,8 @@ DataRecord read_record(const fs::path& directory) {
   }
 }
 
-// Prunes a run that was killed after its last checkpoint was written and before it was pruned. Leaves one
-// that is being trained, or that cannot be written, as it is.
+// Prunes a run that was killed between its last checkpoint and pruning. Does nothing if the run is locked or
+// cannot be written.
 void prune_finished(const fs::path& directory) {
   const fs::path checkpoints = directory / kCheckpoints;
   try {
@@ -109,6 +110,7 @@ void prune_finished(const fs::path& directory) {
   }
 }
 
+// Returns the source with its changes since training.
 ModelSource source_of(Config config, const fs::path& weights, const fs::path& run,
                       const DataRecord& trained) {
   ModelSource source{std::move(config), weights, run};
@@ -117,22 +119,22 @@ ModelSource source_of(Config config, const fs::path& weights, const fs::path& ru
   return source;
 }
 
+// Throws ConfigError unless the run in the directory can be resumed with the config.
 void require_same(const fs::path& directory, const Config& config) {
   const DataRecord trained = read_record(directory);
   const Config there = load_config((directory / "config.yaml").string());
   std::string lines;
   for (const Difference& difference : differences(there, config, "the run", "this config"))
-    // Where data files are may change only while it is known what was in them.
+    // Paths of data files may change only if the record of their content is known.
     if (!difference.may_change || (!trained.known() && difference.key.starts_with("task.")))
       lines += "\n  " + difference.text;
   require<ConfigError>(lines.empty(),
-                       "{}: holds a run of another config:{}\ngive it the same values, or start a new run",
+                       "{}: holds a run with another config:{}\nuse the same values, or start a new run",
                        directory.string(), lines);
   for (const std::string& difference : changed_data(directory, config)) lines += "\n  " + difference;
   require<ConfigError>(
       lines.empty(),
-      "{}: its data has changed since it began:{}\nput the files back as they were, or start "
-      "a new run",
+      "{}: the training data has changed since the run began:{}\nrestore the files, or start a new run",
       directory.string(), lines);
 }
 
@@ -152,7 +154,7 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
                      const std::string& checkpoint) {
   return guarded([&]() -> ModelSource {
     require<CheckpointError>(fs::is_directory(directory),
-                             "{}: no such run directory; thimble train makes one", directory.string());
+                             "{}: no such run directory; create one with thimble train", directory.string());
     const fs::path checkpoints = directory / kCheckpoints;
     require<CheckpointError>(fs::exists(directory / "config.yaml") && fs::is_directory(checkpoints),
                              "{}: not a run: config.yaml or checkpoints is missing", directory.string());
@@ -162,7 +164,7 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
     if (!checkpoint.empty()) {
       const bool named = checkpoint == "best" || checkpoint == "final";
       weights = checkpoints / fmt::format("{}{}.safetensors", named ? "" : "step-", checkpoint);
-      require<CheckpointError>(fs::exists(weights), "{}: there is no such checkpoint; the run has {}",
+      require<CheckpointError>(fs::exists(weights), "{}: no such checkpoint; the run has {}",
                                weights.string(), checkpoint_names(checkpoints));
     } else if (!fs::exists(weights)) {
       const std::vector<fs::path> steps = step_files(checkpoints);
@@ -190,7 +192,7 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
   if (!config_file.empty())
     return source_of(open_config(config_file, overrides, &trained), weights, {}, trained);
   require<CheckpointError>(!text("config").empty(),
-                           "{}: has no config in its metadata; give the model's with --config FILE",
+                           "{}: no config in the metadata; set the config of the model with --config FILE",
                            weights.string());
   return source_of(open_config_text(text("config"), weights.string(), overrides, &trained), weights, {},
                    trained);
@@ -215,7 +217,7 @@ RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resum
       require<CheckpointError>(
           fs::is_directory(directory) && is_unused(directory, resume),
           "{}: exists and is not an empty directory; choose another with --out{}", directory.string(),
-          fs::exists(directory / "config.yaml") ? ", or go on with this run: --resume" : "");
+          fs::exists(directory / "config.yaml") ? ", or resume this run with --resume" : "");
     };
     const auto continues = [&] { return resume && fs::exists(directory / "config.yaml"); };
     if (fs::exists(directory) && !continues()) require_unused();
@@ -250,7 +252,8 @@ void RunWriter::require_metrics(std::uint64_t bytes) const {
   const fs::path path = directory_ / "metrics.jsonl";
   std::error_code missing;
   const std::uint64_t there = fs::exists(path) ? fs::file_size(path, missing) : 0;
-  require<CheckpointError>(there >= bytes, "{}: has {} bytes, {} were written", path.string(), there, bytes);
+  require<CheckpointError>(there >= bytes, "{}: has {} bytes, but {} were written; it is truncated",
+                           path.string(), there, bytes);
 }
 
 void RunWriter::start_metrics(std::uint64_t bytes) {

@@ -9,19 +9,19 @@
 
 namespace thimble {
 
-// Where training stands; what a checkpoint holds besides tensors.
+// The state of training that a checkpoint stores besides tensors.
 struct RunState {
   std::int64_t step = 0;
   double seconds = 0;               // of training so far
   std::uint64_t metrics_bytes = 0;  // of metrics.jsonl
   StepReport train;                 // the last step
   std::optional<EvalResult> validation;
-  std::int64_t best_step = 0;  // of the lowest validation loss, best_loss; 0: none yet
+  std::int64_t best_step = 0;  // step of best_loss, the lowest validation loss; 0: none
   double best_loss = 0;
   std::int64_t evaluations_since_best = 0;
 };
 
 Json to_json(const RunState&);
-RunState run_state(const Json&);  // throws a JSON exception
+RunState run_state(const Json&);  // throws Json::exception if the state is invalid
 
 }  // namespace thimble

@@ -1,4 +1,4 @@
-// Compiled once: hands each job to the library of its precision, unless its memory would not fit.
+// Dispatches each job to the code of its precision, if its memory fits. This file is compiled once.
 #include "thimble/train/train.h"
 
 #include "thimble/train/benchmark.h"

@@ -31,8 +31,8 @@ Trainer::Trainer(const Config& config)
       workers_(static_cast<std::size_t>(threads())),
       segment_squares_(optimizer_.segments().size()) {
   for (Shard& shard : shards_) shard.gradients.resize(model().parameters().size());
-  // Which thread runs which shard is chance: every worker sees the largest micro-batch now, twice, since the
-  // tape's memory becomes one block only when it is rewound, and allocates nothing later.
+  // Any worker may run any shard, so every worker runs the largest micro-batch now, and allocates nothing
+  // later. It runs it twice, as the tape merges its memory into one block when it is rewound.
   const std::int64_t largest =
       largest_micro_batch(config.train, dataset().length() + dataset().source_length());
   for (Worker& worker : workers_) {
@@ -170,7 +170,7 @@ double Trainer::learning_rate(std::int64_t step) const {
   return config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
 }
 
-// Runs the step again, one micro-batch after another, and looks where the first bad number comes from.
+// Runs the step again, micro-batch by micro-batch, to find the op of the first number that is not finite.
 void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
   const std::string where =
       fmt::format("step {}: the loss is {}, the gradient norm {}, the learning rate {:g}", step + 1,
@@ -198,7 +198,7 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
                       where, kind, describe(non_finite, config_.model)));
     }
   }
-  // Every micro-batch is finite, so the sum of their gradients is not, or that of the squares.
+  // All micro-batches are finite, so the sum of their gradients or of its squares overflows.
   const auto bad =
       std::ranges::find_if(segment_squares_, [](double square) { return !std::isfinite(square); });
   const auto& segment = optimizer_.segments()[static_cast<std::size_t>(bad - segment_squares_.begin())];

@@ -23,6 +23,7 @@ bool reached(const TargetConfig& target, const std::optional<EvalResult>& report
          (target.loss == 0 || report->loss <= target.loss);
 }
 
+// A call of train(): the trainer, the run directory and the state.
 class TrainingRun {
  public:
   TrainingRun(const Config& config, const TrainOptions& options)
@@ -35,7 +36,7 @@ class TrainingRun {
     if (config.train.log_heads) {
       require<ConfigError>(
           options.make_head_log != nullptr,
-          "train.log_heads: TrainOptions.make_head_log is missing; give it head_log of inspect");
+          "train.log_heads: TrainOptions.make_head_log is missing; set it to head_log of inspect");
       head_log_ = options.make_head_log(config);
     }
     writer_.emplace(directory_, config, options.resume);
@@ -47,7 +48,7 @@ class TrainingRun {
     observer_.on_start(config_, result());
     std::optional<Stopped> stopped = ending();
     if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
-    if (stopped) prune(true);  // the run may have been killed after its last checkpoint and before that
+    if (stopped) prune(true);  // the run may have been killed between its last checkpoint and pruning
     if (state_.step == 0) log_heads();
     while (!stopped) {
       step();
@@ -61,7 +62,7 @@ class TrainingRun {
  private:
   double seconds() const { return seconds_before_ + timer_.seconds(); }
 
-  // A line of metrics.jsonl; the time comes last, since all the rest is the same in every run.
+  // Appends a line to metrics.jsonl. Seconds come last, as only they differ between equal runs.
   void metrics(std::string_view split, const Json& report) {
     if (!writer_) return;
     Json line{{"step", state_.step}, {"split", split}};
@@ -97,7 +98,7 @@ class TrainingRun {
     if (writer_) save(writer_->best_path());
   }
 
-  // Why training is over; nothing if it goes on.
+  // Returns why training has ended; nothing if it has not.
   std::optional<Stopped> ending() const {
     const TrainConfig& train = config_.train;
     if (state_.step > 0 && reached(train.target, state_.validation)) return Stopped::at_target;
@@ -139,8 +140,8 @@ class TrainingRun {
                  &trainer_.optimizer());
   }
 
-  // Takes up the newest checkpoint that is sound, or the first step if there is none. One that cannot be read
-  // may be sound, so that ends the attempt.
+  // Loads the newest valid checkpoint, and sets damaged ones aside. A file that cannot be read throws, as its
+  // content may be valid.
   void resume() {
     for (const std::filesystem::path& path : writer_->checkpoints()) {
       std::string content = read_file(path);
@@ -154,8 +155,8 @@ class TrainingRun {
     }
     require<ConfigError>(
         state_.step <= config_.train.steps,
-        "train.steps: {}, but {} has already made {} steps; ask for more, or start a new run",
-        config_.train.steps, directory_, state_.step);
+        "train.steps ({}) must be at least the {} steps that {} has trained; raise it, or start a new run",
+        config_.train.steps, state_.step, directory_);
   }
 
   void load(const SafetensorsFile& file) {
@@ -167,7 +168,7 @@ class TrainingRun {
     try {
       read = run_state(parse_json(state->second));
     } catch (const Json::exception& e) {
-      throw CheckpointError(fmt::format("{}: the state is not valid: {}", file.path(), e.what()));
+      throw CheckpointError(fmt::format("{}: invalid state: {}", file.path(), e.what()));
     }
     writer_->require_metrics(read.metrics_bytes);
     load_checkpoint(file, trainer_.model().parameters(), trainer_.optimizer());

@@ -7,7 +7,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// train() of train.h, whose memory fits.
+// Does what train() of train.h does, without checking memory.
 TrainResult run_training(const Config& config, const TrainOptions& options);
 
 }  // namespace THIMBLE_PRECISION

@@ -200,12 +200,12 @@ refuse 'not a run' eval sub
 refuse 'checkpoint requires a run directory; --weights already names' eval --weights run/checkpoints/final.safetensors --checkpoint best
 refuse '--config requires --weights' eval --config "$configs/reverse.yaml"
 refuse 'task.name=majorit: .*did you mean majority' tasks majorit
-refuse 'length 5: brackets come in pairs' tasks dyck_match task.length=5
-refuse 'symbols 10: must be the cells of a square' tasks anomaly
+refuse 'length 5: must be even' tasks dyck_match task.length=5
+refuse 'symbols 10: must be a square number' tasks anomaly
 grep -q '^Tokens are the cells of a square' <<<"$output" || fail "thimble tasks anomaly does not define it" "$output"
 refuse 'requires --config' tasks copy --split test
 refuse '100 sequences, not 101' tasks --config "$configs/reverse.yaml" --split test data.test=100 --examples 101
-refuse 'there is no op frob; there are add' gradcheck --op frob
+refuse 'unknown op frob; must be one of add' gradcheck --op frob
 refuse 'config or --op' gradcheck "$configs/reverse.yaml" --op add
 refuse 'shape \(16, 32\), the model needs|has shape' eval run model.d_model=16
 refuse 'threads' train "$configs/reverse.yaml" --threads -1
@@ -247,9 +247,9 @@ refuse 'checksum does not match' inspect damaged --patch 0 1 --json damaged.json
 truncate -s 1000 damaged/checkpoints/final.safetensors
 refuse 'it is truncated' inspect damaged --npy arrays_of_damaged
 other=(--config "$configs/reverse.yaml" model.d_ff=0 --weights run/checkpoints/final.safetensors --json other.json)
-refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}"
-refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}" --input "1 2"
-refuse 'has no place in this model; is it the config it was trained with' inspect "${other[@]}" --patch 0 1
+refuse 'unexpected tensor .*; use the config' inspect "${other[@]}"
+refuse 'unexpected tensor .*; use the config' inspect "${other[@]}" --input "1 2"
+refuse 'unexpected tensor .*; use the config' inspect "${other[@]}" --patch 0 1
 refuse 'weights: cannot be read: No such file' inspect --config run/config.yaml --weights weights
 
 # Outputs that cannot be written are refused before any work, here before what comes first is read or written.

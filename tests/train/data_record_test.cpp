@@ -121,7 +121,7 @@ TEST_CASE("a run does not go on with other data", "[train]") {
   write_file(trained.file("main.tsv"), pairs("v"));
   CHECK_THROWS_AS(resume({"train.steps=50"}), ConfigError);
   CHECK_THROWS_WITH(resume({"train.steps=50"}),
-                    ContainsSubstring("its data has changed since it began") &&
+                    ContainsSubstring("the training data has changed since the run began") &&
                         ContainsSubstring("task.file: " + trained.file("main.tsv")) &&
                         ContainsSubstring("bytes, hash ") && !ContainsSubstring("test.tsv"));
   CHECK(tree(trained.run) == before);

@@ -1,4 +1,4 @@
-// How fast a config trains, and where its time goes.
+// Measures how fast a config trains, and where its time goes.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,28 @@
 
 namespace thimble {
 
+// The times of training steps.
 struct Benchmark {
-  std::vector<double> step_ms;  // full training steps: data, forward, backward, clipping, optimizer
+  std::vector<double> step_ms;  // milliseconds of whole steps: data, forward, backward, clipping, optimizer
   double flops_per_step = 0;    // of matrix products, see StepCost
-  double blas_flops = 0;        // per second, of a product of 2048 x 2048 x 2048 on the same threads
+  double blas_flops = 0;        // FLOP per second of a 2048 x 2048 x 2048 product on the same threads
   std::int64_t peak_bytes = 0;  // of the process, before that product
   int threads = 0;
 
-  // Milliseconds of a step, summed over threads; measured on further steps, since looking costs time too.
+  // Milliseconds per step, summed over threads, measured on further steps, as profiling takes time.
   struct Phase {
     std::string name;
     double ms = 0;
   };
   std::vector<Phase> phases;
-  // Mean of those steps; times the threads it is what the phases and waiting add up to.
+  // Mean milliseconds of the profiled steps; times the threads, it is the sum of the phases and of waiting.
   double profiled_step_ms = 0;
   struct Op {
     std::string name;
     std::int64_t calls = 0;
     double forward_ms = 0, backward_ms = 0;
   };
-  std::vector<Op> ops;  // the dearest first
+  std::vector<Op> ops;  // by time, longest first
 };
 
 // Trains `warmup` steps and then `steps` timed ones, both at least 1, without writing anything.

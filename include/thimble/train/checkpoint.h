@@ -1,4 +1,4 @@
-// Parameters and the state of an optimizer in safetensors files, under PyTorch's names.
+// Saves parameters and optimizer state to safetensors files, under PyTorch's names, and loads them.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Replaces the file at once. With an optimizer, its moments go along as optimizer.MOMENT.PARAMETER. Throws
-// CheckpointError when it cannot be written.
+// Writes the file atomically. The moments of an optimizer become tensors optimizer.MOMENT.PARAMETER. Throws
+// CheckpointError when the file cannot be written.
 void save_weights(const std::filesystem::path& path, const ParameterStore& store,
                   const std::map<std::string, std::string>& metadata, Optimizer* optimizer = nullptr);
 
-// Fills every parameter, converting between float and double. Throws CheckpointError, naming file and tensor,
-// when one is missing, has another shape, or has no place in the model; the store is then as before.
-// Tensors named optimizer.* are passed over. Throws NumericError, naming file, tensor and element, for a
-// number that is not finite.
+// Loads every parameter, converting between float and double, and ignores tensors named optimizer.*. Throws
+// CheckpointError, naming file and tensor, when a tensor is missing, has another shape or is none of the
+// model's, and NumericError, naming file, tensor and element, for a number that is not finite; the store is
+// unchanged then.
 void load_weights(const std::filesystem::path& path, ParameterStore& store);
 
-// The same from a file that is open, and the optimizer's moments too, which must all be there.
+// Loads parameters and all moments of the optimizer from an open file. Throws as load_weights does.
 void load_checkpoint(const SafetensorsFile& file, ParameterStore& store, Optimizer& optimizer);
 
 }  // namespace THIMBLE_PRECISION

@@ -1,4 +1,4 @@
-// What a config costs: parameters, arithmetic and memory, known before anything is allocated.
+// Estimates parameters, arithmetic and memory of a config before anything is allocated.
 #pragma once
 
 #include <array>
@@ -15,39 +15,40 @@
 
 namespace thimble {
 
-// Sequences of `length` tokens that a thread computes at once: as many as stay in a core's cache, at least 1.
+// Returns how many sequences of `length` tokens a thread computes at once: as many as fit a core's cache, at
+// least 1.
 std::int64_t micro_batch(std::int64_t length);
 
-// The same for training, where a micro-batch is at most a shard.
+// Returns the largest micro-batch of training, which is at most a shard.
 std::int64_t largest_micro_batch(const TrainConfig&, std::int64_t length);
 
-// Sequences that a model_check uses.
+// The sequences of a model check.
 inline constexpr std::int64_t kModelCheckSequences = 3;
 
-// What a training step costs.
+// The cost of a training step.
 struct StepCost {
   double parameters = 0;       // elements of all parameters
-  double flops = 0;            // of all ops
-  std::int64_t sequences = 0;  // of a micro-batch, the most that a thread computes at once
+  double flops = 0;            // FLOPs of all ops
+  std::int64_t sequences = 0;  // in the largest micro-batch
   std::vector<OpCost> ops;     // FLOPs of the whole step; bytes and calls of a micro-batch
 };
 StepCost step_cost(const Config&);
 
-// What memory is needed for.
+// A job that needs memory.
 enum class Job {
-  training,     // and timing, and measuring a trained model, which builds all that training does
-  inspection,   // of the heads, on 1000 sequences
-  model_check,  // of gradients, in double
+  training,     // also benchmarks and evaluations, which allocate the same
+  inspection,   // of attention heads, on 1000 sequences
+  model_check,  // gradient check, in double
 };
 
-// Bytes.
+// An estimate of memory by part, in bytes.
 struct MemoryEstimate {
-  double program = 0;     // itself, shared libraries, stacks and buffers of threads
-  double parameters = 0;  // and their transposes where the CPU's kernels read them
-  double gradients = 0;   // a buffer for every shard
+  double program = 0;     // code, shared libraries, stacks and buffers of threads
+  double parameters = 0;  // and their transposes, if the kernels of the CPU read them
+  double gradients = 0;   // a buffer per shard
   double optimizer = 0;
-  double activations = 0;  // what all threads keep of a micro-batch
-  double checkpoint = 0;   // a file while it is written or read
+  double activations = 0;  // of a micro-batch, on all threads
+  double checkpoint = 0;   // a file while being written or read
   double other = 0;        // sums of an evaluation
 
   double total() const {
@@ -66,16 +67,17 @@ struct MemoryEstimate {
 
 MemoryEstimate estimate_memory(Job, const Config&);
 
-// The parts that are not 0, a line each.
+// Returns a line for each part that is not 0.
 std::string describe(const MemoryEstimate&);
 
-// Throws ConfigError, with the estimate by part, what sets the limit and the keys to lower, when it is more
-// than the limit leaves; without a limit, than available_memory() of the job's threads.
+// Throws ConfigError when the estimate exceeds the limit, by default available_memory() of the job's threads.
+// The message has the estimate by part, the origin of the limit and the keys to lower.
 void require_memory(Job, const Config&, const MemoryLimit& limit);
 void require_memory(Job, const Config&);
 
-// {"parameters", "flops_per_step", "memory_bytes": {"total", part...}, "micro_batch", "ops": [{"layer", "op",
-// "calls", "bytes", "forward_flops", "backward_flops"}]}, of training; see StepCost.
+// Returns the cost of training: {"parameters", "flops_per_step", "memory_bytes": {"total", part...},
+// "micro_batch", "ops": [{"layer", "op", "calls", "bytes", "forward_flops", "backward_flops"}]}; see
+// StepCost.
 Json cost_json(const Config&);
 
 }  // namespace thimble

@@ -1,4 +1,4 @@
-// What an evaluation adds up over sequences, and the result that follows.
+// Sums of an evaluation over sequences, and the result computed from them.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,32 @@
 
 namespace thimble {
 
+// Sums over sequences.
 struct EvalSums {
   double loss = 0;  // cross entropy, nats
   std::int64_t labelled = 0, correct = 0, correct_sequences = 0;
-  std::int64_t exact_matches = 0;  // answers that greedy decoding gets right from beginning to end
-  std::int64_t usual = 0;          // labels that are the usual answer
-  // Sums over sequences of their correct and labelled positions, squared and multiplied.
+  std::int64_t exact_matches = 0;  // sequences whose whole target greedy decoding generates
+  std::int64_t usual = 0;          // labels equal to the usual answer
+  // Squares and products of the correct and labelled positions of a sequence.
   std::int64_t correct_squared = 0, correct_labelled = 0, labelled_squared = 0;
 
   void add(const EvalSums& other);
-  // Adds a sequence, or its part with these labels, with its loss left out.
+  // Adds the counts of a sequence; the loss is added separately.
   void add_sequence(std::int64_t its_labelled, std::int64_t its_correct);
-  double labels() const { return static_cast<double>(labelled > 0 ? labelled : 1); }  // to divide by
+  double labels() const {
+    return static_cast<double>(labelled > 0 ? labelled : 1);
+  }  // at least 1, as a divisor
 };
 
-// Returns the mean over so many sequences, which were summed in chunks, with its standard errors.
+// Returns the means over `sequences`, summed in chunks, with their standard errors.
 EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences);
 
-// Returns the answer that training sequences have most often, where the task itself does not say how good a
-// constant answer is: for own data, and answers that have an end. kIgnore when the training sequences are
-// gone; nothing for other tasks.
+// Returns the most frequent label of the training sequences, if Task::chance does not apply: for data files,
+// and for targets that end in <end>. Returns kIgnore when the training sequences are missing, nothing for
+// other tasks.
 std::optional<std::int32_t> usual_answer(const Dataset&);
 
-// Returns the lowest loss that the task allows on fresh sequences of the split, where it is known.
+// Returns the lowest loss that a model can reach on new sequences of the split, if the task states it.
 std::optional<double> lowest_loss(const Dataset&, Split);
 
 }  // namespace thimble

@@ -1,5 +1,5 @@
-// What a pass of a config's model takes, counted by a planning tape that records the model itself: known
-// before anything is allocated.
+// Plans passes of a config's model, before anything is allocated, with a planning tape that records the model
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,29 @@
 
 namespace thimble {
 
+// What a planned pass includes.
 struct PlanOptions {
-  bool gradients = false;  // backward too, keeping the gradients of parameters alone
-  bool dropout = false;    // the forward pass of training
-  bool transposes = true;  // with the transposes of weights that a trainer keeps
-  bool decoding = false;   // not the loss, but greedy decoding of the batch's sources
+  bool gradients = false;  // the backward pass, keeping only gradients of parameters
+  bool dropout = false;    // dropout, as in training
+  bool transposes = true;  // transposes of weights, which a trainer keeps
+  bool decoding = false;   // greedy decoding of the batch's sources, in place of the loss
 };
 
-// Bytes are those of the config's precision.
+// The cost of a pass; bytes are for the config's precision.
 struct ModelPlan {
   double parameters = 0;    // elements of all parameters
-  double tape_bytes = 0;    // what the tape hands out
-  double other_bytes = 0;   // what decoding keeps outside of it
+  double tape_bytes = 0;    // allocated by the tape
+  double other_bytes = 0;   // allocated by decoding outside of the tape
   std::vector<OpCost> ops;  // the bytes add up to tape_bytes
 };
 
+// Returns the cost of a pass over the batch.
 ModelPlan plan_model(const Config&, const Batch&, const PlanOptions&);
 
-// A batch of sequences that are all as long as can be, with a label at every position.
+// Returns a batch of sequences of the maximum length, with a label at every position.
 Batch full_batch(const Config&, std::int64_t sequences);
 
-// Sizes of what the config's model reads. Throws DataError as model_length() does.
+// Returns the sizes of the model's input. Throws DataError as model_length() does.
 ModelSizes model_sizes(const Config&);
 
 }  // namespace thimble

@@ -1,11 +1,10 @@
 // Run directories:
-//   config.yaml     every value, replayable
+//   config.yaml     every value, ready to train with
 //   data.json       vocabulary, and path, size and hash of each data file; see data_record.h
-//   metrics.jsonl   an object a line: step, split (train, validation, test, heads), loss, ...; the time comes
-//                   last
-//   checkpoints/    step-N.safetensors (the last two, and a series if asked for), best.safetensors,
-//                   final.safetensors once training is over
-//   summary.json    the result, once it is there
+//   metrics.jsonl   an object per line: step, split (train, validation, test, heads), loss, ..., seconds
+//   checkpoints/    step-N.safetensors (the last two, and those of checkpoint_series), best.safetensors,
+//                   and final.safetensors once training has ended
+//   summary.json    the result, once training has ended
 #pragma once
 
 #include <filesystem>
@@ -21,70 +20,71 @@
 
 namespace thimble {
 
-// Where a trained model comes from: a run, or a config and weights made elsewhere.
+// A trained model: that of a run, or a config with weights made elsewhere.
 struct ModelSource {
   Config config;
   std::filesystem::path weights;
   std::filesystem::path run{};         // its directory; empty for weights made elsewhere
-  std::vector<std::string> changes{};  // data files whose content is not that of training, a line each
+  std::vector<std::string> changes{};  // a line for each data file that has changed since training
 };
 
-// The newest checkpoint of a run, or the one named: "best", "final" or a step. Throws CheckpointError when
-// there is no such run or checkpoint; `overrides` as in load_config. Finishes the pruning of a run that was
-// killed at its end.
+// Opens the newest checkpoint of a run, or the one named: "best", "final" or a step. `overrides` are those of
+// open_config. Finishes the pruning of a run that was killed at its end. Throws CheckpointError when there is
+// no such run or checkpoint.
 ModelSource open_run(const std::filesystem::path& directory, const std::vector<std::string>& overrides = {},
                      const std::string& checkpoint = "");
 
-// Weights in a file of their own. Without a config file, "", the config is the one in their metadata, as
-// thimble's checkpoints have it. Throws CheckpointError when there is none.
+// Opens weights without a run. Without a config file, "", the config is that of the weights' metadata, which
+// thimble's checkpoints have. Throws CheckpointError when there is none.
 ModelSource open_weights(const std::filesystem::path& weights, const std::string& config_file,
                          const std::vector<std::string>& overrides = {});
 
-// How the model does on a split of its config's task, or on its first `limit` sequences, which an endless
-// split needs. Throws CheckpointError when the weights do not fit the config.
+// Evaluates the model on a split of its config's task, or on its first `limit` sequences, required for an
+// unlimited split. Throws CheckpointError when the weights do not fit the config.
 EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit = 0);
 
-// What a run of that config is trained on.
+// Returns the record of the data that the config trains on.
 DataRecord record_of(const Config& config);
 
-// A line for each data file of the config whose content is not that of the run in the directory.
+// Returns a line for each data file of the config whose content differs from that of the run in the
+// directory.
 std::vector<std::string> changed_data(const std::filesystem::path& directory, const Config& config);
 
-// runs/NAME, NAME being the config's file name and a hash of its values.
+// Returns runs/NAME, where NAME is the config's file name with a hash of its values.
 std::filesystem::path run_directory(const std::filesystem::path& config_file, const Config& config);
-// The first of NAME, NAME-2, ... that does not exist.
+// Returns the first of NAME, NAME-2, ... that does not exist.
 std::filesystem::path unused_run_directory(const std::filesystem::path& config_file, const Config& config);
 
-// A run being written. All functions throw CheckpointError when something cannot be.
+// A writer of a run directory. All functions throw CheckpointError when a file cannot be written.
 class RunWriter {
  public:
-  // Makes the directory and locks it for this process. It must not exist or be empty, unless `resume`: then
-  // it may hold a run. Throws CheckpointError when it is in use or holds something else, and ConfigError,
-  // with each field or data file that differs, when the run is of another config or of other data.
+  // Creates the directory and locks it for this process. It must be missing or empty, or with `resume` may
+  // hold a run. Throws CheckpointError when it is in use or holds other files, and ConfigError, with each key
+  // or data file that differs, when it holds a run with another config or other data.
   RunWriter(const std::filesystem::path& directory, const Config& config, bool resume);
 
-  // Checkpoints to resume from, newest first.
+  // Returns the checkpoints to resume from, newest first.
   std::vector<std::filesystem::path> checkpoints() const;
   void set_aside(const std::filesystem::path& damaged);  // renames it to NAME.damaged
 
-  // Throws when metrics.jsonl is shorter than that.
+  // Throws CheckpointError when metrics.jsonl is shorter.
   void require_metrics(std::uint64_t bytes) const;
-  // Before the first line: the file is cut to that size.
+  // Opens metrics.jsonl and truncates it to that size. Call before metrics().
   void start_metrics(std::uint64_t bytes);
-  void metrics(const Json& line);
-  std::uint64_t sync_metrics();  // returns its size
+  void metrics(const Json& line);  // appends a line
+  std::uint64_t sync_metrics();    // flushes the file to disk and returns its size
 
-  // Names for checkpoints.
+  // Return paths of checkpoints.
   std::filesystem::path step_path(std::int64_t step) const;
   std::filesystem::path best_path() const;
   std::filesystem::path final_path() const;
-  // A run that was finished at that step goes on: its final checkpoint becomes one like the others.
+  // Prepares a finished run for further steps: its final checkpoint becomes step-N.safetensors.
   void reopen(std::int64_t final_step);
-  // Removes checkpoints of steps but for the newest two, once training has ended the newest, and, if asked,
-  // steps 1, 2, 5, 10, 20, 50, ...
+  // Removes checkpoints of steps, except the newest two, or only the newest if training has `ended`, and
+  // except steps 1, 2, 5, 10, 20, 50, ... of a `series`.
   void prune(bool ended, bool series);
 
-  void finish(const TrainResult& result);
+  void finish(const TrainResult& result);  // writes summary.json
 
  private:
   std::filesystem::path directory_;
@@ -92,13 +92,13 @@ class RunWriter {
   std::optional<AppendFile> metrics_;
 };
 
-// Whether a log-spaced series has that step: 1, 2, 5, 10, 20, 50, ...
+// Returns whether the step is in the series 1, 2, 5, 10, 20, 50, ...
 bool in_series(std::int64_t step);
 
-// Whether train.log_heads looks at the model after that step; step 0 is before the first. It does at the
-// R20 preferred numbers of ISO 3, 20 a decade, rounded down: 0, every step up to 12, 14, 16, 18, 20, 22, 25,
-// ..., 90, 100, 112, 125, 140, ... From 6 on none is more than 1.17 times the one before. The end of
-// training is looked at in any case.
+// Returns whether train.log_heads logs after the step; step 0 is before the first. Logging steps are the R20
+// preferred numbers of ISO 3, 20 per decade, rounded down: 0, every step up to 12, 14, 16, 18, 20, 22, 25,
+// ..., 90, 100, 112, 125, 140, ...; from 6 on, each is at most 1.17 times the one before. The last step is
+// logged as well.
 bool is_logging_step(std::int64_t step);
 
 }  // namespace thimble

@@ -1,8 +1,8 @@
-// A model in training: sharded data-parallel steps.
+// Trains a model by sharded data-parallel steps.
 //
-// A batch is cut into a fixed number of shards. Each is computed on whichever thread is free, in
-// micro-batches sized for the cache, into a gradient buffer of its own; the buffers are summed in a fixed
-// binary tree. So every bit of a result depends on the config and never on the number of threads.
+// A batch is cut into a fixed number of shards. Any free thread computes a shard, in micro-batches that fit
+// its cache, into the gradient buffer of the shard; the buffers are summed in a fixed binary tree. So every
+// bit of a result depends on the config, and never on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+// A model with its optimizer, shards and threads.
 class Trainer {
  public:
-  // Builds the model and gives it its initial values. Throws DataError when the task does not fit the output.
+  // Builds the model with its initial values. Throws DataError when the task does not suit the output.
   explicit Trainer(const Config& config);
 
-  // One optimizer step; the first call is step 1. From the third on it allocates nothing. Throws NumericError
-  // when the loss or the gradient is not finite; the parameters are then those before the step.
+  // Makes one optimizer step; the first call is step 1. From the third on it allocates nothing. Throws
+  // NumericError when the loss or the gradient is not finite, and then leaves the parameters unchanged.
   StepReport step();
 
-  // As Evaluator::evaluate().
+  // Does what Evaluator::evaluate() does.
   EvalResult evaluate(Split split, std::int64_t limit = 0) { return evaluator_.evaluate(split, limit); }
 
   std::int64_t steps() const { return optimizer_.steps(); }
@@ -36,8 +37,8 @@ class Trainer {
   const Optimizer& optimizer() const { return optimizer_; }
   int threads() const { return evaluator_.threads(); }
 
-  // From now on steps are timed: data, forward, backward, gradients (their sum and norm) and optimizer, and
-  // forward and backward by op. The sums are over all threads.
+  // Times of steps since start_profile(), summed over threads: by phase (data, forward, backward, gradients
+  // for their sum and norm, optimizer), and by op.
   struct StepProfile {
     Profile phases;
     Tape::OpProfile ops;
@@ -45,15 +46,14 @@ class Trainer {
   void start_profile();
   StepProfile profile() const;
 
-  // f(i, thread) for i in 0 .. n-1, on the threads of this trainer.
+  // Calls f(i, thread) for i in 0 .. n-1 on the threads of this trainer.
   template <class F>
   void run(std::int64_t n, const F& f) {
     evaluator_.pool().run(n, f);
   }
 
-  std::span<const Real> gradients() const {
-    return shards_.front().gradients;
-  }  // of the last step, summed, unscaled
+  // Returns the gradients of the last step, summed over the batch.
+  std::span<const Real> gradients() const { return shards_.front().gradients; }
 
  private:
   struct Shard {
@@ -66,16 +66,16 @@ class Trainer {
     StepProfile profile;
   };
 
-  // Forward pass of the worker's batch; the loss is the sum over labelled positions.
+  // Returns the loss of a batch, summed over labelled positions.
   Var forward(Tape& tape, const Batch& batch, const ForwardOptions& pass, EvalSums& sums) const;
   void run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                        Worker& worker);
   void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
   void refresh_transposes();
-  double reduce_gradients();  // into the first shard; returns the sum of squares
+  double reduce_gradients();  // sums into the first shard and returns the sum of squares
   [[noreturn]] void throw_non_finite(std::int64_t step, double loss, double norm);
   double learning_rate(std::int64_t step) const;
-  // Ends the phase before on this worker, and begins one unless the name is empty.
+  // Ends the current phase of the worker and starts another, unless the name is empty.
   void phase(Worker& worker, std::string_view name) const;
   ForwardOptions training_options(std::int64_t step, std::int64_t first_sample) const;
   std::int64_t shard_begin(std::int64_t shard) const;
