@@ -7,7 +7,8 @@
 
 #include "thimble/core/error.h"
 
-// Returns "1:29 model.heads": line, column and key of a problem; "argument 2 model.heads" on the command line.
+// Returns "1:29 model.heads": line, column and key of a problem; "argument 2 model.heads" on the command
+// line.
 inline std::string place(const thimble::ConfigProblem& problem) {
   const thimble::SourceLocation& at = problem.location;
   const std::string where =

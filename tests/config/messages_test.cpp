@@ -15,8 +15,8 @@ using namespace thimble;
 
 namespace {
 
-// An entry of messages.txt: the kind of file, its lines after "> ", changes of the command line after "$ ", and
-// the messages that result.
+// An entry of messages.txt: the kind of file, its lines after "> ", changes of the command line after "$ ",
+// and the messages that result.
 struct Entry {
   std::string kind, file, messages;
   std::vector<std::string> overrides;

@@ -1,6 +1,7 @@
 // Sweeps: their plan, their statistics, and their processes, with a shell script in the place of thimble.
 #include "thimble/sweep/run_sweep.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "catch.h"
@@ -73,6 +74,12 @@ SweepRun run_with(std::size_t setting, const Json& result) {
   return run;
 }
 
+const SweepRun& named(const std::vector<SweepRun>& runs, const std::string& name) {
+  const auto found = std::ranges::find(runs, name, &SweepRun::name);
+  if (found == runs.end()) throw std::logic_error("no run " + name);
+  return *found;
+}
+
 }  // namespace
 
 TEST_CASE("a plan has every setting with every seed, on one thread", "[sweep]") {
@@ -85,10 +92,11 @@ TEST_CASE("a plan has every setting with every seed, on one thread", "[sweep]") 
                                           "003-norm_pre-heads_2-seed_7", "004-norm_pre-heads_2-seed_8",
                                           "005-norm_post-heads_1-seed_7", "006-norm_post-heads_1-seed_8",
                                           "007-norm_post-heads_2-seed_7", "008-norm_post-heads_2-seed_8"});
-  CHECK(runs[6].setting == 3);
-  CHECK(runs[6].config.model.heads == 2);
-  CHECK(runs[6].config.train.seed == 7);
-  CHECK(runs[6].config.train.threads == 1);
+  const SweepRun& run = named(runs, "007-norm_post-heads_2-seed_7");
+  CHECK(run.setting == 3);
+  CHECK((run.config.model.norm == NormOrder::post && run.config.model.heads == 2));
+  CHECK(run.config.train.seed == 7);
+  CHECK(run.config.train.threads == 1);
 }
 
 TEST_CASE("the name of a run holds settings as a whole or not at all", "[sweep]") {
@@ -102,8 +110,8 @@ TEST_CASE("without seeds a run has the seed of its config", "[sweep]") {
   const Workshop w("grid: {train.seed: [5, 6]}\n");
   const std::vector<SweepRun> runs = plan_runs(w.sweep);
   CHECK(runs.size() == 2);
-  CHECK(runs[1].config.train.seed == 6);
-  CHECK(runs[1].name == "002-seed_6");
+  CHECK(named(runs, "001-seed_5").config.train.seed == 5);
+  CHECK(named(runs, "002-seed_6").config.train.seed == 6);
 }
 
 TEST_CASE("a sweep finds its directory again, another sweep has another", "[sweep]") {
@@ -161,8 +169,8 @@ TEST_CASE("a run that fails stops no other one, and is resumed the next time", "
       "finish");
   const SweepResult result = w.run();
   CHECK(statuses(result.runs) == "done, failed, done, done");
-  CHECK(result.runs[1].error == "too hot");
-  CHECK(result.runs[1].exit == 3);
+  CHECK(named(result.runs, "002-heads_1-seed_8").error == "too hot");
+  CHECK(named(result.runs, "002-heads_1-seed_8").exit == 3);
   CHECK(w.json()["failed"] == 1);
   CHECK(w.json()["settings"][0]["mean"]["steps"] == 5.0);
   CHECK(w.json()["settings"][0]["sd"]["steps"] == nullptr);
@@ -187,7 +195,7 @@ TEST_CASE("a missed target is a result, and is remembered", "[sweep]") {
   w.script("exit 9");
   const SweepResult again = w.run();
   CHECK(statuses(again.runs) == "done, missed target, done, done");
-  CHECK(again.runs[1].exit == 1);
+  CHECK(named(again.runs, "002-heads_1-seed_8").exit == 1);
 }
 
 TEST_CASE("what is no result is a failure", "[sweep]") {
@@ -298,7 +306,7 @@ TEST_CASE("a signal lets the runs end, a second one ends them", "[sweep]") {
   w.script("trap 'kill -TERM $PPID' TERM; kill -TERM $PPID; while :; do sleep 0.02; done");
   const SweepResult killed = w.run();
   CHECK(killed.interrupted);
-  CHECK(killed.runs[0].exit == 128 + 9);
+  CHECK(named(killed.runs, "001-heads_1-seed_7").exit == 128 + 9);
   CHECK(statuses(killed.runs) == "interrupted, waiting, waiting, waiting");
   w.script("finish");
   CHECK(statuses(w.run().runs) == "done, done, done, done");

@@ -1,6 +1,7 @@
 // Sweep files: what they mean, and what is refused, and where.
 #include "thimble/sweep/sweep.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "catch.h"
@@ -53,6 +54,13 @@ std::vector<Texts> settings_of(const Sweep& sweep) {
   return out;
 }
 
+// Returns the config of the setting with these overrides.
+Config config_of(const Sweep& sweep, const Texts& overrides) {
+  const auto found = std::ranges::find(sweep.settings, overrides, &SweepSetting::overrides);
+  if (found == sweep.settings.end()) throw std::logic_error("no such setting");
+  return found->config;
+}
+
 }  // namespace
 
 TEST_CASE("a grid is every combination, the last key fastest", "[sweep]") {
@@ -62,9 +70,8 @@ TEST_CASE("a grid is every combination, the last key fastest", "[sweep]") {
                                                  {"model.heads=1", "train.optimizer.lr=1e-3"},
                                                  {"model.heads=2", "train.optimizer.lr=5e-4"},
                                                  {"model.heads=2", "train.optimizer.lr=1e-3"}});
-  CHECK(sweep.settings[2].config.model.heads == 2);
-  CHECK(sweep.settings[2].config.train.optimizer.lr == 5e-4);
-  CHECK(sweep.settings[2].config.model.d_model == 32);
+  const Config config = config_of(sweep, {"model.heads=2", "train.optimizer.lr=5e-4"});
+  CHECK((config.model.heads == 2 && config.train.optimizer.lr == 5e-4 && config.model.d_model == 32));
   CHECK(sweep.seeds == std::vector<std::uint64_t>{4, 3});
 }
 
@@ -75,7 +82,7 @@ TEST_CASE("every entry of a list meets every point of the grid", "[sweep]") {
                                                  {"model.layers=2", "model.heads=2"},
                                                  {"model.layers=3", "model.norm=pre", "model.heads=1"},
                                                  {"model.layers=3", "model.norm=pre", "model.heads=2"}});
-  CHECK(sweep.settings[3].config.model.norm == NormOrder::pre);
+  CHECK(config_of(sweep, {"model.layers=3", "model.norm=pre", "model.heads=2"}).model.norm == NormOrder::pre);
   CHECK(sweep.seeds.empty());
   CHECK(settings_of(load_text("list: [{model.layers: 2}]\n")) == std::vector<Texts>{{"model.layers=2"}});
   CHECK(settings_of(load_text("seeds: [1]\n")) == std::vector<Texts>{{}});
@@ -84,8 +91,7 @@ TEST_CASE("every entry of a list meets every point of the grid", "[sweep]") {
 TEST_CASE("changes of the command line are below every setting", "[sweep]") {
   const Sweep sweep = load_text("grid: {model.heads: [1, 2]}\n", {"train.steps=7"});
   CHECK(sweep.overrides == Texts{"train.steps=7"});
-  CHECK(sweep.settings[0].config.train.steps == 7);
-  CHECK(sweep.settings[1].config.train.steps == 7);
+  for (const SweepSetting& setting : sweep.settings) CHECK(setting.config.train.steps == 7);
   CHECK(settings_of(sweep) == std::vector<Texts>{{"model.heads=1"}, {"model.heads=2"}});
 }
 
@@ -191,7 +197,7 @@ TEST_CASE("what a sweep may not set, or not twice", "[sweep]") {
        {"grid: {train.seed: [1, 2]}\nseeds: [3]\n", "list: [{train.seed: 2}]\nseeds: [3]\n"})
     CHECK(sweep_place(text) == "2:21 train.seed");
   CHECK(sweep_place("seeds: [3]\n", {"train.seed=2"}) == "argument 1 train.seed");
-  CHECK(load_text("grid: {train.seed: [1, 2]}\n").settings[1].config.train.seed == 2);
+  CHECK(config_of(load_text("grid: {train.seed: [1, 2]}\n"), {"train.seed=2"}).train.seed == 2);
   CHECK(sweep_place("grid: {model.heads: [1, 2]}\nlist: [{model.heads: 4}]\n") == "3:22 model.heads");
   CHECK(sweep_place("grid: {model.heads: [1, 2]}\n", {"model.heads=4"}) == "argument 1 model.heads");
   CHECK(sweep_place("list: [{model.heads: 2}]\n", {"model.heads=4"}) == "argument 1 model.heads");
