@@ -197,7 +197,7 @@ TEST_CASE("every head of a model gets its own weights, in PyTorch's orientation"
       }
       REQUIRE(circuits[head].qk_tokens.rows == v);
       CHECK_THAT(circuits[head].qk_tokens(i, j), WithinAbs(qk, 1e-10));
-      CHECK_THAT(circuits[head].ov_tokens(i, j), WithinAbs(ov, 1e-10));
+      CHECK_THAT(circuits[head].ov_tokens(j, i), WithinAbs(ov, 1e-10));
     }
   }
 }

@@ -44,7 +44,7 @@ void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const Doubl
     circuits.qk_tokens = product(queries, keys);
     for (double& x : circuits.qk_tokens.values) x *= *head.scale;
   }
-  if (to_logits != nullptr) circuits.ov_tokens = product(*to_logits, from_tokens);
+  if (to_logits != nullptr) circuits.ov_tokens = transposed(product(*to_logits, from_tokens));
 }
 
 // Of what tokens have no part in.

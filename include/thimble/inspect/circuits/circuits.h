@@ -40,7 +40,7 @@ struct HeadCircuits {
       qk_singular_values;  // of W_O W_V and W_Q^T W_K, Dv and Dk, largest first
   // (V, V), in model space between token vectors, without positions, norms and biases; row, column:
   DoubleMatrix qk_tokens;  // query token, key token: scale W_E^T W_Q^T W_K W_E, what the softmax would get
-  DoubleMatrix ov_tokens;  // logit, token that is looked at: W_U W_O W_V W_E
+  DoubleMatrix ov_tokens;  // attended token, logit: (W_U W_O W_V W_E)^T
   std::map<std::string, std::string> reasons;  // why one of them is not there, by its name
 };
 
