@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs a build into a folder of its own, then builds tests/consumer against it and runs it: the package is complete
-# and nothing in it points back into the source or build tree.
+# Installs a build into a folder of its own, then builds the project that docs/library.md shows against it, and a program
+# in double precision, and runs both: the package is complete, nothing in it points back into the source or build tree,
+# and the page is right, as is the version in the changelog.
 # Usage: consumer_test.sh BUILD_DIR SOURCE_DIR
 set -euo pipefail
 build=$(realpath "$1")
@@ -18,10 +19,33 @@ if grep -rnF -e "$source" -e "$build" --include='*.cmake' --include='*.pc' "$wor
   exit 1
 fi
 
-cp -r "$source/tests/consumer" "$work/consumer"
+# The page's first block of a language.
+block() {
+  awk -v open="^\`\`\`$1\$" '/^```/ && inside { exit } inside { print } $0 ~ open { inside = 1 }' "$source/docs/library.md"
+}
+mkdir "$work/consumer"
+block cmake >"$work/consumer/CMakeLists.txt"
+block cpp >"$work/consumer/main.cpp"
+cat >>"$work/consumer/CMakeLists.txt" <<'EOF'
+add_executable(in_double in_double.cpp)
+target_link_libraries(in_double PRIVATE thimble::f64)
+EOF
+cat >"$work/consumer/in_double.cpp" <<'EOF'
+#include <thimble/ops/ops.h>
+
+int main() {
+  thimble::Tape tape;
+  return thimble::scale(tape.constant(thimble::Tensor({1}, {0.1})), 2).item() == 0.2 ? 0 : 1;
+}
+EOF
 compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
 run "configure the consumer" cmake -S "$work/consumer" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix"
 run "build the consumer" cmake --build "$work/build"
-"$work/build/consumer" || { echo "consumer_test: failed: run the consumer (exit status $?)" >&2; exit 1; }
-"$work/prefix/bin/thimble" tasks >/dev/null || { echo "consumer_test: failed: the installed program" >&2; exit 1; }
+diff <("$work/build/example") <(block text) || { echo "consumer_test: failed: the page's program (above)" >&2; exit 1; }
+"$work/build/in_double" || { echo "consumer_test: failed: the program in double precision" >&2; exit 1; }
+
+version=$("$work/prefix/bin/thimble" --version)
+version=${version#thimble }
+grep -q "thimble_${version}_amd64" "$source/docs/library.md" && [[ $(grep -m1 '^## ' "$source/CHANGELOG.md") == "## $version"* ]] ||
+  { echo "consumer_test: docs/library.md or CHANGELOG.md has another version than the program, $version" >&2; exit 1; }
