@@ -35,6 +35,7 @@ constexpr Row kOtherNames[] = {
     {"train.checkpoint_every", "save_steps save_every save_interval every_n_train_steps"},
     {"train.patience", "early_stopping_patience"},
     {"train.seed", "random_seed rng_seed"},
+    {"train.log_heads", "watch_heads"},  // the name in thimble 0.1
     {"train.precision", "dtype torch_dtype"},
     {"train.threads", "num_threads n_threads"},
     {"model.kind", "model_type architecture"},

@@ -33,7 +33,7 @@ class ScoreTargets {
   enum Score { special, same_token, duplicate_token, induction, task_target, kScores };
 
   // tokens: those of the sequence, without padding. alignments: what the task names; naming a key twice is naming
-  // it once. special_tokens: see special_tokens(TaskConfig). Throws ShapeError when a alignment is not within the
+  // it once. special_tokens: see special_tokens(TaskConfig). Throws ShapeError when an alignment is not within the
   // sequence.
   ScoreTargets(std::span<const std::int32_t> tokens, bool causal,
                std::span<const Dataset::Alignment> alignments,

@@ -54,7 +54,7 @@ function hatching(context) {
   return context.createPattern(tile, "repeat");
 }
 
-// SampleRng the map into a box of the canvas, masked cells hatched.
+// Draws the map into a box of the canvas, masked cells hatched.
 function paint(context, map, x, y, width, height) {
   context.imageSmoothingEnabled = false;
   if (map.causal) {
