@@ -1,4 +1,4 @@
-# thimble for macOS, Windows and other systems without Debian's packages: see "Elsewhere" in README.md.
+# thimble for macOS, Windows and other systems without Debian's packages: see "Platforms and license" in README.md.
 FROM debian:12
 COPY . /thimble
 WORKDIR /thimble

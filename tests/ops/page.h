@@ -1,7 +1,5 @@
-// The numbers of a Markdown page, so that a test can hold them to what is computed.
-//
-// A block that opens with ```numbers NAME holds labels and numbers. Every other number of the page, outside
-// of links and of blocks of C++ and commands, must stand in a block of its section, written the same way.
+// The tables of numbers of a Markdown page, for a comparison with computed results. A table is a code block that
+// opens with ```numbers NAME and holds labels and numbers; numbers elsewhere on the page are not read.
 #pragma once
 
 #include <cmath>
@@ -19,7 +17,7 @@ namespace thimble::tests {
 struct Printed {
   std::string text;
   std::size_t at;  // in the page
-  int line, section;
+  int line;
 
   double value() const { return std::stod(text); }
   double unit() const {  // of the last digit
@@ -36,19 +34,15 @@ class Page {
     std::istringstream in(text);
     std::size_t at = 0;
     for (std::string line; std::getline(in, line); at += line.size() + 1, ++line_) {
-      if (line.starts_with("## ")) last_fence_.emplace_back();
       if (line.starts_with("```")) {
-        open_fence(line.substr(3));
-      } else if (fence_ != "cpp" && fence_ != "text" && fence_ != "sh") {
+        open_block(line.substr(3));
+      } else if (!block_.empty()) {
         read_numbers(line, at);
       }
     }
   }
 
   const std::map<std::string, std::vector<Printed>>& blocks() const { return blocks_; }
-  const std::vector<Printed>& prose() const { return prose_; }
-  // What the last block of each section is, the introduction first.
-  const std::vector<std::string>& last_fence() const { return last_fence_; }
 
   std::vector<double> numbers(const std::string& block) const {
     std::vector<double> values;
@@ -64,8 +58,8 @@ class Page {
     return {shape, values};
   }
 
-  // What is wrong on the page: blocks must agree with `results` to half a unit of their last digit, but for
-  // those of `given`, which results come from.
+  // Returns what is wrong on the page: blocks must agree with `results` to half a unit of their last digit;
+  // blocks in `given` are inputs and have no result.
   std::vector<std::string> problems(const Results& results, const std::set<std::string>& given) const {
     std::vector<std::string> found;
     for (const auto& [name, printed] : blocks_) {
@@ -75,11 +69,6 @@ class Page {
     }
     for (const auto& [name, values] : results) {
       if (!blocks_.contains(name)) found.push_back(name + ": not on the page");
-    }
-    for (const Printed& number : prose_) {
-      if (!written_.contains({number.section, number.text})) {
-        found.push_back(fmt::format("line {}: {} is in no block of its section", number.line, number.text));
-      }
     }
     return found;
   }
@@ -98,20 +87,12 @@ class Page {
     }
   }
 
-  void open_fence(const std::string& info) {
-    fence_ = info;
-    if (!info.empty()) last_fence_.back() = info;
-    if (info.starts_with("numbers ")) block_ = info.substr(8);
-    if (info.empty()) block_.clear();
-    if (!block_.empty() && !blocks_.try_emplace(block_).second) throw Error(block_ + ": twice on the page");
+  void open_block(const std::string& info) {
+    block_ = info.starts_with("numbers ") ? info.substr(8) : "";
+    if (!block_.empty() && !blocks_.try_emplace(block_).second) throw Error(block_ + ": duplicate block");
   }
 
-  void read_numbers(std::string line, std::size_t at) {
-    for (std::size_t middle; (middle = line.find("](")) != line.npos;) {  // links are left out
-      const std::size_t first = line.rfind('[', middle), last = line.find(')', middle);
-      require<Error>(first != line.npos && last != line.npos, "line {}: a link without an end", line_);
-      line.replace(first, last + 1 - first, last + 1 - first, ' ');
-    }
+  void read_numbers(const std::string& line, std::size_t at) {
     const auto is_digit = [&](std::size_t i) { return i < line.size() && line[i] >= '0' && line[i] <= '9'; };
     for (std::size_t end = 0; end < line.size(); ++end) {
       if (!is_digit(end)) continue;
@@ -122,18 +103,12 @@ class Page {
         do ++end;
         while (is_digit(end));
       }
-      const Printed printed{line.substr(begin, end - begin), at + begin, line_,
-                            static_cast<int>(last_fence_.size()) - 1};
-      (block_.empty() ? prose_ : blocks_[block_]).push_back(printed);
-      if (!block_.empty()) written_.emplace(printed.section, printed.text);
+      blocks_[block_].push_back({line.substr(begin, end - begin), at + begin, line_});
     }
   }
 
   std::map<std::string, std::vector<Printed>> blocks_;
-  std::vector<Printed> prose_;
-  std::set<std::pair<int, std::string>> written_;  // in the blocks of each section
-  std::vector<std::string> last_fence_{1};
-  std::string fence_, block_;
+  std::string block_;
   int line_ = 1;
 };
 

@@ -1,6 +1,6 @@
 // Attention in numbers small enough to follow by hand: softmax(q k^T / sqrt(d_k)) v (Vaswani et al. 2017,
 // section 3.2). Each stage is computed by an op of its own and compared; then the fused op must show the same
-// weights and output. A whole sentence is in docs/attention.md and attention_page_test.cpp.
+// weights and output. A whole sentence is in docs/concepts.md and concepts_page_test.cpp.
 #include <algorithm>
 #include <limits>
 

@@ -138,7 +138,11 @@ done
 ! grep -qE '.{81}' shown.yaml || fail "config show is wider than 80 columns" "$(grep -E '.{81}' shown.yaml)"
 
 "$thimble" tasks | while read -r name summary; do
-  grep -qF "| \`$name\` | $summary |" "$configs/../README.md" || fail "the table of README.md lacks $name: $summary"
+  grep -qF "| \`$name\` | $summary |" "$configs/../docs/tasks.md" || fail "docs/tasks.md lacks $name: $summary"
+done
+echo '{}' >defaults.yaml
+"$thimble" config show defaults.yaml | sed -nE 's/^ +([a-z_0-9]+): ([^ ]+) +# default$/| `\1` | \2 |/p' | while read -r row; do
+  grep -qF "$row" "$configs/../docs/configs.md" || fail "docs/configs.md lacks $row"
 done
 
 # The sequences of a config are the same every time, of another seed others, and in 80 columns.

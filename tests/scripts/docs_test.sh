@@ -1,14 +1,36 @@
 #!/usr/bin/env bash
-# Runs the commands that pages show (their ```sh blocks), page after page in one folder that looks like the source tree,
-# so that what people are told to type works, and two pages do not train into the same run. Of commands that install,
-# build or test, which other checks run for real, only the script or preset they name must exist; a command with the
-# placeholder NAME is not run either. The folder is emptied at the start and keeps its runs.
-# Usage: docs_test.sh THIMBLE_BINARY SOURCE_DIR FOLDER PAGE...
+# Runs the commands that the documentation shows (its ```sh blocks): README.md, the pages of docs/README.md in their
+# order, CONTRIBUTING.md. All run in one folder that resembles the source tree, is emptied at the start and keeps its
+# runs, so two pages cannot train different models into one run. Commands that install, build or test are not run, since
+# other checks do; the script or preset that they name must exist. A command with the placeholder NAME is not run either.
+# Every page must be in the index, and every link between pages must lead to a file and to a heading.
+# Usage: docs_test.sh THIMBLE_BINARY SOURCE_DIR FOLDER
 set -euo pipefail
 binary=$(realpath "$1")
 source=$(realpath "$2")
-folder=$3
-shift 3
+folder=$(realpath -m "$3")
+
+cd "$source"
+mapfile -t index < <(sed -nE 's/^\| \[[^]]*\]\(([^)]*)\).*/docs\/\1/p' docs/README.md)
+pages=(README.md "${index[@]}" CONTRIBUTING.md)
+for page in docs/*.md; do
+  [[ " docs/README.md ${pages[*]} " == *" $page "* ]] || { echo "$page: not in docs/README.md" >&2; exit 1; }
+done
+
+# The anchors of a page's headings, as GitHub makes them.
+anchors() { sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
+
+for page in docs/README.md "${pages[@]}"; do
+  for link in $(sed '/^```/,/^```/d' "$page" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//'); do
+    [[ $link != http* ]] || continue
+    target=${link%%#*}
+    target=${target:+$(dirname "$page")/$target}
+    target=${target:-$page}
+    [[ -e $target ]] || { echo "$page: $link: no such file" >&2; exit 1; }
+    [[ $link != *#* ]] || grep -qxF -- "${link#*#}" <(anchors "$target") ||
+      { echo "$page: $link: no such heading" >&2; exit 1; }
+  done
+done
 
 rm -rf "$folder"
 mkdir -p "$folder/build/release"
@@ -54,8 +76,9 @@ run() {
 }
 
 ran=0
-for page in "$@"; do
+for page in "${pages[@]}"; do
   shown=0
+  SECONDS=0
   while IFS=$'\t' read -r line command; do
     shown=$((shown + 1))
     read -r program argument _ <<<"$command"
@@ -68,8 +91,9 @@ for page in "$@"; do
       *) run ;;
     esac
   done < <(commands "$page")
-  ((shown > 0)) || { echo "$page: no command in a \`\`\`sh block" >&2; exit 1; }
+  ! grep -nE '^ *```(bash|shell|console)' "$page" >&2 || { echo "$page: commands belong in a \`\`\`sh block" >&2; exit 1; }
+  echo "docs_test: $page: $shown commands, $SECONDS s"
 done
 
 ((ran > 0)) || { echo "docs_test: no command was run" >&2; exit 1; }
-echo "docs_test: $ran commands of $# pages ran"
+echo "docs_test: $ran commands of ${#pages[@]} pages ran"

@@ -1,4 +1,4 @@
-// The examples of docs/attention.md in plain loops over the formulas, from what the page gives.
+// The examples of docs/concepts.md in plain loops over the formulas, computed from the inputs on the page.
 #pragma once
 
 #include "ops/page.h"
@@ -7,7 +7,7 @@ namespace thimble::tests {
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Matrices of as many rows, side by side.
+// Puts matrices of `rows` rows side by side.
 inline std::vector<double> beside(const std::vector<std::vector<double>>& parts, std::size_t rows) {
   std::vector<double> all;
   for (std::size_t r = 0; r < rows; ++r) {
@@ -24,7 +24,7 @@ inline std::vector<double> below(const std::vector<std::vector<double>>& parts) 
   return all;
 }
 
-// The page's table of keys (6, 3) and values (6, 2), side by side.
+// Returns `count` columns of the page's table of keys (6, 3) and values (6, 2), from column `first` on.
 inline std::vector<double> memory_columns(const Page& page, std::size_t first, std::size_t count) {
   const std::vector<double> memory = page.numbers("dog.memory");
   std::vector<double> columns;
@@ -42,7 +42,7 @@ inline Matrix matrix(const std::vector<double>& numbers, std::size_t first, std:
   return m;
 }
 
-// x w^T
+// Returns x w^T.
 inline Matrix times_transposed(const Matrix& x, const Matrix& w) {
   Matrix y(x.size(), std::vector<double>(w.size(), 0));
   for (std::size_t i = 0; i < x.size(); ++i) {

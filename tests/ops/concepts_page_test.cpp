@@ -1,11 +1,8 @@
-// The examples of docs/attention.md: what the page gives is read from it, the rest is computed twice, with
-// the ops and with plain loops, and compared with what the page says.
-#include <filesystem>
-#include <regex>
-
+// Compares the tables of docs/concepts.md with the results of the ops and of plain loops, both computed from the
+// inputs that the page gives.
 #include "catch.h"
 #include "fixtures_compare.h"
-#include "ops/attention_page_loops.h"
+#include "ops/concepts_page_loops.h"
 #include "ops/page.h"
 #include "source_directory.h"
 #include "thimble/core/file.h"
@@ -21,7 +18,7 @@ constexpr std::int64_t kModel = 512, kHeads = 8;  // Vaswani et al. 2017
 const std::set<std::string> kGiven{"cat.words",      "cat.projections", "dog.memory",  "dog.query",
                                    "dog.parameters", "cross.visitors",  "cross.films", "cross.projections"};
 
-std::string page_text() { return read_file(source_directory() + "/docs/attention.md"); }
+std::string page_text() { return read_file(source_directory() + "/docs/concepts.md"); }
 
 std::vector<double> doubles(std::span<const Real> values) { return {values.begin(), values.end()}; }
 std::vector<double> values_of(Var x) { return doubles(elements(x.value())); }
@@ -113,8 +110,8 @@ Results cross_by_ops(const Page& page) {
           {"cross.output", attended.output}};
 }
 
-// What a weight changes by with its own score.
-std::vector<double> slopes(Tape& tape, const Tensor& scores) {
+// The derivative of each weight with respect to its own score.
+std::vector<double> own_derivatives(Tape& tape, const Tensor& scores) {
   std::vector<double> diagonal;
   for (std::size_t i = 0; i < 3; ++i) {
     const Var x = tape.variable(scores);
@@ -147,9 +144,9 @@ Results heads_by_ops() {
   const Tensor small({1, 3}, elements(divided.value()));
   return {{"heads.sizes", {kModel, kHeads, depth, root}},
           {"heads.parameters", parameters},
-          {"heads.softmax",
-           below({doubles(scores.values()), values_of(softmax(tape.constant(scores))), slopes(tape, scores),
-                  doubles(small.values()), values_of(softmax(divided)), slopes(tape, small)})}};
+          {"heads.softmax", below({doubles(scores.values()), values_of(softmax(tape.constant(scores))),
+                                   own_derivatives(tape, scores), doubles(small.values()),
+                                   values_of(softmax(divided)), own_derivatives(tape, small)})}};
 }
 
 Results by_ops(const Page& page, Results all) {
@@ -159,7 +156,7 @@ Results by_ops(const Page& page, Results all) {
 
 }  // namespace
 
-TEST_CASE("docs/attention.md says what the ops and plain loops compute", "[ops][docs]") {
+TEST_CASE("the tables of docs/concepts.md are what the ops and plain loops compute", "[ops][docs]") {
   const Page page(page_text());
   const Results ops = by_ops(page, heads_by_ops()), loops = by_loops(page);
   CHECK(page.problems(ops, kGiven) == std::vector<std::string>{});
@@ -170,11 +167,11 @@ TEST_CASE("docs/attention.md says what the ops and plain loops compute", "[ops][
   }
 }
 
-TEST_CASE("any wrong digit in docs/attention.md is found", "[ops][docs]") {
+TEST_CASE("any wrong digit in a table of docs/concepts.md is found", "[ops][docs]") {
   const std::string text = page_text();
   const Page page(text);
   const Results heads = heads_by_ops();
-  std::vector<Printed> all = page.prose();
+  std::vector<Printed> all;
   for (const auto& [name, numbers] : page.blocks()) all.insert(all.end(), numbers.begin(), numbers.end());
   REQUIRE(all.size() > 300);
   REQUIRE(page.problems(by_ops(page, heads), kGiven).empty());
@@ -189,24 +186,6 @@ TEST_CASE("any wrong digit in docs/attention.md is found", "[ops][docs]") {
       FAIL_CHECK("line " << number.line << ": " << number.text << " may as well be written with "
                          << wrong[i]);
     }
-  }
-}
-
-TEST_CASE("every section of docs/attention.md ends with a command", "[ops][docs]") {
-  const std::vector<std::string> last = Page(page_text()).last_fence();
-  REQUIRE(last.size() == 5);
-  CHECK(last.front().empty());  // the introduction
-  for (std::size_t section = 1; section < last.size(); ++section) CHECK(last[section] == "sh");
-}
-
-TEST_CASE("every file that docs/attention.md names is there", "[ops][docs]") {
-  const std::string text = page_text();
-  const std::regex link(R"(\]\(\.\./([^)]*)\))");
-  const std::sregex_iterator first(text.begin(), text.end(), link), last;
-  CHECK(std::distance(first, last) > 5);
-  for (auto i = first; i != last; ++i) {
-    INFO(i->str());
-    CHECK(std::filesystem::exists(std::filesystem::path(source_directory()) / i->str(1)));
   }
 }
 
