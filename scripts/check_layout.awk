@@ -1,10 +1,11 @@
 # The rules of check_layout.sh, in POSIX awk. Input: the C++ sources and scripts, as paths relative to the root.
 
 # Variables: `design`, the page with the picture of which room includes which; `complete`, whether every arrow of it must
-# be used.
+# be used; `words`, the list of retired words.
 
 BEGIN {
   read_picture()
+  read_words()
 
   # Folders of a room, each of which may include itself and those before it.
   split("scores effects circuits trace timeline report", folders, " ")
@@ -63,6 +64,44 @@ function read_picture(    line, part, n, i, inside, from, to) {
   }
   if (rooms == 1) violation(1, "no picture of rooms")
   file = ""
+}
+
+# Reads the retired words: names into `retired`, phrases into `phrase`, each with what replaces it.
+function read_words(    line, part) {
+  while ((getline line < words) > 0) {
+    if (split(line, part, "\t") != 3) continue
+    if (part[1] == "name") retired["^(" part[2] ")$"] = part[3]
+    if (part[1] == "text") phrase[part[2]] = part[3]
+    if (part[1] == "term") terms[part[3], part[2]] = terms["docs/glossary.md", part[2]] = 1
+  }
+  for (line in retired) any_name = any_name (any_name == "" ? "" : "|") line
+  for (line in phrase) any_phrase = any_phrase (any_phrase == "" ? "" : "|") line
+}
+
+# Reports the retired names among the identifiers of a line of code, each once for a line.
+function check_names(text,    i, n, part, expression) {
+  n = split(text, part, /[^A-Za-z0-9_]+/)
+  for (i = 1; i <= n; i++)
+    if (part[i] ~ any_name)
+      for (expression in retired)
+        if (part[i] ~ expression) violation(FNR, part[i] ": a retired name; use " retired[expression])
+}
+
+function check_phrases(    expression) {
+  if ($0 ~ any_phrase)
+    for (expression in phrase)
+      if ($0 ~ expression) violation(FNR, "\"" expression "\": retired words; use " phrase[expression])
+}
+
+# Strikes off the terms that this line of a page has, or this line and the one before it.
+function find_terms(    both, key, part) {
+  both = tolower(line_before " " $0)
+  gsub(/ +/, " ", both)
+  line_before = $0
+  for (key in terms) {
+    split(key, part, SUBSEP)
+    if (part[1] == file && index(both, part[2])) delete terms[key]
+  }
 }
 
 function violation(line, rule) {
@@ -139,6 +178,7 @@ function readable(expression) {
 function end_file() {
   if (file == "") return
   if (file ~ /^include\/.*\.h$/ && !guarded) violation(1, "no #pragma once")
+  if (file ~ /\.(md|ya?ml|js|html|css)$/) return
   if (lines > kLongest) violation(lines, lines " lines: at most " kLongest ", better under " kLong)
   else if (lines > kLong) printf "warning: %s: %d lines, better under %d\n", file, lines, kLong
 }
@@ -168,6 +208,11 @@ FNR == 1 {
 
 { lines = FNR }
 
+file !~ /^(scripts\/check_layout|tests\/scripts\/layout_test)/ { check_phrases() }
+
+file == "docs/glossary.md" { glossary = 1 }
+file ~ /\.md$/ { find_terms() }
+
 /TO[D]O|FIX[M]E/ { violation(FNR, "TO" "DO or FIX" "ME: finish it, or open an issue") }
 
 !cpp { next }
@@ -193,6 +238,7 @@ file ~ /^src\/ops\/[^\/]*\.cpp$/ {
 
 {
   text = code($0)
+  check_names(text)
   if (product && file != "src/cli/print.cpp" && text ~ kTerminal)
     violation(FNR, "only src/cli/print.cpp writes to the terminal")
   if (text ~ /(^|[^A-Za-z0-9_])(cblas|openblas)_[a-z]/ && file != "src/kernels/gemm.cpp" &&
@@ -226,6 +272,12 @@ END {
   end_file()
   for (file in expected)
     if (!has_header(expected[file])) violation(1, "no header of its room has its name")
+  if (glossary)
+    for (key in terms) {
+      split(key, part, SUBSEP)
+      file = part[1]
+      violation(1, "does not say \"" part[2] "\", which people search for")
+    }
   file = design
   if (complete)
     for (arrow in arrow_line) {

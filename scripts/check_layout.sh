@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Checks the rules of the code base that a compiler does not: which room includes which, where a library or the
-# terminal may be used, a gradient check for every op, the size of files. Prints file:line: rule for each violation.
+# terminal may be used, a gradient check for every op, the size of files, words that gave way to others. Prints file:line: rule for each violation.
 # Usage: scripts/check_layout.sh [root]   Needs only find, sort and awk.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "${1:-$here/..}"
 export LC_ALL=C
 
-mapfile -t files < <(find include src tests scripts -type f \
-  \( -name '*.h' -o -name '*.cpp' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt \) | sort)
+mapfile -t files < <(find include src tests scripts configs docs README.md CONTRIBUTING.md -type f \
+  \( -name '*.h' -o -name '*.cpp' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt -o \
+  -name '*.md' -o -name '*.yaml' -o -name '*.js' -o -name '*.mjs' -o -name '*.html' -o -name '*.css' \) 2>/dev/null | sort)
 ((${#files[@]} > 0)) || { echo "layout: no sources in $PWD" >&2; exit 1; }
 
 # A tree with a page of its own must use every arrow of it.
 design=docs/design.md complete=1
 [[ -f $design ]] || design=$here/../docs/design.md complete=
-awk -v design="$design" -v complete="$complete" -f "$here/check_layout.awk" "${files[@]}"
+awk -v design="$design" -v complete="$complete" -v words="$here/words.txt" -f "$here/check_layout.awk" "${files[@]}"

@@ -155,5 +155,20 @@ plant include/thimble/ops/planted.h "$op"
 accepts src/ops/planted.cpp "$cases"
 rm "$tree/include/thimble/ops/planted.h"
 
+# Retired words, and terms that a page must say.
+rejects src/core/planted.cpp $'int f();\nstruct Culprit {};' 2 "Culprit: a retired name; use NonFinite"
+rejects src/core/planted.cpp 'constexpr int kLongestName = 8;' 1 "kLongestName: a retired name"
+rejects tests/planted.cpp 'auto all = data.links(example);' 1 "links: a retired name"
+rejects docs/planted.md $'# A page\n\nWith `thimble write` it answers.' 3 "retired words; use thimble generate"
+rejects configs/planted.yaml 'train: {watch_heads: true}' 1 "use log_heads"
+rejects src/core/planted.cpp 'auto text = "key x stands twice";' 1 "use duplicate"
+accepts src/core/planted.cpp $'// Draws a number.\nauto s = "Link"; struct Passages {}; int pass;'
+cp -r "$source/docs" "$source/README.md" "$tree"
+output=$(check "$tree" || true)
+[[ $output != *"which people search for"* ]] || fail "a term is missing: $output"
+sed -i 's/beam search/beams/gi' "$tree/docs/models.md"
+output=$(check "$tree" || true)
+[[ $output == *'docs/models.md:1: does not say "beam search"'* ]] || fail "a term that is missing is not found: $output"
+
 ((failures == 0)) || { echo "layout_test: $failures failures" >&2; exit 1; }
 echo "layout_test: ok ($plants planted files)"
