@@ -200,7 +200,7 @@ int Command::run(int argc, char** argv) {
   try {
     parsed_->parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    write_out(help(chosen()));
+    write_out(help(chosen(), std::min<std::size_t>(80, line_width(1))));
     return 0;
   } catch (const CLI::CallForVersion& e) {
     print_out("{}\n", e.what());

@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <sstream>
+
 #include "thimble/core/width.h"
 
 namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kWidth = 80, kColumn = 22;
+constexpr std::size_t kColumn = 22;
 
-// "  --out DIR           What it is, in as many lines as it takes".
-std::string row(const std::string& term, const std::string& text) {
-  const std::string lines = wrapped(text, kWidth - kColumn);
+// Returns "  --out DIR           What it is, in as many lines as it takes".
+std::string row(const std::string& term, const std::string& text, std::size_t width) {
+  const std::string lines = wrapped(text, width - kColumn);
   std::string out = "  " + term;
   out += out.size() + 1 > kColumn ? "\n" + std::string(kColumn, ' ') : std::string(kColumn - out.size(), ' ');
   for (std::size_t start = 0, end = 0; (end = lines.find('\n', start)) != std::string::npos;
@@ -41,7 +43,7 @@ std::string description(const Option::Info& option) {
   return out;
 }
 
-// For man: what it would take for markup is written out.
+// Escapes what man would take for markup.
 std::string roff(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -72,17 +74,20 @@ std::string usage(const Command& command) {
   return command.options().size() > 1 ? out + " [options]" : out;
 }
 
-std::string help(const Command& command) {
+std::string help(const Command& command, std::size_t width) {
   std::string arguments, options, commands;
   for (const Option& option : command.options())
     (option.info().is_argument() ? arguments : options) +=
-        row(term(option.info()), description(option.info()));
-  for (const Command& below : command.commands()) commands += row(below.name(), below.summary());
-  std::string out = wrapped("Usage: " + usage(command), kWidth) + "\n" + wrapped(command.summary(), kWidth);
+        row(term(option.info()), description(option.info()), width);
+  for (const Command& below : command.commands()) commands += row(below.name(), below.summary(), width);
+  std::string out = wrapped("Usage: " + usage(command), width) + "\n" + wrapped(command.summary(), width);
   for (const auto& [title, rows] :
        {std::pair("Commands", &commands), std::pair("Arguments", &arguments), std::pair("Options", &options)})
     if (!rows->empty()) out += fmt::format("\n{}:\n{}", title, *rows);
-  return out + "\n" + command.ending();
+  out += '\n';
+  std::istringstream paragraphs(command.ending());
+  for (std::string paragraph; std::getline(paragraphs, paragraph);) out += wrapped(paragraph, width);
+  return out;
 }
 
 std::string manual_page(const Command& program, const std::string& version) {

@@ -1,4 +1,4 @@
-// What people read about a command, made from the table of its options.
+// Help texts and the man page, made from the table of commands and options.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace thimble::cli {
 
-// Returns the answer to --help, in 80 columns.
-std::string help(const Command& command);
+// Returns the text of --help in lines of at most `width` columns, at least 40.
+std::string help(const Command& command, std::size_t width = 80);
 
 // Returns "thimble train CONFIG [key=value ...] [options]".
 std::string usage(const Command& command);
 
-// Returns the page of the manual on the program and all its commands, for man.
+// Returns the man page of the program and all its commands.
 std::string manual_page(const Command& program, const std::string& version);
 
 }  // namespace thimble::cli

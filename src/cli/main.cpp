@@ -9,10 +9,11 @@
 namespace {
 
 constexpr const char* kFooter =
-    "Exit status: 0 success; 1 a check failed, a target was missed, or a run of a\n"
-    "sweep failed; 2 bad command, config or file (nothing was written), or a file\n"
-    "could not be written; 3 training stopped on a non-finite number;\n"
-    "130 interrupted, progress saved.\n";
+    "Exit status: 0 success; 1 a check failed, a target was missed, or a run of a sweep failed; 2 bad "
+    "command, "
+    "config or file (nothing was written), or a file could not be written; 3 training stopped on a "
+    "non-finite "
+    "number; 130 interrupted, progress saved.\n";
 
 constexpr const char* kOutOfMemory =
     "thimble: out of memory; lower train.batch, task.length or the sizes of the model\n";
@@ -35,7 +36,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
   try {
     cli::Command program("thimble",
-                         "Train tiny transformers from a config, check their gradients, inspect their heads",
+                         "Train tiny transformers, check their gradients, inspect their attention heads",
                          "thimble " THIMBLE_VERSION);
     program.ending(kFooter);
     cli::add_train(program);

@@ -6,7 +6,7 @@
 
 using namespace thimble;
 
-TEST_CASE("help has a column of terms and wraps what it says about them in 80 columns", "[cli]") {
+TEST_CASE("help has a column of terms and wraps their descriptions", "[cli]") {
   cli::Command program("thimble", "Train tiny transformers", "1.0");
   cli::Command& command = program.add_command("train", "Train a model");
   std::string config, out;
@@ -24,6 +24,7 @@ TEST_CASE("help has a column of terms and wraps what it says about them in 80 co
       .shows_default();
   command.add_option("--a-long-name-of-an-option", out, "Below its term").one_of({"a", "b"}).value_name("X");
   command.add_flag("--quiet", quiet, "Print nothing");
+  command.ending("Exit status: 0 success; 1 a check failed, or a target was missed.\nA second paragraph.\n");
   CHECK(cli::usage(command) == "thimble train CONFIG [key=value ...] [options]");
   const std::string text = cli::help(command);
   INFO(text);
@@ -43,4 +44,15 @@ Options:
 )") != std::string::npos);
   CHECK(text.find("  --a-long-name-of-an-option X\n                      Below its term; one of a, b\n") !=
         std::string::npos);
+  CHECK(text.ends_with(
+      "\n\nExit status: 0 success; 1 a check failed, or a target was missed.\nA second paragraph.\n"));
+  CHECK(cli::help(command, 40).ends_with(R"(
+Exit status: 0 success; 1 a check
+failed, or a target was missed.
+A second paragraph.
+)"));
+  CHECK(cli::help(command, 60).find(R"(
+  --jobs N            Runs at a time, each of them a process
+                      of one thread, so that all of the
+)") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Opens reports in a browser for page_test.mjs, and finds what they draw.
+// Opens reports in a browser for page_test.mjs, and reads what they draw.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
@@ -32,7 +32,7 @@ export async function open(name, options = {}) {
   return page;
 }
 
-// Requires that the page had no errors and loaded nothing but itself, and closes it.
+// Requires that the page had no errors and loaded nothing else, and closes it.
 export async function closed(page) {
   assert.deepEqual(page.complaints, []);
   await page.context().close();
@@ -41,10 +41,10 @@ export async function closed(page) {
 // Waits until the page has drawn its last change.
 export const drawn = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
-// The enlarged map of the chosen head.
-export const kMap = '.map[aria-label^="Attention"]';
+// The large map of the selected head.
+export const kMap = '.map[aria-label^="Attention of the selected"]';
 
-// Returns the center of cell (row, column) of the enlarged map, relative to the map, and the weight drawn there.
+// Returns the center of cell (row, column) of the large map, relative to the map, and the weight drawn there.
 export const cell = (page, row, column) =>
   page.evaluate(
     ([r, c, selector]) => {
@@ -56,7 +56,7 @@ export const cell = (page, row, column) =>
     [row, column, kMap],
   );
 
-// Points at a cell of the enlarged map and requires that the tip gives its weight; returns the tip.
+// Points at a cell of the large map, requires that the tooltip gives its weight, and returns the tooltip.
 export async function pointAt(page, row, column) {
   const map = page.locator(kMap);
   await map.scrollIntoViewIfNeeded();
@@ -67,7 +67,7 @@ export async function pointAt(page, row, column) {
   return tip;
 }
 
-// Returns the sums of the rows of the chosen head's map, its size, and whether a key is masked.
+// Returns the sums of the rows of the selected head's map, its size, and whether a key is masked.
 export const sums = (page) =>
   page.evaluate(() => {
     const map = attention(state.head);
@@ -80,7 +80,7 @@ export const sums = (page) =>
     };
   });
 
-// The tokens of a strip of chips: "queries" or "keys of the query".
+// Returns the tokens of a strip of chips: "queries" or "keys of the query".
 export const chips = (page, name) =>
   page.locator(`.strip[aria-label="${name}"] .chip > .token`).evaluateAll((all) => all.map((token) => token.title));
 

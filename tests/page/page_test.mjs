@@ -1,4 +1,4 @@
-// What people read in a report, in a real browser. Usage: page_test.mjs DIRECTORY CHROMIUM
+// Tests of the report in a browser. Usage: page_test.mjs DIRECTORY CHROMIUM
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ test("size and start", async () => {
   assert.equal(await page.locator(".tile").count(), 32);
   assert.equal(await page.locator("#table tbody tr").count(), 32);
   const sections = await page.locator("main section").evaluateAll((all) => all.map((s) => s.id));
-  assert.deepEqual(sections, ["training", "table", "heads", "circuits", "time", "removal", "attribution", "rollout"]);
+  assert.deepEqual(sections, ["training", "table", "heads", "circuits", "time", "ablation", "attribution", "rollout"]);
   assert.equal(await page.locator("#attribution .warning").textContent(), "Warning: 2 of 40 logits are not the sum of their parts.");
   await closed(page);
 });
@@ -35,8 +35,8 @@ test("the pointer and the keyboard give a cell's weight", async () => {
   assert.equal(await page.evaluate(() => state.query), 2);
   await page.locator("#training .picture").first().focus();
   await page.keyboard.press("ArrowRight");
-  assert.match(await page.locator("#training .says").first().textContent(), /^step 0: train 2\.85/);
-  assert.match(await page.locator("#training figcaption").first().textContent(), /^Loss.*lowest possible$/);
+  assert.match(await page.locator("#training .readout").first().textContent(), /^step 0: train 2\.85/);
+  assert.match(await page.locator("#training figcaption").first().textContent(), /^Loss.*lowest possible loss$/);
   assert.match(await page.locator("#training figcaption").last().textContent(), /^Accuracy.*chance$/);
   await page.locator('.tile[aria-pressed="true"]').focus();
   await page.keyboard.press("ArrowDown");
@@ -72,7 +72,7 @@ test("the table sorts", async () => {
       .evaluateAll((rows, c) => rows.map((row) => parseFloat(row.children[c].querySelector(".number").title)), index);
   };
   const sorted = (xs, sign) => [...xs].sort((a, b) => sign * (a - b));
-  for (const name of ["entropy", "induction", "accuracy without", "importance"]) {
+  for (const name of ["entropy", "induction", "Δ accuracy", "grad.imp"]) {
     await column(name).getByRole("button").click();
     assert.equal(await column(name).getAttribute("aria-sort"), "descending");
     assert.deepEqual(await values(name), sorted(await values(name), -1));
@@ -89,7 +89,7 @@ test("heads, examples and the mean can be chosen", async () => {
   const maps = async () => [await picture(page, `${kMap} canvas`), await picture(page, ".tile:not([aria-pressed=true]) canvas")];
   const [map, tile] = await maps();
   await page.locator('.tile[data-head="11"]').click();
-  assert.match(await page.locator("#heads h3", { hasText: "Layer" }).textContent(), /^Layer 1 head 3/);
+  assert.match(await page.locator("#heads h3", { hasText: "Layer" }).textContent(), /^layer 1 head 3/);
   assert.match(await page.locator("#circuits .about").first().textContent(), /layer 1 head 3/);
   assert.equal(await page.locator('#table tr[aria-selected="true"]').getAttribute("data-head"), "11");
   assert.notEqual((await maps())[0], map);
@@ -98,16 +98,16 @@ test("heads, examples and the mean can be chosen", async () => {
 
   await page.locator('[data-choice="example"]').selectOption("1");
   assert.match(await page.locator(".result").textContent(), /Example 2: ✗ \d+ of 48 predictions are wrong/);
-  assert.ok((await page.locator(".answer.wrong").count()) > 0);
+  assert.ok((await page.locator(".prediction.wrong").count()) > 0);
   const [nextMap, nextTile] = await maps();
   assert.ok(nextMap !== map && nextTile !== tile);
   await page.getByRole("button", { name: "previous example" }).click();
-  assert.match(await page.locator(".result").textContent(), /Example 1: ✓ all 48/);
+  assert.match(await page.locator(".result").textContent(), /Example 1: ✓ all 48 predictions are correct/);
   assert.deepEqual(await maps(), [map, tile]);
 
   await page.locator('[data-choice="show"]').selectOption("mean");
   assert.match(await page.locator(".result").textContent(), /1,000 sequences/);
-  assert.equal(await page.locator(".answer").count(), 0);
+  assert.equal(await page.locator(".prediction").count(), 0);
   await page.locator('[data-choice="full color at"]').selectOption("0.2");
   assert.match(await page.locator("#heads .legend").textContent(), /≥ 0.2/);
   await closed(page);
@@ -125,7 +125,27 @@ test("odd tokens, and sections without data", async () => {
   for (const odd of ["</script>", "<img src=x onerror=alert(1)>", "&amp;", "\u2028", "😀"])
     assert.ok(tokens.includes(odd), `${odd} is lost`);
   await page.locator('[data-choice="example"]').selectOption("2");
-  assert.equal(await page.locator(".result").textContent(), "Example 3. The model answers ✗ 0not é.");
+  assert.equal(await page.locator(".result").textContent(), "Example 3. Prediction: ✗ 0target é.");
+  await closed(page);
+});
+
+test("a token map names what its rows and columns are", async () => {
+  const page = await open("small.html");
+  for (const [key, title, row, column] of [
+    ["qk_tokens", "QK in tokens", "query token", "key token"],
+    ["ov_tokens", "OV in tokens", "attended token", "logit of token"], // as in the JSON report
+  ]) {
+    await page.locator(`.map[aria-label^="${title}"]`).focus();
+    for (const arrow of ["Right", "Down", "Down", "Right", "Right", "Right"]) await page.keyboard.press(`Arrow${arrow}`);
+    const tip = await page.locator(`.map[aria-label^="${title}"] .tip`).textContent();
+    const [value, tokens] = await page.evaluate((name) => {
+      const packed = report.heads[state.head].circuits[name];
+      const { numbers, step } = unpack(packed);
+      return [numbers[2 * packed.shape[1] + 3] * step, report.tokens.map(visible)];
+    }, key);
+    assert.ok(tip.endsWith(`${row} ${tokens[2]}, ${column} ${tokens[3]}`), tip);
+    assert.ok(Math.abs(parseFloat(tip.replace("−", "-")) - value) < 1e-3, `${tip} is not ${value}`);
+  }
   await closed(page);
 });
 
@@ -135,19 +155,19 @@ test("an encoder-decoder has maps between two sequences", async () => {
   assert.deepEqual(await page.locator(".grid h4").allTextContents(), ["encoder.0", "decoder.0", "cross.0"]);
   assert.equal(await page.locator(".tile").count(), 6);
   for (const [head, title, queries, keys] of [
-    [0, "Encoder 0 head 0", "source", "source"],
-    [3, "Decoder 0 head 1", "tokens", "tokens"],
-    [4, "Cross 0 head 0", "tokens", "source"],
+    [0, "encoder.0 head 0", "source", "source"],
+    [3, "decoder.0 head 1", "tokens", "tokens"],
+    [4, "cross.0 head 0", "tokens", "source"],
   ]) {
     await page.locator(`.tile[data-head="${head}"]`).click();
     assert.ok((await page.locator("#heads h3", { hasText: title }).textContent()).startsWith(title));
     assert.deepEqual(await chips(page, "queries"), e[queries]);
     assert.deepEqual(await chips(page, "keys of the query"), e[keys]);
-    assert.equal(await page.locator(".answer").count(), queries === "tokens" ? e.tokens.length : 0);
+    assert.equal(await page.locator(".prediction").count(), queries === "tokens" ? e.tokens.length : 0);
     const map = await sums(page);
     assert.deepEqual([map.rows, map.columns], [e[queries].length, e[keys].length]);
     for (const sum of map.sums) assert.ok(Math.abs(sum - 1) < map.columns / 65535, `a row sums to ${sum}`);
-    assert.equal(map.masked, title.startsWith("Decoder"));
+    assert.equal(map.masked, title.startsWith("decoder"));
   }
   const [row, column] = [e.tokens.length - 1, e.source.length - 1];
   const tip = await pointAt(page, row, column);
@@ -161,11 +181,11 @@ test("an encoder-decoder has maps between two sequences", async () => {
 
 test("two heads are compared side by side", async () => {
   const page = await open("large.html");
-  const other = '.map[aria-label^="The head beside"]';
+  const other = '.map[aria-label^="Attention of the compared"]';
   assert.ok(await page.locator(other).isHidden());
   await page.locator('[data-choice="compare with"]').selectOption({ label: "layer 2 head 2" });
   assert.equal(await page.locator(".tile.beside").getAttribute("data-head"), "18");
-  assert.deepEqual((await page.locator(".explorer h4").allTextContents()).slice(-2), ["Layer 0 head 0", "Layer 2 head 2"]);
+  assert.deepEqual((await page.locator(".explorer h4").allTextContents()).slice(-2), ["layer 0 head 0", "layer 2 head 2"]);
   // Each gives its own weight at the same cell.
   await pointAt(page, 2, 1);
   const tips = (await page.locator(".explorer .tip").allTextContents()).map(parseFloat);
@@ -252,8 +272,8 @@ test("the user's own input comes first", async () => {
   const e = await page.evaluate(() => example());
   assert.ok(e.own && e.tokens.length === 5);
   assert.deepEqual(await chips(page, "queries"), e.tokens);
-  assert.match(await page.locator(".result").textContent(), /^Your input\. Under each query/);
-  assert.deepEqual(await page.locator('.strip[aria-label="queries"] .answer').allTextContents(), e.predictions);
+  assert.match(await page.locator(".result").textContent(), /^Your input\. Below each query/);
+  assert.deepEqual(await page.locator('.strip[aria-label="queries"] .prediction').allTextContents(), e.predictions);
   assert.deepEqual(await page.locator('[data-choice="example"] option').allTextContents(), [
     "your input",
     "1 of 3",
@@ -269,7 +289,7 @@ test("the user's own input comes first", async () => {
   const pair = await open("own_pair.html");
   const own = await pair.evaluate(() => example());
   assert.deepEqual(own.source, ["5", "1", "0", "3", "3"]);
-  assert.equal(await pair.locator(".result").textContent(), `Your input. The model answers ${own.predictions.join(" ")}.`);
+  assert.equal(await pair.locator(".result").textContent(), `Your input. Prediction: ${own.predictions.join(" ")}.`);
   await closed(pair);
 });
 

@@ -76,7 +76,7 @@ void print_ops(const Config& config) {
 void add_config(Command& program) {
   Command& command = program.add_command("config", "Show a config, its cost, or the JSON Schema");
 
-  Command& show = command.add_command("show", "Print every value of a config with its origin, and the cost");
+  Command& show = command.add_command("show", "Print every value with its origin, and the cost");
   auto arguments = std::make_shared<ConfigArguments>();
   auto output = std::make_shared<Output>();
   arguments->add_to(show);

@@ -79,7 +79,7 @@ int run(const InspectArguments& arguments) {
 
 void add_inspect(Command& program) {
   Command& command =
-      program.add_command("inspect", "Show what each attention head attends to, and what ablating it costs");
+      program.add_command("inspect", "Show what each head attends to and what ablating it costs");
   auto arguments = std::make_shared<InspectArguments>();
   arguments->source.add_to(command);
   Option& sequences = command

@@ -23,10 +23,12 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFooter =
-    "PASS: every condition holds on every seed. FAIL: some condition holds on no\n"
-    "seed. NOT SHOWN: neither, or a value could not be measured.\n"
-    "Exit status: 0 all goldens and controls passed, whatever the verdict on claims;\n"
-    "1 one of them did not, or a value could not be measured; 130 interrupted.\n";
+    "PASS: every condition holds on every seed. FAIL: some condition holds on no seed. NOT SHOWN: neither, "
+    "or "
+    "a value could not be measured.\n"
+    "Exit status: 0 all goldens and controls passed, whatever the verdict on claims; 1 one of them did not, "
+    "or a "
+    "value could not be measured; 130 interrupted.\n";
 
 // A line for each run that ends and each value; quiet: for each run that fails.
 class ReproduceProgress : public ReproduceObserver {

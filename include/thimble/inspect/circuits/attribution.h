@@ -1,4 +1,4 @@
-// Direct logit attribution from the sites of a forward pass.
+// Direct logit attribution from the hook sites of a forward pass.
 #pragma once
 
 #include <string>
@@ -11,34 +11,34 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Why a model's logits are no sum of parts: encoder-decoder, post-norm, or a two-layer output net. Empty when
-// they are.
+// Returns why a model's logits are not a sum of parts: encoder-decoder, recurrent, post-norm, or a two-layer
+// output net. Empty when they are.
 std::string attribution_unavailable(const ModelConfig&);
 
-// For evaluation passes over all positions, of models without an obstacle.
+// Accumulates the attribution over evaluation passes on all positions of a model for which it is available.
 class AttributionObserver : public ChunkHooks {
  public:
   explicit AttributionObserver(const Model&);
 
   void begin(const Chunk&) override;
-  // Throws ShapeError when the pass is not over that chunk.
+  // Throws ShapeError when the pass is not over the chunk of begin().
   void observe(Site site, const Shape&, ConstMatrixView value) override;
   Attribution finish() const;
 
  private:
-  // A position from which a label's logit is read, with its share of it.
+  // A position that contributes to the logit of a label, with its share.
   struct Reading {
     std::int64_t row;  // of (B T)
     std::size_t label;
     double share;
-    double size = 0;  // of the residual stream up to here, see AttributionRounding
+    double size = 0;  // norm of the residual stream so far, see AttributionRounding
   };
   struct Label {
     std::int64_t row;  // of the logits
     std::int32_t token;
     double residual = 0, last = 0;  // see AttributionRounding::bound
   };
-  // Parts, in the order of their names.
+  // Return the index of a part in names_.
   std::size_t layer_part(std::size_t layer, std::int64_t head = 0) const;
   std::size_t attention_bias(std::size_t layer) const;
   std::size_t feed_forward(std::size_t layer) const;
@@ -50,10 +50,10 @@ class AttributionObserver : public ChunkHooks {
   void compare(ConstMatrixView logits);
 
   const Model& model_;
-  const bool centered_;  // by the norms
+  const bool centered_;  // the norms subtract the mean
   std::vector<std::string> names_;
-  DoubleMatrix directions_;  // (V, C): what the final norm and the output net read of a vector
-  std::vector<DoubleMatrix> head_directions_;          // by layer (V, C): the same, of the heads side by side
+  DoubleMatrix directions_;  // (V, C): the logit of a token per unit of a vector, up to the norm's scale
+  std::vector<DoubleMatrix> head_directions_;          // by layer (V, H Dv): the same for head outputs
   std::vector<std::vector<double>> attention_biases_;  // by layer (V)
   std::vector<double> norm_bias_, output_bias_;        // (V)
 
@@ -66,7 +66,7 @@ class AttributionObserver : public ChunkHooks {
   DoubleMatrix sums_;           // (labels, parts)
   std::vector<double> totals_;  // by part, over all labels
   Attribution result_;
-  double worst_excess_ = 0;  // error over what rounding explains
+  double worst_excess_ = 0;  // largest error / AttributionRounding::bound
 };
 
 }  // namespace THIMBLE_PRECISION

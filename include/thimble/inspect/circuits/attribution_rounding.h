@@ -1,16 +1,17 @@
-// How far the parts of a logit may be from it by rounding alone.
+// A bound on the difference between a logit and the sum of its parts that rounding explains.
 //
-// A rounding changes a number s by at most u |s|, u the unit round-off. Partial sums of a product a b are at
-// most |a| |b|, so n roundings leave it wrong by about sqrt(n) u |a| |b|: they are taken as independent, as
-// in Higham and Mary (2019), "A new approach to probabilistic rounding error analysis".
+// A rounding changes a number s by at most u |s|, where u is the unit roundoff. Partial sums of a product a b
+// are at most |a| |b|, so n independent roundings give an error of about sqrt(n) u |a| |b| (Higham and Mary
+// 2019, "A new approach to probabilistic rounding error analysis").
 //
-// d: the directions of attribution.cpp; U: the rows of the output net; w, b: the final norm's; r: its scale.
+// d: the directions of attribution.cpp; U: the rows of the output net; w, b: weight and bias of the final
+// norm; r: its scale.
 //
-// In the residual stream every vector x is rounded once, and the output projection W z + b' of heads 2 K
-// times an element. Errors of norm e there change the logit by about r e max_c |d_c|. The final norm, the
-// pooling and the output net round some 8 C + 2 T times, sums that are at most |U w| r |x| + |U| |b| + |o|.
-// The sums of attribution.cpp are rounded too, in double: 2 C times, and at most |U w| r times the same
-// norms.
+// In the residual stream every vector x is rounded once, and each element of the output projection W z + b'
+// of the heads 2 K times. An error of norm e there changes the logit by about r e max_c |d_c|. The final
+// norm, the pooling and the output net round about 8 C + 2 T times, sums of at most
+// |U w| r |x| + |U| |b| + |o|. The sums of attribution.cpp are rounded in double 2 C times, with partial sums
+// of at most |U w| r |x|.
 #pragma once
 
 #include <vector>
@@ -26,18 +27,18 @@ class AttributionRounding {
   // directions (V, C)
   AttributionRounding(const Model& model, const DoubleMatrix& directions);
 
-  // Of a vector of the residual stream: |x|.
+  // Returns |x| of a vector of the residual stream.
   static double size(const Real* x, std::int64_t n);
-  // Of what a layer's heads add to it: sqrt(2 K) (|W| |z| + |b'|), z (K) what the heads give.
+  // Returns sqrt(2 K) (|W| |z| + |b'|) for the outputs z (K) of a layer's heads.
   double size(std::size_t layer, const Real* z) const;
 
-  // The largest error of a token's logit that rounding explains. residual: r times all sizes above, as a
-  // norm; last: r |x| of what goes into the final norm, mean over the positions read; length T.
+  // Returns the largest error of a token's logit that rounding explains. residual: r times the root sum of
+  // squares of all sizes; last: r |x| of the input of the final norm, mean over the positions read; length T.
   double bound(std::size_t token, double residual, double last, std::int64_t length) const;
 
  private:
   struct Token {
-    double residual;           // what an error in the residual stream is multiplied by
+    double residual;           // factor of an error in the residual stream
     double direction, offset;  // |U w|, |U| |b| + |o|
   };
   struct Projection {

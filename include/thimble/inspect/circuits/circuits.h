@@ -1,9 +1,9 @@
-// What the weights of attention heads say by themselves, and how the parts of a model add up to its logits.
+// QK and OV circuits of attention heads, direct logit attribution, and attention rollout.
 //
-// The circuits of a head are those of Elhage et al., "A mathematical framework for transformer circuits"
-// (2021). QK: how much a query of one vector asks for a key of another. OV: what a head that looks at a
-// vector adds to the model's vectors, or to the logits. They are facts about weights alone: layer norms and
-// biases are left out.
+// The circuits are those of Elhage et al., "A mathematical framework for transformer circuits" (2021). QK:
+// the attention score of a query vector for a key vector. OV: what a head that attends to a vector adds to
+// the residual stream, or to the logits. Both are functions of the weights alone, without layer norms and
+// biases.
 #pragma once
 
 #include <cstdint>
@@ -18,67 +18,67 @@
 
 namespace thimble {
 
-// Token maps are for vocabularies of at most so many.
+// The largest vocabulary with token maps.
 inline constexpr std::int64_t kTokenMapVocabulary = 64;
 
-// In PyTorch's orientation, (out, in).
+// The weights of a head in PyTorch's orientation, (out, in).
 struct HeadWeights {
   DoubleMatrix query, key;          // (Dk, C)
   DoubleMatrix value;               // (Dv, C)
-  DoubleMatrix output;              // (C, Dv), its part of the output projection
-  std::optional<double> scale = 1;  // of the product of a query and a key; none: the score is no such product
+  DoubleMatrix output;              // (C, Dv), its columns of the output projection
+  std::optional<double> scale = 1;  // of the product of query and key; none for additive scores
 };
 
 struct HeadCircuits {
-  // Sum of Re(e) / sum of |e| over the eigenvalues e of W_U W_O W_V W_E (V, V), in [-1, 1]: 1 when seeing a
-  // token raises the logit of that token, whatever the token; -1 when it lowers it.
+  // Sum of Re(e) / sum of |e| over the eigenvalues e of W_U W_O W_V W_E (V, V), in [-1, 1]: 1 when attending
+  // to any token raises the logit of that token, -1 when it lowers it.
   std::optional<double> ov_copying;
-  // 1 - |M - M^T| / (|M| + |M^T|) of M = W_Q^T W_K, Frobenius norms, in [0, 1]: 1 when any two vectors ask
-  // for each other alike, 0 when M^T = -M.
+  // 1 - |M - M^T| / (|M| + |M^T|) of M = W_Q^T W_K, Frobenius norms, in [0, 1]: 1 when M is symmetric, so
+  // that attention is mutual, 0 when M^T = -M.
   std::optional<double> qk_reciprocity;
-  std::vector<double> ov_singular_values,
-      qk_singular_values;  // of W_O W_V and W_Q^T W_K, Dv and Dk, largest first
-  // (V, V), in model space between token vectors, without positions, norms and biases; row, column:
-  DoubleMatrix qk_tokens;  // query token, key token: scale W_E^T W_Q^T W_K W_E, what the softmax would get
-  DoubleMatrix ov_tokens;  // attended token, logit: (W_U W_O W_V W_E)^T
-  std::map<std::string, std::string> reasons;  // why one of them is not there, by its name
+  // Dv singular values of W_O W_V and Dk of W_Q^T W_K, largest first.
+  std::vector<double> ov_singular_values, qk_singular_values;
+  // (V, V), between token embeddings, without positions, norms and biases:
+  DoubleMatrix qk_tokens;  // row: query token, column: key token: scale W_E^T W_Q^T W_K W_E, the attention score
+  DoubleMatrix ov_tokens;  // row: attended token, column: token of the logit: (W_U W_O W_V W_E)^T
+  std::map<std::string, std::string> reasons;  // by the name of a missing one, why it is missing
 };
 
-// embedding (V, C); unembedding (V, C), or null where the output net is not one matrix. Throws ShapeError
-// when sizes do not fit, NumericError when a weight is not finite.
+// Returns the circuits of a head. embedding (V, C); unembedding (V, C), or null where the output net is not
+// one matrix. Throws ShapeError when sizes do not match, NumericError when a weight is not finite.
 HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embedding,
                            const DoubleMatrix* unembedding);
 
-// The same of a head of an encoder-decoder, whose vectors are not those of one vocabulary: without what is
-// said in tokens, and in cross-attention without reciprocity.
+// Returns the circuits of a head of an encoder-decoder, whose sources and targets have different embeddings:
+// without token maps and copying, and in cross-attention without reciprocity.
 HeadCircuits head_circuits(const HeadWeights& head, bool cross);
 
-// Of a head without matrices of its own: nothing, for that reason.
+// Returns circuits that are all missing for a reason, for a head without projections of its own.
 HeadCircuits no_circuits(const std::string& reason);
 
-// Direct logit attribution: what each part of a pre-norm model adds to the logit of the correct label, as it
-// is, not against the other logits. The final norm is frozen: every part is centered and multiplied by the
-// scale that the norm had at that position, so the parts add up to the logit.
+// Direct logit attribution: what each part of a pre-norm model adds to the logit of the correct label, not
+// relative to other logits. The final norm is frozen: every part is centered and multiplied by the scale of
+// the norm at that position, so the parts add up to the logit.
 struct Attribution {
   struct Part {
     std::string name;  // "embedding", "layer 0 head 1", "layer 0 attention bias", "layer 0 feed-forward", ...
     double mean = 0;   // over the labels
   };
-  std::string reason;  // why it is not available; empty: it is
+  std::string reason;  // why it is not available; empty when it is
   std::vector<Part> parts;
   double logit = 0;        // mean over the labels
   double worst_error = 0;  // |sum of parts - logit| over the largest of logit and parts, of the worst label
   std::int64_t labels = 0;
-  std::int64_t inexact = 0;  // labels whose error is more than rounding explains
-  std::string warning;       // says so, of the worst of them; else empty
+  std::int64_t inexact = 0;  // labels with an error beyond the rounding bound
+  std::string warning;       // about the worst of them; empty when there is none
 };
 
 struct CircuitReport {
   std::vector<HeadCircuits> heads;  // by HeadId
   Attribution attribution;
   // Attention rollout (Abnar and Zuidema 2020), a heuristic: the product over layers, later ones on the left,
-  // of half the mean weights of the heads and half the identity; (T, T), mean over the sequences of full
-  // length. Empty when there are none, and for an encoder-decoder.
+  // of half the mean weights of the heads plus half the identity; (T, T), mean over the sequences of full
+  // length. Empty when there is no such sequence, and for an encoder-decoder.
   DoubleMatrix rollout;
 };
 
@@ -91,7 +91,7 @@ Json to_json(const DoubleMatrix&);  // rows; null when empty
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Of every head, by HeadId; throws as head_circuits does.
+// Returns the circuits of every head, by HeadId. Throws as head_circuits of one head does.
 std::vector<HeadCircuits> head_circuits(const Model&);
 
 }  // namespace THIMBLE_PRECISION

@@ -1,5 +1,5 @@
-// What depends on a head: what changes when its output z_h = A_h V_h, before the output projection and
-// without its bias, is replaced, and how much the loss feels it.
+// Effects of heads: what changes when a head's output z_h = A_h V_h, before the output projection and without
+// its bias, is ablated or patched, and the gradient importance of the head.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Interval {
   bool contains(double x) const { return low <= x && x <= high; }
 };
 
-// With the intervention minus without it, on the same sequences. Loss: mean cross entropy per labeled
-// position, nats; accuracy: share of labeled positions predicted right.
+// The change that an intervention makes, on the same sequences. Loss: mean cross entropy per labeled
+// position, nats; accuracy: share of labeled positions predicted correctly.
 struct Effect {
   double loss_change = 0, accuracy_change = 0;
   Interval interval;  // of the loss
@@ -33,30 +33,29 @@ struct Effect {
 // is its cross entropy summed over labeled positions, and E the mean over sequences.
 struct Importance {
   double raw = 0;
-  double normalized =
-      0;  // raw, divided by the l2 norm of the layer's raws, as in the paper; 0 where that is 0
+  double normalized = 0;  // raw / l2 norm of the raw values of the layer, as in the paper; 0 if that is 0
 };
 
 struct HeadEffects {
   HeadId id;
-  Effect zero;      // z_h set to 0
-  Effect mean;      // its mean at that position, over the sequences that have it
-  Effect resample;  // its value, at that position, on another sequence of the same length
+  Effect zero;      // z_h replaced by 0
+  Effect mean;      // z_h replaced by its mean at the position, over the sequences that have the position
+  Effect resample;  // z_h replaced by its value at the position on another sequence of the same length
   Importance importance;
 };
 
-// After the removal (zero ablation) of the `removed` least important heads, the last of which is this one.
+// The result after zero ablation of the `removed` least important heads, the last of which is `id`.
 struct RemovalStep {
   std::int64_t removed = 0;
-  std::optional<HeadId> id{};  // none: nothing is removed yet
+  std::optional<HeadId> id{};  // none before the first removal
   double loss = 0, accuracy = 0;
 };
 
 struct EffectsReport {
-  EvalResult baseline;             // of the model as it is, with the result of each sequence
+  EvalResult baseline;             // without an intervention, with the result of each sequence
   std::vector<HeadEffects> heads;  // by HeadId
   std::vector<RemovalStep> cumulative_ablation;
-  // Sequences whose length no other has: in the resample ablation they keep their own values.
+  // Sequences of unique length, which keep their own values in the resample ablation.
   std::int64_t unpaired = 0;
 };
 
@@ -77,9 +76,9 @@ struct PatchingReport {
 
 inline constexpr int kBootstrapDraws = 1000;
 
-// Percentile intervals (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13) of
-// sum_i sums[k][i] / sum_i counts[i] for each k, where sequences i are drawn with replacement, the same ones
-// for all k. Throws ShapeError when sizes differ or there is no sequence.
+// Returns percentile intervals (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13)
+// of sum_i sums[k][i] / sum_i counts[i] for each k, where sequences i are drawn with replacement, the same
+// draws for all k. Throws ShapeError when sizes differ or there is no sequence.
 std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
                                 std::uint64_t seed);
 

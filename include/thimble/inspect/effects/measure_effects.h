@@ -1,4 +1,4 @@
-// Interventions on heads, and what they change; effects.h says what is measured.
+// Interventions on heads and their effects, which effects.h defines.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// What stands in for the head outputs of a sequence at a position: C values, or null for zeros.
+// Returns the replacement of the head outputs of a sequence at a position: H Dv values, or null for zeros.
 using Substitute = std::function<const Real*(std::int64_t sequence, std::int64_t position)>;
 
-// Replaces z_h of some heads, wherever they are, by the same columns of the substitute.
+// Replaces z_h of some heads, at all positions, by the same columns of the substitute.
 class Ablation : public ChunkHooks {
  public:
   Ablation(std::span<const AttentionLayer> layers, std::span<const HeadId> heads,
@@ -31,17 +31,17 @@ class Ablation : public ChunkHooks {
   std::int64_t first_ = 0;
 };
 
-// For each sequence another one of the same length: those of a length are put into a random order, and each
-// gets the next one. A sequence whose length no other has gets itself.
+// Returns for each sequence another one of the same length: sequences of a length are shuffled, and each gets
+// the next one. A sequence of unique length gets itself.
 std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths, std::uint64_t seed);
 
-// Everything in the report, at 1 + layers (1 + 4 heads) passes without gradients and one with them. What is
-// drawn depends on the config's seed. Heads are removed by their normalized importance, the first of equals
-// first. Memory: input and head outputs of one layer, twice (sequences, T, C) reals, and 6 doubles per head
-// and sequence. Throws as Evaluator::run.
+// Measures all effects, in 1 + layers (1 + 4 heads) passes without gradients and one with gradients. Random
+// draws depend on the config's seed. Cumulative ablation is in order of increasing normalized importance; of
+// equal heads the first goes first. Memory: input and head outputs of one layer, two tensors of (sequences,
+// T, C), and 6 doubles per head and sequence. Throws as Evaluator::run does.
 EffectsReport measure_effects(Evaluator& evaluator);
 
-// The work of that, in passes over the whole model without gradients.
+// Returns the cost of measure_effects in passes over the whole model without gradients.
 double effect_passes(const Evaluator& evaluator);
 
 }  // namespace THIMBLE_PRECISION

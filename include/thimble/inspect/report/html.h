@@ -1,4 +1,4 @@
-// A head report as a page for the browser.
+// The report as an HTML page.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace thimble {
 
-// Returns one HTML file that needs no other and no network. The user's own sequence, if any, is shown before
-// the examples. Attention weights of examples are stored in steps of 1/65535, or of 1/255 where that would
-// take more than 2 MiB; mean weights and rollout in steps of 1/65535; matrices of tokens in steps of their
+// Returns a self-contained HTML file that loads nothing from the network. The user's own sequence, if any, is
+// the first example. Attention weights of examples are stored in steps of 1/65535, or of 1/255 where that
+// would take more than 2 MiB; mean weights and rollout in steps of 1/65535; token maps in steps of their
 // largest magnitude / 32767; every other number as in the JSON report. Throws NumericError for a weight
 // outside [0, 1] or one that is not finite.
 std::string html_page(const InspectReport& report, const ForwardTrace* own = nullptr);

@@ -1,5 +1,5 @@
-// What each attention head of a trained model does, seen on test sequences: what it looks at, whether that is
-// more than chance, and what breaks without it.
+// The report on the attention heads of a trained model: what each attends to on test sequences, compared with
+// chance and initialization, and what ablating it costs.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace thimble {
 
 struct HeadReport {
-  std::vector<HeadScore> scores;     // with their values at initialization
+  std::vector<HeadScore> scores;     // with at_init
   std::vector<double> mean_weights;  // (queries, keys), averaged over sequences of full length
   HeadEffects effects;               // with the head's id
   HeadCircuits circuits;
@@ -31,29 +31,29 @@ struct InspectReport {
   Names tokens;                    // the vocabulary
   std::string weights_hash;        // as in the summary of a run
   std::int64_t length = 0;         // T
-  std::int64_t source_length = 0;  // S; 0: there are no sources
-  EvalResult baseline;             // on the sequences looked at
+  std::int64_t source_length = 0;  // S; 0 in an encoder-only model
+  EvalResult baseline;             // on the analyzed sequences
   std::int64_t unpaired = 0;       // see EffectsReport
   std::vector<HeadReport> heads;
   std::vector<RemovalStep> cumulative_ablation;
   Attribution attribution;
   DoubleMatrix rollout;
   std::vector<ForwardTrace> examples;
-  Timeline timeline;  // of the run that the model comes from
+  Timeline timeline;  // of the model's run
 
-  // The largest number of queries and of keys of an attention layer.
+  // Return the largest number of queries and of keys of an attention layer.
   std::int64_t queries(const AttentionLayer& l) const { return l.queries_source ? source_length : length; }
   std::int64_t keys(const AttentionLayer& l) const { return l.keys_source ? source_length : length; }
 };
 
 struct InspectOptions {
   std::int64_t sequences = 1000;  // the first of the test split
-  std::int64_t examples = 16;     // of them, kept with all their weights
+  std::int64_t examples = 16;     // of these, kept with all their attention weights
 };
 
-// Everything above, with the weights as the model uses them in evaluation mode: after the mask and the
-// softmax, in every layer. Initial values are those that the config's seed gives. Throws CheckpointError when
-// the weights do not fit the config, DataError when there are no test sequences, and NumericError when a
+// Analyzes the heads, with attention weights as the model uses them in evaluation mode, after the mask and
+// the softmax. at_init is computed from the initial weights of the config's seed. Throws CheckpointError when
+// the weights do not match the config, DataError when there are no test sequences, and NumericError when a
 // number that must be finite is not.
 InspectReport inspect(const ModelSource& source, const InspectOptions& options);
 
@@ -62,8 +62,8 @@ InspectReport inspect(const ModelSource& source, const InspectOptions& options);
 Json to_json(const InspectReport&);
 
 // Patches the head outputs of one test sequence, the donor, into another, the base (PatchingReport). Throws
-// DataError when there is no such sequence, when lengths or the positions of labels differ, or when all labels
-// are equal; CheckpointError as inspect does.
+// DataError when there is no such sequence, when lengths or the positions of labels differ, or when all
+// labels are equal; CheckpointError as inspect does.
 PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t donor);
 
 }  // namespace thimble

@@ -1,5 +1,5 @@
-// What a head is called. A label is a claim, made only where pattern and effect agree: the head looks at
-// something more than chance and more than before training, and the model is worse without it.
+// Labels of heads. A label is given only where pattern and effect agree: the head attends to something more
+// than chance and more than at initialization, and ablating the head makes the model worse.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@
 
 namespace thimble {
 
-// A head without any pattern of patterns.h is uniform when its entropy is at least kUniformEntropy and at
-// most kUniformShare as far from 1 as at initialization: untrained heads are nearly uniform, so where that is
-// not known none is called so.
+// A head without a pattern of patterns.h is uniform when its normalized entropy is at least kUniformEntropy
+// and at most kUniformShare as far from 1 as at initialization. Untrained heads are nearly uniform, so no
+// head is called uniform where its value at initialization is unknown.
 inline constexpr double kUniformEntropy = 0.99;
 inline constexpr double kUniformShare = 0.25;
 
 enum class Verdict {
   shown,       // pattern and effect
-  no_effect,   // a pattern, but nothing depends on the head
-  no_pattern,  // the model needs the head, for no known pattern
-  not_enough,  // too few eligible queries to tell
+  no_effect,   // pattern, but ablation has no measurable cost
+  no_pattern,  // effect, but no known pattern
+  not_enough,  // too few eligible queries
   none,        // neither pattern nor effect
 };
 std::string_view verdict_name(Verdict);
 
 struct Label {
-  std::string name;  // "mirror", "previous token", "offset -3", "position 0", ...; "": no known pattern
+  std::string name;  // "mirror", "previous token", "offset -3", "position 0", ...; "" without a pattern
   Verdict verdict = Verdict::none;
-  std::string sentence;  // for people, with the numbers that it rests on
+  std::string sentence;  // the label with its evidence
 };
 
-// scores: all that HeadScorer gives, with at_init where it is known; zero: what setting the head's output to
-// zero does. The model is worse without the head if the interval of the change of loss lies above 0, or that
-// of accuracy below 0.
+// Labels a head from all its scores, with at_init where it is known, and its zero ablation. Ablation makes
+// the model worse if the interval of the change in loss lies above 0, or that of the change in accuracy below
+// 0.
 Label label_head(std::span<const HeadScore> scores, const Effect& zero);
 
 }  // namespace thimble

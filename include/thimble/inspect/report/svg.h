@@ -1,4 +1,4 @@
-// One head's attention as a drawing for a paper.
+// The attention of one head as an SVG figure.
 #pragma once
 
 #include <string>
@@ -6,10 +6,9 @@
 
 namespace thimble {
 
-// An SVG 1.1 file. weights (queries, keys): of query i on key j, 0 is drawn white and 1 in the darkest blue,
-// on the scale that the HTML report has in its light colors; NaN is a key that the mask hides, drawn
-// hatched. Throws ShapeError when the weights are not queries x keys, NumericError for a weight outside [0,
-// 1].
+// Returns an SVG 1.1 file. weights (queries, keys): 0 is white and 1 the darkest blue, as in the light theme
+// of the HTML report; NaN is a masked key, drawn hatched. Throws ShapeError when the weights are not queries
+// x keys, NumericError for a weight outside [0, 1].
 std::string head_svg(const std::string& title, const std::vector<std::string>& queries,
                      const std::vector<std::string>& keys, const std::vector<double>& weights);
 

@@ -1,4 +1,4 @@
-// The cells of attention weights that the content-dependent scores of scores.h look for.
+// The target keys of the content-dependent scores of scores.h.
 #pragma once
 
 #include <array>
@@ -10,21 +10,21 @@
 
 namespace thimble {
 
-// The keys of a query.
+// The keys that a query can attend to.
 enum class Visibility {
-  all,      // of its own sequence
-  earlier,  // of its own sequence, up to itself
-  source,   // all of another sequence
+  all,      // all of its own sequence
+  earlier,  // its own sequence up to itself
+  source,   // all of the source
 };
 
-// In how many and which cells of one sequence's weights the content-dependent scores look. Made once for a
+// The cells of one sequence's attention weights that the content-dependent scores sum. Computed once per
 // sequence and shared by the scorers of all heads.
 class ScoreTargets {
  public:
   struct Cell {
     std::int64_t query, key;
   };
-  // Of one score: the target keys that are seen, and the sums over eligible queries.
+  // The visible target keys of one score, and its sums over eligible queries.
   struct Sum {
     std::vector<Cell> cells;
     double chance = 0, attainable = 0;
@@ -32,14 +32,14 @@ class ScoreTargets {
   };
   enum Score { special, same_token, duplicate_token, induction, task_target, kScores };
 
-  // tokens: those of the sequence, without padding. alignments: what the task names; naming a key twice is naming
-  // it once. special_tokens: see special_tokens(TaskConfig). Throws ShapeError when an alignment is not within the
+  // tokens: the sequence without padding. alignments: the keys that an answer depends on; duplicates count
+  // once. special_tokens: see special_tokens(TaskConfig). Throws ShapeError when an alignment is outside the
   // sequence.
   ScoreTargets(std::span<const std::int32_t> tokens, bool causal,
                std::span<const Dataset::Alignment> alignments,
                std::span<const std::int32_t> special_tokens = {});
 
-  // Of so many queries that look at another sequence, the source.
+  // Returns the targets of cross-attention, for a number of queries on a source.
   static ScoreTargets cross(std::int64_t queries, std::span<const std::int32_t> source,
                             std::span<const Dataset::Alignment> alignments,
                             std::span<const std::int32_t> special_tokens = {});
@@ -47,7 +47,7 @@ class ScoreTargets {
   std::int64_t queries() const { return queries_; }
   std::int64_t keys() const { return keys_; }  // n
   Visibility visibility() const { return visibility_; }
-  // |V(i)|: a query sees keys 0 .. visible - 1.
+  // Returns |V(i)|: query i can attend to keys 0 .. |V(i)| - 1.
   std::int64_t visible(std::int64_t query) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys_;
   }

@@ -1,43 +1,43 @@
-// What a head looks at: every score is a mean over queries, taken from the attention weights that a model
-// uses, after the mask and the softmax and before dropout, in evaluation mode.
+// Scores of attention patterns. Every score is a mean over queries of the attention weights that a model uses
+// in evaluation mode, after the mask and the softmax.
 //
 // A[i,j] is the weight of query i on key j, x the tokens, n <= T the length of a sequence without padding,
-// V(i) the keys that query i sees: 0 .. i with a causal mask, else 0 .. n-1. A query counts where the score
-// has something to ask, which makes it eligible; means are over all eligible queries of all sequences.
+// V(i) the keys visible to query i: 0 .. i with a causal mask, otherwise 0 .. n-1. A query is eligible where
+// the score is defined; means are over all eligible queries of all sequences.
 //
-// In cross-attention the queries are positions of one sequence and the keys, x and n those of another. Scores
-// that compare numbers of positions stay defined, and task_target is the alignment (Bahdanau et al. 2015);
-// self, previous_token, next_token, same_token, duplicate_token and induction ask for a place in the query's
-// own sequence and have no eligible query.
+// In cross-attention the queries are positions of the target and the keys, x and n those of the source.
+// Scores that compare position numbers stay defined, and task_target is the alignment (Bahdanau et al. 2015);
+// self, previous_token, next_token, same_token, duplicate_token and induction refer to a position of the
+// query's own sequence and have no eligible query.
 //
 // The shape of attention:
-//   entropy            H(A[i,:]) / ln |V(i)|, queries that see one key left out: 0 focused, 1 uniform
+//   entropy            H(A[i,:]) / ln |V(i)|, for |V(i)| > 1: 0 focused, 1 uniform
 //   distance           sum_j A[i,j] |i-j|
-//   signed_distance    sum_j A[i,j] (j-i): negative looks back
-//   self, first        A[i,j] for j = i, 0; queries that see that key
-//   special            sum of A[i,j] over tokens that only mark something; queries that see one
+//   signed_distance    sum_j A[i,j] (j-i): negative attends to earlier positions
+//   self, first        A[i,j] for j = i, 0; queries to which the key is visible
+//   special            sum of A[i,j] over special tokens; queries to which one is visible
 //   positional_share   sum_ij (M_ij - u_ij)^2 / sum_ij mean_x (A_ij - u_ij)^2 over sequences of length T, two
 //                      or more; M the mean of A over them, u uniform over V(i). 1: attention ignores content,
 //                      0: it depends on nothing else. Undefined for a uniform head; it has no chance value.
 //
-// What the head looks for, the sum of A[i,j] over target keys j, whether the query sees them or not:
-//   previous_token     i-1, queries that have one
-//   next_token         i+1, likewise; without a causal mask only
-//   mirror             n-1-i, queries that have one: all, in self-attention
-//   offset             i+k where that is a position, for the best k of those that at least half of all
-//                      queries have and any may see: a k that few queries have describes no head
+// The target of attention, the sum of A[i,j] over target keys j, visible or not:
+//   previous_token     i-1, queries with i > 0
+//   next_token         i+1, queries with i < n-1; only without a causal mask
+//   mirror             n-1-i, queries for which it is a position: all, in self-attention
+//   offset             i+k where that is a position, for the best k for which at least half of all queries
+//                      are eligible and some key is visible: a k of few queries does not describe a head
 //   same_token         j != i with x[j] = x[i], queries with such a j
 //   duplicate_token    j < i with x[j] = x[i], queries with such a j
 //   induction          1 <= j <= i with x[j-1] = x[i], queries with an earlier x[i] (Olsson et al. 2022)
 //   absolute_position  k, for the best k; all queries
-//   task_target        the keys that the task names (Dataset::alignments), queries for which it names one
+//   task_target        the positions the answer depends on (Dataset::alignments), queries that have one
 //
-// The best k is the one whose value is furthest above its chance; chance and attainable are those of that k
-// alone, so a little above chance is what any head has. Best of many only matters for small differences.
+// The best k is the one whose value is furthest above its chance level; chance and attainable are those of
+// this k alone, so the best of many k is slightly above chance for any head.
 //
-// chance is the value for weights uniform over V(i), attainable the largest value that any weights on V(i)
-// have: 1 where a target is seen and 0 where none is, for entropy and positional_share 1, for the distances
-// that of the key furthest away. Both are means over the same queries as the value.
+// chance is the value for weights uniform over V(i), attainable the largest value of any weights on V(i): 1
+// where a target is visible and otherwise 0, for entropy and positional_share 1, for the distances that of
+// the furthest key. Both are means over the same queries as the value.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@
 
 namespace thimble {
 
-// Without an eligible query value, chance and attainable are NaN.
+// A score of a head. value, chance and attainable are NaN without an eligible query.
 struct HeadScore {
   std::string_view name;
   double value = 0, chance = 0, attainable = 0;
@@ -70,19 +70,19 @@ class HeadScorer {
   // length: T, of the longest sequence.
   HeadScorer(std::int64_t length, bool causal);
 
-  // Of cross-attention: T queries and S keys, of the longest sequences. What is said below of (T, T) holds
-  // for (T, S).
+  // Returns a scorer of cross-attention with T queries and S keys, of the longest sequences. Weights are then
+  // (T, S) instead of (T, T).
   static HeadScorer cross(std::int64_t queries, std::int64_t keys);
 
-  // weights (T, T) of a sequence; what lies beyond its n x n is not read. Throws ShapeError when the sequence
-  // is longer than T, sees other keys, or the weights are not T x T; NumericError when the weights of a query
-  // do not add up to 1 over the keys that it sees.
+  // Adds the weights (T, T) of a sequence, of which n x n are read. Throws ShapeError when the sequence is
+  // longer than T, has another visibility, or the weights are not T x T; NumericError when the weights of a
+  // query over its visible keys do not sum to 1.
   void add(const ScoreTargets& targets, std::span<const double> weights);
 
-  // All scores, in the order above.
+  // Returns all scores, in the order above.
   std::vector<HeadScore> scores() const;
 
-  // (T, T), averaged over sequences of length T; zeros if there was none.
+  // Returns the mean weights (T, T) over sequences of length T; zeros if there was none.
   std::vector<double> mean_weights() const;
 
  private:
@@ -100,7 +100,7 @@ class HeadScorer {
   std::int64_t visible(std::int64_t query, std::int64_t keys) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys;
   }
-  std::int64_t full_sequences() const;  // those of length T
+  std::int64_t full_sequences() const;  // number of sequences of length T
 
   std::int64_t queries_, keys_;  // T and T, or T and S
   Visibility visibility_;
@@ -113,22 +113,22 @@ class HeadScorer {
   std::array<Mean, ScoreTargets::kScores> content_{};
 };
 
-// The score of that name, a copy where the scores do not last. Throws Error when there is none.
+// Returns the score of a name, a copy if the scores are a temporary. Throws Error when there is none.
 const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view name);
 inline HeadScore find_score(std::vector<HeadScore>&& scores, std::string_view name) {
   return find_score(std::span<const HeadScore>(scores), name);
 }
 
-// How far a value is on the way from chance to the largest attainable: 0 at chance, 1 for a perfect head; 0
-// where no head can be above chance, and where a number is not known.
+// Returns (value - chance) / (attainable - chance): 0 at chance, 1 for a perfect head; 0 where attainable is
+// not above chance or the value is NaN.
 double strength(double value, double chance, double attainable);
 
-// Sets at_init to the values at step 0; `initial` are the scores of the same head and sequences. For a best k
-// that is the value of the k that was best then.
+// Sets at_init to the values of `initial`, the scores of the same head on the same sequences at
+// initialization. A score with a best k gets the value of the k that was best at initialization.
 void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial);
 
-// {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a best k;
-// null for what is not a number.
+// Returns {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a
+// best k, and null for a number that is not finite.
 Json to_json(std::span<const HeadScore> scores);
 
 }  // namespace thimble

@@ -13,7 +13,7 @@
 
 namespace thimble {
 
-// An array that is written piece by piece in C order, little-endian, and is there only after commit(). All
+// A file with an array, written piece by piece in C order, little-endian; it appears only with commit(). All
 // functions throw FileError.
 class NpyFile {
  public:
@@ -21,7 +21,7 @@ class NpyFile {
 
   NpyFile(const std::filesystem::path& path, Type type, std::span<const std::int64_t> shape);
 
-  // The next elements. Throws ShapeError when they are of the other type or more than the shape holds.
+  // Append the next elements. Throw ShapeError when they have another type or exceed the shape.
   void append(std::span<const float> elements);
   void append(std::span<const std::int32_t> elements);
   // Throws ShapeError when elements are missing.
@@ -35,20 +35,20 @@ class NpyFile {
   std::int64_t missing_;  // elements
 };
 
-// Writes what a model sees of the first `count` sequences of a split, or of all N if there are fewer, into a
-// directory, which is made if it is not there:
+// Writes the attention of a model on the first `count` sequences of a split, or on all N if there are fewer,
+// into a directory, which is created if needed:
 //   attention.npy (N, L, H, T, T) float32  weight of a query on a key, 0 where either is padding
-//   tokens.npy    (N, T)          int32    numbers of tokens, -1 for padding
-//   lengths.npy   (N)             int32    tokens of each sequence
-// and of an encoder-decoder, in place of attention.npy,
+//   tokens.npy    (N, T)          int32    token ids, -1 for padding
+//   lengths.npy   (N)             int32    length of each sequence
+// and for an encoder-decoder, in place of attention.npy,
 //   encoder.npy   (N, L, H, S, S), decoder.npy (N, L, H, T, T), cross.npy (N, L, H, T, S)
-//   sources.npy   (N, S), source_lengths.npy (N)    as tokens.npy and lengths.npy, of what the encoder reads
-// Keeps one sequence at a time in memory. Each file is written whole or not at all. Throws FileError when one
-// cannot be written, otherwise as trace_split.
+//   sources.npy   (N, S), source_lengths.npy (N)    as tokens.npy and lengths.npy, for the encoder input
+// Keeps one sequence at a time in memory. Each file is written atomically. Throws FileError when one cannot
+// be written, otherwise as trace_split does.
 void write_attention(const ModelSource& source, Split split, std::int64_t count,
                      const std::filesystem::path& directory);
 
-// Throws FileError if write_attention cannot write there as things are; leaves nothing behind.
+// Throws FileError if write_attention could not write to the directory; leaves nothing behind.
 void require_writable_attention(const std::filesystem::path& directory);
 
 }  // namespace thimble

@@ -1,4 +1,4 @@
-// Whether the order of its input means anything to a model.
+// A test of whether a model depends on the order of its input.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace thimble {
 
-// Logits of permuted sequences against those of the sequences, each at the place where its token went; a
-// model with one output per sequence has them in one place. Without positions and without a mask a
-// transformer treats all orders alike (Lee et al., "Set Transformer", 2019, property 1): 0 but for rounding.
+// The difference between the logits of permuted sequences and the permuted logits of the sequences; a model
+// with one output per sequence has logits in one place. A transformer without positions and mask is
+// permutation equivariant (Lee et al., "Set Transformer", 2019, property 1): 0 up to rounding.
 struct PermutationReport {
   std::int64_t sequences = 0;
   double worst = 0;  // largest |difference| of two logits
@@ -20,14 +20,14 @@ struct PermutationReport {
   double relative() const { return logit > 0 ? worst / logit : 0; }
 };
 
-// Indices 0 .. count-1 in an order that is uniform over all of them (Fisher and Yates), one for each number.
+// Returns a uniformly random permutation of 0 .. count-1 (Fisher and Yates), a function of `number`.
 std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number);
 
-// On the first test sequences, sequence i in random_order(T, i) of the tokens that it has without padding.
-// Throws CheckpointError when the weights do not fit the config.
+// Measures the first test sequences, sequence i permuted by random_order(T, i) without its padding. Throws
+// CheckpointError when the weights do not match the config.
 PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences);
 
-// {"sequences", "worst", "logit", "relative"}
+// Returns {"sequences", "worst", "logit", "relative"}
 Json to_json(const PermutationReport&);
 
 }  // namespace thimble

@@ -1,5 +1,5 @@
-// The chosen head and what is shown of it, in the address of the page: a link opens the report at that head. An address
-// is #head=layer.1.3&beside=layer.0.2&example=4, or show=mean, or example=input for the user's own sequence.
+// Keeps the selected head and example in the address of the page, so that a link opens the report there. An address is
+// #head=layer.1.3&beside=layer.0.2&example=4, or show=mean, or example=input for the user's own sequence.
 
 function headPath(index) {
   const { layer, head } = report.heads[index];
@@ -11,24 +11,23 @@ function address() {
   return `#head=${headPath(state.head)}${state.beside === null ? "" : `&beside=${headPath(state.beside)}`}&${shown}`;
 }
 
-// What the address asks for, of what this report has; null when it does not name a head.
-function addressed() {
-  const asked = new URLSearchParams(location.hash.slice(1));
-  const find = (name) => report.heads.findIndex((_, index) => headPath(index) === asked.get(name));
+// Returns the changes of the state that the address names, or null when it does not name a head of this report.
+function addressedState() {
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  const find = (name) => report.heads.findIndex((_, index) => headPath(index) === parameters.get(name));
   if (find("head") < 0) return null;
   const changes = { head: find("head"), beside: find("beside") < 0 ? null : find("beside") };
-  const number = asked.get("example") === "input" ? ownInputs - 1 : Number(asked.get("example") ?? NaN) - 1 + ownInputs;
-  if (asked.get("show") === "mean") changes.source = "mean";
+  const number = parameters.get("example") === "input" ? ownInputs - 1 : Number(parameters.get("example") ?? NaN) - 1 + ownInputs;
+  if (parameters.get("show") === "mean") changes.source = "mean";
   else if (report.examples?.[number]) Object.assign(changes, { source: "example", example: number });
   return changes;
 }
 
-// Keeps the address and the state the same. Links to sections stay what they are for the browser; afterwards the address
-// names the head again.
+// Synchronizes the address and the state. A link to a section still works; afterwards the address names the head again.
 function followAddress() {
   let timer;
   const write = () => history.replaceState(null, "", address());
-  watchers.push({
+  subscribers.push({
     names: ["head", "beside", "source", "example"],
     draw: () => {
       clearTimeout(timer);
@@ -36,9 +35,9 @@ function followAddress() {
     },
   });
   addEventListener("hashchange", () => {
-    const changes = addressed();
+    const changes = addressedState();
     if (changes) update(changes);
     else write();
   });
-  if (addressed()) document.getElementById("heads").scrollIntoView({ behavior: "instant" });
+  if (addressedState()) document.getElementById("heads").scrollIntoView({ behavior: "instant" });
 }

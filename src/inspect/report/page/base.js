@@ -1,29 +1,29 @@
 "use strict";
-// What all views share: the report, the state, elements, numbers, tokens and packed maps.
+// Shared by all views: the report, the state, elements, numbers, tokens and packed maps.
 
 const report = JSON.parse(document.getElementById("report").textContent);
 
-// What is shown. `beside` is the head to compare with, or null; `source` is "example" or "mean" (over all sequences);
-// `full` is the weight that gets the full color.
+// `beside` is the head to compare with, or null; `source` is "example" or "mean" (over all sequences); `full` is the weight
+// that gets the full color.
 const state = { head: 0, beside: null, source: "mean", example: 0, query: 0, full: 1, theme: "light" };
-const watchers = [];
+const subscribers = [];
 
-// Calls draw now, and again whenever one of the named parts of the state has changed.
-function watch(names, draw) {
-  watchers.push({ names, draw });
+// Calls draw now, and again after each change of one of the named parts of the state.
+function subscribe(names, draw) {
+  subscribers.push({ names, draw });
   draw();
 }
 
 function update(changes) {
   const changed = Object.keys(changes).filter((name) => state[name] !== changes[name]);
   Object.assign(state, changes);
-  for (const { names, draw } of watchers) if (names.some((name) => changed.includes(name))) draw();
+  for (const { names, draw } of subscribers) if (names.some((name) => changed.includes(name))) draw();
 }
 
 const kSvg = "http://www.w3.org/2000/svg";
 const kSvgNames = new Set(["svg", "g", "line", "path", "rect", "text", "circle"]);
 
-// An element with attributes, handlers (functions) and children: elements, texts, or null for none.
+// Returns an element with attributes, handlers (functions) and children: elements, texts, or null for none.
 function element(name, attributes = {}, ...children) {
   const node = kSvgNames.has(name) ? document.createElementNS(kSvg, name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -34,7 +34,7 @@ function element(name, attributes = {}, ...children) {
   return node;
 }
 
-// A section of the page, with an entry in the navigation.
+// Returns a section of the page, with an entry in the navigation.
 function section(id, title, about, ...children) {
   return element(
     "section",
@@ -46,18 +46,19 @@ function section(id, title, about, ...children) {
 }
 
 const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
-// What rounds to 0 has no sign.
+// A number that rounds to 0 has no sign.
 const shorter = (x, digits = 3) => (!isNumber(x) ? "–" : `${Number(x.toFixed(digits)) < 0 ? "−" : ""}${Math.abs(x).toFixed(digits)}`);
 const signed = (x, digits = 3) => (isNumber(x) && Number(x.toFixed(digits)) > 0 ? "+" : "") + shorter(x, digits);
 const grouped = (n) => (isNumber(n) ? n.toLocaleString("en") : "–");
 const percent = (x) => (isNumber(x) ? `${(100 * x).toFixed(2)} %` : "–");
+const points = (x) => signed(isNumber(x) ? 100 * x : x, 2); // a change of a share, in percentage points
 
-// A number rounded for reading; pointing at it shows all of it.
+// Returns a rounded number with all of its digits in a tooltip.
 function number(x, show = shorter) {
   return element("span", { class: "number", title: isNumber(x) ? String(x) : "not defined" }, show(x));
 }
 
-// A token as it can be seen: blanks become visible, an empty one gets a sign.
+// Returns a token with its white space made visible, and a sign for an empty one.
 function visible(token) {
   const text = String(token);
   return text === "" ? "∅" : text.replace(/\s/g, "␣");
@@ -68,13 +69,13 @@ function clipped(token, longest = 12) {
   return characters.length > longest ? characters.slice(0, longest - 1).join("") + "…" : characters.join("");
 }
 
-// The attention layer of a number: its name, and the sequences that its queries and keys come from.
+// Returns the attention layer of an index: its name, and the sequences that its queries and keys come from.
 const attentionLayer = (layer) =>
   report.attentions?.[layer] ?? { name: `layer ${layer}`, queries: "tokens", keys: "tokens", causal: report.model?.mask === "causal" };
 const layerName = (layer) => attentionLayer(layer).name;
 const headName = (h) => `${layerName(h.layer)} head ${h.head}`;
 
-// What a head is called, as carefully as its verdict is.
+// Returns the label of a head, qualified by its verdict.
 function claim(h) {
   return (
     {
@@ -88,7 +89,7 @@ function claim(h) {
 
 const unpacked = new WeakMap();
 
-// The numbers of a packed map in order, whole ones, to be multiplied by `step`.
+// Returns the integers of a packed map, in order, and the step to multiply them by.
 function unpack(packed) {
   if (!unpacked.has(packed)) {
     const text = atob(packed.data);
@@ -101,8 +102,8 @@ function unpack(packed) {
   return unpacked.get(packed);
 }
 
-// One (rows, columns) map of a packed array that may hold several. `at` is null for keys that the mask hides; `axes` are
-// what rows and columns are.
+// Returns one (rows, columns) map of a packed array that may hold several. `at` is null for masked keys; `axes` are the
+// names of rows and columns.
 function mapOf(packed, index, rowLabels, columnLabels, causal, axes = ["query", "key"]) {
   const { numbers, step } = unpack(packed);
   const [rows, columns] = packed.shape.slice(-2);
@@ -115,10 +116,10 @@ const example = () => report.examples[state.example];
 const ownInputs = report.examples?.[0]?.own ? 1 : 0; // the user's own sequence comes before those of the split
 const exampleName = (i) => (i < ownInputs ? "your input" : `example ${i + 1 - ownInputs}`);
 const capital = (text) => text.replace(/^./, (c) => c.toUpperCase());
-// What the maps of heads show.
+// Returns the title of the maps of heads.
 const shownName = () => (state.source === "mean" ? `mean of ${grouped(report.sequences)} sequences` : exampleName(state.example));
 
-// The attention of a head in what is being looked at.
+// Returns the attention of a head in the selected example, or its mean.
 function attention(headIndex) {
   const head = report.heads[headIndex];
   const { queries, keys, causal } = attentionLayer(head.layer);

@@ -1,8 +1,8 @@
-// Line charts and bars, drawn as SVG at the width that there is.
+// Line charts and bars, drawn as SVG at the available width.
 
 const kMarks = { size: 11, left: 46, right: 22, top: 10, bottom: 34 };
 
-// About `count` round numbers from low to high.
+// Returns about `count` round numbers from low to high.
 function ticks(low, high, count) {
   const rough = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -12,12 +12,12 @@ function ticks(low, high, count) {
   return out;
 }
 
-// Powers of ten for steps that are spaced by their logarithm; step 0 has its own place.
+// Returns powers of ten for a logarithmic axis of steps; step 0 has a place of its own.
 const logTicks = (low, high) => [0, 1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].filter((x) => x >= low && x <= high);
 
 const brief = (x) => (Math.abs(x) >= 1e4 ? `${x / 1000}k` : String(x).replace("-", "−"));
 
-// Places of the numbers of a chart in its picture.
+// Returns the maps from numbers to pixels of a chart, and its ticks.
 function scales(spec, width, height) {
   const points = spec.series.flatMap((s) => s.points).filter(([x, y]) => isNumber(x) && isNumber(y));
   const xs = points.map(([x]) => x);
@@ -60,21 +60,21 @@ function lines(spec, at) {
   });
 }
 
-// A chart of {title, xLabel, series: [{name, look, points: [[x, y]], dots, quiet}], range, log, bands: [[from, to]],
-// show}: `look` is a class of the style sheet; a quiet series is left out of the legend and of what the pointer or the
-// arrow keys say; `show` writes a y.
+// Returns a chart of {title, xLabel, series: [{name, look, points: [[x, y]], dots, quiet}], range, log, bands: [[from, to]],
+// show}: `look` is a class of the style sheet; a quiet series is left out of the legend and of the readout; `show` formats a
+// y.
 function lineChart(spec) {
   const show = spec.show ?? ((y) => shorter(y, 4));
-  const spoken = spec.series.filter((s) => !s.quiet);
-  const says = element("output", { class: "says", "aria-live": "polite" });
+  const named = spec.series.filter((s) => !s.quiet);
+  const readout = element("output", { class: "readout", "aria-live": "polite" });
   const picture = element("div", {
     class: "picture",
     tabindex: "0",
     role: "application",
     "aria-roledescription": "chart",
-    "aria-label": `${spec.title}: left and right arrow keys go through the points`,
+    "aria-label": `${spec.title}: left and right arrow keys move between the points`,
   });
-  const keys = spoken.length > 1 ? spoken.map((s) => element("span", { class: "key" }, element("i", { class: s.look }), s.name)) : [];
+  const keys = named.length > 1 ? named.map((s) => element("span", { class: "key" }, element("i", { class: s.look }), s.name)) : [];
   let at,
     pointed = -1;
 
@@ -82,14 +82,14 @@ function lineChart(spec) {
     pointed = index;
     const x = at.columns[index];
     picture.querySelector(".pointed")?.remove();
-    says.textContent =
+    readout.textContent =
       index < 0
         ? ""
         : `${spec.xLabel} ${grouped(x)}: ` +
-          spoken
+          named
             .map((s) => [s, s.points.find(([px]) => px === x)])
             .filter(([, found]) => found && isNumber(found[1]))
-            .map(([s, found]) => `${spoken.length > 1 ? `${s.name} ` : ""}${show(found[1])}${found[2] ? `, ${found[2]}` : ""}`)
+            .map(([s, found]) => `${named.length > 1 ? `${s.name} ` : ""}${show(found[1])}${found[2] ? `, ${found[2]}` : ""}`)
             .join(" · ");
     if (index >= 0)
       picture.firstChild.append(element("line", { class: "pointed", x1: at.x(x), x2: at.x(x), y1: kMarks.top, y2: at.bottom }));
@@ -124,7 +124,7 @@ function lineChart(spec) {
     point(pointed < 0 ? 0 : Math.min(Math.max(pointed + step, 0), at.columns.length - 1));
   });
   new ResizeObserver(draw).observe(picture);
-  return element("figure", { class: "chart" }, element("figcaption", {}, element("b", {}, spec.title), keys), picture, says);
+  return element("figure", { class: "chart" }, element("figcaption", {}, element("b", {}, spec.title), keys), picture, readout);
 }
 
 // Named bars from a common zero, to the left for negative values. rows: [[name, value]].

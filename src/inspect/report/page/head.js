@@ -1,4 +1,4 @@
-// The chosen head: its map enlarged, its scores, what removing it costs, its circuits.
+// The selected head: its large map, its scores, the effect of ablating it, its circuits.
 
 function describeWeight(map, row, column) {
   const value = map.at(row, column);
@@ -12,41 +12,38 @@ function describeWeight(map, row, column) {
   ];
 }
 
-// The enlarged map of the head that `key` of the state names, "head" or "beside". A click chooses the query of the token
-// view.
+// Returns the large map of the head that `key` of the state names, "head" or "beside". A click selects the query of the
+// token view.
 function headMap(key, name) {
   const title = element("h3");
   const sentence = element("p", { class: "sentence" });
   const large = largeMap(name, describeWeight, (row) => update({ query: row }));
   const panel = element("div", { class: "panel" }, title, sentence, large.node);
-  watch([key], () => {
+  subscribe([key], () => {
     panel.hidden = state[key] === null;
     if (panel.hidden) return;
     const h = report.heads[state[key]];
-    title.replaceChildren(
-      `${capital(headName(h))} `,
-      element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no claim" : claim(h)),
-    );
+    title.replaceChildren(`${headName(h)} `, element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no label" : claim(h)));
     sentence.textContent = h.sentence ?? "";
   });
-  // After the panel is in the page and has a width.
+  // The panel has a width only once it is in the page.
   requestAnimationFrame(() =>
-    watch([key, "source", "example", "full", "theme"], () => {
+    subscribe([key, "source", "example", "full", "theme"], () => {
       if (state[key] !== null) large.show(attention(state[key]), `${headName(report.heads[state[key]])}, ${shownName()}`);
     }),
   );
   return { panel, large };
 }
 
-// The grid of heads, the chosen head and, if there is one, the head beside it; pointing at a cell of one map points at the
-// same cell of the other.
+// Returns the grid of heads, the selected head and, if there is one, the compared head; the cursors of their maps move
+// together.
 function explorer() {
-  const first = headMap("head", "Attention of the chosen head"),
-    second = headMap("beside", "The head beside it");
+  const first = headMap("head", "Attention of the selected head"),
+    second = headMap("beside", "Attention of the compared head");
   first.large.link(second.large);
   second.large.link(first.large);
   const node = element("div", { class: "columns explorer" }, headGrid(), first.panel, second.panel, effectPanel());
-  watch(["beside"], () => node.classList.toggle("pair", state.beside !== null));
+  subscribe(["beside"], () => node.classList.toggle("pair", state.beside !== null));
   return node;
 }
 
@@ -100,11 +97,11 @@ function scoreRows(h, names) {
 
 function scoresPanel() {
   const body = element("div", { class: "columns two" });
-  watch(["head"], () => {
+  subscribe(["head"], () => {
     const h = report.heads[state.head];
-    const rest = ["value", "chance", "at start", "attainable", "|E|"];
+    const rest = ["value", "chance", "at init", "attainable", "queries"];
     body.replaceChildren(
-      plainTable(["looks for", ...rest], scoreRows(h, kTargets), "scores"),
+      plainTable(["target", ...rest], scoreRows(h, kTargets), "scores"),
       plainTable(["shape of attention", ...rest], scoreRows(h, kShapes), "scores"),
     );
   });
@@ -115,34 +112,28 @@ function scoresPanel() {
     element(
       "p",
       { class: "about" },
-      "Mean weight on the target keys over |E| eligible queries; beside it uniform attention, the same head before training, and the most there could be.",
+      "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), the value at initialization, and the highest attainable value.",
     ),
     body,
   );
 }
 
 function effects(h) {
-  const names = { zero: "zero", mean: "its mean", resample: "another input's" };
-  const interval = (pair) => element("small", {}, pair ? `${signed(pair[0])} to ${signed(pair[1])}` : "");
-  const rows = Object.entries(names)
-    .filter(([kind]) => h.ablation?.[kind])
-    .map(([kind, name]) => {
+  const rows = ["zero", "mean", "resample"]
+    .filter((kind) => h.ablation?.[kind])
+    .map((kind) => {
       const a = h.ablation[kind];
-      return [
-        name,
-        [number(a.accuracy_change, signed), interval(a.accuracy_interval)],
-        [number(a.loss_change, signed), interval(a.interval)],
-      ];
+      return [kind, changeCell(a.accuracy_change, a.accuracy_interval, points), changeCell(a.loss_change, a.interval, signed)];
     });
   return [
-    plainTable(["output replaced by", "accuracy", "loss"], rows),
+    plainTable(["ablation", "Δ accuracy (points)", "Δ loss"], rows),
     h.importance
       ? element(
           "p",
           {},
           "Gradient importance ",
           number(h.importance.raw, (x) => (isNumber(x) ? x.toPrecision(4) : "–")),
-          ", normalized in its layer ",
+          ", normalized within its layer ",
           number(h.importance.normalized),
           ".",
         )
@@ -152,35 +143,38 @@ function effects(h) {
 
 function effectPanel() {
   if (!report.heads.some((h) => h.ablation)) return null;
-  const title = element("h3");
   const body = element("div", { class: "stack" });
-  watch(["head", "beside"], () => {
+  subscribe(["head", "beside"], () => {
     const shown = [state.head, state.beside].filter((index) => index !== null).map((index) => report.heads[index]);
-    title.textContent = shown.length > 1 ? "Without one of these heads" : "Without this head";
-    body.replaceChildren(...shown.flatMap((h) => [shown.length > 1 ? element("h4", {}, capital(headName(h))) : "", ...effects(h)]));
+    body.replaceChildren(...shown.flatMap((h) => [shown.length > 1 ? element("h4", {}, headName(h)) : "", ...effects(h)]));
   });
   return element(
     "div",
     { class: "panel" },
-    title,
-    element("p", { class: "about" }, "Change when the head's output is replaced, with bootstrap 95 % intervals."),
+    element("h3", {}, "Ablation"),
+    element(
+      "p",
+      { class: "about" },
+      "Change when the head's output is replaced by zero, by its mean, or by its value on another sequence, with bootstrap 95 % CIs.",
+    ),
     body,
   );
 }
 
-// A token-space matrix: rows and columns are the vocabulary.
+// Returns a map whose rows and columns are the vocabulary.
 function tokenMatrix(title, about, axes, key) {
   const describe = (map, r, c) => [
     element("b", {}, precisely(map.at(r, c), map.step)),
     element("br"),
+    `${axes[0]} `,
     word(map.rowLabels[r]),
-    " → ",
+    `, ${axes[1]} `,
     word(map.columnLabels[c]),
   ];
   const large = largeMap(title, describe);
   const panel = element("div", { class: "panel" }, element("h3", {}, title), element("p", { class: "about" }, about), large.node);
   requestAnimationFrame(() =>
-    watch(["head", "theme"], () => {
+    subscribe(["head", "theme"], () => {
       const packed = report.heads[state.head].circuits?.[key];
       panel.hidden = !packed;
       if (!packed) return;
@@ -204,11 +198,11 @@ function circuits() {
           ),
         ]
       : [];
-  watch(["head"], () => {
+  subscribe(["head"], () => {
     const c = report.heads[state.head].circuits ?? {};
     body.replaceChildren(
-      element("p", {}, "OV copying ", number(c.ov_copying, signed), ": from −1, writes the opposite of what it reads, to 1, copies it."),
-      element("p", {}, "QK reciprocity ", number(c.qk_reciprocity), ": 1 when attention is always mutual."),
+      element("p", {}, "OV copying score ", number(c.ov_copying, signed), ": 1 = copies the attended token, −1 = suppresses it."),
+      element("p", {}, "QK reciprocity ", number(c.qk_reciprocity), ": 1 = attention is always mutual."),
       ...spectrum("Singular values of OV", c.ov_singular_values),
       ...spectrum("Singular values of QK", c.qk_singular_values),
     );
@@ -216,8 +210,8 @@ function circuits() {
   const heads = report.heads.filter((h) => h.circuits);
   const matrix = (key, ...texts) => (heads.some((h) => h.circuits[key]) ? tokenMatrix(...texts, key) : null);
   const heading = element("span");
-  watch(["head"], () => {
-    heading.textContent = `Of ${headName(report.heads[state.head])}, from its weights alone.`;
+  subscribe(["head"], () => {
+    heading.textContent = `QK and OV circuits of ${headName(report.heads[state.head])}, computed from its weights alone.`;
   });
   return section(
     "circuits",
@@ -226,9 +220,12 @@ function circuits() {
     element(
       "div",
       { class: "columns three" },
-      element("div", { class: "panel" }, element("h3", {}, "In numbers"), body),
-      matrix("qk_tokens", "QK in tokens", "How much a query token (down) asks for a key token (right).", ["query token", "key token"]),
-      matrix("ov_tokens", "OV in tokens", "What attending to a token (down) adds to the logit of a token (right).", [
+      element("div", { class: "panel" }, element("h3", {}, "Summary"), body),
+      matrix("qk_tokens", "QK in tokens", "Attention score of a query token (rows) for a key token (columns), before the softmax.", [
+        "query token",
+        "key token",
+      ]),
+      matrix("ov_tokens", "OV in tokens", "What attending to a token (rows) adds to the logit of a token (columns).", [
         "attended token",
         "logit of token",
       ]),

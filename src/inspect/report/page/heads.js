@@ -1,6 +1,6 @@
-// The grid of all heads, and the choice of what is shown.
+// The grid of all heads, and the controls above it.
 
-// Mean or example, which example, which head to compare with, and which weight gets the full color.
+// Returns the controls: mean or example, which example, the head to compare with, and the weight of the full color.
 function choices() {
   const examples = report.examples ?? [];
   const choice = (name, options, chosen, act) =>
@@ -39,10 +39,10 @@ function choices() {
     (value) => update({ full: Number(value) }),
   );
   const others = report.heads.map((h, index) => [index, headName(h)]);
-  const beside = choice("compare with", [["", "no other head"], ...others], "", (value) =>
+  const beside = choice("compare with", [["", "no head"], ...others], "", (value) =>
     update({ beside: value === "" ? null : Number(value) }),
   );
-  watch(["source", "example", "beside"], () => {
+  subscribe(["source", "example", "beside"], () => {
     source.querySelector("select").value = state.source;
     list.value = state.example;
     beside.querySelector("select").value = state.beside ?? "";
@@ -65,7 +65,7 @@ function choices() {
   );
 }
 
-// All heads, by layer. The arrow keys go from head to head.
+// Returns the grid of all heads, by layer. The arrow keys move between heads.
 function headGrid() {
   const tiles = report.heads.map((h, index) => {
     const canvas = element("canvas", { "aria-hidden": "true" });
@@ -78,7 +78,12 @@ function headGrid() {
         click: (event) => update(event.shiftKey ? { beside: index } : { head: index }),
       },
       canvas,
-      element("span", {}, element("b", {}, `${layerName(h.layer).match(/\d+$/)}·${h.head}`), element("em", {}, h.verdict === "shown" ? h.label : "")),
+      element(
+        "span",
+        {},
+        element("b", {}, `${layerName(h.layer).match(/\d+$/)}·${h.head}`),
+        element("em", {}, h.verdict === "shown" ? h.label : ""),
+      ),
     );
     button.setAttribute("aria-label", `${headName(h)}, ${claim(h)}`);
     return { h, button, canvas };
@@ -110,8 +115,8 @@ function headGrid() {
   );
   grid.style.setProperty("--heads", Math.max(...report.heads.map((h) => h.head)) + 1);
 
-  watch(["source", "example", "full", "theme"], () => tiles.forEach(({ canvas }, index) => thumbnail(canvas, attention(index))));
-  watch(["head", "beside"], () =>
+  subscribe(["source", "example", "full", "theme"], () => tiles.forEach(({ canvas }, index) => thumbnail(canvas, attention(index))));
+  subscribe(["head", "beside"], () =>
     tiles.forEach(({ button }, index) => {
       button.setAttribute("aria-pressed", String(index === state.head));
       button.classList.toggle("beside", index === state.beside);
@@ -125,7 +130,7 @@ function headGrid() {
     element(
       "p",
       { class: "about" },
-      `In each map, queries go down and keys go right.${tiles.length > 1 ? " Shift-click compares a head with the chosen one." : ""}`,
+      `Rows are queries, columns are keys.${tiles.length > 1 ? " Shift-click a head to compare it with the selected one." : ""}`,
     ),
     grid,
   );

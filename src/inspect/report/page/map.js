@@ -1,10 +1,10 @@
-// Maps: colors, small pictures, and the large map that can be read with the pointer or the arrow keys.
+// Maps: colors, thumbnails, and the large map, whose cells are read with the pointer or the arrow keys.
 
 let palettes = {}; // of the current theme
 
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-// Colors between the stops --NAME-0 to --NAME-4 of the style sheet, linearly.
+// Returns 257 colors between the stops --NAME-0 to --NAME-4 of the style sheet, linearly.
 function palette(name) {
   if (palettes.theme !== state.theme) palettes = { theme: state.theme };
   palettes[name] ??= Array.from({ length: 257 }, (_, i) => {
@@ -16,13 +16,13 @@ function palette(name) {
   return palettes[name];
 }
 
-// Red, green and blue of a value: from 0 (the background) to `full`, or, with a sign, from -full over 0 to full.
+// Returns red, green and blue of a value: from 0 (the background) to `full`, or, with a sign, from -full over 0 to full.
 function color(value, full, hasSign) {
   const share = full > 0 ? Math.min(Math.max(value / full, -1), 1) : 0;
   return hasSign ? palette("signed")[Math.round(128 + 128 * share)] : palette("scale")[Math.round(256 * share)];
 }
 
-// The map with one pixel a cell. Masked cells stay transparent.
+// Returns the map with one pixel per cell. Masked cells stay transparent.
 function pixels(map) {
   const canvas = element("canvas", { width: map.columns, height: map.rows });
   const image = new ImageData(map.columns, map.rows);
@@ -54,7 +54,7 @@ function hatching(context) {
   return context.createPattern(tile, "repeat");
 }
 
-// Draws the map into a box of the canvas, masked cells hatched.
+// Draws the map into a box of the canvas, with masked cells hatched.
 function paint(context, map, x, y, width, height) {
   context.imageSmoothingEnabled = false;
   if (map.causal) {
@@ -64,7 +64,7 @@ function paint(context, map, x, y, width, height) {
   context.drawImage(pixels(map), x, y, width, height);
 }
 
-// A small picture. Masked keys have a flat color there: hatching would be all that is seen.
+// Draws a thumbnail. Masked keys have a flat color, since hatching would dominate a small picture.
 function thumbnail(canvas, map) {
   canvas.width = canvas.height = Math.max(128, 2 * map.rows, 2 * map.columns);
   const context = canvas.getContext("2d");
@@ -77,11 +77,11 @@ function thumbnail(canvas, map) {
   context.drawImage(pixels(map), 0, 0, cell * map.columns, cell * map.rows);
 }
 
-// The values at the left end, the middle and the right end of the scale of colors.
+// Returns the values at the left end, the middle and the right end of the color scale.
 const scaleEnds = (map) =>
   map.signed ? [shorter(-map.full, 2), "0", shorter(map.full, 2)] : ["0", String(map.full / 2), map.full < 1 ? `≥ ${map.full}` : "1"];
 
-// What the colors mean.
+// Returns the legend of the colors.
 function legend(map) {
   return element(
     "div",
@@ -102,9 +102,9 @@ function legend(map) {
 
 const kFont = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
-// Where the parts of a large map are, in CSS pixels, in a box of the given width.
+// Returns the layout of a large map in a box of the given width, in CSS pixels.
 function layOut(map, width, context) {
-  const kTitle = 18; // of an axis
+  const kTitle = 18; // height of an axis title
   context.font = kFont;
   const longest = (labels) => Math.max(...labels.map((label) => context.measureText(clipped(label)).width));
   const left = kTitle + Math.ceil(longest(map.rowLabels)) + 8;
@@ -114,8 +114,8 @@ function layOut(map, width, context) {
   return { left, top, cell, lying, width: left + cell * map.columns + 1, height: top + cell * map.rows + 1 };
 }
 
-// Texts of a large map: the labels beside rows and above columns, as many as there is room for and those of the chosen
-// cell, and the titles of both axes. `align` is as text-anchor; a turned text is read from bottom to top.
+// Returns the texts of a large map: the labels of rows and columns, as many as fit and those of the cell at the cursor, and
+// the titles of both axes. `align` is as text-anchor; a turned text reads from bottom to top.
 function textsOf(map, box, cursor) {
   const every = Math.ceil(12 / box.cell);
   const labels = (names, chosen, put) =>
@@ -166,9 +166,9 @@ function drawMap(canvas, map, box, cursor) {
   context.strokeRect(box.left + cursor.column * box.cell, box.top + cursor.row * box.cell, box.cell, box.cell);
 }
 
-// A large map, with what its colors mean and buttons that save it. describe(map, row, column) is what the pointer says;
-// pick(row), if given, is called for a clicked row. show(map, title) draws another one; link(other) lets this map point at
-// the same cell of another one.
+// Returns a large map with its legend and buttons that save it. describe(map, row, column) returns the text of the tooltip;
+// pick(row), if given, is called for a clicked row. show(map, title) draws another map; link(other) moves the cursor of
+// another map to the same cell.
 function largeMap(name, describe, pick) {
   const canvas = element("canvas");
   const tip = element("output", { class: "tip", "aria-live": "polite", hidden: true });
@@ -179,7 +179,7 @@ function largeMap(name, describe, pick) {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "map",
-      "aria-label": `${name}: arrow keys go through the cells${pick ? ", Enter chooses the query" : ""}`,
+      "aria-label": `${name}: arrow keys move between cells${pick ? ", Enter selects the query" : ""}`,
     },
     canvas,
     tip,
@@ -247,7 +247,7 @@ function largeMap(name, describe, pick) {
   };
 }
 
-// A value with the digits that its step gives, and how far it may be off.
+// Returns a value with as many digits as its quantization step supports, and its error bound.
 function precisely(value, step) {
   if (value === null) return "masked";
   const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step))));

@@ -1,4 +1,4 @@
-// What belongs to the whole model: facts, training, heads over time, removing many heads, attribution, rollout.
+// Sections on the whole model: facts, training, heads over time, cumulative ablation, attribution, rollout.
 
 function facts() {
   const m = report.model ?? {};
@@ -8,15 +8,13 @@ function facts() {
   const measured = (name, x, show) => (isNumber(x) ? big(name, show(x), String(x)) : null);
   const words =
     m.kind === "recurrent"
-      ? ["recurrent encoder and decoder", `width ${m.d_model}`, `${m.score} score`]
+      ? ["recurrent encoder and decoder", `d_model ${m.d_model}`, `${m.score} score`]
       : [
           `${m.layers} layer${m.layers === 1 ? "" : "s"}`,
           `${m.heads} head${m.heads === 1 ? "" : "s"}`,
-          `width ${m.d_model}`,
+          `d_model ${m.d_model}`,
           `${m.norm}-norm`,
-          ...(report.attentions
-            ? ["encoder and decoder"]
-            : [m.mask === "none" ? "sees both ways" : `${m.mask} mask`, `one answer per ${m.output}`]),
+          ...(report.attentions ? ["encoder and decoder"] : [m.mask === "none" ? "no mask" : `${m.mask} mask`, `output per ${m.output}`]),
         ];
   return [
     element(
@@ -28,12 +26,12 @@ function facts() {
     element(
       "dl",
       { class: "facts" },
-      measured("accuracy", b.accuracy, percent),
-      measured("sequences all right", b.sequence_accuracy, percent),
+      measured("token accuracy", b.accuracy, percent),
+      measured("sequence accuracy", b.sequence_accuracy, percent),
       measured("loss", b.loss, (x) => shorter(x, 4)),
       big(`${report.split ?? ""} sequences`.trim(), grouped(report.sequences)),
-      report.source_length ? big("tokens of a source", grouped(report.source_length)) : null,
-      big("tokens each", grouped(report.length)),
+      report.source_length ? big("source length", grouped(report.source_length)) : null,
+      big("sequence length", grouped(report.length)),
     ),
   ];
 }
@@ -72,13 +70,13 @@ function training() {
     element(
       "div",
       { class: "columns two" },
-      chart("Loss", "loss", ["lowest possible", report.lowest_possible_loss], {}),
+      chart("Loss", "loss", ["lowest possible loss", report.lowest_possible_loss], {}),
       chart("Accuracy", "accuracy", ["chance", report.chance], { range: [0, 1], show: percent }),
     ),
   );
 }
 
-// Steps between which something happened, where a sentence names them.
+// Returns the intervals of steps that the sentences name.
 const bandsOf = (events) =>
   events
     .map((text) => /between steps (\d+) and (\d+)/.exec(text))
@@ -110,7 +108,7 @@ function timeline() {
     const bands = bandsOf(events);
     host.replaceChildren(
       lineChart({
-        title: `${scoreName(list.value)}, ${headName(chosen)}; others grey`,
+        title: `${scoreName(list.value)}, ${headName(chosen)}; others gray`,
         xLabel: "step",
         log: true,
         bands,
@@ -128,11 +126,11 @@ function timeline() {
       }),
     );
   };
-  watch(["head"], draw);
+  subscribe(["head"], draw);
   return section(
     "time",
     "Over time",
-    "Scores while the model was trained; steps are spaced by their logarithm. Shaded: when a head changed.",
+    "Scores of heads during training, on a logarithmic step axis. Shaded: a head took up a pattern or gave it up.",
     element("div", { class: "choices" }, element("label", {}, element("span", {}, "score"), list)),
     host,
     events.length
@@ -145,20 +143,20 @@ function timeline() {
   );
 }
 
-function removal() {
+function cumulativeAblation() {
   const steps = report.cumulative_ablation ?? [];
   if (steps.length < 2) return null;
-  const note = (s) => (isNumber(s.layer) ? `after removing ${headName(s)}` : "all heads in place");
+  const note = (s) => (isNumber(s.layer) ? `after ablating ${headName(s)}` : "no head ablated");
   const series = (key, look) => [{ name: key, look, dots: true, points: steps.map((s) => [s.removed, s[key], note(s)]) }];
   return section(
-    "removal",
-    "Removing heads",
-    "Heads are removed one after the other, from the least important to the most important.",
+    "ablation",
+    "Cumulative ablation",
+    "Heads are zero-ablated one after the other, in order of increasing gradient importance.",
     element(
       "div",
       { class: "columns two" },
-      lineChart({ title: "Accuracy", xLabel: "heads removed", range: [0, 1], show: percent, series: series("accuracy", "first") }),
-      lineChart({ title: "Loss", xLabel: "heads removed", series: series("loss", "second") }),
+      lineChart({ title: "Accuracy", xLabel: "heads ablated", range: [0, 1], show: percent, series: series("accuracy", "first") }),
+      lineChart({ title: "Loss", xLabel: "heads ablated", series: series("loss", "second") }),
     ),
   );
 }
@@ -167,11 +165,13 @@ function attribution() {
   const a = report.attribution;
   if (!a) return null;
   if (!a.available) return section("attribution", "Direct logit attribution", `Not available: ${a.reason}`);
-  const error = isNumber(a.worst_error) ? ` The parts add up to the logits within ${a.worst_error.toPrecision(2)} relative.` : "";
+  const error = isNumber(a.worst_error)
+    ? ` The parts add up to the logits within a relative error of ${a.worst_error.toPrecision(2)}.`
+    : "";
   return section(
     "attribution",
     "Direct logit attribution",
-    `What each part adds to the logit of the right answer, on average, with the last norm's scale as it was.${error}`,
+    `What each part adds to the logit of the correct token, on average, with the scale of the final norm frozen.${error}`,
     a.warning ? element("p", { class: "warning" }, `Warning: ${a.warning}.`) : null,
     element(
       "div",
@@ -189,14 +189,17 @@ function rollout() {
   const describe = (map, r, c) => [element("b", {}, precisely(map.at(r, c), map.step)), element("br"), `output ${r} → input ${c}`];
   const large = largeMap("Rollout", describe);
   requestAnimationFrame(() =>
-    watch(["full", "theme"], () => {
-      large.show(mapOf(report.rollout, 0, ...report.rollout.shape.map(positions), attentionLayer(0).causal, ["output", "input"]), "rollout");
+    subscribe(["full", "theme"], () => {
+      large.show(
+        mapOf(report.rollout, 0, ...report.rollout.shape.map(positions), attentionLayer(0).causal, ["output", "input"]),
+        "rollout",
+      );
     }),
   );
   return section(
     "rollout",
     "Rollout (a heuristic)",
-    "Attention multiplied through the layers, half of it passing straight on (Abnar and Zuidema 2020). It ignores values and feed-forward parts: a hint, not evidence.",
+    "The product over layers of half the mean attention and half the identity (Abnar and Zuidema 2020). It ignores values and feed-forward layers: a hint, not evidence.",
     element("div", { class: "panel narrow" }, large.node),
   );
 }

@@ -1,6 +1,6 @@
-// Puts the page together.
+// Assembles the page.
 
-// Light or dark as the system says, until the button says otherwise.
+// Returns the button that switches between light and dark; the system setting is the default.
 function themeButton() {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const button = element("button", {
@@ -28,16 +28,18 @@ function heads() {
 }
 
 function start() {
-  const most = report.heads.map((h) => h.verdict === "shown").indexOf(true);
+  const labeled = report.heads.findIndex((h) => h.verdict === "shown");
   Object.assign(state, {
-    head: Math.max(most, 0),
+    head: Math.max(labeled, 0),
     source: report.examples?.length ? "example" : "mean",
     query: Math.floor(report.length / 2),
-    ...addressed(),
+    ...addressedState(),
   });
   document.title = `${report.task} · thimble inspect`;
   const theme = themeButton();
-  const sections = [training, headTable, heads, circuits, timeline, removal, attribution, rollout].map((make) => make()).filter(Boolean);
+  const sections = [training, headTable, heads, circuits, timeline, cumulativeAblation, attribution, rollout]
+    .map((make) => make())
+    .filter(Boolean);
   const navigation = element(
     "nav",
     { "aria-label": "Sections" },

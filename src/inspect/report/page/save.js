@@ -1,6 +1,6 @@
-// A map as a file of its own: one picture, written as SVG or as PNG.
+// Saves a map as an SVG or PNG file.
 
-// The map with its title and its scale, as rectangles [x, y, width, height, fill] and texts in pixels.
+// Returns the map with its title and legend as rectangles [x, y, width, height, fill] and texts, in pixels.
 function pictureOf(map, title) {
   const kMargin = 12,
     kHeader = 30,
@@ -101,7 +101,7 @@ function saveButtons(map, title) {
     ["svg", "png"].map((extension) =>
       element(
         "button",
-        { title: `Save this map as a file: ${title}`, click: () => save(map, title, extension) },
+        { title: `Save this map as ${extension.toUpperCase()}: ${title}`, click: () => save(map, title, extension) },
         `save ${extension.toUpperCase()}`,
       ),
     ),

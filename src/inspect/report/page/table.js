@@ -1,56 +1,55 @@
 // The table of heads, sortable by any column.
 
-// Names and meanings of scores: what a head looks for, then how its attention is shaped.
+// Names and meanings of the scores: those of a target, then those of the shape of attention.
 const kTargets = {
-  previous_token: ["previous token", "weight on the token before"],
-  next_token: ["next token", "weight on the token after"],
-  mirror: ["mirror", "weight on the position as far from the end as the query is from the start"],
-  offset: ["offset", "weight on the key at the best fixed distance"],
-  same_token: ["same token", "weight on other places with the same token"],
-  duplicate_token: ["duplicate token", "weight on earlier places with the same token"],
-  induction: ["induction", "weight on what followed the same token before"],
-  absolute_position: ["fixed position", "weight on the best fixed position"],
-  task_target: ["task target", "weight on the keys that the task names as relevant"],
+  previous_token: ["previous token", "attention on the token before the query"],
+  next_token: ["next token", "attention on the token after the query"],
+  mirror: ["mirror", "attention on the position as far from the end as the query is from the start"],
+  offset: ["offset", "attention on the key at the best fixed offset"],
+  same_token: ["same token", "attention on other occurrences of the same token"],
+  duplicate_token: ["duplicate token", "attention on earlier occurrences of the same token"],
+  induction: ["induction", "attention on the token that followed an earlier occurrence of the query token"],
+  absolute_position: ["fixed position", "attention on the best fixed position"],
+  task_target: ["task target", "attention on the positions the answer depends on"],
 };
 const kShapes = {
-  entropy: ["entropy", "0 when all weight is on one key, 1 when it is spread evenly"],
-  distance: ["distance", "mean distance of query and key, in tokens"],
-  signed_distance: ["signed distance", "mean of key minus query position, in tokens"],
-  self: ["self", "weight on the query's own position"],
-  first: ["first", "weight on position 0"],
-  special: ["special tokens", "weight on tokens that only mark something"],
-  positional_share: ["positional share", "1 when attention ignores what the tokens are, 0 when it depends on nothing else"],
+  entropy: ["entropy", "normalized: 0 when all attention is on one key, 1 when it is uniform"],
+  distance: ["distance", "mean distance between query and key, in tokens"],
+  signed_distance: ["signed distance", "mean of key position minus query position, in tokens"],
+  self: ["self", "attention on the query's own position"],
+  first: ["first", "attention on position 0"],
+  special: ["special tokens", "attention on special tokens"],
+  positional_share: ["positional share", "1 when attention depends on positions only, 0 when it depends on content only"],
 };
 
-// With the distance or position that a score reports as best.
+// Returns the name of a score, with the best offset or position where it has one.
 function scoreName(name, score) {
   const title = (kTargets[name] ?? kShapes[name] ?? [name])[0];
   if (!isNumber(score?.at)) return title;
   return `${title} ${name === "offset" ? signed(score.at, 0) : score.at}`;
 }
 
-// Columns: name, what it means, the value by which it sorts, and how a cell shows it.
+// Returns the columns: name, meaning, the value to sort by, and the content of a cell.
 function tableColumns() {
   const scores = ["entropy", ...Object.keys(kTargets)].filter((name) => report.heads.some((h) => isNumber(h.scores?.[name]?.value)));
   const has = (value) => report.heads.some((h) => isNumber(value(h)));
-  const range = (interval) => (interval ? `${signed(interval[0])} to ${signed(interval[1])}` : "");
-  const change = (what, key, interval) => ({
-    name: `${what} without`,
-    about: `Change of ${what} when the head's output is set to zero, with its 95 % interval`,
+  const change = (what, unit, key, interval, show) => ({
+    name: `Δ ${what}`,
+    about: `Change in ${what} when the head is zero-ablated, with its 95 % CI${unit}`,
     value: (h) => h.ablation?.zero?.[key],
-    cell: (h) => [number(h.ablation?.zero?.[key], signed), element("small", {}, range(h.ablation?.zero?.[interval]))],
+    cell: (h) => changeCell(h.ablation?.zero?.[key], h.ablation?.zero?.[interval], show),
   });
   return [
     {
       name: "layer",
-      about: "Layer of the head, from 0",
+      about: "Layer of the head (from 0)",
       value: (h) => h.layer,
       cell: (h) => (report.attentions ? layerName(h.layer) : String(h.layer)),
     },
-    { name: "head", about: "Head in its layer, from 0", value: (h) => h.head, cell: (h) => String(h.head) },
+    { name: "head", about: "Head in its layer (from 0)", value: (h) => h.head, cell: (h) => String(h.head) },
     {
       name: "label",
-      about: "What the head is, where pattern and effect agree",
+      about: "The pattern of the head, where pattern and effect agree",
       value: claim,
       cell: (h) => element("button", { class: `claim ${h.verdict}`, title: h.sentence }, claim(h)),
     },
@@ -60,18 +59,23 @@ function tableColumns() {
       value: (h) => h.scores?.[name]?.value,
       cell: (h) => meter(h.scores?.[name]),
     })),
-    change("accuracy", "accuracy_change", "accuracy_interval"),
-    change("loss", "loss_change", "interval"),
+    change("accuracy", ", in points", "accuracy_change", "accuracy_interval", points),
+    change("loss", "", "loss_change", "interval", signed),
     {
-      name: "importance",
-      about: "Gradient importance, normalized per layer (Michel et al. 2019)",
+      name: "grad.imp",
+      about: "Gradient importance, normalized within its layer (Michel et al. 2019)",
       value: (h) => h.importance?.normalized,
       cell: (h) => number(h.importance?.normalized),
     },
   ].filter((column) => column.name === "label" || has(column.value));
 }
 
-// A share between 0 and 1 as number and bar, with a mark at its chance value.
+// Returns the content of a cell for a change and its interval.
+function changeCell(value, interval, show) {
+  return [number(value, show), element("small", {}, interval ? `${show(interval[0])} to ${show(interval[1])}` : "")];
+}
+
+// Returns a share between 0 and 1 as number and bar, with a mark at its chance level.
 function meter(score) {
   const value = score?.value;
   if (!isNumber(value)) return number(value);
@@ -82,7 +86,7 @@ function meter(score) {
   return element("span", { class: "meter" }, number(value), element("span", { class: "track" }, fill, chance));
 }
 
-// Numbers before words, what is missing last whichever way it goes.
+// Compares numbers before words; missing values come last in both directions.
 function compared(a, b, direction) {
   const missing = (x) => x === null || x === undefined || x === "–";
   if (missing(a) || missing(b)) return missing(a) - missing(b);
@@ -110,7 +114,7 @@ function headTable() {
   );
 
   const sort = (column) => {
-    // Numbers are most telling from the largest down; places and names from the first on.
+    // Numbers start with the largest, layers and names with the first.
     direction = by === column ? -direction : ["layer", "head", "label"].includes(column.name) ? 1 : -1;
     by = column;
     headings.forEach((th, c) => th.setAttribute("aria-sort", columns[c] !== by ? "none" : direction > 0 ? "ascending" : "descending"));
@@ -119,11 +123,11 @@ function headTable() {
     body.replaceChildren(...order.map(([row]) => row));
   };
   body.append(...rows);
-  watch(["head"], () => rows.forEach((row, index) => row.setAttribute("aria-selected", String(index === state.head))));
+  subscribe(["head"], () => rows.forEach((row, index) => row.setAttribute("aria-selected", String(index === state.head))));
   return section(
     "table",
     "Heads",
-    "What each head looks for, and what is lost without it. A mark on a bar is chance. Choose a row to see the head.",
+    "What each head attends to, and what ablating it costs (accuracy in points). The mark on a bar is the chance level. Select a row to show the head below.",
     element(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of heads" },

@@ -1,44 +1,43 @@
-// One sequence token by token: what was predicted where, and which keys a query looks at.
+// One sequence token by token: the prediction at each position, and the attention of a query on its keys.
 
-// Answers are given for each position, or one for the sequence; null is a position that is not asked.
+// A model predicts a token per position or one per sequence; the target of a position without a label is null.
 const perPosition = (e) => e.predictions?.length === e.tokens.length;
-const asked = (e) =>
+const labeled = (e) =>
   (e.targets ?? [])
     .map((target, i) => ({ target, prediction: e.predictions?.[i] }))
     .filter(({ target }) => target !== null && target !== undefined);
-const wrongIn = (e) => asked(e).filter(({ target, prediction }) => target !== prediction).length;
+const wrongIn = (e) => labeled(e).filter(({ target, prediction }) => target !== prediction).length;
 
 const word = (token) => element("bdi", { class: "token", title: String(token) }, clipped(token, 16));
 
-// What the model answered, under the query's token: a tick, or a cross with what it should have been; the answer alone
-// where nobody knows the right one.
-function answer(e, i) {
-  if (!e.targets) return element("span", { class: "answer" }, word(e.predictions[i]));
+// Returns a prediction, with a tick, or with a cross and the target; the prediction alone where targets are unknown.
+function prediction(e, i) {
+  if (!e.targets) return element("span", { class: "prediction" }, word(e.predictions[i]));
   const target = e.targets[i];
-  if (target === null || target === undefined) return element("span", { class: "answer none" }, "\u00a0");
+  if (target === null || target === undefined) return element("span", { class: "prediction none" }, "\u00a0");
   const right = target === e.predictions[i];
   return element(
     "span",
-    { class: right ? "answer" : "answer wrong" },
+    { class: right ? "prediction" : "prediction wrong" },
     element("span", {}, right ? "✓ " : "✗ ", word(e.predictions[i])),
-    right ? null : element("small", {}, "not ", word(target)),
+    right ? null : element("small", {}, "target ", word(target)),
   );
 }
 
-function summary(e, queriesAnswer) {
-  const [count, wrong] = [asked(e).length, wrongIn(e)];
+function summary(e, perQuery) {
+  const [count, wrong] = [labeled(e).length, wrongIn(e)];
   const name = capital(exampleName(state.example));
-  if (!e.targets && queriesAnswer) return element("p", { class: "result" }, `${name}. Under each query is what the model predicts there.`);
+  if (!e.targets && perQuery) return element("p", { class: "result" }, `${name}. Below each query: the prediction at that position.`);
   if (!e.targets)
     return element(
       "p",
       { class: "result" },
-      `${name}. The model answers`,
+      `${name}. Prediction:`,
       e.predictions.flatMap((token) => [" ", word(token)]),
       ".",
     );
   if (!count) return element("p", { class: "result" }, `${name}.`);
-  if (!perPosition(e) && count === 1) return element("p", { class: "result" }, `${name}. The model answers `, answer(e, 0), ".");
+  if (!perPosition(e) && count === 1) return element("p", { class: "result" }, `${name}. Prediction: `, prediction(e, 0), ".");
   return element(
     "p",
     { class: "result" },
@@ -46,19 +45,19 @@ function summary(e, queriesAnswer) {
     element(
       "b",
       { class: wrong ? "wrong" : "" },
-      wrong ? `✗ ${wrong} of ${count} predictions are wrong` : `✓ all ${count} predictions are right`,
+      wrong ? `✗ ${wrong} of ${count} predictions are wrong` : `✓ all ${count} predictions are correct`,
     ),
-    queriesAnswer ? ". Under each query is what the model predicts there." : ".",
+    perQuery ? ". Below each query: the prediction at that position." : ".",
   );
 }
 
-// The ink that can be read on a color: black or white, by relative luminance (WCAG 2).
+// Returns the text color for a background: black or white, by relative luminance (WCAG 2).
 function inkOn(rgb) {
   const [r, g, b] = rgb.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000" : "#fff";
 }
 
-// Click or walk to a query, and see the weights that it gives to its keys.
+// Returns the view of one query: its attention on each key. A click or the arrow keys select the query.
 function tokenView() {
   const about = element("div");
   const queries = element("div", { class: "strip", role: "group", "aria-label": "queries" });
@@ -73,12 +72,12 @@ function tokenView() {
     queries.children[state.query].focus();
   });
 
-  watch(["head", "source", "example"], () => {
+  subscribe(["head", "source", "example"], () => {
     const map = attention(state.head);
     const e = state.source === "example" ? example() : null;
-    const answers = e && attentionLayer(report.heads[state.head].layer).queries === "tokens" && perPosition(e);
+    const predicts = e && attentionLayer(report.heads[state.head].layer).queries === "tokens" && perPosition(e);
     about.replaceChildren(
-      e ? summary(e, answers) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`),
+      e ? summary(e, predicts) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`),
     );
     queries.replaceChildren(
       ...map.rowLabels.map((token, i) =>
@@ -87,12 +86,12 @@ function tokenView() {
           { class: "chip", click: () => update({ query: i }) },
           element("small", {}, e ? String(i) : "\u00a0"),
           word(token),
-          answers ? answer(e, i) : null,
+          predicts ? prediction(e, i) : null,
         ),
       ),
     );
   });
-  watch(["head", "source", "example", "query", "full", "theme"], () => {
+  subscribe(["head", "source", "example", "query", "full", "theme"], () => {
     const map = attention(state.head);
     const at = attentionLayer(report.heads[state.head].layer);
     const query = Math.min(state.query, map.rows - 1);
@@ -103,7 +102,7 @@ function tokenView() {
     heading.replaceChildren(
       state.source === "example" ? `Query ${query} ` : "Query at position ",
       word(map.rowLabels[query]),
-      " looks at",
+      " attends to",
       at.queries === at.keys ? "" : ", in the source",
       map.causal ? " (hatched: masked)" : "",
     );
