@@ -31,7 +31,7 @@ void Output::write(const Json& result) const {
   }
 }
 
-void Source::add_to(Command& command) {
+void ModelArguments::add_to(Command& command) {
   command.add_option("RUN", run, "Run directory").value_name("", Value::run);
   command.add_option("--checkpoint", checkpoint, "best, final or a step (default: the newest)")
       .value_name("NAME");
@@ -43,25 +43,25 @@ void Source::add_to(Command& command) {
       .value_name("key=value", Value::key);
 }
 
-void Source::require_one_text(const std::string& input) const {
+void ModelArguments::require_one_text(const std::string& input) const {
   std::string text = input;
   for (const std::string& argument : overrides)
     if (argument.find('=') == std::string::npos) text += " " + argument;
   if (text == input) return;
-  // Without a run it is not known which of the arguments was meant as one.
+  // Without a run, one of the arguments may be the run.
   const bool known = std::filesystem::is_directory(run);
   throw ConfigError(
       fmt::format("--input takes one argument; quote the tokens: --input \"{}\"", known ? text : "a b c"));
 }
 
-ModelSource Source::open() const {
-  const auto warned = [](const ModelSource& source) {
-    for (const std::string& change : source.changes)
+ModelSource ModelArguments::open() const {
+  const auto warned = [](const ModelSource& model) {
+    for (const std::string& change : model.changes)
       print_err(
           "thimble: {}\n"
           "the splits are those of the file as it is now; token ids are unchanged\n",
           change);
-    return source;
+    return model;
   };
   if (config.empty() && weights.empty()) {
     require<ConfigError>(!run.empty(), "missing RUN: give a run directory, or --weights FILE");
@@ -72,7 +72,7 @@ ModelSource Source::open() const {
   require<ConfigError>(!weights.empty(), "--config requires --weights: give the weights file too");
   std::vector<std::string> changes = overrides;
   if (!run.empty())
-    changes.insert(changes.begin(), run);  // there is no run, so the first argument is a change
+    changes.insert(changes.begin(), run);  // with --weights, the first argument is an override
   return warned(open_weights(weights, config, changes));
 }
 

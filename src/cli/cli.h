@@ -1,5 +1,5 @@
-// What the subcommands share. Each is one file with one add_...(program) function, which declares its options
-// and sets what runs when it is chosen.
+// Shared by the subcommands. Each subcommand is a file with a function add_...(program), which declares its
+// options and its action.
 #pragma once
 
 #include <filesystem>
@@ -16,28 +16,28 @@ namespace thimble::cli {
 
 enum Status { kDone = 0, kCheckFailed = 1, kBadInput = 2, kNotFinite = 3, kInterrupted = 130 };
 
-// Options that every subcommand takes.
+// The options --json and --quiet.
 struct Output {
-  std::string json;  // file for the machine-readable result, "-" for standard output
+  std::string json;  // file of the result, "-" for standard output
   bool quiet = false;
 
   void add_to(Command& command);
-  bool prints_text() const { return !quiet && json != "-"; }  // whether people read standard output
+  bool prints_text() const { return !quiet && json != "-"; }
   void write(const Json& result) const;
 };
 
-// A run directory, or a config and weights made elsewhere.
-struct Source {
+// The arguments that name a model: a run directory, or weights and their config.
+struct ModelArguments {
   std::string run, checkpoint, config, weights;
   std::vector<std::string> overrides;
 
   void add_to(Command& command);
-  // Throws ConfigError when the tokens of --input were given as several arguments.
+  // Throws ConfigError when the tokens of --input are several arguments.
   void require_one_text(const std::string& input) const;
   ModelSource open() const;
 };
 
-// CONFIG and key=value arguments.
+// The arguments CONFIG and key=value.
 struct ConfigArguments {
   std::string file;
   std::vector<std::string> overrides;
@@ -49,24 +49,26 @@ struct ConfigArguments {
 
 bool is_terminal(int descriptor);
 
-// Colors that standard output shows: none where it is no terminal or NO_COLOR is set; fixed: 256 of them.
+// The colors of standard output: none where it is not a terminal or NO_COLOR is set, fixed: a palette of 256,
+// all: 24-bit colors.
 enum class Colors { none, fixed, all };
 Colors colors();
 
-// From now on SIGINT and SIGTERM only make stop_requested() true; a second one ends the program at once.
+// Makes SIGINT and SIGTERM set stop_requested(); a second signal ends the program at once.
 void catch_signals();
 bool stop_requested();
 
-// A line such as "test        loss 0.0001   tokens 100.00 %   sequences 100.00 %".
+// Returns a line such as "test        loss 0.0001   tokens 100.00 %   sequences 100.00 %".
 std::string describe(const std::string& name, const EvalResult& report);
 
-// A line, ended, with the lowest possible loss and chance, below those of describe; "" when neither is known.
+// Returns a line, with its line break, with the lowest possible loss and the chance level, aligned with those
+// of describe; "" when neither is known.
 std::string describe_reference(const EvalResult& report);
 
-// Says on standard error that a split's accuracy is no better than chance, if it is not.
+// Warns on standard error if the accuracy on a split is no better than chance.
 void warn_of_chance(const std::string& name, const EvalResult& report);
 
-// Says on standard error that a split's loss is lower than can be, if it is; returns whether.
+// Warns on standard error if the loss on a split is below the lowest possible; returns whether it is.
 bool warn_of_leak(const std::string& name, const EvalResult& report);
 
 void add_train(Command& program);

@@ -39,9 +39,9 @@ Option& Option::pair() {
   return *this;
 }
 
-Option& Option::between(std::int64_t least, std::int64_t most) {
-  info_.least = least;
-  info_.most = most;
+Option& Option::between(std::int64_t min, std::int64_t max) {
+  info_.min = min;
+  info_.max = max;
   return *this;
 }
 
@@ -49,10 +49,9 @@ void Option::require_number(const std::string& text) const {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  const bool limited = info_.most < std::numeric_limits<std::int64_t>::max();
-  require<ConfigError>(whole && value >= info_.least && value <= info_.most, "{} {}: must be an integer{}",
-                       info_.name, text,
-                       limited ? fmt::format(" from {} to {}", info_.least, info_.most) : "");
+  const bool limited = info_.max < std::numeric_limits<std::int64_t>::max();
+  require<ConfigError>(whole && value >= info_.min && value <= info_.max, "{} {}: must be an integer{}",
+                       info_.name, text, limited ? fmt::format(" from {} to {}", info_.min, info_.max) : "");
 }
 
 Option& Option::one_of(const std::vector<std::string>& names) {
@@ -127,7 +126,7 @@ Option& Command::add_option(const std::string& name, T& variable, const std::str
   Option& option = options_.emplace_back(parsed_->add_option(name, variable, help),
                                          Option::Info{.name = name, .help = help, .repeats = kRepeats});
   if constexpr (std::is_same_v<T, std::string>) option.text_ = &variable;
-  // Takes the values of an option from one word, "a,b", so that the arguments after it stay arguments.
+  // An option takes its values from one word, "a,b", so that the words after it stay arguments.
   if (kRepeats && !option.info_.is_argument()) option.parsed_->delimiter(',')->allow_extra_args(false);
   const auto test = [&option](const std::string& text) -> std::string {
     option.require_number(text);

@@ -1,5 +1,5 @@
-// The one table of commands and options: the command line is read with it, and --help, the manual page and
-// the completions of shells are made from it.
+// The table of commands and options, from which the command line is parsed and --help, the man page and the
+// shell completions are generated.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,10 @@ class ParseError;
 
 namespace thimble::cli {
 
-// What a shell offers for a value.
+// The kinds of values, for shell completion.
 enum class Value { text, file, directory, config, run, key };
 
-// An option of a command, or an argument, which has no dashes; the functions restrict and describe its
-// values.
+// An option of a command, or a positional argument.
 class Option {
  public:
   struct Info {
@@ -34,8 +33,8 @@ class Option {
     std::vector<std::string> choices = {};
     Value kind = Value::text;
     bool required = false, repeats = false, flag = false;
-    std::int64_t least = std::numeric_limits<std::int64_t>::min(),
-                 most = std::numeric_limits<std::int64_t>::max();
+    std::int64_t min = std::numeric_limits<std::int64_t>::min(),
+                 max = std::numeric_limits<std::int64_t>::max();
 
     bool is_argument() const { return name[0] != '-'; }
     std::string value() const { return value_name.empty() ? name : value_name; }
@@ -49,14 +48,14 @@ class Option {
   Option& shows_default();
   Option& required();
   Option& pair();  // takes two values
-  Option& between(std::int64_t least, std::int64_t most);
+  Option& between(std::int64_t min, std::int64_t max);
   Option& one_of(const std::vector<std::string>& names);
   Option& suggests(const std::vector<std::string>& names);
   Option& excludes(const Option& other);
   Option& needs(const Option& other);
 
-  // For names of outputs: refuses what cannot be written while the command line is read, before any work and
-  // before any other output is there. `check` throws FileError; "-" is standard output.
+  // Marks the value as an output path, which is checked while the command line is parsed, before any work.
+  // `check` throws FileError; "-" is standard output.
   Option& writable(void (*check)(const std::filesystem::path&) = require_writable);
 
   const Info& info() const { return info_; }
@@ -67,34 +66,35 @@ class Option {
 
   CLI::Option* parsed_;
   Info info_;
-  std::string* text_ = nullptr;  // the variable, if it is one text
+  std::string* text_ = nullptr;  // the variable, if it is a string
 };
 
+// The program, or a command of it.
 class Command {
  public:
-  // The program itself.
+  // Makes the program.
   Command(const std::string& name, const std::string& summary, const std::string& version);
-  // A command below `above`, see add_command.
+  // Makes a command below `above`; call add_command instead.
   Command(Command& above, const std::string& name, const std::string& summary);
   ~Command();
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  // A command that has commands does nothing itself: one of them must be given.
+  // Adds a command below this one, which then requires one of its commands.
   Command& add_command(const std::string& name, const std::string& summary);
 
-  // T: std::string, int, std::int64_t, a vector of one of them, or std::optional of one of them. `name`: with
-  // dashes, or in capitals for an argument. The value that the variable has is the default.
+  // Adds an option, or with a name in capitals a positional argument. T: std::string, int, std::int64_t, or a
+  // vector or std::optional of one of them. The value of the variable is the default.
   template <class T>
   Option& add_option(const std::string& name, T& variable, const std::string& help);
   Option& add_flag(const std::string& name, bool& variable, const std::string& help);
 
-  // What --help says at the end, here and for commands below without an ending of their own.
+  // Sets the end of the help text, for this command and those below without an ending of their own.
   void ending(const std::string& text) { ending_ = text; }
-  // What the command does; returns the exit status.
+  // Sets the function that runs the command; it returns the exit status.
   void action(std::function<int()> run) { run_ = std::move(run); }
 
-  // Of the program: reads the command line and runs what it asks for. Throws ConfigError for a bad one.
+  // Parses the command line of the program and runs the command; throws ConfigError for an invalid one.
   int run(int argc, char** argv);
 
   const std::string& name() const { return name_; }
@@ -109,7 +109,7 @@ class Command {
   const Command& chosen() const;
   std::string explain(const CLI::ParseError&) const;
 
-  std::unique_ptr<CLI::App> program_;  // null in the commands below
+  std::unique_ptr<CLI::App> program_;  // null except in the program
   CLI::App* parsed_;
   const Command* above_ = nullptr;
   std::string name_, summary_, ending_;

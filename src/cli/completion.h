@@ -1,4 +1,4 @@
-// Scripts that let shells complete a command line, made from the table of its commands and options.
+// Shell completion scripts, generated from the table of commands and options.
 #pragma once
 
 #include <string>

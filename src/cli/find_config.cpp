@@ -18,8 +18,8 @@ std::vector<fs::path> config_folders() {
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
   if (failed) return folders;
   const fs::path above = program.parent_path().parent_path();
-  folders.push_back(above.parent_path() / "configs");  // of build/release/thimble
-  folders.push_back(above / "share/thimble/configs");  // of bin/thimble
+  folders.push_back(above.parent_path() / "configs");  // for build/release/thimble
+  folders.push_back(above / "share/thimble/configs");  // for bin/thimble
   return folders;
 }
 

@@ -1,4 +1,4 @@
-// Configs that are called by name: those of the source tree and those that were installed.
+// Bundled configs, which commands accept by name.
 #pragma once
 
 #include <filesystem>
@@ -7,16 +7,16 @@
 
 namespace thimble::cli {
 
-// Returns the folders that are searched, the first first: configs in the current directory, in the source
-// tree that the program was built in, and share/thimble/configs beside the folder of an installed program.
+// Returns the folders to search, in order: configs in the current directory, in the source tree that the
+// program was built in, and share/thimble/configs of an installed program.
 std::vector<std::filesystem::path> config_folders();
 
-// Returns the path itself if something is there, or else the config of that name, such as reverse or
-// bench/base. Throws ConfigError with all places that were searched if a name has none; a path that is not
-// there is returned for its reader to refuse.
+// Returns the path itself if it exists, otherwise the bundled config of that name, such as reverse or
+// bench/base. Throws ConfigError with all searched paths if there is none; a missing path with an extension
+// is returned, so that its reader reports it.
 std::string find_config(const std::string& name);
 
-// Returns the names of all configs that find_config finds, sorted.
+// Returns the names of all bundled configs, sorted.
 std::vector<std::string> config_names();
 
 }  // namespace thimble::cli

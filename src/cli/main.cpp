@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   using namespace thimble;
   cli::open_standard_streams();
   return_large_blocks();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is then an error, as on a full disk
   try {
     cli::Command program("thimble",
                          "Train tiny transformers, check their gradients, inspect their attention heads",

@@ -1,6 +1,5 @@
-// Destructors of JSON values and iterators of directories need memory themselves, and where that is missing
-// no exception can leave them: then the program ends here, with a message and the exit status that main
-// gives.
+// Ends the program with a message where std::bad_alloc cannot propagate: destructors of JSON values and
+// directory iterators allocate memory, and an exception may not leave them.
 #include <unistd.h>
 
 #include <atomic>
@@ -15,7 +14,7 @@ namespace {
 
 constexpr std::string_view kMessage = "thimble: out of memory\n";
 
-// The exception itself is not always known when the program ends because of it.
+// std::terminate does not always know the exception.
 std::atomic<bool> has_failed = false;
 
 void on_failed_allocation() {

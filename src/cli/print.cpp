@@ -33,7 +33,7 @@ namespace {
 void open_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) == -1) ::open("/dev/null", O_RDONLY);  // takes the lowest free number
-  std::signal(SIGPIPE, SIG_IGN);  // training outlives the reader of its messages
+  std::signal(SIGPIPE, SIG_IGN);  // training continues when the reader of its messages is gone
 }
 
 void write_picture(std::string_view picture) {
@@ -50,16 +50,16 @@ std::size_t line_width(int descriptor) {
 
 namespace {
 
-bool has_status = false;  // the line of standard error that the cursor is in
+bool has_status = false;  // the cursor of standard error is in a status line
 
-std::string shown(int descriptor, std::string_view text) {
+std::string printable_text(int descriptor, std::string_view text) {
   const std::string safe = escape_controls(text);
   return ::isatty(descriptor) == 1 ? reflowed(safe, line_width(descriptor)) : safe;
 }
 
 }  // namespace
 
-void write_out(std::string_view text) { write_picture(shown(STDOUT_FILENO, text)); }
+void write_out(std::string_view text) { write_picture(printable_text(STDOUT_FILENO, text)); }
 
 void flush_out() {
   if (std::fflush(stdout) != 0) fail_out();
@@ -76,7 +76,7 @@ void write_plain(std::string_view text) noexcept {
 
 void write_err(std::string_view text) noexcept {
   try {
-    write_plain((has_status ? "\r\033[K" : "") + shown(STDERR_FILENO, text));
+    write_plain((has_status ? "\r\033[K" : "") + printable_text(STDERR_FILENO, text));
     has_status = false;
   } catch (...) {  // no memory for the message
   }

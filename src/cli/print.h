@@ -1,5 +1,5 @@
-// The only ways to the terminal. Whatever text comes from outside (tokens, names of files, keys, values) is
-// printed escaped, so that none of it can steer the terminal.
+// All output to the terminal. Text from outside (tokens, file names, keys, values) is escaped, so that it
+// cannot send control sequences.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,30 +8,29 @@
 
 namespace thimble::cli {
 
-// Opens /dev/null in place of standard streams that are closed, so that no file of the program takes their
-// numbers. Writing there then fails. To be called before anything else.
+// Opens /dev/null in place of closed standard streams, so that no other file gets their descriptors; writing
+// to them then fails. Must be called first.
 void open_standard_streams();
 
-// Columns of the terminal that the descriptor is open on, at least 40; 80 where it is none.
+// Returns the columns of the terminal of a descriptor, at least 40; 80 where it is not a terminal.
 std::size_t line_width(int descriptor);
 
-// Standard output; on a terminal, lines that are wider than it are broken at spaces. Both throw FileError if
-// it cannot be written; a reader that has gone away ends the program as SIGPIPE does.
+// Writes to standard output; on a terminal, lines that exceed its width are broken at spaces. Both functions
+// throw FileError if writing fails; a closed pipe ends the program as SIGPIPE does.
 void write_out(std::string_view text);
 void flush_out();
 
-// Text made by this program, such as pictures with their colors: nothing is escaped or broken.
+// Writes text with control sequences, such as colors, to standard output as it is.
 void write_picture(std::string_view picture);
 
-// Standard error, with lines broken as above. A message that cannot be written is lost, and nothing else
-// happens.
+// Writes to standard error, with lines broken as above. Errors are ignored.
 void write_err(std::string_view text) noexcept;
 
-// On a terminal: shows as much of the text as one line of it has room for, in place of what was shown before.
-// What write_err writes next takes its place too.
+// Replaces the status line of the terminal by as much of the text as fits on one line. The next write_err
+// replaces the status line.
 void write_status(std::string_view text) noexcept;
 
-// For when there is no memory: the text is written as it is.
+// Writes text to standard error as it is, without allocating memory.
 void write_plain(std::string_view text) noexcept;
 
 template <class... Args>

@@ -35,7 +35,7 @@ TEST_CASE("a heat map has names at its rows and above its columns", "[cli]") {
   const std::vector<double> values{0, 1, 1, 0};
   CHECK(cli::heat_map(values, {"the", "dog"}, {"le", "chien"}, Colors::none, 80) ==
         Picture{"    le    chien", "the       @@@@@@", "dog @@@@@@"});
-  // Without room for names side by side they go from top to bottom.
+  // Names that do not fit side by side are vertical.
   const std::vector<std::string> names(20, "abc");
   const Picture narrow = cli::heat_map(std::vector<double>(20, 1.0), {"x"}, names, Colors::none, 60);
   REQUIRE(narrow.size() == 4);
@@ -45,7 +45,7 @@ TEST_CASE("a heat map has names at its rows and above its columns", "[cli]") {
   CHECK(wide[1] == "x " + std::string(80, '@'));
 }
 
-TEST_CASE("pictures stand side by side as far as the terminal is wide", "[cli]") {
+TEST_CASE("pictures are arranged side by side in the width of the terminal", "[cli]") {
   const std::vector<Picture> pictures(5, Picture{"title", std::string(25, '@')});
   for (const std::size_t width : {60, 80, 120}) {
     CAPTURE(width);
@@ -57,7 +57,7 @@ TEST_CASE("pictures stand side by side as far as the terminal is wide", "[cli]")
   }
 }
 
-TEST_CASE("colors take no room", "[cli]") {
+TEST_CASE("colors take no columns", "[cli]") {
   const std::vector<double> values{0, 1};
   const Picture picture = cli::heat_map(values, 2, Colors::all, 80);
   REQUIRE(picture.size() == 1);

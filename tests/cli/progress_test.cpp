@@ -15,7 +15,7 @@ namespace {
 
 const std::string kErase = "\r\033[K";
 
-// What is shown after the line was erased.
+// Returns the text after the line was erased.
 std::string shown_line(Terminal& terminal) {
   const std::string text = terminal.text();
   REQUIRE(text.starts_with(kErase));
@@ -28,7 +28,7 @@ void wait_for(std::chrono::milliseconds time) { std::this_thread::sleep_for(time
 
 }  // namespace
 
-TEST_CASE("long work shows one line, which fits the terminal and goes at the end", "[cli]") {
+TEST_CASE("long work shows one line, which fits the terminal and is removed at the end", "[cli]") {
   using namespace std::chrono_literals;
   Terminal terminal(80);
   cli::ProgressMeter meter(false);
@@ -55,7 +55,7 @@ TEST_CASE("long work shows one line, which fits the terminal and goes at the end
   CHECK(terminal.text().empty());
 }
 
-TEST_CASE("a step of training is one line, without what does not fit the terminal", "[cli]") {
+TEST_CASE("a step of training is one line, without the parts that do not fit the terminal", "[cli]") {
   Terminal terminal(120);
   cli::Progress progress(false);
   Config config;

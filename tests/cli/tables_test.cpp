@@ -32,7 +32,7 @@ SweepSetting setting(std::vector<std::string> overrides) {
   return result;
 }
 
-// Two settings with two seeds each; the last run has failed.
+// Two settings with two seeds each, of which the last run failed.
 struct SweepCase {
   Sweep sweep;
   std::vector<SweepRun> runs;
@@ -58,7 +58,7 @@ struct SweepCase {
 
 }  // namespace
 
-TEST_CASE("settings are called by what distinguishes them", "[cli]") {
+TEST_CASE("labels of settings are what distinguishes them", "[cli]") {
   CHECK(cli::setting_labels(SweepCase("5e-").sweep) ==
         std::vector<std::string>{"heads=1 lr=5e-1", "heads=4 lr=5e-4"});
   Sweep sweep;
@@ -68,7 +68,7 @@ TEST_CASE("settings are called by what distinguishes them", "[cli]") {
   CHECK(cli::setting_labels(sweep) == std::vector<std::string>{"(the config)"});
 }
 
-TEST_CASE("the table of a sweep has means, deviations and what failed", "[cli]") {
+TEST_CASE("the table of a sweep has means, deviations and failed runs", "[cli]") {
   const SweepCase c("5e-");
   CHECK(lines_of(cli::sweep_table(c.sweep, c.runs, 80)) ==
         std::vector<std::string>{
@@ -80,7 +80,7 @@ TEST_CASE("the table of a sweep has means, deviations and what failed", "[cli]")
             "  seed 3: failed: out of memory"});
 }
 
-TEST_CASE("the table of a sweep leaves out columns from the right where there is no room", "[cli]") {
+TEST_CASE("the table of a sweep leaves out columns from the right that do not fit", "[cli]") {
   const SweepCase c("0.00000000000000000000000000000005e-");
   for (const std::size_t width : {60, 80, 120}) {
     CAPTURE(width);

@@ -1,4 +1,4 @@
-// A terminal in place of standard error, for tests of what is shown there.
+// A terminal in place of standard error.
 #pragma once
 
 #include <fcntl.h>
@@ -38,8 +38,8 @@ class Terminal {
     ::ioctl(main_, TIOCSWINSZ, &size);
   }
 
-  // Returns what was written since the last call, byte by byte. What is written arrives later, but in order, so
-  // this writes a mark and reads up to it.
+  // Returns the text written since the last call. Text arrives late but in order, so this writes a mark and
+  // reads up to it.
   std::string text() {
     std::string out;
     char piece = 0;

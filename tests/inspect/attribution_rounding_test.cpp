@@ -1,4 +1,4 @@
-// Which differences between a logit and the sum of its parts are put down to rounding.
+// Tests of the rounding bound of direct logit attribution.
 #include <cmath>
 
 #include "catch.h"
@@ -10,7 +10,7 @@ using namespace thimble;
 
 namespace {
 
-// Passes on what it sees, the values of one site multiplied by a factor.
+// Forwards observations, with the values of one site multiplied by a factor.
 struct Tampering : ChunkHooks {
   AttributionObserver& observer;
   std::optional<Site> where;
@@ -33,7 +33,7 @@ Attribution attribution_of(Evaluator& evaluator, std::optional<Site> site = {}, 
   return observer.finish();
 }
 
-// Pre-norm models of every kind that logits can be attributed in.
+// Returns pre-norm configs of every kind for which attribution is available.
 std::vector<Config> attributable() {
   std::vector<Config> configs = configs_of_heads(rich_config());
   std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
@@ -50,7 +50,7 @@ std::vector<Config> attributable() {
   return configs;
 }
 
-// Multiplies the parameters whose name contains the text.
+// Multiplies the parameters whose name contains a text.
 void scale(Model& model, std::string_view text, double factor) {
   ParameterStore& store = model.parameters();
   for (std::size_t i = 0; i < store.entries().size(); ++i) {
@@ -88,7 +88,7 @@ TEST_CASE("rounding explains how far logits are from the sum of their parts", "[
   }
 }
 
-TEST_CASE("a part that is wrong by a thousandth or left out is not put down to rounding", "[inspect]") {
+TEST_CASE("a part that is missing or wrong by a thousandth exceeds the rounding bound", "[inspect]") {
   for (const Config& base : attributable()) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       Config config = base;
@@ -112,7 +112,7 @@ TEST_CASE("a part that is wrong by a thousandth or left out is not put down to r
   }
 }
 
-TEST_CASE("what rounding does not explain is a warning beside the number", "[inspect]") {
+TEST_CASE("an error beyond the rounding bound gives a warning", "[inspect]") {
   Evaluator evaluator(rich_config());
   evaluator.select(Split::test, 12);
   const Attribution right = attribution_of(evaluator),

@@ -31,7 +31,7 @@ struct TrainedEncoder : Trainer {
   explicit TrainedEncoder(const Config& c, int steps = 5) : Trainer(c), config(c) {
     for (int i = 0; i < steps; ++i) step();
   }
-  // On the first `sequences` test sequences.
+  // Returns the attribution on the first `sequences` test sequences.
   CircuitReport circuits(std::int64_t sequences) const {
     Evaluator evaluator(config);
     evaluator.select(Split::test, sequences);
@@ -57,7 +57,7 @@ Config with_output(OutputConfig output) {
 
 using Channels = std::vector<double>;
 
-// What the frozen final norm and the output matrix make of a part of x, for one token.
+// Returns the logit of a token that a part of x adds through the frozen final norm and the output matrix.
 double logit_of(const Model& model, const Channels& part, const Channels& x, std::int32_t token) {
   const auto n = static_cast<double>(x.size());
   double mean = 0, variance = 0, part_mean = 0, sum = 0;
@@ -75,7 +75,7 @@ double logit_of(const Model& model, const Channels& part, const Channels& x, std
   return sum;
 }
 
-// The parts of the vector at one position, by name.
+// Returns the parts of the vector at one position, by name.
 std::map<std::string, Channels> parts_at(const Model& model, std::map<Site, std::vector<double>>& seen,
                                          std::int64_t row) {
   const std::int64_t channels = model.config().d_model, size = channels / model.config().heads;
@@ -133,7 +133,7 @@ TEST_CASE("the parts add up to the logits of the model's own passes, whatever th
   }
 }
 
-TEST_CASE("every part is what a frozen norm and the output net make of it", "[inspect]") {
+TEST_CASE("every part is its image under the frozen norm and the output net", "[inspect]") {
   const TrainedEncoder trainer(rich_config());
   const Model& model = trainer.model();
   Batch batch;
@@ -191,7 +191,7 @@ TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {
   CHECK_THROWS_AS(forward(trainer.model(), tape, batch, observer, batch.rows), ShapeError);
 }
 
-TEST_CASE("attribution is not available where logits are no sum of parts", "[inspect]") {
+TEST_CASE("attribution is not available where logits are not a sum of parts", "[inspect]") {
   Config post = rich_config(), two_layer = rich_config();
   post.model.norm = NormOrder::post;
   two_layer.model.output.hidden = 8;

@@ -1,4 +1,4 @@
-// The circuits of heads against maps of full size, and heads made by hand to be one thing.
+// Circuits of heads, against full matrices and for hand-made heads.
 #include "thimble/inspect/circuits/circuits.h"
 
 #include <cmath>
@@ -62,14 +62,14 @@ double copying(const HeadWeights& head, const DoubleMatrix& embedding, const Dou
 }  // namespace
 
 TEST_CASE("a head that copies scores 1, its negative -1, one that moves tokens along 0", "[inspect]") {
-  // It passes on what it sees, in a few dimensions: W_U W_O W_V W_E = (W_V W_E)^T (W_V W_E).
+  // The head copies in a few dimensions: W_U W_O W_V W_E = (W_V W_E)^T (W_V W_E).
   HeadWeights head = random_head(12, 5, 1);
   head.output = transposed(head.value);
   const DoubleMatrix embedding = random_matrix(9, 12, 2);
   CHECK_THAT(copying(head, embedding, embedding), WithinAbs(1, 1e-12));
   head.output = times(-1, head.output);
   CHECK_THAT(copying(head, embedding, embedding), WithinAbs(-1, 1e-12));
-  // Seeing token v raises the logit of v + 1: the eigenvalues are the roots of 1.
+  // Attending to token v raises the logit of v + 1: the eigenvalues are the roots of 1.
   const HeadWeights identity{.query = units(4, {1}),
                              .key = units(4, {1}),
                              .value = units(4, {1, 2, 3, 4}),
@@ -93,7 +93,7 @@ TEST_CASE("copying through (D, D) is that of the (V, V) map", "[inspect]") {
       size += std::abs(e);
     }
     CHECK_THAT(real, WithinAbs(trace, 1e-10 * size));
-    // Eigenvalues that are 0 come out as small numbers, more of them the more there are.
+    // Zero eigenvalues are computed as small numbers.
     CHECK_THAT(circuits.ov_copying.value(), WithinAbs(trace / size, 1e-9));
     CHECK((d == 1 || std::abs(circuits.ov_copying.value()) < 0.999));
   }
@@ -124,7 +124,7 @@ TEST_CASE("singular values are those of the (C, C) maps", "[inspect]") {
   }
 }
 
-TEST_CASE("what cannot be said is left out, with the reason", "[inspect]") {
+TEST_CASE("unavailable circuits are missing, with a reason", "[inspect]") {
   HeadWeights head = random_head(6, 2, 3);
   const DoubleMatrix few = random_matrix(64, 6, 8), many = random_matrix(65, 6, 8);
   const HeadCircuits all = head_circuits(head, few, &few);
@@ -202,7 +202,7 @@ TEST_CASE("every head of a model gets its own weights, in PyTorch's orientation"
   }
 }
 
-TEST_CASE("the circuits of a head are those of what it does, whatever its layout", "[inspect]") {
+TEST_CASE("circuits do not depend on the layout of heads", "[inspect]") {
   for (const Config& config : configs_of_heads(rich_config())) {
     CAPTURE(config.model.heads, config.model.attention.d_value);
     Trainer trainer(config);
@@ -224,7 +224,7 @@ TEST_CASE("the circuits of a head are those of what it does, whatever its layout
       CHECK_THAT(circuits[i].ov_copying.value(), WithinAbs(trace / size, 1e-6));
       if (config.model.attention.tie_query_key)
         CHECK_THAT(circuits[i].qk_reciprocity.value(), WithinAbs(1, 1e-6));
-      // Heads of a group differ in their queries alone.
+      // Heads of a group differ only in their queries.
       const std::size_t partner = i ^ 1U;
       if (config.model.attention.kv_heads > 0) {
         const std::int64_t head = static_cast<std::int64_t>(i) % config.model.heads;
@@ -237,7 +237,7 @@ TEST_CASE("the circuits of a head are those of what it does, whatever its layout
   }
 }
 
-TEST_CASE("what a query asks of a key, by the score", "[inspect]") {
+TEST_CASE("the QK circuit depends on the score", "[inspect]") {
   const std::vector<Config> configs = configs_of_parts(rich_config());
   Trainer general(configs[0]), additive(configs[1]);
   const Model& model = general.model();
@@ -263,7 +263,7 @@ TEST_CASE("what a query asks of a key, by the score", "[inspect]") {
   }
 }
 
-TEST_CASE("circuits as JSON, what is missing as null", "[inspect]") {
+TEST_CASE("missing circuits are null in JSON", "[inspect]") {
   const DoubleMatrix embedding = random_matrix(3, 4, 1);
   const HeadCircuits circuits = head_circuits(random_head(4, 2, 2), embedding, &embedding);
   const Json json = to_json(circuits);

@@ -1,9 +1,9 @@
-// Cross-attention whose weights are set by hand, so that a head looks at one place of the source and the task
-// needs it, is scored and named rightly; with random weights no head gets a name.
+// Hand-made cross-attention, which attends to one position of the source that the task needs, gets the right
+// scores and label; random heads get no label.
 //
 // Features are pairs of channels, +1 and -1 where present, as in hand_made.h: the token (V), the position (T)
-// and the answer (V). Encoder layers and the decoder's self-attention add nothing; head 0 of the
-// cross-attention works, head 1 is idle. The last position, after the answer, says the end.
+// and the target (V). Encoder layers and the decoder's self-attention add nothing; head 0 of the
+// cross-attention works, head 1 is idle. The last position predicts the end-of-sequence token.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -44,8 +44,8 @@ void set(Model& model, const std::string& name, std::int64_t row, std::int64_t c
   model.parameters().values()[found->offset + index] = static_cast<Real>(value);
 }
 
-// All weight of answer i on the source's position key(i).
-void look_at(Model& model, const std::function<std::int64_t(std::int64_t)>& key, bool ignored) {
+// Puts all attention of target i on position key(i) of the source.
+void attend_to(Model& model, const std::function<std::int64_t(std::int64_t)>& key, bool ignored) {
   const std::string cross = "decoder.layers.0.multihead_attn.";
   const auto token = [](std::int64_t t) { return 2 * t; };
   const auto position = [](std::int64_t p) { return 2 * (kVocabulary + p); };
@@ -70,7 +70,7 @@ void look_at(Model& model, const std::function<std::int64_t(std::int64_t)>& key,
     set(model, cross + "in_proj_weight", kChannels + i, position(key(i)), 1);
   }
   set(model, "output.weight", kVocabulary - 1, position(kTime - 1), 40);
-  const double scale = std::sqrt(2.0 * 2 / kChannels);  // two features are there, and read as 1
+  const double scale = std::sqrt(2.0 * 2 / kChannels);  // two features are present, and read as 1
   for (std::int64_t c = 0; c < kChannels; ++c) {
     set(model, "encoder.norm.weight", 0, c, scale);
     set(model, "decoder.layers.0.norm2.weight", 0, c, scale);
@@ -78,7 +78,7 @@ void look_at(Model& model, const std::function<std::int64_t(std::int64_t)>& key,
   }
 }
 
-InspectReport look_across(const Config& config, const std::function<void(Model&)>& set_weights) {
+InspectReport inspect_with(const Config& config, const std::function<void(Model&)>& set_weights) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Model> model = make_model(config.model, make_dataset(config));
   set_weights(*model);
@@ -100,17 +100,19 @@ std::vector<CrossCase> cross_cases() {
           {"reverse", "offset +0", "offset", [](std::int64_t i) { return i; }, true}};
 }
 
-constexpr std::size_t kWorking = 4;  // after two heads of the encoder and two of the decoder
+constexpr HeadId kWorking{2, 0};  // head 0 of cross.0
 
 }  // namespace
 
-TEST_CASE("a cross head that was made to look at one place is scored and named rightly", "[inspect]") {
+TEST_CASE("a hand-made cross head gets the right scores and label", "[inspect]") {
   for (const CrossCase& c : cross_cases()) {
     INFO(c.task << ", " << c.name);
     const InspectReport report =
-        look_across(pair_config(c.task), [&](Model& model) { look_at(model, c.key, c.ignored); });
+        inspect_with(pair_config(c.task), [&](Model& model) { attend_to(model, c.key, c.ignored); });
     if (!c.ignored) CHECK(report.baseline.accuracy == 1);
-    const HeadReport& head = report.heads[kWorking];
+    REQUIRE(attention_layers(report.config.model)[kWorking.layer].name() == "cross.0");
+    const auto id_of = [](const HeadReport& h) { return h.effects.id; };
+    const HeadReport& head = *std::ranges::find(report.heads, kWorking, id_of);
     const HeadScore& score = find_score(head.scores, c.score);
     CHECK(score.value >= 0.95 * score.attainable);
     CHECK(score.attainable > 0.9);
@@ -119,17 +121,17 @@ TEST_CASE("a cross head that was made to look at one place is scored and named r
     CHECK(head.label.name == c.name);
     CHECK(head.label.verdict == (c.ignored ? Verdict::no_effect : Verdict::shown));
     if (c.ignored) CHECK(head.effects.zero.loss_change == 0);
-    for (std::size_t k = 0; k < report.heads.size(); ++k)
-      if (k != kWorking) CHECK(report.heads[k].effects.zero.loss_change == 0);
+    for (const HeadReport& other : report.heads)
+      if (other.effects.id != kWorking) CHECK(other.effects.zero.loss_change == 0);
   }
 }
 
-TEST_CASE("the cross head that reads the source carries its whole answer into another run", "[inspect]") {
+TEST_CASE("patching the working cross head recovers the whole logit difference", "[inspect]") {
   const Config config = pair_config("reverse");
   const TemporaryDirectory directory;
   const Dataset dataset = make_dataset(config);
   const std::unique_ptr<Model> model = make_model(config.model, dataset);
-  look_at(
+  attend_to(
       *model, [](std::int64_t i) { return kSource - 1 - i; }, false);
   save_weights(directory / "weights", model->parameters(), {});
   const PatchingReport report = patch({config, directory / "weights"}, 3, 8);
@@ -138,15 +140,15 @@ TEST_CASE("the cross head that reads the source carries its whole answer into an
   REQUIRE(report.base.size() == base.input.size());
   for (std::size_t i = 0; i < base.input.size(); ++i)
     CHECK(report.base[i] == dataset.names()[static_cast<std::size_t>(base.input[i])]);
-  for (std::size_t k = 0; k < report.heads.size(); ++k)
-    CHECK_THAT(report.heads[k].effect, WithinAbs(k == kWorking ? 1 : 0, 1e-5));
+  for (const PatchingReport::Head& h : report.heads)
+    CHECK_THAT(h.effect, WithinAbs(h.attention == "cross.0" && h.id.head == 0 ? 1 : 0, 1e-5));
 }
 
-TEST_CASE("random heads of an encoder-decoder get no name", "[inspect]") {
+TEST_CASE("random heads of an encoder-decoder get no label", "[inspect]") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Config config = pair_config("reverse");
     config.train.seed = seed + 10;
-    const InspectReport report = look_across(config, [&](Model& model) { model.init(seed); });
+    const InspectReport report = inspect_with(config, [&](Model& model) { model.init(seed); });
     for (const HeadReport& head : report.heads) {
       INFO("seed " << seed << ": " << head.label.sentence);
       CHECK(head.label.name.empty());

@@ -1,4 +1,4 @@
-// Scores of attention from one sequence to another, against the definitions computed a second time.
+// Scores of cross-attention, against a second implementation of the definitions.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -20,13 +20,13 @@ struct Pair {
   std::int64_t queries;
   std::vector<std::int32_t> source;
   std::vector<Dataset::Alignment> links;
-  std::vector<double> weights;  // (kQueries, kKeys), -1 where nobody may look
+  std::vector<double> weights;  // (kQueries, kKeys), -1 where reading is an error
 
   std::int64_t keys() const { return std::ssize(source); }
   double at(std::int64_t i, std::int64_t j) const { return weights[static_cast<std::size_t>(i * kKeys + j)]; }
 };
 
-// Of all kinds of sizes, more queries than keys and fewer, a third of them full.
+// Returns pairs of many sizes, with more queries than keys and fewer, a third of full length.
 std::vector<Pair> random_pairs() {
   SampleRng draws(Random(6, Stream::data), 0, 0);
   std::vector<Pair> pairs;
@@ -57,7 +57,7 @@ std::vector<HeadScore> scores(const std::vector<Pair>& pairs) {
   return scorer.scores();
 }
 
-// Mean weight on the keys j of query i for which target(pair, i, j), over the queries that have one.
+// Returns the mean weight on the keys j with target(pair, i, j), over the queries i that have one.
 using CrossTarget = std::function<bool(const Pair&, std::int64_t i, std::int64_t j)>;
 
 void expect(const HeadScore& found, const std::vector<Pair>& pairs, const CrossTarget& target) {
@@ -82,7 +82,7 @@ void expect(const HeadScore& found, const std::vector<Pair>& pairs, const CrossT
   CHECK_THAT(found.attainable, WithinAbs(1, 1e-12));
 }
 
-// All weight of query i on key(i), where that is a key; else on key 0.
+// Puts all attention of query i on key(i) where that is a key, otherwise on key 0.
 std::vector<Pair> sharp_pairs(const std::function<std::int64_t(const Pair&, std::int64_t)>& key) {
   std::vector<Pair> pairs = random_pairs();
   for (Pair& p : pairs) {
@@ -141,7 +141,7 @@ TEST_CASE("distances and entropy between two sequences", "[inspect]") {
   CHECK_THAT(find_score(found, "entropy").value, WithinAbs(entropy / several, 1e-12));
 }
 
-TEST_CASE("a head that looks at a fixed offset or place of another sequence is found", "[inspect]") {
+TEST_CASE("a fixed offset or position of the source is found", "[inspect]") {
   const auto at_offset = scores(sharp_pairs([](const Pair&, auto i) { return i + 2; }));
   CHECK(find_score(at_offset, "offset").at == 2);
   CHECK_THAT(find_score(at_offset, "offset").value, WithinAbs(1, 1e-12));
@@ -151,7 +151,7 @@ TEST_CASE("a head that looks at a fixed offset or place of another sequence is f
   CHECK_THAT(find_score(mirrored, "mirror").value, WithinAbs(1, 1e-12));
 }
 
-TEST_CASE("an offset that fewer than half of the queries have describes no head", "[inspect]") {
+TEST_CASE("an offset of fewer than half of the queries does not describe a head", "[inspect]") {
   HeadScorer scorer = HeadScorer::cross(5, 2);
   std::vector<double> weights(10, 0.5);
   scorer.add(ScoreTargets::cross(5, std::vector<std::int32_t>{0, 1}, {}), weights);
@@ -159,7 +159,7 @@ TEST_CASE("an offset that fewer than half of the queries have describes no head"
   CHECK(find_score(scorer.scores(), "mirror").eligible == 2);
 }
 
-TEST_CASE("what asks for a place in the query's own sequence is not asked of another one", "[inspect]") {
+TEST_CASE("scores that refer to the query's own sequence are undefined", "[inspect]") {
   for (const char* name :
        {"self", "previous_token", "next_token", "same_token", "duplicate_token", "induction"}) {
     const std::vector<HeadScore> found = scores(random_pairs());
@@ -196,7 +196,7 @@ TEST_CASE("mean weights and positional share are of pairs of full length", "[ins
   CHECK(static_cast<double>(share.eligible) == count * kQueries);
 }
 
-TEST_CASE("a scorer refuses weights of other sizes, and heads that see other keys", "[inspect]") {
+TEST_CASE("a scorer refuses weights of other sizes, and targets of another visibility", "[inspect]") {
   HeadScorer scorer = HeadScorer::cross(2, 3);
   const std::vector<std::int32_t> source = {0, 1, 2};
   const std::vector<double> weights(6, 1.0 / 3);

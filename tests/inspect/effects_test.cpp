@@ -1,4 +1,4 @@
-// Ablation and importance of heads, against plain passes over one sequence at a time.
+// Ablation and gradient importance, against plain passes over one sequence at a time.
 #include "thimble/inspect/effects/effects.h"
 #include "thimble/core/json.h"
 
@@ -16,7 +16,7 @@ using namespace thimble;
 
 namespace {
 
-// The change when each sequence has rows(sequence) in place of the head's output.
+// Returns the effect of replacing the head's output by rows(sequence).
 template <class Rows>
 Effect plain_effect(const Trained& trained, HeadId id, const Rows& rows) {
   Effect effect;
@@ -70,7 +70,7 @@ void expect_true_ablations(Trained& trained) {
     expect_same_effect(head.resample, plain_effect(trained, heads[k], [&](std::size_t i) {
                          return observed.outputs[static_cast<std::size_t>(partner[i])][layer];
                        }));
-    CHECK(std::abs(head.zero.loss_change) > 1e-5);  // there was something to measure
+    CHECK(std::abs(head.zero.loss_change) > 1e-5);  // the effect is not zero
     CHECK(head.zero.loss_change != head.mean.loss_change);
     CHECK(head.mean.loss_change != head.resample.loss_change);
   }
@@ -120,7 +120,7 @@ TEST_CASE("the baseline has the bits of evaluate, and every sequence a result of
   expect_bits_of_evaluate(config, 170);
 }
 
-TEST_CASE("ablations replace what a head hands to the output projection", "[inspect]") {
+TEST_CASE("ablations replace the input of the output projection", "[inspect]") {
   Trained small(small_config());
   expect_true_ablations(small);
   Config config = rich_config();  // sequences of different lengths, a causal mask
@@ -136,7 +136,7 @@ TEST_CASE("ablations replace what a head hands to the output projection", "[insp
 }
 
 TEST_CASE("the mean output of an encoder head leaves out sources that end before a position", "[inspect]") {
-  Trained trained(writing_config());  // sources of 2 to 4 tokens, and answers that are one longer
+  Trained trained(writing_config());  // sources of 2 to 4 tokens, and targets that are one longer
   const EffectsReport report = measure_effects(trained.evaluator);
   std::vector<double> sum, count;
   for (std::int64_t i = 0; i < trained.evaluator.sequences(); ++i) {
@@ -190,7 +190,7 @@ TEST_CASE("a model without heads is not inspected", "[inspect]") {
   }
 }
 
-TEST_CASE("an intervention leaves no trace", "[inspect]") {
+TEST_CASE("an intervention does not change the model", "[inspect]") {
   Trained trained(rich_config());
   const std::string weights = trained.evaluator.model().parameters().hash();
   const EvalResult before = trained.evaluator.run();
@@ -218,13 +218,14 @@ TEST_CASE("effects do not depend on the number of threads", "[inspect]") {
   CHECK(reports[2] == reports[0]);
 }
 
-TEST_CASE("a head that says the same of every input is missed only when it is silenced", "[inspect]") {
+TEST_CASE("a head with constant output has only a zero ablation effect", "[inspect]") {
   Trained trained(small_config());
   const MultiHeadAttention& attention = trained.attention(0);
   const std::span<Real> weight = trained.parameters().values(attention.in_proj_weight);
   std::fill(weight.begin() + 2 * 16 * 16 + 8 * 16, weight.end(), Real{0});  // values of head 1: its bias
   trained.give();
-  const HeadEffects head = measure_effects(trained.evaluator).heads[1];
+  const EffectsReport report = measure_effects(trained.evaluator);
+  const HeadEffects& head = effects_of(report, {0, 1});
   CHECK(std::abs(head.zero.loss_change) > 1e-5);
   for (const Effect& effect : {head.mean, head.resample}) {
     CHECK_THAT(effect.loss_change, WithinAbs(0, 1e-6));
@@ -232,13 +233,13 @@ TEST_CASE("a head that says the same of every input is missed only when it is si
   }
 }
 
-TEST_CASE("a head that nobody listens to has no effect and no importance, and is removed first",
+TEST_CASE("a head whose output is not used has no effect and no importance, and is removed first",
           "[inspect]") {
   Trained trained(rich_config());
   trained.silence(trained.parameters(), {1, 1});
   trained.give();
   const EffectsReport report = measure_effects(trained.evaluator);
-  const HeadEffects& head = report.heads[3];
+  const HeadEffects& head = effects_of(report, {1, 1});
   for (const Effect& effect : {head.zero, head.mean, head.resample}) {
     CHECK(effect.loss_change == 0);
     CHECK(effect.interval.contains(0));
@@ -246,13 +247,13 @@ TEST_CASE("a head that nobody listens to has no effect and no importance, and is
     CHECK(effect.accuracy_interval.contains(0));
   }
   CHECK(head.importance.raw == 0);
-  CHECK_THAT(report.heads[2].importance.normalized, WithinAbs(1, 1e-12));
+  CHECK_THAT(effects_of(report, {1, 0}).importance.normalized, WithinAbs(1, 1e-12));
   const RemovalStep& first = report.cumulative_ablation[1];
   CHECK((first.id == HeadId{1, 1}));
   CHECK(first.loss == report.baseline.loss);
 }
 
-TEST_CASE("importance is the loss's derivative by a gate on the head, its size averaged", "[inspect]") {
+TEST_CASE("importance is the mean absolute derivative of the loss by a gate on the head", "[inspect]") {
   const double step = sizeof(Real) == 8 ? 1e-5 : 1e-2;
   Config config = rich_config();
   config.data.test = 90;
@@ -287,8 +288,7 @@ TEST_CASE("heads are removed one after the other, the least important first", "[
   for (std::size_t k = 1; k < 5; ++k) {
     const RemovalStep& step = report.cumulative_ablation[k];
     CHECK(step.removed == static_cast<std::int64_t>(k));
-    const double importance =
-        report.heads[static_cast<std::size_t>(step.id->layer * 2 + step.id->head)].importance.normalized;
+    const double importance = effects_of(report, *step.id).importance.normalized;
     CHECK(importance >= last);
     last = importance;
     trained.silence(trained.evaluator.model().parameters(), *step.id);
@@ -314,8 +314,8 @@ TEST_CASE("sequences without a partner are counted, and keep their values", "[in
   Trained trained(small_config(), 1);
   const EffectsReport report = measure_effects(trained.evaluator);
   CHECK(report.unpaired == 1);
-  CHECK(report.heads[0].resample.loss_change == 0);
-  CHECK(report.heads[0].zero.loss_change != 0);
+  CHECK(effects_of(report, {0, 0}).resample.loss_change == 0);
+  CHECK(effects_of(report, {0, 0}).zero.loss_change != 0);
   Trained two(small_config(), 2);
   CHECK(measure_effects(two.evaluator).unpaired == 0);
 }
@@ -333,7 +333,7 @@ TEST_CASE("intervals belong to the differences between sequences", "[inspect]") 
     labeled.push_back(static_cast<double>(before.per_sequence[i].labelled));
   }
   const auto intervals = bootstrap({losses, corrects}, labeled, trained.evaluator.config().train.seed);
-  const Effect& zero = report.heads[1].zero;
+  const Effect& zero = effects_of(report, {0, 1}).zero;
   CHECK_THAT(zero.interval.low, WithinAbs(intervals[0].low, 1e-6));
   CHECK_THAT(zero.interval.high, WithinAbs(intervals[0].high, 1e-6));
   CHECK_THAT(zero.accuracy_interval.low, WithinAbs(intervals[1].low, 1e-12));

@@ -1,4 +1,4 @@
-// What the head report says of an encoder-decoder, whose attention is between two sequences.
+// The report of an encoder-decoder.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -86,7 +86,7 @@ TEST_CASE("every attention of an encoder-decoder is scored on its own sequences"
   CHECK(report.rollout.values.empty());
 }
 
-TEST_CASE("the report of an encoder-decoder says which sequences a map is of", "[inspect]") {
+TEST_CASE("the report of an encoder-decoder names the sequences of each attention", "[inspect]") {
   const Saved saved(writing_config(), 2);
   const auto json = to_json(thimble::inspect(saved.source, {.sequences = 60, .examples = 1}));
   CHECK(json["length"] == 5);
@@ -113,11 +113,11 @@ TEST_CASE("the report of an encoder-decoder says which sequences a map is of", "
   for (const char* key : {"attentions", "source_length"}) CHECK_FALSE(plain.contains(key));
 }
 
-TEST_CASE("silencing a cross head is zeroing its columns of the output projection", "[inspect]") {
+TEST_CASE("zero ablation of a cross head equals zeroing its columns of the output projection", "[inspect]") {
   Trained trained(deep_config());
   const EffectsReport report = measure_effects(trained.evaluator);
   const EvalResult before = trained.evaluator.run();
-  CHECK(before.loss == report.baseline.loss);  // nothing is left of the interventions
+  CHECK(before.loss == report.baseline.loss);  // interventions left no change
   REQUIRE(report.heads.size() == 12);
   for (const HeadEffects& head : report.heads) {
     trained.give();

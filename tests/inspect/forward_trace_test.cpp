@@ -1,4 +1,4 @@
-// Single sequences through a model: what is shown is what the model itself computes.
+// Traces of single sequences, against the forward passes of the model.
 #include "thimble/inspect/trace/forward_trace.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ using namespace thimble;
 
 namespace {
 
-// A model after some steps of training, and the place of its weights.
+// A model after some steps of training, and its weights on disk.
 struct SavedModel {
   explicit SavedModel(const Config& config, int steps = 5)
       : trainer(config), source{config, directory / "weights"} {
@@ -26,7 +26,7 @@ struct SavedModel {
     save_weights(source.weights, trainer.model().parameters(), {});
   }
 
-  // The same pass, made here. Padding must be gone from `trace`, and be all that is gone. `alone`: the
+  // Requires that `trace` equals a pass made here, without its padding. `alone`: the
   // trace was read by itself as well, so all bits are the same.
   void expect_own(const ForwardTrace& trace, std::span<const std::int32_t> tokens, std::int32_t length,
                   bool alone) const {
@@ -79,7 +79,7 @@ Config per_sequence() {
 
 }  // namespace
 
-TEST_CASE("one's own sequence gives the logits and maps of the model, to the bit", "[inspect]") {
+TEST_CASE("the user's sequence gives the bits of the model's logits and attention", "[inspect]") {
   for (const Config& config : {small_config(), rich_config(), per_sequence()}) {
     const SavedModel trained(config);
     const std::vector<std::int32_t> tokens{3, 0, 4, 4};
@@ -88,12 +88,12 @@ TEST_CASE("one's own sequence gives the logits and maps of the model, to the bit
   }
 }
 
-TEST_CASE("white space of any kind separates tokens, and shorter sequences will do", "[inspect]") {
+TEST_CASE("any white space separates tokens, and shorter sequences are accepted", "[inspect]") {
   const SavedModel trained(small_config());
   trained.expect_own(trace_input(trained.source, "  5\t1\n"), std::vector<std::int32_t>{5, 1}, 2, true);
 }
 
-TEST_CASE("dropout is off for one's own sequence", "[inspect]") {
+TEST_CASE("dropout is off for the user's sequence", "[inspect]") {
   Config config = rich_config();
   config.model.attention.dropout = config.model.dropout = 0.5;
   const SavedModel trained(config);
@@ -104,7 +104,7 @@ TEST_CASE("dropout is off for one's own sequence", "[inspect]") {
                WithinAbs(1, 1e-6));
 }
 
-TEST_CASE("predictions are the likeliest tokens", "[inspect]") {
+TEST_CASE("predictions are the most probable tokens", "[inspect]") {
   const SavedModel trained(small_config());
   const ForwardTrace trace = trace_input(trained.source, "0 1 2 3");
   REQUIRE(trace.predictions.size() == 4);
@@ -171,7 +171,7 @@ TEST_CASE("a trace as JSON has names, and maps by layer, head, query and key", "
   CHECK(!json.contains("logits"));
 }
 
-TEST_CASE("what the model cannot read is refused, with what is valid", "[inspect]") {
+TEST_CASE("invalid inputs are refused, with what is valid", "[inspect]") {
   const SavedModel trained(small_config(), 0);
   CHECK(error_of(trained, "1 6 2") == "input: there is no token 6; the vocabulary has 6 tokens: 0 1 2 3 4 5");
   CHECK(error_of(trained, "1 22 2") ==
@@ -179,15 +179,14 @@ TEST_CASE("what the model cannot read is refused, with what is valid", "[inspect
   CHECK(error_of(trained, "1\x01").find("no token 1\\u{1}") != std::string::npos);
   for (const char* empty : {"", " \n\t "})
     CHECK(error_of(trained, empty) ==
-          "input: is empty; give tokens with spaces between them, out of 6 tokens: 0 1 2 3 4 5");
-  CHECK(error_of(trained, "1 2 3 4 5") ==
-        "input: 5 tokens, the longest sequence that this model takes has 4");
+          "input: is empty; give tokens separated by spaces, of 6 tokens: 0 1 2 3 4 5");
+  CHECK(error_of(trained, "1 2 3 4 5") == "input: 5 tokens; this model accepts at most 4");
 
   Config config = small_config();
   config.model.max_length = 6;  // more than the task needs
   const SavedModel longer(config, 0);
   CHECK(error_of(longer, "1 2 3 4 5 1") == "no error");
-  CHECK(error_of(longer, "1 2 3 4 5 1 1").find("takes has 6") != std::string::npos);
+  CHECK(error_of(longer, "1 2 3 4 5 1 1").find("accepts at most 6") != std::string::npos);
 
   config.task.symbols = 500;
   const std::string refusal = error_of(SavedModel(config, 0), "x");
@@ -195,7 +194,7 @@ TEST_CASE("what the model cannot read is refused, with what is valid", "[inspect
   CHECK(refusal.size() < 260);
 }
 
-TEST_CASE("tokens that the task never asks about are named", "[inspect]") {
+TEST_CASE("tokens outside the training inputs are reported", "[inspect]") {
   Config config = writing_config();
   config.task = {.name = "translation"};
   const ModelSource source{config, {}};
@@ -205,7 +204,7 @@ TEST_CASE("tokens that the task never asks about are named", "[inspect]") {
   CHECK(unseen_tokens(source, "le chien", 0).size() == 2);
 }
 
-TEST_CASE("weights of another model read nothing", "[inspect]") {
+TEST_CASE("weights of another model are refused", "[inspect]") {
   SavedModel trained(small_config(), 0);
   trained.source.config.model.d_ff = 25;
   CHECK_THROWS_AS(trace_input(trained.source, "1 2"), CheckpointError);

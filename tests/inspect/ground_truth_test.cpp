@@ -1,5 +1,4 @@
-// Heads that are known to do one thing, because their weights were set so, are scored and named rightly;
-// heads with random weights get no name.
+// Hand-made heads get the right scores and labels; random heads get no label.
 #include <string>
 #include <vector>
 
@@ -45,7 +44,7 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-TEST_CASE("a head that was made to do one thing is scored and named rightly", "[inspect]") {
+TEST_CASE("a hand-made head gets the right scores and label", "[inspect]") {
   for (const Case& c : cases()) {
     INFO(c.score);
     const InspectReport report = look(c.made.config, c.made.set_weights);
@@ -62,9 +61,9 @@ TEST_CASE("a head that was made to do one thing is scored and named rightly", "[
   }
 }
 
-TEST_CASE("random heads get no name", "[inspect]") {
+TEST_CASE("random heads get no label", "[inspect]") {
   constexpr std::uint64_t kSeeds =
-      sizeof(Real) == sizeof(float) ? 10 : 2;  // a name does not hang on precision
+      sizeof(Real) == sizeof(float) ? 10 : 2;  // labels do not depend on the precision
   for (const Case& c : cases()) {
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
       Config config = c.made.config;

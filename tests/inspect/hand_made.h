@@ -1,10 +1,10 @@
-// Transformers whose weights are set by hand, so that a head does exactly one thing and the task needs it.
+// Hand-made transformers, with a head that does exactly one thing that the task needs.
 //
 // A feature is a pair of channels, +1 and -1 where it is present and 0 elsewhere, so vectors have mean 0.
-// Every position has the same number of features, so a norm multiplies all by the same number, and its weight
-// undoes that. Features are, in this order: the token (V), the position (T), the token before (V), and the
-// answer (V), which is all that the output reads. Layers are pre-norm, feed-forward nets zero; head 0 works,
-// head 1 is idle.
+// Every position has the same number of features, so a norm multiplies all by the same factor, which its
+// weight compensates. Features are, in this order: the token (V), the position (T), the previous token (V),
+// and the target (V), which is all that the output reads. Layers are pre-norm, feed-forward nets zero; head 0
+// works, head 1 is idle.
 #pragma once
 
 #include <algorithm>
@@ -49,14 +49,14 @@ class Maker {
   std::int64_t answer(std::int64_t t) const { return 2 * vocabulary_ + time_ + t; }
   static std::int64_t features(std::int64_t vocabulary, std::int64_t time) { return 3 * vocabulary + time; }
 
-  // Says how many features the input of a layer's attention has, so that each reads as 1.
+  // Sets the number of features in the input of a layer's attention, so that each reads as 1.
   void start_layer(std::int64_t layer, int present) {
     layer_ = "encoder.layers." + std::to_string(layer);
     const double scale = std::sqrt(2.0 * present / static_cast<double>(channels_));
     std::ranges::fill(values(layer_ + ".norm1.weight"), static_cast<Real>(scale));
   }
-  // Adds `strength` to the logit of a key with feature `key` for a query with feature `query`. What shares a
-  // slot adds up to sums over queries times sums over keys.
+  // Adds `strength` to the attention score of a query with feature `query` for a key with feature `key`.
+  // Terms in the same slot give sums over queries times sums over keys.
   void match(std::int64_t slot, std::int64_t query, std::int64_t key, double strength) {
     ask(slot, query, strength);
     offer(slot, key);
@@ -68,7 +68,7 @@ class Maker {
   void offer(std::int64_t slot, std::int64_t key) {
     set(layer_ + ".self_attn.in_proj_weight", channels_ + slot, 2 * key, 1);
   }
-  // The head writes the token that it looks at into these features.
+  // Makes the head write the attended token into these features.
   void copy_token(const std::function<std::int64_t(std::int64_t)>& to) {
     for (std::int64_t t = 0; t < vocabulary_; ++t) {
       set(layer_ + ".self_attn.in_proj_weight", 2 * channels_ + t, 2 * token(t), 1);
@@ -101,7 +101,7 @@ class Maker {
   std::string layer_;
 };
 
-inline constexpr double kSharp = 30;  // a logit that leaves e^-30 to the others
+inline constexpr double kSharp = 30;  // a score that leaves e^-30 to the other keys
 
 inline Config hand_made_config(const TaskConfig& task, std::int64_t vocabulary, std::int64_t time) {
   Config config = small_config();
@@ -115,7 +115,7 @@ inline Config hand_made_config(const TaskConfig& task, std::int64_t vocabulary, 
   return config;
 }
 
-// Answer i is token T - 1 - i.
+// Target i is token T - 1 - i.
 inline HandMade mirror() {
   return {hand_made_config({.name = "reverse", .symbols = 8, .length = 8}, 8, 8), [](Transformer& model) {
             Maker make(model);
@@ -126,7 +126,7 @@ inline HandMade mirror() {
           }};
 }
 
-// The same head, but nothing reads what it writes.
+// A mirror head whose output is not used.
 inline HandMade ignored_mirror() {
   return {mirror().config, [](Transformer& model) {
             mirror().set_weights(model);
@@ -135,7 +135,7 @@ inline HandMade ignored_mirror() {
           }};
 }
 
-// Answer i is token i - 1, and the first one the last token.
+// Target i is token i - 1, target 0 the last token.
 inline HandMade previous_token() {
   return {hand_made_config({.name = "shift", .symbols = 8, .length = 8}, 8, 8), [](Transformer& model) {
             Maker make(model);
@@ -146,7 +146,7 @@ inline HandMade previous_token() {
           }};
 }
 
-// Answers are the tokens themselves, which the head reads where they stand again: never at its own position.
+// Targets are the tokens themselves, which the head reads at other occurrences.
 inline HandMade same_token() {
   return {hand_made_config({.name = "copy", .symbols = 4, .length = 12}, 4, 12), [](Transformer& model) {
             Maker make(model);
@@ -159,8 +159,9 @@ inline HandMade same_token() {
           }};
 }
 
-// What followed the same token before: layer 0 writes down the token before, layer 1 looks for the query's
-// token there. Key 0 has no token before; there layer 0 can only see, and write down, its own.
+// Targets are the tokens that followed an earlier occurrence: layer 0 copies the previous token, layer 1
+// attends to the keys where it equals the query's token. Key 0 has no previous token; there layer 0 copies
+// its own.
 inline HandMade induction() {
   const TaskConfig task = {.name = "induction", .symbols = 16, .length = 8, .min_length = 5};
   HandMade made{hand_made_config(task, 16, 15), [](Transformer& model) {
@@ -183,7 +184,7 @@ inline HandMade induction() {
   return made;
 }
 
-// The first position, which gives the answer, averages all tokens: the majority.
+// The first position, which predicts the target, averages all tokens: the majority.
 inline HandMade uniform() {
   HandMade made{hand_made_config({.name = "majority", .symbols = 2, .length = 9}, 2, 9),
                 [](Transformer& model) {
@@ -196,7 +197,7 @@ inline HandMade uniform() {
   return made;
 }
 
-// Every answer is the token at position 2, of 5 tokens of 4 kinds.
+// Every target is the token at position 2, of 5 tokens of 4 kinds.
 inline HandMade fixed_position() {
   constexpr int kRows = 1024;
   std::string rows;

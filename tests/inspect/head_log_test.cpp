@@ -1,4 +1,4 @@
-// The scores that train.log_heads writes, against the scorer on the model's own passes.
+// The scores of train.log_heads, against the scorer on plain passes.
 #include "thimble/inspect/timeline/head_log.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct LayerRecorder : Hooks {
   std::vector<std::vector<double>> layers;  // (1, H, T, T) each
 };
 
-// The scores of every head on the first validation sequences, which are run one by one.
+// Returns the scores of every head on the first validation sequences, run one by one.
 std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& config,
                                         std::int64_t sequences) {
   const Dataset& dataset = trainer.dataset();
@@ -52,7 +52,7 @@ std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& co
   return scorers;
 }
 
-// Without a look in between, and with another one, the same model looks the same.
+// Requires the same scores of a model after those of another model.
 void expect_true_scores(const Config& config, std::int64_t sequences) {
   Trainer trainer(config);
   const HeadLog log = head_log(config);
@@ -96,7 +96,7 @@ TEST_CASE("logged scores are those of the model's own passes", "[inspect]") {
   expect_true_scores(config, kLoggedSequences);
 }
 
-TEST_CASE("a score with too few eligible queries is left open", "[inspect]") {
+TEST_CASE("a score with too few eligible queries is null", "[inspect]") {
   Config config = small_config();  // 4 queries a sequence
   config.data.validation = 24;
   const Trainer trainer(config);

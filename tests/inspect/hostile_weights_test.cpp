@@ -1,4 +1,4 @@
-// Weights that are no numbers, or too large for the numbers that come of them.
+// Weights that are not finite, or so large that results are not finite.
 #include <sys/stat.h>
 
 #include <fstream>
@@ -15,7 +15,7 @@ using namespace thimble;
 
 namespace {
 
-// Everything that computes with the weights of a source. generate is for encoder-decoders.
+// Returns all functions that compute with the weights of a model; generate requires an encoder-decoder.
 std::vector<std::pair<const char*, std::function<void(const ModelSource&)>>> uses(const Config& config) {
   std::vector<std::pair<const char*, std::function<void(const ModelSource&)>>> all = {
       {"evaluate", [](const ModelSource& s) { evaluate(s, Split::test); }},
@@ -41,7 +41,7 @@ std::string complaint(const std::function<void(const ModelSource&)>& use, const 
 
 }  // namespace
 
-TEST_CASE("a weight that is not finite is named, whatever it is for", "[inspect]") {
+TEST_CASE("a weight that is not finite is named by every function", "[inspect]") {
   for (const Config& config : {small_config(), writing_config(), recurrent_config(Score::additive)}) {
     Saved saved(config, 1);
     ParameterStore& store = saved.trained.parameters();
@@ -76,7 +76,7 @@ TEST_CASE("finite weights whose results are not are traced to an op and a layer"
   }
 }
 
-TEST_CASE("weights are read from regular files, of the size that their header says", "[inspect]") {
+TEST_CASE("weights are read from regular files of the size in their header", "[inspect]") {
   Saved saved(small_config(), 1);
   ParameterStore& store = saved.trained.parameters();
   const auto refusal = [&](const std::filesystem::path& path) {
@@ -91,7 +91,7 @@ TEST_CASE("weights are read from regular files, of the size that their header sa
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(refusal(fifo) == fifo.string() + ": cannot be read: Is no regular file");
   CHECK(refusal("/dev/zero") == "/dev/zero: cannot be read: Is no regular file");
-  // More than any memory, were it read: a file of nothing, and one whose header is in order.
+  // Larger than any memory: a sparse file, and one with a valid header.
   std::ofstream(large).put('\0');
   std::filesystem::resize_file(large, std::uintmax_t{1} << 40);
   CHECK_THAT(refusal(large), ContainsSubstring("large: "));

@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<double> kMap{1, 0, 0.25, 0.75};
 
-// A sequence of the first tokens, to each of which every query gives its weight of `map`.
+// Returns a sequence of the first tokens in which every query has the attention `map`.
 ForwardTrace trace_of(std::int32_t length, const std::vector<double>& map) {
   ForwardTrace trace;
   for (std::int32_t t = 0; t < length; ++t) trace.tokens.push_back(t % 2);
@@ -43,7 +43,7 @@ InspectReport small_report() {
   return report;
 }
 
-// What the page holds as its report.
+// Returns the report inside the page.
 Json embedded(const std::string& page) {
   const std::string open = "<script type=\"application/json\" id=\"report\">";
   const std::size_t from = page.find(open) + open.size();
@@ -52,7 +52,7 @@ Json embedded(const std::string& page) {
 
 }  // namespace
 
-TEST_CASE("a page packs maps and leaves other numbers alone") {
+TEST_CASE("a page packs maps and keeps other numbers") {
   const Json report = embedded(html_page(small_report()));
   const Json& head = report["heads"][0];
   CHECK(head["importance"]["raw"] == 0.1234567890123456);
@@ -123,7 +123,7 @@ TEST_CASE("a page may load nothing and run only its own script") {
   CHECK(page == html_page(small_report()));
 }
 
-TEST_CASE("a page refuses weights that are none, and matrices that are not finite") {
+TEST_CASE("a page refuses invalid weights, and matrices that are not finite") {
   const auto with = [](double weight) {
     InspectReport report = small_report();
     report.rollout.values[2] = weight;

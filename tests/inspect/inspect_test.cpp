@@ -1,4 +1,4 @@
-// The report on attention heads, against a plain computation from the same forward passes.
+// The report on attention heads, against plain computations from the same forward passes.
 #include "thimble/inspect/report/inspect.h"
 
 #include <map>
@@ -19,7 +19,7 @@ using namespace thimble;
 
 namespace {
 
-// A trained model and the place of its weights.
+// A trained model and its weights on disk.
 struct InspectedModel {
   explicit InspectedModel(const Config& c, int steps) : config(c), trainer(c) {
     for (int i = 0; i < steps; ++i) trainer.step();
@@ -34,7 +34,7 @@ struct InspectedModel {
   Trainer trainer;
 };
 
-// The first test sequences one by one; visit(sequence, length, weights by site).
+// Runs the first test sequences one by one and calls visit(sequence, length, weights by site).
 template <class Visit>
 void each_sequence(const InspectedModel& trained, std::int64_t count, const Visit& visit) {
   for (std::int64_t b = 0; b < count; ++b) {
@@ -119,7 +119,7 @@ TEST_CASE("the rows of the mean weights are distributions", "[inspect]") {
   }
 }
 
-TEST_CASE("a head that has learned to reverse looks at the mirrored position", "[inspect]") {
+TEST_CASE("a head that has learned to reverse attends to the mirrored position", "[inspect]") {
   Config config = small_config();
   config.model.heads = 1;
   config.train.steps = 900;
@@ -137,7 +137,7 @@ TEST_CASE("a head that has learned to reverse looks at the mirrored position", "
   CHECK(report.heads[0].label.verdict == Verdict::shown);
 }
 
-TEST_CASE("no more sequences than there are are looked at", "[inspect]") {
+TEST_CASE("the report has at most as many sequences as the split", "[inspect]") {
   const InspectedModel trained(small_config(), 0);
   CHECK(trained.inspect(1000).baseline.sequences == 60);
   CHECK(trained.inspect(1).baseline.sequences == 1);
@@ -187,7 +187,7 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
   CHECK(json["examples"][1]["attention"][0][1][3][2] == report.examples[1].attention[(1 * 4 + 3) * 4 + 2]);
 }
 
-TEST_CASE("the task target is the weight on the keys that the task names", "[inspect]") {
+TEST_CASE("the task target is the attention on the positions the answer depends on", "[inspect]") {
   // For reversal these are the mirrored positions.
   const InspectReport reversed = InspectedModel(small_config(), 10).inspect(60);
   for (const HeadReport& head : reversed.heads) {
@@ -197,13 +197,13 @@ TEST_CASE("the task target is the weight on the keys that the task names", "[ins
     CHECK_THAT(target.chance, WithinRel(mirror.chance, 1e-12));
     CHECK(target.eligible == mirror.eligible);
   }
-  // The queries of an induction whose token stood before: key i - N + 1 of [r, r].
+  // Eligible queries of induction have an earlier occurrence: key i - N + 1 of [r, r].
   Config config = small_config();
   config.task = {.name = "induction", .symbols = 6, .length = 4};
   config.model.attention.mask = Mask::causal;
   const InspectReport report = InspectedModel(config, 10).inspect(60);
   for (const HeadReport& head : report.heads) {
-    double value = 0;  // the mean over sequences is one over positions too, as all are equally long
+    double value = 0;  // all sequences have the same length
     for (std::size_t query = 4; query < 7; ++query) value += head.mean_weights[query * 7 + query - 3] / 3;
     const HeadScore& target = find_score(head.scores, "task_target");
     CHECK(target.eligible == 180);

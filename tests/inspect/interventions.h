@@ -1,5 +1,5 @@
-// What the tests of interventions on heads share: a small trained model, and plain passes over one sequence
-// at a time to compare with.
+// Shared by tests of interventions on heads: a small trained model, and plain passes over one sequence at a
+// time as reference.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct Trained {
     give();
   }
   ParameterStore& parameters() { return trainer.model().parameters(); }
-  // To the evaluator what the trainer has.
+  // Copies the parameters of the trainer to the evaluator.
   void give() { std::ranges::copy(parameters().values(), evaluator.model().parameters().values().begin()); }
   // Zeroes what a head adds to the residual stream: its columns of the output projection.
   void silence(ParameterStore& store, HeadId id) const {
@@ -54,7 +54,7 @@ struct Trained {
   Evaluator evaluator;
 };
 
-inline Config sequence_config() {  // one answer for each sequence
+inline Config sequence_config() {  // one output per sequence
   Config config = small_config();
   config.task = {.name = "parity", .length = 8};
   config.model.layers = 2;
@@ -62,7 +62,7 @@ inline Config sequence_config() {  // one answer for each sequence
   return config;
 }
 
-// Scales, or replaces by `rows` (T, C), the columns of a head in the pass over one sequence.
+// Scales the columns of a head in a pass over one sequence, or replaces them by `rows` (T, C).
 struct Plain : Hooks {
   bool replace(Site site, const Shape&, MatrixView value) override {
     if (site != changed) return false;
@@ -118,6 +118,11 @@ inline Plain change(const Trained& trained, HeadId id) {
   hooks.head = id.head;
   hooks.heads = trained.trainer.model().config().heads;
   return hooks;
+}
+
+// Returns the effects of a head.
+inline const HeadEffects& effects_of(const EffectsReport& report, HeadId id) {
+  return *std::ranges::find(report.heads, id, &HeadEffects::id);
 }
 
 // Head outputs of every sequence, [sequence][layer], and the lengths.

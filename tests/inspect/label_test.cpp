@@ -1,4 +1,4 @@
-// What heads are called: every verdict, every margin, and which of several names wins.
+// Labels of heads: every verdict, every margin, and which of several names wins.
 #include "thimble/inspect/report/label.h"
 
 #include <limits>
@@ -15,7 +15,7 @@ namespace {
 constexpr Effect kNeeded = {0.4, -0.63, {0.3, 0.5}, {-0.65, -0.61}};
 constexpr Effect kUseless = {0.001, 0, {-0.002, 0.004}, {0, 0}};
 
-// The scores of a head at chance, before and after training.
+// Returns the scores of a head at chance, before and after training.
 std::vector<HeadScore> at_chance() {
   std::vector<HeadScore> scores = HeadScorer(4, false).scores();
   for (HeadScore& s : scores) {
@@ -34,7 +34,7 @@ HeadScore& score(std::vector<HeadScore>& scores, std::string_view name) {
   return const_cast<HeadScore&>(find_score(scores, name));
 }
 
-// A head with that value of one score, or of several.
+// Returns the scores of a head with given values of some.
 template <class... More>
 std::vector<HeadScore> with(std::string_view name, double value, More... more) {
   std::vector<HeadScore> scores = at_chance();
@@ -68,6 +68,9 @@ TEST_CASE("a pattern with an effect is a label", "[inspect]") {
   CHECK(label.verdict == Verdict::shown);
   CHECK(label.sentence ==
         "mirror: 57 % of its attention (chance 10 %); ablating it costs 63.0 points (95 % CI 61–65)");
+  std::vector<HeadScore> rare = with("mirror", 0.57);
+  score(rare, "mirror").chance = 0.004;
+  CHECK_THAT(label_head(rare, kNeeded).sentence, ContainsSubstring("57 % of its attention (chance 0.4 %)"));
   CHECK(name_of(with("previous_token", 0.9)) == "previous token");
   CHECK(name_of(with("next_token", 0.9)) == "next token");
   CHECK(name_of(with("same_token", 0.9)) == "same token");
@@ -82,21 +85,21 @@ TEST_CASE("a pattern with an effect is a label", "[inspect]") {
   CHECK(name_of(ahead) == "offset +3");
 }
 
-TEST_CASE("a pattern without an effect is none that counts", "[inspect]") {
+TEST_CASE("a pattern without an effect is not a label", "[inspect]") {
   const Label label = label_head(with("mirror", 0.57), kUseless);
   CHECK(label.name == "mirror");
   CHECK(label.verdict == Verdict::no_effect);
   CHECK(label.sentence ==
         "looks like mirror: 57 % of its attention (chance 10 %), but ablating it has no measurable cost");
-  // Answers that get worse are an effect, even if the loss does not say so.
+  // A drop in accuracy is an effect, even if the loss does not rise.
   CHECK(label_head(with("mirror", 0.57), {0.001, -0.2, {-0.002, 0.004}, {-0.3, -0.1}}).verdict ==
         Verdict::shown);
-  // A model that is better without the head does not need it either.
+  // A model that is better without the head does not need it.
   CHECK(label_head(with("mirror", 0.57), {-0.4, 0.1, {-0.5, -0.3}, {0.05, 0.2}}).verdict ==
         Verdict::no_effect);
 }
 
-TEST_CASE("an effect without a pattern gets no name", "[inspect]") {
+TEST_CASE("an effect without a pattern has no name", "[inspect]") {
   const Label label = label_head(at_chance(), kNeeded);
   CHECK(label.name.empty());
   CHECK(label.verdict == Verdict::no_pattern);
@@ -109,8 +112,8 @@ TEST_CASE("an effect without a pattern gets no name", "[inspect]") {
   CHECK(none.sentence == "no known pattern, and ablating it has no measurable cost");
 }
 
-TEST_CASE("a pattern is well above chance and above what was there before training", "[inspect]") {
-  // Strength 0.25 is a quarter of the way from chance, 0.1, to what is attainable.
+TEST_CASE("a pattern is well above chance and above initialization", "[inspect]") {
+  // Strength 0.25 is a quarter of the way from chance, 0.1, to attainable, 1.
   CHECK(name_of(with("mirror", 0.326)) == "mirror");
   CHECK(name_of(with("mirror", 0.324)).empty());
   auto scores = with("mirror", 0.326);
@@ -129,7 +132,7 @@ TEST_CASE("a pattern is well above chance and above what was there before traini
   score(scores, "mirror").at_init = std::numeric_limits<double>::quiet_NaN();
   CHECK(name_of(scores).empty());
 
-  // Nothing can be above a chance that is all there is.
+  // No value is above a chance that equals attainable.
   scores = with("mirror", 1);
   score(scores, "mirror").chance = 1;
   CHECK(name_of(scores).empty());
@@ -145,7 +148,7 @@ TEST_CASE("few queries are no evidence", "[inspect]") {
         "not enough evidence: possibly induction, but only 99 eligible queries, at least 100 needed");
   score(scores, "induction").eligible = 100;
   CHECK(label_head(scores, kNeeded).verdict == Verdict::shown);
-  // A pattern that is sure wins over a stronger one that is not.
+  // A pattern with enough queries wins over a stronger one without.
   score(scores, "induction").eligible = 99;
   score(scores, "mirror").value = 0.5;
   CHECK(name_of(scores) == "mirror");
@@ -174,7 +177,7 @@ TEST_CASE("the strongest pattern names the head, of about equal ones the most sp
   CHECK(name_of(scores) == "same token");
 }
 
-TEST_CASE("a uniform head is one that has become so", "[inspect]") {
+TEST_CASE("a uniform head has become uniform in training", "[inspect]") {
   const Label label = label_head(with("entropy", 0.995), kNeeded);
   CHECK(label.name == "uniform");
   CHECK(label.verdict == Verdict::shown);

@@ -51,7 +51,7 @@ TEST_CASE("an array file is a magic number, a padded dictionary and the elements
   CHECK(content.substr(128) == std::string("\xff\xff\xff\xff\x02\x01\x00\x00", 8));
 }
 
-TEST_CASE("an array of the wrong number or type of elements is no file", "[inspect]") {
+TEST_CASE("an array with a wrong number or type of elements leaves no file", "[inspect]") {
   const TemporaryDirectory directory;
   {
     NpyFile file(directory / "a.npy", NpyFile::Type::float32, std::array<std::int64_t, 2>{2, 2});
@@ -96,13 +96,12 @@ TEST_CASE("arrays that cannot be written leave nothing behind", "[inspect]") {
   model.source.config.model.d_ff = 25;
   CHECK_THROWS_AS(write_attention(model.source, Split::test, 9, model.directory / "arrays"), CheckpointError);
   CHECK(model.directory.files() == before);
-  std::filesystem::create_directory(model.directory / "mine");  // a folder that was there stays
+  std::filesystem::create_directory(model.directory / "mine");  // an existing folder stays
   CHECK_THROWS_AS(write_attention(model.source, Split::test, 9, model.directory / "mine"), CheckpointError);
   CHECK(std::filesystem::is_empty(model.directory / "mine"));
 }
 
-TEST_CASE("whether arrays can be written is known beforehand, and nothing is left of the question",
-          "[inspect]") {
+TEST_CASE("the check that arrays can be written leaves nothing behind", "[inspect]") {
   const TemporaryDirectory directory;
   CHECK_NOTHROW(require_writable_attention(directory / "arrays"));
   CHECK(directory.files() == 0);

@@ -1,5 +1,4 @@
-// Single sources and their answers through an encoder-decoder: what is shown, and written as arrays, is what
-// the model itself computes.
+// Traces and arrays of an encoder-decoder, against its forward passes.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@
 
 using namespace thimble;
 
-TEST_CASE("one's own source is answered, and the maps are of that answer", "[inspect]") {
+TEST_CASE("a trace of the user's source has the greedy output and its attention", "[inspect]") {
   const Saved saved(writing_config(), 150);
   const Model& model = saved.trained.trainer.model();
   const Dataset& data = saved.trained.trainer.dataset();
@@ -34,10 +33,10 @@ TEST_CASE("one's own source is answered, and the maps are of that answer", "[ins
     batch.lengths = {static_cast<std::int32_t>(batch.length)};
     CHECK(trace.source == source);
     CHECK(trace.tokens.front() == data.bos_token());
-    // What is predicted is what was written, and the end.
-    std::vector<std::int32_t> written = answer.tokens;
-    if (std::ssize(written) < data.length()) written.push_back(data.eos_token());
-    CHECK(trace.predictions == written);
+    // Predictions are the output and the end-of-sequence token.
+    std::vector<std::int32_t> expected = answer.tokens;
+    if (std::ssize(expected) < data.length()) expected.push_back(data.eos_token());
+    CHECK(trace.predictions == expected);
     const Recorder recorder = pass_over(model, batch);
     CHECK(trace.logits == recorder.seen.at({SiteKind::logits}));
     CHECK(trace.attention == attention_of(model, recorder, batch));
@@ -49,15 +48,15 @@ TEST_CASE("one's own source is answered, and the maps are of that answer", "[ins
     CHECK(json["source"].size() == source.size());
   }
   CHECK_THROWS_WITH(trace_input(saved.source, "0 1 2 3 4"),
-                    ContainsSubstring("5 tokens, the longest sequence that this model takes has 4"));
+                    ContainsSubstring("5 tokens; this model accepts at most 4"));
 }
 
-TEST_CASE("an answer that does not end is as long as the model can read", "[inspect]") {
+TEST_CASE("an output that does not end has the maximum length of the model", "[inspect]") {
   Saved saved(writing_config(), 1);
   ParameterStore& store = saved.trained.parameters();
   const auto bias = std::ranges::find(store.entries(), "output.bias", &ParameterStore::Entry::name);
   REQUIRE(bias != store.entries().end());
-  store.values()[bias->offset + 2] = 1000;  // says nothing but 2
+  store.values()[bias->offset + 2] = 1000;  // always predicts token 2
   save_weights(saved.source.weights, store, {});
   const ForwardTrace trace = trace_input(saved.source, "0 1");
   CHECK(trace.predictions == std::vector<std::int32_t>(5, 2));
@@ -79,7 +78,7 @@ TEST_CASE("traces of a split have their sources, and no padding", "[inspect]") {
   CHECK(i == 12);
 }
 
-TEST_CASE("arrays of an encoder-decoder are one for each kind of attention", "[inspect]") {
+TEST_CASE("an encoder-decoder has an array for each kind of attention", "[inspect]") {
   const Saved saved(deep_config(), 1);
   const auto out = saved.directory / "arrays";
   write_attention(saved.source, Split::test, 9, out);

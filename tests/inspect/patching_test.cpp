@@ -1,4 +1,4 @@
-// Patching, and what all interventions rest on: partners, intervals, progress, refusals, JSON.
+// Patching, and the parts that all interventions share: resampling pairs, intervals, progress, errors, JSON.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@
 
 using namespace thimble;
 
-TEST_CASE("partners have the same length and are somebody else", "[inspect]") {
+TEST_CASE("resampling pairs have the same length and are different sequences", "[inspect]") {
   std::vector<std::int32_t> lengths(200);
   for (std::size_t i = 0; i < 200; ++i) lengths[i] = static_cast<std::int32_t>(3 + i % 7 % 3);
   lengths[50] = 9;
@@ -30,7 +30,7 @@ TEST_CASE("partners have the same length and are somebody else", "[inspect]") {
   CHECK(resampling_pairs(lengths, 5) != partner);
 }
 
-TEST_CASE("the interval of a mean is what its spread says", "[inspect]") {
+TEST_CASE("the interval of a mean follows from its spread", "[inspect]") {
   const Random random(3, Stream::gradcheck);
   constexpr std::size_t n = 400;
   std::vector<double> values, wide, ones(n, 1.0), zeros(n), counts, twice;
@@ -51,7 +51,7 @@ TEST_CASE("the interval of a mean is what its spread says", "[inspect]") {
   const std::vector<Interval> again = bootstrap({values}, ones, 7), other = bootstrap({values}, ones, 8);
   CHECK(again[0].low == of[0].low);
   CHECK(other[0].low != of[0].low);
-  // A ratio: sequences bring their labels along.
+  // A ratio: a drawn sequence adds to both sums.
   const Interval ratio = bootstrap({twice}, counts, 7)[0];
   CHECK_THAT(ratio.low, WithinRel(2, 1e-12));
   CHECK_THAT(ratio.high, WithinRel(2, 1e-12));
@@ -59,7 +59,7 @@ TEST_CASE("the interval of a mean is what its spread says", "[inspect]") {
   CHECK_THROWS_AS(bootstrap({}, {}, 1), ShapeError);
 }
 
-TEST_CASE("the ends of an interval lie between draws, as far as the quantile says", "[inspect]") {
+TEST_CASE("the ends of an interval are interpolated quantiles", "[inspect]") {
   constexpr std::uint64_t n = 30;
   const Random random(7, Stream::inspect), other(3, Stream::gradcheck);
   std::vector<double> values;
@@ -132,15 +132,15 @@ TEST_CASE("patching refuses inputs that cannot be compared", "[inspect]") {
                   DataError);  // the same logits
 }
 
-TEST_CASE("effects report progress chunk by chunk, up to the work that was announced", "[inspect]") {
+TEST_CASE("effects report progress chunk by chunk, up to the announced work", "[inspect]") {
   Trained trained(rich_config(), 60, 1);
   ProgressRecorder recorder;
   {
     ProgressCounter progress("effects", effect_passes(trained.evaluator));
     trained.evaluator.report_to(progress);
     measure_effects(trained.evaluator);
-    // Each pass in as many parts as there are chunks: baseline, gradients; of two layers capture, three
-    // kinds of ablation and the removal of two heads.
+    // Each pass reports each chunk: baseline, gradients, and for each of two layers capture, three kinds of
+    // ablation and the removal of two heads.
     CHECK(recorder.shares.size() == 1 + trained.evaluator.chunks().size() * (2 + 2 * (1 + 4 * 2)));
   }
   CHECK(std::ranges::is_sorted(recorder.shares));
@@ -148,7 +148,7 @@ TEST_CASE("effects report progress chunk by chunk, up to the work that was annou
   CHECK(recorder.shares[recorder.shares.size() - 2] < 1 - 1e-9);
 }
 
-TEST_CASE("without a sequence, or with a loss that is no number, nothing is measured", "[inspect]") {
+TEST_CASE("effects require a sequence and a finite loss", "[inspect]") {
   CHECK_THROWS_AS(Evaluator(small_config()).select(Split::test, 0), DataError);
   Config config = small_config();
   config.data.test = 0;

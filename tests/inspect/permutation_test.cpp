@@ -1,4 +1,4 @@
-// Whether order means anything to a model.
+// Tests of the permutation report.
 #include "thimble/inspect/trace/permutation.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using namespace thimble;
 
 namespace {
 
-// A model that was trained for a few steps.
+// A model after a few steps of training.
 ModelSource trained(const std::string& model, const std::string& task, const TemporaryDirectory& directory) {
   const std::string run = (directory / "run").string();
   const Config config =
@@ -44,14 +44,14 @@ TEST_CASE("without positions and mask a model is permutation-equivariant", "[ins
   CHECK(json["relative"] == report.worst / report.logit);
 }
 
-TEST_CASE("positions and a causal mask give order a meaning", "[inspect]") {
+TEST_CASE("positions and a causal mask make a model depend on the order", "[inspect]") {
   CHECK(measured("{d_model: 16, heads: 2, positions: sinusoidal}").relative() > 0.01);
   CHECK(measured("{d_model: 16, heads: 2, positions: none, attention: {mask: causal}}",
                  "{name: induction, symbols: 10, length: 5}")
             .relative() > 0.01);
 }
 
-TEST_CASE("one output for a sequence stays where it is", "[inspect]") {
+TEST_CASE("one output per sequence is not permuted", "[inspect]") {
   const std::string set = "{name: anomaly, symbols: 64, length: 5}";
   CHECK(measured("{d_model: 16, positions: none, output: {per: sequence}}", set).relative() <
         (sizeof(Real) == 4 ? 1e-5 : 1e-12));
@@ -59,7 +59,7 @@ TEST_CASE("one output for a sequence stays where it is", "[inspect]") {
         0.01);
 }
 
-TEST_CASE("random orders are permutations, each number's another one, and uniform", "[inspect]") {
+TEST_CASE("random orders are uniform permutations, and differ by number", "[inspect]") {
   std::map<std::vector<std::size_t>, int> counts;
   for (std::uint64_t number = 0; number < 6000; ++number) ++counts[random_order(3, number)];
   REQUIRE(counts.size() == 6);

@@ -1,4 +1,4 @@
-// What the head report says of a recurrent model, whose decoder looks at one position after the other.
+// The report of a recurrent model, whose decoder attends position by position.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 
 const Score kScores[] = {Score::additive, Score::dot, Score::general, Score::scaled_dot};
 
-// The weights (T, S) of a pass over one sequence.
+// Returns the attention weights (T, S) of a pass over one sequence.
 std::vector<double> weights_without_padding(const Recorder& recorder, const Batch& batch) {
   std::vector<double> weights = recorder.seen.at(weights_site(0));
   for (std::int32_t t = 1; std::ssize(weights) < batch.length * batch.source_length; ++t) {
@@ -25,8 +25,8 @@ std::vector<double> weights_without_padding(const Recorder& recorder, const Batc
   return weights;
 }
 
-// What a decoder computes that sees nothing: no weight reads what is seen.
-void blind(ParameterStore& store, Score score, std::int64_t channels) {
+// Zeroes the weights that read the context vector.
+void ignore_context(ParameterStore& store, Score score, std::int64_t channels) {
   const auto zero = [&](const char* name, std::int64_t first) {
     for (const auto& entry : store.entries()) {
       if (entry.name != name) continue;
@@ -40,7 +40,7 @@ void blind(ParameterStore& store, Score score, std::int64_t channels) {
   if (score == Score::additive) zero("decoder.gru.weight_ih_l0", channels);
 }
 
-// Multiplies what is seen, at all positions.
+// Multiplies the context vector at all positions.
 struct Scaling : ChunkHooks {
   explicit Scaling(Real by) : factor(by) {}
   bool replace(Site site, const Shape&, MatrixView value) override {
@@ -54,7 +54,7 @@ struct Scaling : ChunkHooks {
 
 }  // namespace
 
-TEST_CASE("what a recurrent decoder looks at is scored as a cross head", "[inspect]") {
+TEST_CASE("the attention of a recurrent decoder is scored as a cross head", "[inspect]") {
   for (const Score score : kScores) {
     CAPTURE(static_cast<int>(score));
     const Saved saved(recurrent_config(score));
@@ -100,7 +100,7 @@ TEST_CASE("what a recurrent decoder looks at is scored as a cross head", "[inspe
   }
 }
 
-TEST_CASE("silencing what a recurrent decoder sees is reading it with weights of 0", "[inspect]") {
+TEST_CASE("zero ablation of a recurrent decoder equals reading the context with weights of 0", "[inspect]") {
   for (const Score score : kScores) {
     CAPTURE(static_cast<int>(score));
     Trained trained(recurrent_config(score));
@@ -108,7 +108,7 @@ TEST_CASE("silencing what a recurrent decoder sees is reading it with weights of
     REQUIRE(report.heads.size() == 1);
     const EvalResult before = trained.evaluator.run();
     CHECK(before.loss == report.baseline.loss);
-    blind(trained.evaluator.model().parameters(), score, 16);
+    ignore_context(trained.evaluator.model().parameters(), score, 16);
     const EvalResult without = trained.evaluator.run();
     CHECK_THAT(report.heads[0].zero.loss_change, WithinAbs(without.loss - before.loss, 1e-6));
     CHECK_THAT(report.heads[0].zero.accuracy_change, WithinAbs(without.accuracy - before.accuracy, 1e-12));
@@ -116,33 +116,33 @@ TEST_CASE("silencing what a recurrent decoder sees is reading it with weights of
   }
 }
 
-TEST_CASE("what a recurrent decoder saw can be put back at its place", "[inspect]") {
+TEST_CASE("replacing the context of a recurrent decoder by itself changes nothing", "[inspect]") {
   for (const Score score : kScores) {
     CAPTURE(static_cast<int>(score));
     Trained trained(recurrent_config(score));
     const std::int64_t time = trained.evaluator.dataset().length();
-    Tensor seen({60, time, 16});
-    const Capture::Sites sites{{{SiteKind::head_output}, &seen}};
+    Tensor contexts({60, time, 16});
+    const Capture::Sites sites{{{SiteKind::head_output}, &contexts}};
     const double loss = trained.evaluator.run([&] { return std::make_unique<Capture>(sites); }).loss;
     const HeadId head{0, 0};
-    for (const std::int64_t late : {0, 1}) {
+    for (const std::int64_t shift : {0, 1}) {
       const Substitute substitute = [&](std::int64_t sequence, std::int64_t t) {
-        return std::as_const(seen).matrix().row(sequence * time + (t + late) % time);
+        return std::as_const(contexts).matrix().row(sequence * time + (t + shift) % time);
       };
-      const double again =
+      const double replaced =
           trained.evaluator
               .run([&] {
                 return std::make_unique<Ablation>(trained.evaluator.model().attention_layers(),
                                                   std::span(&head, 1), substitute);
               })
               .loss;
-      CHECK((again == loss) == (late == 0));
+      CHECK((replaced == loss) == (shift == 0));
     }
   }
 }
 
 #ifdef THIMBLE_DOUBLE
-TEST_CASE("the importance of what a recurrent decoder sees is the slope of the loss", "[inspect]") {
+TEST_CASE("the importance of a recurrent decoder's attention is the derivative of the loss", "[inspect]") {
   for (const Score score : kScores) {
     CAPTURE(static_cast<int>(score));
     Trained trained(recurrent_config(score));
@@ -159,7 +159,7 @@ TEST_CASE("the importance of what a recurrent decoder sees is the slope of the l
 }
 #endif
 
-TEST_CASE("what one recurrent pass saw can be patched into another", "[inspect]") {
+TEST_CASE("the context of one recurrent pass can be patched into another", "[inspect]") {
   for (const Score score : {Score::additive, Score::dot}) {
     const Saved saved(recurrent_config(score));
     const Dataset& data = saved.trained.trainer.dataset();
@@ -177,7 +177,7 @@ TEST_CASE("what one recurrent pass saw can be patched into another", "[inspect]"
   }
 }
 
-TEST_CASE("what a recurrent decoder attends to is logged while it trains", "[inspect]") {
+TEST_CASE("the attention of a recurrent decoder is logged during training", "[inspect]") {
   for (const Score score : {Score::additive, Score::general}) {
     const Config config = recurrent_config(score);
     Trained trained(config);
@@ -188,8 +188,8 @@ TEST_CASE("what a recurrent decoder attends to is logged while it trains", "[ins
   }
 }
 
-TEST_CASE("a recurrent model that does not look back is not inspected", "[inspect]") {
+TEST_CASE("a recurrent model without attention is not inspected", "[inspect]") {
   CHECK_THROWS_WITH(thimble::inspect({recurrent_config(Score::none), {}}, {}),
-                    "inspect: a model with model.attention.score none has no attention heads to look into; "
-                    "`thimble eval` measures it");
+                    "inspect: a model with model.attention.score none has no attention heads; `thimble eval` "
+                    "evaluates it");
 }

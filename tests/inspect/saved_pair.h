@@ -1,4 +1,4 @@
-// An encoder-decoder on disk, and plain passes over one pair at a time to compare with.
+// An encoder-decoder on disk, and plain passes over one pair at a time as reference.
 #pragma once
 
 #include <map>
@@ -10,14 +10,14 @@
 
 namespace thimble {
 
-// Two layers, and sources and answers of different lengths.
+// Returns a config with two layers, and sources and targets of different lengths.
 inline Config deep_config() {
   Config config = writing_config();
   config.model.layers = 2;
   return config;
 }
 
-// A model after some steps and the place of its weights.
+// A model after some steps of training, and its weights on disk.
 struct Saved {
   explicit Saved(const Config& config, int steps = 20)
       : trained(config, 60, steps), source{config, directory / "weights"} {
@@ -42,7 +42,7 @@ inline Site weights_site(std::size_t layer) {
   return {SiteKind::attention_weights, static_cast<std::int32_t>(layer)};
 }
 
-// The weights of all layers, without padding.
+// Returns the attention of all layers, without padding.
 inline std::vector<double> attention_of(const Model& model, const Recorder& recorder, const Batch& batch) {
   std::vector<double> all;
   for (std::size_t l = 0; l < model.attention_layers().size(); ++l) {

@@ -37,7 +37,7 @@ inline std::int32_t token(const ScoredSequence& s, std::int64_t i) {
   return s.tokens[static_cast<std::size_t>(i)];
 }
 
-// Weights on the visible keys that add up to 1, some of them 0; -1 in cells that nobody may read.
+// Returns weights on the visible keys that sum to 1, some of them 0; -1 in cells where reading is an error.
 inline Weights random_weights(std::int64_t n, bool causal, SampleRng& draws) {
   Weights weights(kTime * kTime, -1);
   for (std::int64_t i = 0; i < n; ++i) {
@@ -52,7 +52,8 @@ inline Weights random_weights(std::int64_t n, bool causal, SampleRng& draws) {
   return weights;
 }
 
-// Of different lengths, half of them full, with repeated tokens, special ones and links, some of them twice.
+// Returns sequences of different lengths, half of full length, with repeated tokens, special tokens and
+// alignments, some of them duplicate.
 inline std::vector<ScoredSequence> random_sequences(bool causal) {
   SampleRng draws(Random(5, Stream::data), 0, causal ? 1 : 0);
   std::vector<ScoredSequence> out;
@@ -87,7 +88,7 @@ inline void expect_undefined(const HeadScore& score) {
   CHECK(std::isnan(score.attainable));
 }
 
-// Cells of row i, sequences of n tokens, that get all the weight.
+// Returns weights of a sequence of n tokens in which query i attends only to key(i).
 inline Weights one_hot(std::int64_t n, const std::function<std::int64_t(std::int64_t)>& key) {
   Weights weights(kTime * kTime, 0);
   for (std::int64_t i = 0; i < n; ++i) weights[static_cast<std::size_t>(i * kTime + key(i))] = 1;

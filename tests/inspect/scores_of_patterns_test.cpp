@@ -1,4 +1,4 @@
-// Scores of heads whose weights are written down: what is 1, what is chance, what is undefined or refused.
+// Scores of given attention weights: what is 1, what is chance, what is undefined or refused.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -11,8 +11,8 @@
 
 using namespace scored;
 
-TEST_CASE("an offset that few queries have does not describe a head", "[inspect]") {
-  // Query 0 of a mirror head looks 6 ahead, all of it; but that is one query of seven.
+TEST_CASE("an offset of few queries does not describe a head", "[inspect]") {
+  // Query 0 of a mirror head attends 6 ahead with all its weight, but it is one query of seven.
   const Tokens tokens = {0, 1, 2, 3, 4, 5, 6};
   const auto found =
       scores({{tokens, {}, one_hot(kTime, [](std::int64_t i) { return kTime - 1 - i; })}}, false);
@@ -21,7 +21,7 @@ TEST_CASE("an offset that few queries have does not describe a head", "[inspect]
 }
 
 TEST_CASE("an offset that a causal mask hides is never the best", "[inspect]") {
-  // Every offset back is rarer than by chance.
+  // Every negative offset is below chance.
   Weights weights = one_hot(kTime, [](std::int64_t) { return 0; });
   for (const std::size_t i : {2, 3})
     for (std::size_t j = 0; j <= i; ++j) weights[i * kTime + j] = 1 / static_cast<double>(i + 1);
@@ -41,17 +41,17 @@ TEST_CASE("the positional share is 1 for a fixed pattern, 0 for none, and undefi
   };
   const Weights fixed = one_hot(kTime, [](std::int64_t i) { return i / 2; });
   CHECK_THAT(share({fixed, fixed}).value, WithinAbs(1, 1e-12));
-  std::vector<Weights> everywhere;  // every key once
+  std::vector<Weights> everywhere;  // attends to every key once
   for (std::int64_t k = 0; k < kTime; ++k)
     everywhere.push_back(one_hot(kTime, [k](std::int64_t i) { return (i + k) % kTime; }));
   CHECK_THAT(share(everywhere).value, WithinAbs(0, 1e-12));
-  // As a softmax of floats leaves them.
+  // Uniform up to the rounding of a softmax of floats.
   const Weights uniform(kTime * kTime, static_cast<double>(1.0F / static_cast<float>(kTime)));
   expect_undefined(share({uniform, uniform}));
-  expect_undefined(share({fixed}));  // one input says nothing
+  expect_undefined(share({fixed}));  // one sequence is not enough
 }
 
-TEST_CASE("a head that does one thing has that score at 1", "[inspect]") {
+TEST_CASE("a head of one pattern has a score of 1", "[inspect]") {
   const Tokens tokens = {3, 1, 2, 3, 1, 2, 3};
   const auto value = [&](std::string_view name, bool causal, const Links& links, auto key) {
     return find_score(scores({{tokens, links, one_hot(kTime, key)}}, causal), name);
@@ -70,13 +70,14 @@ TEST_CASE("a head that does one thing has that score at 1", "[inspect]") {
   CHECK(position.value == 1);
   CHECK(position.at == 4);
   CHECK_THAT(position.chance, WithinAbs(1.0 / kTime, 1e-15));
-  // Half of the mirrored positions are ahead, where a causal mask hides them; the middle is itself.
+  // A causal mask hides half of the mirrored positions; the middle one is the query itself.
   const HeadScore mirror = value("mirror", true, {}, [](auto i) { return std::min(i, kTime - 1 - i); });
   CHECK_THAT(mirror.value, WithinAbs(4.0 / kTime, 1e-12));
   CHECK_THAT(mirror.attainable, WithinAbs(4.0 / kTime, 1e-12));
 }
 
-TEST_CASE("induction is what followed the same token before: in r r of period N key i - N + 1", "[inspect]") {
+TEST_CASE("induction is the token after an earlier occurrence: in r r of period N key i - N + 1",
+          "[inspect]") {
   const Tokens tokens = {3, 1, 2, 3, 1, 2, 3};
   const auto look_back = [&](std::int64_t distance) {
     const Weights weights = one_hot(kTime, [&](auto i) { return std::max<std::int64_t>(0, i - distance); });
@@ -110,7 +111,7 @@ TEST_CASE("a uniform head is at chance everywhere, and its entropy is 1 under ev
   }
 }
 
-TEST_CASE("a score that nothing can say anything about is undefined, null in JSON", "[inspect]") {
+TEST_CASE("a score without an eligible query is undefined, null in JSON", "[inspect]") {
   const Tokens tokens = {0, 1, 2, 3, 4, 5, 6};
   auto found = scores({{tokens, {}, one_hot(kTime, [](auto i) { return i; })}}, true);
   for (const auto* name :
@@ -153,17 +154,17 @@ TEST_CASE("mean weights are those of full sequences", "[inspect]") {
   CHECK(scorer.mean_weights() == expected);
 }
 
-TEST_CASE("weights that are no attention are refused", "[inspect]") {
+TEST_CASE("weights that are not distributions are refused", "[inspect]") {
   const Tokens tokens = {0, 1, 2, 3, 4, 5, 6};
   HeadScorer scorer(kTime, true);
   const ScoreTargets targets(tokens, true, {});
   const Weights self = one_hot(kTime, [](auto i) { return i; });
   CHECK_NOTHROW(scorer.add(targets, self));
-  Weights dropped = self;  // what dropout with p = 0.1 leaves
+  Weights dropped = self;  // scaled as by dropout with p = 0.1
   for (double& w : dropped) w /= 0.9;
-  CHECK_THROWS_WITH(scorer.add(targets, dropped), ContainsSubstring("add up to 1.11"));
+  CHECK_THROWS_WITH(scorer.add(targets, dropped), ContainsSubstring("sum to 1.11"));
   CHECK_THROWS_AS(scorer.add(targets, dropped), NumericError);
-  // Without the mask some of the weight is ahead.
+  // Without the mask some of the weight is on later keys.
   CHECK_THROWS_AS(scorer.add(targets, Weights(kTime * kTime, 1.0 / kTime)), NumericError);
   CHECK_THROWS_AS(scorer.add(targets, Weights(kTime * kTime, std::numeric_limits<double>::quiet_NaN())),
                   NumericError);

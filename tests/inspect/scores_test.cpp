@@ -1,4 +1,4 @@
-// Scores of heads, against the definitions computed a second time, sequence by sequence and score by score.
+// Scores of heads, against a second implementation of the definitions.
 #include "thimble/inspect/scores/scores.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ using namespace scored;
 
 namespace {
 
-// The keys that a score asks for; nothing where the query is not eligible.
+// Returns the target keys of a score; nullopt where the query is not eligible.
 using Target = std::function<std::set<std::int64_t>(const ScoredSequence&, std::int64_t i, std::int64_t n)>;
 
 HeadScore plain_target_score(const std::vector<ScoredSequence>& sequences, bool causal,
@@ -43,7 +43,7 @@ HeadScore plain_target_score(const std::vector<ScoredSequence>& sequences, bool 
   return score;
 }
 
-// The mean of f(weights of a query on its visible keys, i, n) over the queries where f is a number.
+// Returns the mean of f(weights of query i on its visible keys, i, n) over the queries where f is not NaN.
 using PlainScore = std::function<double(const Weights& row, std::int64_t i, std::int64_t n)>;
 
 HeadScore plain_shape_score(const std::vector<ScoredSequence>& sequences, bool causal, const PlainScore& f) {
@@ -137,7 +137,7 @@ TEST_CASE("target scores are the summed weight on their keys", "[inspect]") {
   }
 }
 
-TEST_CASE("entropy is relative to the keys that a query sees, distances count positions", "[inspect]") {
+TEST_CASE("entropy is relative to the visible keys, distances count positions", "[inspect]") {
   for (const bool causal : {false, true}) {
     const auto sequences = random_sequences(causal);
     const auto found = scores(sequences, causal);
@@ -192,7 +192,7 @@ TEST_CASE("the best offset and position are furthest above chance", "[inspect]")
   }
 }
 
-TEST_CASE("the positional share is the part of the variance that position explains", "[inspect]") {
+TEST_CASE("the positional share is the share of variance that positions explain", "[inspect]") {
   for (const bool causal : {false, true}) {
     const auto sequences = random_sequences(causal);
     double above = 0, below = 0, count = 0;

@@ -13,7 +13,7 @@ namespace {
 
 const Substitute kNothing = [](std::int64_t, std::int64_t) -> const Real* { return nullptr; };
 
-// Every head of every attention, those of high layers and low ones in turns.
+// Returns every head of every attention, alternating between high and low layers.
 std::vector<HeadId> all_heads(const Evaluator& evaluator) {
   std::vector<HeadId> heads;
   const std::int64_t count = std::ssize(evaluator.model().attention_layers());
@@ -45,7 +45,7 @@ std::vector<Config> configs() {
 
 }  // namespace
 
-TEST_CASE("a pass that starts at the layer of a removed head is the whole pass without it", "[inspect]") {
+TEST_CASE("a pass that starts at the layer of an ablated head equals the whole pass", "[inspect]") {
   for (const Config& config : configs()) {
     Trained trained(config, 60, 5);
     Evaluator& evaluator = trained.evaluator;
@@ -64,7 +64,7 @@ TEST_CASE("a pass that starts at the layer of a removed head is the whole pass w
   }
 }
 
-TEST_CASE("heads that are removed in a series are removed as in whole passes", "[inspect]") {
+TEST_CASE("cumulative ablation in a series equals whole passes", "[inspect]") {
   std::vector<Config> all = configs();
   all.push_back(recurrent_config(Score::additive));
   for (const Config& config : all) {

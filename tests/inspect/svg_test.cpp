@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<std::string> kTokens = {"a", "b"};
 
-// Whether every element is closed in order, and nothing but entities follows an ampersand.
+// Returns whether every element is closed in order, and only entities follow an ampersand.
 bool well_formed(const std::string& xml) {
   std::vector<std::string> open;
   for (std::size_t at = xml.find('<'); at != std::string::npos; at = xml.find('<', at + 1)) {
@@ -68,7 +68,7 @@ TEST_CASE("a drawing is wide enough for its title") {
   CHECK(width(std::string(100, 'm')) > 100 * 0.6 * 13);  // a character is 0.6 of the font's 13 pixels wide
 }
 
-TEST_CASE("labels of a drawing are text, whatever they say") {
+TEST_CASE("labels of a drawing are escaped") {
   const std::vector<std::string> odd = {"</text>", "a&b<c", "\x01", "\xff", "\xEF\xBF\xBF", "\"'é"};
   const std::string svg = head_svg("<script>&", odd, {"k"}, std::vector<double>(odd.size(), 0.5));
   CHECK(well_formed(svg));
@@ -89,7 +89,7 @@ TEST_CASE("the colors of a drawing are those of the page") {
   }
 }
 
-TEST_CASE("a drawing refuses weights that do not fit") {
+TEST_CASE("a drawing refuses weights of another size or outside [0, 1]") {
   CHECK_THROWS_AS(head_svg("", kTokens, kTokens, {1, 0, 1}), ShapeError);
   CHECK_THROWS_AS(head_svg("", {}, {}, {}), ShapeError);
   CHECK_THROWS_AS(head_svg("", kTokens, {"a"}, {1.1, 0}), NumericError);

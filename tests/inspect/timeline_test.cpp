@@ -1,4 +1,4 @@
-// How a run went, read from metrics.jsonl, and what is said of it.
+// The timeline of a run, read from metrics.jsonl, its events and its plot.
 #include "thimble/inspect/timeline/timeline.h"
 
 #include <cmath>
@@ -15,8 +15,8 @@ namespace {
 
 using Values = std::vector<double>;
 
-// One head, logged at steps 0, 10, 20, ...; the loss falls by 0.1 from one to the next, from 5. Chance is
-// 0.1, so that the strength is 0.125 at 0.2, and 1 at 0.9, the most there can be.
+// Returns snapshots of one head at steps 0, 10, 20, ...; the loss falls from 5 by 0.1 per snapshot. Chance is
+// 0.1 and attainable 0.9, so that the strength of 0.2 is 0.125.
 std::vector<HeadSnapshot> steps_of(const std::map<std::string, Values>& scores) {
   std::vector<HeadSnapshot> steps(scores.begin()->second.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -67,14 +67,14 @@ TEST_CASE("a head that forms slowly did so from a quarter to three quarters of t
       sentences("mirror", {0.1, 0.2, 0.29, 0.31, 0.45, 0.55, 0.69, 0.71, 0.8, 0.9}) ==
       Sentences{"layer 1 head 2 became a mirror head between steps 20 and 70, when the loss fell from 4.8 to "
                 "4.3"});
-  // What a head has by chance or at the start is not of its making.
+  // A pattern at chance or at the start has not formed.
   const auto later = find_events(steps_of({{"mirror", {0.5, 0.4, 0.59, 0.61, 0.79, 0.81, 0.9}}}));
   REQUIRE(later.size() == 1);
   CHECK(later[0].before == 20);
   CHECK(later[0].after == 50);
 }
 
-TEST_CASE("a head that stays near chance, or near its start, became nothing", "[inspect]") {
+TEST_CASE("a head that stays near chance, or near its start, has no event", "[inspect]") {
   CHECK(sentences("induction", {0.1, 0.1, 0.12, 0.15, 0.29}).empty());
   CHECK(sentences("induction", {0.0, 0.1, 0.12, 0.15, 0.29}).empty());
   CHECK(sentences("induction", {0.8, 0.8, 0.85, 0.89}).empty());
@@ -82,7 +82,7 @@ TEST_CASE("a head that stays near chance, or near its start, became nothing", "[
   CHECK(sentences("induction", {0.1, 0.1, 0.12, 0.15, 0.31}).size() == 1);
 }
 
-TEST_CASE("of a score that goes up and down the last time counts", "[inspect]") {
+TEST_CASE("the last rise of a score counts", "[inspect]") {
   const auto events = find_events(steps_of({{"induction", {0.1, 0.9, 0.1, 0.9, 0.1, 0.2, 0.9, 0.9}}}));
   REQUIRE(events.size() == 1);
   CHECK(events[0].before == 50);
@@ -90,17 +90,17 @@ TEST_CASE("of a score that goes up and down the last time counts", "[inspect]") 
   CHECK(sentences("induction", {0.1, 0.9, 0.1, 0.9, 0.1, 0.9, 0.1}).empty());
 }
 
-TEST_CASE("a head that gives up what it was did both", "[inspect]") {
+TEST_CASE("a head that gives up a pattern has two events", "[inspect]") {
   CHECK(sentences("previous_token", {0.1, 0.1, 0.8, 0.9, 0.85, 0.65, 0.6, 0.2, 0.15, 0.1}) ==
         Sentences{
             "layer 1 head 2 became a previous-token head between steps 10 and 20, when the loss fell from "
             "4.9 to 4.8",
             "layer 1 head 2 stopped being a previous-token head between steps 40 and 70, when the loss fell "
             "from 4.6 to 4.3"});
-  CHECK(sentences("previous_token", {0.1, 0.1, 0.9, 0.9, 0.1, 0.1}).empty());  // too short to mean anything
+  CHECK(sentences("previous_token", {0.1, 0.1, 0.9, 0.9, 0.1, 0.1}).empty());  // too short
 }
 
-TEST_CASE("one head's change has one name", "[inspect]") {
+TEST_CASE("one change of a head has one name", "[inspect]") {
   const Values rise{0.1, 0.1, 0.8, 0.8}, less{0.1, 0.1, 0.6, 0.6}, most{0.1, 0.1, 0.85, 0.85};
   const auto became = [](const std::map<std::string, Values>& scores) {
     std::vector<std::string> names;
@@ -118,7 +118,7 @@ TEST_CASE("one head's change has one name", "[inspect]") {
         Sentences{"mirror", "mirror", "induction"});
 }
 
-TEST_CASE("each head is looked at, and only what is known at every step", "[inspect]") {
+TEST_CASE("events are found for each head, from scores that are known at every step", "[inspect]") {
   auto steps = steps_of({{"induction", {0.1, 0.9, 0.9}}});
   for (HeadSnapshot& step : steps) step.heads.push_back({{3, 0}, step.heads[0].scores});
   CHECK(find_events(steps).size() == 2);
@@ -131,7 +131,7 @@ TEST_CASE("each head is looked at, and only what is known at every step", "[insp
   CHECK(find_events(steps).empty());
 }
 
-TEST_CASE("a loss that rises, stays or is no number is said as it is", "[inspect]") {
+TEST_CASE("a sentence reports a loss that rises, stays or is not finite", "[inspect]") {
   HeadEvent event{.id = {0, 3},
                   .score = "same_token",
                   .formed = false,
@@ -161,7 +161,7 @@ const char* const kValidation =
     R"({"step":1,"split":"validation","loss":null,"accuracy":0.25,"seconds":0.2})";
 const char* const kTest = R"({"step":1,"split":"test","loss":4.5,"accuracy":0.75,"seconds":0.2})";
 
-// Of a run with these metrics.
+// Returns the timeline of a run with these metrics.
 Timeline timeline_of(const std::string& metrics) {
   const TemporaryDirectory run;
   write_file(run / "metrics.jsonl", metrics);
@@ -207,11 +207,11 @@ TEST_CASE("a head with an attention has a chance of its own, and the name of its
   CHECK(sentences(steps) == Sentences{"cross.0 head 1 became a mirror head between steps 0 and 10, when the "
                                       "loss stayed at 4"});
   CHECK_THAT(draw(steps, true), ContainsSubstring("\ncross.0 head 1 mirror "));
-  steps[1].heads[0].chance = {{"mirror", 0.88}};  // now it is hardly more than chance
+  steps[1].heads[0].chance = {{"mirror", 0.88}};  // now it is near chance
   CHECK(sentences(steps).empty());
 }
 
-TEST_CASE("a last line that is cut short is passed over, any other damage is an error", "[inspect]") {
+TEST_CASE("an incomplete last line is ignored, any other damage is an error", "[inspect]") {
   const std::string train = kTrain, cut = train.substr(0, 40);
   CHECK(timeline_of(train + "\n" + cut).curves.size() == 1);
   CHECK(timeline_of(train + "\n" + train).curves.size() == 2);
@@ -222,12 +222,11 @@ TEST_CASE("a last line that is cut short is passed over, any other damage is an 
     CAPTURE(damaged);
     CHECK_THROWS_AS(timeline_of(lines({kTrain, damaged, kTrain})), CheckpointError);
     CHECK_THROWS_WITH(timeline_of(lines({kTrain, damaged})),
-                      ContainsSubstring("metrics.jsonl:2: not a line"));
+                      ContainsSubstring("metrics.jsonl:2: invalid metrics line"));
   }
 }
 
-TEST_CASE("of a long run's training some points are kept, the last one too, and every evaluation",
-          "[inspect]") {
+TEST_CASE("a long run keeps some training points including the last, and every evaluation", "[inspect]") {
   std::string metrics;
   for (int step = 1; step <= 2500; ++step) {
     for (const char* split : {"train", "validation"})

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens reports in chromium, headless, and uses them; leaves screenshots in the directory.
-# Exits with 77, and says what is missing, where it cannot run.
+# Tests reports in headless chromium, and leaves screenshots in the directory.
+# Exits with 77 and a message where a tool is missing.
 # Usage: page_test.sh PAGE_REPORT THIMBLE_BINARY DIRECTORY
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

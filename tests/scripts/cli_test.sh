@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program as people use it: what it prints, writes and exits with, on good input and on bad.
+# The commands of the program: output, files and exit status, with valid and invalid input.
 # Usage: cli_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
 source "$(dirname "$0")/expect.sh" "$@"
@@ -14,7 +14,7 @@ done
 expect 0 '"weights_hash"' train "$configs/reverse.yaml" "${short[@]}" --json - --quiet
 expect 0 'runs/reverse-[0-9a-f]{8}-2$' train "$configs/reverse.yaml" "${short[@]}"
 expect 0 'test +loss' eval run
-# An option leaves the arguments after it alone; several splits are one word, or one option each.
+# An option takes one word; several splits are one word, or one option each.
 expect 0 '^test .* of 50$' eval run --split test data.test=50
 ! grep -q '^validation ' <<<"$output" || fail "another split than asked for" "$output"
 expect 0 '^test .* of 30$' eval run --sequences 30
@@ -33,7 +33,7 @@ grep -q '^<!doctype html>' page.html && grep -q '^<svg ' head.svg || fail "no pa
 expect 0 '^    0    0 +[+-][0-9.]+$' inspect run --patch 0 1
 expect 0 '' inspect run --input "1 2 3" --svg input.svg
 grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
-# Both halves of the map of a model that sees both ways are drawn; keys that a causal mask hides are hatched.
+# All keys of a model without a mask are drawn; keys that a causal mask hides are hatched.
 ! grep -q "hatched: masked" head.svg input.svg || fail "masked keys in a model without a mask" "$(cat input.svg)"
 expect 0 '^ *1 ([^ ][^ ]){3}$' inspect run --input "1 2 3"
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" model.attention.mask=causal --out causal
@@ -49,7 +49,7 @@ expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(print
 expect 0 '' inspect run --npy arrays --sequences 7
 [[ $(cd arrays && echo *) == "attention.npy lengths.npy tokens.npy" ]] || fail "other arrays" "$(ls arrays)"
 
-# Of many heads the maps of four are drawn, unless one is chosen; the table has what the JSON has.
+# Of many heads the maps of four are drawn, unless one is selected; the table has the numbers of the JSON.
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" model.heads=8 --out many
 expect 0 '^The 4 most important heads;' inspect many --sequences 50 --json many.json
 maps() { grep -oE 'layer 0 head [0-9]( |$)' <<<"$output"; }
@@ -97,7 +97,7 @@ refuse 'score none has no attention heads' inspect recurrent model.attention.sco
 refuse 'no such attention; the model has encoder\.0, decoder\.0, cross\.0$' inspect pair --attention cross.1
 refuse 'is for encoder-only models; give --attention with one of encoder\.0, decoder\.0, cross\.0$' inspect pair --layer 2
 refuse 'draws one head; choose it with --attention and --head' inspect pair --svg pair.svg
-refuse '7 tokens, the longest sequence that this model takes has 6' inspect pair --input "1 1 1 1 1 1 1"
+refuse '7 tokens; this model accepts at most 6' inspect pair --input "1 1 1 1 1 1 1"
 
 expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/final.safetensors
 expect 0 'median' bench "$configs/bench/micro.yaml" --steps 5
@@ -119,11 +119,11 @@ expect 0 '0 wrong' gradcheck --op softmax
 expect 0 'Exit status' --help
 expect 0 '^thimble [0-9]' --version
 
-# What eval measures is what training reported.
+# eval gives the result that training reported.
 "$thimble" eval run --json eval.json --quiet
 [[ $(grep -A4 '"test"' eval.json) == $(grep -A4 '"test"' run/summary.json) ]] || fail "eval differs from the run's summary"
 
-# What `config show` prints is a config, the same one: as YAML with the cost in comments, and as JSON.
+# `config show` prints an equal config: as YAML with the cost in comments, and as JSON.
 cp "$configs/sort.yaml" .
 values() { sed 's/ *#.*//' "$1"; }
 "$thimble" config show sort.yaml train.batch=32 >shown.yaml
@@ -145,7 +145,7 @@ echo '{}' >defaults.yaml
   grep -qF "$row" "$configs/../docs/configs.md" || fail "docs/configs.md lacks $row"
 done
 
-# The sequences of a config are the same every time, of another seed others, and in 80 columns.
+# The sequences of a config are reproducible, depend on the seed, and are printed in 80 columns.
 sequences() { "$thimble" tasks --config "$configs/reverse.yaml" --examples 300 --json - "$@"; }
 sequences >once.json
 sequences | diff once.json - || fail "tasks --config printed other sequences the second time"
@@ -156,7 +156,7 @@ for arguments in '' 'histogram task.symbols=100' 'dyck_valid task.length=100' "-
   ! "$thimble" tasks $arguments | grep -E '.{81}' || fail "thimble tasks $arguments is wider than 80 columns"
 done
 
-# --json - leaves standard output to the JSON alone; a pipe gets no colors and no carriage returns.
+# With --json - standard output is only the JSON; a pipe gets no colors and no carriage returns.
 "$thimble" train "$configs/reverse.yaml" "${short[@]}" --out piped --json - >out 2>err
 [[ $(head -c 1 out) == "{" && $(tail -n 1 out) == "}" ]] || fail "standard output is not JSON alone" "$(cat out)"
 ! grep -q $'[\r\033]' out err || fail "control characters in a pipe"
@@ -174,7 +174,8 @@ without_times() { sed 's/,"seconds":[^}]*//' "$1/metrics.jsonl"; }
 [[ $(without_times one) == "$(without_times two)" ]] || fail "metrics depend on the number of threads"
 [[ $(without_times run) == "$(without_times one)" ]] || fail "metrics differ between two runs"
 
-# Paths on the command line start at the current folder, those of a config at its own; a base that is wrong is placed.
+# Paths on the command line are relative to the current folder, those of a config to its folder; errors of a base are
+# located in the base.
 mkdir -p sub
 printf 'base: ../base.yaml\nmodel: {layers: 2}\n' >sub/on_top.yaml
 printf 'model: {layers: 1, heads: 4}\n' >base.yaml
@@ -184,15 +185,15 @@ expect 0 '"heads": 4' config show sub/on_top.yaml --json - --quiet
 printf 'model: {layers: 1, head: 4}\n' >base.yaml
 refuse '^base.yaml:1:20: model.head: unknown key' train sub/on_top.yaml
 
-# Training that cannot go on: status 3, with step, op and layer.
+# Training that diverges: status 3, with step, op and layer.
 expect 3 'step [0-9]+: .*op [a-z_]+, layer [a-z]' train "$configs/reverse.yaml" "${short[@]}" --out diverges \
   train.optimizer.name=sgd train.optimizer.lr=100 train.optimizer.momentum=0.99 train.clip_norm=0 \
   model.norm=pre model.layers=4 model.positions=none
 
-# A target that is missed: status 1.
+# A missed target: status 1.
 expect 1 'train.target was not reached' train "$configs/reverse.yaml" "${short[@]}" train.target.accuracy=1 --out missed
 
-# Bad commands and bad files.
+# Invalid commands and files.
 refuse 'missing command'
 refuse 'CONFIG' train
 refuse 'no-such.yaml: cannot be read' train no-such.yaml
@@ -215,7 +216,7 @@ refuse 'shape \(16, 32\), the model needs|has shape' eval run model.d_model=16
 refuse 'threads' train "$configs/reverse.yaml" --threads -1
 refuse 'no token 12, did you mean [0-9]\?; the vocabulary has 10 tokens: 0 1 2 3 4 5 6 7 8 9$' inspect run --input "1 12"
 refuse 'input: is empty' inspect run --input ""
-refuse '17 tokens, the longest sequence that this model takes has 16' inspect run --input "$(printf '1 %.0s' {1..17})"
+refuse '17 tokens; this model accepts at most 16' inspect run --input "$(printf '1 %.0s' {1..17})"
 refuse 'no such layer; the model has layer 0$' inspect run --layer 1
 refuse 'no such head; each layer of the model has heads 0 to 1$' inspect run model.heads=2 --head 2
 refuse 'no such head' inspect run --head -1 --input "1 2"
@@ -233,7 +234,7 @@ refuse '--input excludes --patch|--patch excludes --input' inspect run --patch 0
 refuse 'there is no sequence 9223372036854775807; give 0 to 99' inspect run --patch 0 9223372036854775807
 refuse 'there is no sequence 2; give' inspect run data.test=2 --patch 0 2
 refuse '^thimble: --patch a: must be an integer; see|^thimble: --patch a: must be an integer$' inspect run --patch a b
-# A checkpoint that a kill at the end of training left behind goes with the next command that opens the run.
+# A checkpoint that a kill at the end of training left behind is removed by the next command that opens the run.
 for command in eval 'inspect --sequences 10'; do
   touch run/checkpoints/step-{1,2}.safetensors
   expect 0 '' $command run
@@ -256,7 +257,7 @@ refuse 'unexpected tensor .*; use the config' inspect "${other[@]}" --input "1 2
 refuse 'unexpected tensor .*; use the config' inspect "${other[@]}" --patch 0 1
 refuse 'weights: cannot be read: No such file' inspect --config run/config.yaml --weights weights
 
-# Outputs that cannot be written are refused before any work, here before what comes first is read or written.
+# Outputs that cannot be written are refused before any other file is read or written.
 for job in "train $configs/reverse.yaml --out unwritable" "sweep none.yaml" 'eval none' 'inspect none' 'tasks none' \
   'gradcheck none' 'bench none' 'config show none' 'config cost none'; do
   refuse '^thimble: nowhere/a: cannot be written: No such file or directory; choose ' $job --json nowhere/a
@@ -268,7 +269,7 @@ refuse '^thimble: run/config.yaml: cannot be made: ' inspect none --npy run/conf
 refuse '^thimble: sub: cannot be written: Is a directory' inspect run --html a.html --npy a --json a.json --svg sub
 refuse '^thimble: : cannot be written' inspect run --json ''
 
-# On a terminal an error takes lines of 80 columns, elsewhere one.
+# An error is wrapped at 80 columns on a terminal, and one line elsewhere.
 expect 2 '.{81}' inspect run --input "1 12"
 on_terminal=$(script -qec "'$thimble' inspect run --input '1 12'" /dev/null </dev/null | tr -d '\r') || true
 ! grep -E '.{81}' <<<"$on_terminal" || fail "an error is wider than a terminal" "$on_terminal"
@@ -285,7 +286,7 @@ refuse 'a directory, not a config' train "$configs"
 head -c 100 run/checkpoints/final.safetensors >cut.safetensors
 refuse 'cut.safetensors: .*truncated' eval --config run/config.yaml --weights cut.safetensors
 
-# What cannot fit in memory is refused at once, by every job, and before memory is asked for.
+# A config that exceeds memory is refused by every job before memory is allocated.
 for size in task.length=100000 model.d_model=1000000 train.batch=2147483647 model.layers=-1; do
   refuse "$size: must be" train "$configs/reverse.yaml" "$size"
 done
@@ -299,7 +300,7 @@ refuse "$about" inspect run "${huge[@]}" task.length=8192 model.heads=8192
 grep -qE '^lower ' <<<"$output" || fail "no remedy" "$output"
 ! grep -qE '.{81}' <<<"$output" || fail "a refusal is wider than 80 columns" "$output"
 expect 0 '^# memory, about +[0-9.]+ [TP]iB$' config show "$configs/reverse.yaml" "${huge[@]}"
-if [[ $(ldd "$thimble") != *libasan* && $(ldd "$thimble") != *libtsan* ]]; then  # which need address space themselves
+if [[ $(ldd "$thimble") != *libasan* && $(ldd "$thimble") != *libtsan* ]]; then  # sanitizers need address space
   (ulimit -v 1500000 && refuse "$about" train "$configs/reverse.yaml" "${huge[@]}" --out huge)
   (ulimit -v 1500000 && refuse '3\.[0-9] GiB of memory, ' \
     train "$configs/reverse.yaml" --threads 2 model.d_model=4096 &&

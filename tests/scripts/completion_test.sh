@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a shell offers for unfinished command lines. A shell that is not there is skipped.
+# Shell completion of command lines. A missing shell is skipped.
 # Usage: completion_test.sh THIMBLE_BINARY SOURCE_DIR bash|zsh|fish
 set -euo pipefail
 shell=$3
@@ -14,7 +14,7 @@ mkdir -p runs/first/checkpoints elsewhere
 touch runs/first/metrics.jsonl mine.yaml notes.txt
 "$thimble" completion "$shell" >script
 
-# offers LINE: a name on each line for the last word of LINE.
+# offers LINE: prints the completions of the last word of LINE.
 case $shell in
   bash)
     offers() {
@@ -30,7 +30,7 @@ case $shell in
     cat >driver.zsh <<'ZSH'
 zmodload zsh/zpty
 zpty -b shell zsh -f -i
-read_until() {  # PATTERN: appends what the shell says to $seen until it matches
+read_until() {  # PATTERN: appends the output of the shell to $seen until it matches
   seen=
   local piece
   for _ in {1..600}; do
@@ -53,7 +53,7 @@ ZSH
     ;;
 esac
 
-check() {  # LINE NAME...: all of them are offered, but those with ! in front are not
+check() {  # LINE NAME...: requires that each NAME is offered, or is not offered if it starts with !
   local line=$1 got name
   shift
   got=$(offers "$line") || fail "$shell fails on '$line'" "$got"
@@ -77,7 +77,7 @@ check 'thimble eval --split v' validation
 check 'thimble completion ' bash zsh fish
 check 'thimble train re' reverse
 check 'thimble train m' mine.yaml !notes.txt
-if [[ $shell != zsh ]]; then  # there = is taken off what is read from the screen
+if [[ $shell != zsh ]]; then  # for zsh, offers() removes the = at the end
   check 'thimble train reverse model.h' model.heads=
 fi
 check 'thimble gradcheck bench/mi' bench/micro

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Own data as people use it: a run outlives its files, and what does not fit a model is named.
+# Data from files: a run does not need its files, and data that does not match a model is named.
 # Usage: data_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
 source "$(dirname "$0")/expect.sh" "$@"
@@ -13,11 +13,11 @@ echo '{}' >empty.yaml
 # Classification with the default output: one problem, with the key to set.
 refuse '^.*words.tsv:1: 1 answer for 2 tokens: .*; set model.output.per=sequence \(and 299 more lines like it\)$' \
   train empty.yaml task.name=file task.file=words.tsv
-# An encoder-decoder has only one output. What is odd about the file is said.
+# An encoder-decoder has only one output. Oddities of the file are reported.
 expect 0 '^thimble: .*words.tsv:31: same input and target as in .*words.tsv:1 \(and 269 more\)' \
   train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --out pair
 grep -q 'per: next' pair/config.yaml || fail "an encoder-decoder without its output" "$(cat pair/config.yaml)"
-# A file of a few lines is described, whatever the batch of training.
+# A file of a few lines is described, regardless of train.batch.
 { printf 'text\tlabel\n' && head -29 words.tsv; } >few.tsv
 expect 0 '^note: .*few.tsv:1: the first line may be a header' tasks file task.file=few.tsv
 { cat words.tsv && printf 'w1 is\t0\n'; } >odd.tsv
@@ -36,7 +36,7 @@ expect 0 '^prediction' inspect run --input "w4 is" --json before.json
 logits() { grep -A30 '"logits"' "$1"; }
 expect 0 '' eval run --split test --json eval.json
 
-# Other data: tokens that are new are named; the model's own keep their ids.
+# Other data: new tokens are named; tokens of the model keep their ids.
 printf 'w1 is\t1\nw2 was\t0\n' >new.tsv
 refuse '^.*new.tsv:2: token was is not in the vocabulary that the model was trained with' \
   eval run task.test_file=new.tsv --split test
@@ -61,7 +61,7 @@ expect 0 '^prediction' inspect --weights lone.safetensors --input "w4 is" --json
 printf 'w1 is\t1\nw2 is\t0\n' >new.tsv
 expect 0 '^test +loss' eval --weights lone.safetensors task.test_file=new.tsv --split test
 
-# What does not fit the weights of a generated task.
+# Tasks that do not match the weights.
 expect 0 '^reference +loss 0.000000   tokens  10.00 %   lowest possible loss, and chance$' \
   train "$configs/reverse.yaml" train.steps=5 train.schedule.warmup=0 task.length=8 model.positions=learned data.test=100 --out learned
 sentence=$(tr '\n' ' ' <<<"$output" | grep -oE 'no better than chance: test tokens .* %\)') ||

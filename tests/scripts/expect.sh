@@ -1,5 +1,5 @@
-# For tests that run the program and look at what it says; to be sourced with THIMBLE_BINARY and SOURCE_DIR as arguments.
-# The test goes on in a folder of its own, which is removed at the end.
+# Functions for tests that run the program and check its output; source it with THIMBLE_BINARY and SOURCE_DIR as
+# arguments. The test runs in a temporary folder.
 thimble=$(realpath "$1")
 configs=$(realpath "$2")/configs
 work=$(mktemp -d)
@@ -15,7 +15,7 @@ fail() {
   exit 1
 }
 
-# expect STATUS PATTERN ARGUMENT...: the exit status and a regular expression that the output must match.
+# expect STATUS PATTERN ARGUMENT...: runs thimble and requires an exit status and an output that matches PATTERN.
 expect() {
   local wanted=$1 pattern=$2 status=0
   shift 2
@@ -25,7 +25,7 @@ expect() {
   grep -qE -- "$pattern" <<<"$output" || fail "thimble $*: no match for $pattern in" "$output"
 }
 
-# refuse PATTERN ARGUMENT...: exit 2, and nothing written.
+# refuse PATTERN ARGUMENT...: requires exit status 2, an output that matches PATTERN, and no new file.
 refuse() {
   local before after
   before=$(find . | sort)

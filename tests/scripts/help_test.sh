@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What the program answers to those who ask, and to those who type something else than they mean.
+# Help texts, suggestions for typing errors, bundled configs and the man page.
 # Usage: help_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
 source "$(dirname "$0")/expect.sh" "$@"
 
-# Every command explains itself in 80 columns, without the internals of a parser.
+# Every command has a help text in 80 columns, without internals of the parser.
 commands=('' $("$thimble" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p') 'config show' 'config cost' 'config schema')
 ((${#commands[@]} >= 14)) || fail "--help lists fewer commands than there are" "${commands[*]}"
 for command in "${commands[@]}"; do
@@ -23,7 +23,7 @@ expect 0 '^  --patch BASE DONOR( |$)' inspect --help
 expect 0 '^Usage: thimble train CONFIG \[key=value \.\.\.\] \[options\]$' train --help
 expect 0 ' \[1000\]$' inspect --help
 
-# Slips are answered with what was probably meant.
+# Typing errors get a suggestion.
 refuse 'unknown command trian, did you mean train\?; see thimble --help$' trian "$configs/reverse.yaml"
 refuse 'unknown command frobnicate; see' frobnicate
 refuse 'missing command: one of train, sweep, .*; see thimble --help$'
@@ -50,7 +50,7 @@ refuse 'did you mean model.heads\? .*thimble sweep' train "$configs/reverse.yaml
 refuse 'model.heads=1,2: .*thimble sweep with grid: \{model.heads: \[1, 2\]\}' \
   train "$configs/reverse.yaml" model.heads=1,2
 
-# A config that comes with thimble is found by its name, from anywhere; what lies in the current folder goes first.
+# A bundled config is found by its name from any folder; files of the current folder take precedence.
 expect 0 '^  name: reverse' config show reverse
 expect 0 'd_model' config show bench/base
 refuse '^thimble: revers: no such config, did you mean reverse\?; searched revers, configs/revers.yaml, /' train revers
@@ -61,7 +61,7 @@ expect 0 '^  name: sort' config show reverse
 printf 'task: {name: copy}\n' >reverse
 expect 0 '^  name: copy' config show reverse
 
-# The page of the manual has every command and option, and no markup that man does not understand.
+# The man page has every command and option, and only valid markup.
 "$thimble" manual >thimble.1
 for command in "${commands[@]}"; do
   grep -qF ".SS thimble $command" thimble.1 || [[ -z $command ]] || fail "the manual lacks $command"
@@ -72,7 +72,7 @@ done
 if command -v groff >/dev/null; then
   complaints=$(groff -man -ww -Tutf8 thimble.1 2>&1 >page)
   [[ -z $complaints ]] || fail "groff complains about the manual" "$complaints"
-  # A pipe into grep -q would fail now and then: grep leaves before sed has written all.
+  # No pipe into grep -q: with pipefail it fails when grep exits before sed has written everything.
   grep -qE '^ +--threads N' <(sed 's/\x1b\[[0-9;]*m//g; s/.\x08//g' page) || fail "no --threads in the page" "$(cat page)"
 fi
 echo "help_test: ok"

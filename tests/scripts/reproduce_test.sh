@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Experiments as people run them: verdicts, exit statuses, results in files, runs that are kept, signals.
+# Experiments: verdicts, exit statuses, result files, kept runs, signals.
 # Usage: reproduce_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
 source "$(dirname "$0")/expect.sh" "$@"
@@ -41,7 +41,7 @@ write fails golden 0.5
 write refuted claim 0.5
 write slow control 10 'quick: false'
 
-# One that holds: its verdict, a line for each value, a table of 80 columns, results in two files.
+# An experiment that passes: its verdict, a line for each value, a table of 80 columns, results in two files.
 expect 0 '^holds +golden +PASS +[0-9]+ s$' holds --out kept --json holds.json --html holds.html
 grep -qE '^  late < early +2/2( +[0-9.]+){3}$' <<<"$output" || fail "no condition" "$output"
 grep -qE '^  never( +never){3}$' <<<"$output" || fail "nothing is never" "$output"
@@ -51,26 +51,26 @@ grep -qE '^holds: norm: [0-9.]+ [0-9.]+$' <<<"$output" || fail "no line for a va
 grep -q '"verdict": "PASS"' holds.json || fail "no verdict in JSON" "$(cat holds.json)"
 grep -q '<h2>holds <span class="claim shown">PASS</span></h2>' holds.html || fail "no verdict in HTML"
 
-# What is kept is not trained again, and says the same.
+# Kept runs are not trained again and give the same result.
 weights() { find "$1" -name '*.safetensors' -printf '%p %T@\n' | sort; }
 before=$(weights kept)
 expect 0 '4 already finished' holds --out kept --json again.json
 [[ $before == "$(weights kept)" ]] || fail "trained again"
 diff <(grep -v '"seconds"' holds.json) <(grep -v '"seconds"' again.json) || fail "another result"
 
-# What fails: a golden makes the exit status 1, a claim is a result. Nothing is left without --out.
+# A golden that fails gives exit status 1, a claim that fails does not. Without --out no file is left.
 expect 1 '^fails +golden +FAIL ' fails --jobs 1
 expect 0 '^refuted +claim +FAIL ' refuted
 [[ -z $(ls runs/reproduce) ]] || fail "a temporary directory is left" "$(ls runs/reproduce)"
 
-# The quick ones, as JSON alone; a list, which runs nothing.
+# Quick experiments as JSON only; a list, which runs nothing.
 expect 1 '"name": "refuted"' --quick --quiet --json - --out kept
 [[ $output == "{"*"}" ]] || fail "standard output is not JSON alone" "$output"
 ! grep -q '"name": "slow"' <<<"$output" || fail "--quick runs what is not quick"
 expect 0 '^slow, control$' --list
 grep -q '^holds, golden, quick$' <<<"$output" || fail "holds is not in the list" "$output"
 
-# A run that fails, and a path that leads nowhere: told, not shown, exit status 1.
+# A run that fails and a path without a value: reported, NOT SHOWN, exit status 1.
 sed 's/train.steps: 5}/train.steps: 20, train.optimizer.name: sgd, train.optimizer.lr: 100, train.optimizer.momentum: 0.99, train.clip_norm: 0, model.norm: pre, model.layers: 4, model.positions: none}/
   s/mirror.value/miror.value/' configs/reproduce/refuted.yaml >configs/reproduce/broken.yaml
 expect 1 '^broken +claim +NOT SHOWN ' broken
@@ -96,7 +96,7 @@ expect 2 'kept/holds: belongs to another sweep' holds --out kept --experiments o
 # Interrupted: status 130, nothing left but what --out keeps, and the same command resumes.
 sed 's/train.steps: 40}/train.steps: 2000}/' configs/reproduce/holds.yaml >configs/reproduce/long.yaml
 interrupted() {
-  : >log  # or what the time before said may be read
+  : >log  # empty, so that an earlier log is not read
   "$thimble" reproduce long --jobs 1 "$@" </dev/null >log 2>&1 &
   local status=0 process=$!
   until grep -q '2/4' log; do sleep 0.02; done

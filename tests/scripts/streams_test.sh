@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Standard streams that are closed, full or hostile: what cannot be written is reported, training outlives its log, and
-# nothing that comes from outside steers the terminal.
+# Standard streams that are closed or full, and hostile input: failed writes are reported, training outlives its log, and
+# no text from outside controls the terminal.
 # Usage: streams_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
 source "$(dirname "$0")/expect.sh" "$@"
@@ -9,7 +9,7 @@ short=(train.steps=20 train.schedule.warmup=5 data.validation=100 data.test=100 
 train() { "$thimble" train "$configs/reverse.yaml" "${short[@]}" "$@"; }
 status_of() { local status=0; "$@" || status=$?; echo $status; }
 
-# A closed stream: no file of the run takes its number.
+# A closed stream: no file of the run gets its descriptor.
 train --out whole 2>/dev/null >/dev/null
 (train --out closed 2>&- >/dev/null) || fail "training without standard error: status $?"
 (train --out all_closed --quiet <&- >&- 2>&-) || fail "training without any stream: status $?"
@@ -19,7 +19,7 @@ for run in closed all_closed; do
   [[ -n $(hash whole) && $(hash $run) == "$(hash whole)" ]] || fail "$run: other weights"
 done
 
-# Standard output that cannot be written: one line says so, whatever the command.
+# Standard output that cannot be written: every command reports it in one line.
 for command in tasks 'tasks reverse' --help --version 'train --help' 'config schema' "config show $configs/reverse.yaml" \
   "config cost $configs/reverse.yaml --json -" 'tasks --json -' 'gradcheck --op relu' 'eval whole' 'eval whole --json -' \
   'inspect whole --sequences 10' 'inspect whole --sequences 10 --json -' "bench $configs/reverse.yaml --steps 1" \
@@ -35,12 +35,12 @@ train --out unread >/dev/full 2>err && fail "train >/dev/full: status 0"
 [[ $(tail -n 1 err) == "thimble: standard output: cannot be written: "* ]] || fail "train >/dev/full" "$(cat err)"
 [[ $(hash unread) == "$(hash whole)" ]] || fail "train >/dev/full: other weights, or none"
 
-# A reader that has had enough ends the program without a word.
+# A closed pipe ends the program without a message.
 status=0
 { "$thimble" config schema 2>err || echo $? >status; } | true
 ! [[ -s err ]] || fail "a closed pipe gives a message" "$(cat err)"
 
-# Standard error that cannot be written costs the messages, not the work or the status.
+# Standard error that cannot be written loses the messages, but not the result or the status.
 train --out full 2>/dev/full >/dev/null || fail "training with a full log: status $?"
 train --out gone 2> >(true) >/dev/null || fail "training with a log whose reader has gone: status $?"
 [[ $(hash full) == "$(hash whole)" && $(hash gone) == "$(hash whole)" ]] || fail "other weights with a full log"
@@ -49,7 +49,7 @@ for command in frobnicate 'train none.yaml' 'eval none' 'train --threads x' ''; 
   [[ $status == 2 ]] || fail "thimble $command 2>/dev/full: status $status, not 2"
 done
 
-# Work shows its share and the time left after 2 s and 4 s, unless it is to be quiet.
+# Work shows its share and the time left after 2 s and 4 s, unless it is quiet.
 long=("$thimble" bench "$configs/bench/micro.yaml" --steps 100000000 --threads 1)
 "${long[@]}" --quiet 2>quiet & jobs=$!
 "${long[@]}" 2>shown & jobs+=" $!"
@@ -63,11 +63,11 @@ wait $jobs || true
 grep -qE '^step 1/100000000 .* h [0-9]+ min left$' steps || fail "training does not show the time left" "$(cat steps)"
 [[ ! -s quiet ]] || fail "--quiet shows progress" "$(cat quiet)"
 
-# What others wrote reaches the terminal written out. C0 and C1 controls, changes of direction, and bytes that are no
-# UTF-8; printed by every command, on a terminal and elsewhere.
+# Text from outside is escaped: C0 and C1 controls, changes of direction, and bytes that are not UTF-8, printed by every
+# command, on a terminal and elsewhere.
 evil=$'\u009b31m\u009d0;title\u0007\u202e\u2066x\u061c\u200f'
 folder=$'\u202e\u2066x'  # a path in a config has no control characters
-line=$'\u009b31m\u202e\u2066x'  # what may stand in data
+line=$'\u009b31m\u202e\u2066x'  # valid in data
 raw=$'\x9b31m\xff'
 harmless() {  # FILE WHAT
   ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xd8\x9c|(?<![\xc2-\xf4\x80-\xbf])[\x80-\xbf]' "$1" ||
@@ -149,7 +149,7 @@ for command in 'inspect words --input "a'"$line"' b 1"' 'inspect words --sequenc
   [[ -s printed ]] || fail "thimble $command on a terminal: nothing"
 done
 
-# JSON says the same in characters that steer nothing.
+# JSON has the same text with escapes.
 "$thimble" tasks --config "d$folder/words.yaml" --examples 40 --json tokens.json --quiet
 grep -qF 'a\u009b31m\u202e\u2066x' tokens.json || fail "the token is not in the JSON" "$(head -30 tokens.json)"
 "$thimble" tasks --config "d$folder/words.yaml" --examples 40 --json - | cmp - tokens.json || fail "--json - differs from --json FILE"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sweeps as people run them: the table and sweep.json, going on where one stopped, failures, signals.
+# Sweeps: the table and sweep.json, resuming, failures, signals.
 # Usage: sweep_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
 source "$(dirname "$0")/expect.sh" "$@"
 subcommand=(sweep)
 
-# What is there, and since when.
+# Prints files and their times.
 state() { find . -printf '%p %T@\n' | sort; }
 hashes() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/sweep.json"; }
 
@@ -28,13 +28,13 @@ for file in config.yaml metrics.jsonl summary.json; do
   [[ $(find s/runs -name "$file" | wc -l) == 6 ]] || fail "not six $file"
 done
 
-# Again: nothing is trained, the same table comes.
+# Again: nothing is trained, and the table is the same.
 before=$(find s/runs -type f -printf '%p %T@\n' | sort)
 expect 0 '6 already finished' s.yaml "${short[@]}" --out s
 [[ $before == "$(find s/runs -type f -printf '%p %T@\n' | sort)" ]] || fail "a second sweep wrote into its runs"
 grep -qE '^heads=4 +2/2' <<<"$output" || fail "no table the second time" "$output"
 
-# The same numbers whatever the jobs, and as thimble train gets them.
+# The numbers do not depend on the jobs, and are those of thimble train.
 expect 0 'heads=4' s.yaml "${short[@]}" --out one --jobs 1
 expect 0 'heads=4' s.yaml "${short[@]}" --out three --jobs 3
 [[ $(hashes one) == "$(hashes s)" && $(hashes three) == "$(hashes s)" ]] || fail "results depend on --jobs"
@@ -42,7 +42,7 @@ expect 0 'heads=4' s.yaml "${short[@]}" --out three --jobs 3
 [[ $(hashes s | tail -n 1) == "$(grep -o '"weights_hash": "[0-9a-f]*"' alone/summary.json)" ]] ||
   fail "a run differs from thimble train"
 
-# Without --out it finds its directory again; one seed has no deviation; quiet and JSON alone.
+# Without --out the sweep finds its directory again; one seed has no deviation; only JSON with --quiet.
 sed 's/seeds:.*/seeds: [7]/' s.yaml >t.yaml
 expect 0 '^sweep runs/sweep-t-[0-9a-f]{8}$' t.yaml "${short[@]}"
 grep -qE '^ +\+-( +-){6}$' <<<"$output" || fail "a deviation of one seed" "$output"
@@ -66,7 +66,7 @@ expect 1 '^  seed 42: failed: step [0-9]+: the loss is' fails.yaml "${short[@]}"
 grep -qE '"error": "step [0-9]+: the loss is .*train.clip_norm"' fails/sweep.json || fail "no reason in sweep.json"
 grep -qE '"failed": 1$' fails/sweep.json || fail "not one failure in sweep.json"
 
-# Quiet or not, the first line of each error is on standard error, and only that.
+# Quiet or not, only the first line of each error is on standard error.
 expect 1 '^thimble: .*layers=4 .*seed 42: failed: step [0-9]+: the loss is ' fails.yaml "${short[@]}" train.steps=20 \
   train.schedule.warmup=5 --out fails_quietly --quiet
 [[ $(wc -l <<<"$output") == 1 ]] || fail "sweep --quiet says more than what failed" "$output"
@@ -104,11 +104,11 @@ start() {
   done
 }
 
-# Interrupted: status 130 once its runs have ended, and the same command goes on.
+# Interrupted: status 130 after its runs have ended, and the same command resumes.
 start s.yaml "${short[@]}" train.steps=100 --jobs 1 --out stopped
 kill -INT "$sweep"
 until grep -q 'interrupt again to stop at once' log; do sleep 0.02; done
-kill -CONT "$child" 2>/dev/null || true  # it has ended if it was too young to save anything
+kill -CONT "$child" 2>/dev/null || true  # it has ended if there was nothing to save
 status=0
 wait "$sweep" || status=$?
 ((status == 130)) || fail "an interrupted sweep has exit status $status" "$(cat log)"

@@ -14,7 +14,7 @@ struct CompletionArguments {
   std::string shell, names;
 };
 
-// Appends the dotted paths of all values of a section, from its schema.
+// Appends the dotted keys of a section of the schema.
 void append_keys(const Json& section, const std::string& parent, std::vector<std::string>& out) {
   for (const auto& [key, value] : section["properties"].items()) {
     if (value.contains("properties"))

@@ -12,8 +12,8 @@ namespace thimble::cli {
 
 namespace {
 
-// The YAML in lines of at most `width` columns: where a value and its comment have no room side by side, the
-// comment stands above.
+// Returns the YAML in lines of at most `width` columns: a comment that does not fit beside its value is put
+// on the line above.
 std::string narrowed(const std::string& yaml, std::size_t width) {
   std::string out;
   std::istringstream lines(yaml);
@@ -29,7 +29,7 @@ std::string narrowed(const std::string& yaml, std::size_t width) {
   return out;
 }
 
-// Lines that each start with `prefix`.
+// Prints the cost in lines that start with `prefix`.
 void print_cost(const Config& config, std::string_view prefix) {
   const StepCost step = step_cost(config);
   const MemoryEstimate memory = estimate_memory(Job::training, config);

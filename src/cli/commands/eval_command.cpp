@@ -9,7 +9,7 @@ namespace thimble::cli {
 namespace {
 
 struct EvalArguments {
-  Source source;
+  ModelArguments model;
   Output output;
   std::vector<std::string> splits = {"validation", "test"};
   std::int64_t sequences = 0;
@@ -17,19 +17,19 @@ struct EvalArguments {
 
 int run(const EvalArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
-  const ModelSource source = arguments.source.open();
+  const ModelSource model = arguments.model.open();
   Json json = Json::object();
   bool leak = false;
   std::vector<Split> splits;
   for (const Split split : {Split::train, Split::validation, Split::test})
     if (std::ranges::find(arguments.splits, split_name(split)) != arguments.splits.end())
       splits.push_back(split);
-  if (source.config.task.table != nullptr)
-    for (const Split split : splits) source.config.task.table->require_rows(split);
+  if (model.config.task.table != nullptr)
+    for (const Split split : splits) model.config.task.table->require_rows(split);
   std::optional<EvalResult> last;
   for (const Split split : splits) {
     const std::string name(split_name(split));
-    const EvalResult report = evaluate(source, split, arguments.sequences);
+    const EvalResult report = evaluate(model, split, arguments.sequences);
     json[name] = to_json(report);
     if (arguments.output.prints_text()) print_out("{}\n", describe(name, report));
     leak |= warn_of_leak(name, report);
@@ -47,7 +47,7 @@ void add_eval(Command& program) {
   Command& command =
       program.add_command("eval", "Evaluate a trained model on its validation and test splits");
   auto arguments = std::make_shared<EvalArguments>();
-  arguments->source.add_to(command);
+  arguments->model.add_to(command);
   command.add_option("--split", arguments->splits, "Splits to evaluate (default: validation and test)")
       .one_of({"train", "validation", "test"})
       .value_name("NAME");

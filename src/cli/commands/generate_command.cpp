@@ -12,7 +12,7 @@ namespace thimble::cli {
 namespace {
 
 struct GenerateArguments {
-  Source source;
+  ModelArguments model;
   Output output;
   std::string input;
   std::int64_t beams = 1;
@@ -20,15 +20,15 @@ struct GenerateArguments {
 
 void run(const GenerateArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
-  arguments.source.require_one_text(arguments.input);
-  const ModelSource source = arguments.source.open();
+  arguments.model.require_one_text(arguments.input);
+  const ModelSource model = arguments.model.open();
   auto json = Json::array();
-  for (const auto& [tokens, log_probability] : generate(source, arguments.input, arguments.beams)) {
+  for (const auto& [tokens, log_probability] : generate(model, arguments.input, arguments.beams)) {
     json.push_back({{"tokens", tokens}, {"log_probability", log_probability}});
     if (arguments.output.prints_text())
       print_out("{:.3f}  {}\n", std::exp(log_probability), fmt::join(tokens, " "));
   }
-  if (arguments.output.prints_text()) warn_of_unseen(source, arguments.input);
+  if (arguments.output.prints_text()) warn_of_unseen(model, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});
 }
 
@@ -37,7 +37,7 @@ void run(const GenerateArguments& arguments) {
 void add_generate(Command& program) {
   Command& command = program.add_command("generate", "Generate output with probabilities");
   auto arguments = std::make_shared<GenerateArguments>();
-  arguments->source.add_to(command);
+  arguments->model.add_to(command);
   command.add_option("--input", arguments->input, "Input tokens, separated by spaces")
       .required()
       .value_name("TEXT");

@@ -15,7 +15,7 @@ struct GradcheckArguments {
   std::string op;
 };
 
-// The end of a name that is too long for its column; the end tells names apart.
+// Returns the end of a name that is too long for its column; names differ in their ends.
 std::string fitted(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : "~" + text.substr(text.size() - width + 1);
 }

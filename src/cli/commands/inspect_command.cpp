@@ -13,7 +13,7 @@ namespace thimble::cli {
 namespace {
 
 struct InspectArguments {
-  Source source;
+  ModelArguments model;
   Output output;
   InspectOptions options;
   std::optional<std::string> input;
@@ -22,8 +22,8 @@ struct InspectArguments {
   HeadOptions heads;
 };
 
-// Names of positions.
-std::vector<std::string> numbers(std::int64_t count) {
+// Returns the names of positions, their numbers.
+std::vector<std::string> positions(std::int64_t count) {
   std::vector<std::string> out;
   for (std::int64_t i = 0; i < count; ++i) out.push_back(std::to_string(i));
   return out;
@@ -34,40 +34,39 @@ void draw_head(const std::string& path, const HeadChoice& heads, const InspectRe
   const HeadId id = heads.only(model);
   const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
   write_svg(path, fmt::format("{}, mean of {} sequences", head_title(model, id), report.baseline.sequences),
-            numbers(report.queries(layer)), numbers(report.keys(layer)),
+            positions(report.queries(layer)), positions(report.keys(layer)),
             report.heads[static_cast<std::size_t>(id.layer * model.heads + id.head)].mean_weights,
             layer.causal);
 }
 
-// The page with the user's own input first.
-void write_page(const ModelSource& source, const InspectArguments& arguments) {
-  const ForwardTrace own = trace_input(source, *arguments.input);
-  write_file(arguments.html, html_page(inspect(source, arguments.options), &own));
+// Writes the page with the user's own input as the first example.
+void write_page(const ModelSource& model, const InspectArguments& arguments) {
+  const ForwardTrace own = trace_input(model, *arguments.input);
+  write_file(arguments.html, html_page(inspect(model, arguments.options), &own));
 }
 
 int run(const InspectArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
-  if (arguments.input) arguments.source.require_one_text(*arguments.input);
-  const ModelSource source = arguments.source.open();
-  const HeadChoice heads = arguments.heads.choose(source.config.model);
-  if (!arguments.svg.empty()) heads.only(source.config.model);
+  if (arguments.input) arguments.model.require_one_text(*arguments.input);
+  const ModelSource model = arguments.model.open();
+  const HeadChoice heads = arguments.heads.choose(model.config.model);
+  if (!arguments.svg.empty()) heads.only(model.config.model);
   if (arguments.input) {
     const InspectOptions usual;
     require<ConfigError>(!arguments.html.empty() || (arguments.options.sequences == usual.sequences &&
                                                      arguments.options.examples == usual.examples),
                          "--sequences and --examples apply to the report: with --input, give --html too");
-    if (!arguments.html.empty()) write_page(source, arguments);
-    show_input(source, *arguments.input, heads, arguments.output, arguments.svg);
+    if (!arguments.html.empty()) write_page(model, arguments);
+    show_input(model, *arguments.input, heads, arguments.output, arguments.svg);
     return kDone;
   }
   if (!arguments.patch.empty()) {
-    show_patching(patch(source, arguments.patch[0], arguments.patch[1]), source.config.model, heads,
+    show_patching(patch(model, arguments.patch[0], arguments.patch[1]), model.config.model, heads,
                   arguments.output);
     return kDone;
   }
-  const InspectReport report = inspect(source, arguments.options);
-  if (!arguments.npy.empty())
-    write_attention(source, Split::test, arguments.options.sequences, arguments.npy);
+  const InspectReport report = inspect(model, arguments.options);
+  if (!arguments.npy.empty()) write_attention(model, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_file(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments.svg, heads, report);
   if (arguments.output.prints_text()) print_report(report, heads);
@@ -81,7 +80,7 @@ void add_inspect(Command& program) {
   Command& command =
       program.add_command("inspect", "Show what each head attends to and what ablating it costs");
   auto arguments = std::make_shared<InspectArguments>();
-  arguments->source.add_to(command);
+  arguments->model.add_to(command);
   Option& sequences = command
                           .add_option("--sequences", arguments->options.sequences,
                                       "Test sequences to analyze, from the first")

@@ -30,7 +30,7 @@ constexpr const char* kFooter =
     "or a "
     "value could not be measured; 130 interrupted.\n";
 
-// A line for each run that ends and each value; quiet: for each run that fails.
+// Prints a line for each finished run and each value; quiet: for each failed run.
 class ReproduceProgress : public ReproduceObserver {
  public:
   ReproduceProgress(bool quiet, const Experiment& experiment) : quiet_(quiet), experiment_(experiment) {}
@@ -68,7 +68,7 @@ class ReproduceProgress : public ReproduceObserver {
   const Experiment& experiment_;
 };
 
-// A directory of its own under runs/reproduce that is removed at the end.
+// A temporary directory under runs/reproduce.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -81,7 +81,7 @@ class ScratchDirectory {
     try {
       fs::remove_all(path_);
     } catch (const std::exception&) {
-      // What cannot be removed stays; a destructor throws nothing.
+      // A destructor must not throw: files that cannot be removed stay.
     }
   }
   ScratchDirectory(const ScratchDirectory&) = delete;
@@ -101,7 +101,7 @@ struct ReproduceArguments {
   Output output;
 };
 
-// The folder with experiments: the one that was given, or reproduce among the configs.
+// Returns the given folder of experiments, or the bundled one.
 fs::path find_folder(const std::string& given) {
   std::vector<std::string> searched;
   for (const fs::path& configs : config_folders()) {

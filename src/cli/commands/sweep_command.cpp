@@ -12,7 +12,7 @@ namespace thimble::cli {
 
 namespace {
 
-// A line for each run that ends; quiet: for each that is not done.
+// Prints a line for each finished run; quiet: for each that failed or missed its target.
 class SweepProgress : public SweepObserver {
  public:
   SweepProgress(const Sweep& sweep, bool quiet) : labels_(setting_labels(sweep)), quiet_(quiet) {}

@@ -30,16 +30,16 @@ void list(const Output& output) {
 
 bool is_task(const std::string& name) { return std::ranges::find(task_names(), name) != task_names().end(); }
 
-// The task with the keys of the command line, and a model that suits it.
+// Returns a config of the task with the overrides, and a model that fits it.
 Config config_of(const TasksArguments& arguments) {
   std::string yaml = "{}";
   if (is_task(arguments.name)) {
     constexpr std::string_view kPer[] = {"position", "sequence", "next"};  // in the order of Layout
     const Task& task = find_task(arguments.name);
-    // Rows of files that are not read yet fit the layout of next tokens, whatever they are.
+    // The rows of a file are not read yet; any rows fit the layout `next`.
     const Layout layout =
         task.table != nullptr ? Layout::next : usual_layout(task.size({.name = arguments.name}));
-    // It is described, not trained: any number of rows will do.
+    // The task is described, not trained, so any number of rows is enough.
     yaml = fmt::format(
         "train: {{batch: 1, shards: 1}}\nmodel: {{attention: {{mask: {}}}, output: {{per: {}}}}}",
         task.causal || layout == Layout::next ? "causal" : "none", kPer[static_cast<std::size_t>(layout)]);
@@ -49,7 +49,7 @@ Config config_of(const TasksArguments& arguments) {
   return open_config_text(yaml, "tasks", overrides);
 }
 
-void explain(const TasksArguments& arguments) {
+void describe_task(const TasksArguments& arguments) {
   try {
     const Config config = config_of(arguments);
     Json keys = to_json(config)["task"];
@@ -58,7 +58,7 @@ void explain(const TasksArguments& arguments) {
     if (arguments.output.prints_text()) print_out("{}", page.text);
     arguments.output.write(page.json);
   } catch (const Error&) {
-    // Some tasks cannot do without keys of their own; their definition says which.
+    // Some tasks require keys, which their definition names.
     if (is_task(arguments.name) && arguments.overrides.empty() && arguments.output.prints_text())
       print_out("{}\n", wrapped(find_task(arguments.name).definition, line_width(1)));
     flush_out();
@@ -68,7 +68,8 @@ void explain(const TasksArguments& arguments) {
 
 void print_sequences(const TasksArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
-  if (!arguments.name.empty()) overrides.insert(overrides.begin(), arguments.name);  // it is no NAME then
+  if (!arguments.name.empty())
+    overrides.insert(overrides.begin(), arguments.name);  // with --config, NAME is an override
   const Config config = open_config(arguments.config, overrides);
   const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
   const Names& names = data.names();
@@ -111,7 +112,7 @@ void add_tasks(Command& program) {
     if (!arguments->config.empty())
       print_sequences(*arguments);
     else if (!arguments->name.empty())
-      explain(*arguments);
+      describe_task(*arguments);
     else
       list(arguments->output);
     return kDone;

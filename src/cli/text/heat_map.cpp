@@ -24,15 +24,15 @@ constexpr Scale kLight = {
 constexpr Scale kDark = {
     {{0x15, 0x1b, 0x23}, {0x1a, 0x3d, 0x62}, {0x2a, 0x6d, 0xa6}, {0x64, 0xa9, 0xde}, {0xd6, 0xec, 0xff}}};
 
-// Terminals that tell name the color of their background last in COLORFGBG: 7 and 15 are light.
+// Some terminals set COLORFGBG, which ends with the background color: 7 and 15 are light.
 const Scale& scale() {
-  const char* told = std::getenv("COLORFGBG");
-  const std::string_view colors = told == nullptr ? "" : told;
+  const char* variable = std::getenv("COLORFGBG");
+  const std::string_view colors = variable == nullptr ? "" : variable;
   const std::string_view background = colors.substr(colors.rfind(';') + 1);
   return background == "7" || background == "15" ? kLight : kDark;
 }
 
-// Linear between the colors of the scale.
+// Interpolates linearly between the colors of the scale.
 Rgb color_of(double value) {
   const Scale& stops = scale();
   const double at = value * (stops.size() - 1);
@@ -46,7 +46,7 @@ Rgb color_of(double value) {
 
 double distance(const Rgb& a, const Rgb& b) { return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
 
-// The nearest of the 240 fixed colors of a terminal with 256: a cube of 6 x 6 x 6, then 24 grays.
+// Returns the nearest of the 240 fixed colors of a 256-color terminal: a cube of 6 x 6 x 6, then 24 grays.
 int index_of(const Rgb& color) {
   constexpr std::array<double, 6> kLevels = {0, 95, 135, 175, 215, 255};
   int best = 16, gray = 0;
@@ -75,14 +75,14 @@ std::string cell(double value, std::size_t width, Colors colors) {
   return fmt::format("\033[48;{}m{:{}}\033[0m", code, "", width);
 }
 
-// The i-th character from the end of a text that is padded with spaces in front.
+// Returns the i-th character from the end of a text that is padded with spaces on the left.
 std::string_view from_end(const std::vector<std::string_view>& characters, std::size_t i) {
   return i < characters.size() ? characters[characters.size() - 1 - i] : " ";
 }
 
 std::string without_trailing_spaces(std::string line) { return line.erase(line.find_last_not_of(' ') + 1); }
 
-// Columns of a line of a picture: its colors take none.
+// Returns the width of a line, whose color sequences take no columns.
 std::size_t picture_width(std::string_view line) {
   std::size_t width = 0;
   while (!line.empty()) {
@@ -100,7 +100,7 @@ std::size_t picture_width(const Picture& picture) {
   return width;
 }
 
-// Names above columns of that width: side by side if they fit, or else from top to bottom.
+// Returns the names of columns of a width: side by side if they fit, otherwise vertical.
 Picture column_names(const std::vector<std::string>& names, std::size_t widest, std::size_t width,
                      std::size_t indent) {
   const bool flat = widest < width;
@@ -125,13 +125,14 @@ std::vector<std::string> labels(const std::vector<std::string>& names) {
   return out;
 }
 
-// Of names, and of the widest character of one.
+// Returns the largest width of a label.
 std::size_t widest(const std::vector<std::string>& labels) {
   std::size_t width = 1;
   for (const std::string& label : labels) width = std::max(width, display_width(label));
   return width;
 }
 
+// Returns the largest width of a character.
 std::size_t widest_character(const std::vector<std::string>& labels) {
   std::size_t width = 1;
   for (const std::string& label : labels)

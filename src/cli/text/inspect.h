@@ -1,4 +1,4 @@
-// Parts of the subcommand inspect.
+// Output of the subcommand inspect.
 #pragma once
 
 #include <cstdint>
@@ -35,16 +35,16 @@ struct HeadOptions {
 // Returns "--layer" for an encoder-only model, "--attention" for any other.
 const char* layer_option(const ModelConfig& model);
 
-// The table of heads, a sentence for each, the curve of cumulative ablation, and maps.
+// Prints the table of heads, a sentence for each, cumulative ablation, and mean attention maps.
 void print_report(const InspectReport& report, const HeadChoice& heads);
 
-// The subcommand for one's own sequence: its tokens and the predictions below them, and maps of the heads.
-// With a path, one head is drawn there.
-void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
+// Prints the predictions and the attention maps of the user's sequence. With a path `svg`, draws one head
+// there.
+void show_input(const ModelSource& model, const std::string& text, const HeadChoice& heads,
                 const Output& output, const std::string& svg);
 
 // Warns on standard error about tokens of the input that do not occur in the training inputs.
-void warn_of_unseen(const ModelSource& source, const std::string& text);
+void warn_of_unseen(const ModelSource& model, const std::string& text);
 
 // Prints the effect of patching each head.
 void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
@@ -67,7 +67,7 @@ class HeadColumns {
   std::size_t layer_, head_;         // characters
 };
 
-// weights (queries, keys), a name for each.
+// Draws the weights (queries, keys) of a head; `queries` and `keys` are names.
 void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
                const std::vector<std::string>& keys, std::span<const double> weights, bool causal);
 

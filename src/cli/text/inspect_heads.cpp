@@ -15,7 +15,7 @@ namespace thimble::cli {
 
 namespace {
 
-// "layer 0" or "layers 0 to 3".
+// Returns "layer 0" or "layers 0 to 3".
 std::string index_range(const char* what, std::int64_t count) {
   return count == 1 ? fmt::format("{} 0", what) : fmt::format("{}s 0 to {}", what, count - 1);
 }

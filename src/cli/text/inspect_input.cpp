@@ -21,7 +21,7 @@ std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const
   return out;
 }
 
-// Rows of words, the i-th of each below the other, in as many blocks of lines as it takes.
+// Prints rows of words with aligned columns, in as many blocks of lines as needed.
 void print_columns(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::string> lines;
   std::size_t used = 0;
@@ -88,9 +88,9 @@ void print_maps(const ForwardTrace& trace, const ModelConfig& model, const Names
 
 }  // namespace
 
-void warn_of_unseen(const ModelSource& source, const std::string& text) {
-  const std::int64_t count = readable(source, Split::train, 1000);
-  const std::vector<std::string> unseen = unseen_tokens(source, text, count);
+void warn_of_unseen(const ModelSource& model, const std::string& text) {
+  const std::int64_t count = readable(model, Split::train, 1000);
+  const std::vector<std::string> unseen = unseen_tokens(model, text, count);
   if (unseen.empty()) return;
   print_err(
       "{}",
@@ -99,26 +99,26 @@ void warn_of_unseen(const ModelSource& source, const std::string& text) {
               line_width(2)));
 }
 
-void show_input(const ModelSource& source, const std::string& text, const HeadChoice& heads,
+void show_input(const ModelSource& model, const std::string& text, const HeadChoice& heads,
                 const Output& output, const std::string& svg) {
-  const ForwardTrace trace = trace_input(source, text);
-  const Names names = vocabulary(source);
+  const ForwardTrace trace = trace_input(model, text);
+  const Names names = vocabulary(model);
   if (!svg.empty()) {
-    const ModelConfig& model = source.config.model;
-    const HeadId id = heads.only(model);
-    const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
+    const ModelConfig& config = model.config.model;
+    const HeadId id = heads.only(config);
+    const AttentionLayer layer = attention_layers(config)[static_cast<std::size_t>(id.layer)];
     const auto labels = [&](bool of_source) {
       return names_of(of_source ? trace.source : trace.tokens, names);
     };
-    write_svg(svg, head_title(model, id), labels(layer.queries_source), labels(layer.keys_source),
-              trace.weights(model, id), layer.causal);
+    write_svg(svg, head_title(config, id), labels(layer.queries_source), labels(layer.keys_source),
+              trace.weights(config, id), layer.causal);
   }
   if (output.prints_text()) {
     print_predictions(trace, names);
-    print_maps(trace, source.config.model, names, heads);
-    warn_of_unseen(source, text);
+    print_maps(trace, model.config.model, names, heads);
+    warn_of_unseen(model, text);
   }
-  output.write(to_json(trace, source.config.model, names));
+  output.write(to_json(trace, model.config.model, names));
 }
 
 }  // namespace thimble::cli

@@ -11,7 +11,7 @@ namespace thimble::cli {
 
 namespace {
 
-// Scores that the table has room for, and what it calls them.
+// The scores that can be columns of the table, and their titles.
 constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_token", "prev"},
                                                                      {"next_token", "next"},
                                                                      {"mirror", "mirror"},
@@ -25,7 +25,7 @@ constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_
 constexpr std::size_t kScoreColumns = 2;   // in 80 columns
 constexpr std::size_t kHeadAndLabel = 28;  // in 80 columns
 
-// The columns in which some head stands out most, in the order above.
+// Returns the `count` scores with the strongest head, in the order above.
 std::vector<std::pair<std::string_view, std::string_view>> most_informative_columns(
     const InspectReport& report, std::size_t count) {
   std::vector<std::pair<double, std::size_t>> found;
@@ -66,7 +66,7 @@ std::string label_text(const Label& label) {
   return "-";
 }
 
-// A column of the table after the label, with the blank before it.
+// A column of the table after the label; the width includes a space before it.
 struct Column {
   std::string title;
   std::size_t width;
@@ -101,7 +101,7 @@ std::size_t width_of(const std::vector<Column>& columns) {
 
 // Removes columns until the others fit: scores from the right, then importance, then entropy. Returns the
 // titles of the removed ones.
-std::vector<std::string> take_out(std::vector<Column>& columns, std::size_t width) {
+std::vector<std::string> remove_columns(std::vector<Column>& columns, std::size_t width) {
   constexpr std::size_t kEffects = 3;  // Δloss, Δtokens and grad.imp come last
   std::vector<std::string> out;
   while (columns.size() > 2 && width_of(columns) > width) {
@@ -133,7 +133,7 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
   constexpr std::size_t kMinWidth = 11;
   const HeadColumns first(report.config.model);
   std::vector<Column> columns = table_columns(report, width);
-  const auto left_out = take_out(columns, width - first.width() - 1 - kMinWidth);
+  const auto left_out = remove_columns(columns, width - first.width() - 1 - kMinWidth);
   std::size_t widest = kHeadAndLabel - first.width() - 1;
   for (const HeadReport& head : report.heads) widest = std::max(widest, label_text(head.label).size());
   const std::size_t label_width = std::min(widest, width - first.width() - 1 - width_of(columns));
@@ -192,8 +192,8 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
 void print_report(const InspectReport& report, const HeadChoice& heads) {
   const EvalResult& base = report.baseline;
   const std::size_t width = line_width(1);
-  const auto say = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
-  say(fmt::format(
+  const auto print_wrapped = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
+  print_wrapped(fmt::format(
       "{} test sequences: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is "
       "zero-ablated:",
       base.sequences, base.loss, 100 * base.accuracy));
@@ -202,14 +202,14 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
     const std::string where = head_title(report.config.model, head.effects.id);
-    say(fmt::format("{}: {}", where, head.label.sentence));
+    print_wrapped(fmt::format("{}: {}", where, head.label.sentence));
   }
   if (report.heads.size() > 1) {
     std::string curve = "Tokens % with 0, 1, ... heads ablated, least important first:";
     for (const RemovalStep& step : report.cumulative_ablation)
       curve += fmt::format(" {:.2f}", 100 * step.accuracy);
     print_out("\n");
-    say(curve);
+    print_wrapped(curve);
   }
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));

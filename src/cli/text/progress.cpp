@@ -31,8 +31,8 @@ void Progress::on_start(const Config& config, const TrainResult& result) {
 
 namespace {
 
-// Parts of a line with two blanks between them, the least important ones left out until the others fit. They
-// stand in the order of `parts`; `order` has their numbers, what goes first first.
+// Joins parts with two spaces, without the least important ones if they do not fit. `order` has the indices
+// of the parts that may be left out, the least important first.
 std::string fitted(std::vector<std::string> parts, const std::vector<std::size_t>& order, std::size_t width) {
   const auto join = [&] {
     std::string line;
@@ -40,9 +40,9 @@ std::string fitted(std::vector<std::string> parts, const std::vector<std::size_t
       if (!part.empty()) line += (line.empty() ? "" : "  ") + part;
     return line;
   };
-  for (const std::size_t least : order) {
+  for (const std::size_t part : order) {
     if (display_width(join()) <= width) break;
-    parts[least].clear();
+    parts[part].clear();
   }
   return join();
 }

@@ -1,4 +1,4 @@
-// What people see of training while it goes on.
+// Progress of training.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace thimble::cli {
 
-// On a terminal one line that is written over a few times a second; elsewhere a line at every twentieth of
-// the run, and after every minute. Signals that ask for an end are passed on, quiet or not.
+// Shows training steps: on a terminal a status line, elsewhere a line for every twentieth of the run and
+// every minute. Stops training after a signal, quiet or not.
 class Progress : public TrainObserver {
  public:
   explicit Progress(bool quiet) : quiet_(quiet) {}

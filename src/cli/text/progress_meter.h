@@ -1,4 +1,4 @@
-// What people see of long work other than training while it goes on.
+// Progress of long work other than training.
 #pragma once
 
 #include <chrono>
@@ -7,9 +7,9 @@
 
 namespace thimble::cli {
 
-// Shows work that takes longer than a moment on standard error, with the share done and the time left: on a
-// terminal in one line that is written over and removed at the end; elsewhere a line after 2 seconds, 4, 8
-// and so on, and every minute in the end.
+// Shows the share done and the time left of work that takes longer than 2 seconds on standard error: on a
+// terminal as a status line that is removed at the end, elsewhere as lines after 2, 4, 8, ... seconds, and
+// then every minute.
 class ProgressMeter : public ProgressObserver {
  public:
   explicit ProgressMeter(bool quiet);  // quiet: shows nothing

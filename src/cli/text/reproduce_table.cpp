@@ -13,11 +13,11 @@ namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kNumbers = 38;  // columns of a row beside its label
+constexpr std::size_t kNumbers = 38;  // width of the numbers of a row
 
 std::string indented(const std::string& text, std::size_t width) { return wrapped("  " + text, width, 2); }
 
-// The label beside the numbers, or on lines of its own.
+// Returns a row with the label beside the numbers, or on lines of its own.
 std::string row(const std::string& label, const std::string& seeds, const std::vector<double>& numbers,
                 std::size_t width) {
   const Spread all = spread(numbers);

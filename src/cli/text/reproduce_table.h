@@ -1,4 +1,4 @@
-// What the subcommand reproduce shows.
+// Tables of the subcommand reproduce.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace thimble::cli {
 
-// A line for each experiment, below it one for each condition and each value that no condition is about, with
-// least, median and most over the seeds; in lines of `width` columns, at least 40.
+// Returns a line for each experiment, and below it one for each condition and each value without a condition,
+// with minimum, median and maximum over the seeds; in lines of `width` columns, at least 40.
 std::string experiments_table(std::span<const ExperimentResult> results, std::size_t width);
 
-// Names, kinds and statements.
+// Returns the names, kinds and statements of experiments.
 std::string experiments_list(std::span<const Experiment> experiments, std::size_t width);
 
 }  // namespace thimble::cli

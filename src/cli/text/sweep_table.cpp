@@ -36,8 +36,8 @@ constexpr SweepColumn kSweepColumns[] = {
 }  // namespace
 
 std::vector<std::string> setting_labels(const Sweep& sweep) {
-  std::map<std::string, std::size_t> uses;             // of each override, in all settings
-  std::map<std::string, std::set<std::string>> paths;  // by their last name
+  std::map<std::string, std::size_t> uses;             // settings by override
+  std::map<std::string, std::set<std::string>> paths;  // by last name
   for (const SweepSetting& setting : sweep.settings)
     for (const std::string& text : setting.overrides) {
       ++uses[text];
@@ -62,8 +62,8 @@ std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, s
   std::size_t longest = 0, numbers = kSeeds;
   for (const std::string& label : labels) longest = std::max(longest, display_width(label));
   for (const SweepColumn& column : kSweepColumns) numbers += column.width;
-  // Where all columns have no room beside labels, these have lines of their own; then columns are left out
-  // from the right.
+  // Where labels and columns do not fit, labels get lines of their own; then columns are left out from the
+  // right.
   constexpr std::size_t kIndent = 2;
   const std::size_t label_width =
       width < kLabel + numbers ? kIndent : std::clamp(longest, kLabel, width - numbers);

@@ -1,4 +1,4 @@
-// The result of a sweep for people.
+// The table of a sweep.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace thimble::cli {
 
-// What distinguishes the settings of a sweep: for each its overrides, without those that all settings share
-// and with keys no longer than needed: "heads=2 lr=0.001".
+// Returns a label for each setting: its overrides, without those that all settings share and with keys as
+// short as possible: "heads=2 lr=0.001".
 std::vector<std::string> setting_labels(const Sweep&);
 
-// A row for each setting, with the means over seeds and below them the standard deviations, then the runs
+// Returns a row for each setting, with means over seeds and below them standard deviations, then the runs
 // that are not done; in lines of `width` columns, at least 40.
 std::string sweep_table(const Sweep&, const std::vector<SweepRun>&, std::size_t width);
 

@@ -1,8 +1,8 @@
-// A pre-norm model's last vector is x = sum of parts p, and its logit of token y
-//   sum_c U[y, c] (n_c w_c + b_c) + o[y],  n = (x - mean x) rstd:
-// linear in x but for rstd. With u = U[y] w, a part adds rstd sum_c (u_c - mean u) p_c. The rows u - mean u
-// are the `directions`; a head's are they times its columns of the output projection. RMS norm takes off no
-// mean and has no b.
+// The last vector of a pre-norm model is x = sum of parts p, and the logit of token y
+//   sum_c U[y, c] (n_c w_c + b_c) + o[y],  n = (x - mean x) rstd,
+// is linear in x apart from rstd. With u = U[y] w, a part adds rstd sum_c (u_c - mean u) p_c. The rows u -
+// mean u are the `directions`; times the output projection they are the directions of the heads. RMS norm
+// subtracts no mean and has no b.
 #include "thimble/inspect/circuits/attribution.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-constexpr double kEpsilon = 1e-5;  // of layer_norm and rms_norm; another one would not add up
+constexpr double kEpsilon = 1e-5;  // that of layer_norm and rms_norm
 
 double dot(const double* a, const Real* b, std::int64_t n) {
   double sum = 0;
@@ -33,10 +33,10 @@ double norm_scale(const Real* x, std::int64_t n, bool centered) {
   return 1 / std::sqrt(variance + kEpsilon);
 }
 
-// U (V, C) times the norm's weight, every row centered unless it is an RMS norm.
+// Returns U (V, C) times the weight of the final norm, with centered rows unless it is an RMS norm.
 DoubleMatrix directions(const Model& model) {
-  const std::string obstacle = attribution_unavailable(model.config());
-  require<ConfigError>(obstacle.empty(), "attribution: {}", obstacle);
+  const std::string reason = attribution_unavailable(model.config());
+  require<ConfigError>(reason.empty(), "attribution: {}", reason);
   const bool centered = model.config().norm_type == NormType::layer;
   DoubleMatrix output = in_double(model.parameters(), "output.weight");
   const DoubleMatrix norm_weight = in_double(model.parameters(), "encoder.norm.weight");
@@ -52,7 +52,7 @@ DoubleMatrix directions(const Model& model) {
   return output;
 }
 
-// What heads write, side by side: (C, H Dv).
+// Returns the output projection of all heads, (C, H Dv).
 DoubleMatrix output_weights(const MultiHeadAttention& attention, const ParameterStore& store) {
   const std::int64_t heads = attention.sizes.heads, width = attention.sizes.d_value;
   DoubleMatrix all(store.entry(attention.out_proj_bias).shape[0], heads * width);
@@ -67,17 +67,19 @@ DoubleMatrix output_weights(const MultiHeadAttention& attention, const Parameter
 
 std::string attribution_unavailable(const ModelConfig& config) {
   if (config.kind == ModelKind::encoder_decoder)
-    return "encoder-decoder: what the encoder adds reaches the logits through the decoder's attention only, "
-           "so logits are no sum of its parts; needs model.kind encoder";
+    return "encoder-decoder: the encoder reaches the logits only through cross-attention, so logits are not "
+           "a "
+           "sum of parts; requires model.kind encoder";
   if (config.kind == ModelKind::recurrent)
-    return "recurrent: what is seen of the source goes through the cell, so logits are no sum of parts; "
-           "needs model.kind encoder";
+    return "recurrent: attention reaches the logits through the cell, so logits are not a sum of parts; "
+           "requires "
+           "model.kind encoder";
   if (config.norm == NormOrder::post)
-    return "post-norm: every later norm rescales what a part added, so logits are no sum of parts; needs "
-           "model.norm pre";
+    return "post-norm: every later norm rescales the parts, so logits are not a sum of parts; requires "
+           "model.norm "
+           "pre";
   if (config.output.hidden > 0)
-    return "two-layer output net: logits are no sum of parts of the model's vectors; needs "
-           "model.output.hidden 0";
+    return "two-layer output net: logits are not a sum of parts; requires model.output.hidden 0";
   return "";
 }
 
@@ -130,7 +132,7 @@ void AttributionObserver::begin(const Chunk& chunk) {
   sums_ = DoubleMatrix(static_cast<std::int64_t>(labels_.size()), parts);
 }
 
-// Logits per sequence come from the first, the last or the mean vector of it: linear too.
+// Logits per sequence are read from the first, the last or the mean vector, which is linear as well.
 void AttributionObserver::add_label(const Batch& batch, std::int64_t i) {
   const std::size_t label = labels_.size();
   labels_.push_back({.row = i, .token = batch.labels[static_cast<std::size_t>(i)]});
@@ -168,8 +170,8 @@ void AttributionObserver::observe(Site site, const Shape&, ConstMatrixView value
 }
 
 void AttributionObserver::add(std::size_t part, double sign, ConstMatrixView value) {
-  require<ShapeError>(value.rows == rows_, "attribution: a pass over {} positions, the batch has {}",
-                      value.rows, rows_);
+  require<ShapeError>(value.rows == rows_, "attribution: the pass has {} positions, the batch {}", value.rows,
+                      rows_);
   for (std::size_t r = 0; r < readings_.size(); ++r) {
     const double* direction = directions_.row(labels_[readings_[r].label].token);
     const Real* x = value.row(readings_[r].row);
@@ -232,8 +234,7 @@ void AttributionObserver::compare(ConstMatrixView logits) {
     if (error / bound <= worst_excess_) continue;
     worst_excess_ = error / bound;
     result_.warning = fmt::format(
-        "the parts of the logit of token id {} add up to {}, the model's is {}: rounding explains a "
-        "difference of "
+        "the parts of the logit of token id {} sum to {}, the logit is {}; rounding explains a difference of "
         "{:.1g}",
         token, sum, logit, bound);
   }

@@ -13,8 +13,9 @@ namespace {
 
 constexpr double kUnitRoundoff = std::numeric_limits<Real>::epsilon() / 2;
 constexpr double kDoubleRoundoff = std::numeric_limits<double>::epsilon() / 2;
-constexpr double kSmallest = std::numeric_limits<Real>::min();  // below it, roundings get no smaller
-// Standard deviations of the sum of all roundings; nearly seven when they spread evenly between -u and u.
+constexpr double kSmallest =
+    std::numeric_limits<Real>::min();  // rounding errors of smaller numbers do not shrink
+// Standard deviations of the sum of roundings at most u in size; nearly seven if they are uniform in [-u, u].
 constexpr double kDeviations = 4;
 
 template <class T>

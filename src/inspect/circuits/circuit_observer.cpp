@@ -22,7 +22,7 @@ void RolloutObserver::apply_layer(std::size_t layer, ConstMatrixView weights) {
   if (layer == 0) products_.assign(batch_->lengths.size(), {});
   for (std::size_t b = 0; b < products_.size(); ++b) {
     if (batch_->lengths[b] != length_) continue;
-    Tensor step = mixed(weights, static_cast<std::int64_t>(b));
+    Tensor step = layer_step(weights, static_cast<std::int64_t>(b));
     if (layer == 0) {
       products_[b] = std::move(step);
     } else {
@@ -35,8 +35,8 @@ void RolloutObserver::apply_layer(std::size_t layer, ConstMatrixView weights) {
   }
 }
 
-// Half the mean over the heads of a sequence and half the identity, (T, T); weights (B H T, T).
-Tensor RolloutObserver::mixed(ConstMatrixView weights, std::int64_t sequence) const {
+// Returns half the mean over the heads of a sequence plus half the identity, (T, T); weights (B H T, T).
+Tensor RolloutObserver::layer_step(ConstMatrixView weights, std::int64_t sequence) const {
   const std::int64_t heads = layers_.front().heads;
   Tensor out({length_, length_});
   for (std::int64_t i = 0; i < length_; ++i) {

@@ -1,4 +1,4 @@
-// What of a CircuitReport takes passes over sequences.
+// The parts of a CircuitReport that need passes over sequences.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Attention rollout, see CircuitReport. The weights are distributions over the keys, so half of their mean
-// and half of the identity is one too: the normalization of rows in the definition changes nothing.
+// Attention rollout, see CircuitReport. Rows of the weights sum to 1, and so do those of half their mean plus
+// half the identity: the row normalization of the definition changes nothing.
 class RolloutObserver : public ChunkHooks {
  public:
   explicit RolloutObserver(const Evaluator& evaluator);
@@ -21,7 +21,7 @@ class RolloutObserver : public ChunkHooks {
 
  private:
   void apply_layer(std::size_t layer, ConstMatrixView weights);
-  Tensor mixed(ConstMatrixView weights, std::int64_t sequence) const;
+  Tensor layer_step(ConstMatrixView weights, std::int64_t sequence) const;
   void add(const Tensor& rollout);
 
   std::span<const AttentionLayer> layers_;
@@ -32,14 +32,14 @@ class RolloutObserver : public ChunkHooks {
   std::int64_t count_ = 0;
 };
 
-// Rollout of an encoder, attribution where it is available.
+// Rollout of an encoder-only model, and attribution where it is available.
 class CircuitObserver : public ChunkHooks {
  public:
   explicit CircuitObserver(const Evaluator& evaluator);
 
   void begin(const Chunk& chunk) override;
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
-  // After the passes. Throws as head_circuits does.
+  // Returns the report after the passes. Throws as head_circuits does.
   CircuitReport finish() const;
 
  private:

@@ -27,11 +27,11 @@ std::optional<double> copying(const DoubleMatrix& to_logits, const DoubleMatrix&
   return size > 0 ? std::optional(real / size) : std::nullopt;
 }
 
-// With M = Q^T K: |M|^2 = <Q Q^T, K K^T> and <M, M^T> = <K Q^T, (K Q^T)^T>, and |M - M^T|^2 = 2 |M|^2 - 2 <M,
-// M^T>.
+// With M = Q^T K: |M|^2 = <Q Q^T, K K^T>, <M, M^T> = <K Q^T, (K Q^T)^T> and
+// |M - M^T|^2 = 2 |M|^2 - 2 <M, M^T>.
 std::optional<double> reciprocity(const DoubleMatrix& query, const DoubleMatrix& key) {
-  const DoubleMatrix q = transposed(query), k = transposed(key), mixed = product(key, q);
-  const double square = dot(product(query, q), product(key, k)), inner = dot(mixed, transposed(mixed));
+  const DoubleMatrix q = transposed(query), k = transposed(key), crossed = product(key, q);
+  const double square = dot(product(query, q), product(key, k)), inner = dot(crossed, transposed(crossed));
   if (square <= 0) return std::nullopt;
   return 1 - std::sqrt(std::max(0.0, 2 * square - 2 * inner)) / (2 * std::sqrt(square));
 }
@@ -47,7 +47,7 @@ void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const Doubl
   if (to_logits != nullptr) circuits.ov_tokens = transposed(product(*to_logits, from_tokens));
 }
 
-// Of what tokens have no part in.
+// Returns the circuits that do not involve tokens.
 HeadCircuits without_tokens(const HeadWeights& head) {
   HeadCircuits circuits;
   circuits.ov_singular_values = singular_values_of_product(head.output, head.value);
@@ -55,7 +55,7 @@ HeadCircuits without_tokens(const HeadWeights& head) {
     circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
   } else {
     for (const char* name : {"qk_singular_values", "qk_reciprocity", "qk_tokens"})
-      circuits.reasons[name] = "this score is not a product of a query, a matrix and a key";
+      circuits.reasons[name] = "this score is not a bilinear form of query and key";
   }
   return circuits;
 }
@@ -63,7 +63,7 @@ HeadCircuits without_tokens(const HeadWeights& head) {
 void add_reciprocity(HeadCircuits& circuits, const HeadWeights& head) {
   if (!head.scale) return;
   circuits.qk_reciprocity = reciprocity(head.query, head.key);
-  if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK map is zero";
+  if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK circuit is zero";
 }
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -81,13 +81,13 @@ HeadCircuits no_circuits(const std::string& reason) {
 HeadCircuits head_circuits(const HeadWeights& head, bool cross) {
   HeadCircuits circuits = without_tokens(head);
   if (cross) {
-    circuits.reasons["qk_reciprocity"] = "cross-attention: no key ever asks a query back";
+    circuits.reasons["qk_reciprocity"] = "cross-attention: queries and keys come from different sequences";
   } else {
     add_reciprocity(circuits, head);
   }
   for (const char* name : {"ov_copying", "qk_tokens", "ov_tokens"})
     circuits.reasons[name] =
-        "encoder-decoder: sources and answers have embeddings of their own; token maps are for encoders";
+        "encoder-decoder: sources and targets have different embeddings; requires model.kind encoder";
   return circuits;
 }
 
@@ -100,18 +100,18 @@ HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embeddin
   if (unembedding != nullptr) {
     to_logits = product(*unembedding, head.output);
     circuits.ov_copying = copying(*to_logits, from_tokens);
-    if (!circuits.ov_copying) circuits.reasons["ov_copying"] = "the OV map has no eigenvalue but zero";
+    if (!circuits.ov_copying) circuits.reasons["ov_copying"] = "all eigenvalues of the OV circuit are zero";
   } else {
     for (const char* name : {"ov_copying", "ov_tokens"})
       circuits.reasons[name] =
-          "two-layer output net: no single matrix leads to the logits; needs model.output.hidden 0";
+          "two-layer output net: the unembedding is not one matrix; requires model.output.hidden 0";
   }
   if (embedding.rows <= kTokenMapVocabulary) {
     add_token_maps(circuits, head, embedding, to_logits ? &*to_logits : nullptr, from_tokens);
   } else {
     for (const char* name : {"qk_tokens", "ov_tokens"}) {
       circuits.reasons.try_emplace(
-          name, fmt::format("{} tokens: token maps are for vocabularies of at most {}", embedding.rows,
+          name, fmt::format("{} tokens: token maps require a vocabulary of at most {}", embedding.rows,
                             kTokenMapVocabulary));
     }
   }

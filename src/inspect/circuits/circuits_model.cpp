@@ -7,7 +7,7 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-// What the circuits of an encoder are seen in.
+// The embedding and unembedding of an encoder-only model.
 struct TokenSpace {
   explicit TokenSpace(const Model& model)
       : embedding(in_double(model.parameters(), "token_embedding.weight")) {
@@ -28,8 +28,7 @@ std::vector<HeadCircuits> head_circuits(const Model& model) {
     const MultiHeadAttention* attention = model.attention(layer);
     if (attention == nullptr) {
       circuits.push_back(
-          no_circuits("recurrent: a head has no projections of its own, and what it sees goes "
-                      "through the cell"));
+          no_circuits("recurrent: the head has no projections, and its output goes through the cell"));
       continue;
     }
     for (std::int64_t h = 0; h < layer.heads; ++h) {

@@ -1,4 +1,4 @@
-// Parameters of a model in double.
+// Parameters of a model as matrices of doubles.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline DoubleMatrix in_double(ConstMatrixView from) {
   return m;
 }
 
-// A vector is a matrix of one row.
+// Returns a parameter as a matrix; a vector has one row.
 inline DoubleMatrix in_double(const ParameterStore& store, Parameter p) {
   const Shape& shape = store.entry(p).shape;
   DoubleMatrix m(shape.rank() == 1 ? 1 : shape[0], shape.last());
@@ -26,7 +26,7 @@ inline DoubleMatrix in_double(const ParameterStore& store, Parameter p) {
   return m;
 }
 
-// Throws Error when there is none of that name.
+// Returns the parameter of a name. Throws Error when there is none.
 inline DoubleMatrix in_double(const ParameterStore& store, std::string_view name) {
   const auto& entries = store.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {

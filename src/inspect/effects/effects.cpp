@@ -13,12 +13,12 @@ namespace thimble {
 std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
                                 std::uint64_t seed) {
   const std::size_t n = counts.size();
-  require<ShapeError>(n > 0, "bootstrap: there are no sequences; look at one at least");
+  require<ShapeError>(n > 0, "bootstrap: 0 sequences; at least 1 is needed");
   for (const auto& sum : sums)
     require<ShapeError>(sum.size() == n, "bootstrap: {} sums for {} sequences", sum.size(), n);
   const Random random(seed, Stream::inspect);
   std::vector<std::vector<double>> draws(sums.size());
-  std::vector<double> times(n);  // that a sequence is drawn
+  std::vector<double> times(n);  // how often a sequence is drawn
   for (std::uint32_t draw = 0; draw < kBootstrapDraws; ++draw) {
     std::ranges::fill(times, 0);
     double count = 0;

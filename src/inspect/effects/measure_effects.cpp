@@ -29,7 +29,7 @@ bool Ablation::replace(Site site, const Shape& shape, MatrixView value) {
 
 std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths, std::uint64_t seed) {
   const Random random(seed, Stream::inspect);
-  constexpr std::uint32_t kPairing = 1;  // the bootstrap has 0
+  constexpr std::uint32_t kPairing = 1;  // the bootstrap uses 0
   std::map<std::int32_t, std::vector<std::int64_t>> groups;
   for (std::size_t i = 0; i < lengths.size(); ++i) groups[lengths[i]].push_back(static_cast<std::int64_t>(i));
   std::vector<std::int64_t> partner(lengths.size());
@@ -48,7 +48,7 @@ namespace {
 
 const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
 
-// |<z_h, dL/dz_h>| of every sequence, into scores[layer * heads + head][sequence].
+// Stores |<z_h, dL/dz_h>| of every sequence in scores[layer * heads + head][sequence].
 class Sensitivity : public ChunkHooks {
  public:
   Sensitivity(std::span<const AttentionLayer> layers, std::vector<std::vector<double>>& scores)
@@ -68,8 +68,8 @@ class Sensitivity : public ChunkHooks {
         double sum = 0;
         for (const Var z : outputs_[layer]) {
           const std::int64_t time = z.shape()[1];
-          sum += product(z.value().row_block(b * time, time).column_block(column, width),
-                         z.grad().row_block(b * time, time).column_block(column, width));
+          sum += inner_product(z.value().row_block(b * time, time).column_block(column, width),
+                               z.grad().row_block(b * time, time).column_block(column, width));
         }
         scores_[i][static_cast<std::size_t>(chunk_->first + b)] = std::abs(sum);
       }
@@ -77,7 +77,7 @@ class Sensitivity : public ChunkHooks {
   }
 
  private:
-  static double product(ConstMatrixView a, ConstMatrixView b) {
+  static double inner_product(ConstMatrixView a, ConstMatrixView b) {
     double sum = 0;
     for (std::int64_t r = 0; r < a.rows; ++r)
       sum = std::inner_product(a.row(r), a.row(r) + a.cols, b.row(r), sum, std::plus<>(), [](Real x, Real y) {
@@ -89,10 +89,10 @@ class Sensitivity : public ChunkHooks {
   std::span<const AttentionLayer> layers_;
   std::vector<std::vector<double>>& scores_;
   const Chunk* chunk_ = nullptr;
-  std::vector<std::vector<Var>> outputs_;  // by attention, of all positions or of one after the other
+  std::vector<std::vector<Var>> outputs_;  // by layer; one for all positions, or one for each
 };
 
-// The mean at each position of rows (sequences, T, columns), over the sequences that have it: (T, columns).
+// Returns the mean (T, columns) of rows (sequences, T, columns) over the sequences that have the position.
 Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) {
   const std::int64_t time = all.shape()[1], width = all.shape()[2];
   Tensor means({time, width});
@@ -147,7 +147,7 @@ class Measurement {
                           Tape::Mode::inference, from);
   }
 
-  // Of each sequence a number that says its length, and that of its source.
+  // Returns a number for each sequence that is unique for its length and that of its source.
   std::vector<std::int32_t> sizes() const {
     std::vector<std::int32_t> sizes = lengths_;
     const auto longest = static_cast<std::int32_t>(evaluator_.dataset().length());
@@ -155,7 +155,7 @@ class Measurement {
     return sizes;
   }
 
-  // Appends to differences_ those of each head and kind, in order.
+  // Appends the differences of each head and kind of ablation to differences_, in order.
   void ablate_layer(std::size_t number) {
     const AttentionLayer& layer = layers_[number];
     const Dataset& data = evaluator_.dataset();
@@ -218,9 +218,9 @@ class Measurement {
       const double raw = std::accumulate(scores[i].begin(), scores[i].end(), 0.0) / static_cast<double>(n);
       require<NumericError>(
           std::isfinite(raw),
-          "inspect: the gradient importance of layer {} head {} is {}; the weights are too large, "
-          "use an earlier checkpoint",
-          heads[i].id.layer, heads[i].id.head, std::abs(raw));
+          "inspect: the gradient importance of {} head {} is {}; the weights are too large, use an earlier "
+          "checkpoint",
+          layers_[static_cast<std::size_t>(heads[i].id.layer)].title(), heads[i].id.head, std::abs(raw));
       heads[i].importance.raw = raw;
       squares[static_cast<std::size_t>(heads[i].id.layer)] += raw * raw;
     }
@@ -251,10 +251,10 @@ class Measurement {
   Evaluator& evaluator_;
   const std::vector<AttentionLayer>& layers_;
   EvalResult baseline_;
-  std::vector<std::int32_t> lengths_, source_lengths_;  // of all sequences
+  std::vector<std::int32_t> lengths_, source_lengths_;  // by sequence
   std::vector<std::int64_t> pairs_;
   std::vector<HeadId> heads_;
-  // Of each head, each kind of ablation: of losses, then of right answers, for each sequence.
+  // By head and kind of ablation: the differences of losses, then of correct positions, by sequence.
   std::vector<std::vector<double>> differences_;
 };
 
@@ -263,7 +263,7 @@ class Measurement {
 EffectsReport measure_effects(Evaluator& evaluator) { return Measurement(evaluator).finish(); }
 
 double effect_passes(const Evaluator& evaluator) {
-  double passes = 1 + Evaluator::pass_cost(Tape::Mode::training);  // as it is, and its gradients
+  double passes = 1 + Evaluator::pass_cost(Tape::Mode::training);  // baseline and gradients
   const std::vector<AttentionLayer>& layers = evaluator.model().attention_layers();
   for (const AttentionLayer& layer : layers) {
     const auto heads = static_cast<double>(layer.heads);

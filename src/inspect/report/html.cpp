@@ -15,7 +15,7 @@ namespace thimble {
 
 namespace {
 
-constexpr std::size_t kTwoByteBudget = 2 << 20;  // of base64, for the attention of all examples together
+constexpr std::size_t kTwoByteBudget = 2 << 20;  // bytes of base64 for the attention of all examples
 
 std::string base64(const std::vector<std::uint8_t>& bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -39,7 +39,7 @@ std::vector<std::uint8_t> from_hexadecimal(std::string_view digits) {
 
 using Sizes = std::vector<std::int64_t>;
 
-// Each value in steps of 1 / steps, as a whole number of `width` bytes, the lowest first.
+// Packs each value, in units of 1 / steps, as a little-endian integer of `width` bytes.
 Json packed(std::span<const double> values, const Sizes& shape, std::size_t width, double steps) {
   std::vector<std::uint8_t> bytes;
   bytes.reserve(values.size() * width);
@@ -73,7 +73,7 @@ Json packed_matrix(const DoubleMatrix& matrix) {
   return out;
 }
 
-// With the attention of every layer by itself: (heads, queries, keys).
+// Packs a trace, with one array (heads, queries, keys) for each attention layer.
 Json packed_trace(const ForwardTrace& trace, const InspectReport& report, std::size_t width) {
   const ModelConfig& model = report.config.model;
   Json json = example_json(trace, model, report.tokens);
@@ -88,7 +88,7 @@ Json packed_trace(const ForwardTrace& trace, const InspectReport& report, std::s
   return json;
 }
 
-// The report as the page reads it: its maps are packed, and the user's own sequence is the first example.
+// Returns the report for the page: maps are packed, and the user's own sequence is the first example.
 Json packed_report(const InspectReport& report, const ForwardTrace* own) {
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
   Json json = to_json(report);
@@ -114,8 +114,7 @@ Json packed_report(const InspectReport& report, const ForwardTrace* own) {
   return json;
 }
 
-// JSON that can stand inside <script>: what could end the element, or a line of a script, is written as an
-// escape.
+// Returns JSON that is safe inside <script>: characters that could end the element or a line are escaped.
 std::string script_safe(const Json& json) {
   const std::string text = json_text(json, -1, Json::error_handler_t::replace);
   std::string out;
@@ -134,7 +133,7 @@ std::string script_safe(const Json& json) {
   return out;
 }
 
-// Content-Security-Policy: nothing is loaded, and no style or script runs but the two of this page.
+// Returns the Content-Security-Policy: nothing is loaded, and only the style and script of the page run.
 std::string policy() {
   return "default-src 'none'; style-src " + page::policy_source(page::style_hash()) + "; script-src " +
          page::policy_source(page::script_hash()) + "; base-uri 'none'; form-action 'none'";

@@ -8,33 +8,33 @@
 
 namespace thimble {
 
-namespace f32 {
-InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t donor);
+inline namespace f32 {
+InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& model, std::int64_t base, std::int64_t donor);
 }
 namespace f64 {
-InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t donor);
+InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& model, std::int64_t base, std::int64_t donor);
 }
 
-InspectReport inspect(const ModelSource& source, const InspectOptions& options) {
-  require_heads(source.config.model);
-  require_memory(Job::inspection, source.config);
-  const bool single = source.config.train.precision == Precision::float32;
-  InspectReport report = single ? f32::run_inspection(source, options) : f64::run_inspection(source, options);
-  if (!source.run.empty()) report.timeline = read_timeline(source.run);
+InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
+  require_heads(model.config.model);
+  require_memory(Job::inspection, model.config);
+  const bool single = model.config.train.precision == Precision::float32;
+  InspectReport report = single ? f32::run_inspection(model, options) : f64::run_inspection(model, options);
+  if (!model.run.empty()) report.timeline = read_timeline(model.run);
   return report;
 }
 
-PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t donor) {
-  require_heads(source.config.model);
-  require_memory(Job::inspection, source.config);
-  const std::int64_t there = readable(source, Split::test, std::numeric_limits<std::int64_t>::max());
+PatchingReport patch(const ModelSource& model, std::int64_t base, std::int64_t donor) {
+  require_heads(model.config.model);
+  require_memory(Job::inspection, model.config);
+  const std::int64_t available = readable(model, Split::test, std::numeric_limits<std::int64_t>::max());
   for (const std::int64_t index : {base, donor})
-    require<DataError>(index >= 0 && index < there, "patching: there is no sequence {}; give 0 to {}", index,
-                       there - 1);
-  const bool single = source.config.train.precision == Precision::float32;
-  return single ? f32::run_patching(source, base, donor) : f64::run_patching(source, base, donor);
+    require<DataError>(index >= 0 && index < available, "patching: there is no sequence {}; give 0 to {}",
+                       index, available - 1);
+  const bool single = model.config.train.precision == Precision::float32;
+  return single ? f32::run_patching(model, base, donor) : f64::run_patching(model, base, donor);
 }
 
 namespace {

@@ -11,20 +11,20 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-InspectReport run_inspection(const ModelSource& source, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t donor);
+InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
+PatchingReport run_patching(const ModelSource& model, std::int64_t base, std::int64_t donor);
 
-InspectReport run_inspection(const ModelSource& source, const InspectOptions& options) {
-  Evaluator evaluator(source);
+InspectReport run_inspection(const ModelSource& model, const InspectOptions& options) {
+  Evaluator evaluator(model);
   evaluator.select(Split::test, options.sequences);
   InspectReport report;
-  report.config = source.config;
+  report.config = model.config;
   report.tokens = evaluator.dataset().names();
   report.weights_hash = evaluator.model().parameters().hash();
   report.length = evaluator.dataset().length();
   report.source_length = evaluator.dataset().source_length();
 
-  // Both observed passes count twice, for what is made of them.
+  // Observed passes count twice, for the work of the observers.
   ProgressCounter progress("analyzing heads", effect_passes(evaluator) + 4 * evaluator.observe_cost());
   evaluator.report_to(progress);
   EffectsReport effects = measure_effects(evaluator);
@@ -36,7 +36,7 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
   evaluator.observe(observers);
   progress.advance(evaluator.observe_cost());
   CircuitReport circuits = circuit_observer.finish();
-  evaluator.model().init(source.config.train.seed);
+  evaluator.model().init(model.config.train.seed);
   evaluator.observe(initial);
   progress.advance(evaluator.observe_cost());
 
@@ -57,8 +57,8 @@ InspectReport run_inspection(const ModelSource& source, const InspectOptions& op
   return report;
 }
 
-PatchingReport run_patching(const ModelSource& source, std::int64_t base, std::int64_t donor) {
-  Evaluator evaluator(source);
+PatchingReport run_patching(const ModelSource& model, std::int64_t base, std::int64_t donor) {
+  Evaluator evaluator(model);
   evaluator.select(Split::test, std::max(base, donor) + 1);
   return patching(evaluator, base, donor);
 }

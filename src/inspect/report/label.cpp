@@ -20,7 +20,7 @@ double strength_of(const HeadScore& score, double value) {
   return strength(value, score.chance, score.attainable);
 }
 
-// Whether the head has this pattern, number of queries aside.
+// Returns whether the head has this pattern, regardless of the number of queries.
 bool has_pattern(const HeadScore& score) {
   if (score.eligible == 0 || score.attainable <= score.chance) return false;
   const double now = strength_of(score, score.value);
@@ -28,7 +28,8 @@ bool has_pattern(const HeadScore& score) {
   return now >= kPatternMargin && (unknown || now - strength_of(score, score.at_init) >= kPatternMargin);
 }
 
-// The pattern that names the head, of those with at least `queries`; one without a score if there is none.
+// Returns the pattern that names the head among those with at least `queries`; the score is null if there is
+// none.
 Candidate find_pattern(std::span<const HeadScore> scores, std::int64_t queries) {
   const Pattern* found = naming_pattern([&](const Pattern& pattern) -> std::optional<double> {
     const HeadScore& score = find_score(scores, pattern.score);
@@ -44,7 +45,7 @@ bool is_uniform(const HeadScore& entropy) {
   return 1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
 }
 
-bool hurts(const Effect& effect) { return effect.interval.low > 0 || effect.accuracy_interval.high < 0; }
+bool is_costly(const Effect& effect) { return effect.interval.low > 0 || effect.accuracy_interval.high < 0; }
 
 std::string percentage(double share) {
   return share > 0 && share < 0.01 ? fmt::format("{:.1g} %", 100 * share)
@@ -64,9 +65,9 @@ std::string cost_text(const Effect& effect) {
                      -100 * effect.accuracy_change, decimals + 1, low, decimals, high, decimals);
 }
 
-// `numbers` say how strong the pattern is.
+// Returns the label of a pattern, whose strength is in `numbers`.
 Label pattern_label(const std::string& name, const std::string& numbers, const Effect& effect) {
-  if (!hurts(effect)) {
+  if (!is_costly(effect)) {
     return {name, Verdict::no_effect,
             fmt::format("looks like {}: {}, but ablating it has no measurable cost", name, numbers)};
   }
@@ -113,12 +114,12 @@ Label label_head(std::span<const HeadScore> scores, const Effect& zero) {
             fmt::format("not enough evidence: possibly {}, but only {} eligible queries, at least {} needed",
                         full_name(found), found.score->eligible, kEnoughQueries)};
   }
-  const std::int64_t queries = find_score(scores, "distance").eligible;  // all
+  const std::int64_t queries = find_score(scores, "distance").eligible;  // all queries are eligible
   if (queries < kEnoughQueries) {
     return {"", Verdict::not_enough,
             fmt::format("not enough evidence: only {} queries, at least {} needed", queries, kEnoughQueries)};
   }
-  if (hurts(zero)) return {"", Verdict::no_pattern, "important, pattern unknown; " + cost_text(zero)};
+  if (is_costly(zero)) return {"", Verdict::no_pattern, "important, pattern unknown; " + cost_text(zero)};
   return {"", Verdict::none, "no known pattern, and ablating it has no measurable cost"};
 }
 

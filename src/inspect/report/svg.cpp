@@ -15,15 +15,15 @@ namespace thimble {
 
 namespace {
 
-// Lengths in pixels of the drawing.
+// Lengths in pixels.
 constexpr double kCell = 14, kGap = 5, kMargin = 12, kTitle = 28, kLegend = 56;
-constexpr double kLabelSize = 11, kTitleSize = 13, kCharacter = 0.61;  // of a font size, for each column
+constexpr double kLabelSize = 11, kTitleSize = 13, kCharacter = 0.61;  // width of a column / font size
 
-// What --scale-0 to --scale-4 are in src/inspect/report/page/page.css: equal steps of lightness.
+// --scale-0 to --scale-4 of the light theme in src/inspect/report/page/page.css: equal steps of lightness.
 constexpr std::array<std::array<int, 3>, 5> kScale = {
     {{0xff, 0xff, 0xff}, {0xb5, 0xd4, 0xec}, {0x5f, 0xa5, 0xd3}, {0x20, 0x69, 0xae}, {0x08, 0x30, 0x6b}}};
 
-// Linear between the colors of the scale.
+// Interpolates linearly between the colors of the scale.
 std::string color(double weight) {
   const double at = std::min(weight, 1.0) * (kScale.size() - 1);
   const auto low = std::min(static_cast<std::size_t>(at), kScale.size() - 2);
@@ -38,7 +38,7 @@ double text_width(std::string_view text, double size) {
   return static_cast<double>(display_width(printable(text))) * kCharacter * size;
 }
 
-// Width of the longest label.
+// Returns the width of the longest label.
 double label_width(const std::vector<std::string>& labels) {
   double longest = 0;
   for (const std::string& label : labels) longest = std::max(longest, text_width(label, kLabelSize));
@@ -50,9 +50,10 @@ std::string cells(std::size_t columns, const std::vector<double>& weights) {
   for (std::size_t k = 0; k < weights.size(); ++k) {
     const std::string fill = std::isnan(weights[k]) ? "url(#masked)" : color(weights[k]);
     if (fill == "#ffffff") continue;  // as the background
+    const std::size_t row = k / columns, column = k % columns;
     out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n",
-                       kCell * static_cast<double>(k % columns), kCell * static_cast<double>(k / columns),
-                       kCell, kCell, fill);
+                       kCell * static_cast<double>(column), kCell * static_cast<double>(row), kCell, kCell,
+                       fill);
   }
   return out;
 }
@@ -69,7 +70,7 @@ std::string labels(const std::vector<std::string>& queries, const std::vector<st
   return out;
 }
 
-// The scale, from 0 to 1, at the height `y`.
+// Returns the color scale from 0 to 1 at the height `y`.
 std::string legend(double y, bool masked) {
   constexpr double kWidth = 100, kHeight = 9;
   std::string out = "<defs><linearGradient id=\"scale\">";

@@ -1,4 +1,4 @@
-// What has no heads cannot be inspected.
+// The check that a model has attention heads.
 #pragma once
 
 #include "thimble/core/error.h"
@@ -6,13 +6,12 @@
 
 namespace thimble {
 
+// Throws ConfigError for a model without attention heads.
 inline void require_heads(const ModelConfig& model) {
   const bool recurrent = model.kind == ModelKind::recurrent;
-  require<ConfigError>(
-      !attention_layers(model).empty(),
-      "inspect: a model with {} has no attention heads to look into; `thimble eval` measures "
-      "it",
-      recurrent ? "model.attention.score none" : "model.mixer convolution");
+  require<ConfigError>(!attention_layers(model).empty(),
+                       "inspect: a model with {} has no attention heads; `thimble eval` evaluates it",
+                       recurrent ? "model.attention.score none" : "model.mixer convolution");
 }
 
 }  // namespace thimble

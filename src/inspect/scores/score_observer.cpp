@@ -20,7 +20,7 @@ ScoreObserver::ScoreObserver(const Evaluator& evaluator)
   }
 }
 
-// The task's alignments are for the attention whose queries are positions of the answers.
+// Returns the targets of a sequence. Alignments belong to the attention whose queries predict the targets.
 ScoreTargets ScoreObserver::targets(const AttentionLayer& layer, const Batch& batch, std::int64_t sequence,
                                     const std::vector<Dataset::Alignment>& alignments) const {
   const auto of = [&](const std::vector<std::int32_t>& all, std::int64_t length, const auto& lengths) {
@@ -51,11 +51,11 @@ void ScoreObserver::begin(const Chunk& chunk) {
 }
 
 void ScoreObserver::observe(Site site, const Shape& shape, ConstMatrixView value) {
-  if (const auto seen = whole_.observe(site, shape, value)) add(*seen);
+  if (const auto whole = whole_.observe(site, shape, value)) add(*whole);
 }
 
-void ScoreObserver::add(const WholeWeights::Seen& seen) {
-  const auto& [index, shape, weights] = seen;
+void ScoreObserver::add(const WholeWeights::LayerWeights& whole) {
+  const auto& [index, shape, weights] = whole;
   const std::vector<ScoreTargets>& targets = targets_.at(sequences_of(layers_[index]));
   const std::int64_t heads = shape[1], queries = shape[2], keys = shape[3];
   const std::int64_t first = static_cast<std::int64_t>(index) * heads;

@@ -1,4 +1,4 @@
-// Scores every head on the sequences of some passes.
+// Scores of every head over evaluation passes.
 #pragma once
 
 #include <map>
@@ -22,13 +22,13 @@ class ScoreObserver : public ChunkHooks {
   const std::vector<HeadScorer>& heads() const { return heads_; }  // by HeadId
 
  private:
-  // Whether queries and keys are of the source: layers that agree share their targets.
+  // Whether queries and keys are of the source. Layers with equal values share their targets.
   using Sequences = std::pair<bool, bool>;
   static Sequences sequences_of(const AttentionLayer& l) { return {l.queries_source, l.keys_source}; }
   ScoreTargets targets(const AttentionLayer&, const Batch&, std::int64_t sequence,
                        const std::vector<Dataset::Alignment>&) const;
 
-  void add(const WholeWeights::Seen&);
+  void add(const WholeWeights::LayerWeights&);
 
   const Evaluator& evaluator_;
   std::span<const AttentionLayer> layers_;
@@ -36,7 +36,7 @@ class ScoreObserver : public ChunkHooks {
   WholeWeights whole_;
   std::vector<HeadScorer> heads_;
   std::map<Sequences, std::vector<ScoreTargets>> targets_;  // of the chunk's sequences
-  std::vector<double> weights_;                             // (queries, keys), of one head and sequence
+  std::vector<double> weights_;                             // (queries, keys) of one head and sequence
 };
 
 }  // namespace THIMBLE_PRECISION

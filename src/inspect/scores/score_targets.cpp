@@ -19,21 +19,21 @@ ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> t
   for (const Dataset::Alignment& alignment : alignments) {
     require<ShapeError>(
         alignment.query >= 0 && alignment.query < queries_ && alignment.key >= 0 && alignment.key < keys_,
-        "score targets: alignment from {} to {} with {} queries and {} keys", alignment.query, alignment.key,
-        queries_, keys_);
+        "score targets: alignment ({}, {}) is outside of {} queries and {} keys", alignment.query,
+        alignment.key, queries_, keys_);
   }
-  std::vector<std::int64_t> marks, named;
+  std::vector<std::int64_t> specials, targets;
   for (std::int64_t j = 0; j < keys_; ++j)
-    if (std::ranges::find(special_tokens, tokens[to_index(j)]) != special_tokens.end()) marks.push_back(j);
+    if (std::ranges::find(special_tokens, tokens[to_index(j)]) != special_tokens.end()) specials.push_back(j);
   for (std::int64_t i = 0; i < queries_; ++i) {
-    const auto seen = std::ranges::lower_bound(marks, visible(i));
-    add(special, i, std::span(marks.begin(), seen));
-    named.clear();
+    const auto end = std::ranges::lower_bound(specials, visible(i));
+    add(special, i, std::span(specials.begin(), end));
+    targets.clear();
     for (const Dataset::Alignment& alignment : alignments) {
-      if (alignment.query == i && std::ranges::find(named, alignment.key) == named.end())
-        named.push_back(alignment.key);
+      if (alignment.query == i && std::ranges::find(targets, alignment.key) == targets.end())
+        targets.push_back(alignment.key);
     }
-    add(task_target, i, named);
+    add(task_target, i, targets);
   }
 }
 
@@ -51,7 +51,7 @@ ScoreTargets ScoreTargets::cross(std::int64_t queries, std::span<const std::int3
   return {queries, source, Visibility::source, alignments, special_tokens};
 }
 
-// Queries that have a token, which they compare with those of the keys.
+// Adds the scores that compare the token of a query with those of the keys.
 void ScoreTargets::add_tokens(std::span<const std::int32_t> tokens) {
   std::vector<std::int64_t> same, earlier, after;
   for (std::int64_t i = 0; i < queries_; ++i) {
@@ -75,10 +75,10 @@ void ScoreTargets::add(Score score, std::int64_t query, std::span<const std::int
   const std::size_t before = sum.cells.size();
   for (const std::int64_t key : keys)
     if (key < visible(query)) sum.cells.push_back({query, key});
-  const std::size_t seen = sum.cells.size() - before;
+  const std::size_t found = sum.cells.size() - before;
   sum.eligible += 1;
-  sum.chance += static_cast<double>(seen) / static_cast<double>(visible(query));
-  sum.attainable += seen > 0 ? 1 : 0;
+  sum.chance += static_cast<double>(found) / static_cast<double>(visible(query));
+  sum.attainable += found > 0 ? 1 : 0;
 }
 
 }  // namespace thimble

@@ -11,8 +11,8 @@ namespace thimble {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kRowError = 1e-3;  // of a sum over thousands of floats
-constexpr double kUniform = 1e-12;  // squared distance from uniform of a row of rounded weights
+constexpr double kRowError = 1e-3;  // allowed error of a sum over thousands of floats
+constexpr double kUniform = 1e-12;  // squared distance from uniform of a uniform row with rounding
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -35,10 +35,10 @@ HeadScorer HeadScorer::cross(std::int64_t queries, std::int64_t keys) {
 
 void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weights) {
   require<ShapeError>(targets.queries() <= queries_ && targets.keys() <= keys_,
-                      "head scorer: {} queries and {} keys, there may be {} and {}", targets.queries(),
-                      targets.keys(), queries_, keys_);
+                      "head scorer: {} queries and {} keys exceed the {} and {} of the scorer",
+                      targets.queries(), targets.keys(), queries_, keys_);
   require<ShapeError>(targets.visibility() == visibility_,
-                      "head scorer: a sequence whose queries see other keys");
+                      "head scorer: the targets have another visibility than the scorer");
   require<ShapeError>(std::ssize(weights) == queries_ * keys_, "head scorer: {} weights, not {} x {}",
                       weights.size(), queries_, keys_);
   for (std::int64_t i = 0; i < targets.queries(); ++i) add_row(targets, i, weights.data() + i * keys_);
@@ -64,8 +64,8 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
   }
   require<NumericError>(
       std::abs(total - 1) <= kRowError,
-      "head scorer: the weights of query {} on the {} keys that it sees add up to {}, not 1: take "
-      "them after the mask and the softmax, before dropout",
+      "head scorer: the weights of query {} on its {} visible keys sum to {}, not 1; pass them after mask "
+      "and softmax, before dropout",
       query, visible, total);
   if (visible > 1) {
     entropy_ += entropy / std::log(static_cast<double>(visible));
@@ -103,10 +103,10 @@ HeadScore HeadScorer::Mean::score(std::string_view name) const {
   return score;
 }
 
-// What follows from positions alone.
+// The scores that depend on positions alone.
 struct HeadScorer::Positions {
-  std::vector<Mean> offset;    // of k at k + T - 1
-  std::vector<Mean> position;  // of k
+  std::vector<Mean> offset;    // offset k at index k + T - 1
+  std::vector<Mean> position;  // position k at index k
   Mean mirror, distance, signed_distance;
 };
 
@@ -127,26 +127,26 @@ HeadScorer::Positions HeadScorer::positions() const {
   return out;
 }
 
-// What `count` sequences of that size add to chance, attainable and eligible.
+// Adds chance, attainable and eligible of `count` sequences of a size.
 void HeadScorer::add_positions(Positions& out, std::int64_t queries, std::int64_t keys, double count) const {
   for (std::int64_t i = 0; i < queries; ++i) {
-    const std::int64_t seen = visible(i, keys);
-    const double uniform = count / static_cast<double>(seen);
+    const std::int64_t end = visible(i, keys);
+    const double uniform = count / static_cast<double>(end);
     const auto target = [&](Mean& mean, std::int64_t key) {
       mean.eligible += count;
-      if (key >= seen) return;
+      if (key >= end) return;
       mean.chance += uniform;
       mean.attainable += count;
     };
     for (std::int64_t j = 0; j < keys; ++j) target(out.offset[at(j - i + queries_ - 1)], j);
     for (std::int64_t k = 0; k < keys_; ++k) target(out.position[at(k)], k);
     if (i < keys) target(out.mirror, keys - 1 - i);
-    for (std::int64_t j = 0; j < seen; ++j) {
+    for (std::int64_t j = 0; j < end; ++j) {
       out.distance.chance += uniform * static_cast<double>(std::abs(j - i));
       out.signed_distance.chance += uniform * static_cast<double>(j - i);
     }
-    out.distance.attainable += count * static_cast<double>(std::max(i, seen - 1 - i));
-    out.signed_distance.attainable += count * static_cast<double>(seen - 1 - i);
+    out.distance.attainable += count * static_cast<double>(std::max(i, end - 1 - i));
+    out.signed_distance.attainable += count * static_cast<double>(end - 1 - i);
     out.distance.eligible += count;
     out.signed_distance.eligible += count;
   }
@@ -159,9 +159,9 @@ HeadScore HeadScorer::positional_share() const {
   if (count < 2 || full_squares_ <= kUniform * queries) return score;
   double squares = 0;
   for (std::int64_t i = 0; i < queries_; ++i) {
-    const std::int64_t seen = visible(i, keys_);
-    for (std::int64_t j = 0; j < seen; ++j) {
-      const double excess = full_[at(i * keys_ + j)] / count - 1 / static_cast<double>(seen);
+    const std::int64_t end = visible(i, keys_);
+    for (std::int64_t j = 0; j < end; ++j) {
+      const double excess = full_[at(i * keys_ + j)] / count - 1 / static_cast<double>(end);
       squares += excess * excess;
     }
   }
@@ -173,7 +173,7 @@ HeadScore HeadScorer::positional_share() const {
 
 namespace {
 
-// The k whose value is furthest above chance; at[0] is k = first.
+// Returns the score of the k whose value is furthest above chance; means[0] is of k = first.
 template <class Means, class Allowed>
 HeadScore best_of(std::string_view name, const Means& means, std::int64_t first, const Allowed& allowed) {
   HeadScore best{.name = name, .value = kNaN, .chance = kNaN, .attainable = kNaN};
@@ -200,7 +200,7 @@ std::vector<HeadScore> HeadScorer::scores() const {
   const auto queries = static_cast<double>(entropy_queries_);
   const Mean entropy{.value = entropy_, .chance = queries, .attainable = queries, .eligible = queries};
   const std::int64_t all = std::llround(p.distance.eligible);
-  // A key at the start is seen by every query.
+  // Position 0 is visible to every query.
   return {entropy.score("entropy"),
           p.distance.score("distance"),
           p.signed_distance.score("signed_distance"),
@@ -222,7 +222,7 @@ std::vector<HeadScore> HeadScorer::scores() const {
 
 const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view name) {
   const auto found = std::ranges::find(scores, name, &HeadScore::name);
-  require<Error>(found != scores.end(), "head scores: none is called {}", name);
+  require<Error>(found != scores.end(), "head scores: there is no score {}", name);
   return *found;
 }
 

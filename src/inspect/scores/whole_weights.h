@@ -1,4 +1,4 @@
-// Attention weights as wholes, also where a model makes them for one position after the other.
+// Attention weights of whole layers, gathered where a model computes them position by position.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@ inline namespace THIMBLE_PRECISION {
 
 class WholeWeights {
  public:
-  struct Seen {
-    std::size_t layer;  // number of the attention layer
+  struct LayerWeights {
+    std::size_t layer;  // index of the attention layer
     Shape shape;        // (B, heads, queries, keys)
     ConstMatrixView weights;
   };
 
   explicit WholeWeights(std::span<const AttentionLayer> layers) : layers_(layers) {}
 
-  // Before a pass over the batch, all positions of it.
+  // Called before a pass over all positions of the batch.
   void begin(const Batch& batch) { batch_ = &batch; }
 
-  // For Hooks::observe. Returns the weights of a layer when its last position is there.
-  std::optional<Seen> observe(Site site, const Shape& shape, ConstMatrixView value);
+  // Called from Hooks::observe. Returns the weights of a layer with its last position, nullopt before.
+  std::optional<LayerWeights> observe(Site site, const Shape& shape, ConstMatrixView value);
 
  private:
   std::span<const AttentionLayer> layers_;

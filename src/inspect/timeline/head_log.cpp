@@ -16,16 +16,16 @@ HeadLog make_head_log(const Config& config);
 
 namespace {
 
-Json known(const HeadScore& score, double number) {
+Json rounded_or_null(const HeadScore& score, double number) {
   if (score.eligible < kEnoughQueries || !std::isfinite(number)) return nullptr;
   return std::round(1e6 * number) / 1e6;
 }
 
-// `number` of the scores without a best k, for which every head has the same.
-Json shared(const std::vector<HeadScore>& scores, double HeadScore::*number) {
+// Returns `number` of the scores without a best k.
+Json levels(const std::vector<HeadScore>& scores, double HeadScore::*number) {
   Json values = Json::object();
   for (const HeadScore& score : scores)
-    if (!score.at) values[score.name] = known(score, score.*number);
+    if (!score.at) values[score.name] = rounded_or_null(score, score.*number);
   return values;
 }
 
@@ -37,41 +37,42 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
     const AttentionLayer& layer = layers[static_cast<std::size_t>(number)];
     const std::vector<HeadScore> scores = scorers[i].scores();
     Json values = Json::object();
-    for (const HeadScore& score : scores) values[score.name] = known(score, score.value);
+    for (const HeadScore& score : scores) values[score.name] = rounded_or_null(score, score.value);
     Json& entry = json["heads"].emplace_back(Json{{"layer", number}, {"head", head}, {"scores", values}});
     if (!layer.stack.empty()) entry["attention"] = layer.name();
     Json& common = layer.stack.empty() ? json : entry;
     if (!layer.stack.empty() || i == 0) {
-      common["chance"] = shared(scores, &HeadScore::chance);
-      common["attainable"] = shared(scores, &HeadScore::attainable);
+      common["chance"] = levels(scores, &HeadScore::chance);
+      common["attainable"] = levels(scores, &HeadScore::attainable);
     }
   }
   return json;
 }
 
-Json look(Evaluator& evaluator, WeightsView weights) {
+Json score_heads(Evaluator& evaluator, WeightsView weights) {
   std::ranges::copy(std::get<std::span<const Real>>(weights),
                     evaluator.model().parameters().values().begin());
-  Json said{{"loss", nullptr}};
+  Json snapshot{{"loss", nullptr}};
   try {
-    said["loss"] = evaluator.run().loss;
+    snapshot["loss"] = evaluator.run().loss;
     ScoreObserver observer(evaluator);
     evaluator.observe(observer);
-    said.update(scores_json(observer.heads(), evaluator.model().config()));
+    snapshot.update(scores_json(observer.heads(), evaluator.model().config()));
   } catch (const NumericError&) {
-    said.update(scores_json({}, evaluator.model().config()));
+    snapshot.update(scores_json({}, evaluator.model().config()));
   }
-  return said;
+  return snapshot;
 }
 
 }  // namespace
 
 HeadLog make_head_log(const Config& config) {
   require<DataError>(config.data.validation > 0,
-                     "train.log_heads: there are no validation sequences to score heads on");
+                     "train.log_heads: requires validation sequences, data.validation is {}",
+                     config.data.validation);
   const auto evaluator = std::make_shared<Evaluator>(config);
   evaluator->select(Split::validation, kLoggedSequences);
-  return [evaluator](WeightsView weights) { return look(*evaluator, weights); };
+  return [evaluator](WeightsView weights) { return score_heads(*evaluator, weights); };
 }
 
 }  // namespace THIMBLE_PRECISION

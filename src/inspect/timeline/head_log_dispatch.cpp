@@ -5,7 +5,7 @@
 
 namespace thimble {
 
-namespace f32 {
+inline namespace f32 {
 HeadLog make_head_log(const Config& config);
 }
 namespace f64 {

@@ -15,7 +15,7 @@ namespace thimble {
 
 namespace {
 
-// JSON has null for what is not finite.
+// Returns a number; non-finite numbers are null in JSON.
 double number(const Json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
@@ -34,12 +34,12 @@ HeadSnapshot head_snapshot(const Json& line) {
                     .attainable = scores(line.at("attainable")),
                     .heads = {}};
   for (const Json& head : line.at("heads")) {
-    HeadSnapshot::Head& made = step.heads.emplace_back();
-    made = {{head.at("layer"), head.at("head")}, scores(head.at("scores"))};
+    HeadSnapshot::Head& out = step.heads.emplace_back();
+    out = {{head.at("layer"), head.at("head")}, scores(head.at("scores"))};
     if (!head.contains("attention")) continue;
-    made.attention = head.at("attention");
-    made.chance = scores(head.at("chance"));
-    made.attainable = scores(head.at("attainable"));
+    out.attention = head.at("attention");
+    out.chance = scores(head.at("chance"));
+    out.attainable = scores(head.at("attainable"));
   }
   return step;
 }
@@ -56,13 +56,13 @@ void add_line(const Json& line, Timeline& timeline) {
   }
 }
 
-// At most kCurvePoints points of training.
+// Keeps at most kCurvePoints points of the train split.
 void thin(std::vector<CurvePoint>& curves) {
-  const auto trained = [](const CurvePoint& p) { return p.split == "train"; };
-  const auto count = static_cast<std::size_t>(std::ranges::count_if(curves, trained));
+  const auto is_train = [](const CurvePoint& p) { return p.split == "train"; };
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(curves, is_train));
   const std::size_t every = (count + kCurvePoints - 1) / kCurvePoints;
   std::size_t left = count;
-  std::erase_if(curves, [&](const CurvePoint& p) { return trained(p) && --left % every != 0; });
+  std::erase_if(curves, [&](const CurvePoint& p) { return is_train(p) && --left % every != 0; });
 }
 
 }  // namespace
@@ -84,9 +84,9 @@ Timeline read_timeline(const std::filesystem::path& run) {
     try {
       add_line(parse_json(std::string_view(text).substr(begin, end - begin)), timeline);
     } catch (const Json::exception&) {
-      if (newline == std::string::npos) break;  // being written, or cut short by a kill
-      throw CheckpointError(fmt::format("{}:{}: not a line of metrics; mend or remove it, or train again",
-                                        path.string(), line));
+      if (newline == std::string::npos) break;  // incomplete, after a kill or during training
+      throw CheckpointError(
+          fmt::format("{}:{}: invalid metrics line; fix or delete it, or train again", path.string(), line));
     }
     progress.advance(static_cast<double>(end + 1 - begin));
     begin = end + 1;

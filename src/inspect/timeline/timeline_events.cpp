@@ -41,7 +41,7 @@ struct Change {
   std::size_t before, after;
 };
 
-// The main part of a rise from `base`, which the first value does not exceed, to the last value.
+// Returns the main part of the rise from `base` to the last value; the first value is at most `base`.
 Change main_rise(std::span<const double> values, double base) {
   const double rise = values.back() - base;
   std::size_t half = values.size() - 1;
@@ -52,18 +52,18 @@ Change main_rise(std::span<const double> values, double base) {
   return change;
 }
 
-// The same of a fall from the first value to the last.
+// Returns the main part of the fall from the first value to the last.
 Change main_fall(std::span<const double> values) {
   const std::vector<double> back(values.rbegin(), values.rend());
   const Change rise = main_rise(back, back.front());
   return {values.size() - 1 - rise.after, values.size() - 1 - rise.before};
 }
 
-// How many values in a row, the one at `peak` among them, are at least that.
-std::size_t held(std::span<const double> values, std::size_t peak, double least) {
+// Returns the length of the run of values of at least `threshold` around `peak`.
+std::size_t run_length(std::span<const double> values, std::size_t peak, double threshold) {
   std::size_t first = peak, last = peak;
-  while (first > 0 && values[first - 1] >= least) --first;
-  while (last + 1 < values.size() && values[last + 1] >= least) ++last;
+  while (first > 0 && values[first - 1] >= threshold) --first;
+  while (last + 1 < values.size() && values[last + 1] >= threshold) ++last;
   return last - first + 1;
 }
 
@@ -75,14 +75,14 @@ class Finder {
     if (steps_.size() < 2) return {};
     for (std::size_t head = 0; head < steps_.front().heads.size(); ++head) {
       const auto first = static_cast<std::ptrdiff_t>(events_.size());
-      for (const Pattern& pattern : kPatterns) look(head, pattern.score);
+      for (const Pattern& pattern : kPatterns) find_changes(head, pattern.score);
       std::ranges::stable_sort(events_.begin() + first, events_.end(), {}, &HeadEvent::after);
     }
     return std::move(events_);
   }
 
  private:
-  // Of a head at every step; empty when it is not known at one of them.
+  // Returns the strengths of a score at every step; empty when it is unknown at one of them.
   std::vector<double> strengths(std::size_t head, std::string_view score) const {
     std::vector<double> found;
     for (const HeadSnapshot& step : steps_) {
@@ -93,19 +93,19 @@ class Finder {
     return found;
   }
 
-  void look(std::size_t head, std::string_view score) {
+  void find_changes(std::size_t head, std::string_view score) {
     const std::vector<double> all = strengths(head, score);
     if (all.empty()) return;
     const double base = std::max(0.0, all.front());
     const auto peak = static_cast<std::size_t>(std::ranges::max_element(all) - all.begin());
     const double half = base + (all[peak] - base) / 2;
     const std::size_t last = all.size() - 1;
-    const auto shows = [&](std::size_t at) {
+    const auto has_pattern = [&](std::size_t at) {
       return all[at] - base >= kPatternMargin && best_pattern(steps_[at], head) == score;
     };
-    if (shows(last) && all[last] >= half) add(head, score, true, main_rise(all, base));
-    constexpr std::size_t kHeld = 3;
-    if (all[last] >= half || !shows(peak) || held(all, peak, half) < kHeld) return;
+    if (has_pattern(last) && all[last] >= half) add(head, score, true, main_rise(all, base));
+    constexpr std::size_t kMinRun = 3;
+    if (all[last] >= half || !has_pattern(peak) || run_length(all, peak, half) < kMinRun) return;
     add(head, score, true, main_rise(std::span(all).first(peak + 1), base));
     const Change fall = main_fall(std::span(all).subspan(peak));
     add(head, score, false, {peak + fall.before, peak + fall.after});

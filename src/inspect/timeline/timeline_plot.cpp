@@ -17,8 +17,8 @@ constexpr Bars kPlain{" ", ".", ":", "-", "=", "+", "*", "#"};
 
 struct Row {
   std::string label;
-  std::vector<double> values;  // one for each snapshot; NaN: not known
-  double highest;              // of the scale that starts at 0
+  std::vector<double> values;  // by snapshot; NaN where unknown
+  double highest;              // end of the scale, which starts at 0
 };
 
 Row loss_row(const std::vector<HeadSnapshot>& steps) {
@@ -41,7 +41,7 @@ Row score_row(const std::vector<HeadSnapshot>& steps, std::size_t head, const st
   return row;
 }
 
-// The scores of a head's events; without one the pattern that it is nearest to at the end.
+// Returns the scores of a head's events, or without an event its best pattern at the end.
 std::vector<std::string> most_informative_scores(const std::vector<HeadSnapshot>& steps,
                                                  const std::vector<HeadEvent>& events, std::size_t head) {
   const HeadSnapshot::Head& h = steps.back().heads[head];
@@ -65,7 +65,7 @@ std::string bars(const Row& row, const std::vector<std::size_t>& columns, const 
   return line;
 }
 
-// Step 0, the powers of ten and the last step, each below its column where there is room.
+// Returns the axis: step 0, the powers of ten and the last step, at their columns where there is room.
 std::string axis(const std::vector<HeadSnapshot>& steps, const std::vector<std::size_t>& columns) {
   std::string line;
   std::int64_t next = 0;
@@ -95,7 +95,7 @@ std::string draw(const std::vector<HeadSnapshot>& steps, bool plain, std::size_t
     for (const std::string& score : most_informative_scores(steps, events, head))
       rows.push_back(score_row(steps, head, score));
 
-  constexpr std::size_t kNumber = 8;  // the last value, with the blanks before it
+  constexpr std::size_t kNumber = 8;  // width of the last value
   std::size_t label = 4;
   for (Row& row : rows) {
     row.label = truncated(row.label, std::max(label, width - kNumber - width / 4));

@@ -1,5 +1,4 @@
-// Compiled once: reads the text of a trace, hands it to the library of its precision, writes JSON.
-
+// Compiled once: parses the input, calls the code of the model's precision, and writes JSON.
 #include "thimble/inspect/trace/forward_trace.h"
 #include "inspect/scores/require_heads.h"
 #include "thimble/core/error.h"
@@ -12,14 +11,14 @@
 
 namespace thimble {
 
-#define THIMBLE_TRACES                                                                                       \
-  ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);                \
-  void run_split(const ModelSource& source, Split split, std::int64_t count,                                 \
-                 const std::function<void(const ForwardTrace&)>& visit);                                     \
-  std::vector<Hypothesis> run_generation(const ModelSource& source, const std::vector<std::int32_t>& tokens, \
+#define THIMBLE_TRACES                                                                                      \
+  ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);                \
+  void run_split(const ModelSource& model, Split split, std::int64_t count,                                 \
+                 const std::function<void(const ForwardTrace&)>& visit);                                    \
+  std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens, \
                                          std::int64_t beams);
 
-namespace f32 {
+inline namespace f32 {
 THIMBLE_TRACES
 }
 namespace f64 {
@@ -28,10 +27,10 @@ THIMBLE_TRACES
 
 namespace {
 
-bool single(const ModelSource& source) { return source.config.train.precision == Precision::float32; }
+bool single(const ModelSource& model) { return model.config.train.precision == Precision::float32; }
 
-// Of one's own sequence.
-std::int64_t longest(const Config& config) {
+// Returns the length of the longest input of the user.
+std::int64_t max_input_length(const Config& config) {
   if (config.model.max_length > 0) return config.model.max_length;
   const Layout layout = layout_of(config.model);
   const bool pairs = layout == Layout::seq2seq;
@@ -55,12 +54,12 @@ std::vector<std::int32_t> parse_tokens(const Names& names, std::string_view text
     end = std::min(text.find_first_of(kSpace, start), text.size());
     tokens.push_back(token_of(names, text.substr(start, end - start)));
   }
-  require<DataError>(!tokens.empty(), "input: is empty; give tokens with spaces between them, out of {}",
+  require<DataError>(!tokens.empty(), "input: is empty; give tokens separated by spaces, of {}",
                      vocabulary_text(names, 160));
   return tokens;
 }
 
-// The matrices (rows, columns) that follow each other in `values`, nested as `sizes` says.
+// Takes an array of shape `sizes` from the start of `values`, as nested lists.
 Json nested(std::span<const double>& values, std::span<const std::int64_t> sizes) {
   auto list = Json::array();
   for (std::int64_t i = 0; i < sizes[0]; ++i) {
@@ -89,35 +88,34 @@ Json named(const Names& names, const std::vector<std::int32_t>& tokens) {
 
 }  // namespace
 
-Names vocabulary(const ModelSource& source) {
-  return token_names(source.config.task, layout_of(source.config.model));
+Names vocabulary(const ModelSource& model) {
+  return token_names(model.config.task, layout_of(model.config.model));
 }
 
 namespace {
 
-// The tokens of one's own input.
-std::vector<std::int32_t> parse_input(const ModelSource& source, std::string_view text) {
-  std::vector<std::int32_t> tokens = parse_tokens(vocabulary(source), text);
-  require<DataError>(std::ssize(tokens) <= longest(source.config),
-                     "input: {} tokens, the longest sequence that this model takes has {}", tokens.size(),
-                     longest(source.config));
+// Returns the tokens of the user's input.
+std::vector<std::int32_t> parse_input(const ModelSource& model, std::string_view text) {
+  std::vector<std::int32_t> tokens = parse_tokens(vocabulary(model), text);
+  require<DataError>(std::ssize(tokens) <= max_input_length(model.config),
+                     "input: {} tokens; this model accepts at most {}", tokens.size(),
+                     max_input_length(model.config));
   return tokens;
 }
 
 }  // namespace
 
-std::vector<GeneratedSequence> generate(const ModelSource& source, std::string_view text,
-                                        std::int64_t beams) {
+std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text, std::int64_t beams) {
   require<ConfigError>(
-      layout_of(source.config.model) == Layout::seq2seq,
+      layout_of(model.config.model) == Layout::seq2seq,
       "generate: requires model.kind encoder_decoder or recurrent, this model is an encoder; `thimble "
       "inspect --input` shows its predictions");
-  require_memory(Job::inspection, source.config);
-  const std::vector<std::int32_t> tokens = parse_input(source, text);
-  const Names names = vocabulary(source);
+  require_memory(Job::inspection, model.config);
+  const std::vector<std::int32_t> tokens = parse_input(model, text);
+  const Names names = vocabulary(model);
   std::vector<GeneratedSequence> sequences;
-  for (const Hypothesis& hypothesis : single(source) ? f32::run_generation(source, tokens, beams)
-                                                     : f64::run_generation(source, tokens, beams)) {
+  for (const Hypothesis& hypothesis : single(model) ? f32::run_generation(model, tokens, beams)
+                                                    : f64::run_generation(model, tokens, beams)) {
     GeneratedSequence& sequence = sequences.emplace_back();
     sequence.log_probability = hypothesis.log_probability;
     for (const std::int32_t token : hypothesis.tokens)
@@ -126,14 +124,14 @@ std::vector<GeneratedSequence> generate(const ModelSource& source, std::string_v
   return sequences;
 }
 
-std::vector<std::string> unseen_tokens(const ModelSource& source, std::string_view text, std::int64_t count) {
-  const Config& config = source.config;
+std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_view text, std::int64_t count) {
+  const Config& config = model.config;
   const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
-  const Names names = vocabulary(source);
+  const Names names = vocabulary(model);
   if (config.task.table != nullptr && config.task.table->splits()[0] == 0)
     return {};  // no training rows are left
   Batch batch;
-  dataset.fill(Split::train, 0, readable(source, Split::train, count), batch);
+  dataset.fill(Split::train, 0, readable(model, Split::train, count), batch);
   const bool pair = batch.source_length > 0;
   const std::vector<std::int32_t>&all = pair ? batch.sources : batch.tokens,
         &lengths = pair ? batch.source_lengths : batch.lengths;
@@ -144,7 +142,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& source, std::string_vi
       seen[static_cast<std::size_t>(all[first + static_cast<std::size_t>(t)])] = true;
   }
   std::vector<std::string> unseen;
-  for (const std::int32_t token : parse_input(source, text)) {
+  for (const std::int32_t token : parse_input(model, text)) {
     const auto index = static_cast<std::size_t>(token);
     if (!seen[index]) unseen.push_back(names[index]);
     seen[index] = true;  // reported once
@@ -152,25 +150,25 @@ std::vector<std::string> unseen_tokens(const ModelSource& source, std::string_vi
   return unseen;
 }
 
-ForwardTrace trace_input(const ModelSource& source, std::string_view text) {
-  require_memory(Job::inspection, source.config);
-  const std::vector<std::int32_t> tokens = parse_input(source, text);
-  return single(source) ? f32::run_input(source, tokens) : f64::run_input(source, tokens);
+ForwardTrace trace_input(const ModelSource& model, std::string_view text) {
+  require_memory(Job::inspection, model.config);
+  const std::vector<std::int32_t> tokens = parse_input(model, text);
+  return single(model) ? f32::run_input(model, tokens) : f64::run_input(model, tokens);
 }
 
-std::int64_t readable(const ModelSource& source, Split split, std::int64_t count) {
-  const Config& config = source.config;
+std::int64_t readable(const ModelSource& model, Split split, std::int64_t count) {
+  const Config& config = model.config;
   const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
   const bool endless = split == Split::train && dataset.size(split) == 0;
   return endless ? count : std::min(count, dataset.size(split));
 }
 
-void trace_split(const ModelSource& source, Split split, std::int64_t count,
+void trace_split(const ModelSource& model, Split split, std::int64_t count,
                  const std::function<void(const ForwardTrace&)>& visit) {
-  require_heads(source.config.model);
-  require_memory(Job::inspection, source.config);
-  count = readable(source, split, count);
-  single(source) ? f32::run_split(source, split, count, visit) : f64::run_split(source, split, count, visit);
+  require_heads(model.config.model);
+  require_memory(Job::inspection, model.config);
+  count = readable(model, split, count);
+  single(model) ? f32::run_split(model, split, count, visit) : f64::run_split(model, split, count, visit);
 }
 
 std::span<const double> ForwardTrace::weights(const ModelConfig& model, HeadId id) const {

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "arrays are written as they are in memory");
 
-// The dictionary is padded so that the elements start at a multiple of 64 bytes.
+// Returns the header, padded so that the elements start at a multiple of 64 bytes.
 std::string header(NpyFile::Type type, std::span<const std::int64_t> shape) {
   std::string sizes;
   for (const std::int64_t size : shape) sizes += fmt::format("{}, ", size);
@@ -31,7 +31,7 @@ std::string header(NpyFile::Type type, std::span<const std::int64_t> shape) {
   return std::string(kMagic) + static_cast<char>(size % 256) + static_cast<char>(size / 256) + dictionary;
 }
 
-// All that write_attention may write.
+// All files that write_attention may write.
 constexpr const char* kFiles[] = {"attention.npy", "encoder.npy", "decoder.npy", "cross.npy",
                                   "tokens.npy",    "lengths.npy", "sources.npy", "source_lengths.npy"};
 
@@ -46,8 +46,8 @@ NpyFile::NpyFile(const fs::path& path, Type type, std::span<const std::int64_t> 
 
 void NpyFile::append(Type type, std::span<const std::byte> bytes) {
   const std::int64_t elements = std::ssize(bytes) / 4;
-  require<ShapeError>(type == type_, "npy: elements of another type than the array's");
-  require<ShapeError>(elements <= missing_, "npy: {} elements, the array has room for {} more", elements,
+  require<ShapeError>(type == type_, "npy: the elements have another type than the array");
+  require<ShapeError>(elements <= missing_, "npy: {} elements exceed the {} that are missing", elements,
                       missing_);
   missing_ -= elements;
   file_.append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -68,7 +68,7 @@ void require_writable_attention(const fs::path& directory) {
 
 namespace {
 
-// Tokens and lengths of one sequence after the other.
+// The files of tokens and lengths, written sequence by sequence.
 class TokenFiles {
  public:
   TokenFiles(const fs::path& tokens, const fs::path& lengths, std::int64_t sequences, std::int64_t longest)
@@ -92,7 +92,7 @@ class TokenFiles {
   NpyFile tokens_, lengths_;
 };
 
-// The weights of a head, padded to (rows, columns).
+// Appends the weights of a head, padded to (rows, columns).
 void append(std::vector<float>& out, std::span<const double> weights, std::int64_t used_columns,
             std::int64_t rows, std::int64_t columns) {
   const auto first = static_cast<std::ptrdiff_t>(out.size());
@@ -103,38 +103,39 @@ void append(std::vector<float>& out, std::span<const double> weights, std::int64
 
 }  // namespace
 
-void write_attention(const ModelSource& source, Split split, std::int64_t count, const fs::path& directory) {
-  const ModelConfig& model = source.config.model;
-  const Layout layout = layout_of(model);
-  const std::int64_t sequences = readable(source, split, count);
-  const std::int64_t length = model_length(source.config.task, layout);
-  const std::int64_t longest_source = source_length(source.config.task, layout);
+void write_attention(const ModelSource& model, Split split, std::int64_t count, const fs::path& directory) {
+  const Config& config = model.config;
+  const Layout layout = layout_of(config.model);
+  const std::int64_t sequences = readable(model, split, count);
+  const std::int64_t length = model_length(config.task, layout);
+  const std::int64_t longest_source = source_length(config.task, layout);
   const auto longest = [&](bool of_source) { return of_source ? longest_source : length; };
-  const std::vector<AttentionLayer> layers = attention_layers(model);
+  const std::vector<AttentionLayer> layers = attention_layers(config.model);
   NewDirectory made(directory);
   std::map<std::string, NpyFile> attention;  // by stack
   std::optional<TokenFiles> tokens, sources;
-  // Not before the model is read: JSON that runs out of memory ends the program, and would leave them behind.
+  // Opened after the model is read: running out of memory in JSON ends the program and would leave files
+  // behind.
   const auto open_files = [&] {
     for (const AttentionLayer& layer : layers) {
       const std::string file = (layer.stack.empty() ? "attention" : layer.stack) + ".npy";
       attention.try_emplace(layer.stack, directory / file, NpyFile::Type::float32,
-                            std::array{sequences, model.layers, layer.heads, longest(layer.queries_source),
-                                       longest(layer.keys_source)});
+                            std::array{sequences, config.model.layers, layer.heads,
+                                       longest(layer.queries_source), longest(layer.keys_source)});
     }
     tokens.emplace(directory / "tokens.npy", directory / "lengths.npy", sequences, length);
     if (longest_source > 0)
       sources.emplace(directory / "sources.npy", directory / "source_lengths.npy", sequences, longest_source);
   };
 
-  trace_split(source, split, sequences, [&](const ForwardTrace& trace) {
+  trace_split(model, split, sequences, [&](const ForwardTrace& trace) {
     if (!tokens) open_files();
     for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
       const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
       std::vector<float> weights;
       for (std::int64_t head = 0; head < layer.heads; ++head)
-        append(weights, trace.weights(model, {l, head}), trace.keys(layer), longest(layer.queries_source),
-               longest(layer.keys_source));
+        append(weights, trace.weights(config.model, {l, head}), trace.keys(layer),
+               longest(layer.queries_source), longest(layer.keys_source));
       attention.at(layer.stack).append(weights);
     }
     tokens->append(trace.tokens);

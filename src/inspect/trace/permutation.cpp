@@ -20,15 +20,15 @@ std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number) {
   return order;
 }
 
-PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences) {
-  const Names names = vocabulary(source);
+PermutationReport measure_permutation(const ModelSource& model, std::int64_t sequences) {
+  const Names names = vocabulary(model);
   PermutationReport report;
   ProgressCounter progress("permuting inputs", static_cast<double>(sequences));
-  trace_split(source, Split::test, sequences, [&](const ForwardTrace& original) {
+  trace_split(model, Split::test, sequences, [&](const ForwardTrace& original) {
     const auto order = random_order(original.tokens.size(), static_cast<std::uint64_t>(report.sequences++));
     std::string text;
     for (const std::size_t from : order) text += names[static_cast<std::size_t>(original.tokens[from])] + ' ';
-    const ForwardTrace permuted = trace_input(source, text);
+    const ForwardTrace permuted = trace_input(model, text);
     const std::size_t rows = original.predictions.size(), width = original.logits.size() / rows;
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t v = 0; v < width; ++v) {

@@ -10,17 +10,17 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens);
-void run_split(const ModelSource& source, Split split, std::int64_t count,
+ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);
+void run_split(const ModelSource& model, Split split, std::int64_t count,
                const std::function<void(const ForwardTrace&)>& visit);
-std::vector<Hypothesis> run_generation(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
                                        std::int64_t beams);
 
 void TraceObserver::begin(const Chunk& chunk) {
   batch_ = &chunk.batch;
   whole_.begin(chunk.batch);
-  const std::int64_t wanted = std::clamp<std::int64_t>(count_ - chunk.first, 0, batch_->sequences);
-  traces_.assign(static_cast<std::size_t>(wanted), {});
+  const std::int64_t count = std::clamp<std::int64_t>(count_ - chunk.first, 0, batch_->sequences);
+  traces_.assign(static_cast<std::size_t>(count), {});
   for (std::size_t b = 0; b < traces_.size(); ++b) {
     const auto row = static_cast<std::ptrdiff_t>(b);
     const auto first = batch_->tokens.begin() + row * batch_->length;
@@ -32,37 +32,36 @@ void TraceObserver::begin(const Chunk& chunk) {
 }
 
 void TraceObserver::observe(Site site, const Shape& shape, ConstMatrixView value) {
-  if (const auto seen = whole_.observe(site, shape, value))
-    add_attention(layers_[seen->layer], seen->weights, seen->shape);
-  if (site.kind == SiteKind::logits) add_answers(value);
+  if (const auto whole = whole_.observe(site, shape, value))
+    add_attention(layers_[whole->layer], whole->weights, whole->shape);
+  if (site.kind == SiteKind::logits) add_predictions(value);
 }
 
 void TraceObserver::end() { std::ranges::for_each(traces_, visit_); }
 
 // weights (B H queries, keys), of shape (B, H, queries, keys)
 void TraceObserver::add_attention(const AttentionLayer& layer, ConstMatrixView weights, const Shape& shape) {
-  const std::int64_t queries = shape[2], rows = shape[1] * queries;  // of a sequence
+  const std::int64_t queries = shape[2], rows = shape[1] * queries;  // per sequence
   for (std::size_t b = 0; b < traces_.size(); ++b) {
     const ForwardTrace& trace = traces_[b];
-    const std::int64_t asking = std::ssize(layer.queries_source ? trace.source : trace.tokens);
-    const std::int64_t asked = std::ssize(layer.keys_source ? trace.source : trace.tokens);
+    const std::int64_t used_queries = trace.queries(layer), used_keys = trace.keys(layer);
     std::vector<double>& attention = traces_[b].attention;
     for (std::int64_t row = 0; row < rows; ++row) {
       const Real* from = weights.row(static_cast<std::int64_t>(b) * rows + row);
-      if (row % queries < asking) attention.insert(attention.end(), from, from + asked);
+      if (row % queries < used_queries) attention.insert(attention.end(), from, from + used_keys);
     }
   }
 }
 
-void TraceObserver::add_answers(ConstMatrixView logits) {
+void TraceObserver::add_predictions(ConstMatrixView logits) {
   const std::int64_t rows = logits.rows / batch_->sequences;
   for (std::size_t b = 0; b < traces_.size(); ++b) {
     ForwardTrace& trace = traces_[b];
     const std::int64_t first = static_cast<std::int64_t>(b) * rows;
-    const std::int64_t answers = std::min(rows, std::ssize(trace.tokens));
+    const std::int64_t outputs = std::min(rows, std::ssize(trace.tokens));
     if (!batch_->labels.empty())
-      trace.targets.assign(batch_->labels.begin() + first, batch_->labels.begin() + first + answers);
-    for (std::int64_t row = first; row < first + answers; ++row) {
+      trace.targets.assign(batch_->labels.begin() + first, batch_->labels.begin() + first + outputs);
+    for (std::int64_t row = first; row < first + outputs; ++row) {
       const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
       const auto best = std::ranges::max_element(z);
       trace.predictions.push_back(static_cast<std::int32_t>(best - z.begin()));
@@ -116,42 +115,42 @@ void set_source(Batch& batch, const std::vector<std::int32_t>& tokens) {
 
 }  // namespace
 
-ForwardTrace run_input(const ModelSource& source, const std::vector<std::int32_t>& tokens) {
-  const Evaluator evaluator(source);
+ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens) {
+  const Evaluator evaluator(model);
   const Dataset& dataset = evaluator.dataset();
-  const Model& model = evaluator.model();
+  const Model& network = evaluator.model();
   Chunk chunk;
   Batch& batch = chunk.batch;
   batch.sequences = 1;
   batch.tokens = tokens;
   if (dataset.layout() == Layout::seq2seq) {
     set_source(batch, tokens);
-    batch.tokens = decoder_input(model, dataset, batch);
+    batch.tokens = decoder_input(network, dataset, batch);
   }
   batch.length = std::ssize(batch.tokens);
   batch.lengths = length_of(batch.tokens);
   ForwardTrace trace;
-  TraceObserver hooks(model, 1, [&](const ForwardTrace& made) { trace = made; });
+  TraceObserver hooks(network, 1, [&](const ForwardTrace& visited) { trace = visited; });
   Tape tape(Tape::Mode::inference);
-  tape.bind(model.parameters(), {});
+  tape.bind(network.parameters(), {});
   hooks.begin(chunk);
-  model(tape, model_input(batch), {.hooks = &hooks});
-  require_finite(tape, model.config(), "input");
+  network(tape, model_input(batch), {.hooks = &hooks});
+  require_finite(tape, network.config(), "input");
   hooks.end();
   return trace;
 }
 
-std::vector<Hypothesis> run_generation(const ModelSource& source, const std::vector<std::int32_t>& tokens,
+std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
                                        std::int64_t beams) {
-  const Evaluator evaluator(source);
+  const Evaluator evaluator(model);
   Batch batch;
   set_source(batch, tokens);
   return hypotheses(evaluator.model(), evaluator.dataset(), batch, beams);
 }
 
-void run_split(const ModelSource& source, Split split, std::int64_t count,
+void run_split(const ModelSource& model, Split split, std::int64_t count,
                const std::function<void(const ForwardTrace&)>& visit) {
-  Evaluator evaluator(source);
+  Evaluator evaluator(model);
   evaluator.select(split, count);
   TraceObserver hooks(evaluator.model(), count, visit);
   ProgressCounter progress("reading attention", evaluator.observe_cost());

@@ -1,4 +1,4 @@
-// Makes traces of the sequences of some passes.
+// Traces of the sequences of evaluation passes.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Calls visit(trace) for each of the first `count` sequences, in order. For passes over all positions.
+// Calls visit(trace) for each of the first `count` sequences, in order, during passes over all positions.
 class TraceObserver : public ChunkHooks {
  public:
   using Visit = std::function<void(const ForwardTrace&)>;
@@ -25,14 +25,14 @@ class TraceObserver : public ChunkHooks {
 
  private:
   void add_attention(const AttentionLayer&, ConstMatrixView weights, const Shape& shape);
-  void add_answers(ConstMatrixView logits);
+  void add_predictions(ConstMatrixView logits);
 
   const std::span<const AttentionLayer> layers_;
   WholeWeights whole_;
   const std::int64_t count_;
   const Visit visit_;
   const Batch* batch_ = nullptr;
-  std::vector<ForwardTrace> traces_;  // of the chunk
+  std::vector<ForwardTrace> traces_;  // by sequence of the chunk
 };
 
 }  // namespace THIMBLE_PRECISION

@@ -39,7 +39,7 @@ struct HeadCircuits {
   // Dv singular values of W_O W_V and Dk of W_Q^T W_K, largest first.
   std::vector<double> ov_singular_values, qk_singular_values;
   // (V, V), between token embeddings, without positions, norms and biases:
-  DoubleMatrix qk_tokens;  // row: query token, column: key token: scale W_E^T W_Q^T W_K W_E, the attention score
+  DoubleMatrix qk_tokens;  // row: query token, column: key token: scale W_E^T W_Q^T W_K W_E, before softmax
   DoubleMatrix ov_tokens;  // row: attended token, column: token of the logit: (W_U W_O W_V W_E)^T
   std::map<std::string, std::string> reasons;  // by the name of a missing one, why it is missing
 };

@@ -55,7 +55,7 @@ struct InspectOptions {
 // the softmax. at_init is computed from the initial weights of the config's seed. Throws CheckpointError when
 // the weights do not match the config, DataError when there are no test sequences, and NumericError when a
 // number that must be finite is not.
-InspectReport inspect(const ModelSource& source, const InspectOptions& options);
+InspectReport inspect(const ModelSource& model, const InspectOptions& options);
 
 // The JSON of an encoder-decoder has "source_length" and "attentions" (forward_trace.h); the "layer" of a
 // head is an index into "attentions", and its "attention" is the name there.
@@ -64,6 +64,6 @@ Json to_json(const InspectReport&);
 // Patches the head outputs of one test sequence, the donor, into another, the base (PatchingReport). Throws
 // DataError when there is no such sequence, when lengths or the positions of labels differ, or when all
 // labels are equal; CheckpointError as inspect does.
-PatchingReport patch(const ModelSource& source, std::int64_t base, std::int64_t donor);
+PatchingReport patch(const ModelSource& model, std::int64_t base, std::int64_t donor);
 
 }  // namespace thimble

@@ -36,18 +36,18 @@ struct ForwardTrace {
 };
 
 // Returns the names of the model's tokens.
-Names vocabulary(const ModelSource& source);
+Names vocabulary(const ModelSource& model);
 
 // Runs the model on the user's sequence, token names separated by white space: the model input, so for output
 // `next` the input with the known part of the target. For an encoder-decoder it is the source; the decoder
 // input is then the model's greedy output. Throws DataError when the sequence is empty, longer than the model
 // accepts or has a token outside the vocabulary, and CheckpointError when the weights do not match the
 // config.
-ForwardTrace trace_input(const ModelSource& source, std::string_view text);
+ForwardTrace trace_input(const ModelSource& model, std::string_view text);
 
 // Returns the tokens of a sequence that occur in none of the first `count` inputs of the train split, or of
 // as many as are readable(). Throws as trace_input.
-std::vector<std::string> unseen_tokens(const ModelSource& source, std::string_view text, std::int64_t count);
+std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_view text, std::int64_t count);
 
 struct GeneratedSequence {
   std::vector<std::string> tokens;
@@ -57,16 +57,16 @@ struct GeneratedSequence {
 // Generates outputs of an encoder-decoder for a source, the most probable first: by greedy decoding for 1
 // beam, otherwise by a beam search of that width. Throws as trace_input, and ConfigError for an encoder-only
 // model.
-std::vector<GeneratedSequence> generate(const ModelSource& source, std::string_view text, std::int64_t beams);
+std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text, std::int64_t beams);
 
 // Runs the model on the first `count` sequences of a split, all if there are fewer, and calls visit(trace)
 // for each in order. Throws CheckpointError when the weights do not match the config, and DataError when
 // there is no sequence.
-void trace_split(const ModelSource& source, Split split, std::int64_t count,
+void trace_split(const ModelSource& model, Split split, std::int64_t count,
                  const std::function<void(const ForwardTrace&)>& visit);
 
 // Returns the number of sequences that trace_split reads.
-std::int64_t readable(const ModelSource& source, Split split, std::int64_t count);
+std::int64_t readable(const ModelSource& model, Split split, std::int64_t count);
 
 // Returns {"source", "tokens", "targets", "predictions", "attention" [layer][head][query][key]}, tokens by
 // name, layers as in attention_layers(). Targets without a label are null; unknown targets and a missing

@@ -45,7 +45,7 @@ class NpyFile {
 //   sources.npy   (N, S), source_lengths.npy (N)    as tokens.npy and lengths.npy, for the encoder input
 // Keeps one sequence at a time in memory. Each file is written atomically. Throws FileError when one cannot
 // be written, otherwise as trace_split does.
-void write_attention(const ModelSource& source, Split split, std::int64_t count,
+void write_attention(const ModelSource& model, Split split, std::int64_t count,
                      const std::filesystem::path& directory);
 
 // Throws FileError if write_attention could not write to the directory; leaves nothing behind.

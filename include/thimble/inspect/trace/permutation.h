@@ -25,7 +25,7 @@ std::vector<std::size_t> random_order(std::size_t count, std::uint64_t number);
 
 // Measures the first test sequences, sequence i permuted by random_order(T, i) without its padding. Throws
 // CheckpointError when the weights do not match the config.
-PermutationReport measure_permutation(const ModelSource& source, std::int64_t sequences);
+PermutationReport measure_permutation(const ModelSource& model, std::int64_t sequences);
 
 // Returns {"sequences", "worst", "logit", "relative"}
 Json to_json(const PermutationReport&);

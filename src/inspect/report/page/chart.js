@@ -1,6 +1,6 @@
 // Line charts and bars, drawn as SVG at the available width.
 
-const kMarks = { size: 11, left: 46, right: 22, top: 10, bottom: 34 };
+const kLayout = { size: 11, left: 46, right: 22, top: 10, bottom: 34 };
 
 // Returns about `count` round numbers from low to high.
 function ticks(low, high, count) {
@@ -25,9 +25,9 @@ function scales(spec, width, height) {
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
   const [y0, y1] = spec.range ?? [Math.min(0, ...ys), Math.max(...ys) || 1];
   const bend = spec.log ? (x) => Math.log10(1 + x) : (x) => x;
-  const inner = { width: width - kMarks.left - kMarks.right, height: height - kMarks.top - kMarks.bottom };
-  const x = (value) => kMarks.left + ((bend(value) - bend(x0)) / (bend(x1) - bend(x0) || 1)) * inner.width;
-  const y = (value) => kMarks.top + (1 - (value - y0) / (y1 - y0 || 1)) * inner.height;
+  const inner = { width: width - kLayout.left - kLayout.right, height: height - kLayout.top - kLayout.bottom };
+  const x = (value) => kLayout.left + ((bend(value) - bend(x0)) / (bend(x1) - bend(x0) || 1)) * inner.width;
+  const y = (value) => kLayout.top + (1 - (value - y0) / (y1 - y0 || 1)) * inner.height;
   const columns = [...new Set(xs)].sort((a, b) => a - b);
   return {
     x,
@@ -35,18 +35,18 @@ function scales(spec, width, height) {
     columns,
     xTicks: spec.log ? logTicks(x0, x1) : ticks(x0, x1, Math.max(2, inner.width / 90)),
     yTicks: ticks(y0, y1, 4),
-    bottom: kMarks.top + inner.height,
-    right: kMarks.left + inner.width,
+    bottom: kLayout.top + inner.height,
+    right: kLayout.left + inner.width,
   };
 }
 
 function axes(spec, at) {
   const text = (x, y, anchor, ...words) => element("text", { x, y, "text-anchor": anchor }, ...words);
   return [
-    at.yTicks.map((y) => element("line", { class: "rule", x1: kMarks.left, x2: at.right, y1: at.y(y), y2: at.y(y) })),
-    at.yTicks.map((y) => text(kMarks.left - 6, at.y(y) + 4, "end", brief(y))),
+    at.yTicks.map((y) => element("line", { class: "rule", x1: kLayout.left, x2: at.right, y1: at.y(y), y2: at.y(y) })),
+    at.yTicks.map((y) => text(kLayout.left - 6, at.y(y) + 4, "end", brief(y))),
     at.xTicks.map((x) => text(at.x(x), at.bottom + 15, "middle", brief(x))),
-    text((kMarks.left + at.right) / 2, at.bottom + 30, "middle", spec.xLabel),
+    text((kLayout.left + at.right) / 2, at.bottom + 30, "middle", spec.xLabel),
   ].flat();
 }
 
@@ -55,13 +55,13 @@ function lines(spec, at) {
     const points = s.points.filter(([x, y]) => isNumber(x) && isNumber(y));
     const path = points.map(([x, y], i) => `${i ? "L" : "M"}${at.x(x).toFixed(1)} ${at.y(y).toFixed(1)}`).join("");
     const dots =
-      s.dots && points.length <= 60 ? points.map(([x, y]) => element("circle", { class: s.look, cx: at.x(x), cy: at.y(y), r: 2.5 })) : [];
-    return [element("path", { class: `line ${s.look}`, d: path }), ...dots];
+      s.dots && points.length <= 60 ? points.map(([x, y]) => element("circle", { class: s.style, cx: at.x(x), cy: at.y(y), r: 2.5 })) : [];
+    return [element("path", { class: `line ${s.style}`, d: path }), ...dots];
   });
 }
 
-// Returns a chart of {title, xLabel, series: [{name, look, points: [[x, y]], dots, quiet}], range, log, bands: [[from, to]],
-// show}: `look` is a class of the style sheet; a quiet series is left out of the legend and of the readout; `show` formats a
+// Returns a chart of {title, xLabel, series: [{name, style, points: [[x, y]], dots, quiet}], range, log, bands: [[from, to]],
+// show}: `style` is a class of the style sheet; a quiet series is left out of the legend and of the readout; `show` formats a
 // y.
 function lineChart(spec) {
   const show = spec.show ?? ((y) => shorter(y, 4));
@@ -74,7 +74,7 @@ function lineChart(spec) {
     "aria-roledescription": "chart",
     "aria-label": `${spec.title}: left and right arrow keys move between the points`,
   });
-  const keys = named.length > 1 ? named.map((s) => element("span", { class: "key" }, element("i", { class: s.look }), s.name)) : [];
+  const keys = named.length > 1 ? named.map((s) => element("span", { class: "key" }, element("i", { class: s.style }), s.name)) : [];
   let at,
     pointed = -1;
 
@@ -92,7 +92,7 @@ function lineChart(spec) {
             .map(([s, found]) => `${named.length > 1 ? `${s.name} ` : ""}${show(found[1])}${found[2] ? `, ${found[2]}` : ""}`)
             .join(" · ");
     if (index >= 0)
-      picture.firstChild.append(element("line", { class: "pointed", x1: at.x(x), x2: at.x(x), y1: kMarks.top, y2: at.bottom }));
+      picture.firstChild.append(element("line", { class: "pointed", x1: at.x(x), x2: at.x(x), y1: kLayout.top, y2: at.bottom }));
   };
   const draw = () => {
     const [width, height] = [picture.clientWidth, spec.height ?? 200];
@@ -102,9 +102,9 @@ function lineChart(spec) {
       element("rect", {
         class: "band",
         x: at.x(from),
-        y: kMarks.top,
+        y: kLayout.top,
         width: Math.max(2, at.x(to) - at.x(from)),
-        height: at.bottom - kMarks.top,
+        height: at.bottom - kLayout.top,
       }),
     );
     picture.replaceChildren(element("svg", { width, height, "aria-hidden": "true" }, bands, axes(spec, at), lines(spec, at)));

@@ -36,7 +36,7 @@ function facts() {
   ];
 }
 
-const kLooks = { train: "first", validation: "second", test: "third" };
+const kStyles = { train: "first", validation: "second", test: "third" };
 
 function training() {
   const curves = report.curves ?? [];
@@ -47,7 +47,7 @@ function training() {
     const series = splits
       .map((split) => ({
         name: split,
-        look: kLooks[split] ?? "third",
+        style: kStyles[split] ?? "third",
         dots: true,
         points: curves.filter((c) => c.split === split && isNumber(c[key])).map((c) => [c.step, c[key]]),
       }))
@@ -55,7 +55,7 @@ function training() {
     if (series.length && isNumber(level))
       series.push({
         name,
-        look: "third",
+        style: "third",
         points: [
           [Math.min(...steps), level],
           [Math.max(...steps), level],
@@ -104,7 +104,7 @@ function timeline() {
     const chosen = report.heads[state.head];
     const others = report.heads
       .filter((h) => h !== chosen)
-      .map((h) => ({ name: headName(h), look: "other", quiet: true, points: points(h, list.value) }));
+      .map((h) => ({ name: headName(h), style: "other", quiet: true, points: points(h, list.value) }));
     const bands = bandsOf(events);
     host.replaceChildren(
       lineChart({
@@ -114,7 +114,7 @@ function timeline() {
         bands,
         height: 240,
         range: list.value.endsWith("distance") ? undefined : [0, 1],
-        series: [...others, { name: headName(chosen), look: "first", dots: true, points: points(chosen, list.value) }],
+        series: [...others, { name: headName(chosen), style: "first", dots: true, points: points(chosen, list.value) }],
       }),
       lineChart({
         title: "Loss",
@@ -122,7 +122,7 @@ function timeline() {
         log: true,
         bands,
         height: 240,
-        series: [{ name: "loss", look: "second", dots: true, points: times.map((t) => [t.step, t.loss]) }],
+        series: [{ name: "loss", style: "second", dots: true, points: times.map((t) => [t.step, t.loss]) }],
       }),
     );
   };
@@ -147,7 +147,7 @@ function cumulativeAblation() {
   const steps = report.cumulative_ablation ?? [];
   if (steps.length < 2) return null;
   const note = (s) => (isNumber(s.layer) ? `after ablating ${headName(s)}` : "no head ablated");
-  const series = (key, look) => [{ name: key, look, dots: true, points: steps.map((s) => [s.removed, s[key], note(s)]) }];
+  const series = (key, style) => [{ name: key, style, dots: true, points: steps.map((s) => [s.removed, s[key], note(s)]) }];
   return section(
     "ablation",
     "Cumulative ablation",
