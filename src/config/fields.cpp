@@ -79,8 +79,8 @@ Section fields(AttentionConfig& c) {
             one_of(c.mask, {"none", "causal"})},
            {"dropout", "dropout probability of attention weights", fraction(c.dropout)},
            {"score",
-            "attention score of query q and key k: q k / sqrt(d_key), q k, q W k, or w tanh(q + k); "
-            "none: a recurrent model without attention",
+            "attention score of query q and key k: q k / sqrt(d_key), q k, q W k, w tanh(q + k), or "
+            "sqrt(d_key) cos(q, k); none: a recurrent model without attention",
             one_of(c.score, score_names())},
            {"combine", "concat: concatenate the heads, then project; sum: project each head, then add",
             one_of(c.combine, {"concat", "sum"})},

@@ -156,11 +156,8 @@ void Table::measure() {
 }
 
 void Table::example(std::int64_t row, Example& out) const {
-  read(order_[static_cast<std::size_t>(row)], out);
-}
-
-void Table::read(std::uint32_t row, Example& out) const {
-  const auto tokens = input(row), answers = target(row);
+  const std::uint32_t stored = order_[static_cast<std::size_t>(row)];
+  const auto tokens = input(stored), answers = target(stored);
   out.input.assign(tokens.begin(), tokens.end());
   out.target.assign(answers.begin(), answers.end());
 }

@@ -58,7 +58,7 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
   }
   if (!relevant.empty())
     page.text +=
-        "\nFirst example: position of each answer, the answer, and the positions it depends on:\n" + relevant;
+        "\nFirst example: position, answer, and the positions that the answer depends on:\n" + relevant;
   return page;
 }
 

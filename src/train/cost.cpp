@@ -130,8 +130,8 @@ std::string address_space_message(const MemoryEstimate& memory, const MemoryLimi
   const double reserved = limit.reserved * static_cast<double>(threads);
   const auto enough = static_cast<std::int64_t>((limit.taken + reserved + memory.total()) / 1024) + 1;
   return fmt::format(
-      "this config needs about {} of memory, {} are left under the limit on\n"
-      "address space (ulimit -v): of its {}, the program has taken {}, and {} thread{}\n"
+      "this config needs about {} of memory, but only {} is left under the limit on\n"
+      "address space (ulimit -v): of its {}, the program uses {}, and {} thread{}\n"
       "will reserve {}{} for stacks and buffers, most of which is never used:\n"
       "{}set ulimit -v to {} or more{}, or lower {}",
       format_bytes(memory.total()), format_bytes(limit.available), format_bytes(limit.limit),
@@ -213,7 +213,7 @@ void require_memory(Job job, const Config& config, const MemoryLimit& limit) {
   if (limit.kind == MemoryLimit::address_space)
     throw ConfigError(address_space_message(memory, limit, job == Job::model_check ? 1 : threads_of(config)));
   throw ConfigError(fmt::format(
-      "this config needs about {} of memory, {} are {}:\n{}lower {}", needed, left,
+      "this config needs about {} of memory, but only {} is {}:\n{}lower {}", needed, left,
       limit.kind == MemoryLimit::control_group ? "left by the limit of its control group" : "free",
       describe(memory), remedy(memory)));
 }

@@ -142,7 +142,7 @@ TEST_CASE("a base is the path of a file", "[config]") {
   CHECK(files.problems("a.yaml", {"base=b.yaml"}) == Texts{"argument 1 base"});
 }
 
-TEST_CASE("the origin of every value that was said", "[config]") {
+TEST_CASE("every value that is set has an origin", "[config]") {
   const Files files{{"a.yaml", "base: b.yaml\nmodel:\n  layers: 2\n"},
                     {"b.yaml", "\nmodel: {layers: 3, heads: 4}\n"}};
   const ResolvedConfig resolved = files.resolve("a.yaml", {"train.steps=9", "train.steps=8"});

@@ -104,13 +104,13 @@ TEST_CASE("sinusoidal positions need an even d_model", "[config]") {
   CHECK(is_valid("model: {d_model: 33, positions: learned}"));
 }
 
-TEST_CASE("an output per next token needs the causal mask", "[config]") {
+TEST_CASE("an output per next token requires the causal mask", "[config]") {
   CHECK(place("model: {output: {per: next}}") == "1:23 model.output.per");
   CHECK(place("model: {attention: {mask: none}, output: {per: next}}") == "1:27 model.attention.mask");
   CHECK(is_valid("model: {attention: {mask: causal}, output: {per: next}}"));
 }
 
-TEST_CASE("a task that answers with what comes later needs the causal mask", "[config]") {
+TEST_CASE("a task whose answers occur later in the input requires the causal mask", "[config]") {
   const std::string task = "task: {name: induction, length: 8}\n";
   CHECK(place(task) == "1:14 task.name");
   CHECK(is_valid(task + "model: {attention: {mask: causal}}"));
@@ -167,7 +167,7 @@ TEST_CASE("an encoder-decoder writes one token after another, and its encoder re
         "2:46 model.output.per");
 }
 
-TEST_CASE("a recurrent model refuses what says nothing of it", "[config]") {
+TEST_CASE("a recurrent model refuses keys without effect", "[config]") {
   const auto recurrent = [](const std::string& keys) {
     return "model: {kind: recurrent" + keys + ", output: {per: next}}";
   };

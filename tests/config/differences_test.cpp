@@ -1,4 +1,4 @@
-// Where two configs differ, and what may change when a run is resumed.
+// Differences between configs, and keys that may change when a run is resumed.
 #include <algorithm>
 
 #include "catch.h"
@@ -21,7 +21,7 @@ std::vector<std::string> texts(const Config& a, const Config& b) {
 
 TEST_CASE("equal configs have no differences", "[config]") { CHECK(texts({}, {}).empty()); }
 
-TEST_CASE("each value that differs is told, in the order of the field lists", "[config]") {
+TEST_CASE("each value that differs is reported, in the order of the field lists", "[config]") {
   Config a, b;
   b.model.norm = NormOrder::pre;
   a.model.norm = NormOrder::post;
@@ -45,7 +45,7 @@ TEST_CASE("numbers that differ in their last bit differ", "[config]") {
         std::vector<std::string>{"model.dropout: 0.30000000000000004 in the run, 0.3 in new.yaml"});
 }
 
-TEST_CASE("what only one of the tasks reads is no difference", "[config]") {
+TEST_CASE("a key that only one of the tasks reads is no difference", "[config]") {
   Config a, b;
   b.task.file = "/a";
   CHECK(texts(a, b).empty());

@@ -109,7 +109,7 @@ TEST_CASE("the schema has a help, a default and a rule for every value", "[confi
     INFO(path);
     ++values;
     CHECK_FALSE(property.at("description").get<std::string>().empty());
-    // What the default task does not read is left out of a dump.
+    // A dump omits keys that the default task does not read.
     if (to_json(Config{}).contains(pointer(path)))
       CHECK(property.at("default") == to_json(Config{}).at(pointer(path)));
     else

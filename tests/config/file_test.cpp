@@ -138,7 +138,8 @@ TEST_CASE("flow maps have right columns", "[config]") {
         std::vector<std::string>{"2:21 train.optimizer.name", "2:43 train.optimizer.beta1"});
 }
 
-TEST_CASE("all problems are told at once, in the order of the file, then of the command line", "[config]") {
+TEST_CASE("all problems are reported at once, in the order of the file, then of the command line",
+          "[config]") {
   CHECK(places(problems("train: {shards: 4, batch: 2}\n"
                         "model:\n"
                         "  heads: 3\n"
@@ -150,7 +151,7 @@ TEST_CASE("all problems are told at once, in the order of the file, then of the 
                                  "6:14 task.name", "argument 1 train.steps", "argument 2 data.train"});
 }
 
-TEST_CASE("a problem says which key, where and which rule", "[config]") {
+TEST_CASE("a problem has a key, a location and a rule", "[config]") {
   const auto all = problems("model: {layers: x}\ntrian: {}\n", {"train.steps=0", "model.heads=3"});
   REQUIRE(all.size() == 4);
   CHECK((all[0].key == "model.layers" && !all[0].rule.empty()));

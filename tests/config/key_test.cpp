@@ -1,4 +1,4 @@
-// Keys: unknown, repeated, misplaced, and what is suggested for them.
+// Keys: unknown, duplicate and misplaced ones, and suggestions for them.
 #include "catch.h"
 #include "config/suggest.h"
 #include "config_problems.h"
@@ -67,7 +67,7 @@ TEST_CASE("names of other tools lead to the key that means the same", "[config]"
   }
 }
 
-TEST_CASE("a name of other tools without a counterpart says what to do instead", "[config]") {
+TEST_CASE("a name of other tools without a counterpart comes with advice", "[config]") {
   for (const auto& [name, key] : {std::pair{"epochs", "train.steps"},
                                   {"device", "train.threads"},
                                   {"vocab_size", "task.symbols"},
@@ -78,7 +78,7 @@ TEST_CASE("a name of other tools without a counterpart says what to do instead",
   }
 }
 
-TEST_CASE("every key that the name of another tool leads to exists, and the name does not", "[config]") {
+TEST_CASE("every name of another tool leads to a key that exists", "[config]") {
   Config config;
   const config::Section root = config::describe(config);
   const auto all = config::flatten(root);
@@ -93,7 +93,7 @@ TEST_CASE("a dotted key in a file is explained", "[config]") {
   CHECK(place("model.layers: 3\n") == "1:1 model.layers");
 }
 
-TEST_CASE("a repeated key is refused, with the line of the first", "[config]") {
+TEST_CASE("a duplicate key is refused", "[config]") {
   CHECK(place("model:\n  heads: 2\n  layers: 1\n  heads: 2\n") == "4:3 model.heads");
   CHECK(place("task: {}\ndata: {}\ntask: {}\n") == "3:1 task");
   CHECK(place("model: {heads: 2, \"heads\": 4}\n") == "1:19 model.heads");
@@ -122,7 +122,7 @@ TEST_CASE("control characters in a key do not break the report into lines", "[co
   CHECK_THAT(problem_text(problem("\"a\\nb\\e[1m\": 3\n")), StartsWith("t.yaml:1:1: a b [1m: "));
 }
 
-TEST_CASE("a key that stands for another raises no follow-on conflict", "[config]") {
+TEST_CASE("a misspelled key raises no conflict of the key that was meant", "[config]") {
   CHECK(place("data: {train: 64}\ntrain: {btach: 32}\n") == "2:9 train.btach");
   CHECK(place("data: {train: 64}\ntrain: {batch: x}\n") == "2:16 train.batch");
   CHECK(place("data: {train: 64}\ntrain: 7\n") == "2:8 train");

@@ -1,4 +1,4 @@
-// Paths: what they are relative to, what is refused, how they are dumped.
+// Paths: their base folder, invalid ones, and dumps.
 #include <filesystem>
 
 #include "catch.h"
@@ -67,7 +67,7 @@ TEST_CASE("a relative path on the command line starts at the current folder", "[
   CHECK(example.path == std::filesystem::current_path().string() + "/a.tsv");
 }
 
-TEST_CASE("an empty path, a control character and what is no text are refused", "[config]") {
+TEST_CASE("an empty path, a control character and values that are not text are refused", "[config]") {
   for (const char* value : {"\"\"", "\"a\\nb\"", "\"a\\x7fb\"", "[a]", "", "~"}) {
     INFO(value);
     CHECK(is_refused(value));

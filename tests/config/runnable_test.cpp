@@ -10,7 +10,7 @@
 
 using namespace thimble;
 
-TEST_CASE("every config in configs/ is valid and its data can be had", "[config]") {
+TEST_CASE("every config in configs/ is valid and has data", "[config]") {
   for (const std::string& file : experiments()) {
     INFO(file);
     const Config config = open_config(file);
@@ -42,7 +42,7 @@ TEST_CASE("every sweep in configs/sweeps is valid", "[config]") {
   CHECK(count >= 1);
 }
 
-TEST_CASE("every experiment in configs/reproduce is valid and says what it shows", "[config]") {
+TEST_CASE("every experiment in configs/reproduce is valid and starts with a comment", "[config]") {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(source_directory() + "/configs/reproduce")) {
     INFO(entry.path().string());

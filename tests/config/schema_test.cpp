@@ -1,4 +1,4 @@
-// The JSON Schema, applied as an editor does it to what stands in a file.
+// The JSON Schema, applied to files as an editor does.
 #include <cmath>
 
 #include "catch.h"
@@ -11,7 +11,7 @@ using namespace thimble;
 
 namespace {
 
-// What a file says, as YAML's core schema types it.
+// Returns the values of a file with the types of YAML's core schema.
 Json to_json(const config::YamlNode& node) {
   if (node.is_list()) return Json::array();  // no config has one that is right
   if (node.is_map()) {
@@ -39,7 +39,7 @@ bool has_type(const Json& value, const std::string& type) {
          (value.is_number_integer() || (value.is_number() && value == std::floor(value.get<double>())));
 }
 
-// The words that the schema consists of, after draft-07; "" or what is wrong.
+// Applies the keywords of draft-07 that the schema uses; returns the violation, or "".
 std::string invalid(const Json& value, const Json& schema, const std::string& path = "") {
   const auto wrong = [&](const std::string& rule) { return path + ": " + rule; };
   for (const auto& [word, rule] : schema.items()) {

@@ -55,7 +55,7 @@ Words without_pairs(Words word) {
 
 bool is_opening(const std::string& token) { return token.find_first_of("([{<") == 0; }
 
-// As many distinct inputs as the task says: there are so few that drawing finds them all.
+// Checks distinct_inputs of a task with so few inputs that drawing finds them all.
 void check_all_are_drawn(const TaskConfig& config, std::size_t expected) {
   std::set<Tokens> inputs;
   for_samples(
@@ -66,7 +66,7 @@ void check_all_are_drawn(const TaskConfig& config, std::size_t expected) {
 
 }  // namespace
 
-TEST_CASE("shift: what falls off the end comes in at the start", "[data]") {
+TEST_CASE("shift: the end of the input wraps around to the start", "[data]") {
   for (const std::int64_t offset : {1, 3, 7, 20}) {
     const TaskConfig config{.name = "shift", .symbols = 9, .length = 7, .min_length = 1, .offset = offset};
     for_samples(config, [&](const Words& input, const Words& answers, const Example& e) {
@@ -84,7 +84,7 @@ TEST_CASE("shift: what falls off the end comes in at the start", "[data]") {
   }
 }
 
-TEST_CASE("histogram: answers are counts, in words of their own", "[data]") {
+TEST_CASE("histogram: answers are counts, with tokens of their own", "[data]") {
   const TaskConfig config{.name = "histogram", .symbols = 3, .length = 5, .min_length = 1};
   CHECK(checked_task(config).tokens(config) == Words{"a", "b", "c", "1", "2", "3", "4", "5"});
   for_samples(config, [&](const Words& input, const Words& answers, const Example& e) {
@@ -184,7 +184,7 @@ TEST_CASE("dyck_valid: brackets have readable names, however many", "[data]") {
   CHECK(tokens(5) == Words{"(0", "(1", "(2", "(3", "(4", ")0", ")1", ")2", ")3", ")4", "yes", "no"});
 }
 
-TEST_CASE("dyck_match: a closing bracket asks for what it closes", "[data]") {
+TEST_CASE("dyck_match: the answer of a closing bracket is the bracket that it closes", "[data]") {
   for (const std::int64_t depth : {1, 2, 5}) {
     const TaskConfig config{
         .name = "dyck_match", .symbols = 4, .length = 10, .min_length = 2, .depth = depth};

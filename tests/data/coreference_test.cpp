@@ -48,7 +48,7 @@ struct Sentence {
 
 }  // namespace
 
-TEST_CASE("coreference asks at `it` for the noun that the adjective suits", "[tasks]") {
+TEST_CASE("the answer of coreference, at `it`, is the noun that the adjective suits", "[tasks]") {
   const auto vocabulary = find_task("coreference").tokens(kCoreference);
   CHECK(WordSet(vocabulary.begin(), vocabulary.end()).size() == vocabulary.size());
   for (const Example& e : draw(kCoreference, 2000)) {
@@ -78,7 +78,7 @@ TEST_CASE("coreference asks at `it` for the noun that the adjective suits", "[ta
   }
 }
 
-TEST_CASE("neither the order nor the nouns of a sentence say what `it` means", "[tasks]") {
+TEST_CASE("neither the order nor the nouns of a sentence determine the answer at `it`", "[tasks]") {
   const auto vocabulary = find_task("coreference").tokens(kCoreference);
   std::map<std::pair<bool, bool>, double> kinds;
   std::map<std::pair<std::string, bool>, double> nouns;

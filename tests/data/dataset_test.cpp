@@ -25,7 +25,7 @@ void check_rows(const Batch& batch) {
 
 }  // namespace
 
-TEST_CASE("a data set says how large it is", "[data]") {
+TEST_CASE("a dataset has the sizes of its splits", "[data]") {
   const Dataset data = dataset();
   CHECK(data.vocabulary() == 4);
   CHECK(data.length() == 6);

@@ -1,4 +1,4 @@
-// Dates are counted day by day here, and written from pieces that say what they are.
+// The dates task, compared with dates that are counted day by day and written from labelled pieces.
 #include <cmath>
 #include <map>
 #include <set>
@@ -73,7 +73,7 @@ struct Day {
   }
 };
 
-// Where the pieces of that kind stand.
+// Returns the positions of the pieces of that kind.
 Tokens places(const Written& written, char part) {
   Tokens out;
   for (std::size_t i = 0; i < written.parts.size(); ++i)
@@ -81,7 +81,7 @@ Tokens places(const Written& written, char part) {
   return out;
 }
 
-// What character i of an ISO date depends on.
+// Returns the positions that character i of an ISO date depends on.
 Tokens expected_keys(const Written& written, std::size_t i) {
   const Tokens year = places(written, 'y'), month = places(written, 'm'), day = places(written, 'd');
   const bool is_number = std::isdigit(written.text[static_cast<std::size_t>(month[0])]) != 0;
@@ -135,7 +135,7 @@ std::string text(const Tokens& tokens) {
 
 }  // namespace
 
-TEST_CASE("the calendar of the test is ours", "[tasks]") {
+TEST_CASE("the calendar of the test is Gregorian", "[tasks]") {
   const std::map<std::string, std::string> known = {
       {"3_May_1979", "1979-05-03"},
       {"May_3,_1979", "1979-05-03"},

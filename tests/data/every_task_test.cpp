@@ -1,4 +1,4 @@
-// What holds for every task there is.
+// Rules for every task.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -164,7 +164,7 @@ TEST_CASE("every task: relevant positions lie in the sequence, answers alone hav
   });
 }
 
-TEST_CASE("every task: the best constant guess is right as often as chance says", "[data]") {
+TEST_CASE("every task: the best constant answer has the accuracy that `chance` returns", "[data]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     std::map<std::int32_t, double> counts;
     std::map<std::int32_t, double> squares;  // of the occurrences in one example, which hang together
@@ -214,7 +214,7 @@ TEST_CASE("every task: the definition explains every key that is read", "[data]"
   });
 }
 
-TEST_CASE("every task: inputs are drawn or listed, and there are as many as it says", "[data]") {
+TEST_CASE("every task: inputs are drawn or listed, and distinct_inputs of them exist", "[data]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     CHECK((task.at == nullptr) != (task.sample == nullptr));
     std::set<Tokens> inputs;

@@ -112,7 +112,7 @@ TEST_CASE("a long vocabulary is shortened in the middle", "[data]") {
   CHECK(text.size() == 40);
 }
 
-TEST_CASE("positions that an answer depends on are told in ranges", "[data]") {
+TEST_CASE("positions that an answer depends on are listed as ranges", "[data]") {
   const TaskConfig config{.name = "histogram", .symbols = 2, .length = 7};
   const Example e{.input = {0, 0, 0, 1, 0, 1, 1}, .target = {5, 5, 5, 4, 5, 4, kIgnore}};
   const std::string zero = "0-2 4\n", one = "3 5-6\n";

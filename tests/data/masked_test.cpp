@@ -31,7 +31,7 @@ double move_probability(std::int64_t symbols, std::int64_t from, std::int64_t to
 
 }  // namespace
 
-TEST_CASE("masked hides some tokens, never two neighbours or an end, and asks for them", "[tasks]") {
+TEST_CASE("masked hides some tokens, never two neighbors or an end, which are the answers", "[tasks]") {
   for (const auto& [length, masks] : {std::pair{3, 1}, {6, 1}, {10, 2}, {20, 3}, {50, 8}}) {
     TaskConfig config = kMasked;
     config.length = length;
@@ -64,7 +64,7 @@ TEST_CASE("every choice of masked positions is as likely as any other", "[tasks]
   for (const auto& [_, n] : choices) CHECK_THAT(n, WithinAbs(1000, 140));
 }
 
-TEST_CASE("the language of masked is the Markov chain that its definition says", "[tasks]") {
+TEST_CASE("the language of masked is the Markov chain of its definition", "[tasks]") {
   std::map<std::int32_t, double> first;
   std::map<std::pair<std::int32_t, std::int32_t>, double> moves;
   const int count = 20000;
@@ -88,7 +88,7 @@ TEST_CASE("the language of masked is the Markov chain that its definition says",
     CHECK_THAT(share, WithinAbs(find_task("masked").chance(kMasked), 0.006));
 }
 
-TEST_CASE("the floor of masked is the entropy of a token given its neighbours", "[tasks]") {
+TEST_CASE("the floor of masked is the entropy of a token given its neighbors", "[tasks]") {
   for (const std::int64_t n : {5, 6, 7, 8, 9, 10, 11, 16, 40}) {
     double entropy = 0;
     for (std::int64_t a = 0; a < n; ++a) {

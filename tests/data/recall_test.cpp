@@ -1,4 +1,4 @@
-// Tasks that look up what followed a token earlier on: associative_recall and induction.
+// Tasks whose answers are earlier successors of a token: associative_recall and induction.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -34,7 +34,7 @@ std::vector<std::int64_t> places_asked(const TaskConfig& config, const Example& 
 
 }  // namespace
 
-TEST_CASE("associative recall asks once for the value of every key", "[tasks]") {
+TEST_CASE("associative recall queries every key once", "[tasks]") {
   for (const TaskConfig& config :
        {kRecall, TaskConfig{.name = "associative_recall", .symbols = 8, .length = 16, .pairs = 4}}) {
     const auto values = static_cast<std::int32_t>(config.symbols / 2);
@@ -145,16 +145,16 @@ TEST_CASE("associative recall refuses keys that do not suit each other", "[tasks
   CHECK_NOTHROW(checked_task(config));
 }
 
-TEST_CASE("a task that leaves positions unasked cannot be continued token by token", "[tasks]") {
+TEST_CASE("a task with positions without answers cannot have an output per next token", "[tasks]") {
   for (const char* name : {"associative_recall", "coreference", "masked", "relations"}) {
     CHECK_NOTHROW(model_length({.name = name}, Layout::position));
     CHECK_THROWS_AS(model_length({.name = name}, Layout::next), DataError);
     CHECK_THROWS_WITH(model_length({.name = name}, Layout::next),
-                      EndsWith("needs all of them; set model.output.per=position"));
+                      EndsWith("; set model.output.per=position"));
   }
 }
 
-TEST_CASE("induction repeats a random sequence and asks for the next token", "[tasks]") {
+TEST_CASE("induction repeats a random sequence, with the next token as the answer", "[tasks]") {
   for (std::int64_t length : {1, 2, 5, 16}) {
     TaskConfig config = kInduction;
     config.length = length;

@@ -110,7 +110,7 @@ Words names(const Tokens& tokens) {
 
 }  // namespace
 
-TEST_CASE("the reader of the test knows who did what to whom", "[tasks]") {
+TEST_CASE("the parser of the test finds who did what to whom", "[tasks]") {
   const auto pairs = [](const char* text) {
     const Words words = split(text);
     const Reader reader(words);
@@ -133,7 +133,7 @@ TEST_CASE("the reader of the test knows who did what to whom", "[tasks]") {
     CHECK(pairs(wrong) == "wrong");
 }
 
-TEST_CASE("relations asks at every verb who did it and to whom", "[tasks]") {
+TEST_CASE("the answer of relations, at every verb, is who did it and to whom", "[tasks]") {
   std::map<std::string, double> patterns;
   const auto examples = draw(kRelations, 20000);
   for (const Example& e : examples) {
@@ -167,8 +167,7 @@ TEST_CASE("relations asks at every verb who did it and to whom", "[tasks]") {
   CHECK_THAT(patterns["the N V the N and the N V the N "], WithinAbs(20000 / 384.0, 37));
 }
 
-TEST_CASE("where a verb stands does not say where to look, nor one of its nouns which the other is",
-          "[tasks]") {
+TEST_CASE("neither the position of a verb nor one of its nouns determines the other noun", "[tasks]") {
   using Places = std::pair<std::size_t, std::size_t>;
   std::map<std::size_t, std::map<Places, double>> by_place;
   std::map<std::string, double> answers;

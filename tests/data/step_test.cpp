@@ -1,4 +1,4 @@
-// Which examples a training step sees.
+// The examples of a training step.
 #include <map>
 #include <set>
 

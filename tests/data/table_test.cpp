@@ -42,7 +42,7 @@ std::string complaints(const TableTexts& texts) {
   return "accepted";
 }
 
-// What is wrong with the only line of a file that is wrong.
+// Returns the problem of a file that consists of one line.
 std::string complaint(const std::string& name, const std::string& line) {
   const std::string before = name + ": 1 problem\n" + name + ":1: ";
   const std::string all = complaints({.main = {name, line},
@@ -180,7 +180,7 @@ TEST_CASE("the most frequent answer is the best constant guess", "[data]") {
   CHECK(rows_of({"t.tsv", "a\tx x\nb\tx _\nc\ty"}).chance() == 3.0 / 6);
 }
 
-TEST_CASE("rows that cannot be laid out are told with their lines", "[data]") {
+TEST_CASE("rows that cannot be laid out are reported with their lines", "[data]") {
   const Table table({.main = {"t.tsv", "a b\tc d\na\tb\na\tb c"},
                      .validation = {{"v.tsv", "a\tb\na b\tb _"}},
                      .test = {{"w.tsv", "a\t_ b"}},
@@ -298,7 +298,7 @@ TEST_CASE("more tokens than a vocabulary can have are refused", "[data]") {
              EndsWith("w.tsv:1: token w exceeds the maximum of 65536 tokens in a vocabulary"));
 }
 
-TEST_CASE("twenty problems are told, the others counted", "[data]") {
+TEST_CASE("twenty problems are shown, the others counted", "[data]") {
   std::string text;
   for (std::size_t i = 0; i < 23; ++i) text += "x" + std::string(i + 2, '\t') + "\n";
   const std::string all =
@@ -325,7 +325,7 @@ TEST_CASE("tables are loaded from the files that a task config names", "[data]")
   CHECK(text(table, 2) == "a = a");
 }
 
-TEST_CASE("what is no readable regular file of at most 1 GiB is refused", "[data]") {
+TEST_CASE("a file that is unreadable, not regular or larger than 1 GiB is refused", "[data]") {
   const TemporaryDirectory directory;
   TaskConfig config{.name = "file"};
   const auto refused = [&](const std::filesystem::path& path) {

@@ -36,7 +36,7 @@ TEST_CASE("an unknown task is refused with the names there are", "[data]") {
                     ContainsSubstring("unknown task revers;") && ContainsSubstring(", reverse, "));
 }
 
-TEST_CASE("targets are what the task's name says", "[data]") {
+TEST_CASE("targets follow the task's definition", "[data]") {
   for (std::uint64_t index = 0; index < 50; ++index) {
     TaskConfig config{.name = "reverse", .symbols = 5, .length = 9, .min_length = 1};
     const Example reversed = sample(config, index);

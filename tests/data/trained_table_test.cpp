@@ -120,7 +120,7 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   CHECK(differing_files(record.files, {}).size() == 3);
 }
 
-TEST_CASE("what is no record is refused", "[data]") {
+TEST_CASE("an invalid record is refused", "[data]") {
   for (const char* text : {"", "{}", "[]", R"({"vocabulary": [1]})",
                            R"({"vocabulary": [], "longest": {"input": 1, "target": 1}, "length": 1,
                                "source_length": 0, "files": []})",
@@ -131,7 +131,7 @@ TEST_CASE("what is no record is refused", "[data]") {
   }
 }
 
-TEST_CASE("problems of one kind are told once, with the layout that suits the file", "[data]") {
+TEST_CASE("problems of one kind are shown once, with the layout that suits the file", "[data]") {
   std::string text;
   for (int i = 0; i < 600; ++i) text += fmt::format("w{} is {}\tyes\n", i, i % 7 == 0 ? "a b" : "c");
   const TableTexts texts{.main = {"t.tsv", text},
@@ -155,7 +155,7 @@ TEST_CASE("problems of one kind are told once, with the layout that suits the fi
 TEST_CASE("contradictions, repetitions and headers are pointed out", "[data]") {
   const std::string good = "the cat\tnoun\nthe run\tverb\na dog\tnoun\na jump\tverb\n";
   CHECK(remarks(good) == std::vector<std::string>{"w.tsv:1: same input and target as in v.tsv:1; duplicates "
-                                                  "counts as often as it occurs"});
+                                                  "weigh as often as they occur"});
   const auto of = [&](const std::string& text, std::size_t i) { return remarks(text).at(i); };
   CHECK(of(good + "the cat\tverb\nthe cat\tverb\n", 0) ==
         "t.tsv:5: same input with another target as in t.tsv:1 (and 1 more); no model can predict both");

@@ -1,4 +1,4 @@
-// Experiment files: what they mean, and what is refused, and where.
+// Experiment files: their content, and the places of their problems.
 #include "thimble/reproduce/experiment.h"
 
 #include <cmath>
@@ -111,7 +111,7 @@ TEST_CASE("an experiment has runs, values and conditions", "[reproduce]") {
   CHECK(e.conditions[1].bound.by == 2);
 }
 
-TEST_CASE("an experiment is quick and has three seeds unless it says otherwise", "[reproduce]") {
+TEST_CASE("an experiment is quick and has three seeds by default", "[reproduce]") {
   const Experiment e = load_parts({});
   CHECK(e.quick);
   CHECK(e.seeds == std::vector<std::uint64_t>{42, 43, 44});

@@ -47,7 +47,7 @@ TEST_CASE("a path leads through keys, indices and anything", "[reproduce]") {
   CHECK(find_all(kReport, "test.accuracy.*").empty());
 }
 
-TEST_CASE("what is taken of several numbers", "[reproduce]") {
+TEST_CASE("`take` reduces several numbers", "[reproduce]") {
   const std::string path = "heads.*.scores.a.value";
   CHECK(measure(kReport, value(path, Take::first), {}) == 0.5);
   CHECK(measure(kReport, value(path, Take::last), {}) == 1);
@@ -58,7 +58,7 @@ TEST_CASE("what is taken of several numbers", "[reproduce]") {
   CHECK(measure(kReport, value("heads.*.scores.b.value", Take::mean), {}) == 0.3125 / 2);  // null is nothing
 }
 
-TEST_CASE("where chooses among what the first * stands for", "[reproduce]") {
+TEST_CASE("`where` filters the matches of the first *", "[reproduce]") {
   ExperimentValue v = value("heads.*.scores.a.value");
   v.where = {equal("layer", "0")};
   CHECK(measure(kReport, v, {}) == 0.5);
@@ -77,7 +77,7 @@ TEST_CASE("where chooses among what the first * stands for", "[reproduce]") {
   CHECK(measure(lines, item, {}) == 1);
 }
 
-TEST_CASE("what cannot be measured is said, or is what the value says", "[reproduce]") {
+TEST_CASE("a value without a match is an error, or `otherwise`", "[reproduce]") {
   CHECK(error_of(value("test.acuracy")) == "x: test.acuracy of inspect matches nothing");
   CHECK(error_of(value("test.leak")) == "x: test.leak of inspect matches nothing");
   CHECK(error_of(value("test.name")) == "x: test.name of inspect is \"reverse\", not a number");

@@ -235,7 +235,7 @@ def main():
         # Weights that do not fit are named.
         pre = ["--config", work / "pre.yaml", "--weights", work / "pre.safetensors"]
         run("eval", *pre, "--split", "test")
-        thimble_refuses("encoder.layers.0.linear1.weight has shape (20, 12), the model needs (21, 12)", "inspect",
+        thimble_refuses("encoder.layers.0.linear1.weight has shape (20, 12), the model requires (21, 12)", "inspect",
                         "model.d_ff=21", *pre)
         thimble_refuses("unexpected tensor surplus", "eval", *pre[:3], surplus(pre[3], work))
     print("torch_exchange_test: ok")

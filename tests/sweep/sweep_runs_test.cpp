@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What the script does before it pretends to have trained: $out is the run's directory, $* its arguments.
+// The commands of the script, in place of training: $out is the run's directory, $* its arguments.
 constexpr const char* kScript = R"(#!/bin/sh
 for argument; do
   [ "$option" != --out ] || out=$argument
@@ -198,7 +198,7 @@ TEST_CASE("a missed target is a result, and is remembered", "[sweep]") {
   CHECK(named(again.runs, "002-heads_1-seed_8").exit == 1);
 }
 
-TEST_CASE("what is no result is a failure", "[sweep]") {
+TEST_CASE("a run without a result is a failure", "[sweep]") {
   const Workshop w("seeds: [7]\n");
   w.script("exit 0");
   CHECK(w.run().runs[0].error == "exit status 0");
@@ -213,7 +213,7 @@ TEST_CASE("what is no result is a failure", "[sweep]") {
   CHECK(w.run().runs[0].exit == 127);
 }
 
-TEST_CASE("a sweep that was killed asks again about runs that it does not know to be finished", "[sweep]") {
+TEST_CASE("a sweep that was killed starts runs again that it has not recorded as finished", "[sweep]") {
   const Workshop w("seeds: [7]\n");
   w.run();
   Json json = w.json();

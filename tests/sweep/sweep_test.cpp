@@ -1,4 +1,4 @@
-// Sweep files: what they mean, and what is refused, and where.
+// Sweep files: their settings, and the places of their problems.
 #include "thimble/sweep/sweep.h"
 
 #include <algorithm>
@@ -162,21 +162,21 @@ TEST_CASE("a path starts at the sweep file", "[sweep]") {
   CHECK(changes.at(1).text == "task.test_file='/b.tsv'");
 }
 
-TEST_CASE("what a config refuses is refused where the sweep says it", "[sweep]") {
+TEST_CASE("a problem of a setting is reported at its value in the sweep file", "[sweep]") {
   CHECK(sweep_place("grid: {model.head: [1, 2]}\n") == "2:8 model.head");
   CHECK(sweep_place("list:\n - {model.heads: many}\n") == "3:18 model.heads");
   CHECK(sweep_place("grid: {model.heads: [1, 3], train.steps: [1, 2]}\n") == "2:25 model.heads");
   CHECK(sweep_place("seeds: [1]\n", {"model.heads=5"}) == "argument 1 model.heads");
 }
 
-TEST_CASE("what is wrong with the config itself is said once", "[sweep]") {
+TEST_CASE("a problem of the config itself is reported once", "[sweep]") {
   const SweepFiles files("config: ../base.yaml\ngrid: {model.layers: [1, 2]}\n", "model: {head: 1}\n");
   const auto found = sweep_problems(files);
   CHECK(places(found) == Texts{"1:9 config"});
   CHECK_THAT(found[0].rule, ContainsSubstring("base.yaml:1:9: model.head: "));
 }
 
-TEST_CASE("all problems of a sweep are told at once", "[sweep]") {
+TEST_CASE("all problems of a sweep are reported at once", "[sweep]") {
   const SweepFiles files("config: ../base.yaml\nsed: 1\ngrid: {model.heads: [3, x], model.layers: 2}\n");
   CHECK(places(sweep_problems(files)) ==
         Texts{"2:1 sed", "3:22 model.heads", "3:25 model.heads", "3:43 model.layers"});
@@ -203,7 +203,7 @@ TEST_CASE("what a sweep may not set, or not twice", "[sweep]") {
   CHECK(sweep_place("list: [{model.heads: 2}]\n", {"model.heads=4"}) == "argument 1 model.heads");
 }
 
-TEST_CASE("a sweep with too many runs is refused before its configs are looked at", "[sweep]") {
+TEST_CASE("a sweep with too many runs is refused before its configs are read", "[sweep]") {
   std::string values = "0";
   for (int i = 1; i < 101; ++i) values += ", " + std::to_string(i);
   const std::string grid =

@@ -23,7 +23,7 @@ struct Store {
   }
 };
 
-// What load_weights says; the store must then be as before.
+// Returns the message of load_weights, which must leave the store unchanged.
 std::string complaint(const std::filesystem::path& path, ParameterStore& store) {
   const std::string before = store.hash();
   try {
@@ -93,9 +93,9 @@ TEST_CASE("weights that do not fit are refused, named, and nothing is loaded", "
   CHECK_THAT(complaint(path, store.store), StartsWith(path.string() + ": unexpected tensor d;"));
   write_ones(path, {{"a", {3, 2}}, {"b", {5}}, {"c", {}}});
   CHECK(complaint(path, store.store) ==
-        path.string() + ": tensor a has shape (3, 2), the model needs (2, 3)");
+        path.string() + ": tensor a has shape (3, 2), the model requires (2, 3)");
   write_ones(path, {{"a", {2, 3}}, {"b", {5}}, {"c", {1}}});
-  CHECK(complaint(path, store.store) == path.string() + ": tensor c has shape (1), the model needs ()");
+  CHECK(complaint(path, store.store) == path.string() + ": tensor c has shape (1), the model requires ()");
   const std::vector<float> ones(6, 1);
   const std::vector<std::uint8_t> bytes(5, 1);
   write_safetensors(path,
@@ -127,7 +127,7 @@ TEST_CASE("a whole model survives saving and loading", "[train]") {
   CHECK(second.parameters().hash() == first.parameters().hash());
   CHECK_THAT(
       complaint(directory / "weights", other_length.parameters()),
-      ContainsSubstring("tensor position_embedding.weight has shape (5, 32), the model needs (6, 32)"));
+      ContainsSubstring("tensor position_embedding.weight has shape (5, 32), the model requires (6, 32)"));
 }
 
 TEST_CASE("a checkpoint names the optimizer's moments as PyTorch does", "[train]") {

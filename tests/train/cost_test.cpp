@@ -1,4 +1,4 @@
-// What a config costs, and that jobs which would not fit are refused.
+// The cost of a config, and jobs that are refused since they would not fit.
 #include "thimble/train/cost.h"
 
 #include <string>
@@ -80,7 +80,7 @@ TEST_CASE("every thread has activations of its own", "[train]") {
   CHECK(estimate_memory(Job::training, config).activations == static_cast<double>(usable_cores()) * one);
 }
 
-TEST_CASE("watching heads takes a model and a tape more", "[train]") {
+TEST_CASE("logging heads takes another model and tape", "[train]") {
   Config config = small_config();
   config.train.precision = Precision::float32;
   const MemoryEstimate before = estimate_memory(Job::training, config);
@@ -123,7 +123,7 @@ TEST_CASE("a refusal gives the parts, what there is, and the keys that the large
   config.train.shards = 24;
   const std::string message = complaint(config, 3.5 * (1 << 30));
   CAPTURE(message);
-  CHECK_THAT(message, ContainsSubstring(" of memory, 3.5 GiB are free:\n"));
+  CHECK_THAT(message, ContainsSubstring(" of memory, but only 3.5 GiB is free:\n"));
   CHECK_THAT(message, ContainsSubstring(kCopies == 2 ? "\n  parameters        3.0 GiB\n"
                                                      : "\n  parameters        1.5 GiB\n"));
   CHECK_THAT(message, ContainsSubstring("\n  gradients        36.0 GiB\n"));
@@ -152,7 +152,7 @@ TEST_CASE("a refusal names what sets the limit, and for address space what threa
     return std::string();
   };
   CHECK_THAT(refused({.kind = MemoryLimit::control_group, .available = 0}),
-             ContainsSubstring(" 0 B are left by the limit of its control group:\n"));
+             ContainsSubstring(" 0 B is left by the limit of its control group:\n"));
   MemoryLimit limit{.kind = MemoryLimit::address_space,
                     .available = 0,
                     .limit = 500 * kMiB,
@@ -163,7 +163,7 @@ TEST_CASE("a refusal names what sets the limit, and for address space what threa
   const auto enough = static_cast<std::int64_t>(((250 + 2 * 144) * kMiB + needed) / 1024) + 1;
   const std::string two = refused(limit);
   CAPTURE(two);
-  CHECK_THAT(two, ContainsSubstring("address space (ulimit -v): of its 500.0 MiB, the program has taken "
+  CHECK_THAT(two, ContainsSubstring("address space (ulimit -v): of its 500.0 MiB, the program uses "
                                     "250.0 MiB, and 2 threads\nwill reserve 144.0 MiB each "));
   CHECK_THAT(two, ContainsSubstring(
                       fmt::format("set ulimit -v to {} or more, set train.threads=1, or lower ", enough)));

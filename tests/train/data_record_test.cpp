@@ -109,7 +109,7 @@ TEST_CASE("weights by themselves have config and vocabulary", "[train]") {
   CHECK_THROWS_WITH(trace_input(open_weights(weights, ""), "dog"), ContainsSubstring("no token dog"));
 }
 
-TEST_CASE("a run does not go on with other data", "[train]") {
+TEST_CASE("a run cannot be resumed with other data", "[train]") {
   FileRun trained;
   trained.config.train.steps = 50;
   const auto resume = [&](const std::vector<std::string>& overrides = {}) {

@@ -1,4 +1,4 @@
-// What counts as a leak: a loss that lies below the lowest possible one by more than chance explains.
+// Leaks: losses below the lowest possible one by more than chance explains.
 #include <algorithm>
 
 #include "catch.h"

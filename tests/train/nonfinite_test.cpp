@@ -1,4 +1,4 @@
-// Training that runs into a number that is not finite: it stops, says where, and leaves the parameters alone.
+// A number that is not finite stops training with a message, and leaves the parameters unchanged.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -24,7 +24,7 @@ std::span<Real> values_of(Trainer& trainer, const std::string& name) {
   throw Error("no parameter " + name);
 }
 
-// What step() throws, "" when nothing; the parameters must be untouched, bit by bit.
+// Returns the message of the error of step(), or ""; the parameters must keep their bits.
 std::string complaint(Trainer& trainer) {
   const std::string before = trainer.model().parameters().hash();
   const std::int64_t steps = trainer.steps();
@@ -100,7 +100,7 @@ TEST_CASE("a gradient that overflows under a finite loss is reported as one", "[
              ContainsSubstring("the first gradient that is not finite is in op layer_norm, layer encoder;"));
 }
 
-TEST_CASE("training goes on after the cause is removed", "[train]") {
+TEST_CASE("training can continue once the cause is removed", "[train]") {
   Trainer trainer(small_config()), undisturbed(small_config());
   Real& weight = values_of(trainer, "encoder.layers.0.linear1.weight")[7];
   const Real before = weight;

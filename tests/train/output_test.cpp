@@ -120,7 +120,7 @@ TEST_CASE("one output per sequence: every parameter gets a gradient", "[train]")
   }
 }
 
-TEST_CASE("what stands in the padding does not matter, nor how much there is", "[train]") {
+TEST_CASE("neither the content nor the amount of padding changes a result", "[train]") {
   for (const Pooling pooling : {Pooling::mean, Pooling::first, Pooling::last}) {
     Transformer model(model_config(pooling), {kVocabulary, kTime});
     model.init(3);

@@ -1,4 +1,4 @@
-// What a planning tape counts, against a tape that computes, and against numbers worked out by hand.
+// The counts of a planning tape, compared with a tape that computes and with numbers worked out by hand.
 #include "thimble/train/plan.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ NamedConfigs planned_configs() {
   return all;
 }
 
-// What a tape hands out in a pass.
+// Returns the bytes that a tape allocates in a pass.
 std::size_t bytes_taken(const Model& model, const Batch& batch, const PlanOptions& options) {
   AlignedVector<Real> gradients(options.gradients ? model.parameters().size() : 0);
   const Transposes transposes(model.parameters());

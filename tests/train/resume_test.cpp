@@ -137,17 +137,17 @@ TEST_CASE("a damaged newest checkpoint is set aside and the one before it used",
     kill(long_config(), run, 8);
     const fs::path newest = run / "checkpoints/step-6.safetensors";
     write_file(newest, damage(read_file(newest)));
-    Stopper watcher(100);
-    CHECK(resume(long_config(), run, &watcher).weights_hash == expected.weights_hash);
-    CHECK(watcher.first_step == 3);
-    REQUIRE(watcher.damaged.size() == 1);
-    CHECK_THAT(watcher.damaged[0], StartsWith(newest.string() + ": "));
+    Stopper observer(100);
+    CHECK(resume(long_config(), run, &observer).weights_hash == expected.weights_hash);
+    CHECK(observer.first_step == 3);
+    REQUIRE(observer.damaged.size() == 1);
+    CHECK_THAT(observer.damaged[0], StartsWith(newest.string() + ": "));
     CHECK(fs::exists(newest.string() + ".damaged"));
     CHECK(timeless_metrics(run) == timeless_metrics(directory / "whole"));
   }
 }
 
-TEST_CASE("patience goes on where it was", "[train]") {
+TEST_CASE("patience is resumed", "[train]") {
   const TemporaryDirectory directory;
   Config config = long_config();
   config.train.optimizer.lr = 1e-30;  // nothing gets better
@@ -181,10 +181,10 @@ TEST_CASE("with every checkpoint damaged, a run starts again", "[train]") {
   kill(long_config(), directory / "run", 8);
   for (const char* name : {"step-3.safetensors", "step-6.safetensors"})
     write_file(directory / "run" / "checkpoints" / name, "nothing");
-  Stopper watcher(100);
-  CHECK(resume(long_config(), directory / "run", &watcher).weights_hash == expected.weights_hash);
-  CHECK(watcher.first_step == 0);
-  CHECK(watcher.damaged.size() == 2);
+  Stopper observer(100);
+  CHECK(resume(long_config(), directory / "run", &observer).weights_hash == expected.weights_hash);
+  CHECK(observer.first_step == 0);
+  CHECK(observer.damaged.size() == 2);
 }
 
 TEST_CASE("a checkpoint whose metrics are lost is not resumed from", "[train]") {
@@ -193,10 +193,10 @@ TEST_CASE("a checkpoint whose metrics are lost is not resumed from", "[train]") 
   const fs::path run = directory / "run";
   kill(long_config(), run, 8);
   fs::resize_file(run / "metrics.jsonl", fs::file_size(run / "metrics.jsonl") / 2);
-  Stopper watcher(100);
-  CHECK(resume(long_config(), run, &watcher).weights_hash == expected.weights_hash);
-  CHECK(watcher.first_step == 3);
-  CHECK_THAT(watcher.damaged.at(0), ContainsSubstring("metrics.jsonl: has "));
+  Stopper observer(100);
+  CHECK(resume(long_config(), run, &observer).weights_hash == expected.weights_hash);
+  CHECK(observer.first_step == 3);
+  CHECK_THAT(observer.damaged.at(0), ContainsSubstring("metrics.jsonl: has "));
   CHECK(timeless_metrics(run) == timeless_metrics(directory / "whole"));
 }
 
@@ -240,10 +240,10 @@ TEST_CASE("a finished run reports the same again", "[train]") {
   const TemporaryDirectory directory;
   const TrainResult first = resume(long_config(), directory / "run");
   const std::string metrics = timeless_metrics(directory / "run");
-  Stopper watcher(100);
-  const TrainResult second = resume(long_config(), directory / "run", &watcher);
-  CHECK(watcher.first_step == 17);
-  CHECK(watcher.step == 0);
+  Stopper observer(100);
+  const TrainResult second = resume(long_config(), directory / "run", &observer);
+  CHECK(observer.first_step == 17);
+  CHECK(observer.step == 0);
   CHECK(second.weights_hash == first.weights_hash);
   CHECK(second.test->loss == first.test->loss);
   CHECK(second.validation->loss == first.validation->loss);

@@ -1,4 +1,4 @@
-// What runs leave behind.
+// Reads the files of runs.
 #pragma once
 
 #include <filesystem>

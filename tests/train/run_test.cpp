@@ -1,4 +1,4 @@
-// Whole runs: what train() writes, and what can be read back.
+// Runs: the files that train() writes and open_run() reads.
 #include "thimble/train/run.h"
 
 #include <map>
@@ -208,7 +208,7 @@ TEST_CASE("a run with another model in its config is refused", "[train]") {
   const ModelSource other = open_run(directory / "run", {"model.d_ff=25"});
   CHECK_THROWS_AS(evaluate(other, Split::test), CheckpointError);
   CHECK_THROWS_WITH(evaluate(other, Split::test),
-                    ContainsSubstring("linear1.weight has shape (24, 16), the model needs (25, 16)"));
+                    ContainsSubstring("linear1.weight has shape (24, 16), the model requires (25, 16)"));
 }
 
 TEST_CASE("what cannot be written any more is a CheckpointError", "[train]") {

@@ -1,4 +1,4 @@
-// When training ends, which checkpoints stay, and what is said about leaks and shared sequences.
+// The end of training, the checkpoints that remain, and reports of leaks and shared sequences.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -34,7 +34,7 @@ std::vector<EvalResult> validations(const Config& config) {
 
 }  // namespace
 
-TEST_CASE("training stops once the target is reached, and says when it was not", "[train]") {
+TEST_CASE("training stops once the target is reached, and reports a missed one", "[train]") {
   Config config = evaluated(40, 5);
   const std::vector<EvalResult> all = validations(config);
   REQUIRE(all.size() == 8);
@@ -87,9 +87,8 @@ TEST_CASE("the best checkpoint is that of the lowest validation loss", "[train]"
   CHECK(evaluate(open_run(run, {}, "best"), Split::validation).loss == lowest);
   CHECK(evaluate(open_run(run, {}, "final"), Split::validation).loss == result.validation->loss);
   CHECK(evaluate(open_run(run), Split::validation).loss == result.validation->loss);
-  CHECK_THROWS_WITH(
-      open_run(run, {}, "17"),
-      ContainsSubstring("step-17.safetensors: there is no such checkpoint; the run has best, final"));
+  CHECK_THROWS_WITH(open_run(run, {}, "17"),
+                    ContainsSubstring("step-17.safetensors: no such checkpoint; the run has best, final"));
 }
 
 TEST_CASE("the last two checkpoints stay, and a log-spaced series if asked for", "[train]") {
@@ -184,7 +183,7 @@ TEST_CASE("a loss below the floor on fresh sequences is a leak", "[train]") {
   CHECK(sound.test->loss_error > 0);
 }
 
-TEST_CASE("the standard error of a loss says how it varies between samples", "[train]") {
+TEST_CASE("the standard error of a loss is its deviation between samples", "[train]") {
   Config config = evaluated(1, 0);
   config.task.length = 40;  // few sequences at once, so many chunks
   config.data.train = 0;

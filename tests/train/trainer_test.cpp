@@ -22,7 +22,7 @@ Numbers numbers(const EvalResult& r) {
   return {r.loss, r.accuracy, r.sequence_accuracy, static_cast<double>(r.sequences)};
 }
 
-// All that a run of some steps says and leaves behind.
+// The reports and the final weights of some steps.
 struct History {
   std::vector<Numbers> steps;
   Numbers validation;
@@ -212,7 +212,7 @@ TEST_CASE("label smoothing counts while training and not in an evaluation", "[tr
   CHECK(smoothed.step().loss != plain.step().loss);
 }
 
-TEST_CASE("an evaluation is what the model says, position by position", "[train]") {
+TEST_CASE("an evaluation counts what the model predicts, position by position", "[train]") {
   for (const auto& [name, config] : all_kinds()) {
     CAPTURE(name);
     Trainer trainer(config);

@@ -56,7 +56,7 @@ class Table {
   // Throws DataError, with the file, its problems and the key to set, when a split has no rows.
   void require_rows(Split) const;
   bool disjoint() const { return disjoint_; }  // whether splits share no input, as they come from one file
-  void example(std::int64_t row, Example& out) const;
+  void example(std::int64_t row, Example& out) const;  // in the order of the splits
 
   ExampleSize longest() const { return longest_; }  // longest input and longest target, in any row
   double chance() const { return chance_; }         // share of the most frequent answer
@@ -78,7 +78,6 @@ class Table {
   };
 
   ExampleSize size(std::uint32_t row) const;  // of a stored row
-  void read(std::uint32_t row, Example& out) const;
   void read_files(const TableTexts&, const DataRecord* trained);
   void assign_splits(bool trained);
   void measure();

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Config watched_config() {
+Config head_log_config() {
   Config config = rich_config();
   config.train.steps = 17;
   config.train.evaluate_every = 4;
@@ -68,7 +68,7 @@ std::vector<std::int64_t> heads_steps(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("watched steps are evenly spaced by logarithm, 20 a decade", "[train]") {
+TEST_CASE("logging steps are evenly spaced by logarithm, 20 a decade", "[train]") {
   std::vector<std::int64_t> steps;
   for (std::int64_t step = -3; step <= 100'000; ++step)
     if (is_logging_step(step)) steps.push_back(step);
@@ -82,9 +82,9 @@ TEST_CASE("watched steps are evenly spaced by logarithm, 20 a decade", "[train]"
   CHECK(is_logging_step(1'000'000'000));
 }
 
-TEST_CASE("a watched run has lines of split heads, the last one at its end", "[train]") {
+TEST_CASE("with log_heads a run has lines of split heads, the last one at its end", "[train]") {
   const TemporaryDirectory directory;
-  Config config = watched_config();
+  Config config = head_log_config();
   config.train.steps = 3;
   run(config, directory / "three");
   CHECK(order_of(directory / "three") == std::vector<std::string>{"heads 0", "train 1", "heads 1", "train 2",
@@ -95,15 +95,15 @@ TEST_CASE("a watched run has lines of split heads, the last one at its end", "[t
   CHECK(line.begin().key() == "step");
   CHECK(line.contains("sum"));
   CHECK(std::prev(line.end()).key() == "seconds");
-  config.train.steps = 17;  // which is not one of the watched steps
+  config.train.steps = 17;  // which is no logging step
   run(config, directory / "whole");
   CHECK(heads_steps(directory / "whole") ==
         std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 17});
 }
 
-TEST_CASE("watching changes nothing but the lines it adds", "[train]") {
+TEST_CASE("log_heads only adds lines", "[train]") {
   const TemporaryDirectory directory;
-  Config config = watched_config();
+  Config config = head_log_config();
   const TrainResult on = run(config, directory / "on");
   config.train.log_heads = false;
   const TrainResult off = run(config, directory / "off");
@@ -115,24 +115,24 @@ TEST_CASE("watching changes nothing but the lines it adds", "[train]") {
   CHECK(others == timeless_metrics(directory / "off"));
 }
 
-TEST_CASE("a watched run that was stopped anywhere ends as if it never was", "[train]") {
+TEST_CASE("with log_heads a run that is stopped anywhere ends as if it never was", "[train]") {
   const TemporaryDirectory directory;
-  const TrainResult expected = run(watched_config(), directory / "whole");
+  const TrainResult expected = run(head_log_config(), directory / "whole");
   for (std::int64_t step = 1; step <= 17; ++step) {
     CAPTURE(step);
     const fs::path path = directory / ("run" + std::to_string(step));
     Killer killer(step);
-    CHECK_THROWS_WITH(run(watched_config(), path, &killer), Equals("killed"));
-    CHECK(run(watched_config(), path).weights_hash == expected.weights_hash);
+    CHECK_THROWS_WITH(run(head_log_config(), path, &killer), Equals("killed"));
+    CHECK(run(head_log_config(), path).weights_hash == expected.weights_hash);
     CHECK(timeless_metrics(path) == timeless_metrics(directory / "whole"));
   }
-  CHECK(run(watched_config(), directory / "whole").steps == 17);
+  CHECK(run(head_log_config(), directory / "whole").steps == 17);
   CHECK(timeless_metrics(directory / "whole") == timeless_metrics(directory / "run1"));
 }
 
-TEST_CASE("a watched run that goes on forgets that it had ended", "[train]") {
+TEST_CASE("with log_heads a finished run can be continued", "[train]") {
   const TemporaryDirectory directory;
-  Config config = watched_config();
+  Config config = head_log_config();
   config.train.schedule.name = ScheduleKind::constant;
   config.train.evaluate_every = 0;
   config.train.steps = 13;
@@ -143,14 +143,14 @@ TEST_CASE("a watched run that goes on forgets that it had ended", "[train]") {
   CHECK(std::ranges::count(heads_steps(directory / "run"), 13) == 0);
 }
 
-TEST_CASE("nothing is watched unless asked for, and for a run that is written", "[train]") {
+TEST_CASE("heads are logged only with log_heads, and only to a run directory", "[train]") {
   const TemporaryDirectory directory;
   int asked = 0;
   const auto count = [&](const Config& config) {
     ++asked;
     return sum_of_weights(config);
   };
-  Config config = watched_config();
+  Config config = head_log_config();
   train(config, {.directory = "", .make_head_log = count});
   config.train.log_heads = false;
   train(config, {.directory = (directory / "off").string(), .make_head_log = count});
@@ -163,7 +163,7 @@ TEST_CASE("nothing is watched unless asked for, and for a run that is written", 
 TEST_CASE("logging heads without a log is refused before anything is written", "[train]") {
   const TemporaryDirectory directory;
   const TrainOptions options{.directory = (directory / "run").string()};
-  CHECK_THROWS_AS(train(watched_config(), options), ConfigError);
-  CHECK_THROWS_WITH(train(watched_config(), options), ContainsSubstring("train.log_heads: "));
+  CHECK_THROWS_AS(train(head_log_config(), options), ConfigError);
+  CHECK_THROWS_WITH(train(head_log_config(), options), ContainsSubstring("train.log_heads: "));
   CHECK_FALSE(fs::exists(directory / "run"));
 }

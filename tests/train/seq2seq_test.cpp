@@ -1,4 +1,4 @@
-// Models that write: what training and evaluation make of them.
+// Training and evaluation of encoder-decoder models.
 #include <algorithm>
 
 #include "catch.h"
@@ -13,7 +13,7 @@ using namespace thimble;
 
 namespace {
 
-// The answer to one sequence, by whole passes and nothing kept.
+// Returns the output for one sequence, computed by whole passes without a cache.
 std::vector<std::int32_t> answer(const Trainer& trainer, const Batch& batch) {
   const Dataset& data = trainer.dataset();
   std::vector<std::int32_t> read{data.bos_token()};
