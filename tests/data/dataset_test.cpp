@@ -194,20 +194,20 @@ TEST_CASE("pairs layout: the encoder reads the input, the decoder from <begin> o
   CHECK(source_length(task, Layout::next) == 0);
 }
 
-TEST_CASE("links lead from where an answer is predicted to what it depends on", "[data]") {
-  using Links = std::vector<std::pair<std::int32_t, std::int32_t>>;
-  const auto links = [](Layout layout, const Tokens& target) {
-    Links found;
+TEST_CASE("alignments lead from the position of an answer to those it depends on", "[data]") {
+  using Pairs = std::vector<std::pair<std::int32_t, std::int32_t>>;
+  const auto aligned = [](Layout layout, const Tokens& target) {
+    Pairs found;
     for (const auto& [query, key] : dataset(kReverse, layout).alignments({{2, 0, 1}, target}))
       found.emplace_back(query, key);
     return found;
   };
   for (const Layout layout : {Layout::position, Layout::seq2seq}) {
-    CHECK(links(layout, {1, 0, 2}) == Links{{0, 2}, {1, 1}, {2, 0}});
-    CHECK(links(layout, {1, kIgnore, 2}) == Links{{0, 2}, {2, 0}});
+    CHECK(aligned(layout, {1, 0, 2}) == Pairs{{0, 2}, {1, 1}, {2, 0}});
+    CHECK(aligned(layout, {1, kIgnore, 2}) == Pairs{{0, 2}, {2, 0}});
   }
   // The last token of the input is where the first answer is predicted.
-  CHECK(links(Layout::next, {1, 0, 2}) == Links{{2, 2}, {3, 1}, {4, 0}});
+  CHECK(aligned(Layout::next, {1, 0, 2}) == Pairs{{2, 2}, {3, 1}, {4, 0}});
 }
 
 TEST_CASE("a token of the task may not be called <begin> or <end> where these mark answers", "[data]") {

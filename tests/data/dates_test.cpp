@@ -21,9 +21,9 @@ const std::vector<std::string> kWeek = {"Monday", "Tuesday",  "Wednesday", "Thur
                                         "Friday", "Saturday", "Sunday"};
 
 // A way to write a date: for each character what it is, d(ay), m(onth), y(ear) or something else.
-struct Written {
+struct WrittenDate {
   std::string text, parts;
-  Written& add(const std::string& piece, char part) {
+  WrittenDate& add(const std::string& piece, char part) {
     text += piece;
     parts += std::string(piece.size(), part);
     return *this;
@@ -50,31 +50,31 @@ struct Day {
   }
   std::string iso() const { return std::to_string(year) + "-" + two(month) + "-" + two(day); }
 
-  std::vector<Written> ways() const {
+  std::vector<WrittenDate> ways() const {
     const std::string name = kMonths[static_cast<std::size_t>(month - 1)];
     const std::string d = std::to_string(day), y = std::to_string(year), yy = y.substr(2);
     const std::string th = day == 1 || day == 21 || day == 31 ? "st"
                            : day == 2 || day == 22            ? "nd"
                            : day == 3 || day == 23            ? "rd"
                                                               : "th";
-    return {Written().add(d, 'd').add("_", ' ').add(name, 'm').add("_", ' ').add(y, 'y'),
-            Written().add(name, 'm').add("_", ' ').add(d, 'd').add(",_", ' ').add(y, 'y'),
-            Written().add(d, 'd').add(th + "_of_", ' ').add(name, 'm').add("_", ' ').add(y, 'y'),
-            Written()
+    return {WrittenDate().add(d, 'd').add("_", ' ').add(name, 'm').add("_", ' ').add(y, 'y'),
+            WrittenDate().add(name, 'm').add("_", ' ').add(d, 'd').add(",_", ' ').add(y, 'y'),
+            WrittenDate().add(d, 'd').add(th + "_of_", ' ').add(name, 'm').add("_", ' ').add(y, 'y'),
+            WrittenDate()
                 .add(kWeek[weekday] + "_", ' ')
                 .add(d, 'd')
                 .add("_", ' ')
                 .add(name, 'm')
                 .add("_", ' ')
                 .add(y, 'y'),
-            Written().add(two(day), 'd').add(".", ' ').add(two(month), 'm').add(".", ' ').add(y, 'y'),
-            Written().add(two(day), 'd').add("/", ' ').add(two(month), 'm').add("/", ' ').add(yy, 'y'),
-            Written().add(d, 'd').add("_", ' ').add(name.substr(0, 3), 'm').add("_", ' ').add(yy, 'y')};
+            WrittenDate().add(two(day), 'd').add(".", ' ').add(two(month), 'm').add(".", ' ').add(y, 'y'),
+            WrittenDate().add(two(day), 'd').add("/", ' ').add(two(month), 'm').add("/", ' ').add(yy, 'y'),
+            WrittenDate().add(d, 'd').add("_", ' ').add(name.substr(0, 3), 'm').add("_", ' ').add(yy, 'y')};
   }
 };
 
 // Returns the positions of the pieces of that kind.
-Tokens places(const Written& written, char part) {
+Tokens places(const WrittenDate& written, char part) {
   Tokens out;
   for (std::size_t i = 0; i < written.parts.size(); ++i)
     if (written.parts[i] == part) out.push_back(static_cast<std::int32_t>(i));
@@ -82,7 +82,7 @@ Tokens places(const Written& written, char part) {
 }
 
 // Returns the positions that character i of an ISO date depends on.
-Tokens expected_keys(const Written& written, std::size_t i) {
+Tokens expected_keys(const WrittenDate& written, std::size_t i) {
   const Tokens year = places(written, 'y'), month = places(written, 'm'), day = places(written, 'd');
   const bool is_number = std::isdigit(written.text[static_cast<std::size_t>(month[0])]) != 0;
   switch (i) {
@@ -110,7 +110,7 @@ Tokens expected_keys(const Written& written, std::size_t i) {
 struct Reading {
   std::string iso;
   std::size_t way;
-  Written written;
+  WrittenDate written;
 };
 
 // Every way to write every day from 1970 to 2069.
@@ -118,7 +118,7 @@ const std::map<std::string, Reading>& readings() {
   static const std::map<std::string, Reading> all = [] {
     std::map<std::string, Reading> out;
     for (Day day; day.year < 2070; day.next()) {
-      const std::vector<Written> ways = day.ways();
+      const std::vector<WrittenDate> ways = day.ways();
       for (std::size_t way = 0; way < ways.size(); ++way) out[ways[way].text] = {day.iso(), way, ways[way]};
     }
     return out;
