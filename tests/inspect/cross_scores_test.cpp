@@ -19,7 +19,7 @@ constexpr std::int32_t kSpecial = 9;
 struct Pair {
   std::int64_t queries;
   std::vector<std::int32_t> source;
-  std::vector<Dataset::Alignment> links;
+  std::vector<Dataset::Alignment> alignments;
   std::vector<double> weights;  // (kQueries, kKeys), -1 where reading is an error
 
   std::int64_t keys() const { return std::ssize(source); }
@@ -42,7 +42,7 @@ std::vector<Pair> random_pairs() {
       for (std::int64_t j = 0; j < keys; ++j) sum += row[j] = 1 + static_cast<double>(draws.below(5));
       for (std::int64_t j = 0; j < keys; ++j) row[j] /= sum;
       if (i % 2 == 0)
-        pair.links.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(draws.below(keys))});
+        pair.alignments.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(draws.below(keys))});
     }
     pairs.push_back(pair);
   }
@@ -53,7 +53,7 @@ std::vector<HeadScore> scores(const std::vector<Pair>& pairs) {
   HeadScorer scorer = HeadScorer::cross(kQueries, kKeys);
   const std::vector<std::int32_t> special = {kSpecial};
   for (const Pair& p : pairs)
-    scorer.add(ScoreTargets::cross(p.queries, p.source, p.links, special), p.weights);
+    scorer.add(ScoreTargets::cross(p.queries, p.source, p.alignments, special), p.weights);
   return scorer.scores();
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("scores between two sequences are those of their positions", "[inspect
   expect(find_score(found, "special"), pairs,
          [](const Pair& p, auto, auto j) { return p.source[static_cast<std::size_t>(j)] == kSpecial; });
   expect(find_score(found, "task_target"), pairs, [](const Pair& p, auto i, auto j) {
-    return std::ranges::any_of(p.links, [&](auto& l) { return l.query == i && l.key == j; });
+    return std::ranges::any_of(p.alignments, [&](auto& l) { return l.query == i && l.key == j; });
   });
 }
 

@@ -23,7 +23,7 @@ inline constexpr std::int32_t kMark = 9;  // the special token
 
 struct ScoredSequence {
   Tokens tokens;
-  Links links;
+  Links alignments;
   Weights weights;
 };
 
@@ -63,9 +63,9 @@ inline std::vector<ScoredSequence> random_sequences(bool causal) {
     for (std::int64_t i = 0; i < n; ++i)
       sequence.tokens.push_back(draws.below(6) == 0 ? kMark : static_cast<std::int32_t>(draws.below(3)));
     for (std::int64_t l = 0; l < n; ++l)
-      sequence.links.push_back(
+      sequence.alignments.push_back(
           {static_cast<std::int32_t>(draws.below(n)), static_cast<std::int32_t>(draws.below(n))});
-    sequence.links.push_back(sequence.links.front());
+    sequence.alignments.push_back(sequence.alignments.front());
     sequence.weights = random_weights(n, causal, draws);
     out.push_back(sequence);
   }
@@ -76,7 +76,7 @@ inline std::vector<HeadScore> scores(const std::vector<ScoredSequence>& sequence
   HeadScorer scorer(kTime, causal);
   const std::vector<std::int32_t> special = {kMark};
   for (const ScoredSequence& s : sequences)
-    scorer.add(ScoreTargets(s.tokens, causal, s.links, special), s.weights);
+    scorer.add(ScoreTargets(s.tokens, causal, s.alignments, special), s.weights);
   return scorer.scores();
 }
 

@@ -53,8 +53,8 @@ TEST_CASE("the positional share is 1 for a fixed pattern, 0 for none, and undefi
 
 TEST_CASE("a head of one pattern has a score of 1", "[inspect]") {
   const Tokens tokens = {3, 1, 2, 3, 1, 2, 3};
-  const auto value = [&](std::string_view name, bool causal, const Links& links, auto key) {
-    return find_score(scores({{tokens, links, one_hot(kTime, key)}}, causal), name);
+  const auto value = [&](std::string_view name, bool causal, const Links& alignments, auto key) {
+    return find_score(scores({{tokens, alignments, one_hot(kTime, key)}}, causal), name);
   };
   const auto clamp = [](std::int64_t j) { return std::max<std::int64_t>(0, j); };
   CHECK(value("previous_token", true, {}, [&](auto i) { return clamp(i - 1); }).value == 1);
@@ -171,7 +171,7 @@ TEST_CASE("weights that are not distributions are refused", "[inspect]") {
   CHECK_THROWS_AS(scorer.add(targets, Weights(kTime)), ShapeError);
   CHECK_THROWS_AS(scorer.add(ScoreTargets(tokens, false, {}), self), ShapeError);
   CHECK_THROWS_AS(HeadScorer(kTime - 1, true).add(targets, Weights((kTime - 1) * (kTime - 1))), ShapeError);
-  for (const Dataset::Alignment link : {Dataset::Alignment{0, 7}, Dataset::Alignment{7, 0},
+  for (const Dataset::Alignment alignment : {Dataset::Alignment{0, 7}, Dataset::Alignment{7, 0},
                                         Dataset::Alignment{-1, 0}, Dataset::Alignment{0, -1}})
     CHECK_THROWS_AS(ScoreTargets(tokens, true, Links{link}), ShapeError);
 }

@@ -119,8 +119,8 @@ TEST_CASE("target scores are the summed weight on their keys", "[inspect]") {
     });
     check("task_target", [](const ScoredSequence& s, auto i, auto n) {
       return keys_where(n, [&](auto j) {
-        for (const auto& link : s.links)
-          if (link.query == i && link.key == j) return true;
+        for (const auto& alignment : s.alignments)
+          if (alignment.query == i && alignment.key == j) return true;
         return false;
       });
     });

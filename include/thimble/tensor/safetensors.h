@@ -1,7 +1,7 @@
 // The safetensors format (huggingface/safetensors): an 8-byte little-endian header size, a JSON object that
 // describes the tensors, then their bytes.
 //
-// What thimble writes ends up with two more keys at the start of the metadata: "checksum", 16 hex digits, the
+// Files of thimble have two more keys at the start of the metadata: "checksum", 16 hex digits, the
 // XXH3-64 of the whole file with these digits taken as '0', and "checksum_algorithm", "XXH3-64". Either key
 // is enough to have the file checked, so damage to one of them is noticed too.
 #pragma once
