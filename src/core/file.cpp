@@ -35,7 +35,7 @@ class Descriptor {
   int value_;
 };
 
-// Returns 0 or the error's number.
+// Writes the content and returns 0 or the number of the error.
 int write_all(int descriptor, std::string_view content) {
   while (!content.empty()) {
     const ssize_t n = ::write(descriptor, content.data(), content.size());
@@ -49,11 +49,11 @@ int write_all(int descriptor, std::string_view content) {
 }  // namespace
 
 std::string read_file(const fs::path& path, std::uintmax_t max_bytes) {
-  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // does not wait for whoever may write to a pipe
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // does not wait for the writer of a pipe
   struct stat status {};
   if (!file.open() || ::fstat(file.value(), &status) != 0) fail(path, "cannot be read", errno);
   require<FileError>(S_ISREG(status.st_mode), "{}: cannot be read: {}", path.string(),
-                     S_ISDIR(status.st_mode) ? "Is a directory" : "Is no regular file");
+                     S_ISDIR(status.st_mode) ? "Is a directory" : "Is not a regular file");
   const auto check_size = [&](std::uintmax_t size) {
     require<FileError>(size <= max_bytes, "{}: {} bytes; {} is the most", path.string(), size, max_bytes);
   };
@@ -84,7 +84,7 @@ NewFile::NewFile(const fs::path& path)
   std::error_code unknown;
   const fs::file_status there = fs::status(path, unknown);
   require<FileError>(!fs::exists(there) || fs::is_regular_file(there), "{}: cannot be written: {}",
-                     path.string(), fs::is_directory(there) ? "Is a directory" : "Is no regular file");
+                     path.string(), fs::is_directory(there) ? "Is a directory" : "Is not a regular file");
   if (!path.has_filename()) fail(path_, "cannot be written", ENOENT);
   descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail(path_, "cannot be written", errno);
@@ -107,8 +107,7 @@ void NewFile::commit() {
   descriptor_ = -1;
   const Descriptor directory(path_.has_parent_path() ? path_.parent_path() : fs::path("."),
                              O_RDONLY | O_DIRECTORY);
-  // A directory that may be written but not read, and a file system that flushes no directories, are no
-  // errors.
+  // Accepts a directory that may be written but not read, and a file system that flushes no directories.
   const bool flushed =
       directory.open() ? ::fsync(directory.value()) == 0 || errno == EINVAL : errno == EACCES;
   if (!flushed) fail(path_, "cannot be flushed to the disk", errno);

@@ -20,9 +20,9 @@ Json read_json(const std::filesystem::path& path) {
 }
 
 SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth) {
-  std::vector<std::set<std::string>> keys;  // of the lists and objects that are open
+  std::vector<std::set<std::string>> keys;  // of each open list and object
   const auto check = [&](int depth, SortedJson::parse_event_t event, const SortedJson& parsed) {
-    const auto open = static_cast<std::size_t>(depth);  // lists and objects around it
+    const auto open = static_cast<std::size_t>(depth);  // lists and objects around the value
     using Event = SortedJson::parse_event_t;
     if (event == Event::object_start || event == Event::array_start) {
       require<DataError>(open < max_depth, "nests more than {} deep", max_depth);
@@ -34,7 +34,7 @@ SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth) {
     }
     return true;
   };
-  // To the parser a NUL is the end of the text.
+  // The parser takes a NUL for the end of the text.
   const std::size_t nul = text.find('\0');
   require<DataError>(nul == text.npos, "not valid JSON at byte {}", nul + 1);
   try {

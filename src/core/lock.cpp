@@ -24,7 +24,7 @@ std::string own_name() {
   return fmt::format("process {} on {}", ::getpid(), host.data());
 }
 
-// Whether the path still leads to that open file.
+// Returns whether the path still leads to that open file.
 bool is_same_file(int descriptor, const std::filesystem::path& path) {
   struct stat opened {
   }, there{};
@@ -47,13 +47,13 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(dir
       throw FileError(fmt::format("{}: in use by {}; wait for it, or choose another directory",
                                   directory.string(), read_file(path_)));
     }
-    // The holder before may have removed the file after it was opened here.
+    // The previous holder may have removed the file after it was opened here.
     if (is_same_file(descriptor_, path_)) break;
     ::close(descriptor_);
   }
   if (::ftruncate(descriptor_, 0) != 0 ||
       ::pwrite(descriptor_, name.data(), name.size(), 0) != std::ssize(name)) {
-    // The lock holds without its note; a full disk shows itself with the next file.
+    // The lock holds without the name of its holder; the next file that is written reports a full disk.
   }
 }
 

@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Address space that a thread reserves and hardly uses, for its stack, its heap and the buffer of OpenBLAS;
-// measured with glibc 2.36 and OpenBLAS 0.3.21, which ends the program when it gets no buffer.
+// The address space that a thread reserves for its stack, its heap and the buffer of OpenBLAS; measured with
+// glibc 2.36 and OpenBLAS 0.3.21, which ends the program when it gets no buffer.
 constexpr double kReserved = 144.0 * (1 << 20);
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// The number that a file starts with; infinity when there is no file or no number.
+// Returns the number that a file starts with; infinity when there is no file or no number.
 double leading_number(const fs::path& path) {
   std::ifstream file(path);
   double value = 0;
@@ -37,8 +37,8 @@ double machine_memory(const fs::path& root) {
   return kUnlimited;
 }
 
-// A line of proc/self/cgroup is number:controllers:path, without controllers in version 2. The limits of
-// all groups above hold too.
+// Returns the lowest limit of this process's groups and the groups above them. A line of proc/self/cgroup is
+// number:controllers:path, without controllers in version 2.
 double control_group_limit(const fs::path& root) {
   double limit = kUnlimited;
   std::ifstream file(root / "proc/self/cgroup");

@@ -25,18 +25,18 @@ std::array<struct sigaction, kQueued.size()> before_queue;
 void enqueue(int signal) {
   const int error = errno;
   const auto byte = static_cast<unsigned char>(signal);
-  // Fails only when thousands of signals wait already.
+  // Fails only when thousands of signals are queued already.
   [[maybe_unused]] const ssize_t written = ::write(queue[1], &byte, 1);
   errno = error;
 }
 
-// What the child does before it is another program; only calls that are safe after fork in a process with
+// Makes the child process run the command. Calls only functions that are safe after fork in a process with
 // threads (signal-safety(7)).
 [[noreturn]] void become(char* const* command, int input, int output, pid_t parent, const sigset_t& signals) {
   for (const int signal : kQueued) ::signal(signal, SIG_DFL);
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(128 + SIGTERM);  // it has ended before prctl
+  if (::getppid() != parent) ::_exit(128 + SIGTERM);  // the parent ended before prctl
   ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
@@ -62,7 +62,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
     throw FileError(fmt::format("/dev/null: cannot be read: {}", std::strerror(error)));
   }
 
-  // No signal may reach the child while it has the handlers, and the queue, of its parent.
+  // No signal may reach the child while it has the handlers and the queue of its parent.
   sigset_t all, signals;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &signals);

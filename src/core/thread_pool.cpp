@@ -16,8 +16,8 @@ namespace thimble {
 
 namespace {
 
-// Some 50 to 100 microseconds: longer than the gaps within a training step, short enough to leave a busy
-// machine alone.
+// Iterations of about 50 to 100 microseconds: longer than the gaps within a training step, short enough for a
+// busy machine.
 constexpr int kSpins = 2000;
 
 void pause() {
@@ -26,7 +26,7 @@ void pause() {
 #endif
 }
 
-// Waits until value() is no longer `old`, first awake and then asleep.
+// Waits until the value is no longer `old`, first spinning, then asleep.
 template <class T>
 void wait_while(const std::atomic<T>& value, T old) {
   for (int i = 0; i < kSpins; ++i) {
@@ -36,7 +36,7 @@ void wait_while(const std::atomic<T>& value, T old) {
   value.wait(old, std::memory_order_acquire);
 }
 
-// Ends the workers, which wait for the ticket of the next loop.
+// Ends the workers, which wait for the next ticket.
 void stop(std::atomic<bool>& stopping, std::atomic<std::uint64_t>& ticket,
           std::vector<std::thread>& workers) {
   stopping.store(true);
@@ -61,7 +61,7 @@ ThreadPool::ThreadPool(std::int64_t threads) {
     const int started = this->threads();
     stop(stopping_, ticket_, workers_);
     throw Error(
-        fmt::format("{} of {} threads could be started: {}; ask for fewer with --threads, or raise the limit "
+        fmt::format("{} of {} threads could be started: {}; use fewer with --threads, or raise the limit "
                     "(ulimit -u)",
                     started, threads, e.code().message()));
   } catch (...) {
@@ -113,7 +113,7 @@ void ThreadPool::run_items(std::int64_t n, Function function, const void* contex
   require<Error>(n >= 0 && n <= INT32_MAX, "thread pool: a loop of {} items", n);
   if (n == 0) return;
   const auto items = static_cast<std::uint32_t>(n);
-  // The last loop is closed before its description changes: a late thread that reads parts of the new
+  // Closes the last loop before its description changes: a late thread that reads parts of the new
   // description cannot claim an item with the old ticket.
   const std::uint64_t closed = (ticket_.load(std::memory_order_relaxed) >> 32) + 1, loop = closed + 1;
   ticket_.store(closed << 32 | UINT32_MAX, std::memory_order_release);
@@ -121,7 +121,7 @@ void ThreadPool::run_items(std::int64_t n, Function function, const void* contex
   context_.store(context, std::memory_order_release);
   items_.store(items, std::memory_order_release);
   done_.store(0, std::memory_order_release);
-  // Sequentially consistent, lest notify_all look for sleepers before this is seen.
+  // Sequentially consistent, so that notify_all cannot run before this store is visible.
   ticket_.store(loop << 32);
   ticket_.notify_all();
   take_items(loop, 0);

@@ -44,11 +44,11 @@ TEST_CASE("a file that cannot be read is named with the reason", "[config]") {
   CHECK_THROWS_AS(load_config("/tmp"), ConfigError);
   CHECK_THROWS_WITH(load_config("/tmp"), Equals("/tmp: cannot be read: Is a directory"));
   CHECK_THROWS_AS(load_config(""), ConfigError);
-  CHECK_THROWS_WITH(load_config("/dev/zero"), Equals("/dev/zero: cannot be read: Is no regular file"));
+  CHECK_THROWS_WITH(load_config("/dev/zero"), Equals("/dev/zero: cannot be read: Is not a regular file"));
   const TemporaryDirectory folder;
   const std::string pipe = folder / "pipe", loop = folder / "loop", secret = folder / "secret";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK_THROWS_WITH(load_config(pipe), EndsWith("Is no regular file"));
+  CHECK_THROWS_WITH(load_config(pipe), EndsWith("Is not a regular file"));
   std::filesystem::create_symlink(loop, loop);
   CHECK_THROWS_WITH(load_config(loop), EndsWith("cannot be read: Too many levels of symbolic links"));
   std::ofstream(secret) << "{}";

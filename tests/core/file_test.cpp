@@ -29,7 +29,7 @@ std::string error_of(auto&& action) {
   return "no error";
 }
 
-// While it lives, no file of this process can grow beyond `bytes`: a disk that is full.
+// Limits files of this process to `bytes` during its lifetime, as a full disk does.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -142,12 +142,12 @@ TEST_CASE("what can be written is known beforehand, and nothing is left of the q
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("what is no regular file is not replaced", "[core]") {
+TEST_CASE("only regular files are replaced", "[core]") {
   const TemporaryDirectory directory;
   const fs::path pipe = directory / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(error_of([&] { write_file(pipe, "x"); }) ==
-        pipe.string() + ": cannot be written: Is no regular file");
+        pipe.string() + ": cannot be written: Is not a regular file");
   CHECK(fs::is_fifo(pipe));
   CHECK(directory.files() == 1);
 }
@@ -171,7 +171,7 @@ TEST_CASE("without permission nothing is written, and the old content stays", "[
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";
   write_file(path, "the old content");
-  // Root may write anywhere, so root becomes somebody who owns nothing for a moment.
+  // Root may write anywhere, so the test becomes a user without files for a moment.
   const bool root = ::geteuid() == 0;
   fs::permissions(directory.path(), root ? fs::perms(0755) : fs::perms(0555));
   if (root) REQUIRE(::seteuid(65534) == 0);
@@ -201,7 +201,7 @@ TEST_CASE("a file that cannot be read is named, with the reason", "[core]") {
         directory.path().string() + ": cannot be read: Is a directory");
   const fs::path pipe = directory / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(error_of([&] { read_file(pipe); }) == pipe.string() + ": cannot be read: Is no regular file");
+  CHECK(error_of([&] { read_file(pipe); }) == pipe.string() + ": cannot be read: Is not a regular file");
 }
 
 TEST_CASE("a file that is larger than allowed is refused", "[core]") {

@@ -1,4 +1,4 @@
-// JSON that may be hostile.
+// Untrusted JSON.
 #include "thimble/core/json.h"
 
 #include "catch.h"

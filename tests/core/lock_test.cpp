@@ -14,7 +14,7 @@ using namespace thimble;
 
 namespace {
 
-// What a further process hears that wants the lock, "" when it gets it.
+// Returns the error of another process that requests the lock, "" when it gets it.
 std::string other_process(const std::filesystem::path& directory) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);

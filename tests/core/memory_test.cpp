@@ -12,7 +12,7 @@ using namespace thimble;
 
 namespace {
 
-// A root directory with files of our own.
+// A root directory with files of the test.
 struct Machine {
   void write(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories((root / path).parent_path());

@@ -1,4 +1,4 @@
-// Children and queued signals.
+// Child processes and queued signals.
 #include "thimble/core/process.h"
 
 #include <signal.h>
@@ -13,7 +13,7 @@ using namespace thimble;
 
 namespace {
 
-// The exit status and output of a shell script, without polling.
+// Returns the exit status and output of a shell script, without polling.
 std::pair<int, std::string> shell(const std::string& script) {
   const TemporaryDirectory directory;
   const SignalQueue signals;

@@ -1,4 +1,4 @@
-// Keeps the progress that is reported while it lives.
+// A recorder of the progress that is reported during its lifetime.
 #pragma once
 
 #include <string>

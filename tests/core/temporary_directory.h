@@ -1,4 +1,4 @@
-// A directory that is there for one test.
+// A directory for one test.
 #pragma once
 
 #include <stdlib.h>

@@ -340,9 +340,9 @@ TEST_CASE("a file that is unreadable, not regular or larger than 1 GiB is refuse
   };
   CHECK(refused(directory.path()) == "cannot be read: Is a directory");
   CHECK(refused(directory / "missing.tsv") == "cannot be read: No such file or directory");
-  CHECK(refused("/dev/null") == "cannot be read: Is no regular file");
+  CHECK(refused("/dev/null") == "cannot be read: Is not a regular file");
   REQUIRE(::mkfifo((directory / "pipe.tsv").c_str(), 0600) == 0);
-  CHECK(refused(directory / "pipe.tsv") == "cannot be read: Is no regular file");
+  CHECK(refused(directory / "pipe.tsv") == "cannot be read: Is not a regular file");
   write_file(directory / "file", "x");
   CHECK(refused(directory / "file" / "below.tsv") == "cannot be read: Not a directory");
   write_file(directory / "large.tsv", "");

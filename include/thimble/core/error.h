@@ -13,17 +13,19 @@
 
 namespace thimble {
 
+// The base of every error that thimble throws.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Tensors of shapes that do not fit each other, or an index outside its range.
+// Thrown for tensors of shapes that do not fit each other, and for an index outside its range.
 class ShapeError : public Error {
  public:
   using Error::Error;
 };
 
+// A rule that a config or a command line breaks.
 struct ConfigProblem {
   std::string key{};          // dotted path; "": the file as a whole
   SourceLocation location{};  // without a source: nowhere in particular
@@ -33,12 +35,12 @@ struct ConfigProblem {
 // Returns "FILE:LINE:COLUMN: KEY: RULE" or "command line: ARGUMENT: RULE", without what the problem lacks.
 std::string problem_text(const ConfigProblem&);
 
-// A command line or a config that cannot be used.
+// Thrown for a command line or a config that cannot be used.
 class ConfigError : public Error {
  public:
-  // One problem, whose rule is the message.
+  // Makes one problem, whose rule is the message.
   explicit ConfigError(const std::string& message);
-  // The message is a summary that names the file, and then a line for each of the first hundred problems.
+  // Makes a message of a summary that names the file, and a line for each of the first hundred problems.
   ConfigError(const std::string& file, std::vector<ConfigProblem> problems);
 
   const std::vector<ConfigProblem>& problems() const { return problems_; }  // at least one
@@ -47,25 +49,25 @@ class ConfigError : public Error {
   std::vector<ConfigProblem> problems_;
 };
 
-// Data that a task or a file cannot supply.
+// Thrown for data that a task or a file cannot supply.
 class DataError : public Error {
  public:
   using Error::Error;
 };
 
-// A checkpoint or run directory that cannot be read or written.
+// Thrown for a checkpoint or a run directory that cannot be read or written.
 class CheckpointError : public Error {
  public:
   using Error::Error;
 };
 
-// A file that cannot be read or written.
+// Thrown for a file that cannot be read or written.
 class FileError : public Error {
  public:
   using Error::Error;
 };
 
-// A number that is not finite where only finite ones make sense.
+// Thrown for a number that is not finite where only finite ones make sense.
 class NumericError : public Error {
  public:
   using Error::Error;

@@ -1,4 +1,4 @@
-// Files, read whole and written whole or not at all.
+// Files, read as a whole and written atomically.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,20 @@
 
 namespace thimble {
 
-// Throws FileError, naming the path and the reason, when the file cannot be read, is no regular file, such as
-// a pipe that may never end, or has more than `max_bytes`.
+// Returns the content. Throws FileError, naming the path and the reason, when the file cannot be read, is not
+// a regular file, or has more than `max_bytes`.
 std::string read_file(const std::filesystem::path& path,
                       std::uintmax_t max_bytes = std::numeric_limits<std::uintmax_t>::max());
 
-// Writes to a temporary file beside `path`, flushes it to the disk and renames it, so that `path` holds the
-// old content or the new one and nothing in between, even if the machine stops. Throws FileError.
+// Writes the file atomically: to a temporary file beside `path`, which is flushed to the disk and renamed, so
+// that `path` holds the old content or the new one even if the machine stops. Throws FileError.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-// Throws FileError if write_file cannot write there as things are. Leaves nothing behind, and what is there
-// as it is.
+// Throws FileError if write_file() could not write there now. Changes nothing.
 void require_writable(const std::filesystem::path& path);
 
-// A file that is written in pieces, aside, and takes its place as write_file does. Nothing is left of it
-// without commit(). What is there and no regular file is not replaced. All functions throw FileError.
+// A file that is written in pieces and takes its place atomically with commit(), as in write_file(). Without
+// commit() nothing remains of it. Replaces nothing but regular files. All functions throw FileError.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path);
@@ -39,8 +38,8 @@ class NewFile {
   int descriptor_;
 };
 
-// A directory that is made for files, or one that is there already. Destroyed without keep(), it is removed
-// if it was made and is empty. Throws FileError.
+// A directory, made if it does not exist. The destructor removes it unless keep() was called, it existed
+// before, or it is not empty. The constructor throws FileError.
 class NewDirectory {
  public:
   explicit NewDirectory(const std::filesystem::path& path);
@@ -55,10 +54,11 @@ class NewDirectory {
   bool made_;
 };
 
-// A file that grows by whole pieces. All functions throw FileError.
+// A file that grows by whole pieces: one that cannot be written in full is cut off again. All functions throw
+// FileError.
 class AppendFile {
  public:
-  // Opens it, makes it if need be, and cuts it to `size` bytes. A file that is shorter is an error.
+  // Opens the file, makes it if it does not exist, and cuts it to `size` bytes. Throws when it is shorter.
   AppendFile(const std::filesystem::path& path, std::uint64_t size);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;

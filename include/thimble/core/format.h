@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers, sizes and durations as text.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace thimble {
 // with `digits` significant digits.
 std::string format_number(double x, int digits = 4);
 
-// Returns "1 problem", "3 problems".
+// Returns the number and the noun, with an s unless n is 1: "1 problem", "3 problems".
 std::string counted(std::int64_t n, std::string_view noun);
 
-// Returns "1.5 KiB", "12 B".
+// Returns the size in the largest unit that keeps it at 1 or more: "1.5 KiB", "12 B".
 std::string format_bytes(double bytes);
 
-// Returns "12 s", "3 min 05 s", "2 h 40 min".
+// Returns the duration in its two largest units: "12 s", "3 min 05 s", "2 h 40 min".
 std::string format_duration(double seconds);
 
 }  // namespace thimble

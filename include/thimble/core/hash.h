@@ -1,4 +1,4 @@
-// Hashes that tell content apart and show damage; they protect against nobody.
+// Hashes that identify content and detect damage; they are not cryptographic.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace thimble {
 
-// XXH3-64 of the bytes.
+// Returns the XXH3-64 of the bytes.
 std::uint64_t hash_of(std::string_view bytes);
 
-// The same as 16 hexadecimal digits.
+// Returns hash_of() as 16 hexadecimal digits.
 std::string hash_digits(std::string_view bytes);
 
 }  // namespace thimble

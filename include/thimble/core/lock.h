@@ -1,15 +1,16 @@
-// One writer for a directory.
+// A lock that lets one process at a time write to a directory.
 #pragma once
 
 #include <filesystem>
 
 namespace thimble {
 
-// Held while it lives, and given up by the system if the process ends in any way (flock on a file `.lock`,
-// which goes away with it). The file names the holder.
+// A lock on a directory, held for the lifetime of the object; the system releases it however the process ends
+// (flock on a file `.lock`, which names the holder and which the destructor removes).
 class DirectoryLock {
  public:
-  // Throws FileError, naming the holder, when another process has it, and when the file cannot be made.
+  // Throws FileError, naming the holder, when another process holds the lock, and when the file cannot be
+  // made.
   explicit DirectoryLock(const std::filesystem::path& directory);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;

@@ -1,4 +1,4 @@
-// Paths that a run is known by, and what stays in a directory when a process is killed.
+// Paths of runs, and temporary files that killed processes leave behind.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,14 @@
 
 namespace thimble {
 
-// Throws FileError unless the path is UTF-8, which the JSON that names it must be.
+// Throws FileError unless the path is UTF-8, as the JSON that contains it must be.
 void require_utf8(const std::filesystem::path& path);
 
-// Returns runs/NAME-HASH, HASH being 8 digits of that of the content.
+// Returns runs/NAME-HASH, where HASH is 8 hexadecimal digits of the hash of the content.
 std::filesystem::path path_under_runs(const std::string& name, std::string_view content);
 
-// Removes what processes left in the directory that were killed while they wrote a NewFile. Only for the
-// holder of its DirectoryLock. Throws std::filesystem::filesystem_error.
+// Removes the temporary files of processes that were killed while they wrote a NewFile in the directory. The
+// caller must hold its DirectoryLock. Throws std::filesystem::filesystem_error.
 void remove_temporary_files(const std::filesystem::path& directory);
 
 }  // namespace thimble

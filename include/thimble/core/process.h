@@ -1,4 +1,4 @@
-// Child processes, and signals taken one by one.
+// Child processes, and a queue of signals.
 #pragma once
 
 #include <sys/types.h>
@@ -10,17 +10,19 @@
 
 namespace thimble {
 
-// Starts command[0], a path, with these arguments. What it prints goes to `output`, its input is empty. It is
-// in a process group of its own, so that Ctrl-C reaches it only through its parent, and gets SIGTERM when the
-// calling thread ends, however that happens. If the command cannot be run, `output` says so and the exit
-// status is 127. Throws FileError when `output` cannot be written or there are too many processes.
+// Starts command[0], a path, with these arguments, and returns its id. Its input is empty, and its output
+// goes to the file `output`. It runs in a process group of its own, so that Ctrl-C reaches it only through
+// its parent, and gets SIGTERM when the calling thread ends. If the command cannot be run, a message is
+// written to `output` and the exit status is 127. Throws FileError when `output` cannot be written or there
+// are too many processes.
 pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output);
 
-// The exit status of a child that has ended, 128 + the number of the signal if one ended it. A child is asked
-// about until it has ended, and no more.
+// Returns the exit status of a child that has ended, or 128 + the number of the signal that ended it; nothing
+// while it runs. Not to be called again for a child that has ended.
 std::optional<int> exit_status(pid_t child);
 
-// While it lives, SIGINT, SIGTERM and SIGCHLD do nothing but wait here. One at a time.
+// A queue that receives SIGINT, SIGTERM and SIGCHLD during its lifetime, in place of their usual effect.
+// There must be at most one at a time.
 class SignalQueue {
  public:
   SignalQueue();
@@ -28,7 +30,7 @@ class SignalQueue {
   SignalQueue(const SignalQueue&) = delete;
   SignalQueue& operator=(const SignalQueue&) = delete;
 
-  // The next signal, once there is one; 0 when none has come after that many milliseconds.
+  // Waits for the next signal and returns its number, or 0 after that many milliseconds.
   int wait(int milliseconds);
 };
 

@@ -1,4 +1,4 @@
-// Where time goes: named spans that follow one another on one thread.
+// A profile: time and number of named spans that follow one another on one thread.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,8 @@ class Profile {
     std::int64_t count = 0;
   };
 
-  // Begins a span, after ending the one before; spans of one name add up. `name` must outlive the profile.
+  // Ends the running span and starts one of this name; spans of one name add up. `name` must outlive the
+  // profile.
   void start(std::string_view name);
   void stop();
 

@@ -1,4 +1,4 @@
-// How far long work is, reported to whoever waits for it.
+// Progress of long work, reported to an observer.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace thimble {
 
-// Receives the progress of one piece of work after the other. Its functions are never called at the same
-// time, and must not throw.
+// An interface that receives the progress of one piece of work after the other. Its functions are never
+// called concurrently, and must not throw.
 class ProgressObserver {
  public:
   virtual ~ProgressObserver() = default;
-  // The share of the work that is done, 0 when it starts, at most 1; never less than before.
+  // Receives the share of the work that is done: 0 at the start, at most 1, never less than before.
   virtual void on_progress(std::string_view work, double share) = 0;
   virtual void on_end() = 0;  // of the work, whether it is done or not
 };
 
-// Makes all work of this process report to the observer, or to nobody (nullptr). Returns the one before. Not
-// to be called while work is going on.
+// Makes all work of this process report to the observer, or to none (nullptr), and returns the previous one.
+// Not to be called while work is running.
 ProgressObserver* set_progress_observer(ProgressObserver* observer);
 
-// A piece of work, from construction to destruction. Work that starts while other work is going on is a part
-// of that and is not reported.
+// A piece of work, from construction to destruction. One that starts while another is running is a part of
+// that and is not reported.
 class ProgressCounter {
  public:
   // `total` in any unit, for example the number of passes.
@@ -32,7 +32,7 @@ class ProgressCounter {
   ProgressCounter(const ProgressCounter&) = delete;
   ProgressCounter& operator=(const ProgressCounter&) = delete;
 
-  // That much more is done. Any thread may call it.
+  // Adds to the work that is done. Any thread may call it.
   void advance(double amount = 1);
 
  private:

@@ -7,23 +7,26 @@
 
 namespace thimble {
 
-// What a draw is for. Streams never overlap, whatever the counters.
+// The purpose of a draw. Streams never overlap, whatever the counters.
 enum class Stream : std::uint32_t { init, data, order, dropout, gradcheck, inspect, split };
 
+// A random number generator: a key, and functions of a counter (a, b, c). c shares a word with the stream, so
+// c < 2^24.
 class Random {
  public:
   Random(std::uint64_t seed, Stream stream) : seed_(seed), stream_(stream) {}
 
-  // Four independent 32-bit words for the counter (a, b, c); c is shared with the stream, so c < 2^24.
+  // Returns four independent 32-bit words.
   std::array<std::uint32_t, 4> words(std::uint64_t a, std::uint32_t b, std::uint32_t c) const;
 
-  // Uniform in [0, 1) with 53 random bits.
+  // Returns a number that is uniform in [0, 1), with 53 random bits.
   double uniform(std::uint64_t a, std::uint32_t b = 0, std::uint32_t c = 0) const;
 
-  // Standard normal (Box-Muller).
+  // Returns a standard normal number (Box-Muller).
   double normal(std::uint64_t a, std::uint32_t b = 0, std::uint32_t c = 0) const;
 
-  // Uniform in {0, ..., n-1}, n >= 1; the bias of the multiply-shift is below n / 2^64.
+  // Returns an integer that is uniform in {0, ..., n-1}, n >= 1; the bias of the multiply-shift is below n /
+  // 2^64.
   std::uint64_t below(std::uint64_t n, std::uint64_t a, std::uint32_t b = 0, std::uint32_t c = 0) const;
 
  private:

@@ -1,4 +1,4 @@
-// What somebody who wrote a wrong name may have meant.
+// Suggestions for misspelled names.
 #pragma once
 
 #include <span>
@@ -8,17 +8,17 @@
 
 namespace thimble {
 
-// 1 - d / (|a| + |b|), where d is the edit distance in single-character insertions and deletions, case
-// ignored: 1 for equal names, 0 for names without a common letter.
+// Returns 1 - d / (|a| + |b|), where d is the edit distance in single-character insertions and deletions,
+// case ignored: 1 for equal names, 0 for names without a common letter.
 double similarity(std::string_view a, std::string_view b);
 
-// Lets num_heads find heads, and epochs not find steps.
+// The least similarity of a suggestion: num_heads suggests heads, epochs does not suggest steps.
 inline constexpr double kSimilarEnough = 0.6;
 
-// Returns the most similar name, or "" when none is similar enough to be worth a guess.
+// Returns the most similar name, or "" when none reaches kSimilarEnough.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> names);
 
-// Returns ", did you mean NEAREST?", or "" when no name is near enough.
+// Returns ", did you mean NEAREST?", or "" without a nearest_name().
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> names);
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& names);
 

@@ -1,4 +1,4 @@
-// Text that others wrote: whether it is UTF-8, and how it is shown.
+// Untrusted text: validation as UTF-8, numbers, and escaping.
 #pragma once
 
 #include <charconv>
@@ -9,30 +9,31 @@
 
 namespace thimble {
 
-// Of ASCII.
+// Returns whether c is a control character of ASCII.
 bool is_control(char c);
 
-// Bytes of the UTF-8 character (RFC 3629) that the text starts with; 0 when it is none, or the text empty.
+// Returns the number of bytes of the UTF-8 character (RFC 3629) that the text starts with; 0 when the text is
+// empty or does not start with one.
 std::size_t character_size(std::string_view text);
 
-// A character, or a byte that is part of none.
+// A character, or a byte that is not part of one.
 struct Character {
   std::string_view bytes;
   char32_t point;  // or the byte
   bool valid;
 };
 
-// Returns what a text that is not empty starts with.
+// Returns the first character of a text that is not empty.
 Character first_character(std::string_view text);
 
-// Bytes before the first one that is not UTF-8; text.size() when all of it is.
+// Returns the number of bytes before the first that is not UTF-8; text.size() when there is none.
 std::size_t utf8_size(std::string_view text);
 
-// Whether all of it is UTF-8 without control characters (C0, C1), line breaks among them.
+// Returns whether the text is UTF-8 without control characters (C0, C1), which include line breaks.
 bool is_line(std::string_view text);
 
-// Returns the number that all of the text is, which may start with a +; nothing when it is none, or out of
-// the range of T.
+// Returns the number that the whole text represents, with an optional +; nothing when it does not represent
+// one, or one outside the range of T.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -41,21 +42,21 @@ std::optional<T> parse_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-// Returns the text with everything that could steer a terminal or reorder a line written out: control
-// characters but the line break and characters that change the direction of text as \u{9b}, bytes that are
-// no UTF-8 as \x{ff}.
+// Returns the text with everything escaped that could control a terminal or reorder a line: control
+// characters other than line breaks, and characters that change the direction of text, as \u{9b}; bytes that
+// are not UTF-8 as \x{ff}.
 std::string escape_controls(std::string_view text);
 
-// Returns an excerpt for one line of a message: escaped, line breaks too, and cut when it is long.
+// Returns an excerpt for one line of a message: escaped, including line breaks, and shortened.
 std::string printable(std::string_view text);
 
 // Returns the UTF-8 text, cut between two characters and with "..." at its end if it is longer than `bytes`.
 std::string shortened(std::string_view text, std::size_t bytes);
 
-// Returns the UTF-8 text as content or attribute of HTML or XML, ? for what XML has no place for.
+// Returns the UTF-8 text escaped for HTML or XML, with ? for characters that XML does not allow.
 std::string escape_markup(std::string_view text);
 
-// Returns the same JSON with the characters that escape_controls() writes out as \u009b.
+// Returns the JSON with the characters that escape_controls() escapes written as \u009b.
 std::string escape_controls_in_json(std::string_view json);
 
 }  // namespace thimble

@@ -1,8 +1,8 @@
 // Threads that share the items of a loop.
 //
-// A loop ends when its items are done, not when every thread has come by: on a busy machine a thread that the
-// system has put aside holds up nobody, and the caller does its share. (An OpenMP loop waits for all of its
-// threads; sharing two cores with a compiler made a training step ten times slower that way.)
+// A loop ends when its items are done, whether or not every thread took part: on a busy machine a thread that
+// the system has suspended delays no other, and the caller does its share. (An OpenMP loop waits for all of
+// its threads; sharing two cores with a compiler made a training step ten times slower that way.)
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,13 @@
 
 namespace thimble {
 
-// Cores that this process may use.
+// Returns the number of cores that this process may use.
 std::int64_t usable_cores();
 
+// A pool of threads, the caller's included.
 class ThreadPool {
  public:
-  // `threads` in all, the caller's included; 0: usable_cores(). Throws Error when one does not start.
+  // Starts `threads` - 1 threads; 0 means usable_cores(). Throws Error when one does not start.
   explicit ThreadPool(std::int64_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -27,9 +28,9 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // f(i, thread) once for each i in 0 .. n-1, on whichever thread is free, 0 <= thread < threads(). Returns
-  // when all are done; then the exception of the smallest i that threw, if any, is thrown on. Not to be
-  // called by two threads at once, nor from f. Allocates nothing.
+  // Calls f(i, thread) once for each i in 0 .. n-1, on whichever thread is free, 0 <= thread < threads(), and
+  // returns when all are done. Rethrows the exception of the smallest i that threw, if any. Not to be called
+  // by two threads at once, nor from f. Allocates nothing.
   template <class F>
   void run(std::int64_t n, const F& f) {
     run_items(
@@ -46,7 +47,7 @@ class ThreadPool {
   void take_items(std::uint64_t loop, int thread);
 
   // Number of the loop in the upper half, its next item in the lower: one exchange claims an item and proves
-  // that the loop is not over, so that a thread which comes late touches nothing.
+  // that the loop is not over, so that a late thread touches nothing.
   std::atomic<std::uint64_t> ticket_{0};
   std::atomic<Function> function_{nullptr};
   std::atomic<const void*> context_{nullptr};

@@ -12,7 +12,8 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 }  // namespace
 
 double similarity(std::string_view a, std::string_view b) {
-  // common[j]: length of the longest common subsequence of what was read of a and the first j letters of b.
+  // common[j]: length of the longest common subsequence of the letters of a so far and the first j letters of
+  // b.
   std::vector<std::size_t> common(b.size() + 1);
   for (char letter : a) {
     std::size_t diagonal = 0;

@@ -19,7 +19,7 @@ std::size_t character_size(std::string_view text) {
   if (text.size() < size) return 0;
   for (std::size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Longer than need be, a surrogate, or beyond U+10FFFF.
+  // An overlong form, a surrogate, or beyond U+10FFFF.
   if ((byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xED && byte(1) > 0x9F) ||
       (byte(0) == 0xF0 && byte(1) < 0x90) || (byte(0) == 0xF4 && byte(1) > 0x8F))
     return 0;
@@ -34,7 +34,7 @@ std::size_t utf8_size(std::string_view text) {
 
 namespace {
 
-// Of a valid character of `size` bytes.
+// Returns the code point of a valid character of `size` bytes.
 char32_t code_point(std::string_view text, std::size_t size) {
   constexpr unsigned char kFirst[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
   char32_t point = static_cast<unsigned char>(text[0]) & kFirst[size];
@@ -44,7 +44,7 @@ char32_t code_point(std::string_view text, std::size_t size) {
 
 bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7F && point < 0xA0); }
 
-// Unicode's Bidi_Control, and its line and paragraph separators.
+// Returns whether the character is one of Unicode's Bidi_Control, or a line or paragraph separator.
 bool moves_text(char32_t point) {
   return point == 0x61C || point == 0x200E || point == 0x200F || (point >= 0x2028 && point <= 0x202E) ||
          (point >= 0x2066 && point <= 0x2069);

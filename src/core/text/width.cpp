@@ -10,8 +10,7 @@ namespace thimble {
 
 namespace {
 
-// Returns the columns of a character, by the tables of the C library for UTF-8, whatever locale the program
-// runs in.
+// Returns the columns of a character by the tables of the C library for UTF-8, whatever the program's locale.
 std::size_t columns(const Character& character) {
   static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   if (utf8 == nullptr || !character.valid) return 1;
@@ -21,7 +20,7 @@ std::size_t columns(const Character& character) {
   return width < 0 ? 1 : static_cast<std::size_t>(width);
 }
 
-// Takes the first character off a text that is not empty; returns its columns.
+// Removes the first character of a text that is not empty, and returns its columns.
 std::size_t take(std::string_view& text) {
   const Character character = first_character(text);
   text.remove_prefix(character.bytes.size());
@@ -90,7 +89,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
 
 namespace {
 
-// The column in which the lines go on that a long line is broken into.
+// Returns the indent of the lines that continue a long line.
 std::size_t hanging_indent(std::string_view line, std::size_t width) {
   const std::size_t start = std::min(line.find_first_not_of(' '), line.size());
   const std::size_t gap = line.find("  ", start);
@@ -114,8 +113,8 @@ std::string reflowed(std::string_view lines, std::size_t width) {
     }
     const std::string_view mark = line.starts_with("# ") ? "# " : "";
     line.remove_prefix(mark.size());
-    const std::size_t room = width - mark.size();
-    std::string rest = wrapped(line, room, hanging_indent(line, room));
+    const std::size_t columns_left = width - mark.size();
+    std::string rest = wrapped(line, columns_left, hanging_indent(line, columns_left));
     if (end == std::string_view::npos) rest.pop_back();
     for (std::size_t from = 0, to = 0; from < rest.size(); from = to) {
       to = std::min(rest.find('\n', from), rest.size() - 1) + 1;
