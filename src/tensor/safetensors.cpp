@@ -40,7 +40,7 @@ constexpr const char* kAlgorithm = "XXH3-64";
 constexpr std::string_view kBeforeDigits = R"({"__metadata__":{"checksum":")";  // where the header starts
 constexpr std::size_t kDigits = sizeof(std::uint64_t) + kBeforeDigits.size(), kDigitCount = 16;
 
-// IEEE 754 binary16, and the upper half of a binary32.
+// A number in IEEE 754 binary16.
 struct Half {
   std::uint16_t bits;
   operator float() const {
@@ -51,6 +51,7 @@ struct Half {
     return (bits & 0x8000) != 0 ? -size : size;
   }
 };
+// A number in bfloat16, the upper half of a binary32.
 struct Bfloat {
   std::uint16_t bits;
   operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
@@ -71,7 +72,7 @@ SafetensorsFile::Entry checked_entry(const std::string& file, const SafetensorsH
                                      std::size_t data_size) {
   const std::string where = fmt::format("{}: tensor {}", file, printable(tensor.name));
   const auto* dtype = std::ranges::find(kDTypes, tensor.dtype, &DTypeInfo::name);
-  require<CheckpointError>(dtype != std::end(kDTypes), "{}: dtype {} is none of the format's", where,
+  require<CheckpointError>(dtype != std::end(kDTypes), "{}: dtype {} is not one of the format's", where,
                            printable(tensor.dtype));
   constexpr std::uint64_t kMaxElements = INT64_MAX / 64;
   Shape shape;
@@ -98,17 +99,17 @@ void check_text(const std::filesystem::path& path, const std::string& text) {
                            path.string(), printable(text));
 }
 
-// The header's JSON, its checksum zero.
+// Returns the JSON of the header, with a checksum of zeros.
 Json describe(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
               const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();  // null would crash where it cannot become an object: no memory
+  Json header = Json::object();  // null would crash where there is no memory to turn it into an object
   auto& texts = header[kMetadataKey];
   texts = {{kChecksumKey, std::string(kDigitCount, '0')}, {kAlgorithmKey, kAlgorithm}};
   for (const auto& [key, text] : metadata) {
     check_text(path, key);
     check_text(path, text);
-    require<CheckpointError>(!texts.contains(key), "{}: metadata {} is the checksum's own", path.string(),
-                             key);
+    require<CheckpointError>(!texts.contains(key), "{}: metadata {} is reserved for the checksum",
+                             path.string(), key);
     texts[key] = text;
   }
   std::size_t offset = 0;
@@ -130,24 +131,30 @@ Json describe(const std::filesystem::path& path, std::span<const NamedBytes> ten
   return header;
 }
 
-// Refuses, before its data is read, what is no regular file or has more bytes than its header describes.
+// Throws unless a header of this size fits into the rest of the file and the limit of the format.
+void check_header_size(const std::string& file, std::uint64_t size, std::uint64_t rest) {
+  require<CheckpointError>(
+      size <= rest,
+      "{}: the header size {} is more than the file holds; it is truncated or not a safetensors file", file,
+      size);
+  require<CheckpointError>(size <= kMaxHeader,
+                           "{}: the header size {} is more than the {} bytes of the format", file, size,
+                           kMaxHeader);
+}
+
+// Throws, before the data is read, unless the path is a regular file of no more bytes than its header
+// describes.
 void check_size(const std::filesystem::path& path) {
   std::error_code unknown;
   const std::filesystem::file_status there = std::filesystem::status(path, unknown);
   require<CheckpointError>(!std::filesystem::exists(there) || std::filesystem::is_regular_file(there),
-                           "{}: cannot be read: Is no regular file", path.string());
+                           "{}: cannot be read: Is not a regular file", path.string());
   std::ifstream file(path, std::ios::binary);
   std::uint64_t header_size = 0;
   file.read(reinterpret_cast<char*>(&header_size), sizeof header_size);
   if (!file) return;  // no such file, or a short one
   const std::uint64_t size = std::filesystem::file_size(path), rest = size - sizeof header_size;
-  require<CheckpointError>(
-      header_size <= rest,
-      "{}: the header size {} is more than the file holds; it is truncated or no safetensors file",
-      path.string(), header_size);
-  require<CheckpointError>(header_size <= kMaxHeader,
-                           "{}: the header size {} is more than the {} bytes of the format", path.string(),
-                           header_size, kMaxHeader);
+  check_header_size(path.string(), header_size, rest);
   std::string text(header_size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file) return;
@@ -197,13 +204,7 @@ SafetensorsFile::SafetensorsFile(std::string content, std::string name)
   require<CheckpointError>(content_.size() >= sizeof header_size,
                            "{}: {} bytes are too few for a safetensors file", name_, content_.size());
   std::memcpy(&header_size, content_.data(), sizeof header_size);
-  require<CheckpointError>(
-      header_size <= content_.size() - sizeof header_size,
-      "{}: the header size {} is more than the file holds; it is truncated or no safetensors file", name_,
-      header_size);
-  require<CheckpointError>(header_size <= kMaxHeader,
-                           "{}: the header size {} is more than the {} bytes of the format", name_,
-                           header_size, kMaxHeader);
+  check_header_size(name_, header_size, content_.size() - sizeof header_size);
   data_ = sizeof header_size + header_size;
   const auto text = std::string_view(content_).substr(sizeof header_size, header_size);
   SafetensorsHeader header = parse_safetensors_header(text, name_);

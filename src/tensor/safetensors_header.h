@@ -11,7 +11,7 @@ namespace thimble {
 
 inline constexpr const char* kMetadataKey = "__metadata__";
 
-// What the header says; whether sizes and offsets suit the data is not checked yet.
+// The content of a header, whose sizes and offsets have not been compared with the data.
 struct SafetensorsHeader {
   struct Tensor {
     std::string name, dtype;
@@ -22,9 +22,9 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// `file` stands in messages. Throws CheckpointError unless the text is UTF-8 and one JSON object of tensors
-// and metadata, of at most 10 MB, padded with spaces, in which no key is duplicate. Unknown keys of a tensor
-// are skipped, as the reference implementation does, and like there JSON nests at most 127 deep.
+// Returns the parsed header of `file`. Throws CheckpointError unless the text is UTF-8 and one JSON object of
+// tensors and metadata, of at most 10 MB, padded with spaces, without duplicate keys. As in the reference
+// implementation, unknown keys of a tensor are skipped and JSON nests at most 127 deep.
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file);
 
 }  // namespace thimble

@@ -89,8 +89,8 @@ TEST_CASE("weights are read from regular files of the size in their header", "[i
   };
   const std::filesystem::path fifo = saved.directory / "fifo", large = saved.directory / "large";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
-  CHECK(refusal(fifo) == fifo.string() + ": cannot be read: Is no regular file");
-  CHECK(refusal("/dev/zero") == "/dev/zero: cannot be read: Is no regular file");
+  CHECK(refusal(fifo) == fifo.string() + ": cannot be read: Is not a regular file");
+  CHECK(refusal("/dev/zero") == "/dev/zero: cannot be read: Is not a regular file");
   // Larger than any memory: a sparse file, and one with a valid header.
   std::ofstream(large).put('\0');
   std::filesystem::resize_file(large, std::uintmax_t{1} << 40);

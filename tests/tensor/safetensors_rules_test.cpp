@@ -1,4 +1,4 @@
-// What the reader refuses: a test for every rule of the format.
+// Files that break the format: a test for every rule.
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "safetensors_text.h"
@@ -131,7 +131,7 @@ TEST_CASE("every type of the format has its size", "[tensor]") {
           fmt::format("tensor w: {} bytes of data for a shape that needs {}", bits - 1, bits));
   }
   CHECK(complaint("F4", "[3]", "[0,1]", 1) == "tensor w: 3 elements of 4 bits do not fill whole bytes");
-  CHECK(complaint("F33", "[2]", "[0,8]", 8) == "tensor w: dtype F33 is none of the format's");
+  CHECK(complaint("F33", "[2]", "[0,8]", 8) == "tensor w: dtype F33 is not one of the format's");
   CHECK(complaint(file_text(R"({"w":{"dtype":3,"shape":[0],"data_offsets":[0,0]}})", 0)) ==
         "tensor w: dtype must be a text");
 }

@@ -12,7 +12,7 @@
 
 namespace thimble::tests {
 
-// The text of a file with this header and this much data.
+// Returns the text of a file with this header and this much data.
 inline std::string file_text(const std::string& header, std::size_t data_bytes) {
   const std::uint64_t size = header.size();
   std::string text(sizeof size, '\0');
@@ -39,7 +39,7 @@ inline std::string object(const std::vector<std::string>& entries) {
   return fmt::format("{{{}}}", fmt::join(entries, ","));
 }
 
-// What is said about a file of one tensor `w`, and about one of two tensors.
+// Return the error for a file of one tensor `w`, and of two tensors.
 inline std::string complaint(const std::string& dtype, const std::string& shape, const std::string& offsets,
                              std::size_t bytes) {
   return complaint(file_text(object({entry("w", dtype, shape, offsets)}), bytes));

@@ -1,5 +1,4 @@
-// A matrix in memory that somebody else owns. `stride` is the distance between the starts of two rows, so a
-// view can also be a block of columns of a wider matrix: one head inside a packed projection, without a copy.
+// Views of matrices in memory that the view does not own.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +9,8 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+// A matrix (rows, cols), row-major. `stride` is the distance between the starts of two rows, in elements, so
+// that a view can be a block of columns of a wider matrix, such as one head of a packed projection.
 template <class T>
 struct BasicMatrixView {
   T* data = nullptr;
@@ -34,9 +35,9 @@ struct BasicMatrixView {
 using MatrixView = BasicMatrixView<Real>;
 using ConstMatrixView = BasicMatrixView<const Real>;
 
-// A matrix that backward kernels add to. While it is uninitialized, the first kernel that adds to it
-// overwrites every element, which saves a pass that sets it to zero. A view without data, which has no rows
-// either, stands for a gradient that nobody needs; kernels skip it.
+// A gradient that backward kernels add to. While it is uninitialized, a kernel overwrites every element,
+// which saves a pass that sets it to zero. A view without data, which has no rows either, is a gradient that
+// is not required; kernels skip it.
 struct GradientView : MatrixView {
   bool uninitialized = false;
 

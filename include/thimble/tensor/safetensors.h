@@ -2,8 +2,8 @@
 // describes the tensors, then their bytes.
 //
 // Files of thimble have two more keys at the start of the metadata: "checksum", 16 hex digits, the
-// XXH3-64 of the whole file with these digits taken as '0', and "checksum_algorithm", "XXH3-64". Either key
-// is enough to have the file checked, so damage to one of them is noticed too.
+// XXH3-64 of the whole file with these digits taken as '0', and "checksum_algorithm", "XXH3-64". A file with
+// either key is verified, so that damage to one of them is detected too.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace thimble {
 
-// All that the format knows; the 4 and 6 bit types are packed.
+// The element types of the format; those of 4 and 6 bits are packed.
 enum class DType {
   boolean,
   f4,
@@ -52,20 +52,21 @@ struct NamedBytes {
   std::span<const std::byte> bytes;
 };
 
-// Replaces the file at once (see write_file). Throws FileError when it cannot be written, CheckpointError,
-// before anything is written, for what its reader would refuse: a name that is used twice, that is no UTF-8
-// or that the format or the checksum needs, bytes that do not suit the shape.
+// Writes the tensors atomically, as write_file() does. Throws FileError when the file cannot be written, and
+// CheckpointError, before anything is written, for a duplicate name, a name that is not UTF-8 or that the
+// format or the checksum reserves, and for bytes that do not match the shape.
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata);
 
+// A safetensors file in memory.
 class SafetensorsFile {
  public:
-  // Throws CheckpointError, naming the file, the tensor and the rule of the format that it breaks, or saying
-  // that the checksum does not match. Of the format only tensors of more than Shape::kMaxRank dimensions are
-  // not accepted.
+  // Reads the file. Throws CheckpointError, naming the file, the tensor and the rule of the format that it
+  // breaks, or that the checksum does not match. Tensors of more than Shape::kMaxRank dimensions are not
+  // supported.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  // The same for the bytes of a file; `name` stands for it in messages.
+  // Parses the bytes of a file, which messages call `name`.
   SafetensorsFile(std::string content, std::string name);
 
   struct Entry {
@@ -77,11 +78,12 @@ class SafetensorsFile {
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }  // without the checksum
 
-  // Throws CheckpointError when there is no such tensor.
+  // Returns the entry of a tensor. Throws CheckpointError when there is no such tensor.
   const Entry& entry(const std::string& name) const;
 
-  // The elements, converted to T. Throws CheckpointError when there is no such tensor, and when its type is
-  // not one of I64, F64, F32, F16 and BF16 (T float or double) or not I64 (T std::int64_t).
+  // Returns the elements of a tensor, converted to T. Throws CheckpointError when there is no such tensor,
+  // and when its type is not one of I64, F64, F32, F16 and BF16 (T float or double) or not I64 (T
+  // std::int64_t).
   template <class T>
   std::vector<T> values(const std::string& name) const;
 

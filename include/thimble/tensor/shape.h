@@ -1,4 +1,4 @@
-// The sizes of a dense row-major tensor, slowest dimension first.
+// The shape of a tensor.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 
 namespace thimble {
 
+// The sizes of a dense row-major tensor, slowest dimension first.
 class Shape {
  public:
   static constexpr int kMaxRank = 4;
@@ -23,13 +24,14 @@ class Shape {
   std::int64_t last() const { return rank_ == 0 ? 1 : sizes_[rank_ - 1]; }
   std::int64_t elements() const;
 
-  // The shape seen as a matrix: the last dimension is the columns, all others together the rows.
+  // Returns the rows of the shape as a matrix: the product of all dimensions but the last, which is the
+  // columns.
   std::int64_t rows() const { return last() == 0 ? 0 : elements() / last(); }
 
-  // The same shape with another last dimension.
+  // Returns this shape with another last dimension. Throws ShapeError for ().
   Shape with_last(std::int64_t size) const;
 
-  // One more dimension, the fastest. Throws ShapeError beyond kMaxRank.
+  // Returns this shape with one more dimension, the fastest. Throws ShapeError beyond kMaxRank.
   Shape appended(std::int64_t size) const;
 
   bool operator==(const Shape&) const = default;

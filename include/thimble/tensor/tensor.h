@@ -1,4 +1,4 @@
-// A dense, row-major tensor that owns its elements.
+// Tensors.
 #pragma once
 
 #include <initializer_list>
@@ -13,9 +13,11 @@
 
 namespace thimble {
 
-// Every buffer that kernels read starts on a cache line: an unaligned 64-byte vector load touches two.
+// The alignment, in bytes, of every buffer that kernels read: a cache line, as an unaligned 64-byte load
+// touches two.
 inline constexpr std::size_t kAlignment = 64;
 
+// An allocator for std::vector that aligns to kAlignment.
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
@@ -37,11 +39,12 @@ using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
 inline namespace THIMBLE_PRECISION {
 
+// A dense, row-major tensor that owns its elements.
 class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(Shape shape) : shape_(shape), elements_(static_cast<std::size_t>(shape.elements())) {}
-  // Throws ShapeError when the number of values is not the shape's.
+  // Throws ShapeError when the number of values differs from shape.elements().
   Tensor(Shape shape, std::span<const Real> values);
   Tensor(Shape shape, std::initializer_list<Real> values);
 
