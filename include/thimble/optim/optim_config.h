@@ -1,4 +1,4 @@
-// How parameters are updated. Plain values; the config room parses and checks them.
+// The config of optimizer and learning-rate schedule. Plain values; the config room parses and checks them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@ namespace thimble {
 enum class OptimizerKind { adam, adamw, sgd };
 enum class ScheduleKind { constant, linear, cosine, inverse_sqrt };
 
+// The config of an optimizer.
 struct OptimizerConfig {
   OptimizerKind name = OptimizerKind::adam;
   double lr = 1e-3;
@@ -18,7 +19,7 @@ struct OptimizerConfig {
   double weight_decay = 0;  // of matrices only: decoupled in adamw, added to the gradient in adam and sgd
 };
 
-// Every schedule multiplies its factor by min(1, t / warmup).
+// The config of a learning-rate schedule, see schedule_factor().
 struct ScheduleConfig {
   ScheduleKind name = ScheduleKind::constant;
   std::int64_t warmup = 0;  // steps

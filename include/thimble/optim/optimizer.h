@@ -1,4 +1,4 @@
-// Updates of a parameter store from a gradient buffer of the same layout.
+// Optimizers.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// SGD with momentum, Adam or AdamW, with PyTorch's formulas (see kernels/optimizer.h).
+// SGD with momentum, Adam or AdamW, with PyTorch's formulas (see kernels/optimizer.h). It updates a parameter
+// store from a gradient buffer of the same layout.
 class Optimizer {
  public:
-  // A part of one parameter, small enough for the first-level cache. Segments are updated independently.
+  // A part of one parameter that fits into the first-level cache. Segments are updated independently.
   struct Segment {
     std::size_t offset, size;
-    bool decays;  // weight decay is for matrices only, embeddings included
+    bool decays;  // whether weight decay applies: to matrices, embeddings included
   };
 
   Optimizer(const OptimizerConfig& config, const ParameterStore& store);
 
   const std::vector<Segment>& segments() const { return segments_; }
 
-  // Begins the next step: its learning rate, and what gradients are multiplied with.
+  // Starts the next step, with its learning rate and the factor of the gradients.
   void begin_step(double learning_rate, double gradient_scale);
 
   // Updates one segment of the parameters.
@@ -34,26 +35,24 @@ class Optimizer {
   std::int64_t steps() const { return step_; }
   void set_steps(std::int64_t steps) { step_ = steps; }
 
-  // What is kept from step to step, under PyTorch's names, each with the layout of the parameters: Adam's
-  // exp_avg and exp_avg_sq, the momentum_buffer of SGD.
+  // The state, under PyTorch's names, with the layout of the parameters: exp_avg and exp_avg_sq of Adam,
+  // momentum_buffer of SGD.
   struct Moment {
     std::string_view name;
     std::span<Real> values;
   };
   std::vector<Moment> moments();
-  std::span<const Real> first_moment() const { return first_; }    // Adam's m, the momentum of SGD
-  std::span<const Real> second_moment() const { return second_; }  // Adam's v; empty for SGD
 
  private:
   OptimizerConfig config_;
   std::vector<Segment> segments_;
-  AlignedVector<Real> first_, second_;
+  AlignedVector<Real> first_, second_;  // Adam's m and v; the momentum of SGD and nothing
   std::int64_t step_ = 0;
   double learning_rate_ = 0, gradient_scale_ = 1;
 };
 
-// What gradients of this global norm are multiplied with so that it is at most max_norm (Pascanu et al.
-// 2013); max_norm 0: 1. With PyTorch's 1e-6 in the denominator.
+// Returns the factor of gradients of this global norm that clips it to max_norm (Pascanu et al. 2013), with
+// PyTorch's 1e-6 in the denominator; 1 for max_norm 0.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace THIMBLE_PRECISION

@@ -1,4 +1,4 @@
-// The learning rate over a run.
+// Learning-rate schedules.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,11 @@
 
 namespace thimble {
 
-// What the base learning rate is multiplied by in step t = 0, 1, ..., steps - 1; w is the warm-up, in steps:
+// Returns the factor of the base learning rate in step t = 0, 1, ..., steps - 1; w is the warm-up, in steps:
 //   constant      1
 //   linear        1 until w, then (steps - t) / (steps - w)
-//   cosine        (1 + cos(pi t / steps)) / 2        (Loshchilov and Hutter 2017, one period)
-//   inverse_sqrt  1 until w, then sqrt(max(w, 1) / t)  (Vaswani et al. 2017, section 5.3, scaled to peak at
-//   1)
+//   cosine        (1 + cos(pi t / steps)) / 2          Loshchilov and Hutter 2017, one period
+//   inverse_sqrt  1 until w, then sqrt(max(w, 1) / t)  Vaswani et al. 2017, section 5.3, with a peak of 1
 // each times min(1, t / w). As in PyTorch's LambdaLR, a warm-up starts from 0.
 double schedule_factor(const ScheduleConfig& schedule, std::int64_t t, std::int64_t steps);
 
