@@ -39,13 +39,13 @@ double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::sp
       hn::StoreU(hn::MulAdd(hn::LoadU(d, to + i), hn::Set(d, scale), hn::Set(d, shift)), d, to + i);
     });
     to[label] -= weight * (1 - smoothing);
-    // sum_j q_j (max - z_j), so that large logits do not cancel.
+    // sum_j q_j (max - z_j): without the cancellation of max + ln sum - sum_j q_j z_j for large logits.
     Real expected = (1 - smoothing) * (max - z[label]);
     if (smoothing > 0) {
       expected += even * sum_lanes(n, [=](auto d, std::int64_t i)
                                           HWY_ATTR { return hn::Sub(hn::Set(d, max), hn::LoadU(d, z + i)); });
     }
-    // A logarithm of the product of a few sums, each 1 to V, in place of a logarithm each.
+    // One logarithm for the product of a few sums, each 1 to V.
     product *= static_cast<double>(sum);
     if (++factors == kFactors) {
       loss += static_cast<double>(weight) * std::log(product);

@@ -1,7 +1,7 @@
 // Dropout.
 //   forward    y = x f,  f = 0 with probability p, else 1 / (1 - p)
 //   backward   dx += dy f
-//   saved: f. This file draws f; multiply_forward and multiply_backward apply it.
+//   saved: f. This file draws f; mul_forward() and mul_backward() apply it.
 #include "thimble/kernels/dropout.h"
 
 #include <cmath>

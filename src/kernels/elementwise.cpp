@@ -1,9 +1,9 @@
-// Element-wise kernels, each forward next to its backward.
-//   add    y = a + b                 da += dy, db += dy
-//   scale  y = f x                   dx += f dy
-//   product  y = a b                 da += dy b, db += dy a    saved: a, b
-//   ReLU   y = max(x, 0)             dx += dy [y > 0]          saved: y
-//   tanh   y = tanh x                dx += dy (1 - y^2)        saved: y
+// Element-wise kernels.
+//   add      y = a + b         da += dy, db += dy
+//   scale    y = f x           dx += f dy
+//   mul      y = a b           da += dy b, db += dy a    saved: a, b
+//   ReLU     y = max(x, 0)     dx += dy [y > 0]          saved: y
+//   tanh     y = tanh x        dx += dy (1 - y^2)        saved: y
 #include "thimble/kernels/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,7 +18,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
-// y[r][i] = f(d, x[r][i]), and the same with two inputs.
+// Computes y[r][i] = f(d, x[r][i]).
 template <class F>
 HWY_INLINE void map(MatrixView y, ConstMatrixView x, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
@@ -27,6 +27,7 @@ HWY_INLINE void map(MatrixView y, ConstMatrixView x, const F& f) {
   }
 }
 
+// Computes y[r][i] = f(d, a[r][i], b[r][i]).
 template <class F>
 HWY_INLINE void map2(MatrixView y, ConstMatrixView a, ConstMatrixView b, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
@@ -35,7 +36,7 @@ HWY_INLINE void map2(MatrixView y, ConstMatrixView a, ConstMatrixView b, const F
   }
 }
 
-// dx[r][i] += f(d, dy[r][i]), and the same with what was saved.
+// Adds dx[r][i] += f(d, dy[r][i]).
 template <class F>
 HWY_INLINE void update(GradientView dx, ConstMatrixView dy, const F& f) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
@@ -44,6 +45,7 @@ HWY_INLINE void update(GradientView dx, ConstMatrixView dy, const F& f) {
   }
 }
 
+// Adds dx[r][i] += f(d, dy[r][i], saved[r][i]).
 template <class F>
 HWY_INLINE void update2(GradientView dx, ConstMatrixView dy, ConstMatrixView saved, const F& f) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
@@ -69,11 +71,11 @@ void scale_backward(GradientView dx, ConstMatrixView dy, Real factor) {
   update(dx, dy, [factor](auto d, auto g) HWY_ATTR { return hn::Mul(hn::Set(d, factor), g); });
 }
 
-void multiply_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
+void mul_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b) {
   map2(y, a, b, [](auto, auto p, auto q) HWY_ATTR { return hn::Mul(p, q); });
 }
 
-void multiply_backward(GradientView da, ConstMatrixView dy, ConstMatrixView b) {
+void mul_backward(GradientView da, ConstMatrixView dy, ConstMatrixView b) {
   update2(da, dy, b, [](auto, auto g, auto q) HWY_ATTR { return hn::Mul(g, q); });
 }
 
@@ -106,8 +108,8 @@ THIMBLE_DISPATCH(void, add_forward, (MatrixView y, ConstMatrixView a, ConstMatri
 THIMBLE_DISPATCH(void, accumulate, (GradientView dx, ConstMatrixView dy), dx, dy)
 THIMBLE_DISPATCH(void, scale_forward, (MatrixView y, ConstMatrixView x, Real f), y, x, f)
 THIMBLE_DISPATCH(void, scale_backward, (GradientView dx, ConstMatrixView dy, Real f), dx, dy, f)
-THIMBLE_DISPATCH(void, multiply_forward, (MatrixView y, ConstMatrixView a, ConstMatrixView b), y, a, b)
-THIMBLE_DISPATCH(void, multiply_backward, (GradientView da, ConstMatrixView dy, ConstMatrixView b), da, dy, b)
+THIMBLE_DISPATCH(void, mul_forward, (MatrixView y, ConstMatrixView a, ConstMatrixView b), y, a, b)
+THIMBLE_DISPATCH(void, mul_backward, (GradientView da, ConstMatrixView dy, ConstMatrixView b), da, dy, b)
 THIMBLE_DISPATCH(void, relu_forward, (MatrixView y, ConstMatrixView x), y, x)
 THIMBLE_DISPATCH(void, relu_backward, (GradientView dx, ConstMatrixView dy, ConstMatrixView y), dx, dy, y)
 THIMBLE_DISPATCH(void, tanh_forward, (MatrixView y, ConstMatrixView x), y, x)

@@ -1,6 +1,6 @@
-// Table rows by token and by position.
-//   embedding    y_r = table[token_r]              backward   dtable[token_r] += dy_r
-//   positions    y[b, t] = x[b, t] + p[t]          backward   dx += dy,  dp[t] += sum_b dy[b, t]
+// Embeddings of tokens and of positions.
+//   embedding    y[r] = table[token[r]]        backward   dtable[token[r]] += dy[r]
+//   positions    y[b, t] = x[b, t] + p[t]      backward   dx += dy,  dp[t] += sum_b dy[b, t]
 //   saved: the tokens
 #include "thimble/kernels/embedding.h"
 

@@ -1,5 +1,4 @@
-// The exponential of numbers up to 88, for softmax, GELU and the additive score, and the logistic function.
-// Toggled guard: see simd-inl.h.
+// The exponential function of numbers up to 88, and the logistic function. Toggled guard: see simd-inl.h.
 #if defined(THIMBLE_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef THIMBLE_KERNELS_EXP_INL_H_
 #undef THIMBLE_KERNELS_EXP_INL_H_
@@ -16,10 +15,10 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
-// exp(x) for x <= 88, just below where float overflows; NaN stays, and what would not be a normal number is
-// 0. In float half the operations of Highway's, which takes all numbers: x = n ln 2 + r, exp(x) = 2^n exp(r),
-// with exp(r) = 1 + r + r^2 p(r) for |r| <= ln(2) / 2, p fitted at Chebyshev nodes. Relative error 1e-8
-// before rounding.
+// Returns exp(x) for x <= 88, just below where float overflows; NaN for NaN, and 0 where the result would not
+// be a normal number. In float it takes half the operations of Highway's, which accepts all numbers: x = n ln
+// 2 + r, exp(x) = 2^n exp(r), with exp(r) = 1 + r + r^2 p(r) for |r| <= ln(2) / 2, p fitted at Chebyshev
+// nodes. Relative error 1e-8 before rounding.
 template <class D, class V>
 HWY_INLINE V exp_up_to_88(D d, V x) {
 #ifdef THIMBLE_DOUBLE
@@ -42,7 +41,7 @@ HWY_INLINE V exp_up_to_88(D d, V x) {
 #endif
 }
 
-// 1 / (1 + exp(-x)), and in `complement` 1 / (1 + exp(x)), which is 1 minus that without the cancellation.
+// Returns s = 1 / (1 + exp(-x)) and sets `complement` to 1 - s = 1 / (1 + exp(x)), without cancellation.
 template <class D, class V>
 HWY_INLINE V sigmoid(D d, V x, V& complement) {
   const auto one = hn::Set(d, Real{1});

@@ -1,8 +1,8 @@
 // Matrix products by OpenBLAS.
 //   c = alpha op(a) op(b) + beta c
-// OpenBLAS copies both operands of a product into a layout of its own first, except for small products with b
-// as it is, where AVX-512 has a kernel that reads them in place. Larger ones are cut into parts that it
-// takes: 104 to 115 GFLOP/s on one Zen 4 core, against 87 to 104 for whole ones of the sizes in
+// OpenBLAS first copies both operands into a layout of its own, except for small products with b not
+// transposed, for which AVX-512 has a kernel that reads them in place. Larger products are cut into parts for
+// it: 104 to 115 GFLOP/s on one Zen 4 core, against 87 to 104 for whole products of the sizes in
 // configs/bench.
 #include "thimble/kernels/gemm.h"
 
@@ -27,16 +27,16 @@ constexpr auto kBlasGemm = cblas_dgemm;
 constexpr auto kBlasGemm = cblas_sgemm;
 #endif
 
-// For tests on one CPU of what others do: THIMBLE_TARGET=avx2 or baseline leaves out the better instruction
-// sets. It takes effect before main(), when no kernel has been chosen. OpenBLAS has
-// OPENBLAS_CORETYPE for that.
-std::string_view wanted_target() {
+// Returns the target that THIMBLE_TARGET selects: avx2 or baseline disables the larger instruction sets, so
+// that tests on one CPU cover others. It takes effect before main(), when no kernel has been chosen.
+// OPENBLAS_CORETYPE does the same for OpenBLAS.
+std::string_view selected_target() {
   const char* const name = std::getenv("THIMBLE_TARGET");
   return name == nullptr ? "" : name;
 }
 
 bool disable_targets() {
-  const std::string_view name = wanted_target();
+  const std::string_view name = selected_target();
   if (name == "avx2") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
   if (name == "baseline") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL | HWY_AVX2);
   return name.empty() || name == "avx2" || name == "baseline";
@@ -46,16 +46,16 @@ const bool kKnownTarget = disable_targets();
 
 blasint size(std::int64_t n) { return static_cast<blasint>(n); }
 
-// Whether OpenBLAS has chosen kernels for AVX-512, which include the one for small matrices.
+// Returns whether OpenBLAS has chosen kernels for AVX-512, which include the one for small matrices.
 bool has_small_kernel() {
   const std::string_view core = openblas_get_corename();
   return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
 }
 
-// Sizes of the parts: below the small kernel's limit of 10^6 multiplications, and the fastest of those tried.
+// The multiplications in a part: below the small kernel's limit of 10^6, and the fastest of those tried.
 constexpr std::int64_t kMultiplications = 48 * 64 * 256;
 
-// As many as fit, in whole vectors.
+// Returns the third size of a part, in whole vectors.
 std::int64_t fitting(std::int64_t other, std::int64_t another) {
   return kMultiplications / std::max<std::int64_t>(1, other * another) / 16 * 16;
 }
@@ -70,7 +70,7 @@ Part transposed_part_of(std::int64_t m, std::int64_t n) {
   return {rows, columns, fitting(rows, columns)};
 }
 
-void multiply(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
+void blas_gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
   const auto trans = [](Op op) { return op == Op::transpose ? CblasTrans : CblasNoTrans; };
   kBlasGemm(CblasRowMajor, trans(op_a), trans(op_b), size(c.rows), size(c.cols),
             size(op_a == Op::transpose ? a.rows : a.cols), alpha, a.data, size(a.stride), b.data,
@@ -85,10 +85,9 @@ Sizes checked_sizes(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b,
   const bool ta = op_a == Op::transpose, tb = op_b == Op::transpose;
   const std::int64_t m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols;
   const std::int64_t kb = tb ? b.cols : b.rows, n = tb ? b.rows : b.cols;
-  require<ShapeError>(
-      m == c.rows && n == c.cols && k == kb,
-      "gemm: ({}, {}) * ({}, {}) -> ({}, {}): the inner sizes must match, the outer ones be the result's", m,
-      k, kb, n, c.rows, c.cols);
+  require<ShapeError>(m == c.rows && n == c.cols && k == kb,
+                      "gemm: (M, K) x (K, N) -> (M, N): got ({}, {}) x ({}, {}) -> ({}, {})", m, k, kb, n,
+                      c.rows, c.cols);
   return {m, n, k};
 }
 
@@ -98,10 +97,10 @@ void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, 
   static const bool one_thread = (openblas_set_num_threads(1), true);
   static_cast<void>(one_thread);
   require<ConfigError>(kKnownTarget, "THIMBLE_TARGET {}: choose avx2 or baseline, or leave it out",
-                       wanted_target());
+                       selected_target());
   const auto [m, n, k] = checked_sizes(c, a, op_a, b, op_b);
   if (m == 0 || n == 0) return;
-  if (op_b == Op::transpose || k == 0 || !cuts_products()) return multiply(c, a, op_a, b, op_b, alpha, beta);
+  if (op_b == Op::transpose || k == 0 || !cuts_products()) return blas_gemm(c, a, op_a, b, op_b, alpha, beta);
   gemm_in_parts(c, a, op_a, b, op_b, alpha, beta);
 }
 
@@ -118,11 +117,11 @@ void gemm_in_parts(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, 
   const auto multiply_part = [&](std::int64_t i, std::int64_t j, std::int64_t p) {
     const std::int64_t rows = std::min(part.m, m - i), columns = std::min(part.n, n - j);
     const std::int64_t depth = std::min(part.k, k - p);
-    multiply(c.row_block(i, rows).column_block(j, columns),
-             ta ? a.row_block(p, depth).column_block(i, rows) : a.row_block(i, rows).column_block(p, depth),
-             op_a, b.row_block(p, depth).column_block(j, columns), op_b, alpha, p == 0 ? beta : 1);
+    blas_gemm(c.row_block(i, rows).column_block(j, columns),
+              ta ? a.row_block(p, depth).column_block(i, rows) : a.row_block(i, rows).column_block(p, depth),
+              op_a, b.row_block(p, depth).column_block(j, columns), op_b, alpha, p == 0 ? beta : 1);
   };
-  // The long dimension, which is the tokens in both cases, goes outside: the rest stays in cache.
+  // The long dimension, which is the tokens in both cases, is the outer loop: the rest stays in cache.
   const auto over = [](std::int64_t size, std::int64_t step, const auto& f) {
     for (std::int64_t at = 0; at < size; at += step) f(at);
   };

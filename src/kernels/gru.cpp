@@ -44,13 +44,13 @@ void gru_cell_forward(MatrixView y, MatrixView gates, ConstMatrixView gates_x, C
   }
 }
 
-// The rows of the three gradients where a sequence adds to; null: not wanted.
+// The rows of the three gradients that a sequence adds to; null: not required.
 struct GruRows {
   Real *a, *b, *h;
   bool a_empty, b_empty, h_empty;
 };
 
-// A sequence that took no part passes dy on to its state, and nothing to the gates.
+// Adds the gradients of a sequence that took no part: dy to the state, 0 to the gates.
 void pass_on(const GruRows& to, const Real* dy, std::int64_t n) {
   if (to.a != nullptr && to.a_empty) std::fill_n(to.a, 3 * n, Real{0});
   if (to.b != nullptr && to.b_empty) std::fill_n(to.b, 3 * n, Real{0});
@@ -74,11 +74,11 @@ void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientVie
     }
     lanes(n, [=, g = dy.row(row), b = gates_h.row(row), before = h.row(row), saved = gates.row(row)](
                  auto d, std::int64_t i) HWY_ATTR {
-      const auto one = hn::Set(d, Real{1}), slope = hn::LoadU(d, g + i);
+      const auto one = hn::Set(d, Real{1}), dout = hn::LoadU(d, g + i);
       const auto r = hn::LoadU(d, saved + i), z = hn::LoadU(d, saved + n + i);
       const auto candidate = hn::LoadU(d, saved + 2 * n + i), state = hn::LoadU(d, before + i);
-      const auto dn = hn::Mul(hn::Mul(slope, hn::Sub(one, z)), hn::NegMulAdd(candidate, candidate, one));
-      const auto dz = hn::Mul(hn::Mul(slope, hn::Sub(state, candidate)), hn::Mul(z, hn::Sub(one, z)));
+      const auto dn = hn::Mul(hn::Mul(dout, hn::Sub(one, z)), hn::NegMulAdd(candidate, candidate, one));
+      const auto dz = hn::Mul(hn::Mul(dout, hn::Sub(state, candidate)), hn::Mul(z, hn::Sub(one, z)));
       const auto dr = hn::Mul(hn::Mul(dn, hn::LoadU(d, b + 2 * n + i)), hn::Mul(r, hn::Sub(one, r)));
       if (to.a != nullptr) {
         add_to(d, to.a + i, dr, to.a_empty);
@@ -90,7 +90,7 @@ void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientVie
         add_to(d, to.b + n + i, dz, to.b_empty);
         add_to(d, to.b + 2 * n + i, hn::Mul(dn, r), to.b_empty);
       }
-      if (to.h != nullptr) add_to(d, to.h + i, hn::Mul(slope, z), to.h_empty);
+      if (to.h != nullptr) add_to(d, to.h + i, hn::Mul(dout, z), to.h_empty);
     });
   }
 }

@@ -71,7 +71,7 @@ void linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, Con
   for (std::int64_t first = 0; first < y.rows; first += part) {
     const std::int64_t count = std::min(part, y.rows - first);
     const MatrixView to = y.row_block(first, count);
-    // The product is added to the bias, which is in cache then: no pass over y.
+    // Adds the product to rows of the bias that are in cache, which saves a pass over y.
     if (bias.data != nullptr) HWY_DYNAMIC_DISPATCH(fill_rows)(to, bias);
     gemm(to, x.row_block(first, count), Op::none, ready ? transposed : weight,
          ready ? Op::none : Op::transpose, 1, bias.data != nullptr ? 1 : 0);

@@ -20,7 +20,7 @@ namespace kernels::HWY_NAMESPACE {
 
 enum class Norm { layer, rms };
 
-// n of a row.
+// The normalized elements n of a row.
 template <Norm kNorm>
 struct NormalizedRow {
   const Real* x;
@@ -34,7 +34,7 @@ struct NormalizedRow {
   }
 };
 
-// Adds the gradients of row r. `mean` turns a sum over the columns into its mean.
+// Adds the gradients of row r. mean(sum) returns the mean over the columns.
 template <Norm kNorm, class Mean>
 HWY_INLINE void norm_row_backward(GradientView dx, MatrixView dweight, ConstMatrixView dy,
                                   ConstMatrixView weight, std::int64_t r, const NormalizedRow<kNorm>& normal,
@@ -68,8 +68,8 @@ void layer_norm_forward(MatrixView y, MatrixView mean_rstd, ConstMatrixView x, C
     const Real mean =
         inverse_n * sum_lanes(n, [from](auto d, std::int64_t i) HWY_ATTR { return hn::LoadU(d, from + i); });
     const Real variance = inverse_n * sum_lanes(n, [from, mean](auto d, std::int64_t i) HWY_ATTR {
-                            const auto centred = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean));
-                            return hn::Mul(centred, centred);
+                            const auto centered = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean));
+                            return hn::Mul(centered, centered);
                           });
     const NormalizedRow<Norm::layer> normal{from, mean, 1 / std::sqrt(variance + epsilon)};
     lanes(n, [=, to = y.row(r), w = weight.data, b = bias.data](auto d, std::int64_t i) HWY_ATTR {

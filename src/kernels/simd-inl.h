@@ -1,8 +1,8 @@
-// What the vector kernels share. Included once per target by Highway's foreach_target.h, hence the toggled
-// guard.
+// Functions that vector kernels share. Highway's foreach_target.h includes this once per target, hence the
+// toggled guard.
 //
-// A kernel is written for a vector tag `d`; lanes() calls it on whole vectors first and on narrower ones for
-// what is left of a row, so that no kernel reads or writes past the end and none has a scalar copy of itself.
+// A kernel is written for a vector tag `d`; lanes() calls it on whole vectors and then on narrower ones for
+// the rest of a row, so that no kernel reads or writes past the end and none has a scalar copy.
 #if defined(THIMBLE_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef THIMBLE_KERNELS_SIMD_INL_H_
 #undef THIMBLE_KERNELS_SIMD_INL_H_
@@ -46,7 +46,7 @@ using Single = hn::CappedTag<Real, 1>;
 
 inline std::int64_t width(auto d) { return static_cast<std::int64_t>(hn::Lanes(d)); }
 
-// f(d, i) for consecutive i that cover 0 .. n-1.
+// Calls f(d, i) for vectors of consecutive elements from i on that cover 0 .. n-1.
 template <class F>
 HWY_INLINE void lanes(std::int64_t n, const F& f) {
   const Wide wide;
@@ -57,13 +57,13 @@ HWY_INLINE void lanes(std::int64_t n, const F& f) {
   for (; i < n; ++i) f(Single(), i);
 }
 
-// to = v or to += v: how every backward kernel stores.
+// Stores to = v where the gradient is empty, else to += v. Every backward kernel stores through it.
 template <class D, class V>
 HWY_INLINE void add_to(D d, Real* to, V v, bool empty) {
   hn::StoreU(empty ? v : hn::Add(hn::LoadU(d, to), v), d, to);
 }
 
-// Sum over i of the lanes of f(d, i).
+// Returns the sum of f(d, i) over 0 .. n-1.
 template <class F>
 HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {
   const Wide wide;
@@ -83,12 +83,13 @@ HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {
   return sum;
 }
 
+// Returns the dot product of n elements.
 HWY_INLINE Real dot(const Real* a, const Real* b, std::int64_t n) {
   return sum_lanes(
       n, [=](auto d, std::int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
 }
 
-// The largest of n >= 1 values.
+// Returns the largest of n >= 1 values.
 HWY_INLINE Real max_of(const Real* x, std::int64_t n) {
   const Wide wide;
   std::int64_t i = 0;

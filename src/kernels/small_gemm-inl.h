@@ -1,5 +1,5 @@
-// Products of small matrices that are in cache already, for attention: C = alpha A B or C += alpha A B.
-// BLAS would spend longer packing them than multiplying. Toggled guard: see simd-inl.h.
+// Products of small matrices in cache, for attention: C = alpha A B or C += alpha A B. BLAS would take longer
+// to pack them than to multiply. Toggled guard: see simd-inl.h.
 #if defined(THIMBLE_KERNELS_SMALL_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef THIMBLE_KERNELS_SMALL_GEMM_INL_H_
 #undef THIMBLE_KERNELS_SMALL_GEMM_INL_H_
@@ -18,14 +18,14 @@ namespace kernels::HWY_NAMESPACE {
 
 enum class Store { overwrite, add };
 
-// The left operand is read one element at a time, so it may as well be transposed: element (i, p) is at
+// The left operand, which is read one element at a time and may be transposed: element (i, p) is at
 // data[i * row + p * col].
 struct Left {
   const Real* data;
   std::int64_t row, col;
 };
 
-// A tile of M rows by N vectors of C, kept in registers over the whole of k.
+// Computes a tile of M rows by N vectors of C, kept in registers over the whole of k.
 template <int M, int N, Store kStore, class D>
 HWY_INLINE void small_gemm_tile(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb,
                                 std::int64_t k, Real alpha) {
@@ -53,6 +53,7 @@ HWY_INLINE void small_gemm_tile(D d, Real* c, std::int64_t ldc, Left a, const Re
   }
 }
 
+// Computes N vectors of columns of C, in tiles of M rows.
 template <int M, int N, Store kStore, class D>
 HWY_INLINE void small_gemm_panel(D d, Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb,
                                  std::int64_t m, std::int64_t k, Real alpha) {
@@ -65,7 +66,7 @@ HWY_INLINE void small_gemm_panel(D d, Real* c, std::int64_t ldc, Left a, const R
   }
 }
 
-// C (m, n) = or += alpha A (m, k) B (k, n), B and C row-major.
+// Computes C = alpha A B or C += alpha A B, with A (m, k), B (k, n) and C (m, n), the latter two row-major.
 template <Store kStore>
 HWY_INLINE void small_gemm(Real* c, std::int64_t ldc, Left a, const Real* b, std::int64_t ldb, std::int64_t m,
                            std::int64_t n, std::int64_t k, Real alpha) {
@@ -89,7 +90,8 @@ HWY_INLINE void small_gemm(Real* c, std::int64_t ldc, Left a, const Real* b, std
   for (; j < n; ++j) small_gemm_panel<8, 1, kStore>(Single(), c + j, ldc, a, b + j, ldb, m, k, alpha);
 }
 
-// to (cols, rows) = the transpose of from (rows, cols), in tiles of 4 x 4 where the vectors allow it.
+// Writes the transpose of from (rows, cols) to `to` (cols, rows), in tiles of 4 x 4 where there are vectors
+// of four.
 HWY_INLINE void transpose(Real* to, const Real* from, std::int64_t stride, std::int64_t rows,
                           std::int64_t cols) {
 #if HWY_TARGET != HWY_SCALAR && !defined(THIMBLE_DOUBLE)

@@ -1,4 +1,4 @@
-// Softmax of one row, for every kernel that contains one. Toggled guard: see simd-inl.h.
+// Softmax of one row. Toggled guard: see simd-inl.h.
 #if defined(THIMBLE_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef THIMBLE_KERNELS_SOFTMAX_INL_H_
 #undef THIMBLE_KERNELS_SOFTMAX_INL_H_
@@ -13,7 +13,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
-// y = exp(x - max) for n >= 1 values up to max; the sum of y is returned. y may be x.
+// Computes y = exp(x - max) for n >= 1 values up to max, and returns the sum of y. y may be x.
 HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
   return sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
     const auto e = exp_up_to_88(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
@@ -22,6 +22,7 @@ HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
   });
 }
 
+// Computes y = softmax(x) of n >= 1 values. y may be x.
 HWY_INLINE void softmax_row(Real* y, const Real* x, std::int64_t n) {
   const Real inverse = 1 / exp_shifted(y, x, max_of(x, n), n);
   lanes(n, [=](auto d, std::int64_t i)

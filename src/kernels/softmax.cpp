@@ -1,6 +1,6 @@
 // Softmax, row by row.
 //   forward    y_i = exp(x_i - m) / sum_j exp(x_j - m),  m = max_j x_j
-//   backward   dx_i += y_i (dy_i - sum_j dy_j y_j)       from dy_i/dx_j = y_i ([i = j] - y_j)
+//   backward   dx_i += y_i (dy_i - sum_j dy_j y_j),  from  dy_i / dx_j = y_i ([i = j] - y_j)
 //   saved: y
 #include "thimble/kernels/softmax.h"
 
@@ -23,8 +23,8 @@ void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     const Real mean = dot(dy.row(r), y.row(r), y.cols);
     lanes(y.cols, [&, to = dx.row(r), g = dy.row(r), p = y.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      const auto centred = hn::Sub(hn::LoadU(d, g + i), hn::Set(d, mean));
-      add_to(d, to + i, hn::Mul(hn::LoadU(d, p + i), centred), dx.uninitialized);
+      const auto centered = hn::Sub(hn::LoadU(d, g + i), hn::Set(d, mean));
+      add_to(d, to + i, hn::Mul(hn::LoadU(d, p + i), centered), dx.uninitialized);
     });
   }
 }

@@ -1,5 +1,5 @@
-// LAPACK stores columns one after another, so it sees the transpose of a row-major matrix: of the same
-// eigenvalues and singular values, and whose factors L Q are the transposes of Q R.
+// LAPACK stores matrices column by column, so it reads a row-major matrix as its transpose, which has the
+// same eigenvalues and singular values, and whose factors L Q are the transposes of Q R.
 #include "thimble/kernels/spectral.h"
 
 #include <algorithm>
@@ -24,14 +24,13 @@ namespace thimble {
 
 namespace {
 
-// What every call of LAPACK needs first.
+// Makes OpenBLAS use one thread, and throws NumericError unless all elements are finite.
 void prepare(const char* name, const DoubleMatrix& a) {
   static const bool one_thread = (openblas_set_num_threads(1), true);
   static_cast<void>(one_thread);
-  require<NumericError>(
-      std::ranges::all_of(a.values, [](double x) { return std::isfinite(x); }),
-      "{}: a ({}, {}) matrix with a number that is not finite; look for weights that are not", name, a.rows,
-      a.cols);
+  require<NumericError>(std::ranges::all_of(a.values, [](double x) { return std::isfinite(x); }),
+                        "{}: a ({}, {}) matrix has a number that is not finite; check the weights", name,
+                        a.rows, a.cols);
 }
 
 void require_converged(const char* name, const DoubleMatrix& a, int info) {
@@ -39,7 +38,7 @@ void require_converged(const char* name, const DoubleMatrix& a, int info) {
                         a.cols, info);
 }
 
-// R of a = Q R, the columns of Q orthonormal: (min(M, K), K) for a (M, K).
+// Returns R (min(M, K), K) of a = Q R, for a (M, K) and orthonormal columns of Q.
 DoubleMatrix r_factor(DoubleMatrix a) {
   const int m = static_cast<int>(a.rows), k = static_cast<int>(a.cols), work_size = 64 * std::max(1, k);
   std::vector<double> tau(static_cast<std::size_t>(std::min(m, k))),
@@ -61,9 +60,9 @@ DoubleMatrix transposed(const DoubleMatrix& a) {
   return t;
 }
 
-DoubleMatrix product(const DoubleMatrix& a, const DoubleMatrix& b) {
-  require<ShapeError>(a.cols == b.rows, "product: ({}, {}) * ({}, {}): the inner sizes must match", a.rows,
-                      a.cols, b.rows, b.cols);
+DoubleMatrix matmul(const DoubleMatrix& a, const DoubleMatrix& b) {
+  require<ShapeError>(a.cols == b.rows, "matmul: (M, K) x (K, N): got ({}, {}) x ({}, {})", a.rows, a.cols,
+                      b.rows, b.cols);
   DoubleMatrix c(a.rows, b.cols);
   for (std::int64_t i = 0; i < a.rows; ++i) {
     for (std::int64_t k = 0; k < a.cols; ++k) {
@@ -74,7 +73,7 @@ DoubleMatrix product(const DoubleMatrix& a, const DoubleMatrix& b) {
 }
 
 std::vector<std::complex<double>> eigenvalues(const DoubleMatrix& a) {
-  require<ShapeError>(a.rows == a.cols, "eigenvalues: ({}, {}): only square matrices have them", a.rows,
+  require<ShapeError>(a.rows == a.cols, "eigenvalues: the matrix must be square, got ({}, {})", a.rows,
                       a.cols);
   if (a.values.empty()) return {};
   prepare("eigenvalues", a);
@@ -107,12 +106,12 @@ std::vector<double> singular_values(const DoubleMatrix& a) {
 
 std::vector<double> singular_values_of_product(const DoubleMatrix& a, const DoubleMatrix& b) {
   require<ShapeError>(a.cols == b.rows,
-                      "singular_values_of_product: ({}, {}) * ({}, {}): the inner sizes must match", a.rows,
-                      a.cols, b.rows, b.cols);
+                      "singular_values_of_product: (M, K) x (K, N): got ({}, {}) x ({}, {})", a.rows, a.cols,
+                      b.rows, b.cols);
   if (a.values.empty() || b.values.empty()) return {};
   prepare("singular_values_of_product", a);
   prepare("singular_values_of_product", b);
-  return singular_values(product(r_factor(a), transposed(r_factor(transposed(b)))));
+  return singular_values(matmul(r_factor(a), transposed(r_factor(transposed(b)))));
 }
 
 }  // namespace thimble

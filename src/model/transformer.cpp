@@ -57,7 +57,7 @@ void FeedForward::init(ParameterStore& store, std::uint64_t seed) const {
 
 Var FeedForward::operator()(Var x, const ForwardOptions& pass) const {
   Var hidden = activate(activation, linear1(x));
-  if (gate) hidden = multiply(hidden, (*gate)(x));
+  if (gate) hidden = mul(hidden, (*gate)(x));
   return dropout_out(linear2(dropout_hidden(hidden, pass)), pass);
 }
 

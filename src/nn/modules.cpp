@@ -64,7 +64,7 @@ void Convolution::init(ParameterStore& store, std::uint64_t seed) const {
 }
 
 Var Convolution::operator()(Var x, std::span<const std::int32_t> lengths) const {
-  return linear(windows(x, window, causal, lengths), x.tape().parameter(weight), x.tape().parameter(bias));
+  return linear(unfold(x, window, causal, lengths), x.tape().parameter(weight), x.tape().parameter(bias));
 }
 
 Var Dropout::operator()(Var x, const ForwardOptions& pass) const {

@@ -14,11 +14,11 @@ Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::in
                       "additive_score: q {}, k {}: both must be (batch, time, channels) of one batch", sq,
                       sk);
   require<ShapeError>(heads > 0 && kv_heads > 0 && heads % kv_heads == 0,
-                      "additive_score: {} heads, {} of keys: these must divide those", heads, kv_heads);
+                      "additive_score: kv_heads ({}) must divide heads ({})", kv_heads, heads);
   require<ShapeError>(
       w.rank() == 2 && w[0] == heads && sq[2] == heads * w[1] && sk[2] == kv_heads * w[1],
-      "additive_score: q {}, k {}, weight {}, {} heads, {} of keys: weight must be (heads, D), q "
-      "have heads D channels, and k D for each of its heads",
+      "additive_score: q {}, k {}, weight {}, heads {}, kv_heads {}: weight must be (heads, D), q must have "
+      "heads D channels and k kv_heads D channels",
       sq, sk, w, heads, kv_heads);
   const AttentionSizes sizes{
       .heads = heads, .kv_heads = kv_heads, .d_key = w[1], .batch = sq[0], .queries = sq[1], .keys = sk[1]};
@@ -56,7 +56,7 @@ std::vector<GradcheckCase> gradcheck_additive_score() {
              return additive_score({in[0], 1, 6}, {in[0], 7, 3}, in[1], 2, 1);
            }},
           {"additive_score",
-           "large, and cancelling",
+           "large, and canceling",
            {normal("q", {1, 3, 4}, 500), normal("k", {1, 3, 4}, -500), normal("weight", {1, 4})},
            score(1, 1)}};
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/check_lengths.h"
 #include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
 #include "thimble/kernels/elementwise.h"
@@ -23,8 +24,8 @@ struct Gradients {
   GradientView v, q, k;  // in the order in which each head adds to them
 };
 
-// Keys and values, and the queries or not, may share a source. If they fill it, its gradient is theirs
-// together, and may be uninitialized.
+// Returns the gradients that the kernel adds to. Keys and values, with or without the queries, may share a
+// source; where they fill it, its gradient may be uninitialized.
 Gradients grad_accumulators(const Columns& v, const Columns& q, const Columns& k) {
   const bool tied = overlap(q, k) && q.first == k.first && q.count == k.count, with_q = same_source(q, v);
   const bool apart = !overlap(k, v) && !overlap(q, v) && (tied || !overlap(q, k));
@@ -40,17 +41,14 @@ Gradients grad_accumulators(const Columns& v, const Columns& q, const Columns& k
 
 void check_options(const char* name, const AttentionOptions& options, const AttentionSizes& sizes) {
   require<ShapeError>(options.dropout >= 0 && options.dropout < 1,
-                      "{}: the dropout probability is {}, it must be at least 0 and below 1", name,
+                      "{}: the dropout probability ({}) must be at least 0 and below 1", name,
                       options.dropout);
   require<ShapeError>(options.dropout == 0 || options.key.has_value(),
-                      "{}: dropout of the weights needs a key", name);
+                      "{}: dropout of the weights requires a key", name);
   const auto& [causal, lengths, first_query, slopes] = options.mask;
-  require<ShapeError>(lengths.empty() || std::ssize(lengths) == sizes.batch,
-                      "{}: {} lengths for a batch of {}", name, lengths.size(), sizes.batch);
-  const bool inside = std::ranges::all_of(lengths, [&](auto n) { return n >= 0 && n <= sizes.keys; });
-  require<ShapeError>(inside, "{}: every length must be 0 .. {}", name, sizes.keys);
+  check_lengths(name, lengths, sizes.batch, 0, sizes.keys);
   require<ShapeError>(first_query >= 0 && (!causal || first_query + sizes.queries == sizes.keys),
-                      "{}: {} queries, {} keys: a causal mask with query 0 at position {} needs {} keys",
+                      "{}: {} queries, {} keys: a causal mask with query 0 at position {} requires {} keys",
                       name, sizes.queries, sizes.keys, first_query, first_query + sizes.queries);
   require<ShapeError>(slopes.empty() || std::ssize(slopes) == sizes.heads, "{}: {} slopes for {} heads", name,
                       slopes.size(), sizes.heads);
@@ -58,8 +56,8 @@ void check_options(const char* name, const AttentionOptions& options, const Atte
 
 // The attention weights of a forward pass.
 struct AttentionWeights {
-  MatrixView full, dropped, factor;  // dropped: after dropout, by these factors
-  bool* replaced;                    // by a hook: then no gradient flows to what they were computed from
+  MatrixView full, dropped, factor;  // dropped = full times factor, or full without dropout
+  bool* replaced;                    // by a hook: then no gradient flows to the scores
 
   AttentionWeights(Tape& tape, const AttentionSizes& sizes, bool dropout)
       : full(tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys)),
@@ -67,7 +65,7 @@ struct AttentionWeights {
         factor(dropout ? tape.scratch(full.rows, full.cols) : MatrixView{}),
         replaced(tape.room<bool>(1).data()) {}
 
-  // Shows the weights to hooks and applies dropout.
+  // Passes the weights to hooks and applies dropout.
   void finish(const AttentionSizes& sizes, const AttentionOptions& options) const {
     *replaced = false;
     if (options.hooks != nullptr) {
@@ -77,11 +75,11 @@ struct AttentionWeights {
     }
     if (factor.data == nullptr) return;
     kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);
-    kernels::multiply_forward(dropped, full, factor);
+    kernels::mul_forward(dropped, full, factor);
   }
 };
 
-// The products of scores and values or, with d_key 0, of values alone, and twice that backwards.
+// Returns the FLOPs of the products with keys (none with d_key 0) and values, and twice as many backward.
 Flops attention_flops(const AttentionSizes& sizes) {
   const double scores = static_cast<double>(sizes.batch * sizes.heads * sizes.queries) * sizes.keys;
   const double forward = 2 * scores * static_cast<double>(sizes.d_key + sizes.d_value);
@@ -93,18 +91,19 @@ void check_shapes(const Columns& q, const Columns& k, const Columns& v, const At
   require<ShapeError>(sq.rank() == 3 && sk.rank() == 3 && sv.rank() == 3 && sq[0] == sk[0] && sk[0] == sv[0],
                       "attention: q {}, k {}, v {}: all must be (batch, time, channels) of one batch", sq, sk,
                       sv);
-  require<ShapeError>(sk[1] == sv[1], "attention: q {}, k {}, v {}: k and v need the same time", sq, sk, sv);
+  require<ShapeError>(sk[1] == sv[1], "attention: q {}, k {}, v {}: k and v must have the same time", sq, sk,
+                      sv);
   const std::int64_t heads = options.heads, kv_heads = options.kv_heads;
   require<ShapeError>(
       heads > 0 && kv_heads > 0 && heads % kv_heads == 0 && q.count % heads == 0 && v.count % kv_heads == 0,
-      "attention: q {}, k {}, v {}: {} heads must divide the channels of q, {} of keys and "
-      "values the heads and the channels of v",
-      sq, sk, sv, heads, kv_heads);
-  require<ShapeError>(
-      k.count == q.count / heads * kv_heads,
-      "attention: q {}, k {}, v {}: {} heads of q with {} channels in all and {} of k need {} "
-      "channels of k, not {}",
-      sq, sk, sv, heads, q.count, kv_heads, q.count / heads * kv_heads, k.count);
+      "attention: q {}, k {}, v {}: heads ({}) must divide the channels of q ({}), kv_heads ({}) must divide "
+      "heads and the channels of v ({})",
+      sq, sk, sv, heads, q.count, kv_heads, v.count);
+  require<ShapeError>(k.count == q.count / heads * kv_heads,
+                      "attention: q {}, k {}, v {}: with {} channels of q, heads {} and kv_heads {}, k must "
+                      "have {} channels, "
+                      "not {}",
+                      sq, sk, sv, q.count, heads, kv_heads, q.count / heads * kv_heads, k.count);
 }
 
 }  // namespace
@@ -152,11 +151,12 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
       shape.rank() == 4 && values.rank() == 3 && shape[0] == values[0] && shape[3] == values[1],
       "attend: scores {}, v {}: they must be (batch, heads, queries, keys) and (batch, keys, channels)",
       shape, values);
-  require<ShapeError>(options.heads == shape[1] && shape[1] > 0 && options.kv_heads > 0 &&
-                          shape[1] % options.kv_heads == 0 && v.count % options.kv_heads == 0,
-                      "attend: scores {}, v {}: {} heads, {} of values, which must divide the heads and the "
-                      "channels of v",
-                      shape, values, options.heads, options.kv_heads);
+  require<ShapeError>(
+      options.heads == shape[1] && shape[1] > 0 && options.kv_heads > 0 && shape[1] % options.kv_heads == 0 &&
+          v.count % options.kv_heads == 0,
+      "attend: scores {}, v {}: the scores must have {} heads; kv_heads ({}) must divide heads and "
+      "the channels of v",
+      shape, values, options.heads, options.kv_heads);
   const AttentionSizes sizes{.heads = options.heads,
                              .kv_heads = options.kv_heads,
                              .d_key = 0,
@@ -186,8 +186,8 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
 
 namespace {
 
-// Queries, keys and values side by side, of `heads` and `kv_heads` heads, 2 columns each of queries and keys
-// and 3 of values. With `tied`, keys are the queries.
+// Returns a case with queries, keys and values side by side, 2 columns per head of queries and keys and 3 per
+// head of values. With `tied`, the queries are the keys.
 GradcheckCase packed_attention(const std::string& variant, std::int64_t time, AttentionOptions options,
                                bool tied = false) {
   const std::int64_t kv = options.kv_heads;
@@ -251,7 +251,7 @@ std::vector<GradcheckCase> gradcheck_attention() {
       packed_attention("4 heads on 1", 5, options_of(4, 1)),
       packed_attention("4 heads on 2", 5, grouped),
       packed_attention("ALiBi", 5, options_of(4, 2, {.lengths = {}, .slopes = slopes})),
-      // One tensor for all three, so one gradient for all three; and columns that nothing reads.
+      // One tensor, so one gradient, for all three; and columns that are not read.
       {"attention",
        "of itself",
        {normal("x", {2, 5, 6})},

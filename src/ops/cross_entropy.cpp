@@ -16,22 +16,22 @@ Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossE
   const auto bad = std::ranges::find_if(labels, [=](auto label) { return label >= vocabulary; });
   require<ShapeError>(bad == labels.end(), "cross_entropy: label {} is outside the vocabulary 0 .. {}",
                       bad == labels.end() ? 0 : *bad, vocabulary - 1);
-  const auto labelled = std::ranges::count_if(labels, [](auto label) { return label >= 0; });
+  const auto labeled = std::ranges::count_if(labels, [](auto label) { return label >= 0; });
   const std::int64_t normalizer =
-      options.normalizer > 0 ? options.normalizer : std::max<std::int64_t>(1, labelled);
+      options.normalizer > 0 ? options.normalizer : std::max<std::int64_t>(1, labeled);
 
-  const MatrixView slope = logits.tape().scratch(rows, vocabulary);
+  const MatrixView dlogits = logits.tape().scratch(rows, vocabulary);
   return record(
       "cross_entropy", {1}, {logits},
       [=, &options](Var loss) {
         *loss.value().data = static_cast<Real>(kernels::cross_entropy_forward(
-            slope, logits.value(), labels, options.smoothing, Real{1} / static_cast<Real>(normalizer)));
+            dlogits, logits.value(), labels, options.smoothing, Real{1} / static_cast<Real>(normalizer)));
       },
-      [=](Var loss) { kernels::scale_backward(logits.grad_accumulator(), slope, *loss.grad().data); });
+      [=](Var loss) { kernels::scale_backward(logits.grad_accumulator(), dlogits, *loss.grad().data); });
 }
 
 std::vector<GradcheckCase> gradcheck_cross_entropy() {
-  // A kernel may treat rows in groups: 37.
+  // 37 rows, as a kernel may process rows in groups.
   static const std::vector<std::int32_t> labels{2, -1, 0, 6, 3, -1}, none(6, -1), many(37, 4);
   const auto entropy = [](const std::vector<std::int32_t>& targets, CrossEntropyOptions options) {
     return [&targets, options](Tape&, Inputs in) { return cross_entropy(in[0], targets, options); };

@@ -8,8 +8,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 Var dropout(Var x, Real p, const kernels::DropoutKey& key) {
-  require<ShapeError>(p >= 0 && p < 1, "dropout: the probability is {}, it must be at least 0 and below 1",
-                      p);
+  require<ShapeError>(p >= 0 && p < 1, "dropout: the probability ({}) must be at least 0 and below 1", p);
   require<ShapeError>(x.shape().rank() >= 1 && x.shape()[0] > 0, "dropout: x {} has no samples", x.shape());
   const MatrixView factor = x.tape().scratch(x.shape().rows(), x.shape().last());
   const std::int64_t rows = std::max<std::int64_t>(1, x.shape().rows() / x.shape()[0]);
@@ -17,9 +16,9 @@ Var dropout(Var x, Real p, const kernels::DropoutKey& key) {
       "dropout", x.shape(), {x},
       [=](Var y) {
         kernels::dropout_factors(factor, p, key, rows);
-        kernels::multiply_forward(y.value(), x.value(), factor);
+        kernels::mul_forward(y.value(), x.value(), factor);
       },
-      [=](Var y) { kernels::multiply_backward(x.grad_accumulator(), y.grad(), factor); });
+      [=](Var y) { kernels::mul_backward(x.grad_accumulator(), y.grad(), factor); });
 }
 
 std::vector<GradcheckCase> gradcheck_dropout() {

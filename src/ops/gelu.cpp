@@ -17,7 +17,7 @@ Var gelu_with(const char* name, Var x, Forward forward) {
   const MatrixView derivative = x.tape().scratch(x.shape().rows(), x.shape().last());
   return record(
       name, x.shape(), {x}, [=](Var y) { forward(y.value(), derivative, x.value()); },
-      [=](Var y) { kernels::multiply_backward(x.grad_accumulator(), y.grad(), derivative); });
+      [=](Var y) { kernels::mul_backward(x.grad_accumulator(), y.grad(), derivative); });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the gradcheck cases of ops are made of.
+// Inputs and cases for the gradient checks of ops.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ inline namespace THIMBLE_PRECISION {
 
 using Inputs = std::span<const Var>;
 
-// Normal values around a mean, different for every name.
+// Returns normal values around a mean, different for every name.
 inline GradcheckInput normal(const std::string& name, const Shape& shape, Real mean = 0) {
   const Random random(std::hash<std::string>{}(name), Stream::gradcheck);
   Tensor value(shape);
@@ -24,19 +24,20 @@ inline GradcheckInput normal(const std::string& name, const Shape& shape, Real m
   return {name, value};
 }
 
-// The same, at least 0.1 away from the kink at 0.
+// Returns normal values that are at least 0.1 away from the kink at 0.
 inline GradcheckInput away_from_zero(const std::string& name, const Shape& shape) {
   GradcheckInput input = normal(name, shape);
   for (Real& x : input.value.values()) x += std::copysign(Real(0.1), x);
   return input;
 }
 
+// Returns the input with a gradient that is zero by construction.
 inline GradcheckInput zero_gradient(GradcheckInput input) {
   input.zero_gradient = true;
   return input;
 }
 
-// One input, one function of it: a plain shape, one with a size of 1, and whole vectors and a rest.
+// Returns cases of a function of one input: several dimensions, a size of 1, and more columns than a vector.
 inline std::vector<GradcheckCase> unary(const std::string& op, const std::function<Var(Var)>& f) {
   const auto call = [f](Tape&, Inputs in) { return f(in[0]); };
   return {{op, "", {away_from_zero("x", {2, 3, 7})}, call},

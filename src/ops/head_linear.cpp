@@ -12,7 +12,7 @@ Var head_linear(Columns x, Var weight, std::int64_t heads) {
   const Shape& w = weight.shape();
   require<ShapeError>(
       w.rank() == 3 && w[0] == heads && heads > 0 && x.count == heads * w[1],
-      "head_linear: x {}, weight {}, {} heads: weight must be (heads, D, E), and x have heads D columns",
+      "head_linear: x {}, weight {}, {} heads: weight must be (heads, D, E) and x must have heads D columns",
       x.shape(), w, heads);
   const double flops = 2.0 * static_cast<double>(x.source.shape().rows()) * w.elements();
   return record(

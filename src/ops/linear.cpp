@@ -9,13 +9,13 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-// The inputs of a weight (O, ...): one matrix row in as many dimensions as it has.
+// Returns the number of inputs I of a weight (O, I), whose I inputs may be several dimensions.
 std::int64_t inputs(Var weight) {
   const Shape& shape = weight.shape();
   return shape.rank() < 2 || shape[0] == 0 ? shape.last() : shape.elements() / shape[0];
 }
 
-// A view of the weight or its gradient as the matrix (O, I).
+// Returns a view of the weight or its gradient as the matrix (O, I).
 template <class View>
 View matrix(View view, Var weight) {
   view.rows = weight.shape()[0];

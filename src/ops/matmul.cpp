@@ -7,7 +7,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// dA += dY B^T, dB += A^T dY
+// Backward: da += dy b^T, db += a^T dy.
 Var matmul(Var a, Var b) {
   require<ShapeError>(a.shape().rank() == 2 && b.shape().rank() == 2,
                       "matmul: a {} * b {}: both must be matrices", a.shape(), b.shape());

@@ -3,6 +3,7 @@
 #include "thimble/core/error.h"
 #include "thimble/ops/ops.h"
 
+#include "ops/check_lengths.h"
 #include "ops/gradcheck_inputs.h"
 
 namespace thimble {
@@ -14,10 +15,7 @@ Var pool(const char* name, Var x, kernels::Pool kind, std::span<const std::int32
   require<ShapeError>(x.shape().rank() == 3 && x.shape()[1] > 0, "{}: x {} must be (batch, time, channels)",
                       name, x.shape());
   const std::int64_t batch = x.shape()[0], time = x.shape()[1];
-  require<ShapeError>(lengths.empty() || static_cast<std::int64_t>(lengths.size()) == batch,
-                      "{}: {} lengths for a batch of {}", name, lengths.size(), batch);
-  const bool inside = std::ranges::all_of(lengths, [=](auto n) { return n >= 1 && n <= time; });
-  require<ShapeError>(inside, "{}: every length must be 1 .. {}", name, time);
+  check_lengths(name, lengths, batch, 1, time);
   const MatrixView weights = x.tape().scratch(batch, time);
   return record(
       name, {batch, x.shape()[2]}, {x},

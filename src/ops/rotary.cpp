@@ -8,19 +8,16 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth, std::int64_t first_position) {
+Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t d_key, std::int64_t first_position) {
   const Shape shape = x.shape();
   require<ShapeError>(shape.rank() == 3, "rotary: x {} must be (batch, time, channels)", shape);
-  require<ShapeError>(
-      depth > 0 && depth % 2 == 0 && count % depth == 0,
-      "rotary: {} columns in heads of {}: heads must have an even number of columns and divide "
-      "all of them",
-      count, depth);
-  require<ShapeError>(first_position >= 0, "rotary: the first position is {}, it must be at least 0",
+  require<ShapeError>(d_key > 0 && d_key % 2 == 0 && count % d_key == 0,
+                      "rotary: d_key ({}) must be even and divide the rotated columns ({})", d_key, count);
+  require<ShapeError>(first_position >= 0, "rotary: the first position ({}) must be at least 0",
                       first_position);
-  const Columns turning(x, first, count);  // refuses columns outside of x
-  const kernels::RotaryColumns columns{turning.first, turning.count, depth};
-  const MatrixView table = x.tape().scratch(shape[1], 2 * depth);
+  const Columns rotated(x, first, count);  // throws for columns outside of x
+  const kernels::RotaryColumns columns{rotated.first, rotated.count, d_key};
+  const MatrixView table = x.tape().scratch(shape[1], 2 * d_key);
   return record(
       "rotary", shape, {x},
       [=](Var y) {
@@ -31,8 +28,8 @@ Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth, st
 }
 
 std::vector<GradcheckCase> gradcheck_rotary() {
-  const auto rotate = [](std::int64_t first, std::int64_t count, std::int64_t depth, std::int64_t position) {
-    return [=](Tape&, Inputs in) { return rotary(in[0], first, count, depth, position); };
+  const auto rotate = [](std::int64_t first, std::int64_t count, std::int64_t d_key, std::int64_t position) {
+    return [=](Tape&, Inputs in) { return rotary(in[0], first, count, d_key, position); };
   };
   return {{"rotary", "", {normal("x", {2, 3, 12})}, rotate(0, 12, 6, 0)},
           {"rotary", "a block of columns", {normal("x", {2, 3, 11})}, rotate(5, 4, 2, 7)},

@@ -7,24 +7,24 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-std::optional<Shape> score_parameter(Score score, std::int64_t heads, std::int64_t depth) {
+std::optional<Shape> score_parameter(Score score, std::int64_t heads, std::int64_t d_key) {
   switch (kind_of(score).parameter) {
     case ScoreKind::Parameter::none:
       break;
     case ScoreKind::Parameter::vectors:
-      return Shape{heads, depth};
+      return Shape{heads, d_key};
     case ScoreKind::Parameter::matrices:
-      return Shape{heads, depth, depth};
+      return Shape{heads, d_key, d_key};
   }
   return std::nullopt;
 }
 
-std::optional<double> score_factor(Score score, std::int64_t depth) {
+std::optional<double> score_factor(Score score, std::int64_t d_key) {
   if (!kind_of(score).product) return std::nullopt;
-  return kind_of(score).scaled ? 1 / std::sqrt(static_cast<double>(depth)) : 1;
+  return kind_of(score).scaled ? 1 / std::sqrt(static_cast<double>(d_key)) : 1;
 }
 
-// The one place that knows which op makes a score.
+// Maps every score to its op.
 Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional<Var> parameter,
                      AttentionOptions options) {
   if (!kind_of(score).scaled) options.scale = Real(1);
@@ -41,7 +41,7 @@ Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional
     case Score::none:
       break;
   }
-  throw Error("attention: needs a score");
+  throw Error("attention: the score must not be none");
 }
 
 std::vector<GradcheckCase> gradcheck_score() {

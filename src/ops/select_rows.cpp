@@ -7,11 +7,11 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// A look-up in x, row by row, as embedding is one in its table.
+// Uses the kernels of embedding(), with x as the table.
 Var select_rows(Var x, std::span<const std::int32_t> rows) {
   const std::int64_t count = x.shape().rows();
   const auto bad = std::ranges::find_if(rows, [=](auto row) { return row < 0 || row >= count; });
-  require<ShapeError>(bad == rows.end(), "select_rows: row {} of x {}, which has {}",
+  require<ShapeError>(bad == rows.end(), "select_rows: row {} of x {}, which has {} rows",
                       bad == rows.end() ? 0 : *bad, x.shape(), count);
   const auto kept = x.tape().keep(rows);
   return record(

@@ -11,7 +11,7 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-// Step t of x (B, T, C), as a matrix (B, C).
+// Returns a view (B, C) of step t of x (B, T, C).
 MatrixView step_of(MatrixView x, const Shape& shape, std::int64_t t) {
   return {x.data + t * shape[2], shape[0], shape[2], shape[1] * shape[2]};
 }
@@ -23,7 +23,8 @@ void copy(MatrixView to, ConstMatrixView from) { kernels::accumulate({to, true},
 Var step(Var x, std::int64_t t) {
   const Shape shape = x.shape();
   require<ShapeError>(shape.rank() == 3, "step: x {} must be (batch, time, channels)", shape);
-  require<ShapeError>(t >= 0 && t < shape[1], "step: step {} of x {}, which has {}", t, shape, shape[1]);
+  require<ShapeError>(t >= 0 && t < shape[1], "step: step {} of x {}, which has {} steps", t, shape,
+                      shape[1]);
   return record(
       "step", {shape[0], shape[2]}, {x}, [=](Var y) { copy(y.value(), step_of(x.value(), shape, t)); },
       [=](Var y) { kernels::accumulate(step_of(x.zeroed_grad_accumulator(), shape, t), y.grad()); });
@@ -31,7 +32,8 @@ Var step(Var x, std::int64_t t) {
 
 Var stack(std::span<const Var> steps) {
   require<ShapeError>(!steps.empty() && steps[0].shape().rank() == 2,
-                      "stack: {} steps: there must be one, and all must be (batch, channels)", steps.size());
+                      "stack: {} steps: there must be at least one, and all must be (batch, channels)",
+                      steps.size());
   const Shape first = steps[0].shape();
   const auto other = std::ranges::find_if(steps, [&](Var v) { return v.shape() != first; });
   require<ShapeError>(other == steps.end(), "stack: step {} is {}, not {} as the first",

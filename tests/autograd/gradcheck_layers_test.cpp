@@ -147,7 +147,7 @@ Var dropout_with(Tape& tape, Var x, std::uint32_t site, Real times) {
       "planted", x.shape(), {x},
       [&](Var y) {
         kernels::dropout_factors(factor, Real(0.4), key(7), 1);
-        kernels::multiply_forward(y.value(), x.value(), factor);
+        kernels::mul_forward(y.value(), x.value(), factor);
         kernels::dropout_factors(factor, Real(0.4), key(site), 1);
       },
       [=](Var y) {
@@ -165,7 +165,7 @@ Var gelu_with(Tape& tape, Var x, bool slope_of_tanh_form) {
         kernels::gelu_erf_forward(y.value(), slope, x.value());
         if (slope_of_tanh_form) kernels::gelu_tanh_forward(unused, slope, x.value());
       },
-      [=](Var y) { kernels::multiply_backward(x.grad(), y.grad(), slope); });
+      [=](Var y) { kernels::mul_backward(x.grad(), y.grad(), slope); });
 }
 
 }  // namespace

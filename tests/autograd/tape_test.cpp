@@ -295,7 +295,7 @@ TEST_CASE("a planning tape counts what a training tape takes, and runs nothing",
     tape.set_layer("first");
     const Var a = linear(tape.constant(x), tape.parameter({0}));
     tape.set_layer("second");
-    const Var y = multiply(tanh(a), tanh(a));
+    const Var y = mul(tanh(a), tanh(a));
     tape.backward(y, Tensor({4, 3}).matrix(), Tape::RetainGrads::leaves);
   };
   Tape training, plan(Tape::Mode::plan);

@@ -109,11 +109,11 @@ void add_products(Cases& cases, const BenchModel& s, const Sizes& sizes) {
 }
 
 void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
-  const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, depth = c / s.heads;
-  const std::int64_t weight_rows = rows * s.heads, scratch = depth * t + t * t;
+  const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, d_key = c / s.heads;
+  const std::int64_t weight_rows = rows * s.heads, scratch = d_key * t + t * t;
   const AttentionSizes attention{
       .heads = s.heads, .kv_heads = s.heads, .batch = sizes.sequences, .queries = t, .keys = t};
-  const Real scale = 1 / std::sqrt(static_cast<Real>(depth));
+  const Real scale = 1 / std::sqrt(static_cast<Real>(d_key));
   const double flops = product_flops(rows, t, c);
   cases.add(PAIR(attention_weights_forward), "", flops, [=](Memory& m) {
     const MatrixView qkv = m.matrix(rows, 3 * c);
@@ -141,29 +141,29 @@ void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
 
 // The other ways to a score, of queries and keys side by side.
 void add_scores(Cases& cases, const BenchModel& s, const Sizes& sizes) {
-  const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, depth = c / s.heads;
+  const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, d_key = c / s.heads;
   const AttentionSizes additive{
       .heads = s.heads, .kv_heads = s.heads, .batch = sizes.sequences, .queries = t, .keys = t};
   const auto scores = [=](Memory& m) { return m.matrix(rows * s.heads, t); };
-  const auto scratch = [=](Memory& m) { return m.scratch(depth * (3 * t + 1)); };
+  const auto scratch = [=](Memory& m) { return m.scratch(d_key * (3 * t + 1)); };
   cases.add(PAIR(additive_score_forward), "", 0, [=](Memory& m) {
     const MatrixView qk = m.matrix(rows, 2 * c);
-    return std::tuple(scores(m), qk.column_block(0, c), qk.column_block(c, c), m.matrix(s.heads, depth),
+    return std::tuple(scores(m), qk.column_block(0, c), qk.column_block(c, c), m.matrix(s.heads, d_key),
                       scratch(m), additive);
   });
   cases.add(PAIR(additive_score_backward), "", 0, [=](Memory& m) {
     const MatrixView qk = m.matrix(rows, 2 * c), sum = m.matrix(rows, 2 * c);
-    return std::tuple(sum.column_block(0, c), sum.column_block(c, c), m.matrix(s.heads, depth), scores(m),
-                      qk.column_block(0, c), qk.column_block(c, c), m.matrix(s.heads, depth), scratch(m),
+    return std::tuple(sum.column_block(0, c), sum.column_block(c, c), m.matrix(s.heads, d_key), scores(m),
+                      qk.column_block(0, c), qk.column_block(c, c), m.matrix(s.heads, d_key), scratch(m),
                       additive);
   });
-  const double flops = product_flops(rows, c, depth);
+  const double flops = product_flops(rows, c, d_key);
   cases.add(PAIR(head_linear_forward), "", flops, [=](Memory& m) {
-    return std::tuple(m.matrix(rows, c), m.matrix(rows, c), m.matrix(c, depth), s.heads);
+    return std::tuple(m.matrix(rows, c), m.matrix(rows, c), m.matrix(c, d_key), s.heads);
   });
   cases.add(PAIR(head_linear_backward), "", 2 * flops, [=](Memory& m) {
-    return std::tuple(empty(m.matrix(rows, c)), m.matrix(c, depth), m.matrix(rows, c), m.matrix(rows, c),
-                      m.matrix(c, depth), s.heads);
+    return std::tuple(empty(m.matrix(rows, c)), m.matrix(c, d_key), m.matrix(rows, c), m.matrix(rows, c),
+                      m.matrix(c, d_key), s.heads);
   });
   cases.add(PAIR(head_norm_forward), "", 0, [=](Memory& m) {
     return std::tuple(m.matrix(rows, c), m.matrix(rows, s.heads), m.matrix(rows, c), s.heads, Real{1e-5f});
@@ -172,9 +172,9 @@ void add_scores(Cases& cases, const BenchModel& s, const Sizes& sizes) {
     return std::tuple(empty(m.matrix(rows, c)), m.matrix(rows, c), m.matrix(rows, c), m.matrix(rows, s.heads),
                       s.heads);
   });
-  const kernels::RotaryColumns turning{0, 2 * c, depth};
+  const kernels::RotaryColumns turning{0, 2 * c, d_key};
   const auto table = [=](Memory& m) {
-    const MatrixView made = m.matrix(t, 2 * depth);
+    const MatrixView made = m.matrix(t, 2 * d_key);
     kernels::rotary_table(made, 0);
     return made;
   };
@@ -190,13 +190,13 @@ void add_scores(Cases& cases, const BenchModel& s, const Sizes& sizes) {
 void add_activations(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const auto matrix = [rows = sizes.rows, cols = s.d_ff](Memory& m) { return m.matrix(rows, cols); };
   const auto map = [=](Memory& m) { return std::tuple(matrix(m), matrix(m)); };
-  const auto with_slope = [=](Memory& m) { return std::tuple(matrix(m), matrix(m), matrix(m)); };
+  const auto with_derivative = [=](Memory& m) { return std::tuple(matrix(m), matrix(m), matrix(m)); };
   const auto backward = [=](Memory& m) { return std::tuple(empty(matrix(m)), matrix(m), matrix(m)); };
-  cases.add(PAIR(gelu_erf_forward), "", 0, with_slope);
-  cases.add(PAIR(gelu_tanh_forward), "", 0, with_slope);
-  cases.add(PAIR(silu_forward), "", 0, with_slope);
-  cases.add(PAIR(multiply_forward), "", 0, with_slope);
-  cases.add(PAIR(multiply_backward), "", 0, backward);
+  cases.add(PAIR(gelu_erf_forward), "", 0, with_derivative);
+  cases.add(PAIR(gelu_tanh_forward), "", 0, with_derivative);
+  cases.add(PAIR(silu_forward), "", 0, with_derivative);
+  cases.add(PAIR(mul_forward), "", 0, with_derivative);
+  cases.add(PAIR(mul_backward), "", 0, backward);
   cases.add(PAIR(relu_forward), "", 0, map);
   cases.add(PAIR(relu_backward), "", 0, backward);
   cases.add(PAIR(tanh_forward), "", 0, map);
@@ -237,11 +237,11 @@ void add_residual(Cases& cases, const BenchModel& s, const Sizes& sizes) {
 // Over time: a convolution's windows, and one step of a recurrent net.
 void add_sequence(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, n = sizes.sequences;
-  const kernels::WindowSizes windows{.time = s.length, .window = 3, .before = 1};
-  cases.add(PAIR(windows_forward), "", 0,
-            [=](Memory& m) { return std::tuple(m.matrix(rows, 3 * c), m.matrix(rows, c), windows); });
-  cases.add(PAIR(windows_backward), "", 0,
-            [=](Memory& m) { return std::tuple(empty(m.matrix(rows, c)), m.matrix(rows, 3 * c), windows); });
+  const kernels::UnfoldSizes unfolded{.time = s.length, .window = 3, .before = 1};
+  cases.add(PAIR(unfold_forward), "", 0,
+            [=](Memory& m) { return std::tuple(m.matrix(rows, 3 * c), m.matrix(rows, c), unfolded); });
+  cases.add(PAIR(unfold_backward), "", 0,
+            [=](Memory& m) { return std::tuple(empty(m.matrix(rows, c)), m.matrix(rows, 3 * c), unfolded); });
   const auto gates = [=](Memory& m) { return m.matrix(n, 3 * c); };
   const auto state = [=](Memory& m) { return m.matrix(n, c); };
   cases.add(PAIR(gru_cell_forward), "", 0, [=](Memory& m) {

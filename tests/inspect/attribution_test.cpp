@@ -252,7 +252,7 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
           for (std::int64_t j = 0; j < 7; ++j) sum += step(i, j);
           for (std::int64_t j = 0; j < 7; ++j) step(i, j) /= sum;
         }
-        rollout = product(step, rollout);
+        rollout = matmul(step, rollout);
       }
       for (std::size_t i = 0; i < 49; ++i) mean.values[i] += rollout.values[i];
       ++full;

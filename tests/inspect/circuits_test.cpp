@@ -106,7 +106,7 @@ TEST_CASE("reciprocity is 1 for a symmetric map, 0 for an antisymmetric one", "[
   CHECK_THAT(reciprocity(units(4, {1, 2}), units(4, {2, -1})), WithinAbs(0, 1e-7));
   CHECK_THAT(reciprocity(units(4, {1}), units(4, {2})), WithinAbs(1 - std::sqrt(0.5), 1e-12));
 
-  const DoubleMatrix map = product(transposed(query), key), back = transposed(map);
+  const DoubleMatrix map = matmul(transposed(query), key), back = transposed(map);
   DoubleMatrix difference = map;
   for (std::size_t i = 0; i < map.values.size(); ++i) difference.values[i] -= back.values[i];
   CHECK_THAT(reciprocity(query, key), WithinRel(1 - norm(difference) / (norm(map) + norm(back)), 1e-12));
@@ -115,8 +115,8 @@ TEST_CASE("reciprocity is 1 for a symmetric map, 0 for an antisymmetric one", "[
 TEST_CASE("singular values are those of the (C, C) maps", "[inspect]") {
   const HeadWeights head = random_head(12, 4, 3);
   const HeadCircuits circuits = head_circuits(head, random_matrix(5, 12, 8), nullptr);
-  const auto ov = singular_values(product(head.output, head.value)),
-             qk = singular_values(product(transposed(head.query), head.key));
+  const auto ov = singular_values(matmul(head.output, head.value)),
+             qk = singular_values(matmul(transposed(head.query), head.key));
   REQUIRE((circuits.ov_singular_values.size() == 4 && circuits.qk_singular_values.size() == 4));
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK_THAT(circuits.ov_singular_values[i], WithinRel(ov[i], 1e-12));
@@ -247,9 +247,9 @@ TEST_CASE("the QK circuit depends on the score", "[inspect]") {
   const std::vector<HeadCircuits> circuits = head_circuits(model);
   for (std::int64_t h = 0; h < 2; ++h) {
     const auto views = attention.head(store, h);
-    const DoubleMatrix queries = product(tokens, transposed(in_double(views.query))),
-                       keys = product(tokens, transposed(in_double(views.key)));
-    const DoubleMatrix scores = product(product(queries, in_double(views.score)), transposed(keys));
+    const DoubleMatrix queries = matmul(tokens, transposed(in_double(views.query))),
+                       keys = matmul(tokens, transposed(in_double(views.key)));
+    const DoubleMatrix scores = matmul(matmul(queries, in_double(views.score)), transposed(keys));
     const DoubleMatrix& map = circuits[static_cast<std::size_t>(2 + h)].qk_tokens;
     REQUIRE(map.values.size() == scores.values.size());
     for (std::size_t i = 0; i < scores.values.size(); ++i)

@@ -12,14 +12,14 @@ namespace {
 constexpr std::int64_t kSequences = 2;
 
 struct ScoreCase {
-  std::int64_t queries, keys, depth, heads, kv_heads, gap = 0;
+  std::int64_t queries, keys, d_key, heads, kv_heads, gap = 0;
 
   AttentionSizes sizes() const {
     return {.heads = heads, .kv_heads = kv_heads, .batch = kSequences, .queries = queries, .keys = keys};
   }
 };
 
-// Everything that goes in, and the results of the kernels.
+// The inputs and the results of the kernels.
 struct ScoreRun {
   const ScoreCase c;
   Matrix q, k, weight, dscores, scores, dq, dk, dweight, scratch;
@@ -27,15 +27,15 @@ struct ScoreRun {
 
   explicit ScoreRun(const ScoreCase& the_case)
       : c(the_case),
-        q(kSequences * c.queries, c.heads * c.depth, 1, c.gap),
-        k(kSequences * c.keys, c.kv_heads * c.depth, 2, c.gap),
-        weight(c.heads, c.depth, 3, c.gap),
+        q(kSequences * c.queries, c.heads * c.d_key, 1, c.gap),
+        k(kSequences * c.keys, c.kv_heads * c.d_key, 2, c.gap),
+        weight(c.heads, c.d_key, 3, c.gap),
         dscores(kSequences * c.heads * c.queries, c.keys, 4),
         scores(kSequences * c.heads * c.queries, c.keys, 5),
-        dq(kSequences * c.queries, c.heads * c.depth, 6, c.gap),
-        dk(kSequences * c.keys, c.kv_heads * c.depth, 7, c.gap),
-        dweight(c.heads, c.depth, 8, c.gap),
-        scratch(c.queries + 2 * c.keys + 1, c.depth),
+        dq(kSequences * c.queries, c.heads * c.d_key, 6, c.gap),
+        dk(kSequences * c.keys, c.kv_heads * c.d_key, 7, c.gap),
+        dweight(c.heads, c.d_key, 8, c.gap),
+        scratch(c.queries + 2 * c.keys + 1, c.d_key),
         dq_before(dq),
         dk_before(dk),
         dweight_before(dweight) {}
@@ -66,7 +66,7 @@ struct ScoreRun {
 };
 
 void check_scores(const ScoreCase& c) {
-  CAPTURE(c.queries, c.keys, c.depth, c.heads, c.kv_heads, c.gap);
+  CAPTURE(c.queries, c.keys, c.d_key, c.heads, c.kv_heads, c.gap);
   ScoreRun run(c);
   run.forward();
   run.check_forward(kRounding);
@@ -94,9 +94,9 @@ constexpr double kExact = sizeof(Real) == sizeof(double) ? 1e-14 : 1e-6;
 TEST_CASE("additive scores, forward and backward, at every size", "[kernels]") {
   for (const std::int64_t queries : {1, 3, 16, 37}) {
     for (const std::int64_t keys : {1, 4, 17, 37, 64}) {
-      for (const std::int64_t depth : {1, 3, 8, 16, 21}) {
-        check_scores({queries, keys, depth, 2, 2});
-        check_scores({queries, keys, depth, 2, 1});
+      for (const std::int64_t d_key : {1, 3, 8, 16, 21}) {
+        check_scores({queries, keys, d_key, 2, 2});
+        check_scores({queries, keys, d_key, 2, 1});
       }
     }
   }

@@ -17,7 +17,7 @@ constexpr Real kScale = Real(0.4);
 using Lengths = std::vector<std::int32_t>;
 
 struct Case {
-  std::int64_t queries, keys, depth, width;
+  std::int64_t queries, keys, d_key, d_value;
   kernels::AttentionMask mask;
   std::int64_t gap = 0;
   bool dropout = false;
@@ -27,24 +27,24 @@ struct Case {
   }
 };
 
-// Everything that goes in, and the results of the kernels.
+// The inputs and the results of the kernels.
 struct Run {
-  Matrix q, k, v, dout, weights, mixed, factor, out, dq, dk, dv, scratch;
+  Matrix q, k, v, dout, weights, dropped_weights, factor, out, dq, dk, dv, scratch;
   const Matrix dq_before, dk_before, dv_before;
 
   explicit Run(const Case& c)
-      : q(kBatch * c.queries, kHeads * c.depth, 1, c.gap),
-        k(kBatch * c.keys, kHeads * c.depth, 2, c.gap),
-        v(kBatch * c.keys, kHeads * c.width, 3, c.gap),
-        dout(kBatch * c.queries, kHeads * c.width, 4, c.gap),
+      : q(kBatch * c.queries, kHeads * c.d_key, 1, c.gap),
+        k(kBatch * c.keys, kHeads * c.d_key, 2, c.gap),
+        v(kBatch * c.keys, kHeads * c.d_value, 3, c.gap),
+        dout(kBatch * c.queries, kHeads * c.d_value, 4, c.gap),
         weights(kBatch * kHeads * c.queries, c.keys, 5),
-        mixed(weights),
+        dropped_weights(weights),
         factor(weights),
-        out(kBatch * c.queries, kHeads * c.width, 6, c.gap),
-        dq(kBatch * c.queries, kHeads * c.depth, 7, c.gap),
-        dk(kBatch * c.keys, kHeads * c.depth, 8, c.gap),
-        dv(kBatch * c.keys, kHeads * c.width, 9, c.gap),
-        scratch(1, std::max(c.depth, c.width) * c.keys + c.queries * c.keys),
+        out(kBatch * c.queries, kHeads * c.d_value, 6, c.gap),
+        dq(kBatch * c.queries, kHeads * c.d_key, 7, c.gap),
+        dk(kBatch * c.keys, kHeads * c.d_key, 8, c.gap),
+        dv(kBatch * c.keys, kHeads * c.d_value, 9, c.gap),
+        scratch(1, std::max(c.d_key, c.d_value) * c.keys + c.queries * c.keys),
         dq_before(dq),
         dk_before(dk),
         dv_before(dv) {
@@ -52,24 +52,24 @@ struct Run {
     factor.fill(1);
     if (c.dropout)
       kernels::dropout_factors(factor, Real(0.3), {Random(1, Stream::dropout)}, kHeads * c.queries);
-    kernels::multiply_forward(mixed, weights, factor);
-    kernels::attention_apply_forward(out, mixed, v, c.sizes());
-    kernels::attention_backward(dq, dk, dv, dout, q, k, v, weights, mixed,
+    kernels::mul_forward(dropped_weights, weights, factor);
+    kernels::attention_apply_forward(out, dropped_weights, v, c.sizes());
+    kernels::attention_backward(dq, dk, dv, dout, q, k, v, weights, dropped_weights,
                                 c.dropout ? factor.view() : MatrixView{}, scratch.view().data, c.sizes(),
                                 kScale);
   }
 };
 
 void check_attention(const Case& c) {
-  CAPTURE(c.queries, c.keys, c.depth, c.width, c.mask.causal, c.mask.lengths.empty(), c.gap, c.dropout);
+  CAPTURE(c.queries, c.keys, c.d_key, c.d_value, c.mask.causal, c.mask.lengths.empty(), c.gap, c.dropout);
   const Run run(c);
   const WideMatrix q(run.q), k(run.k), v(run.v), factor(run.factor), scratch(c.queries, c.keys);
-  const WideMatrix weights(run.weights), mixed(run.mixed), out(run.out), dq(run.dq_before), dk(run.dk_before),
-      dv(run.dv_before);
+  const WideMatrix weights(run.weights), dropped_weights(run.dropped_weights), out(run.out),
+      dq(run.dq_before), dk(run.dk_before), dv(run.dv_before);
   reference::attention_weights_forward(weights, q, k, scratch.data, c.sizes(), c.mask, Wide(kScale));
-  reference::multiply_forward(mixed, weights, factor);
-  reference::attention_apply_forward(out, mixed, v, c.sizes());
-  reference::attention_backward(dq, dk, dv, WideMatrix(run.dout), q, k, v, weights, mixed, factor,
+  reference::mul_forward(dropped_weights, weights, factor);
+  reference::attention_apply_forward(out, dropped_weights, v, c.sizes());
+  reference::attention_backward(dq, dk, dv, WideMatrix(run.dout), q, k, v, weights, dropped_weights, factor,
                                 scratch.data, c.sizes(), Wide(kScale));
   CHECK(worst_error(run.weights, weights) < kRounding);
   CHECK(worst_error(run.out, out) < kRounding);
@@ -86,20 +86,21 @@ TEST_CASE("attention, forward and backward, at every size and with every mask", 
   for (const std::int64_t queries : {1, 3, 16, 17, 37}) {
     for (const std::int64_t keys : {1, 3, 16, 17, 37}) {
       const Lengths padded{static_cast<std::int32_t>((keys + 1) / 2), static_cast<std::int32_t>(keys)};
-      for (const std::int64_t depth : {1, 3, 8, 16, 20}) {
-        const std::int64_t width = depth == 1 ? 20 : depth == 20 ? 1 : depth == 3 ? 8 : depth == 8 ? 3 : 16;
-        check_attention({queries, keys, depth, width, {false, {}}});
-        check_attention({queries, keys, depth, width, {true, {}}});
-        check_attention({queries, keys, depth, width, {false, padded}});
-        check_attention({queries, keys, depth, width, {true, padded}});
+      for (const std::int64_t d_key : {1, 3, 8, 16, 20}) {
+        const std::int64_t d_value = d_key == 1 ? 20 : d_key == 20 ? 1 : d_key == 3 ? 8 : d_key == 8 ? 3 : 16;
+        check_attention({queries, keys, d_key, d_value, {false, {}}});
+        check_attention({queries, keys, d_key, d_value, {true, {}}});
+        check_attention({queries, keys, d_key, d_value, {false, padded}});
+        check_attention({queries, keys, d_key, d_value, {true, padded}});
       }
     }
   }
 }
 
-TEST_CASE("attention at every combination of depth and width", "[kernels]") {
-  for (const std::int64_t depth : {1, 3, 8, 16, 20}) {
-    for (const std::int64_t width : {1, 3, 8, 16, 20}) check_attention({17, 16, depth, width, {true, {}}});
+TEST_CASE("attention at every combination of d_key and d_value", "[kernels]") {
+  for (const std::int64_t d_key : {1, 3, 8, 16, 20}) {
+    for (const std::int64_t d_value : {1, 3, 8, 16, 20})
+      check_attention({17, 16, d_key, d_value, {true, {}}});
   }
 }
 
@@ -145,8 +146,8 @@ TEST_CASE("attention's backward skips what is not wanted", "[kernels]") {
   const Case c{5, 7, 8, 4, {}};
   Run run(c);
   const auto again = [&](MatrixView dq, MatrixView dk, MatrixView dv) {
-    kernels::attention_backward(dq, dk, dv, run.dout, run.q, run.k, run.v, run.weights, run.mixed, {},
-                                run.scratch.view().data, c.sizes(), kScale);
+    kernels::attention_backward(dq, dk, dv, run.dout, run.q, run.k, run.v, run.weights, run.dropped_weights,
+                                {}, run.scratch.view().data, c.sizes(), kScale);
   };
   Matrix dq = run.dq_before, dk = run.dk_before, dv = run.dv_before;
   again(dq, {}, {});

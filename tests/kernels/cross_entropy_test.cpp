@@ -36,7 +36,7 @@ TEST_CASE("cross entropy and its slope, at every width", "[kernels]") {
   }
 }
 
-TEST_CASE("unlabelled rows count for nothing, whatever they hold", "[kernels]") {
+TEST_CASE("unlabeled rows count for nothing, whatever they hold", "[kernels]") {
   Matrix z(3, 5, 1);
   z(1, 2) = std::numeric_limits<Real>::quiet_NaN();
   Matrix slope(3, 5, 2);
@@ -66,7 +66,7 @@ TEST_CASE("huge logits neither overflow nor cancel", "[kernels]") {
   }
 }
 
-TEST_CASE("a NaN among the logits of a labelled row makes the loss NaN", "[kernels]") {
+TEST_CASE("a NaN among the logits of a labeled row makes the loss NaN", "[kernels]") {
   for (const std::int64_t n : kSizes) {
     std::int64_t finite = 0;
     for (std::int64_t at = 0; at < n; ++at) {
@@ -99,7 +99,7 @@ TEST_CASE("a row is right when its first largest logit is at the label", "[kerne
   CHECK(kernels::count_correct(z, Labels{0, 0, 1, -1}) == 2);  // all equal: the first
 }
 
-TEST_CASE("every labelled row has its weight in the loss, however many there are", "[kernels]") {
+TEST_CASE("every labeled row has its weight in the loss, however many there are", "[kernels]") {
   for (const std::int64_t rows : {1, 15, 16, 17, 31, 32, 33, 48, 100}) {
     for (const Real weight : {Real(0.25), Real(3)}) {
       CAPTURE(rows, weight);

@@ -77,7 +77,7 @@ TEST_CASE("step, sample, site and seed each give masks of their own", "[kernels]
   }
 }
 
-TEST_CASE("elements of a mask are independent of their neighbours", "[kernels]") {
+TEST_CASE("elements of a mask are independent of their neighbors", "[kernels]") {
   const Matrix m = factors(key_of(), 100, 10, 100);
   for (const std::int64_t distance : {1, 2, 4, 50}) {
     double both = 0, pairs = 0;

@@ -8,7 +8,7 @@ using namespace thimble;
 
 namespace {
 
-// `count` values from -limit to limit in one row.
+// Returns `count` values from -limit to limit in one row.
 Matrix ramp(Real limit, std::int64_t count = 20001) {
   Matrix x(1, count);
   for (std::int64_t i = 0; i < count; ++i)
@@ -34,7 +34,7 @@ Wide silu_slope(Wide x) {
   return s + x * s / (1 + std::exp(x));
 }
 
-// The largest error of a row of values of f, absolute or relative.
+// Returns the largest error of a row of values of f, absolute or relative.
 double worst(const Matrix& y, const Matrix& x, Wide (*f)(Wide), bool relative) {
   double most = 0;
   for (std::int64_t i = 0; i < x.cols(); ++i) {
@@ -57,7 +57,7 @@ TEST_CASE("sums, products, multiples and ReLU are exact, at every width", "[kern
       Matrix y(3, n, 0, gap);
       kernels::add_forward(y, a, b);
       CHECK(worst_error(y, [&](auto r, auto c) { return a(r, c) + b(r, c); }) == 0);
-      kernels::multiply_forward(y, a, b);
+      kernels::mul_forward(y, a, b);
       CHECK(worst_error(y, [&](auto r, auto c) { return a(r, c) * b(r, c); }) == 0);
       kernels::scale_forward(y, a, Real(-1.7));
       CHECK(worst_error(y, [&](auto r, auto c) { return Real(-1.7) * a(r, c); }) == 0);
@@ -84,8 +84,8 @@ TEST_CASE("every element-wise backward adds, at every width", "[kernels]") {
             kRounding / 10);
       CHECK(error_of([&](Matrix& dx) { kernels::scale_backward(dx, dy, Real(0.5)); },
                      [](Wide) { return Wide(0.5); }) < kRounding / 10);
-      CHECK(error_of([&](Matrix& da) { kernels::multiply_backward(da, dy, saved); },
-                     [](Wide b) { return b; }) < kRounding / 10);
+      CHECK(error_of([&](Matrix& da) { kernels::mul_backward(da, dy, saved); }, [](Wide b) { return b; }) <
+            kRounding / 10);
       CHECK(error_of([&](Matrix& dx) { kernels::relu_backward(dx, dy, saved); },
                      [](Wide y) { return Wide(y > 0); }) < kRounding / 10);
       CHECK(error_of([&](Matrix& dx) { kernels::tanh_backward(dx, dy, saved); },
@@ -166,11 +166,11 @@ TEST_CASE("tanh is accurate, small and large arguments included", "[kernels]") {
 }
 
 TEST_CASE("GELU and SiLU of huge arguments is x or 0", "[kernels]") {
-  constexpr Real kLargest = std::numeric_limits<Real>::max();
+  constexpr Real kMaxInput = std::numeric_limits<Real>::max();
   const std::pair<GeluForward, std::vector<Real>> cases[] = {
       {kernels::gelu_tanh_forward, {50, Real(1e4), Real(1e6)}},
-      {kernels::silu_forward, {50, Real(1e4), Real(1e20), kLargest}},
-      {kernels::gelu_erf_forward, {50, Real(1e4), Real(1e6), Real(1e20), kLargest}}};
+      {kernels::silu_forward, {50, Real(1e4), Real(1e20), kMaxInput}},
+      {kernels::gelu_erf_forward, {50, Real(1e4), Real(1e6), Real(1e20), kMaxInput}}};
   for (const auto& [forward, arguments] : cases) {
     for (const Real large : arguments) {
       for (const std::int64_t n : {1, 4, 16}) {

@@ -55,13 +55,13 @@ TEST_CASE("gemm multiplies, whatever the sizes, strides and transposes", "[kerne
   }
 }
 
-// Sizes at and around the parts that a product is cut into, which it is on some CPUs only.
+// Sizes at and around those of the parts that some CPUs cut a product into.
 TEST_CASE("products in one piece and cut into parts multiply, into a block of columns as well", "[kernels]") {
   struct Sizes {
     std::int64_t m, n, k;
   };
   const bool cut = GENERATE(false, true);
-  const auto multiply = cut ? kernels::gemm_in_parts : kernels::gemm;
+  const auto gemm = cut ? kernels::gemm_in_parts : kernels::gemm;
   for (const auto& [m, n, k] : {Sizes{200, 65, 257}, Sizes{49, 130, 600}, Sizes{500, 16, 16},
                                 Sizes{1, 300, 513}, Sizes{129, 3, 1000}, Sizes{3, 40, 9000}}) {
     for (const Op op_a : {Op::none, Op::transpose}) {
@@ -73,7 +73,7 @@ TEST_CASE("products in one piece and cut into parts multiply, into a block of co
           Matrix before(m, n, 3, 5);
           if (beta == 0) before.fill(kNaN);
           Matrix c = before;
-          multiply(c, a, op_a, b, op_b, Real(1.5), beta);
+          gemm(c, a, op_a, b, op_b, Real(1.5), beta);
           // Every seventh column is enough, and the last.
           double worst = 0;
           for (std::int64_t i = 0; i < m; i += 5) {
@@ -148,7 +148,7 @@ TEST_CASE("gemm refuses sizes that do not fit", "[kernels]") {
   CHECK_THROWS_AS(kernels::gemm(wide, a, Op::none, good, Op::none, 1, 0), ShapeError);
   CHECK_THROWS_AS(kernels::gemm(tall, a, Op::none, good, Op::none, 1, 0), ShapeError);
   CHECK_THROWS_WITH(kernels::gemm(c, a, Op::none, b, Op::none, 1, 0),
-                    ContainsSubstring("gemm: (2, 3) * (4, 5) -> (2, 5)"));
+                    ContainsSubstring("gemm: (M, K) x (K, N) -> (M, N): got (2, 3) x (4, 5) -> (2, 5)"));
   CHECK_NOTHROW(kernels::gemm(c, a, Op::none, good, Op::none, 1, 0));
 }
 

@@ -1,4 +1,4 @@
-// An empty sum is overwritten: whatever its memory held, the result is that of adding to zeros.
+// Backward kernels overwrite an uninitialized gradient, with the result of adding to zeros.
 #include <functional>
 #include <vector>
 
@@ -15,13 +15,13 @@
 #include "thimble/kernels/norm.h"
 #include "thimble/kernels/pool.h"
 #include "thimble/kernels/softmax.h"
-#include "thimble/kernels/windows.h"
+#include "thimble/kernels/unfold.h"
 
 using namespace thimble;
 
 namespace {
 
-// Whether kernel(dx) gives the same for zeros and for an empty sum, of this many rows and columns.
+// Returns whether kernel(dx) has the same result for zeros and for an uninitialized gradient of this size.
 bool overwrites(std::int64_t rows, std::int64_t cols, const std::function<void(GradientView)>& kernel) {
   Matrix zeros(rows, cols), empty(rows, cols);
   empty.fill(kNaN);
@@ -35,20 +35,18 @@ bool overwrites(std::int64_t rows, std::int64_t cols, const std::function<void(G
 TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
   for (const std::int64_t n : kSizes) {
     CAPTURE(n);
-    const Matrix dy(6, n, 1), saved(6, n, 2), row(1, n, 3), square(n, n, 4), statistics(6, 2, 5);
+    const Matrix dy(6, n, 1), saved(6, n, 2), row(1, n, 3), square(n, n, 4), norms(6, 2, 5);
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::accumulate(dx, dy); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::scale_backward(dx, dy, 3); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::relu_backward(dx, dy, saved); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::tanh_backward(dx, dy, saved); }));
-    CHECK(overwrites(6, n, [&](GradientView da) { kernels::multiply_backward(da, dy, saved); }));
+    CHECK(overwrites(6, n, [&](GradientView da) { kernels::mul_backward(da, dy, saved); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::softmax_backward(dx, dy, saved); }));
-    CHECK(overwrites(6, n, [&](GradientView dx) {
-      kernels::layer_norm_backward(dx, {}, {}, dy, saved, row, statistics);
-    }));
     CHECK(overwrites(
-        6, n, [&](GradientView dx) { kernels::rms_norm_backward(dx, {}, dy, saved, row, statistics); }));
+        6, n, [&](GradientView dx) { kernels::layer_norm_backward(dx, {}, {}, dy, saved, row, norms); }));
     CHECK(overwrites(6, n,
-                     [&](GradientView dx) { kernels::head_norm_backward(dx, dy, saved, statistics, 1); }));
+                     [&](GradientView dx) { kernels::rms_norm_backward(dx, {}, dy, saved, row, norms); }));
+    CHECK(overwrites(6, n, [&](GradientView dx) { kernels::head_norm_backward(dx, dy, saved, norms, 1); }));
     CHECK(
         overwrites(6, n, [&](GradientView dx) { kernels::linear_backward(dx, {}, {}, dy, saved, square); }));
     CHECK(
@@ -56,7 +54,7 @@ TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
     const std::vector<std::int32_t> lengths{2, 0};
     const Matrix window(6, 3 * n, 8);
     CHECK(overwrites(6, n, [&](GradientView dx) {
-      kernels::windows_backward(dx, window, {.time = 3, .window = 3, .before = 1, .lengths = lengths});
+      kernels::unfold_backward(dx, window, {.time = 3, .window = 3, .before = 1, .lengths = lengths});
     }));
     const Matrix gates(6, 3 * n, 9), state(6, n, 10);
     const std::vector<std::int32_t> ends{3, 1, 2, 0, 5, 1};

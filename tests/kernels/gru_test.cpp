@@ -10,7 +10,7 @@ using namespace thimble;
 
 namespace {
 
-// What one channel of a cell reads: the three sums from the input, the three from the state, the state.
+// The inputs of one channel of a cell: the three sums from the input, the three from the state, the state.
 using Channel = std::array<Wide, 7>;
 
 Wide logistic(Wide x) { return 1 / (1 + std::exp(-x)); }
@@ -21,7 +21,7 @@ Wide next_state(const Channel& v) {
   return (1 - update) * candidate + update * v[6];
 }
 
-// The derivative of next_state to what is read at `i`, from differences.
+// Returns the derivative of next_state by input `i`, from differences.
 Wide slope(Channel v, std::size_t i) {
   constexpr Wide kStep = 1e-5L;
   v[i] += kStep;

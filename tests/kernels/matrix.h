@@ -15,10 +15,10 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Around the widths of vector registers, and neither small nor large.
+// Sizes around the widths of vector registers, and others.
 inline constexpr std::int64_t kSizes[] = {1, 2, 3, 5, 7, 15, 16, 17, 31, 33, 37, 64, 100};
 
-// What rounding may do to sums of some hundred terms of size 1.
+// The tolerance for the rounding of sums of some hundred terms of size 1.
 inline constexpr double kRounding = sizeof(Real) == 8 ? 1e-13 : 2e-5;
 
 inline constexpr Real kEpsilon = Real(1e-5), kInfinity = std::numeric_limits<Real>::infinity(),
@@ -26,7 +26,7 @@ inline constexpr Real kEpsilon = Real(1e-5), kInfinity = std::numeric_limits<Rea
 
 using Wide = long double;
 
-// A matrix of standard normal numbers inside a wider one; whatever else is in that must stay as it is.
+// A matrix of standard normal numbers inside a wider one; the rest of which must not change.
 class Matrix {
  public:
   Matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed = 0, std::int64_t gap = 0)
@@ -62,7 +62,7 @@ class Matrix {
     for (std::int64_t r = 0; r < rows_; ++r) std::fill_n(elements_.begin() + r * stride_, cols_, value);
   }
 
-  // Whether nothing was written between the rows or after the last.
+  // Returns whether nothing was written between the rows or after the last.
   bool intact() const {
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(elements_.size()); ++i) {
       const bool inside = i / stride_ < rows_ && i % stride_ < cols_;
@@ -78,8 +78,8 @@ class Matrix {
   AlignedVector<Real> elements_;
 };
 
-// A matrix in long double, of zeros or of the numbers of another one, for the loops of reference.h. Copies share their
-// numbers.
+// A matrix in long double, of zeros or of the numbers of another one, for the loops of reference.h. Copies
+// share their numbers.
 struct WideMatrix : BasicMatrixView<Wide> {
   WideMatrix(std::int64_t height, std::int64_t width)
       : BasicMatrixView<Wide>{nullptr, height, width, width},
@@ -94,8 +94,8 @@ struct WideMatrix : BasicMatrixView<Wide> {
   std::shared_ptr<std::vector<Wide>> elements;
 };
 
-// The largest |actual - expected| / max(1, |expected|); expected(r, c) is the formula. Infinite where one of
-// them is not a number and the other is.
+// Returns the largest |actual - expected| / max(1, |expected|); expected(r, c) is the formula. Infinite where
+// one of them is not a number and the other is.
 template <class Expected>
 double worst_error(const Matrix& actual, const Expected& expected) {
   double worst = 0;

@@ -1,5 +1,6 @@
-// Every kernel as plain loops over its formula, with the parameters of the kernel, for views of any number type: tests run
-// them in long double, the benchmark in Real. The formulas and the shapes are in include/thimble/kernels.
+// Every kernel as plain loops over its formula, with the parameters of the kernel, for views of any number
+// type: tests run them in long double, the benchmark in Real. The formulas and the shapes are in
+// include/thimble/kernels.
 #pragma once
 
 #include <algorithm>
@@ -39,14 +40,14 @@ void add(const Gradient& sum, std::int64_t r, std::int64_t c, Number<Gradient> v
   at(sum, r, c) += value;
 }
 
-// f(r, c) for every element of x.
+// Calls f(r, c) for every element of x.
 template <class View, class F>
 void each(const View& x, const F& f) {
   for (std::int64_t r = 0; r < x.rows; ++r)
     for (std::int64_t c = 0; c < x.cols; ++c) f(r, c);
 }
 
-// The sum of f(i) for i below n.
+// Returns the sum of f(i) for i below n.
 template <class F>
 auto sum(std::int64_t n, const F& f) {
   std::decay_t<decltype(f(n))> total = 0;
@@ -84,7 +85,7 @@ inline void linear_backward(auto dx, auto dweight, auto dbias, auto dy, auto x, 
   each(dy, [&](auto r, auto o) { at(dbias, 0, o) += at(dy, r, o); });
 }
 
-// exp(x - max) / sum of that over the first n elements of a row.
+// Computes exp(x - max) / sum exp(x - max) over the first n elements of a row.
 inline void softmax_row(auto* y, const auto* x, std::int64_t n) {
   if (n == 0) return;
   const auto max = *std::max_element(x, x + n);
@@ -186,10 +187,10 @@ inline void add_forward(auto y, auto a, auto b) {
 inline void accumulate(auto dx, auto dy) {
   each(dx, [&](auto r, auto c) { add(dx, r, c, at(dy, r, c)); });
 }
-inline void multiply_forward(auto y, auto a, auto b) {
+inline void mul_forward(auto y, auto a, auto b) {
   each(y, [&](auto r, auto c) { at(y, r, c) = at(a, r, c) * at(b, r, c); });
 }
-inline void multiply_backward(auto da, auto dy, auto b) {
+inline void mul_backward(auto da, auto dy, auto b) {
   each(da, [&](auto r, auto c) { add(da, r, c, at(dy, r, c) * at(b, r, c)); });
 }
 inline void scale_forward(auto y, auto x, auto factor) {

@@ -11,13 +11,13 @@ namespace reference {
 
 using kernels::AttentionMask, kernels::RotaryColumns;
 
-// f(sequence, head) for every head of every sequence.
+// Calls f(sequence, head) for every head of every sequence.
 template <class F>
 void each_head(const AttentionSizes& s, const F& f) {
   for (std::int64_t b = 0; b < s.batch; ++b)
     for (std::int64_t h = 0; h < s.heads; ++h) f(b, h);
 }
-// The rows of a sequence and the columns of a head; of keys and values, those that the head shares.
+// Returns the rows of a sequence and the columns of a head.
 template <class View>
 View block(View x, std::int64_t b, std::int64_t h, std::int64_t batch, std::int64_t heads) {
   const std::int64_t length = x.rows / batch, columns = x.cols / heads;
@@ -35,7 +35,6 @@ View weights_block(View x, std::int64_t b, std::int64_t h, const AttentionSizes&
   return block(x, b * s.heads + h, 0, s.batch * s.heads, 1);
 }
 
-// A score of minus infinity marks a hidden key.
 inline void attention_weights_forward(auto weights, auto q, auto k, auto*, const AttentionSizes& s,
                                       const AttentionMask& mask, auto scale) {
   each_head(s, [&](auto b, auto h) {
@@ -64,13 +63,14 @@ inline void attention_apply_forward(auto out, auto weights, auto v, const Attent
   });
 }
 inline void attention_backward(auto dq, auto dk, auto dv, auto dout, auto q, auto k, auto v, auto weights,
-                               auto mixed, auto dropout, auto* scratch, const AttentionSizes& s, auto scale) {
+                               auto dropped_weights, auto dropout, auto* scratch, const AttentionSizes& s,
+                               auto scale) {
   using T = std::remove_pointer_t<decltype(scratch)>;
   const BasicMatrixView<T> ds{scratch, s.queries, s.keys, s.keys};
   each_head(s, [&](auto b, auto h) {
     const auto g = block(dout, b, h, s.batch, s.heads), qh = block(q, b, h, s.batch, s.heads);
     const auto kh = kv_block(k, b, h, s), vh = kv_block(v, b, h, s);
-    const auto p = weights_block(weights, b, h, s), m = weights_block(mixed, b, h, s);
+    const auto p = weights_block(weights, b, h, s), m = weights_block(dropped_weights, b, h, s);
     each(ds, [&](auto i, auto j) {
       at(ds, i, j) = sum(g.cols, [&](auto c) { return at(g, i, c) * at(vh, j, c); });
       if (dropout.data != nullptr) at(ds, i, j) *= at(weights_block(dropout, b, h, s), i, j);
@@ -127,15 +127,15 @@ inline void head_norm_backward(auto dx, auto dy, auto y, auto rrms, std::int64_t
   });
 }
 
-// Column c of row r of x, turned by the angle of the table times direction.
+// Returns column c of row r of x, rotated by the angle of the table times direction.
 inline auto turned(auto x, std::int64_t r, std::int64_t c, auto table, const RotaryColumns& columns,
                    int direction) {
   using T = Number<decltype(x)>;
   if (c < columns.first || c >= columns.first + columns.count) return T(at(x, r, c));
-  const std::int64_t in_head = (c - columns.first) % columns.depth, even = in_head / 2 * 2;
+  const std::int64_t in_head = (c - columns.first) % columns.d_key, even = in_head / 2 * 2;
   const bool odd = in_head > even;
   const T cosine = at(table, r % table.rows, even);
-  const T sine = direction * at(table, r % table.rows, columns.depth + even + 1);
+  const T sine = direction * at(table, r % table.rows, columns.d_key + even + 1);
   return at(x, r, c) * cosine + at(x, r, odd ? c - 1 : c + 1) * (odd ? sine : -sine);
 }
 inline void rotary_forward(auto y, auto x, auto table, const RotaryColumns& columns) {

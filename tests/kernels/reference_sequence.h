@@ -1,25 +1,25 @@
-// The kernels that go from one position to the next, as plain loops; see reference.h.
+// The kernels of sequences as plain loops; see reference.h.
 #pragma once
 
 #include "kernels/reference.h"
 #include "thimble/kernels/gru.h"
-#include "thimble/kernels/windows.h"
+#include "thimble/kernels/unfold.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace reference {
 
-inline std::int64_t length_of(const kernels::WindowSizes& s, std::int64_t sequence) {
+inline std::int64_t length_of(const kernels::UnfoldSizes& s, std::int64_t sequence) {
   return s.lengths.empty() ? s.time : s.lengths[static_cast<std::size_t>(sequence)];
 }
 
-inline void windows_forward(auto y, auto x, const kernels::WindowSizes& s) {
+inline void unfold_forward(auto y, auto x, const kernels::UnfoldSizes& s) {
   each(y, [&](auto r, auto i) {
     const std::int64_t b = r / s.time, from = r % s.time + i % s.window - s.before;
     at(y, r, i) = from < 0 || from >= length_of(s, b) ? 0 : at(x, b * s.time + from, i / s.window);
   });
 }
-inline void windows_backward(auto dx, auto dy, const kernels::WindowSizes& s) {
+inline void unfold_backward(auto dx, auto dy, const kernels::UnfoldSizes& s) {
   each(dx, [&](auto r, auto c) { add(dx, r, c, 0); });
   each(dy, [&](auto r, auto i) {
     const std::int64_t b = r / s.time, to = r % s.time + i % s.window - s.before;
@@ -27,7 +27,7 @@ inline void windows_backward(auto dx, auto dy, const kernels::WindowSizes& s) {
   });
 }
 
-// Whether a sequence has ended: its state stays.
+// Returns whether a sequence has ended, so that it keeps its state.
 inline bool ended(const kernels::GruStep& step, std::int64_t r) {
   return !step.lengths.empty() && step.lengths[static_cast<std::size_t>(r)] <= step.t;
 }

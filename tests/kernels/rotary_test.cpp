@@ -1,4 +1,4 @@
-// Rotary positions as what they are: pairs of columns as complex numbers, times e^(i angle).
+// Rotary positions against their definition: pairs of columns as complex numbers, times e^(i angle).
 #include "thimble/kernels/rotary.h"
 
 #include <complex>
@@ -12,18 +12,18 @@ namespace {
 
 constexpr std::int64_t kRotarySequences = 2, kPositions = 5;
 
-Matrix table_of(std::int64_t rows, std::int64_t depth, std::int64_t first_position) {
-  Matrix table(rows, 2 * depth);
+Matrix table_of(std::int64_t rows, std::int64_t d_key, std::int64_t first_position) {
+  Matrix table(rows, 2 * d_key);
   kernels::rotary_table(table, first_position);
   return table;
 }
 
-// Column c of row r of x, turned forwards or backwards (direction 1 or -1).
+// Returns column c of row r of x, rotated forward or backward (direction 1 or -1).
 Wide turned(const Matrix& x, std::int64_t r, std::int64_t c, const kernels::RotaryColumns& columns,
             std::int64_t first_position, int direction) {
   if (c < columns.first || c >= columns.first + columns.count) return x(r, c);
-  const std::int64_t in_head = (c - columns.first) % columns.depth, even = c - in_head % 2;
-  const Wide exponent = -Wide(in_head / 2 * 2) / static_cast<Wide>(columns.depth);
+  const std::int64_t in_head = (c - columns.first) % columns.d_key, even = c - in_head % 2;
+  const Wide exponent = -Wide(in_head / 2 * 2) / static_cast<Wide>(columns.d_key);
   const Wide angle = static_cast<Wide>(first_position + r % kPositions) * std::pow(Wide{10000}, exponent);
   const std::complex<Wide> z =
       std::complex<Wide>(x(r, even), x(r, even + 1)) * std::polar(Wide{1}, direction * angle);
@@ -32,8 +32,8 @@ Wide turned(const Matrix& x, std::int64_t r, std::int64_t c, const kernels::Rota
 
 void check_rotary(std::int64_t cols, const kernels::RotaryColumns& columns, std::int64_t first_position,
                   std::int64_t gap) {
-  CAPTURE(cols, columns.first, columns.count, columns.depth, first_position, gap);
-  const Matrix table = table_of(kPositions, columns.depth, first_position);
+  CAPTURE(cols, columns.first, columns.count, columns.d_key, first_position, gap);
+  const Matrix table = table_of(kPositions, columns.d_key, first_position);
   const Matrix x(kRotarySequences * kPositions, cols, 1, gap),
       dy(kRotarySequences * kPositions, cols, 2, gap);
   const Matrix before(kRotarySequences * kPositions, cols, 3, gap);
@@ -51,11 +51,11 @@ void check_rotary(std::int64_t cols, const kernels::RotaryColumns& columns, std:
 }  // namespace
 
 TEST_CASE("pairs of columns turn by position and frequency, the others stay", "[kernels]") {
-  for (const std::int64_t depth : {2, 4, 6, 16, 20, 40}) {
+  for (const std::int64_t d_key : {2, 4, 6, 16, 20, 40}) {
     for (const std::int64_t heads : {1, 2, 3}) {
       for (const std::int64_t first : {0, 1, 17}) {
         for (const std::int64_t after : {0, 5}) {
-          check_rotary(first + heads * depth + after, {first, heads * depth, depth}, first == 1 ? 7 : 0,
+          check_rotary(first + heads * d_key + after, {first, heads * d_key, d_key}, first == 1 ? 7 : 0,
                        after);
         }
       }

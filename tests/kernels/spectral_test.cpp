@@ -47,10 +47,10 @@ std::vector<std::complex<double>> sorted(std::vector<std::complex<double>> value
 
 TEST_CASE("product and transposed are what they say", "[kernels]") {
   const DoubleMatrix a = of(2, 3, {1, 2, 3, 4, 5, 6}), b = of(3, 2, {1, 0, -1, 2, 0, 3});
-  CHECK(product(a, b).values == std::vector<double>{-1, 13, -1, 28});
+  CHECK(matmul(a, b).values == std::vector<double>{-1, 13, -1, 28});
   CHECK(transposed(a).values == std::vector<double>{1, 4, 2, 5, 3, 6});
   CHECK(transposed(a).rows == 3);
-  CHECK_THROWS_AS(product(a, a), ShapeError);
+  CHECK_THROWS_AS(matmul(a, a), ShapeError);
 }
 
 TEST_CASE("eigenvalues of matrices whose eigenvalues are known", "[kernels]") {
@@ -76,7 +76,7 @@ TEST_CASE("the powers of eigenvalues add up to the traces of the powers", "[kern
     const auto values = eigenvalues(a);
     REQUIRE(static_cast<std::int64_t>(values.size()) == n);
     DoubleMatrix power = a;
-    for (int k = 1; k <= 5; ++k, power = product(power, a)) {
+    for (int k = 1; k <= 5; ++k, power = matmul(power, a)) {
       std::complex<double> sum = 0;
       double scale = 0;
       for (const auto& x : values) {
@@ -99,12 +99,12 @@ TEST_CASE("singular values of matrices whose singular values are known", "[kerne
 TEST_CASE("the squares of singular values add up to the squares of the elements", "[kernels]") {
   for (const auto& [rows, cols] : {std::pair{1, 1}, {1, 9}, {9, 1}, {5, 8}, {8, 5}, {33, 33}}) {
     CAPTURE(rows, cols);
-    const DoubleMatrix a = random_matrix(rows, cols, 3), gram = product(transposed(a), a);
+    const DoubleMatrix a = random_matrix(rows, cols, 3), gram = matmul(transposed(a), a);
     const auto values = singular_values(a);
     CHECK(static_cast<int>(values.size()) == std::min(rows, cols));
     CHECK(std::ranges::is_sorted(values, std::greater()));
     CHECK_THAT(power_sum(values, 2), WithinRel(trace(gram), 1e-12));
-    CHECK_THAT(power_sum(values, 4), WithinRel(trace(product(gram, gram)), 1e-12));
+    CHECK_THAT(power_sum(values, 4), WithinRel(trace(matmul(gram, gram)), 1e-12));
   }
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("the singular values of a product need no more than its inner size", "
        {std::array{12, 4, 9}, {9, 4, 12}, {4, 4, 4}, {3, 7, 9}, {9, 7, 3}, {1, 1, 1}}) {
     CAPTURE(m, k, n);
     const DoubleMatrix a = random_matrix(m, k, 1), b = random_matrix(k, n, 2);
-    const auto full = singular_values(product(a, b)), values = singular_values_of_product(a, b);
+    const auto full = singular_values(matmul(a, b)), values = singular_values_of_product(a, b);
     REQUIRE(values.size() == static_cast<std::size_t>(std::min({m, k, n})));
     for (std::size_t i = 0; i < full.size(); ++i)
       CHECK_THAT(i < values.size() ? values[i] : 0, WithinAbs(full[i], 1e-12 * full[0]));

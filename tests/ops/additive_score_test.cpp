@@ -1,4 +1,4 @@
-// The additive score as an op: what it refuses, columns of one projection, memory.
+// The additive score as an op: shapes that do not fit, columns of one projection, memory.
 #include "fixtures_compare.h"
 #include "ops/misuse.h"
 
@@ -15,13 +15,13 @@ Tensor normal_scores(const Shape& shape, std::uint32_t which) {
   return x;
 }
 
-// Bytes of a tape after forward and backward of scores with this many columns of a head.
-double tape_bytes(std::int64_t time, std::int64_t depth) {
+// Returns the bytes of a tape after forward and backward of scores with this many columns of a head.
+double tape_bytes(std::int64_t time, std::int64_t d_key) {
   constexpr std::int64_t kHeads = 2;
   Tape tape;
-  const Var x = tape.variable(Tensor({2, time, 2 * kHeads * depth}));
-  const Var weight = tape.variable(Tensor({kHeads, depth}));
-  const Columns q(x, 0, kHeads * depth), k(x, kHeads * depth, kHeads * depth);
+  const Var x = tape.variable(Tensor({2, time, 2 * kHeads * d_key}));
+  const Var weight = tape.variable(Tensor({kHeads, d_key}));
+  const Columns q(x, 0, kHeads * d_key), k(x, kHeads * d_key, kHeads * d_key);
   const Var scores = additive_score(q, k, weight, kHeads, kHeads);
   tape.backward(scores, Tensor({2 * kHeads * time, time}).matrix());
   return static_cast<double>(tape.bytes());
@@ -34,19 +34,20 @@ TEST_CASE("additive_score names what does not fit", "[ops]") {
                         std::int64_t kv_heads) {
     return [=](Tape& t) { additive_score(of(t, q), of(t, k), of(t, weight), heads, kv_heads); };
   };
-  // Each fits but for one thing.
+  // Each breaks one rule.
   const Shape x{2, 3, 8}, wide{2, 3, 8, 8};
-  expect_refused({{score(wide, x, {2, 4}, 2, 2), {"additive_score: ", "q (2, 3, 8, 8)", "time, channels"}},
-                  {score(x, wide, {2, 4}, 2, 2), {"additive_score: ", "k (2, 3, 8, 8)", "time, channels"}},
-                  {score({6, 8}, {6, 8}, {2, 4}, 2, 2), {"additive_score: ", "q (6, 8)", "time, channels"}},
-                  {score(x, {1, 3, 8}, {2, 4}, 2, 2), {"additive_score: ", "k (1, 3, 8)", "one batch"}},
-                  {score({2, 3, 0}, {2, 3, 4}, {0, 4}, 0, 1), {"additive_score: ", "0 heads"}},
-                  {score(x, {2, 3, 0}, {2, 4}, 2, 0), {"additive_score: ", "2 heads, 0 of keys", "divide"}},
-                  {score(x, {2, 3, 6}, {4, 2}, 4, 3), {"additive_score: ", "4 heads, 3 of keys", "divide"}},
-                  {score(x, x, {2, 4, 1}, 2, 2), {"additive_score: ", "weight (2, 4, 1)", "(heads, D)"}},
-                  {score(x, x, {3, 4}, 2, 2), {"additive_score: ", "weight (3, 4), 2 heads"}},
-                  {score({2, 3, 6}, x, {2, 4}, 2, 2), {"additive_score: ", "q (2, 3, 6)"}},
-                  {score(x, x, {2, 4}, 2, 1), {"additive_score: ", "k (2, 3, 8)", "1 of keys"}}});
+  expect_refused(
+      {{score(wide, x, {2, 4}, 2, 2), {"additive_score: ", "q (2, 3, 8, 8)", "time, channels"}},
+       {score(x, wide, {2, 4}, 2, 2), {"additive_score: ", "k (2, 3, 8, 8)", "time, channels"}},
+       {score({6, 8}, {6, 8}, {2, 4}, 2, 2), {"additive_score: ", "q (6, 8)", "time, channels"}},
+       {score(x, {1, 3, 8}, {2, 4}, 2, 2), {"additive_score: ", "k (1, 3, 8)", "one batch"}},
+       {score({2, 3, 0}, {2, 3, 4}, {0, 4}, 0, 1), {"additive_score: ", "heads (0)"}},
+       {score(x, {2, 3, 0}, {2, 4}, 2, 0), {"additive_score: ", "kv_heads (0) must divide heads (2)"}},
+       {score(x, {2, 3, 6}, {4, 2}, 4, 3), {"additive_score: ", "kv_heads (3) must divide heads (4)"}},
+       {score(x, x, {2, 4, 1}, 2, 2), {"additive_score: ", "weight (2, 4, 1)", "(heads, D)"}},
+       {score(x, x, {3, 4}, 2, 2), {"additive_score: ", "weight (3, 4), heads 2"}},
+       {score({2, 3, 6}, x, {2, 4}, 2, 2), {"additive_score: ", "q (2, 3, 6)"}},
+       {score(x, x, {2, 4}, 2, 1), {"additive_score: ", "k (2, 3, 8)", "kv_heads 1"}}});
 }
 
 TEST_CASE("queries and keys may be columns of one projection, even the same", "[ops]") {
@@ -83,11 +84,11 @@ TEST_CASE("queries and keys may be columns of one projection, even the same", "[
 TEST_CASE("additive scores take the memory of scores, not of every pair's columns", "[ops]") {
   constexpr std::int64_t kTime = 256;
   const double pairs = 2.0 * 2 * kTime * kTime * sizeof(Real);  // B H T T
-  for (const std::int64_t depth : {1, 16, 64}) {
-    const double operands = (2.0 * kTime + 1) * 2 * static_cast<double>(2 * depth) * sizeof(Real);
-    CAPTURE(depth);
+  for (const std::int64_t d_key : {1, 16, 64}) {
+    const double operands = (2.0 * kTime + 1) * 2 * static_cast<double>(2 * d_key) * sizeof(Real);
+    CAPTURE(d_key);
     // The scores, the operands, the gradients of both, and one head at work.
-    CHECK(tape_bytes(kTime, depth) < 2 * pairs + 3 * operands);
-    CHECK(tape_bytes(kTime, depth) > 2 * pairs + 2 * operands);
+    CHECK(tape_bytes(kTime, d_key) < 2 * pairs + 3 * operands);
+    CHECK(tape_bytes(kTime, d_key) > 2 * pairs + 2 * operands);
   }
 }

@@ -1,4 +1,4 @@
-// Fused attention against what it stands for: matmul, scale, softmax and matmul, head by head.
+// Fused attention against matmul, scale, softmax and matmul for every head.
 #include <algorithm>
 #include <cmath>
 
@@ -44,13 +44,13 @@ Tensor transposed(ConstMatrixView x) {
   return y;
 }
 
-// One head of one sequence of x (B, T, H D): (T, D).
+// Returns one head (T, D) of one sequence of x (B, T, H D).
 MatrixView head(Tensor& x, std::int64_t b, std::int64_t h, std::int64_t heads) {
   const std::int64_t time = x.shape()[1], columns = x.shape()[2] / heads;
   return x.matrix().row_block(b * time, time).column_block(h * columns, columns);
 }
 
-// Added to the scores of one head of one sequence, it leaves a hidden key no weight, and a far one less.
+// Returns the addend of the scores of one head of one sequence: -1e9 for hidden keys, and ALiBi.
 Tensor hidden_scores(const kernels::AttentionMask& mask, std::int64_t b, std::size_t h, std::int64_t queries,
                      std::int64_t keys) {
   Tensor x({queries, keys});
@@ -116,16 +116,16 @@ struct Composed {
 };
 
 struct Sizes {
-  std::int64_t batch, queries, keys, depth, width;
+  std::int64_t batch, queries, keys, d_key, d_value;
 };
 
 void check_attention(const Sizes& s, const AttentionOptions& options) {
   const std::int64_t kv_heads = options.kv_heads;
   const Composed expected(
-      {normal({s.batch, s.queries, options.heads * s.depth}, 0),
-       normal({s.batch, s.keys, kv_heads * s.depth}, 1), normal({s.batch, s.keys, kv_heads * s.width}, 2),
-       Tensor({s.batch, s.queries, options.heads * s.width})},
-      normal({s.batch, s.queries, options.heads * s.width}, 3), options);
+      {normal({s.batch, s.queries, options.heads * s.d_key}, 0),
+       normal({s.batch, s.keys, kv_heads * s.d_key}, 1), normal({s.batch, s.keys, kv_heads * s.d_value}, 2),
+       Tensor({s.batch, s.queries, options.heads * s.d_value})},
+      normal({s.batch, s.queries, options.heads * s.d_value}, 3), options);
   Tape tape;
   const Var q = tape.variable(expected.values.q), k = tape.variable(expected.values.k),
             v = tape.variable(expected.values.v);

@@ -40,7 +40,7 @@ Attended attend(Var q, Var k, Var v, std::optional<Real> scale = {}) {
   return {doubles(capture.value().values()), values_of(output)};
 }
 
-// (1, T, C) as (T, C).
+// Returns (1, T, C) as (T, C).
 Var flat(Var x) { return x.tape().constant(Tensor({x.shape()[1], x.shape()[2]}, elements(x.value()))); }
 
 Results cat_by_ops(const Page& page) {
@@ -124,7 +124,7 @@ std::vector<double> own_derivatives(Tape& tape, const Tensor& scores) {
 }
 
 Results heads_by_ops() {
-  const double depth = static_cast<double>(kModel) / kHeads, root = std::sqrt(depth);
+  const double d_key = static_cast<double>(kModel) / kHeads, root = std::sqrt(d_key);
   ParameterStore eight, one;
   const MultiHeadAttention module(eight, "attention", kModel, kHeads);
   const MultiHeadAttention whole(one, "attention", kModel, 1);
@@ -142,7 +142,7 @@ Results heads_by_ops() {
   const Tensor scores({1, 3}, {real, 0, -real});
   const Var divided = scale(tape.constant(scores), 1 / real);
   const Tensor small({1, 3}, elements(divided.value()));
-  return {{"heads.sizes", {kModel, kHeads, depth, root}},
+  return {{"heads.sizes", {kModel, kHeads, d_key, root}},
           {"heads.parameters", parameters},
           {"heads.softmax", below({doubles(scores.values()), values_of(softmax(tape.constant(scores))),
                                    own_derivatives(tape, scores), doubles(small.values()),
@@ -198,11 +198,11 @@ TEST_CASE("the cat sat on the mat, by the module: weights as captured, and outpu
   std::ranges::copy(std::initializer_list<Real>{1, 0, 0, 1},
                     store.values(module.out_proj_weights[0]).begin());
   Capture capture;
-  ForwardOptions pass;
-  pass.hooks = &capture;
+  ForwardOptions options;
+  options.hooks = &capture;
   Tape tape;
   tape.bind(store, {});
-  const Var output = module(tape.constant(page.tensor("cat.words", {1, 6, 2})), {}, pass);
+  const Var output = module(tape.constant(page.tensor("cat.words", {1, 6, 2})), {}, options);
   const Results expected = cat_by_loops(page);
   compare("weights", {6, 6}, capture.value().values(), expected.at("cat.weights"));
   compare("output", {6, 2}, elements(output.value()), expected.at("cat.output"));

@@ -1,4 +1,4 @@
-// What a sum of losses is divided by.
+// The divisor of the sum of losses.
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -10,7 +10,7 @@ using namespace thimble;
 
 namespace {
 
-// The loss of three rows, of which two have a label, and then its gradients.
+// Returns the loss of three rows, of which two have a label, and then its gradients.
 std::vector<Real> loss_and_gradients(std::int64_t normalizer) {
   Tensor values({3, 4});
   for (std::size_t i = 0; i < 12; ++i)

@@ -1,4 +1,4 @@
-// Calls of ops that must be refused, and what the refusal must say.
+// Calls of ops that must throw, and parts of their messages.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct Misuse {
   std::vector<std::string> says;
 };
 
-// A leaf of this shape.
+// Returns a leaf of this shape.
 inline Var of(Tape& tape, const Shape& shape) { return tape.variable(Tensor(shape)); }
 
 inline void expect_refused(const std::vector<Misuse>& misuses) {

@@ -1,4 +1,4 @@
-// What scores are made of: columns of a projection, head_linear, head_norm, rotary.
+// The parts of scores: columns of a projection, head_linear, head_norm, rotary.
 #include <cmath>
 #include <limits>
 
@@ -58,14 +58,14 @@ TEST_CASE("the score cosine is sqrt(Dk) times the cosine, whatever the lengths",
 }
 
 TEST_CASE("rotary names what does not fit", "[ops]") {
-  const auto apply = [](const Shape& x, std::int64_t first, std::int64_t count, std::int64_t depth,
+  const auto apply = [](const Shape& x, std::int64_t first, std::int64_t count, std::int64_t d_key,
                         std::int64_t position = 0) {
-    return [=](Tape& t) { rotary(of(t, x), first, count, depth, position); };
+    return [=](Tape& t) { rotary(of(t, x), first, count, d_key, position); };
   };
   expect_refused({{apply({6, 8}, 0, 8, 4), {"rotary: ", "(6, 8)", "(batch, time, channels)"}},
-                  {apply({2, 3, 9}, 0, 9, 3), {"rotary: ", "heads of 3", "even"}},
-                  {apply({2, 3, 8}, 0, 8, 0), {"rotary: ", "heads of 0"}},
-                  {apply({2, 3, 8}, 0, 6, 4), {"rotary: ", "6 columns in heads of 4", "divide"}},
+                  {apply({2, 3, 9}, 0, 9, 3), {"rotary: ", "d_key (3)", "even"}},
+                  {apply({2, 3, 8}, 0, 8, 0), {"rotary: ", "d_key (0)"}},
+                  {apply({2, 3, 8}, 0, 6, 4), {"rotary: ", "d_key (4)", "divide", "(6)"}},
                   {apply({2, 3, 8}, 4, 8, 4), {"columns: ", "8 from column 4 of (2, 3, 8)"}},
                   {apply({2, 3, 8}, 0, 8, 4, -1), {"rotary: ", "-1", "at least 0"}}});
 }

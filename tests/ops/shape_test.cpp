@@ -1,4 +1,4 @@
-// What each op says when its arguments do not fit: its name, the shapes, the rule.
+// The messages of ops for shapes that do not fit: name, shapes, rule.
 #include "ops/misuse.h"
 #include "thimble/core/error.h"
 
@@ -36,9 +36,9 @@ TEST_CASE("sums and products name the shapes that do not fit", "[ops]") {
        },
        {"add: ", "(2, 3, 1)"}},
       {[](Tape& t) {
-         multiply(of(t, {2, 3}), of(t, {3, 2}));
+         mul(of(t, {2, 3}), of(t, {3, 2}));
        },
-       {"multiply: ", "(2, 3)", "(3, 2)", "equal"}},
+       {"mul: ", "(2, 3)", "(3, 2)", "equal"}},
       {[](Tape& t) {
          matmul(of(t, {2, 3}), of(t, {4, 5}));
        },
@@ -95,7 +95,7 @@ TEST_CASE("row-wise ops name the shapes that do not fit", "[ops]") {
       {[](Tape& t) {
          dropout(of(t, {2, 3}), 1, {Random(1, Stream::dropout)});
        },
-       {"dropout: ", "probability is 1", "below 1"}},
+       {"dropout: ", "probability (1)", "below 1"}},
       {[](Tape& t) {
          dropout(of(t, {2, 3}), Real(-0.5), {Random(1, Stream::dropout)});
        },
@@ -187,7 +187,7 @@ TEST_CASE("pools name what does not fit", "[ops]") {
       {[](Tape& t) {
          mean_pool(of(t, {2, 4, 3}), kZero);
        },
-       {"mean_pool: ", "length", "1 .. 4"}},
+       {"mean_pool: ", "length 0 of sequence 1", "1 .. 4"}},
       {[](Tape& t) {
          last_pool(of(t, {2, 4, 3}), kFive);
        },
@@ -195,32 +195,32 @@ TEST_CASE("pools name what does not fit", "[ops]") {
   });
 }
 
-TEST_CASE("windows name what does not fit", "[ops]") {
+TEST_CASE("unfold names what does not fit", "[ops]") {
   expect_refused({
       {[](Tape& t) {
-         windows(of(t, {2, 3}), 3, false);
+         unfold(of(t, {2, 3}), 3, false);
        },
-       {"windows: ", "(2, 3)", "(batch, time, channels)"}},
+       {"unfold: ", "(2, 3)", "(batch, time, channels)"}},
       {[](Tape& t) {
-         windows(of(t, {2, 3, 4}), 2, false);
+         unfold(of(t, {2, 3, 4}), 2, false);
        },
-       {"windows: ", "2 positions", "odd"}},
+       {"unfold: ", "2 positions", "odd"}},
       {[](Tape& t) {
-         windows(of(t, {2, 3, 4}), 0, true);
+         unfold(of(t, {2, 3, 4}), 0, true);
        },
-       {"windows: ", "0 positions", "positive"}},
+       {"unfold: ", "0 positions", "positive"}},
       {[](Tape& t) {
-         windows(of(t, {2, 4, 3}), 3, false, kThree);
+         unfold(of(t, {2, 4, 3}), 3, false, kThree);
        },
-       {"windows: ", "3 lengths", "batch of 2"}},
+       {"unfold: ", "3 lengths", "batch of 2"}},
       {[](Tape& t) {
-         windows(of(t, {2, 4, 3}), 3, false, kFive);
+         unfold(of(t, {2, 4, 3}), 3, false, kFive);
        },
-       {"windows: ", "length", "0 .. 4"}},
+       {"unfold: ", "length", "0 .. 4"}},
       {[](Tape& t) {
-         windows(of(t, {2, 4, 3}), 3, false, kNegative);
+         unfold(of(t, {2, 4, 3}), 3, false, kNegative);
        },
-       {"windows: ", "length", "0 .. 4"}},
+       {"unfold: ", "length", "0 .. 4"}},
   });
 }
 
@@ -239,15 +239,16 @@ TEST_CASE("attention names what does not fit", "[ops]") {
       {attend({1, 3, 4}, {2, 3, 4}, {2, 3, 4}), {"attention: ", "q (1, 3, 4)", "one batch"}},
       {attend({2, 3, 4}, {2, 3, 4}, {1, 3, 4}), {"attention: ", "v (1, 3, 4)", "one batch"}},
       {attend({2, 3, 4}, {2, 3, 6}, {2, 3, 4}),
-       {"attention: ", "k (2, 3, 6)", "need 4 channels of k, not 6"}},
+       {"attention: ", "k (2, 3, 6)", "k must have 4 channels, not 6"}},
       {attend({2, 3, 4}, {2, 5, 4}, {2, 3, 4}), {"attention: ", "k (2, 5, 4)", "v (2, 3, 4)", "same time"}},
-      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 6}, with_heads(3)), {"attention: ", "q (2, 3, 4)", "3 heads"}},
-      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 3}, with_heads(2)), {"attention: ", "v (2, 3, 3)", "2 heads"}},
-      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(0)), {"attention: ", "0 heads"}},
-      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(-1)), {"attention: ", "-1 heads"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 6}, with_heads(3)), {"attention: ", "q (2, 3, 4)", "heads (3)"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 3}, with_heads(2)), {"attention: ", "v (2, 3, 3)", "heads (2)"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(0)), {"attention: ", "heads (0)"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, with_heads(-1)), {"attention: ", "heads (-1)"}},
       {attend({2, 3, 4}, {2, 5, 4}, {2, 5, 4}, causal),
-       {"attention: ", "3 queries", "5 keys", "causal", "needs 3 keys"}},
-      {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, later), {"attention: ", "query 0 at position 2 needs 5 keys"}},
+       {"attention: ", "3 queries", "5 keys", "causal", "requires 3 keys"}},
+      {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, later),
+       {"attention: ", "query 0 at position 2 requires 5 keys"}},
       {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, with_lengths(kThree)),
        {"attention: ", "3 lengths", "batch of 2"}},
       {attend({2, 3, 4}, {2, 4, 4}, {2, 4, 4}, with_lengths(kFive)), {"attention: ", "length", "0 .. 4"}},
@@ -264,8 +265,8 @@ TEST_CASE("shared keys and values must fit", "[ops]") {
     return [=](Tape& t) { attention(of(t, q), of(t, k), of(t, v), options); };
   };
   expect_refused({
-      {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 3), {"attention: ", "4 heads", "3 of keys"}},
-      {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 2), {"attention: ", "need 6 channels of k, not 12"}},
+      {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 3), {"attention: ", "kv_heads (3) must divide heads"}},
+      {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 2), {"attention: ", "k must have 6 channels, not 12"}},
       {attend({2, 3, 12}, {2, 3, 6}, {2, 3, 5}, 4, 2), {"attention: ", "v (2, 3, 5)", "channels of v"}},
   });
 }
@@ -285,12 +286,12 @@ TEST_CASE("attend names what does not fit", "[ops]") {
       {mix({2, 2, 3}, {2, 3, 4}, with_heads(2)),
        {"attend: ", "scores (2, 2, 3)", "(batch, heads, queries, keys)"}},
       {mix({2, 2, 3, 5}, {2, 3, 4}, with_heads(2)), {"attend: ", "v (2, 3, 4)"}},
-      {mix({2, 2, 3, 5}, {2, 5, 4}, with_heads(4)), {"attend: ", "4 heads"}},
-      {mix({2, 0, 3, 5}, {2, 5, 4}, with_heads(0)), {"attend: ", "0 heads"}},
-      {mix({2, 2, 3, 5}, {2, 5, 4}, shared), {"attend: ", "3 of values"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, with_heads(4)), {"attend: ", "must have 4 heads"}},
+      {mix({2, 0, 3, 5}, {2, 5, 4}, with_heads(0)), {"attend: ", "must have 0 heads"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, shared), {"attend: ", "kv_heads (3)"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, sloped), {"attend: ", "3 slopes for 2 heads"}},
-      {mix({2, 2, 3, 5}, {2, 5, 4}, keyless), {"attend: ", "needs a key"}},
-      {mix({2, 2, 3, 5}, {2, 5, 4}, late), {"attend: ", "needs 3 keys"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, keyless), {"attend: ", "requires a key"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, late), {"attend: ", "requires 3 keys"}},
   });
 }
 

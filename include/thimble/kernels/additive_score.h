@@ -1,9 +1,9 @@
-// The additive score of queries and keys that are projected already (Bahdanau et al. 2015, "Neural Machine
-// Translation by Jointly Learning to Align and Translate", appendix A.1.2).
+// The additive score of projected queries and keys (Bahdanau et al. 2015, "Neural Machine Translation by
+// Jointly Learning to Align and Translate", appendix A.1.2).
 //
-// Rows are positions, sequence by sequence; columns are heads side by side. So q is (B Tq, H D), k (B Tk, KV
-// D), both possibly blocks of columns of wider matrices, and weight (H, D). H / KV consecutive heads share
-// their keys. Scores are (B H Tq, Tk): one row per sequence, head and query.
+// Rows are positions, sequence by sequence; columns are heads side by side: q (B Tq, H D), k (B Tk, KV D),
+// which may be blocks of columns of wider matrices, and weight (H, D). H / KV consecutive heads share their
+// keys. Scores are (B H Tq, Tk): one row per sequence, head and query.
 #pragma once
 
 #include "thimble/kernels/attention_sizes.h"
@@ -13,12 +13,12 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-// score_ij = sum_d weight_d tanh(q_id + k_jd) for every head. scratch: D (Tq + 2 Tk) elements.
+// Computes score_ij = sum_d weight_d tanh(q_id + k_jd) for every head. scratch: D (Tq + 2 Tk) elements.
 void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight,
                             Real* scratch, const AttentionSizes& sizes);
 
-// Adds to dq, dk and dweight, which may be blocks of one matrix; one without data is skipped. scratch: D (Tq
-// + 2 Tk + 1) elements.
+// Adds to dq, dk and dweight, which may be blocks of one matrix; skips those without data.
+// scratch: D (Tq + 2 Tk + 1) elements.
 void additive_score_backward(MatrixView dq, MatrixView dk, MatrixView dweight, ConstMatrixView dscores,
                              ConstMatrixView q, ConstMatrixView k, ConstMatrixView weight, Real* scratch,
                              const AttentionSizes& sizes);

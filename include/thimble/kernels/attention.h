@@ -1,10 +1,10 @@
 // Multi-head scaled dot-product attention (Vaswani et al. 2017, section 3.2).
 //
-// Rows are positions, sequence by sequence; columns are heads side by side. So q is (B Tq, H Dk), k (B Tk, KV
-// Dk), v (B Tk, KV Dv), out (B Tq, H Dv), and all of them may be blocks of columns of wider matrices. Each of
-// the KV heads of k and v serves H / KV neighbouring heads of q: all of them with KV = 1 (multi-query,
-// Shazeer 2019), some in between (grouped-query, Ainslie et al. 2023). The attention weights are (B H Tq,
-// Tk): one row per sequence, head and query.
+// Rows are positions, sequence by sequence; columns are heads side by side: q (B Tq, H Dk), k (B Tk, KV Dk),
+// v (B Tk, KV Dv), out (B Tq, H Dv), which may be blocks of columns of wider matrices. H / KV consecutive
+// heads of q share a head of k and v: all of them with KV = 1 (multi-query, Shazeer 2019), some of them with
+// 1 < KV < H (grouped-query, Ainslie et al. 2023). Attention weights and scores are (B H Tq, Tk): one row per
+// sequence, head and query.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,16 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-// Which keys a query may see: always the first few, so a number says it all. And how distance counts.
+// The keys that each query attends to, always the first ones, and ALiBi.
 struct AttentionMask {
-  bool causal = false;                    // query i sees keys 0 .. first_query + i
+  bool causal = false;                    // query i attends to keys 0 .. first_query + i
   std::span<const std::int32_t> lengths;  // (B) keys of each sequence, the rest is padding; empty: no padding
-  std::int64_t first_query = 0;           // where query 0 stands among the keys
-  // (H) ALiBi (Press et al. 2022): scores of head h lose slopes[h] for each position between query and key.
+  std::int64_t first_query = 0;           // position of query 0 among the keys
+  // (H) ALiBi (Press et al. 2022): slopes[h] times the distance of query and key is subtracted from the
+  // score.
   std::span<const Real> slopes = {};
 
+  // Returns the number of keys that a query attends to.
   std::int64_t visible(std::int64_t sequence, std::int64_t query, std::int64_t keys) const {
     if (causal) keys = std::min(keys, first_query + query + 1);
     if (!lengths.empty()) keys = std::min<std::int64_t>(keys, lengths[static_cast<std::size_t>(sequence)]);
@@ -33,30 +35,31 @@ struct AttentionMask {
   }
 };
 
-// weights = softmax over the visible keys of scale q k^T, 0 on the others; a query without a visible key gets
-// a row of zeros. scratch: Dk Tk elements.
+// Computes weights = softmax(scale q k^T) over the visible keys, and 0 for the others; a query without a
+// visible key gets a row of zeros. scratch: Dk Tk elements.
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                                const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
 
-// The same of scores (B H Tq, Tk), as they come.
+// Computes weights = softmax(scores) over the visible keys, as attention_weights_forward() does.
 void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const AttentionSizes& sizes,
                                const AttentionMask& mask);
 
-// out = weights v, head by head.
+// Computes out = weights v for every head.
 void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
                              const AttentionSizes& sizes);
 
-// Adds to dq, dk and dv, of each head in this order dv, dq, dk, the gradients through both. `mixed` are the
-// weights that were mixed: `weights`, or `weights` times `dropout` where that has data. dq and dk without
-// data: the weights did not come from q and k. scratch: Dv Tk + Tq Tk elements.
+// Adds to dq, dk and dv the gradients through attention_weights_forward() and attention_apply_forward(), in
+// the order dv, dq, dk of each head; skips those without data. dropped_weights are the weights that were
+// applied: `weights`, times `dropout` where that has data. scratch: Dv Tk + Tq Tk elements.
 void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
                         ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
-                        ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
+                        ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
                         const AttentionSizes& sizes, Real scale);
 
-// The same for scores: adds to dscores and dv. scratch: Dv Tk + Tq Tk elements.
+// Adds to dscores and dv the gradients through attention_softmax_forward() and attention_apply_forward();
+// skips those without data. scratch: Dv Tk + Tq Tk elements.
 void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
-                                ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
+                                ConstMatrixView v, ConstMatrixView weights, ConstMatrixView dropped_weights,
                                 ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes);
 
 }  // namespace kernels

@@ -1,10 +1,11 @@
-// The sizes of an attention, the same struct for kernels, ops, modules and reports.
+// The sizes of an attention.
 #pragma once
 
 #include <cstdint>
 
 namespace thimble {
 
+// The sizes of an attention, for kernels, ops, modules and reports.
 struct AttentionSizes {
   std::int64_t heads = 1;                         // H, of queries
   std::int64_t kv_heads = 1;                      // KV, of keys and values; divides H

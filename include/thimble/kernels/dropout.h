@@ -1,4 +1,5 @@
-// Dropout (Srivastava et al. 2014), inverted: what is kept is scaled up, so evaluation needs no correction.
+// Inverted dropout (Srivastava et al. 2014): training scales the kept elements up, so evaluation needs no
+// correction.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,17 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-// Which random numbers a mask is made of: a pure function of these and the element's place within its sample,
-// so shards, threads and micro-batches cannot change a draw.
+// The key of a dropout mask. A mask is a pure function of the key and the position of an element within its
+// sample, so that shards, threads and micro-batches cannot change a draw.
 struct DropoutKey {
   Random random;
   std::uint32_t step = 0;
   std::uint32_t first_sample = 0;  // of this batch within the step's
-  std::uint32_t site = 0;          // which dropout of the model, < 2^24
+  std::uint32_t site = 0;          // number of the dropout in the model, < 2^24
 };
 
-// factor = 0 with probability p, else 1 / (1 - p). The rows belong to consecutive samples, `rows_per_sample`
-// each.
+// Draws factor = 0 with probability p, else 1 / (1 - p). The rows belong to consecutive samples,
+// `rows_per_sample` each.
 void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int64_t rows_per_sample);
 
 }  // namespace kernels

@@ -1,5 +1,5 @@
-// Arithmetic element by element. All views of a call have the same rows and columns; every backward adds to
-// dx.
+// Element-wise arithmetic. All views of a call have the same rows and columns; every backward adds to the
+// gradient.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ void accumulate(GradientView dx, ConstMatrixView dy);                  // dx += 
 void scale_forward(MatrixView y, ConstMatrixView x, Real factor);       // y = factor x
 void scale_backward(GradientView dx, ConstMatrixView dy, Real factor);  // dx += factor dy
 
-void multiply_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b);       // y = a b
-void multiply_backward(GradientView da, ConstMatrixView dy, ConstMatrixView b);  // da += dy b
+void mul_forward(MatrixView y, ConstMatrixView a, ConstMatrixView b);       // y = a b
+void mul_backward(GradientView da, ConstMatrixView dy, ConstMatrixView b);  // da += dy b
 
 void relu_forward(MatrixView y, ConstMatrixView x);                          // y = max(x, 0)
 void relu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y);  // dx += dy where y > 0

@@ -1,5 +1,5 @@
-// RMS normalization (Zhang and Sennrich 2019) of every head by itself, without a weight: of queries and keys, as in
-// query-key normalization (Henry et al. 2020).
+// RMS normalization (Zhang and Sennrich 2019) of every head, without a weight: for query-key normalization
+// (Henry et al. 2020).
 //
 // Columns are heads side by side: x and y (R, H D).
 #pragma once
@@ -12,7 +12,8 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-// y = x rrms, rrms = 1 / sqrt(mean of x^2 over the D columns of a head + epsilon). Saves rrms (R, H).
+// Computes y = x rrms, rrms = 1 / sqrt(mean of x^2 over the D columns of a head + epsilon). Saves rrms (R,
+// H).
 void head_norm_forward(MatrixView y, MatrixView rrms, ConstMatrixView x, std::int64_t heads, Real epsilon);
 
 // Adds to dx (R, H D).

@@ -1,5 +1,5 @@
 // Rotary position embedding (Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding",
-// section 3.2.2), with neighbouring columns as pairs.
+// section 3.2.2), with columns 2i and 2i+1 of a head as pairs.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-// Which columns turn: first .. first + count - 1, in heads of `depth`, an even number.
+// The columns that are rotated: first .. first + count - 1, in heads of d_key columns, an even number.
 struct RotaryColumns {
-  std::int64_t first = 0, count = 0, depth = 0;
+  std::int64_t first = 0, count = 0, d_key = 0;
 };
 
-// The angles of T positions from first_position on, for table (T, 2 depth): a row holds, for every column of
-// a head, the factor of the column itself and then that of the other one of its pair.
+// Computes the table (T, 2 d_key) of T positions from first_position on: for every column of a head the
+// factor of the column itself, then the factors of the other columns of the pairs.
 void rotary_table(MatrixView table, std::int64_t first_position);
 
-// y and x (B T, C): row r turns by row r mod T of the table. Columns that do not turn are copied.
+// Rotates row r of x (B T, C) by row r mod T of the table, and copies the other columns: y (B T, C).
 void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, const RotaryColumns& columns);
 
+// Adds dy, rotated back, to dx.
 void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
                      const RotaryColumns& columns);
 

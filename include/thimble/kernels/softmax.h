@@ -1,4 +1,4 @@
-// Softmax of every row.
+// Softmax.
 #pragma once
 
 #include "thimble/tensor/matrix_view.h"
@@ -7,11 +7,11 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-// y = softmax(x), row by row; x and y (R, N), N >= 1. Shifted by the row's maximum, so large inputs do not
-// overflow.
+// Computes y = softmax(x) for every row: x and y (R, N), N >= 1. Subtracts the maximum of the row, so that
+// large inputs do not overflow.
 void softmax_forward(MatrixView y, ConstMatrixView x);
 
-// dx += y (dy - sum_j dy_j y_j), row by row; all (R, N).
+// Adds dx += y (dy - sum_j dy_j y_j) for every row; all (R, N).
 void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y);
 
 }  // namespace kernels

@@ -1,5 +1,5 @@
-// Eigenvalues and singular values, the one place where LAPACK is called; always on the calling thread. In
-// double whatever the precision of the model, so it is compiled once and stands outside of f32 and f64.
+// Eigenvalues and singular values; the only file that calls LAPACK, on the calling thread. In double whatever
+// the precision of the model, so that it is compiled once, outside of f32 and f64.
 #pragma once
 
 #include <complex>
@@ -8,7 +8,7 @@
 
 namespace thimble {
 
-// Row-major, zero at first.
+// A row-major matrix, initially zero.
 struct DoubleMatrix {
   std::int64_t rows = 0, cols = 0;
   std::vector<double> values;
@@ -22,21 +22,23 @@ struct DoubleMatrix {
   double operator()(std::int64_t r, std::int64_t c) const { return row(r)[c]; }
 };
 
+// Returns the transpose.
 DoubleMatrix transposed(const DoubleMatrix& a);
 
-// a b, with a (M, K) and b (K, N). Throws ShapeError when the inner sizes differ.
-DoubleMatrix product(const DoubleMatrix& a, const DoubleMatrix& b);
+// Returns a b, with a (M, K) and b (K, N). Throws ShapeError when the inner sizes differ.
+DoubleMatrix matmul(const DoubleMatrix& a, const DoubleMatrix& b);
 
-// The N eigenvalues of a (N, N), in no particular order. Throws ShapeError when a is not square, NumericError
-// when an element is not finite or the iteration does not converge.
+// Returns the N eigenvalues of a (N, N), in no particular order. Throws ShapeError when a is not square,
+// NumericError when an element is not finite or the iteration does not converge.
 std::vector<std::complex<double>> eigenvalues(const DoubleMatrix& a);
 
-// The min(M, N) singular values of a (M, N), largest first. Throws NumericError as eigenvalues does.
+// Returns the min(M, N) singular values of a (M, N), largest first. Throws NumericError as eigenvalues()
+// does.
 std::vector<double> singular_values(const DoubleMatrix& a);
 
-// Those of a b, a (M, K) and b (K, N), but at most K, as the others are 0. With a = Qa Ra and b^T = Qb Rb
-// they are the singular values of Ra Rb^T, a (K, K) problem without the squares that a^T a would bring.
-// Throws ShapeError as product does and NumericError as eigenvalues does.
+// Returns the singular values of a b, a (M, K) and b (K, N), but at most K, since the others are 0. With a =
+// Qa Ra and b^T = Qb Rb they are the singular values of Ra Rb^T, a (K, K) problem without the squares of a^T
+// a. Throws ShapeError as matmul() does and NumericError as eigenvalues() does.
 std::vector<double> singular_values_of_product(const DoubleMatrix& a, const DoubleMatrix& b);
 
 }  // namespace thimble

@@ -1,5 +1,4 @@
-// The cases on which every op's gradient is checked. Each op has at least one, or the build's layout check
-// fails.
+// The cases on which every op's gradient is checked. scripts/check_layout.sh requires one for each op.
 #pragma once
 
 #include <string>
@@ -10,6 +9,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+// One call of an op.
 struct GradcheckCase {
   std::string op;       // as declared in ops.h
   std::string variant;  // what is special about this case, may be empty
@@ -17,6 +17,7 @@ struct GradcheckCase {
   GradcheckFunction f;
 };
 
+// Returns the cases of all ops.
 std::vector<GradcheckCase> gradcheck_cases();
 
 }  // namespace THIMBLE_PRECISION

@@ -1,5 +1,5 @@
 // The differentiable operations. Each checks its shapes (ShapeError), runs a kernel and records the backward
-// kernel; the formulas stand in src/kernels. Notation: B batch, T time, C channels, H heads, N rows (all
+// kernel; the formulas are in src/kernels. Notation: B batch, T time, C channels, H heads, N rows (all
 // dimensions but the last), V vocabulary.
 #pragma once
 
@@ -17,123 +17,129 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Columns first .. first + count - 1 of `source`, as an operand: query, key or value inside one projection,
-// say. Columns outside of it throw ShapeError.
+// An operand that is columns first .. first + count - 1 of `source`: for example the queries in a projection
+// to queries, keys and values. The constructor throws ShapeError for columns outside of the source.
 struct Columns {
   Var source;
   std::int64_t first, count;
 
-  Columns(Var x);  // all of x
+  Columns(Var x);  // all columns
   Columns(Var x, std::int64_t first_column, std::int64_t columns);
 
   Shape shape() const { return source.shape().with_last(count); }
   MatrixView value() const { return source.value().column_block(first, count); }
   bool needs_grad() const { return source.needs_grad(); }
-  // For ops, as in Var. For some of the columns it is never uninitialized, since the kernel writes no others.
+  // For ops, as in Var. The gradient of some of the columns is never uninitialized, since a kernel does not
+  // write the others.
   GradientView grad_accumulator() const;
   GradientView zeroed_grad_accumulator() const;
 };
 
-// a + b, of one shape.
+// Returns a + b, of one shape.
 Var add(Var a, Var b);
 
-// a b element by element, of one shape.
-Var multiply(Var a, Var b);
+// Returns the element-wise product a b, of one shape.
+Var mul(Var a, Var b);
 
-// factor x.
+// Returns factor x.
 Var scale(Var x, Real factor);
 
-// a b with a (M, K) and b (K, N): (M, N).
+// Returns the matrix product a b (M, N) of a (M, K) and b (K, N).
 Var matmul(Var a, Var b);
 
-// x W^T + bias with x (..., I), weight (O, I) and bias (O), if any: (..., O). The I inputs of the weight may
-// be several dimensions.
+// Returns x W^T + bias (..., O) with x (..., I), weight (O, I) and bias (O), if any. The I inputs of the
+// weight may be several dimensions.
 Var linear(Columns x, Var weight, std::optional<Var> bias = std::nullopt);
 
-// Only elements first .. first + count - 1 of that, by these rows of weight and bias: (..., count).
+// Returns elements first .. first + count - 1 (..., count) of linear(x, weight, bias).
 Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_t count);
 
-// y_h = x_h W_h for every head h, with x (..., H D) and weight (H, D, E): (..., H E). What makes a dot
-// product Luong et al.'s (2015) "general" score, q^T W k.
+// Returns y_h = x_h W_h (..., H E) for every head h, with x (..., H D) and weight (H, D, E). The dot product
+// of y and keys is the "general" score q^T W k of Luong et al. (2015).
 Var head_linear(Columns x, Var weight, std::int64_t heads);
 
-// RMS normalization of each of the heads of x (..., H D) by itself, without a weight: of that shape. The dot product of
-// two such heads is D times the cosine of the angle between them.
+// Returns x (..., H D) with RMS normalization of every head, without a weight. The dot product of two such
+// heads is D times their cosine similarity.
 Var head_norm(Columns x, std::int64_t heads, Real epsilon = Real(1e-5));
 
-// score_ij = sum_d weight_d tanh(q_id + k_jd), head by head (Bahdanau et al. 2015, appendix A.1.2; their W q
-// and U k are projections made before): q (B, Tq, H D), k (B, Tk, KV D), weight (H, D): (B, H, Tq, Tk). KV
-// divides H; H / KV consecutive heads share their keys. Takes memory for the scores, not for every d of them.
+// Returns score_ij = sum_d weight_d tanh(q_id + k_jd) (B, H, Tq, Tk) for every head (Bahdanau et al. 2015,
+// appendix A.1.2, with projected queries W q and keys U k): q (B, Tq, H D), k (B, Tk, KV D), weight (H, D).
+// KV divides H; H / KV consecutive heads share their keys. Allocates memory for the scores, not for their
+// terms.
 Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::int64_t kv_heads);
 
-// Rotary positions (Su et al. 2021, "RoFormer"): x (B, T, C) with every head, `depth` columns (an even
-// number), of columns first .. first + count - 1 rotated by its position; the other columns stay as they are.
-// Row t is at position first_position + t; columns 2i and 2i+1 of a head turn by that times 10000^(-2i /
-// depth).
-Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t depth,
+// Returns x (B, T, C) with rotary positions (Su et al. 2021, "RoFormer") in columns first .. first + count -
+// 1, which are heads of d_key columns, an even number. Columns 2i and 2i+1 of a head at time t are rotated by
+// the angle (first_position + t) 10000^(-2i / d_key).
+Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t d_key,
            std::int64_t first_position = 0);
 
-// Softmax over the last dimension.
+// Returns the softmax over the last dimension.
 Var softmax(Var x);
 
-// Layer normalisation over the last dimension, x (..., C), weight and bias (C).
+// Returns the layer normalization over the last dimension: x (..., C), weight and bias (C).
 Var layer_norm(Var x, Var weight, Var bias, Real epsilon = Real(1e-5));
 
-// RMS normalisation over the last dimension (Zhang and Sennrich 2019), x (..., C), weight (C).
+// Returns the RMS normalization over the last dimension (Zhang and Sennrich 2019): x (..., C), weight (C).
 Var rms_norm(Var x, Var weight, Real epsilon = Real(1e-5));
 
+// Return the activation of every element.
 Var relu(Var x);
 Var gelu(Var x);       // exact: x Phi(x)
 Var gelu_tanh(Var x);  // the tanh approximation
 Var silu(Var x);       // x sigmoid(x)
 Var tanh(Var x);
 
-// Each element 0 with probability p, else times 1 / (1 - p); 0 <= p < 1. The first dimension counts samples.
+// Returns x with each element 0 with probability p, else times 1 / (1 - p); 0 <= p < 1. The first dimension
+// counts samples.
 Var dropout(Var x, Real p, const kernels::DropoutKey& key);
 
-// Rows of table (V, C) for tokens (B, T), row-major: (B, T, C). Throws ShapeError on a token outside 0 ..
-// V-1.
+// Returns the rows (B, T, C) of table (V, C) for tokens (B, T), row-major. Throws ShapeError for a token
+// outside 0 .. V-1.
 Var embedding(Var table, std::span<const std::int32_t> tokens, std::int64_t length);
 
-// Rows of x (..., C), counted over all dimensions but the last: (R, C). Throws ShapeError on a row outside x.
+// Returns rows (R, C) of x (..., C), counted over all dimensions but the last. Throws ShapeError for a row
+// outside x.
 Var select_rows(Var x, std::span<const std::int32_t> rows);
 
-// x (B, T, C) plus positions (at least T, C) in every sequence.
+// Returns x (B, T, C) plus positions (at least T, C) in every sequence.
 Var add_positions(Var x, Var positions);
 
-// For every position of x (B, T, C) the `window` positions around it, or, if causal, those that end with it:
-// (B, T, C window), position k of channel c in column c window + k, 0 outside the sequence. lengths (B) says
-// how many positions of x count, empty: all T. A linear map of it with a weight (O, C, window) is
-// torch.nn.Conv1d. Throws ShapeError on an even window that is not causal, or a length outside 0 .. T.
-Var windows(Var x, std::int64_t window, bool causal, std::span<const std::int32_t> lengths = {});
+// Returns for every position of x (B, T, C) the `window` positions around it, or, if causal, those that end
+// with it: (B, T, C window), position k of channel c in column c window + k, 0 outside the sequence. lengths
+// (B) are the numbers of positions that count, empty: all T. A linear map of the result with a weight (O, C,
+// window) is torch.nn.Conv1d. Throws ShapeError for an even window that is not causal, or a length outside 0
+// .. T.
+Var unfold(Var x, std::int64_t window, bool causal, std::span<const std::int32_t> lengths = {});
 
-// Step t of x (B, T, C): (B, C). Throws ShapeError on a step outside 0 .. T-1.
+// Returns step t (B, C) of x (B, T, C). Throws ShapeError for a step outside 0 .. T-1.
 Var step(Var x, std::int64_t t);
 
-// T >= 1 steps (B, C) one after another: (B, T, C).
+// Returns T >= 1 steps (B, C) one after another: (B, T, C).
 Var stack(std::span<const Var> steps);
 
-// a (..., A) and b (..., B) side by side: (..., A + B).
+// Returns a (..., A) and b (..., B) side by side: (..., A + B).
 Var concat(Var a, Var b);
 
-// One step of a gated recurrent unit (Cho et al. 2014), as torch.nn.GRUCell: gates_x and gates_h (B, 3H),
-// what the input and the state h (B, H) say to the reset gate, the update gate and the candidate: (B, H).
-// A sequence whose length (lengths (B), empty: without end) is at most t keeps its state.
+// Returns the next state (B, H) of a gated recurrent unit (Cho et al. 2014), as torch.nn.GRUCell: gates_x and
+// gates_h (B, 3H) are the projections of the input and of the state h (B, H) to the reset gate, the update
+// gate and the candidate. A sequence whose length (lengths (B), empty: unlimited) is at most t keeps its
+// state.
 Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> lengths = {}, std::int64_t t = 0);
 
-// One vector per sequence of x (B, T, C): (B, C). lengths (B) says how many positions count, empty: all T.
-// Throws ShapeError on a length outside 1 .. T.
+// Return one vector per sequence (B, C) of x (B, T, C). lengths (B) are the numbers of positions that count,
+// empty: all T. Throw ShapeError for a length outside 1 .. T.
 Var mean_pool(Var x, std::span<const std::int32_t> lengths = {});
 Var first_pool(Var x);
 Var last_pool(Var x, std::span<const std::int32_t> lengths = {});
 
 struct CrossEntropyOptions {
   Real smoothing = 0;           // label smoothing, in [0, 1)
-  std::int64_t normalizer = 0;  // what the sum is divided by; 0: the number of labelled rows
+  std::int64_t normalizer = 0;  // the divisor of the sum; 0: the number of labeled rows
 };
 
-// Cross entropy of logits (..., V) against one label per row: (1). Rows with a label below 0 do not count;
-// without any labelled row the loss is 0. Throws ShapeError on a label of V or more.
+// Returns the cross entropy (1) of logits (..., V) and one label per row. Rows with a label below 0 do not
+// count; without a labeled row the loss is 0. Throws ShapeError for a label of V or more.
 Var cross_entropy(Var logits, std::span<const std::int32_t> labels, const CrossEntropyOptions& = {});
 
 struct AttentionOptions {
@@ -142,27 +148,26 @@ struct AttentionOptions {
   kernels::AttentionMask mask;
   std::optional<Real> scale;               // of q k^T; default 1 / sqrt(Dk)
   Real dropout = 0;                        // of the attention weights
-  std::optional<kernels::DropoutKey> key;  // needed when dropout > 0
+  std::optional<kernels::DropoutKey> key;  // required when dropout > 0
   Hooks* hooks = nullptr;
-  Site site{SiteKind::attention_weights};  // where hooks find the weights
+  Site site{SiteKind::attention_weights};  // of the weights, for hooks
 };
 
-// Multi-head attention of q (B, Tq, H Dk) on k (B, Tk, KV Dk) and v (B, Tk, KV Dv): (B, Tq, H Dv). A query
-// without a visible key gets 0 and passes gradient 0. mask.lengths must outlive backward().
+// Returns multi-head attention (B, Tq, H Dv) of q (B, Tq, H Dk) on k (B, Tk, KV Dk) and v (B, Tk, KV Dv). The
+// output of a query without a visible key is 0, and so is its gradient. mask.lengths must outlive backward().
 Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options);
 
-// The same with scores (B, H, Tq, Tk) in place of q and k: what makes attention of any way to score keys.
-// options.scale is not used.
+// Returns multi-head attention (B, Tq, H Dv) with scores (B, H, Tq, Tk) of any kind on v (B, Tk, KV Dv).
+// Ignores options.scale.
 Var attend(Var scores, Columns v, const AttentionOptions& options);
 
-// The parameter of a score of heads with queries and keys of `depth` columns: a matrix W (H, Dk, Dk), a
-// vector w (H, Dk), or none.
-std::optional<Shape> score_parameter(Score, std::int64_t heads, std::int64_t depth);
+// Returns the shape of a score's parameter: matrices W (H, Dk, Dk), vectors w (H, Dk), or none.
+std::optional<Shape> score_parameter(Score, std::int64_t heads, std::int64_t d_key);
 
-// What a score multiplies q^T k, or q^T W k, by; nothing where it is no product of a query and a key.
-std::optional<double> score_factor(Score, std::int64_t depth);
+// Returns the factor of q^T k, or of q^T W k, in a score; nothing where the score is not such a product.
+std::optional<double> score_factor(Score, std::int64_t d_key);
 
-// attention() with that score. `parameter` is there where score_parameter() is.
+// Returns multi-head attention with that score. It has a `parameter` where score_parameter() has a shape.
 Var scored_attention(Score, Columns q, Columns k, Columns v, std::optional<Var> parameter,
                      AttentionOptions options);
 

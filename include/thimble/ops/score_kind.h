@@ -1,4 +1,4 @@
-// How a query scores a key.
+// The scores of attention: functions of a query and a key.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@ namespace thimble {
 enum class Score {
   scaled_dot,  // q^T k / sqrt(Dk), Vaswani et al. 2017
   dot,         // q^T k, Luong et al. 2015
-  general,     // q^T W k, the same
+  general,     // q^T W k, Luong et al. 2015
   additive,    // w^T tanh(q + k), Bahdanau et al. 2015
   cosine,      // sqrt(Dk) cos(q, k), Henry et al. 2020, "Query-Key Normalization for Transformers"
-  none,        // nothing: no attention at all; the last
+  none,        // no attention, in a recurrent model; must be the last
 };
 
-// What those need to know of a score who name it, size it and look into it; of H heads of depth Dk.
+// The properties of a score.
 struct ScoreKind {
-  enum class Parameter { none, vectors, matrices };  // (H, Dk); (H, Dk, Dk)
+  enum class Parameter { none, vectors, matrices };  // none; (H, Dk); (H, Dk, Dk)
 
   std::string_view name;                  // in a config
-  Parameter parameter = Parameter::none;  // of its own
-  bool product = true;                    // q^T M k with some matrix M, which a `matrices` is
+  Parameter parameter = Parameter::none;  // of the score
+  bool product = true;                    // q^T M k, where M is the parameter or the identity
   bool scaled = false;                    // divided by sqrt(Dk)
 
   bool matrices() const { return parameter == Parameter::matrices; }
 };
 
-// In the order above.
+// One row per Score, in its order.
 inline constexpr ScoreKind kScoreKinds[] = {
     {.name = "scaled_dot", .scaled = true},
     {.name = "dot"},

@@ -91,14 +91,14 @@ AttributionObserver::AttributionObserver(const Model& model)
   const ParameterStore& store = model.parameters();
   const DoubleMatrix output = in_double(store, "output.weight");
   norm_bias_.resize(static_cast<std::size_t>(output.rows));
-  if (centered_) norm_bias_ = product(output, transposed(in_double(store, "encoder.norm.bias"))).values;
+  if (centered_) norm_bias_ = matmul(output, transposed(in_double(store, "encoder.norm.bias"))).values;
   output_bias_ = in_double(store, "output.bias").values;
   names_ = {"embedding"};
   for (const AttentionLayer& layer : model.attention_layers()) {
     const MultiHeadAttention& attention = *model.attention(layer);
-    head_directions_.push_back(product(directions_, output_weights(attention, store)));
+    head_directions_.push_back(matmul(directions_, output_weights(attention, store)));
     attention_biases_.push_back(
-        product(directions_, transposed(in_double(store, attention.out_proj_bias))).values);
+        matmul(directions_, transposed(in_double(store, attention.out_proj_bias))).values);
     for (std::int64_t h = 0; h < layer.heads; ++h)
       names_.push_back(fmt::format("layer {} head {}", layer.index, h));
     names_.push_back(fmt::format("layer {} attention bias", layer.index));

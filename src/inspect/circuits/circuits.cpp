@@ -20,7 +20,7 @@ double dot(const DoubleMatrix& a, const DoubleMatrix& b) {
 // The nonzero eigenvalues of (W_U W_O) (W_V W_E) are those of (W_V W_E) (W_U W_O), which is (Dv, Dv).
 std::optional<double> copying(const DoubleMatrix& to_logits, const DoubleMatrix& from_tokens) {
   double real = 0, size = 0;
-  for (const std::complex<double>& e : eigenvalues(product(from_tokens, to_logits))) {
+  for (const std::complex<double>& e : eigenvalues(matmul(from_tokens, to_logits))) {
     real += e.real();
     size += std::abs(e);
   }
@@ -30,8 +30,8 @@ std::optional<double> copying(const DoubleMatrix& to_logits, const DoubleMatrix&
 // With M = Q^T K: |M|^2 = <Q Q^T, K K^T>, <M, M^T> = <K Q^T, (K Q^T)^T> and
 // |M - M^T|^2 = 2 |M|^2 - 2 <M, M^T>.
 std::optional<double> reciprocity(const DoubleMatrix& query, const DoubleMatrix& key) {
-  const DoubleMatrix q = transposed(query), k = transposed(key), crossed = product(key, q);
-  const double square = dot(product(query, q), product(key, k)), inner = dot(crossed, transposed(crossed));
+  const DoubleMatrix q = transposed(query), k = transposed(key), crossed = matmul(key, q);
+  const double square = dot(matmul(query, q), matmul(key, k)), inner = dot(crossed, transposed(crossed));
   if (square <= 0) return std::nullopt;
   return 1 - std::sqrt(std::max(0.0, 2 * square - 2 * inner)) / (2 * std::sqrt(square));
 }
@@ -39,12 +39,12 @@ std::optional<double> reciprocity(const DoubleMatrix& query, const DoubleMatrix&
 void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const DoubleMatrix& embedding,
                     const DoubleMatrix* to_logits, const DoubleMatrix& from_tokens) {
   if (head.scale) {
-    const DoubleMatrix queries = product(embedding, transposed(head.query)),
-                       keys = product(head.key, transposed(embedding));
-    circuits.qk_tokens = product(queries, keys);
+    const DoubleMatrix queries = matmul(embedding, transposed(head.query)),
+                       keys = matmul(head.key, transposed(embedding));
+    circuits.qk_tokens = matmul(queries, keys);
     for (double& x : circuits.qk_tokens.values) x *= *head.scale;
   }
-  if (to_logits != nullptr) circuits.ov_tokens = transposed(product(*to_logits, from_tokens));
+  if (to_logits != nullptr) circuits.ov_tokens = transposed(matmul(*to_logits, from_tokens));
 }
 
 // Returns the circuits that do not involve tokens.
@@ -95,10 +95,10 @@ HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embeddin
                            const DoubleMatrix* unembedding) {
   HeadCircuits circuits = without_tokens(head);
   add_reciprocity(circuits, head);
-  const DoubleMatrix from_tokens = product(head.value, transposed(embedding));
+  const DoubleMatrix from_tokens = matmul(head.value, transposed(embedding));
   std::optional<DoubleMatrix> to_logits;
   if (unembedding != nullptr) {
-    to_logits = product(*unembedding, head.output);
+    to_logits = matmul(*unembedding, head.output);
     circuits.ov_copying = copying(*to_logits, from_tokens);
     if (!circuits.ov_copying) circuits.reasons["ov_copying"] = "all eigenvalues of the OV circuit are zero";
   } else {

@@ -39,7 +39,7 @@ std::vector<HeadCircuits> head_circuits(const Model& model) {
                        .output = in_double(views.output),
                        .scale = score_factor(attention->config.score, attention->sizes.d_key)};
       // q^T W k is the dot product of W^T q and k.
-      if (views.score.data != nullptr) head.query = product(transposed(in_double(views.score)), head.query);
+      if (views.score.data != nullptr) head.query = matmul(transposed(in_double(views.score)), head.query);
       circuits.push_back(
           space ? head_circuits(head, space->embedding, space->unembedding ? &*space->unembedding : nullptr)
                 : head_circuits(head, layer.cross()));

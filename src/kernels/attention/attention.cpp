@@ -1,8 +1,10 @@
-// Multi-head scaled dot-product attention, one head of one sequence at a time. P: weights, M: P after dropout f.
-//   forward    S = scale Q K^T - slope |i - j|,  P = softmax of each row over its visible keys,  M = P f,  O = M V
+// Multi-head scaled dot-product attention, one head of one sequence at a time. P: weights, f: dropout
+// factors.
+//   forward    S = scale Q K^T - slope |i - j|,  P = softmax of each row of S over its visible keys,
+//              M = P f,  O = M V
 //   backward   dV += M^T dO,  dM = dO V^T,  dP = dM f,  dS_ij = P_ij (dP_ij - sum_l dP_il P_il),
-//              dQ += scale dS K,  dK += scale dS^T Q; where scores come from elsewhere, dS is their gradient
-//   saved: P, and f and M where there is dropout. P is 0 on hidden keys, and so is dS.
+//              dQ += scale dS K,  dK += scale dS^T Q;  of given scores S:  dscores += dS
+//   saved: P, and with dropout f and M. P and dS are 0 for hidden keys.
 #include "thimble/kernels/attention.h"
 
 #include "thimble/kernels/elementwise.h"
@@ -21,7 +23,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
-// p = softmax over the visible keys of x, which may be p, of one head of one sequence.
+// Computes p = softmax(x) over the visible keys, for one head of one sequence. p may be x.
 HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t sequence, std::int64_t head,
                                const AttentionMask& mask) {
   for (std::int64_t i = 0; i < p.rows; ++i) {
@@ -40,13 +42,13 @@ HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t seq
 
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                                const AttentionSizes& s, const AttentionMask& mask, Real scale) {
-  const std::int64_t depth = q.cols / s.heads;
+  const std::int64_t d_key = q.cols / s.heads;
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = kv_block(k, b, h, s);
     const MatrixView p = weights_block(weights, b, h, s);
-    if (h % s.heads_per_kv_head() == 0) transpose(scratch, kh.data, kh.stride, s.keys, depth);
+    if (h % s.heads_per_kv_head() == 0) transpose(scratch, kh.data, kh.stride, s.keys, d_key);
     small_gemm<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries,
-                                 s.keys, depth, scale);
+                                 s.keys, d_key, scale);
     masked_softmax(p, p, b, h, mask);
   });
 }
@@ -68,38 +70,39 @@ void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatri
   });
 }
 
-// Returns the block of dk or dv that a head adds to. Where nothing was added yet, the first head of a group
-// overwrites.
+// Returns the block of dk or dv that a head adds to. While it is uninitialized, the first of the heads that
+// share it overwrites it.
 GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t head,
                              const AttentionSizes& s) {
   x.uninitialized = x.uninitialized && head % s.heads_per_kv_head() == 0;
   return kv_block(x, sequence, head, s);
 }
 
-// c += alpha A B.
+// Adds alpha A B to c.
 void add_product(GradientView c, Left a, ConstMatrixView b, Real alpha) {
-  const auto multiply = c.uninitialized ? small_gemm<Store::overwrite> : small_gemm<Store::add>;
-  multiply(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows, alpha);
+  const auto gemm = c.uninitialized ? small_gemm<Store::overwrite> : small_gemm<Store::add>;
+  gemm(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows, alpha);
 }
 
-// Calls with_scores(sequence, head, dS) for every head, after adding to dv. Without `scores` it stops at dv.
+// Adds to dv for every head and, if `scores` is true, calls with_scores(sequence, head, dS).
 template <class WithScores>
 HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, ConstMatrixView v,
-                                    ConstMatrixView weights, ConstMatrixView mixed, ConstMatrixView dropout,
-                                    Real* scratch, const AttentionSizes& s, bool scores,
-                                    const WithScores& with_scores) {
-  const std::int64_t width = v.cols / s.kv_heads;
+                                    ConstMatrixView weights, ConstMatrixView dropped_weights,
+                                    ConstMatrixView dropout, Real* scratch, const AttentionSizes& s,
+                                    bool scores, const WithScores& with_scores) {
+  const std::int64_t d_value = v.cols / s.kv_heads;
   Real* v_transposed = scratch;
-  const MatrixView ds{scratch + width * s.keys, s.queries, s.keys, s.keys};
+  const MatrixView ds{scratch + d_value * s.keys, s.queries, s.keys, s.keys};
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
-    const ConstMatrixView go = block(dout, b, s.queries, h, s.heads), m = weights_block(mixed, b, h, s);
+    const ConstMatrixView go = block(dout, b, s.queries, h, s.heads),
+                          m = weights_block(dropped_weights, b, h, s);
     if (dv.data != nullptr) add_product(shared_gradient(dv, b, h, s), {m.data, 1, m.stride}, go, 1);
     if (!scores) return;
     const ConstMatrixView vh = kv_block(v, b, h, s);
-    if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, width);
+    if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, d_value);
     small_gemm<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries,
-                                 s.keys, width, 1);
-    if (dropout.data != nullptr) multiply_forward(ds, ds, weights_block(dropout, b, h, s));
+                                 s.keys, d_value, 1);
+    if (dropout.data != nullptr) mul_forward(ds, ds, weights_block(dropout, b, h, s));
     softmax_backward({ds, true}, ds, weights_block(weights, b, h, s));
     with_scores(b, h, ds);
   });
@@ -107,24 +110,26 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
 
 void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
                         ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
-                        ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
+                        ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
                         const AttentionSizes& s, Real scale) {
   const bool scores = dq.data != nullptr || dk.data != nullptr;
-  each_score_gradient(dv, dout, v, weights, mixed, dropout, scratch, s, scores, [&](auto b, auto h, auto ds) {
-    if (dq.data != nullptr) {
-      add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(k, b, h, s), scale);
-    }
-    if (dk.data != nullptr) {
-      add_product(shared_gradient(dk, b, h, s), {ds.data, 1, ds.stride}, block(q, b, s.queries, h, s.heads),
-                  scale);
-    }
-  });
+  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, scores,
+                      [&](auto b, auto h, auto ds) {
+                        if (dq.data != nullptr) {
+                          add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1},
+                                      kv_block(k, b, h, s), scale);
+                        }
+                        if (dk.data != nullptr) {
+                          add_product(shared_gradient(dk, b, h, s), {ds.data, 1, ds.stride},
+                                      block(q, b, s.queries, h, s.heads), scale);
+                        }
+                      });
 }
 
 void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
-                                ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
+                                ConstMatrixView v, ConstMatrixView weights, ConstMatrixView dropped_weights,
                                 ConstMatrixView dropout, Real* scratch, const AttentionSizes& s) {
-  each_score_gradient(dv, dout, v, weights, mixed, dropout, scratch, s, dscores.data != nullptr,
+  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, dscores.data != nullptr,
                       [&](auto b, auto h, auto ds) { accumulate(weights_block(dscores, b, h, s), ds); });
 }
 
@@ -146,11 +151,12 @@ THIMBLE_DISPATCH(void, attention_apply_forward,
                  out, weights, v, sizes)
 THIMBLE_DISPATCH(void, attention_backward,
                  (GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout, ConstMatrixView q,
-                  ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights, ConstMatrixView mixed,
-                  ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes, Real scale),
-                 dq, dk, dv, dout, q, k, v, weights, mixed, dropout, scratch, sizes, scale)
+                  ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
+                  ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
+                  const AttentionSizes& sizes, Real scale),
+                 dq, dk, dv, dout, q, k, v, weights, dropped_weights, dropout, scratch, sizes, scale)
 THIMBLE_DISPATCH(void, attention_softmax_backward,
                  (GradientView dscores, GradientView dv, ConstMatrixView dout, ConstMatrixView v,
-                  ConstMatrixView weights, ConstMatrixView mixed, ConstMatrixView dropout, Real* scratch,
-                  const AttentionSizes& sizes),
-                 dscores, dv, dout, v, weights, mixed, dropout, scratch, sizes)
+                  ConstMatrixView weights, ConstMatrixView dropped_weights, ConstMatrixView dropout,
+                  Real* scratch, const AttentionSizes& sizes),
+                 dscores, dv, dout, v, weights, dropped_weights, dropout, scratch, sizes)

@@ -1,4 +1,4 @@
-// A matrix of its own for every head h.
+// One matrix per head h.
 //   forward    y_h = x_h W_h
 //   backward   dx_h += dy_h W_h^T,  dW_h += x_h^T dy_h
 //   saved: nothing but x and W
@@ -13,6 +13,7 @@ namespace kernels {
 
 namespace {
 
+// Returns the matrix (D, E) of a head.
 template <class View>
 View matrix_of(View weight, std::int64_t head, std::int64_t heads) {
   const std::int64_t rows = weight.rows / heads;

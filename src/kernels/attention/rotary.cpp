@@ -1,7 +1,7 @@
-// Rotary positions. Every pair (a, b) of columns 2i and 2i+1 of a head of D columns, at position p, turns by
-// the angle t = p 10000^(-2i / D).
+// Rotary positions. Every pair (a, b) of columns 2i and 2i+1 of a head of D columns, at position p, is
+// rotated by the angle t = p 10000^(-2i / D).
 //   forward    (a, b) -> (a cos t - b sin t, b cos t + a sin t)
-//   backward   the gradient turns back, by -t
+//   backward   the gradient (da, db) of the output -> (da cos t + db sin t, db cos t - da sin t)
 //   saved: the table of (cos t, cos t) and (-sin t, sin t)
 #include "thimble/kernels/rotary.h"
 
@@ -18,9 +18,9 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
-// For elements of a head from column i on, the other ones of their pairs.
+// Returns, for the elements of a head from column i on, the other elements of their pairs.
 template <class D>
-HWY_INLINE auto partners(D d, const Real* head, std::int64_t i) {
+HWY_INLINE auto other_of_pair(D d, const Real* head, std::int64_t i) {
   if constexpr (hn::MaxLanes(D()) == 1) {
     return hn::LoadU(d, head + (i ^ 1));
   } else {
@@ -28,27 +28,27 @@ HWY_INLINE auto partners(D d, const Real* head, std::int64_t i) {
   }
 }
 
-// turn(d, head, i) for the columns that turn, i of the head that starts at column `head`; keep(d, c) for the
-// others.
-template <class Turn, class Keep>
-HWY_INLINE void each_column(std::int64_t cols, const RotaryColumns& which, const Turn& turn,
-                            const Keep& keep) {
+// Calls rotate(d, head, i) for column i of every rotated head, which starts at column `head`, and copy(d, c)
+// for the other columns.
+template <class Rotate, class Copy>
+HWY_INLINE void each_column(std::int64_t cols, const RotaryColumns& which, const Rotate& rotate,
+                            const Copy& copy) {
   const std::int64_t end = which.first + which.count;
-  lanes(which.first, keep);
-  for (std::int64_t head = which.first; head < end; head += which.depth) {
-    lanes(which.depth, [&](auto d, std::int64_t i) HWY_ATTR { turn(d, head, i); });
+  lanes(which.first, copy);
+  for (std::int64_t head = which.first; head < end; head += which.d_key) {
+    lanes(which.d_key, [&](auto d, std::int64_t i) HWY_ATTR { rotate(d, head, i); });
   }
-  lanes(cols - end, [&](auto d, std::int64_t c) HWY_ATTR { keep(d, end + c); });
+  lanes(cols - end, [&](auto d, std::int64_t c) HWY_ATTR { copy(d, end + c); });
 }
 
 void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, const RotaryColumns& columns) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
-    const Real *from = x.row(r), *own = table.row(r % table.rows), *other = own + columns.depth;
+    const Real *from = x.row(r), *own = table.row(r % table.rows), *other = own + columns.d_key;
     Real* to = y.row(r);
     each_column(
         y.cols, columns,
         [=](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
-          const auto turned = hn::Mul(partners(d, from + head, i), hn::LoadU(d, other + i));
+          const auto turned = hn::Mul(other_of_pair(d, from + head, i), hn::LoadU(d, other + i));
           const auto v = hn::LoadU(d, from + head + i);
           hn::StoreU(hn::MulAdd(v, hn::LoadU(d, own + i), turned), d, to + head + i);
         },
@@ -59,12 +59,12 @@ void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, cons
 void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
                      const RotaryColumns& columns) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
-    const Real *from = dy.row(r), *own = table.row(r % table.rows), *other = own + columns.depth;
+    const Real *from = dy.row(r), *own = table.row(r % table.rows), *other = own + columns.d_key;
     Real* to = dx.row(r);
     each_column(
         dx.cols, columns,
         [=, uninitialized = dx.uninitialized](auto d, std::int64_t head, std::int64_t i) HWY_ATTR {
-          const auto turned = hn::Mul(partners(d, from + head, i), hn::LoadU(d, other + i));
+          const auto turned = hn::Mul(other_of_pair(d, from + head, i), hn::LoadU(d, other + i));
           const auto g = hn::LoadU(d, from + head + i);
           add_to(d, to + head + i, hn::MulSub(g, hn::LoadU(d, own + i), turned), uninitialized);
         },
@@ -91,12 +91,12 @@ inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
 void rotary_table(MatrixView table, std::int64_t first_position) {
-  const std::int64_t depth = table.cols / 2;
-  for (std::int64_t i = 0; i < depth; i += 2) {
-    const double turn = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(depth));
+  const std::int64_t d_key = table.cols / 2;
+  for (std::int64_t i = 0; i < d_key; i += 2) {
+    const double turn = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(d_key));
     for (std::int64_t t = 0; t < table.rows; ++t) {
       const double angle = static_cast<double>(first_position + t) * turn;
-      Real *own = table.row(t) + i, *other = own + depth;
+      Real *own = table.row(t) + i, *other = own + d_key;
       own[0] = own[1] = static_cast<Real>(std::cos(angle));
       other[1] = static_cast<Real>(std::sin(angle));
       other[0] = -other[1];

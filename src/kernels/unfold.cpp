@@ -1,8 +1,8 @@
-// Windows over time, of every channel.
+// Windows over time, for every channel.
 //   forward    y[t, c, k] = x[t + k - before, c], or 0 outside the sequence
-//   backward   dx[t, c] += sum over k of dy[t - k + before, c, k]
+//   backward   dx[t, c] += sum_k dy[t - k + before, c, k]
 //   saved: nothing
-#include "thimble/kernels/windows.h"
+#include "thimble/kernels/unfold.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-void windows_forward(MatrixView y, ConstMatrixView x, const WindowSizes& s) {
+void unfold_forward(MatrixView y, ConstMatrixView x, const UnfoldSizes& s) {
   for (std::int64_t row = 0; row < x.rows; ++row) {
     const std::int64_t sequence = row / s.time, first = sequence * s.time, t = row % s.time;
     Real* to = y.row(row);
@@ -22,7 +22,7 @@ void windows_forward(MatrixView y, ConstMatrixView x, const WindowSizes& s) {
   }
 }
 
-void windows_backward(GradientView dx, ConstMatrixView dy, const WindowSizes& s) {
+void unfold_backward(GradientView dx, ConstMatrixView dy, const UnfoldSizes& s) {
   for (std::int64_t row = 0; row < dx.rows; ++row) {
     const std::int64_t sequence = row / s.time, first = sequence * s.time, t = row % s.time;
     Real* to = dx.row(row);
