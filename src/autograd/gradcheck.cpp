@@ -12,7 +12,7 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-constexpr double kVacuous = 1e-4;  // a largest gradient below this proves nothing
+constexpr double kVacuous = 1e-4;  // a check whose largest gradient is below this is vacuous
 
 std::string index_name(const Shape& shape, std::int64_t flat) {
   std::string text;
@@ -29,9 +29,9 @@ double error_of(double analytic, double numeric, double floor) {
   return std::isfinite(error) ? error : HUGE_VAL;
 }
 
-// Compares one derivative and keeps it if it is the worst so far. central(h) is the central difference of
-// step h. Where that of 1e-5 disagrees, better ones are tried: extrapolated ones (Richardson), which lose
-// less to rounding, and smaller steps, which leave kinks behind. None of them agrees with a wrong gradient.
+// Compares one derivative and stores it if its error is the largest so far. central(h) is the central
+// difference of step h. Where that of 1e-5 disagrees, tries extrapolated ones (Richardson), which lose less
+// to rounding, and smaller steps, which avoid kinks. None of them agrees with a wrong gradient.
 template <class Central>
 void compare(GradcheckResult& result, double analytic, double largest, const Central& central,
              const std::string& index) {
@@ -85,7 +85,7 @@ double largest_of(std::span<const Real> values) {
   return largest;
 }
 
-// One evaluation of f at given inputs, with everything needed around it.
+// Evaluations of f, of its loss and of the gradients of its inputs.
 class OpCheck {
  public:
   OpCheck(const GradcheckFunction& f, std::span<const GradcheckInput> inputs, std::uint64_t seed)
@@ -102,11 +102,10 @@ class OpCheck {
     return sum;
   }
 
-  // The analytic gradient of every input; says in `fault` what is wrong with how it was made.
+  // Returns the analytic gradient of every input, and sets `fault` where an input was changed or a gradient
+  // overwritten.
   std::vector<Tensor> gradients(std::vector<std::string>& fault) {
     const Var y = run();
-    Tensor seed(y.shape());
-    for (std::int64_t i = 0; i < y.shape().elements(); ++i) seed.data()[i] = static_cast<Real>(cotangent(i));
     std::vector<Tensor> start, once;
     for (std::size_t k = 0; k < vars_.size(); ++k) {
       const MatrixView grad = vars_[k].grad();
@@ -116,7 +115,7 @@ class OpCheck {
       }
       start.push_back(copy(vars_[k], grad));
     }
-    tape_.backward(y, seed.matrix(), Tape::RetainGrads::leaves);
+    tape_.backward(y, cotangents(y).matrix(), Tape::RetainGrads::leaves);
     for (std::size_t k = 0; k < vars_.size(); ++k) once.push_back(copy(vars_[k], vars_[k].grad()));
     fault.assign(vars_.size(), "");
     for (std::size_t k = 0; k < vars_.size(); ++k) {
@@ -139,13 +138,11 @@ class OpCheck {
     return f_(tape_, vars_);
   }
 
-  // Another tape whose buffers start at zero, run through the same backward: the difference must be the same.
+  // Runs backward again from gradients that start at zero, which must give the same.
   void check_second_run(const std::vector<Tensor>& once, const std::vector<Tensor>& start,
                         std::vector<std::string>& fault) {
     const Var y = run();
-    Tensor seed(y.shape());
-    for (std::int64_t i = 0; i < y.shape().elements(); ++i) seed.data()[i] = static_cast<Real>(cotangent(i));
-    tape_.backward(y, seed.matrix(), Tape::RetainGrads::leaves);
+    tape_.backward(y, cotangents(y).matrix(), Tape::RetainGrads::leaves);
     for (std::size_t k = 0; k < vars_.size(); ++k) {
       const Real* zero_started = vars_[k].grad().data;
       for (std::size_t i = 0; i < once[k].values().size(); ++i) {
@@ -167,6 +164,12 @@ class OpCheck {
     return 2 * random_.uniform(static_cast<std::uint64_t>(i), 0, 1) - 1;
   }
 
+  Tensor cotangents(Var y) const {
+    Tensor all(y.shape());
+    for (std::int64_t i = 0; i < y.shape().elements(); ++i) all.data()[i] = static_cast<Real>(cotangent(i));
+    return all;
+  }
+
   const GradcheckFunction& f_;
   Random random_;
   Tape tape_;
@@ -174,8 +177,8 @@ class OpCheck {
   std::vector<Var> vars_;
 };
 
-// Tensors of at most kSmall elements are compared at all of them, larger ones at kSample random elements and
-// along kDirections random directions.
+// Tensors of at most kSmall elements are compared at every element, larger ones at kSample random elements
+// and along kDirections random directions.
 constexpr std::int64_t kSmall = 256, kSample = 64, kDirections = 16;
 
 std::int64_t comparisons(std::int64_t n) { return n <= kSmall ? n : kSample + kDirections; }
@@ -210,14 +213,14 @@ std::vector<GradcheckResult> gradcheck(const std::string& op, const GradcheckFun
     const double largest = largest_of(gradients[k].values());
     for (std::size_t i = 0; i < gradients[k].values().size(); ++i) {
       Real& x = check.value(k).values()[i];
-      const Real centre = x;
+      const Real center = x;
       const auto numeric = [&](double step) {
-        const Real h = static_cast<Real>(step * std::max(1.0, std::abs(static_cast<double>(centre))));
-        x = centre + h;
+        const Real h = static_cast<Real>(step * std::max(1.0, std::abs(static_cast<double>(center))));
+        x = center + h;
         const double above = check.loss(), x_above = static_cast<double>(x);
-        x = centre - h;
+        x = center - h;
         const double below = check.loss(), x_below = static_cast<double>(x);
-        x = centre;
+        x = center;
         return (above - below) / (x_above - x_below);
       };
       compare(result, static_cast<double>(gradients[k].values()[i]), largest, numeric,
@@ -256,15 +259,15 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
     const double largest = largest_of(g);
     if (!reached[static_cast<std::size_t>(p)] || largest == 0)
       fail(result, "the loss never reaches this parameter");
-    const std::vector<Real> centre(x.begin(), x.end());
+    const std::vector<Real> center(x.begin(), x.end());
 
-    // The derivative along a direction, each component times step.
+    // Returns the central difference along a direction.
     const auto along = [&](auto&& direction, double step) {
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = centre[i] + static_cast<Real>(step * direction(i));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = center[i] + static_cast<Real>(step * direction(i));
       const double above = value();
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = centre[i] - static_cast<Real>(step * direction(i));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = center[i] - static_cast<Real>(step * direction(i));
       const double below = value();
-      std::ranges::copy(centre, x.begin());
+      std::ranges::copy(center, x.begin());
       return (above - below) / (2 * step);
     };
     for (const std::int64_t at :

@@ -10,14 +10,14 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-// The first number that is not finite, or -1.
-std::int64_t first_bad(const Real* values, const Shape& shape) {
+// Returns the index of the first number that is not finite, or -1.
+std::int64_t first_non_finite(const Real* values, const Shape& shape) {
   const Real* const end = values + shape.elements();
   const Real* bad = std::find_if(values, end, [](Real x) { return !std::isfinite(x); });
   return bad == end ? -1 : bad - values;
 }
 
-// Stands for the memory of a gradient on a planning tape.
+// The address of every gradient on a planning tape.
 Real planned_gradient;
 
 MatrixView as_matrix(Real* data, const Shape& shape) {
@@ -27,7 +27,7 @@ MatrixView as_matrix(Real* data, const Shape& shape) {
 }  // namespace
 
 Tape& Var::tape() const {
-  require<Error>(tape_ != nullptr, "var: used before an op has made it");
+  require<Error>(tape_ != nullptr, "Var is empty");
   return *tape_;
 }
 
@@ -69,13 +69,13 @@ Real Var::item() const {
 
 Tape::Node& Tape::at(const Var& v) {
   require<Error>(v.tape_ == this && v.generation_ == generation_ && v.index_ < nodes_.size(),
-                 "tape: this Var was made before the last rewind or on another tape");
+                 "tape: this Var belongs to another tape, or was invalidated by rewind()");
   return nodes_[v.index_];
 }
 
 void Tape::rewind() {
   nodes_.clear();
-  spares_.clear();
+  free_list_.clear();
   planned_.clear();
   planned_bytes_ = 0;
   arena_.rewind();
@@ -86,7 +86,7 @@ void Tape::rewind() {
 
 void Tape::bind(const ParameterStore& store, std::span<Real> gradients, const Transposes* transposes) {
   require<ShapeError>(gradients.empty() || gradients.size() == store.size(),
-                      "tape: a gradient buffer of {} elements for {} parameters", gradients.size(),
+                      "tape: the gradient buffer has {} elements, the parameter store {}", gradients.size(),
                       store.size());
   store_ = &store;
   gradients_ = gradients;
@@ -134,7 +134,7 @@ Var Tape::zeros(const Shape& shape) {
   return push("zeros", shape, value, false);
 }
 
-// Ops write only into values that record() made, so what a buffer or a parameter holds stays as it is.
+// The const_cast is safe: ops write only to values that record() allocated.
 Var Tape::buffer(const Shape& shape, const Real* values) {
   return push("buffer", shape, const_cast<Real*>(values), false);
 }
@@ -173,11 +173,11 @@ GradientView Tape::grad_accumulator(Node& node) {
   const bool uninitialized = node.grad == nullptr;
   if (uninitialized) {
     const std::int64_t size = node.shape.elements();
-    const auto spare = std::ranges::find(spares_, size, &Spare::size);
-    if (spare != spares_.end()) {
-      node.grad = spare->memory;
-      *spare = spares_.back();
-      spares_.pop_back();
+    const auto free = std::ranges::find(free_list_, size, &FreeBuffer::size);
+    if (free != free_list_.end()) {
+      node.grad = free->memory;
+      *free = free_list_.back();
+      free_list_.pop_back();
     } else {
       node.grad = reals(size);
       if (mode_ == Mode::plan) node.grad = &planned_gradient;
@@ -187,7 +187,7 @@ GradientView Tape::grad_accumulator(Node& node) {
 }
 
 void Tape::recycle(Node& node) {
-  spares_.push_back({node.shape.elements(), node.grad});
+  free_list_.push_back({node.shape.elements(), node.grad});
   node.grad = nullptr;
 }
 
@@ -201,15 +201,16 @@ void Tape::backward(Var y, ConstMatrixView seed, RetainGrads retain) {
   require<Error>(mode_ != Mode::inference, "backward: this tape is in inference mode");
   if (profile_ != nullptr) profile_->forward.stop();
   for (Node& node : nodes_) {
-    if (node.run != nullptr) node.grad = nullptr;  // left by an earlier call; only leaves add up over several
+    if (node.run != nullptr) node.grad = nullptr;  // of an earlier call; only leaves accumulate over calls
   }
   require<Error>(y.needs_grad(), "{}: this value does not require a gradient", at(y).op);
   const GradientView dy = y.grad_accumulator();
   require<ShapeError>(seed.rows == dy.rows && seed.cols == dy.cols,
-                      "backward: seed ({}, {}) for a result of shape {}", seed.rows, seed.cols, y.shape());
+                      "backward: seed ({}, {}) must have the shape {} of the result", seed.rows, seed.cols,
+                      y.shape());
   if (mode_ == Mode::plan) return plan_backward(retain);
   kernels::accumulate(dy, seed);
-  // Closures ask only for gradients of earlier nodes, and add no nodes.
+  // Closures request only gradients of earlier nodes, and add no nodes.
   for (std::size_t i = y.index_ + 1; i-- > 0;) {
     Node& node = nodes_[i];
     if (node.run == nullptr || node.grad == nullptr) continue;
@@ -230,7 +231,7 @@ void Tape::plan(Var y, std::span<const Var> inputs, std::size_t closure_bytes, c
   planned_bytes_ = arena_.used();
 }
 
-// Takes the gradients that the closures would.
+// Requests the gradients that the closures of a training tape request.
 void Tape::plan_backward(RetainGrads retain) {
   for (std::size_t i = planned_.size(); i-- > 0;) {
     Planned& op = planned_[i];
@@ -260,7 +261,8 @@ std::vector<OpCost> Tape::costs() const {
 
 Tape::NonFinite Tape::first_non_finite_value() const {
   for (const Node& node : nodes_) {
-    if (const std::int64_t at = first_bad(node.value, node.shape); at >= 0) return non_finite(node, at);
+    if (const std::int64_t at = first_non_finite(node.value, node.shape); at >= 0)
+      return non_finite(node, at);
   }
   return {};
 }
@@ -269,7 +271,7 @@ Tape::NonFinite Tape::first_non_finite_gradient() const {
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     const Node& node = nodes_[i];
     if (node.grad == nullptr) continue;
-    if (const std::int64_t at = first_bad(node.grad, node.shape); at >= 0) return non_finite(node, at);
+    if (const std::int64_t at = first_non_finite(node.grad, node.shape); at >= 0) return non_finite(node, at);
   }
   return {};
 }

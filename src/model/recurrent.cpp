@@ -92,7 +92,7 @@ Recurrent::Written Recurrent::write(const Memory& memory, Var state, std::span<c
 Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const ForwardOptions& pass) const {
   const GruCell& cell = decoder_.cells[0];
   const std::int64_t time = x.shape()[1];
-  const std::span<Var> states = x.tape().room<Var>(static_cast<std::size_t>(time));
+  const std::span<Var> states = x.tape().allocate<Var>(static_cast<std::size_t>(time));
   const Var gates = cell.gates(x);
   for (std::int64_t t = 0; t < time; ++t)
     states[static_cast<std::size_t>(t)] = state = cell(step(gates, t), state);
@@ -106,8 +106,8 @@ Recurrent::Steps Recurrent::run_additive(const Memory& memory, Var state, Var x,
                                          std::int64_t first) const {
   const GruCell& cell = decoder_.cells[0];
   const std::int64_t time = x.shape()[1];
-  const std::span<Var> states = x.tape().room<Var>(static_cast<std::size_t>(time));
-  const std::span<Var> seen = x.tape().room<Var>(static_cast<std::size_t>(time));
+  const std::span<Var> states = x.tape().allocate<Var>(static_cast<std::size_t>(time));
+  const std::span<Var> seen = x.tape().allocate<Var>(static_cast<std::size_t>(time));
   for (std::int64_t t = 0; t < time; ++t) {
     const auto i = static_cast<std::size_t>(t);
     const Var before = stack({&state, 1});

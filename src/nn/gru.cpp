@@ -38,7 +38,7 @@ GruStates run(const GruCell& cell, Var x, std::int64_t hidden, std::span<const s
   const std::int64_t batch = x.shape()[0], time = x.shape()[1];
   const Var gates = cell.gates(x);
   Var h = tape.zeros({batch, hidden});
-  const std::span<Var> states = tape.room<Var>(static_cast<std::size_t>(time));
+  const std::span<Var> states = tape.allocate<Var>(static_cast<std::size_t>(time));
   for (std::int64_t i = 0; i < time; ++i) {
     const std::int64_t t = reverse ? time - 1 - i : i;
     h = cell(step(gates, t), h, lengths, t);

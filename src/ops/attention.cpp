@@ -63,7 +63,7 @@ struct AttentionWeights {
       : full(tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys)),
         dropped(dropout ? tape.scratch(full.rows, full.cols) : full),
         factor(dropout ? tape.scratch(full.rows, full.cols) : MatrixView{}),
-        replaced(tape.room<bool>(1).data()) {}
+        replaced(tape.allocate<bool>(1).data()) {}
 
   // Passes the weights to hooks and applies dropout.
   void finish(const AttentionSizes& sizes, const AttentionOptions& options) const {

@@ -1,4 +1,4 @@
-// The checker is checked: attention with the mistakes that people make in its backward pass.
+// Tests of the gradient check: attention with typical mistakes in its backward pass.
 #include "thimble/autograd/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE

@@ -1,4 +1,4 @@
-// The checker is checked: backward passes of whole layers with the mistakes that people make in them.
+// Tests of the gradient check: backward passes of whole layers with typical mistakes.
 #include "thimble/autograd/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE
@@ -109,8 +109,8 @@ Var layer_norm_with(Tape& tape, Inputs in, Lost lost) {
       });
 }
 
-// Cross entropy of logits (3, 5), divided by the two labelled rows.
-Var cross_entropy_with(Tape& tape, Var z, Real slope_smoothing, bool count_unlabelled) {
+// Cross entropy of logits (3, 5), divided by the two labeled rows.
+Var cross_entropy_with(Tape& tape, Var z, Real slope_smoothing, bool count_unlabeled) {
   const Var probability = softmax(z);
   return record(
       "planted", {1}, {z},
@@ -118,7 +118,7 @@ Var cross_entropy_with(Tape& tape, Var z, Real slope_smoothing, bool count_unlab
       [=](Var loss) {
         for (std::int64_t r = 0; r < 3; ++r) {
           const std::int32_t label = kLabels[static_cast<std::size_t>(r)];
-          if (label < 0 && !count_unlabelled) continue;
+          if (label < 0 && !count_unlabeled) continue;
           for (std::int64_t j = 0; j < 5; ++j) {
             const Real target = slope_smoothing / 5 + (j == label ? 1 - slope_smoothing : 0);
             at(z.grad(), r, j) += *loss.grad().data / 2 * (at(probability.value(), r, j) - target);
@@ -139,7 +139,7 @@ Var embedding_with(Tape& tape, Var table, std::int32_t row_shift) {
       });
 }
 
-// Dropout with probability 0.4, whose backward multiplies with other factors.
+// Dropout with probability 0.4, whose backward uses other factors.
 Var dropout_with(Tape& tape, Var x, std::uint32_t site, Real times) {
   const auto key = [](std::uint32_t s) { return kernels::DropoutKey{Random(3, Stream::dropout), 1, 0, s}; };
   const MatrixView factor = tape.scratch(x.value().rows, x.value().cols);
@@ -157,15 +157,15 @@ Var dropout_with(Tape& tape, Var x, std::uint32_t site, Real times) {
 }
 
 Var gelu_with(Tape& tape, Var x, bool slope_of_tanh_form) {
-  const MatrixView slope = tape.scratch(x.value().rows, x.value().cols),
+  const MatrixView derivative = tape.scratch(x.value().rows, x.value().cols),
                    unused = tape.scratch(x.value().rows, x.value().cols);
   return record(
       "planted", x.shape(), {x},
       [&](Var y) {
-        kernels::gelu_erf_forward(y.value(), slope, x.value());
-        if (slope_of_tanh_form) kernels::gelu_tanh_forward(unused, slope, x.value());
+        kernels::gelu_erf_forward(y.value(), derivative, x.value());
+        if (slope_of_tanh_form) kernels::gelu_tanh_forward(unused, derivative, x.value());
       },
-      [=](Var y) { kernels::mul_backward(x.grad(), y.grad(), slope); });
+      [=](Var y) { kernels::mul_backward(x.grad(), y.grad(), derivative); });
 }
 
 }  // namespace
@@ -215,7 +215,7 @@ TEST_CASE("mistakes in softmax and its relatives are caught", "[autograd]") {
        [](Tape& tape, Inputs in, bool right) {
          return cross_entropy_with(tape, in[0], right ? Real(0.2) : 0, false);
        }},
-      {"gradient to unlabelled rows",
+      {"gradient to unlabeled rows",
        of({"z"}, {3, 5}),
        {"z"},
        [](Tape& tape, Inputs in, bool right) { return cross_entropy_with(tape, in[0], Real(0.2), !right); }},
@@ -241,7 +241,7 @@ TEST_CASE("mistakes in layer norm are caught", "[autograd]") {
 
 TEST_CASE("mistakes in GELU and dropout are caught", "[autograd]") {
   expect_caught({
-      {"slope of the tanh form under the erf form",
+      {"derivative of the tanh form under the erf form",
        of({"x"}, {2, 5}),
        {"x"},
        [](Tape& tape, Inputs in, bool right) { return gelu_with(tape, in[0], !right); }},

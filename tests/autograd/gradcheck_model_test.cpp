@@ -1,4 +1,4 @@
-// The check over a parameter store, and the check of everything there is.
+// Gradient checks of a parameter store, and of all ops and models.
 #include "source_directory.h"
 #include "thimble/autograd/gradcheck.h"
 
@@ -23,7 +23,7 @@ using namespace thimble;
 namespace {
 
 // A loss over a matrix of 5000 elements and a vector: sum of sin(w) times fixed numbers, plus half the
-// squares of v. The gradient of `wrong` elements from `first` on is multiplied with `factor`.
+// squares of v. The gradient of `wrong` elements from `first` on is multiplied by `factor`.
 struct Toy {
   ParameterStore store;
   Parameter w = store.add("w", {50, 100}), v = store.add("v", {3}), unused = store.add("unused", {4});

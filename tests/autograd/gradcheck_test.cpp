@@ -1,4 +1,4 @@
-// The checker is checked: wrong backward passes of every kind that is about single elements.
+// Tests of the gradient check: wrong backward passes of element-wise ops.
 #include "thimble/autograd/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE

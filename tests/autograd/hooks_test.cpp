@@ -56,7 +56,7 @@ Transformer model(bool causal, double dropout = 0, Score score = Score::scaled_d
   return result;
 }
 
-// One pass with gradients, as training does it.
+// One forward and backward pass, as in training.
 struct Run {
   explicit Run(const Transformer& m, Hooks* hooks = nullptr) : gradients(m.parameters().size()) {
     Tape tape;
@@ -68,7 +68,7 @@ struct Run {
     tape.backward(y, seed.matrix());
     logits.assign(y.value().data, y.value().data + y.value().elements());
   }
-  // The largest gradient of the parameter of this name.
+  // Returns the largest gradient of the parameter of this name.
   double gradient(const Transformer& m, const std::string& name) const {
     for (const auto& entry : m.parameters().entries()) {
       if (entry.name != name) continue;
@@ -89,7 +89,7 @@ void look_at_first_key(const Shape& shape, MatrixView weights) {
   }
 }
 
-// Weights of which no softmax passes a gradient of 0 on, as it does of 0 and 1.
+// Writes weights that differ from 0 and 1, for which the gradient of softmax is 0.
 void lean_on_first_key(const Shape& shape, MatrixView weights) {
   const Real rest = Real(0.25) / static_cast<Real>(shape[3] - 1);
   for (std::int64_t r = 0; r < weights.rows; ++r) {

@@ -175,7 +175,7 @@ TEST_CASE("a tape with transposes gives the bits of one without", "[autograd]") 
     return std::vector<Real>(y.data, y.data + y.elements());
   };
   CHECK(result(&transposes) == result(nullptr));
-  // What the tape was given is what it uses.
+  // The tape uses the transposes that it was given.
   if (transposes.count() > 0) {
     store.values(weight)[0] += 1;
     CHECK(result(&transposes) != result(nullptr));

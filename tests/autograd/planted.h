@@ -1,4 +1,4 @@
-// A small op with a backward pass that can be made wrong, to see that the gradient check notices.
+// Small ops whose backward pass can be made wrong, for tests of the gradient check.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ inline std::vector<GradcheckResult> check(const Fault& fault, bool right) {
       fault.inputs);
 }
 
-// The right version passes; the wrong one fails, exactly at the inputs it should.
+// Checks that the right version passes, and that the wrong one fails at exactly these inputs.
 inline void expect_caught(const std::vector<Fault>& faults) {
   for (const Fault& fault : faults) {
     CAPTURE(fault.what);
@@ -52,17 +52,17 @@ inline GradcheckInput input(const std::string& name, const Shape& shape, std::ui
   return {name, value};
 }
 
-// Inputs of one shape, each with values of its own.
+// Returns inputs of one shape with different values.
 inline std::vector<GradcheckInput> of(std::initializer_list<const char*> names, const Shape& shape) {
   std::vector<GradcheckInput> inputs;
   for (const char* name : names) inputs.push_back(input(name, shape, inputs.size() + 1));
   return inputs;
 }
 
-// Element (r, c) of a Var or of its gradient.
+// Returns element (r, c) of a Var or of its gradient.
 inline Real& at(MatrixView m, std::int64_t r, std::int64_t c) { return m.row(r)[c]; }
 
-// y = 2 x, with that backward pass.
+// Returns y = 2 x, with that backward pass.
 template <class Backward>
 Var doubled(Var x, const Backward& backward) {
   return record(
@@ -73,7 +73,7 @@ Var doubled(Var x, const Backward& backward) {
       backward);
 }
 
-// y_i = f(x_i), and dx_i += slope(i) dy_i for what `slope` says of x_i.
+// Returns y_i = f(x_i), with the backward pass dx_i += slope(x_i) dy_i.
 template <class F, class Slope>
 Var elementwise(Tape& tape, Var x, F f, Slope slope) {
   return record(

@@ -89,7 +89,8 @@ TEST_CASE("a loss of several elements needs a seed of its shape", "[autograd]") 
   CHECK_THROWS_WITH(tape.backward(y), "backward: the loss has shape (2, 2), not one element; give a seed");
   const Tensor wrong({1, 4});
   CHECK_THROWS_AS(tape.backward(y, wrong.matrix()), ShapeError);
-  CHECK_THROWS_WITH(tape.backward(y, wrong.matrix()), "backward: seed (1, 4) for a result of shape (2, 2)");
+  CHECK_THROWS_WITH(tape.backward(y, wrong.matrix()),
+                    "backward: seed (1, 4) must have the shape (2, 2) of the result");
   CHECK(elements(x.grad()) == std::vector<Real>(4, 0));
   CHECK_THROWS_AS(y.item(), ShapeError);
   CHECK_THROWS_WITH(y.item(), "item: shape (2, 2) does not have exactly one element");
@@ -103,7 +104,7 @@ TEST_CASE("a Var from before the last rewind is refused", "[autograd]") {
   CHECK(tape.nodes() == 0);
   const Var fresh = tape.variable(kX);  // takes the same place
   CHECK_THROWS_AS(x.value(), Error);
-  CHECK_THROWS_WITH(x.value(), "tape: this Var was made before the last rewind or on another tape");
+  CHECK_THROWS_WITH(x.value(), "tape: this Var belongs to another tape, or was invalidated by rewind()");
   CHECK_THROWS_AS(x.shape(), Error);
   CHECK_THROWS_AS(x.grad(), Error);
   CHECK_THROWS_AS(x.needs_grad(), Error);
@@ -115,9 +116,9 @@ TEST_CASE("a Var from before the last rewind is refused", "[autograd]") {
 TEST_CASE("a Var of another tape is refused", "[autograd]") {
   Tape tape, other;
   const Var x = tape.variable(kX), y = other.variable(kX);
-  CHECK_THROWS_WITH(add(x, y), "tape: this Var was made before the last rewind or on another tape");
+  CHECK_THROWS_WITH(add(x, y), "tape: this Var belongs to another tape, or was invalidated by rewind()");
   CHECK_THROWS_AS(tape.backward(y, kX.matrix()), Error);
-  CHECK_THROWS_WITH(Var().value(), "var: used before an op has made it");
+  CHECK_THROWS_WITH(Var().value(), "Var is empty");
 }
 
 TEST_CASE("an inference tape keeps values and nothing for backward", "[autograd]") {

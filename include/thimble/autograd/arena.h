@@ -1,5 +1,5 @@
-// Memory for one step: handed out front to back, given back all at once. After the first steps have shown how
-// much a step needs, it asks the system for nothing more.
+// Memory for one step, allocated front to back and released all at once. After the first steps it allocates
+// nothing from the system.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,20 @@
 
 namespace thimble {
 
+// A bump allocator.
 class Arena {
  public:
-  // Returns uninitialised memory, aligned to 64 bytes and valid until rewind().
+  // Returns uninitialized memory, aligned to 64 bytes and valid until rewind().
   void* allocate(std::size_t bytes);
 
-  // Adds to used() what allocate(bytes) would, without taking memory.
+  // Adds to used() as allocate(bytes) does, without allocating.
   void count(std::size_t bytes);
 
-  // Takes back everything. If the last use needed several blocks they become one of just that size, so that
-  // the next needs none.
+  // Releases all memory. Replaces several blocks by one of their total use, so that the next use needs no
+  // other.
   void rewind();
 
-  std::size_t used() const { return total_ + counted_; }  // bytes handed out since the last rewind, padded
+  std::size_t used() const { return total_ + counted_; }  // bytes allocated since the last rewind, padded
   std::size_t capacity() const { return capacity_; }      // bytes held
 
  private:
@@ -36,7 +37,7 @@ class Arena {
 
   std::vector<Block> blocks_;
   std::size_t used_ = 0;   // of the last block
-  std::size_t total_ = 0;  // handed out since the last rewind
+  std::size_t total_ = 0;  // allocated since the last rewind
   std::size_t counted_ = 0;
   std::size_t capacity_ = 0;
 };

@@ -1,10 +1,10 @@
 // Checks a hand-written backward pass against finite differences.
 //
 // The loss is sum(R * y) with a random R, since a plain sum makes some gradients vanish identically (softmax,
-// layer norm). Backward runs from gradient buffers that hold random values and from empty ones, so `=` where
-// `+=` belongs is seen. Derivatives are central differences with h = 1e-5 max(1, |x|); where they disagree,
+// layer norm). Backward runs from gradient buffers that hold random values and from empty ones, which detects
+// `=` in place of `+=`. Derivatives are central differences with h = 1e-5 max(1, |x|). Where they disagree,
 // differences extrapolated once and twice (for rounding) and smaller h (for kinks) are tried, none of which
-// agrees with a wrong gradient. A gradient that is zero everywhere fails unless it is said to be zero by
+// agrees with a wrong gradient. A gradient that is zero everywhere fails unless it is declared zero by
 // construction.
 #pragma once
 
@@ -20,21 +20,25 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+// An input of an op whose gradient is checked.
 struct GradcheckInput {
   std::string name;
   Tensor value;
   bool zero_gradient = false;  // the gradient is zero by construction, and must be
 };
 
-// y = f(tape, inputs), with one Var per input. One result per input, in order. Meant for double.
+// A function y = f(tape, inputs) with one Var per input.
 using GradcheckFunction = std::function<Var(Tape&, std::span<const Var>)>;
+// Checks the gradient of every input, and returns one result per input, in order. Meant for double.
 std::vector<GradcheckResult> gradcheck(const std::string& op, const GradcheckFunction& f,
                                        std::span<const GradcheckInput> inputs, std::uint64_t seed = 1);
 
-// The same for every parameter of a store, of which loss() is a scalar function: tensors of at most 256
-// elements by element, larger ones along 16 random directions and at 64 random elements. A parameter that the
-// loss never reaches fails. The values are restored.
+// A scalar function of the parameters of a store.
 using LossFunction = std::function<Var(Tape&)>;
+
+// Checks the gradient of every parameter: tensors of at most 256 elements at every element, larger ones along
+// 16 random directions and at 64 random elements. A parameter that the loss does not depend on fails.
+// Restores the values.
 std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss,
                                        std::uint64_t seed = 1);
 

@@ -1,4 +1,4 @@
-// What a gradient check found; the same for every number type.
+// The result of a gradient check, for every number type.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct GradcheckResult {
   double analytic = 0, numeric = 0;
   std::string index;  // "[1, 2]", or "direction 3"
   bool passed = false;
-  std::string failure;  // why not, when `passed` is false
+  std::string failure;  // the reason, when `passed` is false
 };
 
 inline constexpr double kGradcheckTolerance = 1e-6;

@@ -1,6 +1,6 @@
 // Sites of a forward pass, where hooks can observe or replace a value. Activation capture, ablation and
-// patching are made of these two calls on the very forward pass that trains; a pass without hooks pays
-// nothing.
+// activation patching use these two calls on the same forward pass that training uses. A pass without hooks
+// has no extra cost.
 #pragma once
 
 #include <compare>
@@ -10,6 +10,7 @@
 
 namespace thimble {
 
+// The kind of a site, with the shape of its value.
 enum class SiteKind : std::uint8_t {
   source_embedding,   // (B, S, C), of the source of an encoder-decoder
   embedding,          // (B, T, C)
@@ -26,22 +27,20 @@ enum class SiteKind : std::uint8_t {
 // One value of a forward pass.
 struct Site {
   SiteKind kind;
-  // The number in Model::attention_layers() of attention_weights and head_output, the number of the block of
-  // residual_* (those of a decoder follow those of the encoder), else 0.
+  // Of attention_weights and head_output, the index in Model::attention_layers(); of residual_*, the number
+  // of the block, where the blocks of a decoder follow those of the encoder; else 0.
   std::int32_t layer = 0;
-  // The position that the value starts at: a model that attends from one position after the other comes to
-  // the same site once for each.
+  // The position that the value starts at. A model that attends from one position at a time visits the site
+  // once for each of them.
   std::int32_t position = 0;
 
   Site start() const { return {kind, layer}; }
   auto operator<=>(const Site&) const = default;
 };
 
-}  // namespace thimble
-
-namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+// An interface that receives the values of sites.
 class Hooks {
  public:
   virtual ~Hooks() = default;
@@ -58,7 +57,8 @@ class Hooks {
   virtual void record(Site, Var) {}
 };
 
-// Returns x as the rest of the pass is to use it: x itself, or a constant in its place.
+// Passes x to the hooks, if any, and returns the value that the rest of the pass uses: x, or a constant that
+// replaces it.
 Var hook_point(Hooks* hooks, Site site, Var x);
 
 }  // namespace THIMBLE_PRECISION

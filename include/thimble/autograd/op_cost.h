@@ -1,4 +1,4 @@
-// What ops cost, as a planning tape counts it (Tape::Mode::plan).
+// The cost of ops, as a planning tape counts it (Tape::Mode::plan).
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace thimble {
 
-// Floating-point operations in matrix products; a multiply-add is 2. Nothing else is counted: no softmax,
-// norm, activation, additive score, embedding or loss. What a mask or padding hides counts as the rest.
+// Floating-point operations in matrix products; a multiply-add is 2. Softmax, norms, activations, additive
+// scores, embeddings and losses are not counted. Masked and padded elements are.
 struct Flops {
   double forward = 0, backward = 0;
 
   double total() const { return forward + backward; }
 };
 
-// The calls of an op in a layer, together.
+// The total cost of the calls of an op in a layer.
 struct OpCost {
   std::string layer, op;
   std::int64_t calls = 0;

@@ -1,5 +1,5 @@
-// Parameters live in one flat buffer, one after another; gradients, optimizer moments and checkpoints have
-// the same layout. A Parameter is a named window into it.
+// Parameters are named parts of one flat buffer; gradients, optimizer moments and checkpoints have the same
+// layout.
 #pragma once
 
 #include <span>
@@ -13,14 +13,15 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Which parameter; only the store that made it can say more.
+// A handle on a parameter of a store.
 struct Parameter {
   int index = -1;
 };
 
-// Whether a store holds values, or names and shapes alone, as for a planning tape.
+// The content of a store: values, or only names and shapes, as for a planning tape.
 enum class Storage { values, shapes };
 
+// The parameters of a model.
 class ParameterStore {
  public:
   explicit ParameterStore(Storage storage = Storage::values) : storage_(storage) {}
@@ -32,7 +33,7 @@ class ParameterStore {
     std::size_t size() const { return static_cast<std::size_t>(shape.elements()); }
   };
 
-  // A new parameter, zero. Throws Error when the name is taken.
+  // Adds a parameter of zeros. Throws Error when the name is taken.
   Parameter add(std::string name, Shape shape);
 
   const std::vector<Entry>& entries() const { return entries_; }
@@ -47,13 +48,13 @@ class ParameterStore {
   std::span<Real> values(Parameter p) { return slice(values(), p); }
   std::span<const Real> values(Parameter p) const { return slice(values(), p); }
 
-  // The part of any buffer with this layout that belongs to one parameter.
+  // Returns the part of a buffer with this layout that belongs to one parameter.
   template <class T>
   std::span<T> slice(std::span<T> flat, Parameter p) const {
     return flat.subspan(entry(p).offset, entry(p).size());
   }
 
-  // XXH3-64 over every parameter's bytes in order, as 16 hexadecimal digits.
+  // Returns the XXH3-64 of the bytes of all parameters in order, as 16 hexadecimal digits.
   std::string hash() const;
 
  private:
@@ -63,17 +64,17 @@ class ParameterStore {
   AlignedVector<Real> values_;
 };
 
-// The transposes of a store's matrices, for products that read them that way (kernels/linear.h): made once a
-// step in place of once a product. They are those of the last refresh.
+// The transposes of a store's matrices, for linear_forward() (kernels/linear.h): computed once a step, by
+// refresh(), in place of once a product.
 class Transposes {
  public:
   explicit Transposes(const ParameterStore& store);
 
-  // Matrices that have one; refresh(i), i in 0 .. count()-1, makes one of them anew.
+  // Returns the number of transposes; refresh(i), i in 0 .. count()-1, computes one of them.
   std::int64_t count() const { return static_cast<std::int64_t>(matrices_.size()); }
   void refresh(std::int64_t i);
 
-  // The transpose (I, O) of a matrix (O, I), or a view without data.
+  // Returns the transpose (I, O) of a matrix (O, I), or a view without data where there is none.
   ConstMatrixView of(Parameter p) const;
 
  private:
@@ -82,11 +83,12 @@ class Transposes {
   AlignedVector<Real> values_;  // in the store's layout
 };
 
-// Initial values; each draw depends on (seed, parameter, element) alone.
-// Uniform in [-bound, bound].
+// Sets initial values that are uniform in [-bound, bound]. Each draw depends on (seed, parameter, element)
+// alone.
 void init_uniform(ParameterStore&, Parameter, std::uint64_t seed, double bound);
-// Normal with mean 0.
+// Sets initial values that are normal with mean 0. Each draw depends on (seed, parameter, element) alone.
 void init_normal(ParameterStore&, Parameter, std::uint64_t seed, double standard_deviation);
+// Sets every element to `value`.
 void init_constant(ParameterStore&, Parameter, Real value);
 
 }  // namespace THIMBLE_PRECISION

@@ -22,7 +22,8 @@ inline namespace THIMBLE_PRECISION {
 
 class Tape;
 
-// A handle on one value of a tape. Cheap to copy; using it after the tape was rewound throws Error.
+// A handle on one value of a tape. Cheap to copy. Its functions throw Error after the tape was rewound, and
+// when it is empty.
 class Var {
  public:
   Var() = default;
@@ -31,13 +32,13 @@ class Var {
   const Shape& shape() const;
   MatrixView value() const;  // rows: all dimensions but the last
   MatrixView grad() const;   // same shape, zero before the first addition; throws Error if it is not required
-  // For ops. Returns what a backward kernel adds to: uninitialized memory as long as nothing was added, which
-  // the kernel must then write in full; a view without data where no gradient is required.
+  // For ops. Returns the gradient that a backward kernel adds to. Before the first addition it is
+  // uninitialized, and the kernel must overwrite all of it. A view without data where no gradient is
+  // required.
   GradientView grad_accumulator() const;
-  // For ops whose kernels add only to some elements. Returns what they add to, zero before the first
-  // addition.
+  // For ops whose kernels add only to some elements. Returns the gradient, zero before the first addition.
   GradientView zeroed_grad_accumulator() const;
-  // For ops. Whether the tape was given the transpose of this parameter, and that transpose.
+  // For ops. Return whether the tape was given the transpose of this parameter, and that transpose.
   bool has_transpose() const;
   ConstMatrixView transposed() const;
   bool needs_grad() const;  // whether a gradient is required here
@@ -53,12 +54,13 @@ class Var {
   std::uint32_t generation_ = 0;
 };
 
+// A recorded step: an append-only list of nodes.
 class Tape {
  public:
   enum class Mode {
     training,   // records what backward() needs
     inference,  // values only
-    plan,       // no values: ops are recorded, not run, which tells their memory and arithmetic
+    plan,       // no values: records ops without running them, and counts their memory and FLOPs
   };
 
   explicit Tape(Mode mode = Mode::training) : mode_(mode) {}
@@ -67,25 +69,26 @@ class Tape {
 
   Mode mode() const { return mode_; }
 
-  // Forgets every node and takes back their memory; their Vars become invalid.
+  // Removes all nodes and releases their memory; their Vars become invalid.
   void rewind();
 
-  // Parameters read from now on get their gradients added to `gradients`, which has the layout of `store`.
-  // Without this, or with an empty span, parameters are constants. `transposes`, of the same store and up to
-  // date, make projections faster.
+  // Makes parameter() read from `store`, and backward() add to `gradients`, which has the layout of the
+  // store; with an empty span parameters are constants. `transposes`, of the same store and up to date, make
+  // projections faster.
   void bind(const ParameterStore& store, std::span<Real> gradients, const Transposes* transposes = nullptr);
-  // The same for a planning tape, which reads no values: with gradients or not, with transposes or not.
+  // Binds a store to a planning tape, which reads no values, with or without gradients and transposes.
   void bind_plan(const ParameterStore& store, bool gradients, bool transposes);
 
-  // Leaves. `variable` has a gradient, the others have none. `constant` and `variable` copy; `buffer` reads
-  // as many values as the shape has elements in place, so they must outlive the nodes.
+  // Record leaves. `variable` has a gradient, and `parameter` if the tape is bound to gradients; the others
+  // have none. `constant` and `variable` copy. `buffer` reads as many values as the shape has elements in
+  // place, so they must outlive the nodes.
   Var constant(const Tensor& value);
   Var variable(const Tensor& value);
   Var parameter(Parameter p);
   Var zeros(const Shape& shape);
   Var buffer(const Shape& shape, const Real* values);
 
-  // For ops, which call the free function record() below.
+  // Implements the free function record() below.
   template <class Forward, class Backward>
   Var record(const char* op, const Shape& shape, std::span<const Var> inputs, const Forward& forward,
              const Backward& backward, const Flops& flops) {
@@ -103,44 +106,44 @@ class Tape {
     return y;
   }
 
-  // For ops. Returns uninitialised memory that lives as long as the nodes, to save what backward needs. That
-  // of `scratch` has no data on a planning tape.
+  // For ops. Return uninitialized memory that lives as long as the nodes. The result of scratch() has no data
+  // on a planning tape.
   MatrixView scratch(std::int64_t rows, std::int64_t cols);
   template <class T>
-  std::span<T> room(std::size_t count) {
+  std::span<T> allocate(std::size_t count) {
     static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
     return {static_cast<T*>(arena_.allocate(count * sizeof(T))), count};
   }
+  // For ops. Returns a copy that lives as long as the nodes.
   template <class T>
   std::span<const T> keep(std::span<const T> values) {
-    const std::span<T> copy = room<T>(values.size());
+    const std::span<T> copy = allocate<T>(values.size());
     std::copy(values.begin(), values.end(), copy.begin());
     return copy;
   }
 
-  // Which gradients can be read after backward(). With `leaves` the memory of the others serves the next ones
-  // as soon as they have been passed on, which keeps it in cache.
+  // The gradients that can be read after backward(). With `leaves` the memory of the others is reused as soon
+  // as they have been propagated, which keeps it in cache.
   enum class RetainGrads { all, leaves };
 
-  // Adds d(sum(loss * seed))/dx to the gradient of every leaf x that needs one; that of any other node is the
-  // one of this call. `loss` may have any shape; without a seed it must have one element, whose seed is
+  // Adds d(sum(loss * seed))/dx to the gradient of every leaf x that requires one, and sets the gradients of
+  // the other nodes. `loss` may have any shape; without a seed it must have one element, whose seed is
   // `scale`. Throws ShapeError otherwise, Error on an inference tape.
   void backward(Var loss, Real scale = 1, RetainGrads retain = RetainGrads::all);
   void backward(Var y, ConstMatrixView seed, RetainGrads retain = RetainGrads::all);
 
-  // Time by op, forward and backward, is added to these from now on; null: none.
+  // Adds the time of ops, forward and backward, to the profile from now on; null: none.
   struct OpProfile {
     Profile forward, backward;
   };
   void set_profile(OpProfile* profile) { profile_ = profile; }
 
-  // The name put on nodes that are recorded from now on, such as "encoder.layers.0"; it must outlive them.
+  // Sets the layer of nodes that are recorded from now on, such as "encoder.layers.0"; it must outlive them.
   void set_layer(const char* layer) { layer_ = layer; }
   const char* layer() const { return layer_; }
 
-  // Where a number first stopped being finite: the first node, in forward order, with a non-finite value, or,
-  // after backward(), the last node, in forward order, that has a non-finite gradient. Empty when all are
-  // finite.
+  // The origin of non-finite numbers: in forward order the first node with a non-finite value, or, after
+  // backward(), the last node with a non-finite gradient. Empty when all are finite.
   struct NonFinite {
     const char* op = nullptr;
     const char* layer = nullptr;
@@ -151,11 +154,11 @@ class Tape {
   NonFinite first_non_finite_gradient() const;
 
   std::size_t nodes() const { return nodes_.size(); }
-  std::size_t bytes() const { return arena_.used(); }  // taken, or planned, since the last rewind
+  std::size_t bytes() const { return arena_.used(); }  // allocated, or planned, since the last rewind
   bool used(Parameter p) const;  // whether parameter(p) was called since the last rewind
 
   // Returns the cost of every op in every layer of a planning tape, in the order of first calls. The bytes
-  // add up to bytes(); those of gradients are there once backward() was called.
+  // add up to bytes(), and include gradients once backward() was called.
   std::vector<OpCost> costs() const;
 
  private:
@@ -193,13 +196,13 @@ class Tape {
   std::span<Real> gradients_;
   const Transposes* transposes_ = nullptr;
   std::vector<std::int64_t> parameter_nodes_;  // node of each parameter, or -1
-  struct Spare {
+  struct FreeBuffer {
     std::int64_t size;
     Real* memory;
   };
-  std::vector<Spare> spares_;  // gradient buffers that are free again
+  std::vector<FreeBuffer> free_list_;  // gradient buffers to reuse
 
-  // What a planning tape keeps of a recorded op in place of closures.
+  // A recorded op of a planning tape, in place of closures.
   struct Planned {
     Var result;
     std::vector<Var> inputs;
@@ -212,11 +215,11 @@ class Tape {
 };
 
 // Records y = op(inputs), of that shape, on the tape of the inputs, and returns y. forward(y) runs at once
-// and writes y's value, which is uninitialised. backward(y) runs when y's gradient is known and adds to the
-// gradients of the inputs; it is not kept where no input requires one. It stays in the tape's memory, so it
-// may hold only trivially destructible values; it must take a gradient accumulator of every input, since a
-// planning tape counts on that. `op` must outlive the tape. There must be an input. `flops` are those of the
-// op's matrix products.
+// and writes y's value, which is uninitialized. backward(y) runs when y's gradient is complete and adds to
+// the gradients of the inputs; it is dropped where no input requires one. It is stored in the tape's memory,
+// so it may hold only trivially destructible values, and it must take a gradient accumulator of every input,
+// as a planning tape does. `op` must outlive the tape. There must be an input. `flops` are those of the op's
+// matrix products.
 template <class Forward, class Backward>
 Var record(const char* op, const Shape& shape, std::span<const Var> inputs, const Forward& forward,
            const Backward& backward, const Flops& flops = {}) {
