@@ -1,4 +1,4 @@
-// What a decoding keeps of its hypotheses from one token to the next, outside of the tape.
+// Functions for decoder states, which store tensors outside of the tape.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,13 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-inline Tensor copied(Var x) {
+// Returns a copy of the value.
+inline Tensor detach(Var x) {
   const ConstMatrixView value = x.value();
   return Tensor(x.shape(), std::span(value.data, static_cast<std::size_t>(value.elements())));
 }
 
-// Blocks from[i] of all (N, C) or (N, T, C), one for each hypothesis.
+// Returns rows from[i] of all (N, C) or (N, T, C).
 inline Tensor gather_rows(const Tensor& all, std::span<const std::int32_t> from) {
   const Shape& shape = all.shape();
   const std::int64_t count = std::ssize(from), block = shape.elements() / shape[0];
@@ -26,7 +27,7 @@ inline Tensor gather_rows(const Tensor& all, std::span<const std::int32_t> from)
   return chosen;
 }
 
-// Lengths that may not be given.
+// Returns elements from[i] of lengths (N), or nothing of empty ones.
 inline std::vector<std::int32_t> gather_rows(const std::vector<std::int32_t>& lengths,
                                              std::span<const std::int32_t> from) {
   std::vector<std::int32_t> chosen;
@@ -35,6 +36,7 @@ inline std::vector<std::int32_t> gather_rows(const std::vector<std::int32_t>& le
   return chosen;
 }
 
+// Throws ShapeError unless there is one token per hypothesis.
 inline void require_tokens(std::span<const std::int32_t> tokens, std::int64_t hypotheses) {
   require<ShapeError>(std::ssize(tokens) == hypotheses, "decoding: {} tokens for {} hypotheses",
                       tokens.size(), hypotheses);

@@ -11,12 +11,12 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-// log softmax of a row of logits.
+// Returns the log softmax of a row of logits.
 std::vector<double> log_probabilities(ConstMatrixView logits, std::int64_t row) {
   const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
   for (const Real x : z)
     require<NumericError>(std::isfinite(x),
-                          "decoding: a logit is {}; the weights are too large, use an earlier checkpoint", x);
+                          "decoding: a logit is {}; the weights are too large: use an earlier checkpoint", x);
   const auto largest = static_cast<double>(*std::ranges::max_element(z));
   double sum = 0;
   for (const Real x : z) sum += std::exp(static_cast<double>(x) - largest);
@@ -31,6 +31,7 @@ struct Continuation {
   double log_probability;
 };
 
+// Returns the `beams` most probable continuations of the hypotheses, most probable first.
 std::vector<Continuation> continuations(ConstMatrixView logits, const std::vector<Hypothesis>& hypotheses,
                                         std::int64_t beams) {
   std::vector<Continuation> all;
@@ -48,59 +49,58 @@ std::vector<Continuation> continuations(ConstMatrixView logits, const std::vecto
 
 }  // namespace
 
-std::vector<Hypothesis> greedy_decode(DecoderState& decoding, std::int64_t hypotheses,
-                                      const DecodingOptions& marks) {
-  std::vector<Hypothesis> answers(static_cast<std::size_t>(hypotheses));
-  std::vector<std::int32_t> last(answers.size(), marks.begin);
-  ProgressCounter progress("generating", static_cast<double>(marks.longest));
-  std::vector<bool> ended(answers.size(), false);
-  for (std::int64_t step = 0; step < marks.longest && std::ranges::count(ended, false) > 0; ++step) {
-    const Tensor logits = decoding.next(last);
-    for (std::size_t i = 0; i < answers.size(); ++i) {
+std::vector<Hypothesis> greedy_decode(DecoderState& state, std::int64_t count,
+                                      const DecodingOptions& options) {
+  std::vector<Hypothesis> hypotheses(static_cast<std::size_t>(count));
+  std::vector<std::int32_t> last(hypotheses.size(), options.bos_token);
+  ProgressCounter progress("generating", static_cast<double>(options.max_tokens));
+  std::vector<bool> ended(hypotheses.size(), false);
+  for (std::int64_t step = 0; step < options.max_tokens && std::ranges::count(ended, false) > 0; ++step) {
+    const Tensor logits = state.next(last);
+    for (std::size_t i = 0; i < hypotheses.size(); ++i) {
       if (ended[i]) continue;
       const std::vector<double> log_p = log_probabilities(logits.matrix(), static_cast<std::int64_t>(i));
       const auto best = std::ranges::max_element(log_p);
       last[i] = static_cast<std::int32_t>(best - log_p.begin());
-      answers[i].log_probability += *best;
-      ended[i] = last[i] == marks.end;
-      if (!ended[i]) answers[i].tokens.push_back(last[i]);
+      hypotheses[i].log_probability += *best;
+      ended[i] = last[i] == options.eos_token;
+      if (!ended[i]) hypotheses[i].tokens.push_back(last[i]);
     }
     progress.advance();
   }
-  return answers;
+  return hypotheses;
 }
 
-std::vector<Hypothesis> beam_search(DecoderState& decoding, std::int64_t beams,
-                                    const DecodingOptions& marks) {
-  require<ShapeError>(beams >= 1, "beam search: {} beams, there must be one at least", beams);
+std::vector<Hypothesis> beam_search(DecoderState& state, std::int64_t beams, const DecodingOptions& options) {
+  require<ShapeError>(beams >= 1, "beam search: beams ({}) must be at least 1", beams);
   std::vector<Hypothesis> open(1), ended;
-  std::vector<std::int32_t> last{marks.begin};
-  ProgressCounter progress("generating", static_cast<double>(marks.longest));
+  std::vector<std::int32_t> last{options.bos_token};
+  ProgressCounter progress("generating", static_cast<double>(options.max_tokens));
   for (std::int64_t step = 1; !open.empty(); ++step) {
-    const Tensor logits = decoding.next(last);
+    const Tensor logits = state.next(last);
     std::vector<Hypothesis> longer;
     std::vector<std::int32_t> from;
     last.clear();
     for (const Continuation& c : continuations(logits.matrix(), open, beams)) {
-      Hypothesis answer = open[static_cast<std::size_t>(c.hypothesis)];
-      answer.log_probability = c.log_probability;
-      if (c.token != marks.end) answer.tokens.push_back(c.token);
-      if (c.token == marks.end || step == marks.longest) {
-        ended.push_back(std::move(answer));
+      Hypothesis hypothesis = open[static_cast<std::size_t>(c.hypothesis)];
+      hypothesis.log_probability = c.log_probability;
+      if (c.token != options.eos_token) hypothesis.tokens.push_back(c.token);
+      if (c.token == options.eos_token || step == options.max_tokens) {
+        ended.push_back(std::move(hypothesis));
         continue;
       }
-      longer.push_back(std::move(answer));
+      longer.push_back(std::move(hypothesis));
       from.push_back(c.hypothesis);
       last.push_back(c.token);
     }
     std::ranges::stable_sort(ended, std::ranges::greater(), &Hypothesis::log_probability);
     ended.resize(std::min(ended.size(), static_cast<std::size_t>(beams)));
-    // No hypothesis ever becomes likelier than it is.
+    // The probability of a hypothesis never increases.
     const auto hopeless = [&](const Hypothesis& a) {
       return std::ssize(ended) == beams && a.log_probability <= ended.back().log_probability;
     };
     if (std::ranges::all_of(longer, hopeless)) break;
-    decoding.reorder(from);
+    state.reorder(from);
     progress.advance();
     open = std::move(longer);
   }

@@ -58,38 +58,38 @@ void DecoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
 
 template <class Attend>
 Var DecoderLayer::run(Var x, const Attend& attend, Var keys_values,
-                      std::span<const std::int32_t> source_lengths, const ForwardOptions& pass,
+                      std::span<const std::int32_t> source_lengths, const ForwardOptions& options,
                       std::span<const std::int32_t> rows) const {
   const auto sublayer = [&](Var input, const Norm& norm, SiteKind site, const auto& f) {
     const bool pre = order == NormOrder::pre;
     const Var sum = add(input, f(pre ? norm(input) : input));
-    return hook_point(pass.hooks, {site, block}, pre ? sum : norm(sum));
+    return hook_point(options.hooks, {site, block}, pre ? sum : norm(sum));
   };
-  x = sublayer(x, norm1, SiteKind::residual_mid, [&](Var y) { return dropout1(attend(y), pass); });
+  x = sublayer(x, norm1, SiteKind::residual_mid, [&](Var y) { return dropout1(attend(y), options); });
   x = sublayer(x, norm2, SiteKind::residual_cross, [&](Var y) {
-    return dropout2(multihead_attn.attend(multihead_attn.project(y, keys_values), source_lengths, 0, pass),
-                    pass);
+    return dropout2(multihead_attn.attend(multihead_attn.project(y, keys_values), source_lengths, 0, options),
+                    options);
   });
   const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
   if (!rows.empty() && early) x = select_rows(x, rows);
   if (feed_forward)
-    x = sublayer(x, *norm3, SiteKind::residual_out, [&](Var y) { return (*feed_forward)(y, pass); });
+    x = sublayer(x, *norm3, SiteKind::residual_out, [&](Var y) { return (*feed_forward)(y, options); });
   return rows.empty() || early ? x : select_rows(x, rows);
 }
 
 Var DecoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, Var memory,
-                             std::span<const std::int32_t> source_lengths, const ForwardOptions& pass,
+                             std::span<const std::int32_t> source_lengths, const ForwardOptions& options,
                              std::span<const std::int32_t> rows) const {
   x.tape().set_layer(name.c_str());
-  const auto attend = [&](Var y) { return self_attn(y, lengths, pass); };
-  return run(x, attend, multihead_attn.keys_values(memory), source_lengths, pass, rows);
+  const auto attend = [&](Var y) { return self_attn(y, lengths, options); };
+  return run(x, attend, multihead_attn.keys_values(memory), source_lengths, options, rows);
 }
 
 Var DecoderLayer::decode_step(Var x, Tensor& cache, std::int64_t at, Var keys_values,
                               std::span<const std::int32_t> source_lengths,
-                              const ForwardOptions& pass) const {
-  const auto attend = [&](Var y) { return self_attn.decode_step(y, cache, at, pass); };
-  return run(x, attend, keys_values, source_lengths, pass, {});
+                              const ForwardOptions& options) const {
+  const auto attend = [&](Var y) { return self_attn.decode_step(y, cache, at, options); };
+  return run(x, attend, keys_values, source_lengths, options, {});
 }
 
 EncoderDecoder::EncoderDecoder(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
@@ -115,52 +115,52 @@ void EncoderDecoder::init(std::uint64_t seed) {
   output_.init(store_, seed);
 }
 
-Var EncoderDecoder::encode(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
+Var EncoderDecoder::encode(Tape& tape, const ModelInput& input, const ForwardOptions& options) const {
   tape.set_layer("source_embedding");
-  return encode_from(0, source_(tape, input.sources, input.source_length, pass), input, pass);
+  return encode_from(0, source_(tape, input.sources, input.source_length, options), input, options);
 }
 
 Var EncoderDecoder::encode_from(std::size_t first, Var x, const ModelInput& input,
-                                const ForwardOptions& pass) const {
-  for (std::size_t l = first; l < encoder_.size(); ++l) x = encoder_[l](x, input.source_lengths, pass);
+                                const ForwardOptions& options) const {
+  for (std::size_t l = first; l < encoder_.size(); ++l) x = encoder_[l](x, input.source_lengths, options);
   x.tape().set_layer("encoder");
   if (encoder_norm_) x = (*encoder_norm_)(x);
-  return hook_point(pass.hooks, {SiteKind::encoder_output}, x);
+  return hook_point(options.hooks, {SiteKind::encoder_output}, x);
 }
 
-Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
-  const Var memory = encode(tape, input, pass);
+Var EncoderDecoder::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& options) const {
+  const Var memory = encode(tape, input, options);
   tape.set_layer("embedding");
-  return decode_from(0, target_(tape, input.tokens, input.length, pass), memory, input, pass);
+  return decode_from(0, target_(tape, input.tokens, input.length, options), memory, input, options);
 }
 
 Var EncoderDecoder::from_block(std::size_t block, Var x, Var memory, const ModelInput& input,
-                               const ForwardOptions& pass) const {
-  if (block >= encoder_.size()) return decode_from(block - encoder_.size(), x, memory, input, pass);
-  memory = encode_from(block, x, input, pass);
+                               const ForwardOptions& options) const {
+  if (block >= encoder_.size()) return decode_from(block - encoder_.size(), x, memory, input, options);
+  memory = encode_from(block, x, input, options);
   x.tape().set_layer("embedding");
-  return decode_from(0, target_(x.tape(), input.tokens, input.length, pass), memory, input, pass);
+  return decode_from(0, target_(x.tape(), input.tokens, input.length, options), memory, input, options);
 }
 
 Site EncoderDecoder::input_site(std::size_t block) const {
   if (block == 0) return {SiteKind::source_embedding};
   if (block == encoder_.size()) return {SiteKind::embedding};
   const bool bare =
-      block > encoder_.size() && config_.d_ff == 0;  // a decoder's layers end with cross-attention
+      block > encoder_.size() && config_.d_ff == 0;  // layers of the decoder end with cross-attention
   return {bare ? SiteKind::residual_cross : SiteKind::residual_out, static_cast<std::int32_t>(block) - 1};
 }
 
 Var EncoderDecoder::decode_from(std::size_t first, Var x, Var memory, const ModelInput& input,
-                                const ForwardOptions& pass) const {
+                                const ForwardOptions& options) const {
   Tape& tape = x.tape();
   for (std::size_t l = first; l < decoder_.size(); ++l)
-    x = decoder_[l](x, input.lengths, memory, input.source_lengths, pass,
+    x = decoder_[l](x, input.lengths, memory, input.source_lengths, options,
                     l + 1 == decoder_.size() ? input.rows : std::span<const std::int32_t>());
   tape.set_layer("decoder");
   if (decoder_norm_) x = (*decoder_norm_)(x);
-  x = hook_point(pass.hooks, {SiteKind::decoder_output}, x);
+  x = hook_point(options.hooks, {SiteKind::decoder_output}, x);
   tape.set_layer("output");
-  return hook_point(pass.hooks, {SiteKind::logits}, output_(x));
+  return hook_point(options.hooks, {SiteKind::logits}, output_(x));
 }
 
 const MultiHeadAttention* EncoderDecoder::attention(const AttentionLayer& layer) const {
@@ -169,7 +169,7 @@ const MultiHeadAttention* EncoderDecoder::attention(const AttentionLayer& layer)
   return layer.cross() ? &decoder_[index].multihead_attn : &decoder_[index].self_attn;
 }
 
-// Keeps keys and values of every layer: those of the memory, made once, and those of the answers so far.
+// A decoder state that stores the keys and values of every layer, of the memory and of the hypotheses.
 class EncoderDecoder::CachedState final : public DecoderState {
  public:
   CachedState(const EncoderDecoder& model, const ModelInput& sources)
@@ -179,7 +179,7 @@ class EncoderDecoder::CachedState final : public DecoderState {
     tape_.bind(model.parameters(), {});
     const Var memory = model.encode(tape_, sources, {});
     for (const DecoderLayer& layer : model.decoder_) {
-      memories_.push_back(copied(layer.multihead_attn.keys_values(memory)));
+      memories_.push_back(detach(layer.multihead_attn.keys_values(memory)));
       caches_.emplace_back(Shape{hypotheses_, model.max_length(), layer.self_attn.cache_width()});
     }
   }
@@ -193,7 +193,7 @@ class EncoderDecoder::CachedState final : public DecoderState {
                                          {});
     ++at_;
     if (model_.decoder_norm_) x = (*model_.decoder_norm_)(x);
-    return Tensor({hypotheses_, model_.vocabulary()}, copied(model_.output_(x)).values());
+    return Tensor({hypotheses_, model_.vocabulary()}, detach(model_.output_(x)).values());
   }
 
   void reorder(std::span<const std::int32_t> from) override {
@@ -211,7 +211,7 @@ class EncoderDecoder::CachedState final : public DecoderState {
   Tape tape_{Tape::Mode::inference};
 };
 
-std::unique_ptr<DecoderState> EncoderDecoder::decode(const ModelInput& sources) const {
+std::unique_ptr<DecoderState> EncoderDecoder::start_decoding(const ModelInput& sources) const {
   return std::make_unique<CachedState>(*this, sources);
 }
 
@@ -220,7 +220,7 @@ double EncoderDecoder::plan_decoding(Tape& tape, const ModelInput& sources) cons
   double kept = 0;
   for (const DecoderLayer& layer : decoder_) {
     const Shape cache{memory.shape()[0], max_length(), layer.self_attn.cache_width()};
-    // Attention reads a copy of the cache.
+    // decode_step() copies the cache.
     kept += static_cast<double>(layer.multihead_attn.keys_values(memory).shape().elements()) +
             2 * static_cast<double>(cache.elements());
   }

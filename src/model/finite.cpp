@@ -7,7 +7,7 @@ inline namespace THIMBLE_PRECISION {
 
 std::string describe(const Tape::NonFinite& non_finite, const ModelConfig& config) {
   const std::string_view op = non_finite.op;
-  // Its columns are those of one head after the other.
+  // The columns of attention are heads side by side.
   const std::string head =
       op == "attention" || op == "attend"
           ? fmt::format(", head {}", non_finite.column / config.attention_sizes().d_value)

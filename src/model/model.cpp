@@ -23,7 +23,7 @@ Var Model::from_block(std::size_t, Var, Var, const ModelInput&, const ForwardOpt
   throw Error("model: a recurrent model has no blocks");
 }
 
-std::unique_ptr<DecoderState> Model::decode(const ModelInput&) const {
+std::unique_ptr<DecoderState> Model::start_decoding(const ModelInput&) const {
   throw Error("model: an encoder does not generate sequences; use model.kind encoder_decoder or recurrent");
 }
 

@@ -43,20 +43,19 @@ Var InputEmbedding::positions(Var x, std::int64_t first) const {
 }
 
 Var InputEmbedding::operator()(Tape& tape, std::span<const std::int32_t> tokens, std::int64_t length,
-                               const ForwardOptions& pass, std::int64_t first) const {
+                               const ForwardOptions& options, std::int64_t first) const {
   require<ShapeError>(first + length <= longest_,
-                      "transformer: sequences of {} tokens, the model takes at most {}", first + length,
+                      "transformer: sequences of {} tokens, the model accepts at most {}", first + length,
                       longest_);
   Var x = tokens_(tape, tokens, length);
   if (added_) x = add_positions(x, positions(x, first));
-  return hook_point(pass.hooks, {site_}, dropout_(x, pass));
+  return hook_point(options.hooks, {site_}, dropout_(x, options));
 }
 
 OutputNet::OutputNet(ParameterStore& store, const ModelConfig& config, std::int64_t vocabulary)
-    : hidden_(config.output.hidden > 0
-                  ? std::optional(Linear(store, "output.0", config.d_model, config.output.hidden))
-                  : std::nullopt),
-      norm_(hidden_ ? std::optional(LayerNorm(store, "output.1", config.output.hidden)) : std::nullopt),
+    : hidden_(optional_if<Linear>(config.output.hidden > 0, store, "output.0", config.d_model,
+                                  config.output.hidden)),
+      norm_(optional_if<LayerNorm>(hidden_.has_value(), store, "output.1", config.output.hidden)),
       output_(store, hidden_ ? "output.3" : "output", hidden_ ? config.output.hidden : config.d_model,
               vocabulary) {}
 

@@ -11,19 +11,18 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-// Each step of additive attention has a dropout site of its own, so these come last.
+// The dropout sites. Each step of additive attention has one of its own, from kAttention on.
 enum DropoutSite : std::uint32_t { kSourceEmbedding, kEmbedding, kOutput, kAttention };
 
-std::int64_t half(std::int64_t channels) {
-  require<ShapeError>(channels > 0 && channels % 2 == 0,
-                      "recurrent: {} channels: there must be an even number, half for each direction of the "
-                      "encoder",
-                      channels);
-  return channels / 2;
+// Returns the channels of each direction of the encoder.
+std::int64_t half(std::int64_t d_model) {
+  require<ShapeError>(d_model > 0 && d_model % 2 == 0, "recurrent: d_model ({}) must be positive and even",
+                      d_model);
+  return d_model / 2;
 }
 
 void require_length(std::int64_t length, std::int64_t longest) {
-  require<ShapeError>(length <= longest, "recurrent: sequences of {} tokens, the model takes at most {}",
+  require<ShapeError>(length <= longest, "recurrent: sequences of {} tokens, the model accepts at most {}",
                       length, longest);
 }
 
@@ -60,36 +59,38 @@ void Recurrent::init(std::uint64_t seed) {
     init_uniform(store_, *score_weight_, seed, 1 / std::sqrt(static_cast<double>(config_.d_model)));
 }
 
-Recurrent::Memory Recurrent::read(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
+Recurrent::Memory Recurrent::encode(Tape& tape, const ModelInput& input,
+                                    const ForwardOptions& options) const {
   require_length(input.source_length, sizes_.source_length);
   tape.set_layer("encoder");
   const Var embedded = source_embedding_(tape, input.sources, input.source_length);
   const Var x =
-      hook_point(pass.hooks, {SiteKind::source_embedding}, dropout(kSourceEmbedding)(embedded, pass));
-  const GruStates read = encoder_(x, input.source_lengths);
-  const Var states = hook_point(pass.hooks, {SiteKind::encoder_output}, read.all);
-  return {states, key_ ? (*key_)(states) : states, tape.keep(input.source_lengths),
-          tanh(initial_(read.last))};
+      hook_point(options.hooks, {SiteKind::source_embedding}, dropout(kSourceEmbedding)(embedded, options));
+  const GruStates gru = encoder_(x, input.source_lengths);
+  const Var states = hook_point(options.hooks, {SiteKind::encoder_output}, gru.all);
+  return {states, key_ ? (*key_)(states) : states, tape.keep(input.source_lengths), tanh(initial_(gru.last))};
 }
 
-Recurrent::Written Recurrent::write(const Memory& memory, Var state, std::span<const std::int32_t> tokens,
-                                    std::int64_t length, const ForwardOptions& pass,
-                                    std::span<const std::int32_t> rows, std::int64_t first) const {
+Recurrent::DecoderOutput Recurrent::decode(const Memory& memory, Var state,
+                                           std::span<const std::int32_t> tokens, std::int64_t length,
+                                           const ForwardOptions& options, std::span<const std::int32_t> rows,
+                                           std::int64_t first) const {
   require_length(first + length, max_length());
   Tape& tape = state.tape();
   tape.set_layer("decoder");
   const Var embedded = embedding_(tape, tokens, length);
-  const Var x = hook_point(pass.hooks, {SiteKind::embedding}, dropout(kEmbedding)(embedded, pass));
+  const Var x = hook_point(options.hooks, {SiteKind::embedding}, dropout(kEmbedding)(embedded, options));
   const bool additive = score() == Score::additive;
-  const Steps steps = additive ? run_additive(memory, state, x, pass, first) : run(memory, state, x, pass);
-  Var y = hook_point(pass.hooks, {SiteKind::decoder_output}, dropout(kOutput)(steps.outputs, pass));
+  const Steps steps =
+      additive ? run_additive(memory, state, x, options, first) : run(memory, state, x, options);
+  Var y = hook_point(options.hooks, {SiteKind::decoder_output}, dropout(kOutput)(steps.outputs, options));
   tape.set_layer("output");
   if (!rows.empty()) y = select_rows(y, rows);
-  return {hook_point(pass.hooks, {SiteKind::logits}, (*output_)(y)), steps.state};
+  return {hook_point(options.hooks, {SiteKind::logits}, (*output_)(y)), steps.state};
 }
 
-// All states first, and then all looks back at once.
-Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const ForwardOptions& pass) const {
+// Computes all states, then attends from all of them at once.
+Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const ForwardOptions& options) const {
   const GruCell& cell = decoder_.cells[0];
   const std::int64_t time = x.shape()[1];
   const std::span<Var> states = x.tape().allocate<Var>(static_cast<std::size_t>(time));
@@ -98,62 +99,62 @@ Recurrent::Steps Recurrent::run(const Memory& memory, Var state, Var x, const Fo
     states[static_cast<std::size_t>(t)] = state = cell(step(gates, t), state);
   const Var all = stack(states);
   if (score() == Score::none) return {all, state};
-  return {combine(look(memory, all, pass, 0), all), state};
+  return {combine(attend(memory, all, options, 0), all), state};
 }
 
-// What is seen of the source decides on the next state.
-Recurrent::Steps Recurrent::run_additive(const Memory& memory, Var state, Var x, const ForwardOptions& pass,
-                                         std::int64_t first) const {
+// Attends from each state in turn, since the context is an input of the next step.
+Recurrent::Steps Recurrent::run_additive(const Memory& memory, Var state, Var x,
+                                         const ForwardOptions& options, std::int64_t first) const {
   const GruCell& cell = decoder_.cells[0];
   const std::int64_t time = x.shape()[1];
   const std::span<Var> states = x.tape().allocate<Var>(static_cast<std::size_t>(time));
-  const std::span<Var> seen = x.tape().allocate<Var>(static_cast<std::size_t>(time));
+  const std::span<Var> context = x.tape().allocate<Var>(static_cast<std::size_t>(time));
   for (std::int64_t t = 0; t < time; ++t) {
     const auto i = static_cast<std::size_t>(t);
     const Var before = stack({&state, 1});
-    seen[i] = step(look(memory, before, pass, first + t), 0);
-    states[i] = state = cell(cell.gates(concat(step(x, t), seen[i])), state);
+    context[i] = step(attend(memory, before, options, first + t), 0);
+    states[i] = state = cell(cell.gates(concat(step(x, t), context[i])), state);
   }
-  return {combine(stack(seen), stack(states)), state};
+  return {combine(stack(context), stack(states)), state};
 }
 
-// What states (B, T, C), of which the first is that of `position`, see of the source: (B, T, C).
-Var Recurrent::look(const Memory& memory, Var states, const ForwardOptions& pass,
-                    std::int64_t position) const {
+// Returns the context (B, T, C) of states (B, T, C), of which the first is at `position`.
+Var Recurrent::attend(const Memory& memory, Var states, const ForwardOptions& options,
+                      std::int64_t position) const {
   Tape& tape = states.tape();
   const auto at = static_cast<std::int32_t>(position);
-  AttentionOptions options;
-  options.mask.lengths = memory.lengths;
-  options.hooks = pass.hooks;
-  options.site = {SiteKind::attention_weights, 0, at};
-  if (pass.training && config_.attention.dropout > 0) {
-    options.dropout = static_cast<Real>(config_.attention.dropout);
-    options.key = pass.dropout_key(kAttention + static_cast<std::uint32_t>(at));
+  AttentionOptions attention;
+  attention.mask.lengths = memory.lengths;
+  attention.hooks = options.hooks;
+  attention.site = {SiteKind::attention_weights, 0, at};
+  if (options.training && config_.attention.dropout > 0) {
+    attention.dropout = static_cast<Real>(config_.attention.dropout);
+    attention.key = options.dropout_key(kAttention + static_cast<std::uint32_t>(at));
   }
   std::optional<Var> weight;
   if (score_weight_) weight = tape.parameter(*score_weight_);
   const Var query = query_ ? (*query_)(states) : states;
-  const Var seen = scored_attention(score(), query, memory.keys, memory.states, weight, options);
-  return hook_point(pass.hooks, {SiteKind::head_output, 0, at}, seen);
+  const Var context = scored_attention(score(), query, memory.keys, memory.states, weight, attention);
+  return hook_point(options.hooks, {SiteKind::head_output, 0, at}, context);
 }
 
-Var Recurrent::combine(Var seen, Var states) const { return tanh((*combine_)(concat(seen, states))); }
+Var Recurrent::combine(Var context, Var states) const { return tanh((*combine_)(concat(context, states))); }
 
-Var Recurrent::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
-  const Memory memory = read(tape, input, pass);
-  return write(memory, memory.first, input.tokens, input.length, pass, input.rows).logits;
+Var Recurrent::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& options) const {
+  const Memory memory = encode(tape, input, options);
+  return decode(memory, memory.initial_state, input.tokens, input.length, options, input.rows).logits;
 }
 
-// Keeps what was read, and the state after the answers so far.
+// A decoder state that stores the encoded sources and the state after each hypothesis.
 class Recurrent::RecurrentState final : public DecoderState {
  public:
   RecurrentState(const Recurrent& model, const ModelInput& sources)
       : model_(model), lengths_(sources.source_lengths.begin(), sources.source_lengths.end()) {
     tape_.bind(model.parameters(), {});
-    const Memory memory = model.read(tape_, sources, {});
-    states_ = copied(memory.states);
-    keys_ = copied(memory.keys);
-    state_ = copied(memory.first);
+    const Memory memory = model.encode(tape_, sources, {});
+    states_ = detach(memory.states);
+    keys_ = detach(memory.keys);
+    state_ = detach(memory.initial_state);
   }
 
   Tensor next(std::span<const std::int32_t> tokens) override {
@@ -161,9 +162,9 @@ class Recurrent::RecurrentState final : public DecoderState {
     tape_.rewind();
     const Var state = tape_.constant(state_);
     const Memory memory{tape_.constant(states_), tape_.constant(keys_), lengths_, state};
-    const Written written = model_.write(memory, state, tokens, 1, {}, {}, at_++);
-    state_ = copied(written.state);
-    return Tensor({std::ssize(tokens), model_.vocabulary()}, copied(written.logits).values());
+    const DecoderOutput output = model_.decode(memory, state, tokens, 1, {}, {}, at_++);
+    state_ = detach(output.state);
+    return Tensor({std::ssize(tokens), model_.vocabulary()}, detach(output.logits).values());
   }
 
   void reorder(std::span<const std::int32_t> from) override {
@@ -180,14 +181,14 @@ class Recurrent::RecurrentState final : public DecoderState {
   Tape tape_{Tape::Mode::inference};
 };
 
-std::unique_ptr<DecoderState> Recurrent::decode(const ModelInput& sources) const {
+std::unique_ptr<DecoderState> Recurrent::start_decoding(const ModelInput& sources) const {
   return std::make_unique<RecurrentState>(*this, sources);
 }
 
 double Recurrent::plan_decoding(Tape& tape, const ModelInput& sources) const {
-  const Memory memory = read(tape, sources, {});
+  const Memory memory = encode(tape, sources, {});
   double kept = 0;
-  for (const Var& v : {memory.states, memory.keys, memory.first})
+  for (const Var& v : {memory.states, memory.keys, memory.initial_state})
     kept += static_cast<double>(v.shape().elements());
   return kept;
 }

@@ -55,10 +55,10 @@ void FeedForward::init(ParameterStore& store, std::uint64_t seed) const {
   if (gate) gate->init(store, seed);
 }
 
-Var FeedForward::operator()(Var x, const ForwardOptions& pass) const {
+Var FeedForward::operator()(Var x, const ForwardOptions& options) const {
   Var hidden = activate(activation, linear1(x));
   if (gate) hidden = mul(hidden, (*gate)(x));
-  return dropout_out(linear2(dropout_hidden(hidden, pass)), pass);
+  return dropout_out(linear2(dropout_hidden(hidden, options)), options);
 }
 
 EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, std::int64_t number,
@@ -84,25 +84,25 @@ void EncoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
   if (norm2) norm2->init(store);
 }
 
-Var EncoderLayer::mix(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& pass) const {
-  return self_attn ? (*self_attn)(x, lengths, pass) : (*conv)(x, lengths);
+Var EncoderLayer::mix(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& options) const {
+  return self_attn ? (*self_attn)(x, lengths, options) : (*conv)(x, lengths);
 }
 
-Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& pass,
+Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& options,
                              std::span<const std::int32_t> rows) const {
   x.tape().set_layer(name.c_str());
   const bool pre = order == NormOrder::pre;
-  x = add(x, dropout1(mix(pre ? norm1(x) : x, lengths, pass), pass));
+  x = add(x, dropout1(mix(pre ? norm1(x) : x, lengths, options), options));
   if (!pre) x = norm1(x);
-  x = hook_point(pass.hooks, {SiteKind::residual_mid, block}, x);
+  x = hook_point(options.hooks, {SiteKind::residual_mid, block}, x);
   const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
   if (!rows.empty() && early) x = select_rows(x, rows);
   if (feed_forward) {
-    x = add(x, (*feed_forward)(pre ? (*norm2)(x) : x, pass));
+    x = add(x, (*feed_forward)(pre ? (*norm2)(x) : x, options));
     if (!pre) x = (*norm2)(x);
   }
   if (!rows.empty() && !early) x = select_rows(x, rows);
-  return hook_point(pass.hooks, {SiteKind::residual_out, block}, x);
+  return hook_point(options.hooks, {SiteKind::residual_out, block}, x);
 }
 
 std::vector<EncoderLayer> encoder_layers(ParameterStore& store, const ModelConfig& config,
@@ -134,9 +134,9 @@ void Transformer::init(std::uint64_t seed) {
   output_.init(store_, seed);
 }
 
-Var Transformer::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& pass) const {
+Var Transformer::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& options) const {
   tape.set_layer("embedding");
-  return from_block(0, input_(tape, input.tokens, input.length, pass), {}, input, pass);
+  return from_block(0, input_(tape, input.tokens, input.length, options), {}, input, options);
 }
 
 const MultiHeadAttention* Transformer::attention(const AttentionLayer& layer) const {
@@ -149,17 +149,17 @@ Site Transformer::input_site(std::size_t block) const {
 }
 
 Var Transformer::from_block(std::size_t block, Var x, Var, const ModelInput& input,
-                            const ForwardOptions& pass) const {
+                            const ForwardOptions& options) const {
   require<ShapeError>(input.rows.empty() || config_.output.per != OutputPer::sequence,
                       "transformer: one output per sequence has no positions to choose from");
   Tape& tape = x.tape();
   for (std::size_t l = block; l < layers_.size(); ++l) {
-    x = layers_[l](x, input.lengths, pass,
+    x = layers_[l](x, input.lengths, options,
                    l + 1 == layers_.size() ? input.rows : std::span<const std::int32_t>());
   }
   tape.set_layer("encoder");
   if (norm_) x = (*norm_)(x);
-  x = hook_point(pass.hooks, {SiteKind::encoder_output}, x);
+  x = hook_point(options.hooks, {SiteKind::encoder_output}, x);
   tape.set_layer("output");
   if (config_.output.per == OutputPer::sequence) {
     switch (config_.output.pooling) {
@@ -174,7 +174,7 @@ Var Transformer::from_block(std::size_t block, Var x, Var, const ModelInput& inp
         break;
     }
   }
-  return hook_point(pass.hooks, {SiteKind::logits}, output_(x));
+  return hook_point(options.hooks, {SiteKind::logits}, output_(x));
 }
 
 }  // namespace THIMBLE_PRECISION

@@ -26,7 +26,7 @@ AttentionSizes checked_sizes(const AttentionConfig& config, std::int64_t d_model
   return sizes;
 }
 
-// A geometric sequence that ends at 2^-8.
+// Returns a geometric sequence that ends at 2^-8.
 std::vector<Real> alibi_slopes(std::int64_t heads) {
   std::vector<Real> slopes;
   for (std::int64_t h = 1; h <= heads; ++h)
@@ -102,56 +102,57 @@ Var MultiHeadAttention::keys_values(Var memory) const {
 MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
   require<ShapeError>(
       config.mask == Mask::none && positions != Positions::rotary && positions != Positions::alibi,
-      "cross-attention: positions of two sequences have no order; leave out the causal mask, "
-      "rotary positions and ALiBi");
+      "cross-attention: a causal mask, rotary positions and ALiBi relate positions of one sequence; leave "
+      "them out");
   Tape& tape = x.tape();
   const Var q = linear_part(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias), 0, queries());
   return {.q = q, .k = {kv, 0, keys()}, .v = {kv, keys(), values()}};
 }
 
 Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t> lengths,
-                               std::int64_t first_query, const ForwardOptions& pass) const {
-  AttentionOptions options;
-  options.heads = sizes.heads;
-  options.kv_heads = sizes.kv_heads;
-  options.mask = {.causal = config.mask == Mask::causal,
-                  .lengths = lengths,
-                  .first_query = first_query,
-                  .slopes = slopes_};
-  options.hooks = pass.hooks;
-  options.site = {SiteKind::attention_weights, layer};
-  if (pass.training && config.dropout > 0) {
-    options.dropout = static_cast<Real>(config.dropout);
-    options.key = pass.dropout_key(dropout_site);
+                               std::int64_t first_query, const ForwardOptions& options) const {
+  AttentionOptions attention;
+  attention.heads = sizes.heads;
+  attention.kv_heads = sizes.kv_heads;
+  attention.mask = {.causal = config.mask == Mask::causal,
+                    .lengths = lengths,
+                    .first_query = first_query,
+                    .slopes = slopes_};
+  attention.hooks = options.hooks;
+  attention.site = {SiteKind::attention_weights, layer};
+  if (options.training && config.dropout > 0) {
+    attention.dropout = static_cast<Real>(config.dropout);
+    attention.key = options.dropout_key(dropout_site);
   }
   std::optional<Var> parameter;
   if (score_weight) parameter = p.q.source.tape().parameter(*score_weight);
-  const Var heads = scored_attention(config.score, p.q, p.k, p.v, parameter, options);
-  return project_output(hook_point(pass.hooks, {SiteKind::head_output, layer}, heads));
+  const Var heads = scored_attention(config.score, p.q, p.k, p.v, parameter, attention);
+  return project_output(hook_point(options.hooks, {SiteKind::head_output, layer}, heads));
 }
 
 Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths,
-                                   const ForwardOptions& pass) const {
-  return attend(project(x), lengths, 0, pass);
+                                   const ForwardOptions& options) const {
+  return attend(project(x), lengths, 0, options);
 }
 
 Var MultiHeadAttention::operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths,
-                                   const ForwardOptions& pass) const {
-  return attend(project(x, keys_values(memory)), memory_lengths, 0, pass);
+                                   const ForwardOptions& options) const {
+  return attend(project(x, keys_values(memory)), memory_lengths, 0, options);
 }
 
-Var MultiHeadAttention::decode_step(Var x, Tensor& cache, std::int64_t at, const ForwardOptions& pass) const {
+Var MultiHeadAttention::decode_step(Var x, Tensor& cache, std::int64_t at,
+                                    const ForwardOptions& options) const {
   const Projected now = project(x, at);
-  const std::int64_t hypotheses = x.shape()[0], longest = cache.shape()[1], width = cache_width();
-  Tensor seen({hypotheses, at + 1, width});
+  const std::int64_t hypotheses = x.shape()[0], positions_kept = cache.shape()[1], width = cache_width();
+  Tensor context({hypotheses, at + 1, width});
   for (std::int64_t n = 0; n < hypotheses; ++n) {
-    const MatrixView kept = cache.matrix().row_block(n * longest, at + 1);
+    const MatrixView kept = cache.matrix().row_block(n * positions_kept, at + 1);
     std::copy_n(now.k.value().row(n), keys(), kept.row(at));
     std::copy_n(now.v.value().row(n), values(), kept.row(at) + keys());
-    std::copy_n(kept.data, kept.elements(), seen.matrix().row(n * (at + 1)));
+    std::copy_n(kept.data, kept.elements(), context.matrix().row(n * (at + 1)));
   }
-  const Var kv = x.tape().constant(seen);
-  return attend({now.q, {kv, 0, keys()}, {kv, keys(), values()}}, {}, at, pass);
+  const Var kv = x.tape().constant(context);
+  return attend({now.q, {kv, 0, keys()}, {kv, keys(), values()}}, {}, at, options);
 }
 
 Var MultiHeadAttention::project_output(Var heads) const {

@@ -67,9 +67,9 @@ Var Convolution::operator()(Var x, std::span<const std::int32_t> lengths) const 
   return linear(unfold(x, window, causal, lengths), x.tape().parameter(weight), x.tape().parameter(bias));
 }
 
-Var Dropout::operator()(Var x, const ForwardOptions& pass) const {
-  if (!pass.training || p == 0) return x;
-  return dropout(x, p, pass.dropout_key(site));
+Var Dropout::operator()(Var x, const ForwardOptions& options) const {
+  if (!options.training || p == 0) return x;
+  return dropout(x, p, options.dropout_key(site));
 }
 
 }  // namespace THIMBLE_PRECISION

@@ -145,10 +145,10 @@ EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks
 }
 
 std::int64_t Evaluator::count_exact_matches(const Batch& batch) const {
-  const std::unique_ptr<DecoderState> decoding = model_->decode(model_input(batch));
-  const DecodingOptions marks{dataset_.bos_token(), dataset_.eos_token(), dataset_.length()};
+  const std::unique_ptr<DecoderState> decoding = model_->start_decoding(model_input(batch));
+  const DecodingOptions options{dataset_.bos_token(), dataset_.eos_token(), dataset_.length()};
   std::int64_t right = 0;
-  const std::vector<Hypothesis> answers = greedy_decode(*decoding, batch.sequences, marks);
+  const std::vector<Hypothesis> answers = greedy_decode(*decoding, batch.sequences, options);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto first = batch.tokens.begin() + static_cast<std::ptrdiff_t>(i) * batch.length;
     right +=

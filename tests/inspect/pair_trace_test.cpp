@@ -24,7 +24,7 @@ TEST_CASE("a trace of the user's source has the greedy output and its attention"
     batch.sources = source;
     batch.source_length = std::ssize(source);
     batch.source_lengths = {static_cast<std::int32_t>(source.size())};
-    const auto decoding = model.decode(model_input(batch));
+    const auto decoding = model.start_decoding(model_input(batch));
     const Hypothesis answer =
         greedy_decode(*decoding, 1, {data.bos_token(), data.eos_token(), data.length()}).front();
     const ForwardTrace trace = trace_input(saved.source, token_text(data.names(), source));

@@ -1,4 +1,4 @@
-// Greedy and beam search, against a search that leaves nothing out.
+// Greedy decoding and beam search against exhaustive search.
 #include "thimble/model/decoding.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using Tokens = std::vector<std::int32_t>;
 constexpr std::int32_t kBegin = 3, kEnd = 4;
 constexpr std::int64_t kTokenCount = 5;
 
-// Logits that depend on all that a hypothesis has read, and on nothing else.
+// A decoder state whose logits depend on the tokens of a hypothesis alone.
 std::vector<double> logits_after(const Tokens& read, std::uint64_t seed) {
   std::uint64_t key = 0;
   for (const std::int32_t token : read) key = key * 7 + static_cast<std::uint64_t>(token) + 1;
@@ -53,7 +53,7 @@ class Scripted : public DecoderState {
   std::vector<Tokens> read_;
 };
 
-// Every answer there is, the likeliest first.
+// Returns all hypotheses, the most probable first.
 std::vector<Hypothesis> all_answers(std::uint64_t seed, std::int64_t longest) {
   std::vector<Hypothesis> all;
   const std::function<void(Tokens, const Hypothesis&)> grow = [&](Tokens read, const Hypothesis& answer) {
@@ -98,25 +98,25 @@ TEST_CASE("one beam is the greedy answer, and wider ones are at least as likely 
   double greedy_sum = 0, beam_sum = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);
-    const DecodingOptions marks{kBegin, kEnd, 5};
+    const DecodingOptions options{kBegin, kEnd, 5};
     Scripted one(seed), greedy(seed), wide(seed);
-    const std::vector<Hypothesis> answers = greedy_decode(greedy, 1, marks),
-                                  beam = beam_search(one, 1, marks);
+    const std::vector<Hypothesis> answers = greedy_decode(greedy, 1, options),
+                                  beam = beam_search(one, 1, options);
     REQUIRE(answers.size() == 1);
     REQUIRE(beam.size() == 1);
     CHECK(answers[0].tokens == beam[0].tokens);
     CHECK_THAT(answers[0].log_probability, WithinAbs(beam[0].log_probability, 1e-9));
     greedy_sum += answers[0].log_probability;
-    beam_sum += beam_search(wide, 8, marks).front().log_probability;
+    beam_sum += beam_search(wide, 8, options).front().log_probability;
   }
   CHECK(beam_sum > greedy_sum + 1);
 }
 
 TEST_CASE("greedy answers take the likeliest token, side by side as one by one", "[model]") {
-  const DecodingOptions marks{kBegin, kEnd, 6};
+  const DecodingOptions options{kBegin, kEnd, 6};
   Scripted several(7, 3), single(7);
-  const std::vector<Hypothesis> three = greedy_decode(several, 3, marks);
-  const Hypothesis one = greedy_decode(single, 1, marks)[0];
+  const std::vector<Hypothesis> three = greedy_decode(several, 3, options);
+  const Hypothesis one = greedy_decode(single, 1, options)[0];
   REQUIRE(three.size() == 3);
   for (const Hypothesis& answer : three) CHECK(answer.tokens == one.tokens);
   Tokens read{kBegin};
@@ -129,7 +129,7 @@ TEST_CASE("greedy answers take the likeliest token, side by side as one by one",
 
 namespace {
 
-// Hypothesis i answers i tokens and then the end; what it would answer after that is a token again.
+// A decoder state whose hypothesis i has i tokens and then the end, and tokens again after that.
 class Staggered : public DecoderState {
  public:
   Tensor next(std::span<const std::int32_t> tokens) override {
@@ -172,13 +172,12 @@ TEST_CASE("an answer that does not end is as long as it may be", "[model]") {
 TEST_CASE("a beam search needs a beam", "[model]") {
   Scripted decoding(1);
   CHECK_THROWS_AS(beam_search(decoding, 0, {kBegin, kEnd, 3}), ShapeError);
-  CHECK_THROWS_WITH(beam_search(decoding, 0, {kBegin, kEnd, 3}),
-                    "beam search: 0 beams, there must be one at least");
+  CHECK_THROWS_WITH(beam_search(decoding, 0, {kBegin, kEnd, 3}), "beam search: beams (0) must be at least 1");
 }
 
 namespace {
 
-// Beam search that never stops early: all steps are made, and what has ended is kept to the last.
+// Returns the result of beam search without early stopping.
 std::vector<Hypothesis> plain_beams(std::uint64_t seed, std::size_t beams, std::int64_t longest) {
   const auto best = [beams](std::vector<Hypothesis>& answers) {
     std::ranges::stable_sort(answers, std::ranges::greater(), &Hypothesis::log_probability);

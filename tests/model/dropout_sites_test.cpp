@@ -1,4 +1,4 @@
-// Where dropout acts in each kind of model, and that no two dropouts share their random numbers.
+// The dropouts of each kind of model, no two of which share their random numbers.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -25,7 +25,7 @@ struct TrainingPass {
   std::map<std::string, std::vector<Real>> gradients;  // by parameter
 };
 
-// One training pass over one sample.
+// A training pass over one sample.
 std::unique_ptr<TrainingPass> run(const Model& model, const ModelInput& input, std::uint32_t step,
                                   bool training) {
   auto result = std::make_unique<TrainingPass>();
@@ -44,14 +44,14 @@ std::unique_ptr<TrainingPass> run(const Model& model, const ModelInput& input, s
   return result;
 }
 
-// What is not 0.
+// Returns which elements are not 0.
 Kept nonzero(const Tensor& value) {
   Kept kept;
   for (const Real x : value.values()) kept.push_back(x != 0);
   return kept;
 }
 
-// What a sublayer added to the residual stream: dropped elements leave it as it was.
+// Returns which elements a sublayer changed in the residual stream: those that were not dropped.
 Kept changed(const Tensor& before, const Tensor& after) {
   Kept kept;
   for (std::size_t i = 0; i < after.values().size(); ++i)
@@ -188,7 +188,8 @@ Dropouts dropouts_of(const DropoutCase& c, bool training) {
   return all;
 }
 
-// The first elements of each sample, of two dropouts of any sizes: equal where both have one site.
+// Returns whether the first elements of each sample are equal in two dropouts: they are if both have one
+// site.
 bool same_draws(const Kept& a, const Kept& b) {
   const std::size_t size_a = a.size() / kSteps, size_b = b.size() / kSteps, size = std::min(size_a, size_b);
   for (std::size_t sample = 0; sample < kSteps; ++sample)

@@ -86,7 +86,7 @@ TEST_CASE("decoding with kept keys and values gives the logits of the full pass"
     CAPTURE(name);
     const EncoderDecoder model = random_model(config);
     const std::vector<Real> full = logits_of(model, input());
-    const auto decoding = model.decode(input());
+    const auto decoding = model.start_decoding(input());
     for (std::int64_t t = 0; t < kLength; ++t) {
       Tokens next;
       for (std::int64_t b = 0; b < kBatch; ++b)
@@ -105,7 +105,7 @@ TEST_CASE("decoding with kept keys and values gives the logits of the full pass"
 
 TEST_CASE("a hypothesis goes on from another one, with its source", "[model]") {
   const EncoderDecoder model = random_model(cases()[0].config);
-  const auto decoding = model.decode(input());
+  const auto decoding = model.start_decoding(input());
   decoding->next(Tokens{7, 7, 7});
   decoding->next(Tokens{1, 6, 0});
   decoding->reorder(Tokens{2, 2, 0, 1});

@@ -1,4 +1,4 @@
-// The values that a model's parameters start from, where the model chooses them.
+// The initial values of parameters that a model selects.
 #include "nn/moments.h"
 #include "thimble/model/make_model.h"
 

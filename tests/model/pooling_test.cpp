@@ -1,4 +1,4 @@
-// One answer for a sequence, whatever stands after its end.
+// One output per sequence, which does not depend on padding.
 #include <cmath>
 #include <vector>
 
@@ -34,7 +34,7 @@ void expect_near(double actual, double expected) {
   CHECK_THAT(actual, WithinRel(expected, kPoolRounding) || WithinAbs(expected, kPoolRounding));
 }
 
-// What the encoder ends with, of one sequence: (T, C).
+// Returns the output (T, C) of the encoder for one sequence.
 struct Encoded : Hooks {
   void observe(Site site, const Shape& shape, ConstMatrixView x) override {
     if (site.kind == SiteKind::encoder_output)

@@ -51,9 +51,9 @@ ModelInput input(const Tokens& sources, const Tokens& lengths, const Tokens& ans
 }
 
 Var logits_of(const Recurrent& model, Tape& tape, const Tokens& sources, const Tokens& lengths,
-              const Tokens& answers, const ForwardOptions& pass = {},
+              const Tokens& answers, const ForwardOptions& options = {},
               std::span<const std::int32_t> rows = {}) {
-  return model(tape, input(sources, lengths, answers, rows), pass);
+  return model(tape, input(sources, lengths, answers, rows), options);
 }
 
 }  // namespace
@@ -106,9 +106,9 @@ TEST_CASE("the gradients of the recurrent model are those of finite differences"
       CAPTURE(name, shortest);
       Recurrent model = small(kind, shortest ? 0 : 0.2, shortest ? 0 : 0.2);
       const auto loss = [&](Tape& tape) {
-        const ForwardOptions pass{.training = true, .seed = 5, .step = 1};
-        if (shortest) return cross_entropy(logits_of(model, tape, {1}, {1}, {2}, pass), Tokens{3});
-        return cross_entropy(logits_of(model, tape, kSources, kLengths, kAnswers, pass), labels);
+        const ForwardOptions options{.training = true, .seed = 5, .step = 1};
+        if (shortest) return cross_entropy(logits_of(model, tape, {1}, {1}, {2}, options), Tokens{3});
+        return cross_entropy(logits_of(model, tape, kSources, kLengths, kAnswers, options), labels);
       };
       for (const GradcheckResult& result : gradcheck(model.parameters(), loss)) {
         CAPTURE(result.input, result.worst_error, result.failure);
@@ -126,7 +126,7 @@ TEST_CASE("an answer written token by token has the logits of the whole", "[mode
     Tape tape;
     tape.bind(model.parameters(), {});
     const Var whole = logits_of(model, tape, kSources, kLengths, kAnswers);
-    const auto decoding = model.decode(input(kSources, kLengths, kAnswers));
+    const auto decoding = model.start_decoding(input(kSources, kLengths, kAnswers));
     for (std::size_t t = 0; t < 3; ++t) {
       const Tensor logits = decoding->next(Tokens{kAnswers[t], kAnswers[3 + t]});
       REQUIRE(logits.shape() == Shape{2, 7});
@@ -136,7 +136,7 @@ TEST_CASE("an answer written token by token has the logits of the whole", "[mode
     }
     decoding->next(Tokens{1, 1});
     CHECK_THROWS_WITH(decoding->next(Tokens{1, 1}),
-                      "recurrent: sequences of 5 tokens, the model takes at most 4");
+                      "recurrent: sequences of 5 tokens, the model accepts at most 4");
     CHECK_THROWS_WITH(decoding->next(Tokens{1}), "decoding: 1 tokens for 2 hypotheses");
   }
 }
@@ -148,7 +148,7 @@ TEST_CASE("a hypothesis of the recurrent model goes on from another one, with it
       const Recurrent model = small(kind);
       ModelInput sources = input(kSources, kLengths, kAnswers);
       if (!padded) sources.source_lengths = {};
-      const auto decoding = model.decode(sources), second = model.decode(sources);
+      const auto decoding = model.start_decoding(sources), second = model.start_decoding(sources);
       decoding->next(Tokens{1, 4});
       second->next(Tokens{1, 4});
       decoding->reorder(Tokens{1, 0, 1});
@@ -165,8 +165,8 @@ TEST_CASE("each step of additive attention has sites of its own", "[model]") {
   tests::Capture capture;
   Tape tape;
   tape.bind(model.parameters(), {});
-  const auto memory = model.read(tape, input(kSources, kLengths, kAnswers), {});
-  model.write(memory, memory.first, Tokens{1, 2}, 1, {.hooks = &capture}, {}, 2);
+  const auto memory = model.encode(tape, input(kSources, kLengths, kAnswers), {});
+  model.decode(memory, memory.initial_state, Tokens{1, 2}, 1, {.hooks = &capture}, {}, 2);
   CHECK(capture.value({SiteKind::attention_weights, 0, 2}).shape() == Shape{2, 1, 1, 4});
   CHECK(capture.value({SiteKind::head_output, 0, 2}).shape() == Shape{2, 1, 6});
 }
@@ -204,7 +204,7 @@ TEST_CASE("what stands after a source's end does not matter", "[model]") {
   }
 }
 
-TEST_CASE("a source without tokens is answered, and nothing of it is seen", "[model]") {
+TEST_CASE("a source without tokens is answered, and nothing of it is context", "[model]") {
   for (const auto& [name, kind] : kKinds) {
     CAPTURE(name);
     const Recurrent model = small(kind);
@@ -247,23 +247,23 @@ TEST_CASE("dropout of the recurrent model draws anew at every step of attention"
   Tape tape;
   tape.bind(model.parameters(), {});
   const ForwardOptions training{.training = true, .seed = 1, .step = 1};
-  const auto memory = model.read(tape, input(kSources, {8}, {1}), training);
+  const auto memory = model.encode(tape, input(kSources, {8}, {1}), training);
   const Tokens token{1};
   // The same state and token at two steps: only the draws differ.
-  const Var first = model.write(memory, memory.first, token, 1, training, {}, 0).logits;
-  const Var again = model.write(memory, memory.first, token, 1, training, {}, 0).logits;
-  const Var second = model.write(memory, memory.first, token, 1, training, {}, 1).logits;
+  const Var first = model.decode(memory, memory.initial_state, token, 1, training, {}, 0).logits;
+  const Var again = model.decode(memory, memory.initial_state, token, 1, training, {}, 0).logits;
+  const Var second = model.decode(memory, memory.initial_state, token, 1, training, {}, 1).logits;
   CHECK(std::ranges::equal(tests::elements(first.value()), tests::elements(again.value())));
   CHECK_FALSE(std::ranges::equal(tests::elements(first.value()), tests::elements(second.value())));
-  const Var off = model.write(memory, memory.first, token, 1, {}, {}, 0).logits;
-  const Var also_off = model.write(memory, memory.first, token, 1, {}, {}, 1).logits;
+  const Var off = model.decode(memory, memory.initial_state, token, 1, {}, {}, 0).logits;
+  const Var also_off = model.decode(memory, memory.initial_state, token, 1, {}, {}, 1).logits;
   CHECK(std::ranges::equal(tests::elements(off.value()), tests::elements(also_off.value())));
 }
 
 TEST_CASE("the recurrent model refuses sizes that do not fit", "[model]") {
   ModelConfig odd = config(Score::dot);
   odd.d_model = 5;
-  CHECK_THROWS_WITH(Recurrent(odd, kSizes), ContainsSubstring("recurrent: 5 channels"));
+  CHECK_THROWS_WITH(Recurrent(odd, kSizes), ContainsSubstring("recurrent: d_model (5) must be"));
   odd.d_model = 0;
   CHECK_THROWS_AS(Recurrent(odd, kSizes), ShapeError);
   const Recurrent model = small(Score::dot);
@@ -271,11 +271,12 @@ TEST_CASE("the recurrent model refuses sizes that do not fit", "[model]") {
   tape.bind(model.parameters(), {});
   const Tokens long_source(9, 1);
   CHECK_THROWS_WITH(logits_of(model, tape, long_source, {9}, {1}),
-                    "recurrent: sequences of 9 tokens, the model takes at most 8");
+                    "recurrent: sequences of 9 tokens, the model accepts at most 8");
   CHECK_THROWS_WITH(logits_of(model, tape, {1}, {1}, {1, 1, 1, 1, 1}),
-                    "recurrent: sequences of 5 tokens, the model takes at most 4");
-  const auto memory = model.read(tape, input(kSources, kLengths, kAnswers), {});
-  CHECK_THROWS_WITH(model.write(memory, memory.first, {}, 0, {}), ContainsSubstring("sequences of 0"));
+                    "recurrent: sequences of 5 tokens, the model accepts at most 4");
+  const auto memory = model.encode(tape, input(kSources, kLengths, kAnswers), {});
+  CHECK_THROWS_WITH(model.decode(memory, memory.initial_state, {}, 0, {}),
+                    ContainsSubstring("sequences of 0"));
 }
 
 TEST_CASE("every parameter of the recurrent model has a start, the same for one seed", "[model]") {

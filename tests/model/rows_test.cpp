@@ -41,14 +41,14 @@ TEST_CASE("logits of chosen positions are those of all positions, and so are the
       model.init(1);
       const std::vector<std::int32_t> tokens{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, rows{1, 4, 5, 9};
       const std::vector<std::int32_t> labels{-1, 3, -1, -1, 2, 0, -1, -1, -1, 6}, row_labels{3, 2, 0, 6};
-      const ForwardOptions pass{.training = true, .seed = 3, .step = 2};
+      const ForwardOptions options{.training = true, .seed = 3, .step = 2};
       AlignedVector<Real> from_all(model.parameters().size()), from_rows(model.parameters().size());
 
       Tape all, some;
       all.bind(model.parameters(), from_all);
       some.bind(model.parameters(), from_rows);
-      const Var y = model(all, {.tokens = tokens, .length = 5}, pass),
-                chosen = model(some, {.tokens = tokens, .length = 5, .rows = rows}, pass);
+      const Var y = model(all, {.tokens = tokens, .length = 5}, options),
+                chosen = model(some, {.tokens = tokens, .length = 5, .rows = rows}, options);
       REQUIRE(chosen.shape() == Shape{4, 7});
       for (std::size_t i = 0; i < rows.size(); ++i) {
         check_close({y.value().row(rows[i]), 7}, {chosen.value().row(static_cast<std::int64_t>(i)), 7});

@@ -1,4 +1,4 @@
-// What a MultiHeadAttention says of itself, and what it refuses.
+// The sizes and views of MultiHeadAttention, and configs that it rejects.
 #include "thimble/nn/attention.h"
 
 #include <algorithm>

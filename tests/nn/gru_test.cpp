@@ -1,4 +1,4 @@
-// What holds for a GRU over padded sequences, whatever its weights.
+// Properties of a GRU over padded sequences that hold for all weights.
 #include "thimble/nn/gru.h"
 
 #include <cmath>
@@ -28,7 +28,7 @@ struct Model {
   explicit Model(bool bidirectional) : gru(store, "gru", kIn, kHidden, bidirectional) { gru.init(store, 7); }
 };
 
-// The first `length` steps of sequence b of x, alone.
+// Returns the first `length` steps of sequence b of x, alone.
 Tensor alone(const Tensor& x, std::int64_t b, std::int64_t length) {
   const auto first = x.values().begin() + b * kTime * kIn;
   return {{1, length, kIn}, std::span(first, first + length * kIn)};

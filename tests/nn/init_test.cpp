@@ -1,4 +1,4 @@
-// The distributions that parameters start from, of every module.
+// The distributions of the initial values of every module.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -1,4 +1,4 @@
-// The distributions that parameters start from.
+// Checks of the distributions of initial values.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,8 @@ inline Moments moments_of(const ParameterStore& store, Parameter p) {
   return m;
 }
 
-// Uniform in +-bound: nothing beyond, the largest near it, mean and deviation within four standard errors.
+// Checks that values are uniform in +-bound: none beyond, the largest near it, mean and deviation within four
+// standard errors.
 inline void expect_uniform(const ParameterStore& store, Parameter p, double bound) {
   const std::string name = store.entry(p).name;
   CAPTURE(name, bound);

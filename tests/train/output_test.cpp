@@ -173,7 +173,7 @@ TEST_CASE("a sequence longer than the model is refused", "[train]") {
   Tape tape;
   tape.bind(model.parameters(), {});
   CHECK_THROWS_WITH(model(tape, {.tokens = four, .length = 4}, {}),
-                    "transformer: sequences of 4 tokens, the model takes at most 3");
+                    "transformer: sequences of 4 tokens, the model accepts at most 3");
   ModelConfig config = model_config(Pooling::mean);
   config.heads = 3;
   CHECK_THROWS_WITH(Transformer(config, {kVocabulary, 3}),

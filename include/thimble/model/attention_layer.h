@@ -1,4 +1,4 @@
-// The attention layers of a model, and numbers for their heads.
+// The attention layers of a model, and identifiers of their heads.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace thimble {
 
-// One attention of a model. Its parameters are those of Model::attention().
+// An attention layer of a model. Model::attention() returns its parameters.
 struct AttentionLayer {
   std::string stack{};     // "encoder", "decoder" or "cross"; "" in an encoder-only model
   std::int64_t index = 0;  // in that stack
-  std::int64_t block = 0;  // of the model, where the blocks of a decoder follow those of the encoder
+  std::int64_t block = 0;  // of the model; the blocks of a decoder follow those of the encoder
   std::int64_t heads = 1;
-  std::int64_t d_value = 0;                          // columns of a head's output
-  bool queries_source = false, keys_source = false;  // are positions of the source, not of the tokens
+  std::int64_t d_value = 0;  // columns of a head's output
+  bool queries_source = false,
+       keys_source = false;  // whether they are positions of the source, not of the tokens
   bool causal = false;
 
   bool cross() const { return queries_source != keys_source; }
@@ -25,14 +26,14 @@ struct AttentionLayer {
   bool operator==(const AttentionLayer&) const = default;
 };
 
-// A head of a model: the number of its layer in attention_layers(), and its number in that layer.
+// The identifier of a head: the index of its layer in attention_layers(), and its index in that layer.
 struct HeadId {
   std::int64_t layer = 0, head = 0;
   auto operator<=>(const HeadId&) const = default;
 };
 
-// Returns the attention layers of a model of this config, in the order of a forward pass. There are none in a
-// model that has convolutions only, or is recurrent without attention.
+// Returns the attention layers of a model of this config, in the order of a forward pass. There are none with
+// convolutions, nor in a recurrent model without attention.
 std::vector<AttentionLayer> attention_layers(const ModelConfig&);
 
 }  // namespace thimble

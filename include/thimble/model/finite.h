@@ -1,4 +1,4 @@
-// Where a pass over a model first makes a number that is not finite.
+// Errors for numbers that are not finite.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// "op attention, layer encoder.layers.0, head 1"; ops that are not attention have no head.
+// Returns "op attention, layer encoder.layers.0, head 1"; ops other than attention have no head.
 std::string describe(const Tape::NonFinite&, const ModelConfig&);
 
 // Throws NumericError, which starts with `what`, when a value on the tape is not finite.

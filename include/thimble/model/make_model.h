@@ -1,4 +1,4 @@
-// Makes the model of a config, whatever its kind.
+// Construction of models from configs.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 // Returns the model that the config describes; its parameters are zero until init(). Throws ShapeError when
-// sizes do not fit each other.
+// sizes do not match.
 std::unique_ptr<Model> make_model(const ModelConfig&, const ModelSizes&, Storage = Storage::values);
 
 }  // namespace THIMBLE_PRECISION

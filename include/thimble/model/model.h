@@ -1,4 +1,4 @@
-// What every kind of model is to those who train it and look into it.
+// The interface of all models.
 #pragma once
 
 #include <cstdint>
@@ -12,50 +12,51 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// The sequences of one pass; B of them. What is not given does not exist.
+// The B sequences of one forward pass. Empty spans are absent.
 struct ModelInput {
   std::span<const std::int32_t> tokens;            // (B, T), row-major
   std::int64_t length = 0;                         // T
   std::span<const std::int32_t> lengths{};         // (B), of padded sequences
-  std::span<const std::int32_t> sources{};         // (B, S), what an encoder-decoder translates
+  std::span<const std::int32_t> sources{};         // (B, S), the inputs of an encoder
   std::int64_t source_length = 0;                  // S
   std::span<const std::int32_t> source_lengths{};  // (B), of padded sources
-  // For models that are not per sequence: positions of the B T whose logits are wanted; nothing is computed
-  // that they do not need.
+  // For models that are not per sequence: the positions of the B T whose logits are returned, so that others
+  // are not computed.
   std::span<const std::int32_t> rows{};
 };
 
 class DecoderState;
 
+// A model: its config, its parameters and its forward pass.
 class Model {
  public:
   virtual ~Model() = default;
 
   virtual void init(std::uint64_t seed) = 0;
 
-  // Logits: (B, T, V), or (B, V) per sequence, or of R rows (R, V). Binds nothing: the tape must be bound to
-  // parameters(). Throws ShapeError when a sequence is longer than the model takes.
+  // Returns the logits: (B, T, V), or (B, V) per sequence, or of R rows (R, V). The tape must be bound to
+  // parameters(). Throws ShapeError when a sequence is longer than the model accepts.
   virtual Var operator()(Tape&, const ModelInput&, const ForwardOptions&) const = 0;
 
-  // The start of writing an answer to each of the sources. Throws Error for a model that does not write.
-  virtual std::unique_ptr<DecoderState> decode(const ModelInput& sources) const;
+  // Returns a decoder state with one hypothesis for each of the sources. Throws Error for an encoder.
+  virtual std::unique_ptr<DecoderState> start_decoding(const ModelInput& sources) const;
 
-  // Records on a planning tape what decode() computes first, and returns how many numbers greedy decoding
-  // keeps outside of its tape; 0 for a model that does not write.
+  // Records start_decoding() on a planning tape, and returns the number of elements that a decoder state
+  // stores outside of its tape; 0 for an encoder.
   virtual double plan_decoding(Tape&, const ModelInput& sources) const;
 
-  // Blocks that a pass can start at: the encoder's, then the decoder's; 0: it cannot, as that of a recurrent
-  // model.
+  // Returns the number of blocks that from_block() can start at: those of the encoder, then those of the
+  // decoder; 0 for a recurrent model.
   virtual std::size_t blocks() const { return 0; }
-  // The site of a block's input: (B, S, C) for the encoder of an encoder-decoder, else (B, T, C).
+  // Returns the site of a block's input: (B, S, C) for the encoder of an encoder-decoder, else (B, T, C).
   virtual Site input_site(std::size_t block) const;
-  // The logits from the input of that block on. A decoder takes the encoder's output (B, S, C), too, of which
-  // a pass that starts in the encoder has none yet.
+  // Returns the logits from the input of that block on. A block of a decoder also requires the memory (B, S,
+  // C), the output of the encoder.
   virtual Var from_block(std::size_t block, Var input, Var memory, const ModelInput&,
                          const ForwardOptions&) const;
 
   const std::vector<AttentionLayer>& attention_layers() const { return attention_layers_; }
-  // The parameters of one of them; null where it has no projections of its own.
+  // Returns the module of an attention layer; null in a recurrent model.
   virtual const MultiHeadAttention* attention(const AttentionLayer&) const { return nullptr; }
 
   ParameterStore& parameters() { return store_; }
@@ -65,7 +66,7 @@ class Model {
   std::int64_t max_length() const { return sizes_.length; }
 
  protected:
-  // A max_length of the config is the T of the model.
+  // Uses max_length of the config, if any, as T.
   Model(const ModelConfig& config, const ModelSizes& sizes, Storage storage);
   Model(Model&&) = default;
 

@@ -1,4 +1,4 @@
-// What models have at their two ends.
+// The input and the output of models.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Tokens and their places: what the first layer reads. Parameters: PREFIXtoken_embedding.weight (V, C) and,
-// for learned positions, PREFIXposition_embedding.weight (T, C). The result has the site that is given.
+// The embedding of tokens and positions. Parameters: PREFIXtoken_embedding.weight (V, C) and, for learned
+// positions, PREFIXposition_embedding.weight (T, C). Sites: that of the constructor.
 class InputEmbedding {
  public:
-  // Of sequences of at most `length` tokens.
+  // Makes an embedding of sequences of at most `length` tokens.
   InputEmbedding(ParameterStore&, const std::string& prefix, const ModelConfig&, std::int64_t vocabulary,
                  std::int64_t length, SiteKind site, std::uint32_t dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
 
-  // tokens (B, T) with T = length, whose first one stands at position `first`: (B, T, C). Throws ShapeError
-  // when a sequence goes on beyond the longest.
+  // Returns the embedding (B, T, C) of tokens (B, T), T = length, of which the first ones are at position
+  // `first`. Throws ShapeError when a sequence is too long.
   Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length, const ForwardOptions&,
                  std::int64_t first = 0) const;
 
@@ -41,13 +41,13 @@ class InputEmbedding {
   Dropout dropout_;
 };
 
-// Logits of vectors: one linear layer, "output", or, with a hidden width, a net as nn.Sequential(Linear,
-// LayerNorm, ReLU, Linear) names it: "output.0", "output.1", "output.3".
+// The output net: one linear layer, "output", or, with a hidden width, nn.Sequential(Linear, LayerNorm, ReLU,
+// Linear) with the parameters "output.0", "output.1", "output.3".
 class OutputNet {
  public:
   OutputNet(ParameterStore&, const ModelConfig&, std::int64_t vocabulary);
   void init(ParameterStore&, std::uint64_t seed) const;
-  Var operator()(Var x) const;  // (..., C) to (..., V)
+  Var operator()(Var x) const;  // returns the logits (..., V) of x (..., C)
 
  private:
   std::optional<Linear> hidden_;

@@ -1,4 +1,4 @@
-// The transformer encoder that configs describe: token embedding, positions, encoder layers, output net.
+// The Transformer encoder.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// The norms that layers are made of.
+// The normalization that a config selects.
 struct Norm {
   std::variant<LayerNorm, RmsNorm> kind;
 
@@ -22,8 +22,8 @@ struct Norm {
   Var operator()(Var x) const;
 };
 
-// linear2(f(linear1 x)), or, gated, linear2(f(linear1 x) gate x) (Shazeer 2020). Parameters: NAME.linear1,
-// NAME.linear2, NAME.gate.
+// A feed-forward net: linear2(f(linear1 x)), or, gated, linear2(f(linear1 x) gate x) (Shazeer 2020).
+// Parameters: NAME.linear1, NAME.linear2, NAME.gate.
 struct FeedForward {
   Linear linear1, linear2;
   std::optional<Linear> gate;
@@ -37,9 +37,9 @@ struct FeedForward {
   static constexpr std::uint32_t kDropoutSites = 2;
 };
 
-// One block, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x + f(x));
-// pre-norm (Xiong et al. 2020): x = x + f(norm(x)); f is attention, or a convolution in its place, then the
-// feed-forward net, if there is one. Sites: residual_mid and residual_out of `block`, and those of its
+// A block of the encoder, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x +
+// f(x)); pre-norm (Xiong et al. 2020): x = x + f(norm(x)); f is attention or a convolution, then the
+// feed-forward net, if there is one. Sites: residual_mid and residual_out of `block`, and the sites of its
 // attention.
 struct EncoderLayer {
   std::string name;
@@ -48,15 +48,15 @@ struct EncoderLayer {
   std::optional<Convolution> conv;  // where there is no self_attn
   std::optional<FeedForward> feed_forward;
   Norm norm1;
-  std::optional<Norm> norm2;  // beside feed_forward
+  std::optional<Norm> norm2;  // where there is a feed_forward
   NormOrder order;
   Dropout dropout1;
 
   EncoderLayer(ParameterStore&, const std::string& name, std::int64_t block, const ModelConfig&,
                std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
-  // x (B, T, C). With `rows`, only these leave the layer: (R, C), and what follows attention is computed for
-  // them alone, unless it has dropout, whose draws go by sample.
+  // Returns the output (B, T, C) for x (B, T, C), or, with `rows`, only these rows (R, C): then the
+  // feed-forward net runs on them alone, unless it has dropout, whose draws depend on the sample.
   Var operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions&,
                  std::span<const std::int32_t> rows = {}) const;
 
@@ -66,12 +66,13 @@ struct EncoderLayer {
   Var mix(Var x, std::span<const std::int32_t> lengths, const ForwardOptions&) const;
 };
 
-// What encoders are made of: layers called encoder.layers.{l}, and the norm that pre-norm models end with.
+// Return the layers encoder.layers.{l} of an encoder, and the norm at the end of a pre-norm model.
 std::vector<EncoderLayer> encoder_layers(ParameterStore&, const ModelConfig&,
                                          std::uint32_t first_dropout_site);
 std::optional<Norm> final_norm(ParameterStore&, const std::string& name, const ModelConfig&);
 
-// Sites: embedding, those of the layers, encoder_output and logits.
+// A Transformer encoder: token embedding, positions, encoder layers, output net. Sites: embedding,
+// encoder_output, logits, and the sites of the layers.
 class Transformer final : public Model {
  public:
   // Throws ShapeError as MultiHeadAttention does.

@@ -1,4 +1,4 @@
-// What a config says about attention.
+// The config of attention.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ enum class Mask { none, causal };
 enum class Combine { concat, sum };
 enum class Positions { sinusoidal, learned, none, rotary, alibi };
 
+// The config of attention, where 0 stands for a default.
 struct AttentionConfig {
   Mask mask = Mask::none;
   double dropout = 0;  // of the attention weights, in [0, 1)
   Score score = Score::scaled_dot;
-  Combine combine = Combine::concat;    // sum: each head has an output projection, and these are added up
-  bool tie_query_key = false;           // one projection for queries and keys; needs kv_heads = heads
+  Combine combine = Combine::concat;    // sum: adds up one output projection per head
+  bool tie_query_key = false;           // one projection for queries and keys; requires kv_heads = heads
   std::int64_t kv_heads = 0;            // heads of keys and values; 0: as many as of queries
   std::int64_t d_key = 0, d_value = 0;  // of a head; 0: d_model / heads
 };
 
-// Fills in the defaults. There must be a head.
+// Returns the sizes of a config, with defaults filled in; heads > 0.
 inline AttentionSizes resolve(const AttentionConfig& config, std::int64_t d_model, std::int64_t heads) {
   return {.heads = heads,
           .kv_heads = config.kv_heads > 0 ? config.kv_heads : heads,

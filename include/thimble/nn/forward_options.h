@@ -1,4 +1,4 @@
-// What one forward pass is for.
+// The options of a forward pass.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+// The options of a forward pass: dropout, whose masks depend on seed, step and sample, and hooks.
 struct ForwardOptions {
-  bool training = false;  // dropout is on
+  bool training = false;  // applies dropout
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   std::uint32_t first_sample = 0;  // of this batch within the step's

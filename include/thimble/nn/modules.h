@@ -15,22 +15,24 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Module(arguments...) where it is wanted.
+// Returns Module(arguments...) if the condition is true, else nothing.
 template <class Module, class... Arguments>
-std::optional<Module> optional_if(bool wanted, Arguments&&... arguments) {
-  return wanted ? std::optional<Module>(std::in_place, std::forward<Arguments>(arguments)...) : std::nullopt;
+std::optional<Module> optional_if(bool condition, Arguments&&... arguments) {
+  return condition ? std::optional<Module>(std::in_place, std::forward<Arguments>(arguments)...)
+                   : std::nullopt;
 }
 
-// y = x W^T + b, W (out, in).
+// An affine map y = x W^T + b, W (out, in).
 struct Linear {
   Parameter weight, bias;
 
   Linear(ParameterStore&, const std::string& name, std::int64_t in, std::int64_t out);
-  // Uniform in +-1 / sqrt(in), weight and bias: PyTorch's default.
+  // Sets PyTorch's initial values: weight and bias uniform in +-1 / sqrt(in).
   void init(ParameterStore&, std::uint64_t seed) const;
   Var operator()(Columns x) const;
 };
 
+// Layer normalization over the last dimension.
 struct LayerNorm {
   Parameter weight, bias;
 
@@ -39,6 +41,7 @@ struct LayerNorm {
   Var operator()(Var x) const;
 };
 
+// RMS normalization over the last dimension.
 struct RmsNorm {
   Parameter weight;
 
@@ -47,7 +50,7 @@ struct RmsNorm {
   Var operator()(Var x) const;
 };
 
-// A table (rows, channels), used by token or by position.
+// A table (rows, channels) of vectors of tokens or positions.
 struct Embedding {
   Parameter weight;
 
@@ -56,8 +59,8 @@ struct Embedding {
   Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length) const;
 };
 
-// A convolution over time in which every channel sees all of a window, as torch.nn.Conv1d with padding that
-// keeps the length: `window` positions around each one (odd), or, if causal, those that end with it.
+// A convolution over time, as torch.nn.Conv1d with padding that keeps the length: over `window` positions
+// around each one (odd), or, if causal, over those that end with it.
 struct Convolution {
   Parameter weight, bias;  // (C, C, window), (C)
   std::int64_t window;
@@ -65,12 +68,13 @@ struct Convolution {
 
   Convolution(ParameterStore&, const std::string& name, std::int64_t channels, std::int64_t window,
               bool causal);
-  // Uniform in +-1 / sqrt(C window), weight and bias: PyTorch's default.
+  // Sets PyTorch's initial values: weight and bias uniform in +-1 / sqrt(C window).
   void init(ParameterStore&, std::uint64_t seed) const;
-  // x (B, T, C), of which lengths (B) positions count, empty: all.
+  // Returns (B, T, C) for x (B, T, C), of which lengths (B) positions count, empty: all.
   Var operator()(Var x, std::span<const std::int32_t> lengths) const;
 };
 
+// Dropout with probability p, in training.
 struct Dropout {
   Real p = 0;
   std::uint32_t site = 0;  // different for every dropout of a model

@@ -93,7 +93,7 @@ std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, c
   model(tape, model_input(first), {});
   require_finite(tape, model.config(), "input");
   const DecodingOptions options{dataset.bos_token(), dataset.eos_token(), model.max_length()};
-  const std::unique_ptr<DecoderState> state = model.decode(model_input(batch));
+  const std::unique_ptr<DecoderState> state = model.start_decoding(model_input(batch));
   return beams == 1 ? greedy_decode(*state, 1, options) : beam_search(*state, beams, options);
 }
 
