@@ -42,7 +42,8 @@ std::vector<Pair> random_pairs() {
       for (std::int64_t j = 0; j < keys; ++j) sum += row[j] = 1 + static_cast<double>(draws.below(5));
       for (std::int64_t j = 0; j < keys; ++j) row[j] /= sum;
       if (i % 2 == 0)
-        pair.alignments.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(draws.below(keys))});
+        pair.alignments.push_back(
+            {static_cast<std::int32_t>(i), static_cast<std::int32_t>(draws.below(keys))});
     }
     pairs.push_back(pair);
   }

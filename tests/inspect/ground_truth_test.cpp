@@ -13,7 +13,7 @@ using namespace thimble;
 
 namespace {
 
-InspectReport scores_of(const Config& config, const std::function<void(Transformer&)>& set_weights) {
+InspectReport inspect_hand_made(const Config& config, const std::function<void(Transformer&)>& set_weights) {
   const TemporaryDirectory directory;
   const Dataset dataset = make_dataset(config);
   Transformer model(config.model, {dataset.vocabulary(), dataset.length()});
@@ -47,7 +47,7 @@ std::vector<Case> cases() {
 TEST_CASE("a hand-made head gets the right scores and label", "[inspect]") {
   for (const Case& c : cases()) {
     INFO(c.score);
-    const InspectReport report = scores_of(c.made.config, c.made.set_weights);
+    const InspectReport report = inspect_hand_made(c.made.config, c.made.set_weights);
     CHECK(report.baseline.accuracy >= c.accuracy);
     const HeadReport& head = report.heads[c.head];
     const HeadScore& score = find_score(head.scores, c.score);
@@ -68,7 +68,7 @@ TEST_CASE("random heads get no label", "[inspect]") {
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
       Config config = c.made.config;
       config.train.seed = seed + 10;
-      const InspectReport report = scores_of(config, [&](Transformer& model) { model.init(seed); });
+      const InspectReport report = inspect_hand_made(config, [&](Transformer& model) { model.init(seed); });
       for (const HeadReport& head : report.heads) {
         INFO(c.score << ", seed " << seed << ": " << head.label.sentence);
         CHECK(head.label.name.empty());

@@ -109,7 +109,7 @@ TEST_CASE("an effect without a pattern has no name", "[inspect]") {
   const Label none = label_head(at_chance(), kUseless);
   CHECK(none.name.empty());
   CHECK(none.verdict == Verdict::none);
-  CHECK(none.sentence == "no known pattern, and ablating it has no measurable cost");
+  CHECK(none.sentence == "no pattern found; ablating it has no measurable cost");
 }
 
 TEST_CASE("a pattern is well above chance and above initialization", "[inspect]") {

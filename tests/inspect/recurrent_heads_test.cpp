@@ -83,8 +83,8 @@ TEST_CASE("the attention of a recurrent decoder is scored as a cross head", "[in
                      WithinAbs(weight(i, j), kTolerance));
         }
       }
-      for (const Dataset::Alignment& link : trained.trainer.dataset().alignments(example)) {
-        target += weight(link.query, link.key);
+      for (const Dataset::Alignment& alignment : trained.trainer.dataset().alignments(example)) {
+        target += weight(alignment.query, alignment.key);
         ++asked;
       }
     }

@@ -15,7 +15,7 @@ namespace scored {
 using namespace thimble;
 
 using Tokens = std::vector<std::int32_t>;
-using Links = std::vector<Dataset::Alignment>;
+using Alignments = std::vector<Dataset::Alignment>;
 using Weights = std::vector<double>;  // (T, T)
 
 inline constexpr std::int64_t kTime = 7;
@@ -23,7 +23,7 @@ inline constexpr std::int32_t kMark = 9;  // the special token
 
 struct ScoredSequence {
   Tokens tokens;
-  Links alignments;
+  Alignments alignments;
   Weights weights;
 };
 

@@ -53,7 +53,7 @@ TEST_CASE("the positional share is 1 for a fixed pattern, 0 for none, and undefi
 
 TEST_CASE("a head of one pattern has a score of 1", "[inspect]") {
   const Tokens tokens = {3, 1, 2, 3, 1, 2, 3};
-  const auto value = [&](std::string_view name, bool causal, const Links& alignments, auto key) {
+  const auto value = [&](std::string_view name, bool causal, const Alignments& alignments, auto key) {
     return find_score(scores({{tokens, alignments, one_hot(kTime, key)}}, causal), name);
   };
   const auto clamp = [](std::int64_t j) { return std::max<std::int64_t>(0, j); };
@@ -172,6 +172,6 @@ TEST_CASE("weights that are not distributions are refused", "[inspect]") {
   CHECK_THROWS_AS(scorer.add(ScoreTargets(tokens, false, {}), self), ShapeError);
   CHECK_THROWS_AS(HeadScorer(kTime - 1, true).add(targets, Weights((kTime - 1) * (kTime - 1))), ShapeError);
   for (const Dataset::Alignment alignment : {Dataset::Alignment{0, 7}, Dataset::Alignment{7, 0},
-                                        Dataset::Alignment{-1, 0}, Dataset::Alignment{0, -1}})
-    CHECK_THROWS_AS(ScoreTargets(tokens, true, Links{link}), ShapeError);
+                                             Dataset::Alignment{-1, 0}, Dataset::Alignment{0, -1}})
+    CHECK_THROWS_AS(ScoreTargets(tokens, true, Alignments{alignment}), ShapeError);
 }

@@ -120,7 +120,7 @@ Label label_head(std::span<const HeadScore> scores, const Effect& zero) {
             fmt::format("not enough evidence: only {} queries, at least {} needed", queries, kEnoughQueries)};
   }
   if (is_costly(zero)) return {"", Verdict::no_pattern, "important, pattern unknown; " + cost_text(zero)};
-  return {"", Verdict::none, "no known pattern, and ablating it has no measurable cost"};
+  return {"", Verdict::none, "no pattern found; ablating it has no measurable cost"};
 }
 
 }  // namespace thimble

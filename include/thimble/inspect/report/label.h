@@ -22,7 +22,7 @@ inline constexpr double kUniformShare = 0.25;
 enum class Verdict {
   shown,       // pattern and effect
   no_effect,   // pattern, but ablation has no measurable cost
-  no_pattern,  // effect, but no known pattern
+  no_pattern,  // effect, but no pattern found
   not_enough,  // too few eligible queries
   none,        // neither pattern nor effect
 };
