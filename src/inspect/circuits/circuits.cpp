@@ -55,7 +55,7 @@ HeadCircuits without_tokens(const HeadWeights& head) {
     circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
   } else {
     for (const char* name : {"qk_singular_values", "qk_reciprocity", "qk_tokens"})
-      circuits.reasons[name] = "this score is not a bilinear form of query and key";
+      circuits.reasons[name] = "this score is not a product of a query, a matrix and a key";
   }
   return circuits;
 }
