@@ -49,6 +49,8 @@ TEST_CASE("text is broken at spaces, by the columns of words", "[core]") {
   CHECK(wrapped("a  b", 10) == "a  b\n");
   CHECK(wrapped("注意 语言", 8) == "注意\n语言\n");
   CHECK(wrapped("注意 语言", 9) == "注意 语言\n");
+  CHECK(wrapped("a 95 % CI", 5) == "a\n95 %\nCI\n");
+  CHECK(wrapped("a 95 %", 5) == "a\n95 %\n");
   CHECK(wrapped("see /a/long/path now", 6) == "see\n/a/long/path\nnow\n");
 }
 

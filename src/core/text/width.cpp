@@ -74,7 +74,9 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   bool started = false;
   for (std::size_t spaces = 0; (spaces = text.find_first_not_of(' ')) != std::string_view::npos;) {
     text.remove_prefix(spaces);
-    const std::string_view word = text.substr(0, text.find(' '));
+    std::size_t end = text.find(' ');
+    if (end != std::string_view::npos && text.substr(end).starts_with(" %")) end = text.find(' ', end + 1);
+    const std::string_view word = text.substr(0, end);
     text.remove_prefix(word.size());
     const std::size_t size = display_width(word);
     const bool breaks = started && column + spaces + size > width;
