@@ -1,7 +1,7 @@
-# THIMBLE_SANITIZE: "" (none), "address" (with undefined behaviour) or "thread".
+# THIMBLE_SANITIZE: "" (none), "address" (with undefined behavior) or "thread".
 #
 # thimble_sanitize(TARGET) gives an interface target the flags; THIMBLE_TEST_ENVIRONMENT is what tests need around them.
-set(THIMBLE_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined behaviour) or thread")
+set(THIMBLE_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined behavior) or thread")
 set_property(CACHE THIMBLE_SANITIZE PROPERTY STRINGS "" address thread)
 
 set(THIMBLE_SANITIZE_FLAGS "")

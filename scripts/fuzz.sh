@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets and runs each on what its seeds grow into, for SECONDS (60): a crash, a leak, undefined
-# behaviour or more than 1 GiB is a finding. What finds one is kept in build/fuzz/findings, and the exit status is 1.
+# behavior or more than 1 GiB is a finding. What finds one is kept in build/fuzz/findings, and the exit status is 1.
 # Usage: scripts/fuzz.sh [SECONDS [TARGET...]]   Needs clang-14 and libfuzzer-14-dev.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

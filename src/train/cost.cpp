@@ -32,7 +32,7 @@ ModelPlan plan_of(const Config& config, std::int64_t sequences, const PlanOption
   return plan_model(config, full_batch(config, sequences), options);
 }
 
-constexpr PlanOptions kTrainingPass{.gradients = true, .dropout = true}, kEvaluationOptions{};
+constexpr PlanOptions kTrainingOptions{.gradients = true, .dropout = true}, kEvaluationOptions{};
 
 // Returns the bytes of the program before it computes, plus those of each thread: stack, heap, and the used
 // part of OpenBLAS's buffer; measured on Debian 12.
@@ -52,7 +52,7 @@ MemoryEstimate training_memory(const Config& config) {
   const std::int64_t length = tokens_of(config);
   const std::int64_t evaluated = std::max(config.data.validation, config.data.test);
   const std::int64_t evaluated_at_once = std::min(micro_batch(length), evaluated);
-  const ModelPlan training = plan_of(config, largest_micro_batch(config.train, length), kTrainingPass);
+  const ModelPlan training = plan_of(config, largest_micro_batch(config.train, length), kTrainingOptions);
   const ModelPlan decoding = plan_of(config, evaluated_at_once, {.decoding = true});
   double tapes = training.tape_bytes + decoding.tape_bytes + decoding.other_bytes +
                  plan_of(config, evaluated_at_once, kEvaluationOptions).tape_bytes;
@@ -76,7 +76,7 @@ MemoryEstimate inspection_memory(const Config& config) {
   const ModelSizes sizes = model_sizes(config);
   const std::int64_t at_once = micro_batch(tokens_of(config));
   const ModelPlan pass = plan_of(config, at_once, kEvaluationOptions);
-  const double tapes = pass.tape_bytes + plan_of(config, at_once, kTrainingPass).tape_bytes;
+  const double tapes = pass.tape_bytes + plan_of(config, at_once, kTrainingOptions).tape_bytes;
   const double weights = real_size(config) * pass.parameters;
   const auto longest = static_cast<double>(std::max(sizes.length, sizes.source_length));
   const auto attentions = static_cast<double>(attention_layers(config.model).size());
@@ -177,7 +177,7 @@ Batch full_batch(const Config& config, std::int64_t sequences) {
 
 StepCost step_cost(const Config& config) {
   const std::int64_t sequences = largest_micro_batch(config.train, tokens_of(config));
-  ModelPlan plan = plan_of(config, sequences, kTrainingPass);
+  ModelPlan plan = plan_of(config, sequences, kTrainingOptions);
   StepCost cost{.parameters = plan.parameters, .sequences = sequences, .ops = std::move(plan.ops)};
   const double micro_batches = static_cast<double>(config.train.batch) / static_cast<double>(sequences);
   for (OpCost& op : cost.ops) {

@@ -9,23 +9,23 @@ namespace thimble {
 
 void EvalSums::add(const EvalSums& other) {
   loss += other.loss;
-  labelled += other.labelled;
+  labeled += other.labeled;
   correct += other.correct;
   correct_sequences += other.correct_sequences;
   exact_matches += other.exact_matches;
   usual += other.usual;
   correct_squared += other.correct_squared;
-  correct_labelled += other.correct_labelled;
-  labelled_squared += other.labelled_squared;
+  correct_labeled += other.correct_labeled;
+  labeled_squared += other.labeled_squared;
 }
 
-void EvalSums::add_sequence(std::int64_t its_labelled, std::int64_t its_correct) {
-  labelled += its_labelled;
+void EvalSums::add_sequence(std::int64_t its_labeled, std::int64_t its_correct) {
+  labeled += its_labeled;
   correct += its_correct;
-  correct_sequences += its_correct == its_labelled;
+  correct_sequences += its_correct == its_labeled;
   correct_squared += its_correct * its_correct;
-  correct_labelled += its_correct * its_labelled;
-  labelled_squared += its_labelled * its_labelled;
+  correct_labeled += its_correct * its_labeled;
+  labeled_squared += its_labeled * its_labeled;
 }
 
 namespace {
@@ -33,11 +33,11 @@ namespace {
 // Returns the standard error from the spread between sequences, weighted by their labels (the ratio estimator
 // of survey sampling).
 double accuracy_error(const EvalSums& sums, std::int64_t sequences) {
-  if (sums.labelled == 0 || sequences < 2) return 0;
+  if (sums.labeled == 0 || sequences < 2) return 0;
   const double n = static_cast<double>(sequences), mean = static_cast<double>(sums.correct) / sums.labels();
   const double squares = static_cast<double>(sums.correct_squared) -
-                         2 * mean * static_cast<double>(sums.correct_labelled) +
-                         mean * mean * static_cast<double>(sums.labelled_squared);
+                         2 * mean * static_cast<double>(sums.correct_labeled) +
+                         mean * mean * static_cast<double>(sums.labeled_squared);
   return std::sqrt(std::max(0.0, squares) * n / (n - 1)) / sums.labels();
 }
 
@@ -48,7 +48,7 @@ double loss_error(std::span<const EvalSums> chunks, const EvalSums& sums) {
   const double mean = sums.loss / sums.labels(), n = static_cast<double>(chunks.size());
   double squares = 0;
   for (const EvalSums& chunk : chunks) {
-    const double deviation = chunk.loss - mean * static_cast<double>(chunk.labelled);
+    const double deviation = chunk.loss - mean * static_cast<double>(chunk.labeled);
     squares += deviation * deviation;
   }
   return std::sqrt(squares * n / (n - 1)) / sums.labels();

@@ -31,7 +31,7 @@ ModelInput model_input(const Batch& batch) {
           .source_lengths = batch.source_lengths};
 }
 
-ModelInput labelled_input(const Batch& batch) {
+ModelInput labeled_input(const Batch& batch) {
   ModelInput input = model_input(batch);
   if (batch.rows.size() < batch.labels.size()) input.rows = batch.rows;
   return input;
@@ -59,7 +59,7 @@ Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sum
     per_sequence[static_cast<std::size_t>(sequence)] = {
         .loss = kernels::cross_entropy_forward(dlogits.row_block(first, count), z.row_block(first, count),
                                                labels, 0, 1),
-        .labelled = count,
+        .labeled = count,
         .correct = correct};
   }
   return loss;
@@ -115,9 +115,9 @@ Tape& Evaluator::rewound_tape(Worker& worker, Tape::Mode mode) {
 // Returns the logits of a pass, from a block on if `from` is given; it holds the sequences of the chunk or of
 // all.
 Var Evaluator::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const {
-  const ModelInput input = labelled_input(chunk.batch);
-  const ForwardOptions pass{.hooks = hooks};
-  if (from == nullptr) return (*model_)(tape, input, pass);
+  const ModelInput input = labeled_input(chunk.batch);
+  const ForwardOptions options{.hooks = hooks};
+  if (from == nullptr) return (*model_)(tape, input, options);
   const std::int64_t sequences = chunk.batch.sequences;
   const auto of_chunk = [&](const Tensor& all) {
     const std::int64_t time = all.shape()[1], first = all.shape()[0] == sequences ? 0 : chunk.first;
@@ -126,7 +126,7 @@ Var Evaluator::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const B
     return tape.constant(x);
   };
   return model_->from_block(from->block, of_chunk(from->values),
-                            from->memory ? of_chunk(*from->memory) : Var(), input, pass);
+                            from->memory ? of_chunk(*from->memory) : Var(), input, options);
 }
 
 EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape,
@@ -181,7 +181,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
   EvalResult result = mean_of(sums, count);
   EvalSums all;
   for (const EvalSums& sum : sums) all.add(sum);
-  if (all.labelled > 0 && usual_answer_ != kIgnore)
+  if (all.labeled > 0 && usual_answer_ != kIgnore)
     result.chance =
         usual_answer_ ? static_cast<double>(all.usual) / all.labels() : dataset_.task().chance(config_.task);
   if (generates) result.exact_match = static_cast<double>(all.exact_matches) / static_cast<double>(count);

@@ -28,10 +28,10 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
 
   Batch batch;
   dataset.fill(Split::train, 0, kModelCheckSequences, batch);
-  const ForwardOptions pass{
+  const ForwardOptions options{
       .training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
   return gradcheck(model->parameters(), [&](Tape& tape) {
-    return cross_entropy((*model)(tape, labelled_input(batch), pass), batch.row_labels,
+    return cross_entropy((*model)(tape, labeled_input(batch), options), batch.row_labels,
                          {.smoothing = static_cast<Real>(config.train.label_smoothing)});
   });
 }

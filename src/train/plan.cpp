@@ -16,7 +16,7 @@ ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& 
   if (options.decoding) {
     plan.other_bytes = sizeof(Real) * model->plan_decoding(tape, model_input(batch));
   } else {
-    const Var logits = (*model)(tape, labelled_input(batch), {.training = options.dropout});
+    const Var logits = (*model)(tape, labeled_input(batch), {.training = options.dropout});
     tape.set_layer("loss");
     const Var loss = cross_entropy(logits, batch.row_labels);
     if (options.gradients) tape.backward(loss, 1, Tape::RetainGrads::leaves);

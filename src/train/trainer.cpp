@@ -74,8 +74,8 @@ std::int64_t Trainer::shard_begin(std::int64_t shard) const {
   return config_.train.batch * shard / config_.train.shards;
 }
 
-Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& pass, EvalSums& sums) const {
-  const Var logits = model()(tape, labelled_input(batch), pass);
+Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& options, EvalSums& sums) const {
+  const Var logits = model()(tape, labeled_input(batch), options);
   tape.set_layer("loss");
   return add_loss(logits, batch, static_cast<Real>(config_.train.label_smoothing), sums);
 }
@@ -142,13 +142,13 @@ StepReport Trainer::step() {
   });
   EvalSums sums;
   for (const Shard& shard : shards_) sums.add(shard.sums);
-  const double labelled = sums.labels();
-  const double loss = sums.loss / labelled;
-  const double norm = std::sqrt(reduce_gradients()) / labelled;
+  const double labeled = sums.labels();
+  const double loss = sums.loss / labeled;
+  const double norm = std::sqrt(reduce_gradients()) / labeled;
   if (!std::isfinite(loss) || !std::isfinite(norm)) throw_non_finite(step, loss, norm);
 
   const double rate = learning_rate(step);
-  optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labelled);
+  optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labeled);
   const auto& segments = optimizer_.segments();
   run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
@@ -159,7 +159,7 @@ StepReport Trainer::step() {
   });
   return {.step = step + 1,
           .loss = loss,
-          .accuracy = static_cast<double>(sums.correct) / labelled,
+          .accuracy = static_cast<double>(sums.correct) / labeled,
           .sequence_accuracy =
               static_cast<double>(sums.correct_sequences) / static_cast<double>(config_.train.batch),
           .learning_rate = rate,

@@ -77,7 +77,7 @@ int allocations_of(const F& action) {
   return taken;
 }
 
-// Shown to the outside, so that no allocation is optimised away.
+// Shown to the outside, so that no allocation is optimized away.
 void* volatile shown;
 void* show(void* p) {
   shown = p;

@@ -99,10 +99,10 @@ TEST_CASE("anomaly counts its inputs", "[tasks]") {
   for (const int side : {8, 11}) {
     const TaskConfig config{.name = "anomaly", .symbols = side * side, .length = 3};
     std::set<int> lists;  // three cells as one number; cells are below 128
-    for (int centre = 0; centre < side * side; ++centre) {
+    for (int center = 0; center < side * side; ++center) {
       std::vector<int> near, far;
       for (int other = 0; other < side * side; ++other) {
-        const auto d = distance(centre, other, side);
+        const auto d = distance(center, other, side);
         if (d <= side / 8) near.push_back(other);
         if (8 * d > 3 * side) far.push_back(other);
       }

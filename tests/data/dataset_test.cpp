@@ -95,7 +95,7 @@ TEST_CASE("a batch holds the examples in order", "[data]") {
     REQUIRE(batch.tokens.size() == 37 * 6);
     REQUIRE(batch.labels.size() == 37 * 6);
     REQUIRE(batch.lengths.size() == 37);
-    std::int64_t labelled = 0;
+    std::int64_t labeled = 0;
     std::set<std::int32_t> lengths;
     for (std::int64_t i = 0; i < 37; ++i) {
       Example example;
@@ -103,13 +103,13 @@ TEST_CASE("a batch holds the examples in order", "[data]") {
       const auto n = std::ssize(example.input);
       CHECK(batch.lengths[static_cast<std::size_t>(i)] == n);
       lengths.insert(static_cast<std::int32_t>(n));
-      labelled += n;
+      labeled += n;
       example.input.resize(6, 0);
       example.target.resize(6, kIgnore);
       CHECK(row(batch.tokens, i, 6) == example.input);
       CHECK(row(batch.labels, i, 6) == example.target);
     }
-    CHECK(std::ssize(batch.rows) == labelled);
+    CHECK(std::ssize(batch.rows) == labeled);
     check_rows(batch);
     CHECK(lengths == (min_length == 0 ? std::set<std::int32_t>{6} : std::set<std::int32_t>{2, 3, 4, 5, 6}));
   }

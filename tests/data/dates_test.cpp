@@ -1,4 +1,4 @@
-// The dates task, compared with dates that are counted day by day and written from labelled pieces.
+// The dates task, compared with dates that are counted day by day and written from labeled pieces.
 #include <cmath>
 #include <map>
 #include <set>

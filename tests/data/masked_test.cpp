@@ -60,7 +60,7 @@ TEST_CASE("every choice of masked positions is as likely as any other", "[tasks]
       if (e.input[static_cast<std::size_t>(i)] == 13) places.push_back(i);
     ++choices[places];
   }
-  CHECK(choices.size() == 21);  // two of eight positions that are not neighbours: 28 - 7
+  CHECK(choices.size() == 21);  // two of eight positions that are not neighbors: 28 - 7
   for (const auto& [_, n] : choices) CHECK_THAT(n, WithinAbs(1000, 140));
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("masked counts its inputs", "[tasks]") {
     }
     CHECK(find_task("masked").distinct_inputs(config) == static_cast<double>(all.size()));
   }
-  // Two masks: 21 choices; 13 first symbols; 5 moves between neighbours; 6 sums of two moves around each.
+  // Two masks: 21 choices; 13 first symbols; 5 moves between neighbors; 6 sums of two moves around each.
   CHECK(find_task("masked").distinct_inputs(kMasked) == 21 * 13 * 243.0 * 36);
 }
 

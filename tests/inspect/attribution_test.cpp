@@ -119,7 +119,7 @@ TEST_CASE("the parts add up to the logits of the model's own passes, whatever th
     trainer.dataset().fill(Split::test, 0, 60, batch);
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
-    const Var logits = trainer.model()(tape, labelled_input(batch), {});
+    const Var logits = trainer.model()(tape, labeled_input(batch), {});
     double mean = 0, sum = 0;
     for (std::size_t i = 0; i < batch.row_labels.size(); ++i)
       mean += static_cast<double>(logits.value().row(static_cast<std::int64_t>(i))[batch.row_labels[i]]);

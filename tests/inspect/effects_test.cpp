@@ -100,7 +100,7 @@ void expect_bits_of_evaluate(Config config, std::int64_t sequences) {
     const Result plain = plain_pass(trained, i, hooks);
     const SequenceResult& sequence = result.per_sequence[static_cast<std::size_t>(i)];
     CHECK_THAT(sequence.loss, WithinRel(plain.loss, 1e-5) || WithinAbs(plain.loss, 1e-5));
-    CHECK(static_cast<double>(sequence.labelled) == plain.labeled);
+    CHECK(static_cast<double>(sequence.labeled) == plain.labeled);
     CHECK(static_cast<double>(sequence.correct) == plain.correct);
     loss += sequence.loss;
     labeled += plain.labeled;
@@ -330,7 +330,7 @@ TEST_CASE("intervals belong to the differences between sequences", "[inspect]") 
   for (std::size_t i = 0; i < 60; ++i) {
     losses.push_back(after.per_sequence[i].loss - before.per_sequence[i].loss);
     corrects.push_back(static_cast<double>(after.per_sequence[i].correct - before.per_sequence[i].correct));
-    labeled.push_back(static_cast<double>(before.per_sequence[i].labelled));
+    labeled.push_back(static_cast<double>(before.per_sequence[i].labeled));
   }
   const auto intervals = bootstrap({losses, corrects}, labeled, trained.evaluator.config().train.seed);
   const Effect& zero = effects_of(report, {0, 1}).zero;

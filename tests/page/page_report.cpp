@@ -27,20 +27,20 @@ struct Size {
 // A number in [0, 1) that depends on `n` alone.
 double noise(double n) { return n = std::sin(n * 12.9898 + 4.1) * 43758.5453, n - std::floor(n); }
 
-// Weights (queries, keys) of a head: each has one favourite key, more or less sharply.
+// Weights (queries, keys) of a head: each has one favorite key, more or less sharply.
 std::vector<double> attention(const Size& s, int head, int example) {
   std::vector<double> rows;
   const double sharp = 0.5 + 8 * noise(head);
   for (int i = 0; i < s.length; ++i) {
     const int kinds[] = {i - 1, s.length - 1 - i, i, (i * 7 + example) % s.length, 0};
-    const int favourite = kinds[head % 5];
+    const int favorite = kinds[head % 5];
     std::vector<double> row(static_cast<std::size_t>(s.length));
     double sum = 0;
     for (int j = 0; j < s.length; ++j) {
       if (s.causal && j > i) continue;
       const double content = 0.5 * noise(head * 91.0 + example * 17.0 + i * 1.3 + j * 2.7);
       sum += row[static_cast<std::size_t>(j)] =
-          std::exp(sharp * ((j == favourite) + content) - 0.02 * std::abs(favourite - j));
+          std::exp(sharp * ((j == favorite) + content) - 0.02 * std::abs(favorite - j));
     }
     for (const double w : row) rows.push_back(w / sum);
   }

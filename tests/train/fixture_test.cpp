@@ -76,8 +76,8 @@ void check_ten_steps(const std::string& file, OptimizerKind kind) {
   const std::size_t batch = tokens.size() / kSteps;
 
   AlignedVector<Real> gradients(store.size());
-  ForwardOptions pass;
-  pass.training = true;
+  ForwardOptions options;
+  options.training = true;
   Tape tape;
   tape.bind(store, gradients);
   std::vector<double> losses, norms, rates;
@@ -87,7 +87,8 @@ void check_ten_steps(const std::string& file, OptimizerKind kind) {
     };
     tape.rewind();
     std::ranges::fill(gradients, Real{0});
-    const Var logits = model(tape, {.tokens = part(tokens), .length = fixture.shape("tokens").last()}, pass);
+    const Var logits =
+        model(tape, {.tokens = part(tokens), .length = fixture.shape("tokens").last()}, options);
     const Var loss = cross_entropy(logits, part(labels));
     tape.backward(loss);
     if (t == 0) {

@@ -86,7 +86,7 @@ TEST_CASE("a gradient that overflows under a finite loss is reported as one", "[
   config.model.output.hidden = 0;
   config.model.norm = NormOrder::pre;
   Trainer trainer(config);
-  // Logits of moderate size, as products of tiny normalised values and huge weights; the gradient on the way
+  // Logits of moderate size, as products of tiny normalized values and huge weights; the gradient on the way
   // back is huge.
   constexpr Real kHuge = std::numeric_limits<Real>::max();
   for (Real& w : values_of(trainer, "encoder.norm.weight")) w = 1 / kHuge;

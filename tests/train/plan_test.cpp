@@ -65,7 +65,7 @@ std::size_t bytes_taken(const Model& model, const Batch& batch, const PlanOption
   const Transposes transposes(model.parameters());
   Tape tape(options.gradients ? Tape::Mode::training : Tape::Mode::inference);
   tape.bind(model.parameters(), gradients, options.transposes ? &transposes : nullptr);
-  const Var logits = model(tape, labelled_input(batch), {.training = options.dropout});
+  const Var logits = model(tape, labeled_input(batch), {.training = options.dropout});
   const Var loss = cross_entropy(logits, batch.row_labels);
   if (options.gradients) tape.backward(loss, 1, Tape::RetainGrads::leaves);
   return tape.bytes();

@@ -60,7 +60,7 @@ inline std::vector<thimble::Config> configs_of_heads(const thimble::Config& base
   return configs;
 }
 
-// Models that score keys, know positions, normalise or feed forward in other ways.
+// Models that score keys, know positions, normalize or feed forward in other ways.
 inline std::vector<thimble::Config> configs_of_parts(const thimble::Config& base) {
   using namespace thimble;
   std::vector<Config> configs(6, base);

@@ -133,8 +133,8 @@ TEST_CASE("the dropout of a step follows from the seed, the step and the sequenc
     trainer.dataset().fill_step(step, config.train.batch, 0, config.train.batch, batch);
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
-    const auto loss = [&](const ForwardOptions& pass) {
-      const Var logits = trainer.model()(tape, model_input(batch), pass);
+    const auto loss = [&](const ForwardOptions& options) {
+      const Var logits = trainer.model()(tape, model_input(batch), options);
       return static_cast<double>(cross_entropy(logits, batch.labels).item());
     };
     const double expected = loss({.training = true, .seed = config.train.seed, .step = step});
@@ -190,13 +190,13 @@ TEST_CASE("plain SGD moves against the mean gradient, at most by the clipped nor
     const auto values = [&] { return trainer.model().parameters().values(); };
     const std::vector<Real> before(values().begin(), values().end());
     const StepReport report = trainer.step();
-    const double labelled = 24 * 4, factor = clip > 0 ? clip / report.gradient_norm : 1;
+    const double labeled = 24 * 4, factor = clip > 0 ? clip / report.gradient_norm : 1;
     double moved = 0, worst = 0;
     for (std::size_t i = 0; i < before.size(); ++i) {
       const double change = static_cast<double>(values()[i]) - static_cast<double>(before[i]);
       moved += change * change;
       worst =
-          std::max(worst, std::abs(change + factor * static_cast<double>(trainer.gradients()[i]) / labelled));
+          std::max(worst, std::abs(change + factor * static_cast<double>(trainer.gradients()[i]) / labeled));
     }
     CHECK(report.gradient_norm > 0.01);
     CHECK(worst < (sizeof(Real) == 8 ? 1e-8 : 1e-6));

@@ -35,7 +35,7 @@ struct Site {
   std::int32_t position = 0;
 
   Site start() const { return {kind, layer}; }
-  auto operator<=>(const Site&) const = default;
+  auto operator<=>(const Site&) const = default;  // NOLINT(modernize-use-nullptr): mistakes <=> for it
 };
 
 inline namespace THIMBLE_PRECISION {

@@ -69,7 +69,7 @@ class EncoderDecoder final : public Model {
 
   std::size_t blocks() const override { return encoder_.size() + decoder_.size(); }
   Site input_site(std::size_t block) const override;
-  Var from_block(std::size_t block, Var input, Var memory, const ModelInput&,
+  Var from_block(std::size_t block, Var x, Var memory, const ModelInput&,
                  const ForwardOptions&) const override;
 
  private:

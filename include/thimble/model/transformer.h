@@ -52,7 +52,7 @@ struct EncoderLayer {
   NormOrder order;
   Dropout dropout1;
 
-  EncoderLayer(ParameterStore&, const std::string& name, std::int64_t block, const ModelConfig&,
+  EncoderLayer(ParameterStore&, const std::string& name, std::int64_t number, const ModelConfig&,
                std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
   // Returns the output (B, T, C) for x (B, T, C), or, with `rows`, only these rows (R, C): then the
@@ -84,7 +84,7 @@ class Transformer final : public Model {
 
   std::size_t blocks() const override { return layers_.size(); }
   Site input_site(std::size_t block) const override;
-  Var from_block(std::size_t block, Var input, Var memory, const ModelInput&,
+  Var from_block(std::size_t block, Var x, Var memory, const ModelInput&,
                  const ForwardOptions&) const override;
 
  private:

@@ -56,7 +56,7 @@ struct MultiHeadAttention {
   };
   // Return the projections of self-attention, and of cross-attention to given keys_values().
   Projected project(Var x, std::int64_t first_position = 0) const;
-  Projected project(Var x, Var keys_values) const;
+  Projected project(Var x, Var kv) const;
   Var keys_values(Var memory) const;  // returns keys, then values: (B, Tk, KV Dk + KV Dv)
   // Returns attention (B, Tq, C), with query 0 at the position of key `first_query`.
   Var attend(const Projected&, std::span<const std::int32_t> lengths, std::int64_t first_query,

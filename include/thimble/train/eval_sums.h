@@ -13,17 +13,17 @@ namespace thimble {
 // Sums over sequences.
 struct EvalSums {
   double loss = 0;  // cross entropy, nats
-  std::int64_t labelled = 0, correct = 0, correct_sequences = 0;
+  std::int64_t labeled = 0, correct = 0, correct_sequences = 0;
   std::int64_t exact_matches = 0;  // sequences whose whole target greedy decoding generates
   std::int64_t usual = 0;          // labels equal to the usual answer
-  // Squares and products of the correct and labelled positions of a sequence.
-  std::int64_t correct_squared = 0, correct_labelled = 0, labelled_squared = 0;
+  // Squares and products of the correct and labeled positions of a sequence.
+  std::int64_t correct_squared = 0, correct_labeled = 0, labeled_squared = 0;
 
   void add(const EvalSums& other);
   // Adds the counts of a sequence; the loss is added separately.
-  void add_sequence(std::int64_t its_labelled, std::int64_t its_correct);
+  void add_sequence(std::int64_t its_labeled, std::int64_t its_correct);
   double labels() const {
-    return static_cast<double>(labelled > 0 ? labelled : 1);
+    return static_cast<double>(labeled > 0 ? labeled : 1);
   }  // at least 1, as a divisor
 };
 

@@ -31,10 +31,10 @@ std::unique_ptr<Model> make_model(const ModelConfig&, const Dataset&);
 // Returns the sequences of a batch, which must outlive the pass, as model input.
 ModelInput model_input(const Batch&);
 
-// Returns model input for the logits (R, V) of labelled positions only, whose labels are batch.row_labels.
-ModelInput labelled_input(const Batch&);
+// Returns model input for the logits (R, V) of labeled positions only, whose labels are batch.row_labels.
+ModelInput labeled_input(const Batch&);
 
-// Returns the loss (1), summed over a batch's labelled positions with logits (R, V), and adds the results of
+// Returns the loss (1), summed over a batch's labeled positions with logits (R, V), and adds the results of
 // the batch to the sums. `per_sequence`, unless empty, gets the result of each sequence.
 Var add_loss(Var logits, const Batch&, Real label_smoothing, EvalSums&,
              std::span<SequenceResult> per_sequence = {});
@@ -130,7 +130,7 @@ class Evaluator {
   using MakeHooks = std::function<std::unique_ptr<ChunkHooks>()>;
 
   // Runs a pass over the selected sequences, chunks in parallel, each with its own hooks; after the last
-  // attention, only labelled positions are computed. In training mode, the backward pass of its summed losses
+  // attention, only labeled positions are computed. In training mode, the backward pass of its summed losses
   // follows every chunk, without dropout. Without hooks, the result has the same bits as that of evaluate().
   // With `from`, the pass starts at that block. Throws NumericError when the loss is not finite.
   EvalResult run(const MakeHooks& make_hooks = {}, Tape::Mode mode = Tape::Mode::inference,

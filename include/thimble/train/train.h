@@ -17,15 +17,15 @@ namespace thimble {
 
 // The result of a model on one sequence.
 struct SequenceResult {
-  double loss = 0;  // cross entropy summed over labelled positions, nats
-  std::int64_t labelled = 0, correct = 0;
+  double loss = 0;  // cross entropy summed over labeled positions, nats
+  std::int64_t labeled = 0, correct = 0;
 };
 
 // The result of a model on a set of sequences.
 struct EvalResult {
-  double loss = 0;               // mean cross entropy per labelled position, nats
-  double accuracy = 0;           // share of labelled positions predicted correctly
-  double sequence_accuracy = 0;  // share of sequences with every labelled position correct
+  double loss = 0;               // mean cross entropy per labeled position, nats
+  double accuracy = 0;           // share of labeled positions predicted correctly
+  double sequence_accuracy = 0;  // share of sequences with every labeled position correct
   std::int64_t sequences = 0;
   double loss_error = 0;  // standard error of the loss; 0 for too few sequences
   // The lowest possible loss, if the loss is below it by more than 4 standard errors on sequences that are
@@ -53,7 +53,7 @@ struct EvalResult {
 // The result of a training step.
 struct StepReport {
   std::int64_t step = 0;  // from 1
-  double loss = 0;        // mean over the step's labelled positions, before the update
+  double loss = 0;        // mean over the step's labeled positions, before the update
   double accuracy = 0;
   double sequence_accuracy = 0;
   double learning_rate = 0;

@@ -66,11 +66,11 @@ class Trainer {
     StepProfile profile;
   };
 
-  // Returns the loss of a batch, summed over labelled positions.
-  Var forward(Tape& tape, const Batch& batch, const ForwardOptions& pass, EvalSums& sums) const;
+  // Returns the loss of a batch, summed over labeled positions.
+  Var forward(Tape& tape, const Batch& batch, const ForwardOptions& options, EvalSums& sums) const;
   void run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                        Worker& worker);
-  void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
+  void run_shard(std::int64_t step, std::int64_t index, Worker& worker);
   void refresh_transposes();
   double reduce_gradients();  // sums into the first shard and returns the sum of squares
   [[noreturn]] void throw_non_finite(std::int64_t step, double loss, double norm);

@@ -22,7 +22,7 @@ void relevant(const TaskConfig& config, const Example& example, std::size_t i,
 }  // namespace
 
 Task shift() {
-  return {.summary = "the input moved along by some positions, round the end",
+  return {.summary = "the input shifted by some positions, with wrap-around",
           .definition =
               "Inputs are `length` (or min_length to length) independent uniform symbols out of `symbols`; "
               "answer i is input (i - offset) mod n, n the input's length: the sequence is rotated by "

@@ -194,7 +194,7 @@ class Measurement {
   void set_effects(std::vector<HeadEffects>& heads) const {
     std::vector<double> labeled;
     for (const SequenceResult& sequence : baseline_.per_sequence)
-      labeled.push_back(static_cast<double>(sequence.labelled));
+      labeled.push_back(static_cast<double>(sequence.labeled));
     const double count = std::max(1.0, std::reduce(labeled.begin(), labeled.end()));
     const std::vector<Interval> intervals = bootstrap(differences_, labeled, evaluator_.config().train.seed);
     const auto mean = [&](std::size_t k) {
