@@ -22,9 +22,10 @@ void softmax_forward(MatrixView y, ConstMatrixView x) {
 void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     const Real mean = dot(dy.row(r), y.row(r), y.cols);
-    lanes(y.cols, [&, to = dx.row(r), g = dy.row(r), p = y.row(r)](auto d, std::int64_t i) HWY_ATTR {
+    lanes(y.cols, [mean, empty = dx.uninitialized, to = dx.row(r), g = dy.row(r), p = y.row(r)](
+                      auto d, std::int64_t i) HWY_ATTR {
       const auto centered = hn::Sub(hn::LoadU(d, g + i), hn::Set(d, mean));
-      add_to(d, to + i, hn::Mul(hn::LoadU(d, p + i), centered), dx.uninitialized);
+      add_to(d, to + i, hn::Mul(hn::LoadU(d, p + i), centered), empty);
     });
   }
 }
