@@ -31,6 +31,7 @@ def require_representable(config, module):
                       {"rotary": "rotary positions", "alibi": "ALiBi"}.get(config["positions"])),
         "attention.score": (attention["score"] != "scaled_dot", f"attention with {attention['score']} scores"),
         "attention.combine": (attention["combine"] != "concat", "heads that are added up"),
+        "attention.in_proj": (not attention.get("in_proj", True), "attention without input projections"),
         "attention.tie_query_key": (attention["tie_query_key"], "projection shared by queries and keys"),
         "attention.kv_heads": (attention["kv_heads"] not in (0, heads), "keys and values shared by heads"),
         "attention.d_key": (own_width(attention["d_key"]), "width of its own for keys"),
@@ -236,7 +237,9 @@ class Recurrent(nn.Module):
         outputs, all_weights = [], []
 
         def attend():
-            all_weights.append(F.softmax(self.score(state, memory).masked_fill(hidden, -torch.inf), dim=-1))
+            scores = self.score(state, memory)
+            all_weights.append(scores.masked_fill(hidden, 0) if self.kind == "linear" else
+                               F.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1))
             dropped = F.dropout(all_weights[-1], self.config["attention"]["dropout"], self.training)
             return torch.einsum("bs,bsc->bc", dropped, memory)
 

@@ -123,12 +123,16 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
 }
 
 void check_head_log(const Config& c, Report& report) {
+  if (!c.train.log_heads) return;
   const bool recurrent = c.model.kind == ModelKind::recurrent;
-  const bool headless =
-      recurrent ? c.model.attention.score == Score::none : c.model.mixer == Mixer::convolution;
-  if (c.train.log_heads && headless)
+  const bool convolution = !recurrent && c.model.mixer == Mixer::convolution;
+  if (recurrent ? c.model.attention.score == Score::none : convolution)
     report.conflict({"train.log_heads", recurrent ? "model.attention.score" : "model.mixer"},
                     "this model has no attention heads to log; remove log_heads");
+  else if (!kind_of(c.model.attention.score).softmax)
+    report.conflict({"train.log_heads", "model.attention.score"},
+                    "scores of heads require attention weights that sum to 1, which score linear has not; "
+                    "remove log_heads, or choose another score");
 }
 
 // `rows`: how many training sequences there are, where data files say so.

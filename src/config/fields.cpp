@@ -75,20 +75,23 @@ Section fields(DataConfig& c) {
 }
 
 Section fields(AttentionConfig& c) {
-  return {{{"mask", "none: every position attends to all positions; causal: to itself and earlier ones",
-            one_of(c.mask, {"none", "causal"})},
-           {"dropout", "dropout probability of attention weights", fraction(c.dropout)},
-           {"score",
-            "attention score of query q and key k: q k / sqrt(d_key), q k, q W k, w tanh(q + k), or "
-            "sqrt(d_key) cos(q, k); none: a recurrent model without attention",
-            one_of(c.score, score_names())},
-           {"combine", "concat: concatenate the heads, then project; sum: project each head, then add",
-            one_of(c.combine, {"concat", "sum"})},
-           {"tie_query_key", "use one projection for both queries and keys", Boolean{&c.tie_query_key}},
-           {"kv_heads", "key-value heads (grouped-query attention); must divide heads; 0: as many as heads",
-            Integer{&c.kv_heads, 0, 8192}},
-           {"d_key", "size of a head's queries and keys; 0: d_model / heads", Integer{&c.d_key, 0, 8192}},
-           {"d_value", "size of a head's values; 0: d_model / heads", Integer{&c.d_value, 0, 8192}}}};
+  return {
+      {{"mask", "none: every position attends to all positions; causal: to itself and earlier ones",
+        one_of(c.mask, {"none", "causal"})},
+       {"dropout", "dropout probability of attention weights", fraction(c.dropout)},
+       {"score",
+        "attention score of query q and key k: q k / sqrt(d_key), q k, q W k, w tanh(q + k), "
+        "sqrt(d_key) cos(q, k), or q k without a softmax; none: a recurrent model without attention",
+        one_of(c.score, score_names())},
+       {"combine", "concat: concatenate the heads, then project; sum: project each head, then add",
+        one_of(c.combine, {"concat", "sum"})},
+       {"in_proj", "project the input to queries, keys and values; false: they are the input, cut into heads",
+        Boolean{&c.in_proj}},
+       {"tie_query_key", "use one projection for both queries and keys", Boolean{&c.tie_query_key}},
+       {"kv_heads", "key-value heads (grouped-query attention); must divide heads; 0: as many as heads",
+        Integer{&c.kv_heads, 0, 8192}},
+       {"d_key", "size of a head's queries and keys; 0: d_model / heads", Integer{&c.d_key, 0, 8192}},
+       {"d_value", "size of a head's values; 0: d_model / heads", Integer{&c.d_value, 0, 8192}}}};
 }
 
 Section fields(OutputConfig& c) {

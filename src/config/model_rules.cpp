@@ -11,6 +11,7 @@ namespace {
 // Keys that only models with several heads use.
 const std::vector<std::string> kHeadKeys = {"model.heads",
                                             "model.attention.combine",
+                                            "model.attention.in_proj",
                                             "model.attention.tie_query_key",
                                             "model.attention.kv_heads",
                                             "model.attention.d_key",
@@ -40,6 +41,18 @@ void check_unused(const ModelConfig& model, const std::vector<std::string>& keys
   report.conflict(unused, rule);
 }
 
+// Reports what requires projections of a head's own. Without them a head's queries, keys and values are the same
+// d_model / heads columns of the input.
+void check_unprojected(const ModelConfig& model, Report& report) {
+  check_unused(model,
+               {"model.attention.tie_query_key", "model.attention.kv_heads", "model.attention.d_key",
+                "model.attention.d_value"},
+               "model.attention.in_proj", "attention without projections", "true", report);
+  if (model.positions == Positions::rotary)
+    report.conflict({"model.positions", "model.attention.in_proj"},
+                    "rotary positions rotate projections; choose other positions, or set in_proj to true");
+}
+
 void check_heads(const ModelConfig& model, Report& report) {
   const AttentionConfig& attention = model.attention;
   if (attention.score == Score::none)
@@ -61,6 +74,12 @@ void check_heads(const ModelConfig& model, Report& report) {
         {"model.attention.tie_query_key", "model.attention.kv_heads"},
         fmt::format("tie_query_key requires as many kv_heads ({}) as heads ({}); set kv_heads to 0",
                     sizes.kv_heads, model.heads));
+  if (!attention.in_proj) check_unprojected(model, report);
+  if (model.positions == Positions::alibi && !sizes.softmax)
+    report.conflict(
+        {"model.positions", "model.attention.score"},
+        "alibi positions require a softmax, which score linear leaves out; choose another score, or "
+        "other positions");
   if (model.positions == Positions::rotary &&
       (!kind_of(attention.score).product || kind_of(attention.score).matrices()))
     report.conflict(

@@ -21,6 +21,10 @@ AttentionSizes checked_sizes(const AttentionConfig& config, std::int64_t d_model
   require<ShapeError>(!config.tie_query_key || sizes.kv_heads == heads,
                       "attention: with tie_query_key, kv_heads ({}) must equal heads ({})", sizes.kv_heads,
                       heads);
+  require<ShapeError>(
+      config.in_proj || (!config.tie_query_key && positions != Positions::rotary && sizes.kv_heads == heads &&
+                         sizes.d_key * heads == d_model && sizes.d_value * heads == d_model),
+      "attention: tie_query_key, kv_heads, d_key, d_value and rotary positions require in_proj");
   require<ShapeError>(positions != Positions::rotary || sizes.d_key % 2 == 0,
                       "attention: rotary positions require an even d_key, not {}", sizes.d_key);
   return sizes;
@@ -33,6 +37,13 @@ std::vector<Real> alibi_slopes(std::int64_t heads) {
     slopes.push_back(
         static_cast<Real>(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(heads))));
   return slopes;
+}
+
+// Returns the identity matrix (size, size).
+std::vector<Real> identity(std::int64_t size) {
+  std::vector<Real> matrix(static_cast<std::size_t>(size * size));
+  for (std::size_t i = 0; i < matrix.size(); i += static_cast<std::size_t>(size) + 1) matrix[i] = 1;
+  return matrix;
 }
 
 std::optional<Parameter> add_score_weight(ParameterStore& store, const std::string& name, Score score,
@@ -68,18 +79,23 @@ MultiHeadAttention::MultiHeadAttention(ParameterStore& store, const std::string&
       sizes(checked_sizes(config, d_model, heads, the_positions)),
       positions(the_positions),
       dropout_site(the_dropout_site),
-      in_proj_weight(store.add(name + ".in_proj_weight", {first_value() + values(), d_model})),
-      in_proj_bias(store.add(name + ".in_proj_bias", {first_value() + values()})),
+      in_proj_weight(config.in_proj ? store.add(name + ".in_proj_weight", {first_value() + values(), d_model})
+                                    : Parameter()),
+      in_proj_bias(config.in_proj ? store.add(name + ".in_proj_bias", {first_value() + values()})
+                                  : Parameter()),
       score_weight(add_score_weight(store, name, config.score, sizes)),
       out_proj_weights(add_output_weights(store, name, d_model, config.combine, sizes)),
       out_proj_bias(store.add(name + ".out_proj.bias", {d_model})),
       layer(static_cast<std::int32_t>(the_layer)),
-      slopes_(positions == Positions::alibi ? alibi_slopes(heads) : std::vector<Real>()) {}
+      slopes_(positions == Positions::alibi ? alibi_slopes(heads) : std::vector<Real>()),
+      identity_(config.in_proj ? std::vector<Real>() : identity(d_model)) {}
 
 void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
-  const Shape& shape = store.entry(in_proj_weight).shape;
-  init_uniform(store, in_proj_weight, seed, std::sqrt(6 / static_cast<double>(shape[0] + shape[1])));
-  init_constant(store, in_proj_bias, 0);
+  if (config.in_proj) {
+    const Shape& shape = store.entry(in_proj_weight).shape;
+    init_uniform(store, in_proj_weight, seed, std::sqrt(6 / static_cast<double>(shape[0] + shape[1])));
+    init_constant(store, in_proj_bias, 0);
+  }
   if (score_weight) init_uniform(store, *score_weight, seed, 1 / std::sqrt(static_cast<double>(sizes.d_key)));
   const double bound = 1 / std::sqrt(static_cast<double>(sizes.heads * sizes.d_value));
   for (const Parameter weight : out_proj_weights) init_uniform(store, weight, seed, bound);
@@ -88,12 +104,13 @@ void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
 
 MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t first_position) const {
   Tape& tape = x.tape();
-  Var qkv = linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias));
+  Var qkv = config.in_proj ? linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias)) : x;
   if (positions == Positions::rotary) qkv = rotary(qkv, 0, first_value(), sizes.d_key, first_position);
   return {.q = {qkv, 0, queries()}, .k = {qkv, first_key(), keys()}, .v = {qkv, first_value(), values()}};
 }
 
 Var MultiHeadAttention::keys_values(Var memory) const {
+  if (!config.in_proj) return memory;
   Tape& tape = memory.tape();
   return linear_part(memory, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias), first_key(),
                      keys() + values());
@@ -105,8 +122,10 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
       "cross-attention: a causal mask, rotary positions and ALiBi relate positions of one sequence; leave "
       "them out");
   Tape& tape = x.tape();
-  const Var q = linear_part(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias), 0, queries());
-  return {.q = q, .k = {kv, 0, keys()}, .v = {kv, keys(), values()}};
+  const Var q = config.in_proj ? linear_part(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias),
+                                             0, queries())
+                               : x;
+  return {.q = q, .k = {kv, 0, keys()}, .v = {kv, first_value() - first_key(), values()}};
 }
 
 Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t> lengths,
@@ -171,7 +190,9 @@ Var MultiHeadAttention::project_output(Var heads) const {
 MultiHeadAttention::HeadViews MultiHeadAttention::head(const ParameterStore& store, std::int64_t h) const {
   const bool sum = config.combine == Combine::sum;
   const std::int64_t d_key = sizes.d_key, d_value = sizes.d_value, shared = h / sizes.heads_per_kv_head();
-  const ConstMatrixView in = matrix(store, in_proj_weight);
+  const std::int64_t channels = store.entry(out_proj_bias).shape.last();
+  const ConstMatrixView in = config.in_proj ? matrix(store, in_proj_weight)
+                                            : ConstMatrixView{identity_.data(), channels, channels, channels};
   const ConstMatrixView out = matrix(store, out_proj_weights[static_cast<std::size_t>(sum ? h : 0)]);
   return {.query = in.row_block(h * d_key, d_key),
           .key = in.row_block(first_key() + shared * d_key, d_key),

@@ -50,6 +50,7 @@ void check_options(const char* name, const AttentionOptions& options, const Atte
   require<ShapeError>(first_query >= 0 && (!causal || first_query + sizes.queries == sizes.keys),
                       "{}: {} queries, {} keys: a causal mask with query 0 at position {} requires {} keys",
                       name, sizes.queries, sizes.keys, first_query, first_query + sizes.queries);
+  require<ShapeError>(slopes.empty() || options.softmax, "{}: ALiBi requires the softmax", name);
   require<ShapeError>(slopes.empty() || std::ssize(slopes) == sizes.heads, "{}: {} slopes for {} heads", name,
                       slopes.size(), sizes.heads);
 }
@@ -115,6 +116,7 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
                              .kv_heads = options.kv_heads,
                              .d_key = q.count / options.heads,
                              .d_value = v.count / options.kv_heads,
+                             .softmax = options.softmax,
                              .batch = queries[0],
                              .queries = queries[1],
                              .keys = keys[1]};
@@ -134,13 +136,13 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
         weights.finish(sizes, options);
         kernels::attention_apply_forward(y.value(), weights.dropped, v.value(), sizes);
       },
-      [=](Var y) {
+      [=, mask = options.mask](Var y) {
         // Where weights were replaced and q and k share v's source, their blocks of its gradient must be
         // zero.
         const Gradients d =
             *weights.replaced ? Gradients{v.zeroed_grad_accumulator(), {}, {}} : grad_accumulators(v, q, k);
         kernels::attention_backward(d.q, d.k, d.v, y.grad(), q.value(), k.value(), v.value(), weights.full,
-                                    weights.dropped, weights.factor, scratch.data, sizes, scale);
+                                    weights.dropped, weights.factor, scratch.data, sizes, mask, scale);
       },
       attention_flops(sizes));
 }
@@ -165,6 +167,7 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
                              .queries = shape[2],
                              .keys = shape[3]};
   check_options("attend", options, sizes);
+  require<ShapeError>(options.softmax, "attend: the weights require the softmax");
   Tape& tape = scores.tape();
   const bool needs_grad = scores.needs_grad() || v.needs_grad();
   const MatrixView scratch = tape.scratch(1, needs_grad ? (sizes.d_value + sizes.queries) * sizes.keys : 0);
@@ -227,6 +230,8 @@ std::vector<GradcheckCase> gradcheck_attention() {
   dropped.dropout = Real(0.3);
   dropped.key = kernels::DropoutKey{Random(5, Stream::dropout), 1, 0, 1};
   scaled.scale = Real(0.3);
+  AttentionOptions linear = options_of(4, 2, {.causal = true, .lengths = lengths});
+  linear.softmax = false;
   const std::vector<GradcheckInput> five = attention_inputs(5, 5, 2);
   return {
       {"attention", "", five, separate(two)},
@@ -239,6 +244,7 @@ std::vector<GradcheckCase> gradcheck_attention() {
       {"attention", "a sequence without keys", five,
        separate(options_of(2, 2, {.causal = true, .lengths = with_empty}))},
       {"attention", "dropout", five, separate(dropped)},
+      packed_attention("linear, causal, padding, 4 heads on 2", 5, linear),
       {"attention", "scale 0.3", five, separate(scaled)},
       {"attention",
        "one key",

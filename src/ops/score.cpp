@@ -28,9 +28,11 @@ std::optional<double> score_factor(Score score, std::int64_t d_key) {
 Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional<Var> parameter,
                      AttentionOptions options) {
   if (!kind_of(score).scaled) options.scale = Real(1);
+  options.softmax = kind_of(score).softmax;
   switch (score) {
     case Score::scaled_dot:
     case Score::dot:
+    case Score::linear:
       return attention(q, k, v, options);
     case Score::general:
       return attention(head_linear(q, *parameter, options.heads), k, v, options);
@@ -57,7 +59,8 @@ std::vector<GradcheckCase> gradcheck_score() {
     };
     return GradcheckCase{"scored_attention", std::string(kind_of(score).name), inputs, f};
   };
-  return {of(Score::scaled_dot), of(Score::dot), of(Score::general), of(Score::additive), of(Score::cosine)};
+  return {of(Score::scaled_dot), of(Score::dot),    of(Score::general),
+          of(Score::additive),   of(Score::cosine), of(Score::linear)};
 }
 
 }  // namespace THIMBLE_PRECISION

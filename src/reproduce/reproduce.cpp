@@ -10,6 +10,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/trace/embedding_cosines.h"
 #include "thimble/inspect/trace/permutation.h"
 #include "thimble/reproduce/measure.h"
 
@@ -52,6 +53,7 @@ class ResultStore {
     if (of == "train") return trained.result;
     if (of == "metrics") return read_lines(directory / "metrics.jsonl");
     if (of == "inspect") return to_json(inspect(open_run(directory, {threads_}), {.examples = 0}));
+    if (of == "embedding") return embedding_cosines(open_run(directory));
     if (of == "permutation") return to_json(measure_permutation(open_run(directory), kPermuted));
     std::vector<std::string> overrides = std::ranges::find(run.evaluations, of, &Evaluation::name)->overrides;
     overrides.push_back(threads_);

@@ -130,7 +130,7 @@ void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
     return std::tuple(sum.column_block(0, c), sum.column_block(c, c), sum.column_block(2 * c, c),
                       m.matrix(rows, c), qkv.column_block(0, c), qkv.column_block(c, c),
                       qkv.column_block(2 * c, c), weights, weights, MatrixView{}, m.scratch(scratch),
-                      attention, scale);
+                      attention, kernels::AttentionMask{}, scale);
   });
   cases.add(PAIR(softmax_forward), "", 0,
             [=](Memory& m) { return std::tuple(m.matrix(weight_rows, t), m.matrix(weight_rows, t)); });

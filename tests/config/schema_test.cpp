@@ -100,7 +100,7 @@ TEST_CASE("the schema refuses what the reader refuses", "[config]") {
            {"train: {checkpoint_series: yes}", "/train/checkpoint_series: not of type boolean"},
            {"model: {attention: {score: euclidean}}",
             "/model/attention/score: not one of "
-            "[\"scaled_dot\",\"dot\",\"general\",\"additive\",\"cosine\",\"none\"]"},
+            "[\"scaled_dot\",\"dot\",\"general\",\"additive\",\"cosine\",\"linear\",\"none\"]"},
            {"model: {attention: {kv_heads: -1}}", "/model/attention/kv_heads: below 0"},
            {"model: {attention: {tie_query_key: 1}}", "/model/attention/tie_query_key: not of type boolean"},
            {"task: {file: ''}", "/task/file: too short"},

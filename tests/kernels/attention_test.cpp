@@ -20,10 +20,15 @@ struct Case {
   std::int64_t queries, keys, d_key, d_value;
   kernels::AttentionMask mask;
   std::int64_t gap = 0;
-  bool dropout = false;
+  bool dropout = false, softmax = true;
 
   AttentionSizes sizes() const {
-    return {.heads = kHeads, .kv_heads = kHeads, .batch = kBatch, .queries = queries, .keys = keys};
+    return {.heads = kHeads,
+            .kv_heads = kHeads,
+            .softmax = softmax,
+            .batch = kBatch,
+            .queries = queries,
+            .keys = keys};
   }
 };
 
@@ -56,7 +61,7 @@ struct Run {
     kernels::attention_apply_forward(out, dropped_weights, v, c.sizes());
     kernels::attention_backward(dq, dk, dv, dout, q, k, v, weights, dropped_weights,
                                 c.dropout ? factor.view() : MatrixView{}, scratch.view().data, c.sizes(),
-                                kScale);
+                                c.mask, kScale);
   }
 };
 
@@ -70,7 +75,7 @@ void check_attention(const Case& c) {
   reference::mul_forward(dropped_weights, weights, factor);
   reference::attention_apply_forward(out, dropped_weights, v, c.sizes());
   reference::attention_backward(dq, dk, dv, WideMatrix(run.dout), q, k, v, weights, dropped_weights, factor,
-                                scratch.data, c.sizes(), Wide(kScale));
+                                scratch.data, c.sizes(), c.mask, Wide(kScale));
   CHECK(worst_error(run.weights, weights) < kRounding);
   CHECK(worst_error(run.out, out) < kRounding);
   CHECK(worst_error(run.dq, dq) < kRounding);
@@ -92,6 +97,7 @@ TEST_CASE("attention, forward and backward, at every size and with every mask", 
         check_attention({queries, keys, d_key, d_value, {true, {}}});
         check_attention({queries, keys, d_key, d_value, {false, padded}});
         check_attention({queries, keys, d_key, d_value, {true, padded}});
+        check_attention({queries, keys, d_key, d_value, {true, padded}, 0, false, false});
       }
     }
   }
@@ -114,12 +120,13 @@ TEST_CASE("attention with dropout of its weights", "[kernels]") {
   const Lengths lengths{16, 9};
   check_attention({17, 16, 8, 3, {false, {}}, 0, true});
   check_attention({17, 16, 3, 8, {true, lengths}, 0, true});
+  check_attention({17, 16, 3, 8, {true, lengths}, 0, true, false});
 }
 
 TEST_CASE("a query without a visible key gets zeros, and passes none on", "[kernels]") {
   const Lengths lengths{0, 2};
-  for (const bool causal : {false, true}) {
-    const Case c{3, 3, 4, 5, {causal, lengths}};
+  for (const auto& [causal, softmax] : {std::pair{false, true}, {true, true}, {true, false}}) {
+    const Case c{3, 3, 4, 5, {causal, lengths}, 0, false, softmax};
     check_attention(c);
     const Run run(c);
     for (std::int64_t r = 0; r < 3; ++r) {
@@ -147,7 +154,7 @@ TEST_CASE("attention's backward skips what is not wanted", "[kernels]") {
   Run run(c);
   const auto again = [&](MatrixView dq, MatrixView dk, MatrixView dv) {
     kernels::attention_backward(dq, dk, dv, run.dout, run.q, run.k, run.v, run.weights, run.dropped_weights,
-                                {}, run.scratch.view().data, c.sizes(), kScale);
+                                {}, run.scratch.view().data, c.sizes(), c.mask, kScale);
   };
   Matrix dq = run.dq_before, dk = run.dk_before, dv = run.dv_before;
   again(dq, {}, {});

@@ -83,7 +83,7 @@ TEST_CASE("attention's backward overwrites empty sums, blocks of one projection 
     const auto block = [](auto view, int i) { return view.column_block(i * kWidth, kWidth); };
     kernels::attention_backward(block(dqkv, 0), block(dqkv, 1), block(dqkv, 2), dout, block(qkv.view(), 0),
                                 block(qkv.view(), 1), block(qkv.view(), 2), weights, weights, {},
-                                scratch.data(), sizes, Real(0.5));
+                                scratch.data(), sizes, {}, Real(0.5));
   }));
 }
 

@@ -35,6 +35,13 @@ View weights_block(View x, std::int64_t b, std::int64_t h, const AttentionSizes&
   return block(x, b * s.heads + h, 0, s.batch * s.heads, 1);
 }
 
+inline std::int64_t visible_keys(const AttentionMask& mask, std::int64_t b, std::int64_t i,
+                                 const AttentionSizes& s) {
+  const std::int64_t visible = mask.causal ? std::min(i + 1, s.keys) : s.keys;
+  return mask.lengths.empty() ? visible
+                              : std::min<std::int64_t>(visible, mask.lengths[static_cast<std::size_t>(b)]);
+}
+
 inline void attention_weights_forward(auto weights, auto q, auto k, auto*, const AttentionSizes& s,
                                       const AttentionMask& mask, auto scale) {
   each_head(s, [&](auto b, auto h) {
@@ -44,10 +51,8 @@ inline void attention_weights_forward(auto weights, auto q, auto k, auto*, const
       at(p, i, j) = scale * sum(qh.cols, [&](auto c) { return at(qh, i, c) * at(kh, j, c); });
     });
     for (std::int64_t i = 0; i < p.rows; ++i) {
-      std::int64_t visible = mask.causal ? std::min(i + 1, s.keys) : s.keys;
-      if (!mask.lengths.empty())
-        visible = std::min<std::int64_t>(visible, mask.lengths[static_cast<std::size_t>(b)]);
-      softmax_row(p.row(i), p.row(i), visible);
+      const std::int64_t visible = visible_keys(mask, b, i, s);
+      if (s.softmax) softmax_row(p.row(i), p.row(i), visible);
       std::fill(p.row(i) + visible, p.row(i) + s.keys, 0);
     }
   });
@@ -64,7 +69,7 @@ inline void attention_apply_forward(auto out, auto weights, auto v, const Attent
 }
 inline void attention_backward(auto dq, auto dk, auto dv, auto dout, auto q, auto k, auto v, auto weights,
                                auto dropped_weights, auto dropout, auto* scratch, const AttentionSizes& s,
-                               auto scale) {
+                               const AttentionMask& mask, auto scale) {
   using T = std::remove_pointer_t<decltype(scratch)>;
   const BasicMatrixView<T> ds{scratch, s.queries, s.keys, s.keys};
   each_head(s, [&](auto b, auto h) {
@@ -76,6 +81,10 @@ inline void attention_backward(auto dq, auto dk, auto dv, auto dout, auto q, aut
       if (dropout.data != nullptr) at(ds, i, j) *= at(weights_block(dropout, b, h, s), i, j);
     });
     for (std::int64_t i = 0; i < s.queries; ++i) {
+      if (!s.softmax) {
+        std::fill(ds.row(i) + visible_keys(mask, b, i, s), ds.row(i) + s.keys, 0);
+        continue;
+      }
       const T mean = sum(s.keys, [&](auto j) { return at(ds, i, j) * at(p, i, j); });
       for (std::int64_t j = 0; j < s.keys; ++j) at(ds, i, j) = at(p, i, j) * (at(ds, i, j) - mean);
     }

@@ -24,6 +24,12 @@ void expect_refused(std::int64_t d_model, std::int64_t heads, const AttentionCon
   }
 }
 
+std::vector<Real> rows_of(ConstMatrixView x) {
+  std::vector<Real> out;
+  for (std::int64_t r = 0; r < x.rows; ++r) out.insert(out.end(), x.row(r), x.row(r) + x.cols);
+  return out;
+}
+
 std::int64_t offset(const ParameterStore& store, ConstMatrixView view, Parameter p) {
   return view.data - store.values(p).data();
 }
@@ -81,6 +87,31 @@ TEST_CASE("where a head's weights lie", "[nn]") {
   const MultiHeadAttention general(store, "general", 6, 2, {.score = Score::general});
   CHECK(store.entry(*general.score_weight).shape == Shape{2, 3, 3});
   CHECK(offset(store, general.head(store, 1).score, *general.score_weight) == 9);
+}
+
+TEST_CASE("without in_proj, queries, keys and values are the input", "[nn]") {
+  ParameterStore store;
+  const MultiHeadAttention module(store, "module", 6, 2, {.score = Score::linear, .in_proj = false});
+  module.init(store, 3);
+  REQUIRE(store.entries().size() == 2);
+  std::ranges::fill(store.values(module.out_proj_weights[0]), Real(0));
+  for (std::size_t i = 0; i < 6; ++i) store.values(module.out_proj_weights[0])[7 * i] = 1;
+  Tape tape(Tape::Mode::inference);
+  tape.bind(store, {});
+  const Tensor numbers({1, 2, 6}, {1, 2, 3, 4, 5, 6, 0, 1, 0, -1, 2, 1}),
+      other({1, 1, 6}, {1, 0, 2, 0, 1, 0});
+  const Var x = tape.constant(numbers), memory = tape.constant(other);
+  // Products of the two rows within a head: 14, 2, 1 and 77, 12, 6.
+  const std::vector<Real> itself = {14, 30, 42, 308 - 12, 385 + 24, 462 + 12,
+                                    2,  5,  6,  48 - 6,   60 + 12,  72 + 6};
+  CHECK(rows_of(module(x, {}, {}).value()) == itself);
+  CHECK(rows_of(module(x, memory, {}, {}).value()) == std::vector<Real>{7, 0, 14, 0, 5, 0, 0, 0, 0, 0, 2, 0});
+  const auto second = module.head(store, 1);
+  for (const ConstMatrixView view : {second.query, second.key, second.value})
+    CHECK(rows_of(view) == std::vector<Real>{0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1});
+  expect_refused(6, 2, {.in_proj = false, .tie_query_key = true}, Positions::none, "require in_proj");
+  expect_refused(6, 2, {.in_proj = false, .d_value = 2}, Positions::none, "require in_proj");
+  expect_refused(8, 2, {.in_proj = false}, Positions::rotary, "require in_proj");
 }
 
 TEST_CASE("token by token, with the keys and values kept, comes out what comes out at once", "[nn]") {

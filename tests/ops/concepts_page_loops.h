@@ -95,6 +95,15 @@ inline Results cat_by_loops(const Page& page) {
           {"cat.output", below(mix(weights, v))}};
 }
 
+inline Results same_by_loops(const Page& page) {
+  const Matrix x = matrix(page.numbers("same.words"), 0, 6, 2),
+               weights = softmax_of(divided_by(times_transposed(x, x), std::sqrt(2))),
+               scores = matrix(page.numbers("same.softmax"), 0, 1, 6);
+  return {{"same.weights", below(weights)},
+          {"same.output", below(mix(weights, x))},
+          {"same.softmax", below({scores[0], softmax_of(scores)[0]})}};
+}
+
 inline Results dog_by_loops(const Page& page) {
   const Matrix keys = matrix(memory_columns(page, 0, 3), 0, 6, 3),
                values = matrix(memory_columns(page, 3, 2), 0, 6, 2);
@@ -154,7 +163,8 @@ inline Results heads_by_loops() {
 
 inline Results by_loops(const Page& page) {
   Results all = heads_by_loops();
-  for (const auto& section : {cat_by_loops, dog_by_loops, cross_by_loops}) all.merge(section(page));
+  for (const auto& section : {cat_by_loops, same_by_loops, dog_by_loops, cross_by_loops})
+    all.merge(section(page));
   return all;
 }
 

@@ -15,8 +15,9 @@ using namespace thimble::tests;
 namespace {
 
 constexpr std::int64_t kModel = 512, kHeads = 8;  // Vaswani et al. 2017
-const std::set<std::string> kGiven{"cat.words",      "cat.projections", "dog.memory",  "dog.query",
-                                   "dog.parameters", "cross.visitors",  "cross.films", "cross.projections"};
+const std::set<std::string> kGiven{"cat.words",      "cat.projections", "same.words",
+                                   "dog.memory",     "dog.query",       "dog.parameters",
+                                   "cross.visitors", "cross.films",     "cross.projections"};
 
 std::string page_text() { return read_file(source_directory() + "/docs/concepts.md"); }
 
@@ -59,6 +60,16 @@ Results cat_by_ops(const Page& page) {
           {"cat.scaled", values_of(scale(scores, static_cast<Real>(1 / root)))},
           {"cat.weights", attended.weights},
           {"cat.output", attended.output}};
+}
+
+Results same_by_ops(const Page& page) {
+  Tape tape;
+  const Var x = tape.constant(page.tensor("same.words", {1, 6, 2}));
+  const Attended attended = attend(x, x, x);
+  const Var scores = tape.constant(page.tensor("same.softmax", {1, 6}));
+  return {{"same.weights", attended.weights},
+          {"same.output", attended.output},
+          {"same.softmax", below({values_of(scores), values_of(softmax(scores))})}};
 }
 
 Results dog_by_ops(const Page& page) {
@@ -150,7 +161,7 @@ Results heads_by_ops() {
 }
 
 Results by_ops(const Page& page, Results all) {
-  for (const auto& section : {cat_by_ops, dog_by_ops, cross_by_ops}) all.merge(section(page));
+  for (const auto& section : {cat_by_ops, same_by_ops, dog_by_ops, cross_by_ops}) all.merge(section(page));
   return all;
 }
 

@@ -47,7 +47,7 @@ model: {kind: encoder_decoder, d_model: 12, heads: 2, layers: 2, d_ff: 20, norm:
 model: {kind: encoder_decoder, d_model: 12, heads: 3, layers: 2, d_ff: 20, norm: post, activation: tanh,
   positions: sinusoidal, output: {per: next, hidden: 8}}
 """}
-for score in ("additive", "general", "dot", "scaled_dot", "cosine", "none"):
+for score in ("additive", "general", "dot", "scaled_dot", "cosine", "linear", "none"):
     CONFIGS[f"recurrent_{score}"] = f"""task: {{name: reverse, symbols: 7, length: 6, min_length: 3}}
 model: {{kind: recurrent, d_model: 12, dropout: 0.1, attention: {{score: {score}}}, output: {{per: next}}}}
 """

@@ -44,10 +44,12 @@ inline thimble::Config recurrent_config(thimble::Score score) {
   return config;
 }
 
-// Models whose heads share keys, have values of another width than keys, are added up, or ask as they answer.
+// Models whose heads share keys, have values of another width than keys, are summed, have one projection for queries
+// and keys, or none and no softmax.
 inline std::vector<thimble::Config> configs_of_heads(const thimble::Config& base) {
-  std::vector<thimble::Config> configs(3, base);
-  thimble::ModelConfig *grouped = &configs[0].model, *uneven = &configs[1].model, *tied = &configs[2].model;
+  std::vector<thimble::Config> configs(4, base);
+  thimble::ModelConfig *grouped = &configs[0].model, *uneven = &configs[1].model, *tied = &configs[2].model,
+                       *unprojected = &configs[3].model;
   grouped->heads = 4;
   grouped->attention.kv_heads = 2;
   uneven->heads = 3;
@@ -57,6 +59,8 @@ inline std::vector<thimble::Config> configs_of_heads(const thimble::Config& base
   tied->attention.tie_query_key = true;
   tied->attention.score = thimble::Score::dot;
   tied->attention.d_value = 12;
+  unprojected->attention.in_proj = false;
+  unprojected->attention.score = thimble::Score::linear;
   return configs;
 }
 

@@ -35,8 +35,9 @@ struct AttentionMask {
   }
 };
 
-// Computes weights = softmax(scale q k^T) over the visible keys, and 0 for the others; a query without a
-// visible key gets a row of zeros. scratch: Dk Tk elements.
+// Computes weights = softmax(scale q k^T) over the visible keys, or scale q k^T if sizes.softmax is false, and 0
+// for the others; a query without a visible key gets a row of zeros. ALiBi requires the softmax. scratch: Dk Tk
+// elements.
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                                const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
 
@@ -54,7 +55,7 @@ void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatri
 void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
                         ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
                         ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
-                        const AttentionSizes& sizes, Real scale);
+                        const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
 
 // Adds to dscores and dv the gradients through attention_softmax_forward() and attention_apply_forward();
 // skips those without data. scratch: Dv Tk + Tq Tk elements.

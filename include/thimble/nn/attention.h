@@ -16,7 +16,7 @@ inline namespace THIMBLE_PRECISION {
 // Multi-head attention with one matrix for the projections to queries, keys and values. With the defaults it
 // is torch.nn.MultiheadAttention, with its names and orientation:
 //   NAME.in_proj_weight (H Dk + KV Dk + KV Dv, C), NAME.in_proj_bias: queries, keys, values; with
-//     tie_query_key the queries are the keys;
+//     tie_query_key the queries are the keys; absent without in_proj;
 //   NAME.score_weight: the parameter of the score, if it has one, see score_parameter();
 //   NAME.out_proj.weight (C, H Dv), NAME.out_proj.bias (C); with Combine::sum NAME.out_proj.{h}.weight
 //     (C, Dv) and one bias.
@@ -28,14 +28,14 @@ struct MultiHeadAttention {
   // score 2^(-8 (h + 1) / H) times the distance. The others have no effect here.
   Positions positions;
   std::uint32_t dropout_site;
-  Parameter in_proj_weight, in_proj_bias;
+  Parameter in_proj_weight, in_proj_bias;  // no tensors without in_proj
   std::optional<Parameter> score_weight;
   std::vector<Parameter> out_proj_weights;  // one, or one for each head
   Parameter out_proj_bias;
   std::int32_t layer;  // index in Model::attention_layers()
 
   // Throws ShapeError when the sizes of the heads do not fit each other, with tie_query_key and kv_heads <
-  // heads, and for rotary positions with an odd Dk.
+  // heads, for rotary positions with an odd Dk, and without in_proj for sizes that require projections.
   MultiHeadAttention(ParameterStore&, const std::string& name, std::int64_t d_model, std::int64_t heads,
                      const AttentionConfig& = {}, Positions = Positions::none, std::uint32_t dropout_site = 0,
                      std::int64_t layer = 0);
@@ -57,7 +57,8 @@ struct MultiHeadAttention {
   // Return the projections of self-attention, and of cross-attention to given keys_values().
   Projected project(Var x, std::int64_t first_position = 0) const;
   Projected project(Var x, Var kv) const;
-  Var keys_values(Var memory) const;  // returns keys, then values: (B, Tk, KV Dk + KV Dv)
+  Var keys_values(
+      Var memory) const;  // returns keys, then values: (B, Tk, KV Dk + KV Dv); memory without in_proj
   // Returns attention (B, Tq, C), with query 0 at the position of key `first_query`.
   Var attend(const Projected&, std::span<const std::int32_t> lengths, std::int64_t first_query,
              const ForwardOptions&) const;
@@ -81,11 +82,12 @@ struct MultiHeadAttention {
   std::int64_t queries() const { return sizes.heads * sizes.d_key; }  // columns of all queries
   std::int64_t keys() const { return sizes.kv_heads * sizes.d_key; }
   std::int64_t values() const { return sizes.kv_heads * sizes.d_value; }
-  std::int64_t first_key() const { return config.tie_query_key ? 0 : queries(); }
-  std::int64_t first_value() const { return first_key() + keys(); }
+  std::int64_t first_key() const { return config.tie_query_key || !config.in_proj ? 0 : queries(); }
+  std::int64_t first_value() const { return config.in_proj ? first_key() + keys() : 0; }
   Var project_output(Var heads) const;
 
-  std::vector<Real> slopes_;  // (H), or none
+  std::vector<Real> slopes_;    // (H), or none
+  std::vector<Real> identity_;  // (C, C), the projections without in_proj
 };
 
 }  // namespace THIMBLE_PRECISION

@@ -18,6 +18,7 @@ struct AttentionConfig {
   double dropout = 0;  // of the attention weights, in [0, 1)
   Score score = Score::scaled_dot;
   Combine combine = Combine::concat;    // sum: adds up one output projection per head
+  bool in_proj = true;                  // false: queries, keys and values are the input
   bool tie_query_key = false;           // one projection for queries and keys; requires kv_heads = heads
   std::int64_t kv_heads = 0;            // heads of keys and values; 0: as many as of queries
   std::int64_t d_key = 0, d_value = 0;  // of a head; 0: d_model / heads
@@ -28,7 +29,8 @@ inline AttentionSizes resolve(const AttentionConfig& config, std::int64_t d_mode
   return {.heads = heads,
           .kv_heads = config.kv_heads > 0 ? config.kv_heads : heads,
           .d_key = config.d_key > 0 ? config.d_key : d_model / heads,
-          .d_value = config.d_value > 0 ? config.d_value : d_model / heads};
+          .d_value = config.d_value > 0 ? config.d_value : d_model / heads,
+          .softmax = kind_of(config.score).softmax};
 }
 
 }  // namespace thimble

@@ -147,6 +147,7 @@ struct AttentionOptions {
   std::int64_t kv_heads = 1;  // of keys and values; must divide heads
   kernels::AttentionMask mask;
   std::optional<Real> scale;               // of q k^T; default 1 / sqrt(Dk)
+  bool softmax = true;                     // false: the scores are the weights; not with ALiBi
   Real dropout = 0;                        // of the attention weights
   std::optional<kernels::DropoutKey> key;  // required when dropout > 0
   Hooks* hooks = nullptr;
@@ -158,7 +159,7 @@ struct AttentionOptions {
 Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options);
 
 // Returns multi-head attention (B, Tq, H Dv) with scores (B, H, Tq, Tk) of any kind on v (B, Tk, KV Dv).
-// Ignores options.scale.
+// Ignores options.scale; options.softmax must be true.
 Var attend(Var scores, Columns v, const AttentionOptions& options);
 
 // Returns the shape of a score's parameter: matrices W (H, Dk, Dk), vectors w (H, Dk), or none.

@@ -13,7 +13,8 @@ enum class Score {
   general,     // q^T W k, Luong et al. 2015
   additive,    // w^T tanh(q + k), Bahdanau et al. 2015
   cosine,      // sqrt(Dk) cos(q, k), Henry et al. 2020, "Query-Key Normalization for Transformers"
-  none,        // no attention, in a recurrent model; must be the last
+  linear,  // q^T k without a softmax: the weights are the scores, out = V K^T q, Katharopoulos et al. 2020
+  none,    // no attention, in a recurrent model; must be the last
 };
 
 // The properties of a score.
@@ -24,6 +25,7 @@ struct ScoreKind {
   Parameter parameter = Parameter::none;  // of the score
   bool product = true;                    // q^T M k, where M is the parameter or the identity
   bool scaled = false;                    // divided by sqrt(Dk)
+  bool softmax = true;                    // makes weights of the scores; false: scores are the weights
 
   bool matrices() const { return parameter == Parameter::matrices; }
 };
@@ -35,6 +37,7 @@ inline constexpr ScoreKind kScoreKinds[] = {
     {.name = "general", .parameter = ScoreKind::Parameter::matrices},
     {.name = "additive", .parameter = ScoreKind::Parameter::vectors, .product = false},
     {.name = "cosine", .product = false, .scaled = true},
+    {.name = "linear", .softmax = false},
     {.name = "none", .product = false}};
 
 static_assert(std::size(kScoreKinds) == static_cast<std::size_t>(Score::none) + 1);

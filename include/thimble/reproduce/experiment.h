@@ -64,8 +64,9 @@ struct ExperimentValue {
 };
 
 // Documents of a run that values are taken from: summary.json, the lines of metrics.jsonl, the report of
-// thimble inspect --json, and that of permutation.h.
-inline constexpr std::string_view kMeasurements[] = {"train", "metrics", "inspect", "permutation"};
+// thimble inspect --json, that of permutation.h, and embedding_cosines.h.
+inline constexpr std::string_view kMeasurements[] = {"train", "metrics", "inspect", "permutation",
+                                                     "embedding"};
 
 struct Evaluation {
   std::string name;

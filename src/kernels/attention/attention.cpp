@@ -4,6 +4,7 @@
 //              M = P f,  O = M V
 //   backward   dV += M^T dO,  dM = dO V^T,  dP = dM f,  dS_ij = P_ij (dP_ij - sum_l dP_il P_il),
 //              dQ += scale dS K,  dK += scale dS^T Q;  of given scores S:  dscores += dS
+//   without softmax  P = S,  dS = dP
 //   saved: P, and with dropout f and M. P and dS are 0 for hidden keys.
 #include "thimble/kernels/attention.h"
 
@@ -23,6 +24,12 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
+// Sets the hidden keys of one sequence to 0.
+HWY_INLINE void hide(MatrixView x, std::int64_t sequence, const AttentionMask& mask) {
+  for (std::int64_t i = 0; i < x.rows; ++i)
+    std::fill(x.row(i) + mask.visible(sequence, i, x.cols), x.row(i) + x.cols, Real{0});
+}
+
 // Computes p = softmax(x) over the visible keys, for one head of one sequence. p may be x.
 HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t sequence, std::int64_t head,
                                const AttentionMask& mask) {
@@ -36,8 +43,8 @@ HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t seq
       from = p.row(i);
     }
     if (visible > 0) softmax_row(p.row(i), from, visible);
-    std::fill(p.row(i) + visible, p.row(i) + p.cols, Real{0});
   }
+  hide(p, sequence, mask);
 }
 
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
@@ -49,7 +56,7 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
     if (h % s.heads_per_kv_head() == 0) transpose(scratch, kh.data, kh.stride, s.keys, d_key);
     small_gemm<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries,
                                  s.keys, d_key, scale);
-    masked_softmax(p, p, b, h, mask);
+    s.softmax ? masked_softmax(p, p, b, h, mask) : hide(p, b, mask);
   });
 }
 
@@ -89,7 +96,7 @@ template <class WithScores>
 HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, ConstMatrixView v,
                                     ConstMatrixView weights, ConstMatrixView dropped_weights,
                                     ConstMatrixView dropout, Real* scratch, const AttentionSizes& s,
-                                    bool scores, const WithScores& with_scores) {
+                                    const AttentionMask& mask, bool scores, const WithScores& with_scores) {
   const std::int64_t d_value = v.cols / s.kv_heads;
   Real* v_transposed = scratch;
   const MatrixView ds{scratch + d_value * s.keys, s.queries, s.keys, s.keys};
@@ -103,7 +110,7 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
     small_gemm<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries,
                                  s.keys, d_value, 1);
     if (dropout.data != nullptr) mul_forward(ds, ds, weights_block(dropout, b, h, s));
-    softmax_backward({ds, true}, ds, weights_block(weights, b, h, s));
+    s.softmax ? softmax_backward({ds, true}, ds, weights_block(weights, b, h, s)) : hide(ds, b, mask);
     with_scores(b, h, ds);
   });
 }
@@ -111,9 +118,9 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
 void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
                         ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
                         ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
-                        const AttentionSizes& s, Real scale) {
+                        const AttentionSizes& s, const AttentionMask& mask, Real scale) {
   const bool scores = dq.data != nullptr || dk.data != nullptr;
-  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, scores,
+  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, mask, scores,
                       [&](auto b, auto h, auto ds) {
                         if (dq.data != nullptr) {
                           add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1},
@@ -129,7 +136,7 @@ void attention_backward(GradientView dq, GradientView dk, GradientView dv, Const
 void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
                                 ConstMatrixView v, ConstMatrixView weights, ConstMatrixView dropped_weights,
                                 ConstMatrixView dropout, Real* scratch, const AttentionSizes& s) {
-  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, dscores.data != nullptr,
+  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, {}, dscores.data != nullptr,
                       [&](auto b, auto h, auto ds) { accumulate(weights_block(dscores, b, h, s), ds); });
 }
 
@@ -153,8 +160,8 @@ THIMBLE_DISPATCH(void, attention_backward,
                  (GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout, ConstMatrixView q,
                   ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
                   ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
-                  const AttentionSizes& sizes, Real scale),
-                 dq, dk, dv, dout, q, k, v, weights, dropped_weights, dropout, scratch, sizes, scale)
+                  const AttentionSizes& sizes, const AttentionMask& mask, Real scale),
+                 dq, dk, dv, dout, q, k, v, weights, dropped_weights, dropout, scratch, sizes, mask, scale)
 THIMBLE_DISPATCH(void, attention_softmax_backward,
                  (GradientView dscores, GradientView dv, ConstMatrixView dout, ConstMatrixView v,
                   ConstMatrixView weights, ConstMatrixView dropped_weights, ConstMatrixView dropout,
