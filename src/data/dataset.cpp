@@ -14,6 +14,7 @@ namespace thimble {
 namespace {
 
 constexpr double kMinInputs = 200;             // with fewer, splits by hash would be too small
+constexpr std::int64_t kVaried = 1 << 20;      // examples
 constexpr std::uint32_t kMaxAttempts = 10000;  // a tenth of the inputs or more is in each split
 
 // Returns the sizes of the splits that the task can fill. Throws DataError as the constructor of Dataset
@@ -49,7 +50,7 @@ Split split_by_hash(std::span<const std::int32_t> input) {
 }
 
 std::string_view split_name(Split split) {
-  constexpr std::string_view kNames[] = {"train", "validation", "test"};
+  constexpr std::string_view kNames[] = {"train", "validation", "test", "varied"};
   return kNames[static_cast<std::size_t>(split)];
 }
 
@@ -75,14 +76,28 @@ Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, 
 }
 
 std::int64_t Dataset::size(Split split) const {
-  return split == Split::train ? data_.train : split == Split::validation ? data_.validation : data_.test;
+  switch (split) {
+    case Split::train:
+      return data_.train;
+    case Split::validation:
+      return data_.validation;
+    case Split::test:
+      return data_.test;
+    case Split::varied:
+      break;
+  }
+  return source_->vary == nullptr ? 0 : kVaried;
 }
 
 void Dataset::require_rows(Split split) const {
-  if (source_->table != nullptr) source_->table(task_).require_rows(split);
+  if (source_->table != nullptr && split != Split::varied) source_->table(task_).require_rows(split);
 }
 
 void Dataset::draw(Split split, std::int64_t index, Example& out) const {
+  if (split == Split::varied) {
+    SampleRng rng(draws_, static_cast<std::uint64_t>(index), static_cast<std::uint32_t>(split));
+    return source_->vary(task_, rng, out);
+  }
   require_rows(split);
   if (source_->at != nullptr) {
     const std::int64_t position = starts_[static_cast<std::size_t>(split)] + index;
@@ -124,18 +139,31 @@ std::int64_t Dataset::training_index(std::int64_t step, std::int64_t batch, std:
       order(static_cast<std::uint64_t>(step % (data_.train / batch) * batch + row)));
 }
 
-std::vector<Dataset::Alignment> Dataset::alignments(const Example& example) const {
+// Returns the keys that `find` appends for each answer, with the positions of the answers.
+template <class Key, class Find>
+std::vector<Dataset::Alignment> Dataset::align(const Example& example, const Find& find) const {
   std::vector<Alignment> found;
-  if (source_->relevant == nullptr || layout_ == Layout::sequence) return found;
+  if (find == nullptr || layout_ == Layout::sequence) return found;
   const auto first = layout_ == Layout::next ? static_cast<std::int32_t>(example.input.size()) - 1 : 0;
-  std::vector<std::int32_t> keys;
+  std::vector<Key> keys;
   for (std::size_t i = 0; i < example.target.size(); ++i) {
     if (example.target[i] == kIgnore) continue;
     keys.clear();
-    source_->relevant(task_, example, i, keys);
-    for (const std::int32_t key : keys) found.push_back({first + static_cast<std::int32_t>(i), key});
+    find(task_, example, i, keys);
+    for (const Key& key : keys) {
+      const Relevant r{key};
+      found.push_back({first + static_cast<std::int32_t>(i), r.key, r.kind});
+    }
   }
   return found;
+}
+
+std::vector<Dataset::Alignment> Dataset::alignments(const Example& example) const {
+  return align<Relevant>(example, source_->relevant);
+}
+
+std::vector<Dataset::Alignment> Dataset::candidates(const Example& example) const {
+  return align<std::int32_t>(example, source_->candidates);
 }
 
 std::int64_t Dataset::shared_with_training(Split split) const {

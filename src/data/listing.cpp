@@ -33,18 +33,17 @@ std::string columns(const Names& names, std::span<const std::string_view> titles
   return out;
 }
 
-// Returns the positions that answer i depends on, ascending.
-std::vector<std::int32_t> relevant_to(const Task& task, const TaskConfig& config, const Example& example,
-                                      std::size_t i) {
-  std::vector<std::int32_t> keys;
+// Returns the positions that answer i depends on, by kind and then ascending.
+std::vector<Relevant> relevant_to(const Task& task, const TaskConfig& config, const Example& example,
+                                  std::size_t i) {
+  std::vector<Relevant> keys;
   if (example.target[i] != kIgnore) task.relevant(config, example, i, keys);
-  std::ranges::sort(keys);
+  std::ranges::sort(keys, {}, [](const Relevant& r) { return std::pair(r.kind, r.key); });
   return keys;
 }
 
 // Returns ascending numbers as "0-3 7".
 std::string ranges_text(const std::vector<std::int32_t>& numbers) {
-  if (numbers.empty()) return "none";
   std::string out;
   for (std::size_t first = 0, last = 0; first < numbers.size(); first = last) {
     do ++last;
@@ -54,6 +53,21 @@ std::string ranges_text(const std::vector<std::int32_t>& numbers) {
     if (last - first > 1) out += fmt::format("-{}", numbers[last - 1]);
   }
   return out;
+}
+
+// Returns positions as "0-3 7", after the names of their kinds if the task has several: "agent 2, patient 5".
+std::string relevant_text(const Task& task, const std::vector<Relevant>& keys) {
+  std::string out;
+  for (std::size_t kind = 0; kind < task.kinds.size(); ++kind) {
+    std::vector<std::int32_t> numbers;
+    for (const Relevant& r : keys)
+      if (r.kind == static_cast<std::int32_t>(kind)) numbers.push_back(r.key);
+    if (numbers.empty()) continue;
+    if (!out.empty()) out += ", ";
+    if (task.kinds.size() > 1) out += fmt::format("{} ", task.kinds[kind]);
+    out += ranges_text(numbers);
+  }
+  return out.empty() ? "none" : out;
 }
 
 }  // namespace
@@ -135,7 +149,7 @@ std::string relevant_text(const TaskConfig& config, const Example& example, std:
     if (example.target[i] == kIgnore) continue;
     const std::string title = fmt::format("{:>5}  {:<8}", i, name_of(names, example.target[i]));
     const std::string lines =
-        wrapped(ranges_text(relevant_to(task, config, example, i)), width - title.size() - 1);
+        wrapped(relevant_text(task, relevant_to(task, config, example, i)), width - title.size() - 1);
     for (std::size_t start = 0, end = 0; (end = lines.find('\n', start)) != std::string::npos;
          start = end + 1)
       out +=
@@ -166,8 +180,10 @@ Json relevant_json(const TaskConfig& config, const Example& example) {
   const Task& task = find_task(config.name);
   if (task.relevant == nullptr) return nullptr;
   auto out = Json::array();
-  for (std::size_t i = 0; i < example.target.size(); ++i)
-    out.push_back(relevant_to(task, config, example, i));
+  for (std::size_t i = 0; i < example.target.size(); ++i) {
+    auto& positions = out.emplace_back(Json::array());
+    for (const Relevant& r : relevant_to(task, config, example, i)) positions.push_back(r.key);
+  }
   return out;
 }
 

@@ -59,6 +59,16 @@ void sample_symbols(const TaskConfig& config, SampleRng& rng, std::vector<std::i
   for (std::int32_t& token : out) token = static_cast<std::int32_t>(rng.below(config.symbols));
 }
 
+void vary_symbols(const TaskConfig& config, SampleRng& rng, std::vector<std::int32_t>& out) {
+  const auto [first, last] = std::minmax({rng.below(config.symbols), rng.below(config.symbols)});
+  out.resize(static_cast<std::size_t>(sample_length(config, rng)));
+  for (std::int32_t& token : out) token = static_cast<std::int32_t>(first + rng.below(last - first + 1));
+}
+
+void all_positions(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
+  for (std::size_t j = 0; j < example.input.size(); ++j) keys.push_back(static_cast<std::int32_t>(j));
+}
+
 double count_symbol_sequences(const TaskConfig& config) {
   double count = 0;
   for (std::int64_t n = config.min_length > 0 ? config.min_length : config.length; n <= config.length; ++n)

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "thimble/core/json.h"
 #include "thimble/core/width.h"
 #include "thimble/data/listing.h"
@@ -9,6 +11,8 @@
 
 namespace thimble {
 namespace {
+
+constexpr std::int64_t kVariedShown = 2;
 
 std::string facts(const Task& task, const TaskConfig& config, const Json& keys, std::size_t width) {
   std::string values;
@@ -21,6 +25,7 @@ std::string facts(const Task& task, const TaskConfig& config, const Json& keys, 
       fmt::format("chance       {:.2f} % accuracy of the best constant answer\n", 100 * task.chance(config));
   out += task.floor == nullptr ? "lowest loss  unknown\n"
                                : fmt::format("lowest loss  {:.6g} nats\n", task.floor(config));
+  if (!task.kinds.empty()) out += fmt::format("depends on   {}\n", fmt::join(task.kinds, ", "));
   if (task.table != nullptr)
     for (const std::string& remark : remarks(task.table(config))) out += wrapped("note: " + remark, width);
   if (task.causal) out += "mask         must be causal, or the model could read the answers\n";
@@ -49,6 +54,8 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
   const Dataset data(config, {.train = train}, usual_layout(task.size(config)), seed);
   std::string relevant;
   Example e;
+  page.json["kinds"] = task.kinds;
+  auto& varied = page.json["varied"] = Json::array();
   for (std::int64_t i = 0; i < examples; ++i) {
     data.example(Split::train, i, e);
     page.text += '\n' + example_text(names, e.input, e.target, width);
@@ -59,6 +66,13 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
   if (!relevant.empty())
     page.text +=
         "\nFirst example: position, answer, and the positions that the answer depends on:\n" + relevant;
+  const std::int64_t shown = std::min({examples, kVariedShown, data.size(Split::varied)});
+  if (shown > 0) page.text += "\nVaried, so that position and content part:\n";
+  for (std::int64_t i = 0; i < shown; ++i) {
+    data.example(Split::varied, i, e);
+    page.text += example_text(names, e.input, e.target, width);
+    varied.push_back(example_json(names, e.input, e.target));
+  }
   return page;
 }
 

@@ -198,7 +198,7 @@ TEST_CASE("alignments lead from the position of an answer to those it depends on
   using Pairs = std::vector<std::pair<std::int32_t, std::int32_t>>;
   const auto aligned = [](Layout layout, const Tokens& target) {
     Pairs found;
-    for (const auto& [query, key] : dataset(kReverse, layout).alignments({{2, 0, 1}, target}))
+    for (const auto& [query, key, kind] : dataset(kReverse, layout).alignments({{2, 0, 1}, target}))
       found.emplace_back(query, key);
     return found;
   };

@@ -144,16 +144,25 @@ TEST_CASE("every task: tokens have names of their own, which a space separates",
 TEST_CASE("every task: relevant positions lie in the sequence, answers alone have them", "[data]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     if (task.relevant == nullptr) return;
-    bool any = false;  // the first half of an induction has nothing to look at
+    bool any = false;  // the first round of an induction depends on nothing
+    std::set<std::int32_t> kinds;
     for_examples(config, [&](const Example& e) {
       for (std::size_t i = 0; i < e.target.size(); ++i) {
         if (e.target[i] == kIgnore) continue;
-        Tokens keys = {-7}, again;
-        task.relevant(config, e, i, keys);
+        std::vector<Relevant> found = {{-7}}, again;
+        task.relevant(config, e, i, found);
         task.relevant(config, e, i, again);
-        REQUIRE(keys.front() == -7);  // appended
-        keys.erase(keys.begin());
-        REQUIRE(keys == again);
+        REQUIRE(found.front().key == -7);  // appended
+        found.erase(found.begin());
+        REQUIRE(found == again);
+        Tokens keys, candidates;
+        for (const Relevant& r : found) {
+          keys.push_back(r.key);
+          kinds.insert(r.kind);
+        }
+        if (task.candidates != nullptr) task.candidates(config, e, i, candidates);
+        for (const std::int32_t key : task.candidates == nullptr ? Tokens() : keys)
+          REQUIRE(std::ranges::count(candidates, key) == 1);
         any = any || !keys.empty();
         const auto last = std::ssize(e.input) + static_cast<std::int64_t>(i);  // exclusive
         for (const std::int32_t key : keys) REQUIRE((key >= 0 && key < last));
@@ -161,6 +170,39 @@ TEST_CASE("every task: relevant positions lie in the sequence, answers alone hav
       }
     });
     CHECK(any);
+    CHECK(std::ssize(kinds) == std::ssize(task.kinds));
+    CHECK(*kinds.rbegin() + 1 == std::ssize(task.kinds));
+  });
+}
+
+TEST_CASE("every task: varied examples fit the model, and are a pure function of seed and index", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    const ExampleSize size = task.size(config);
+    const auto vocabulary = std::ssize(task.tokens(config));
+    const std::int64_t train = task.at == nullptr ? 0 : 1;
+    const Dataset data(config, {.train = train}, usual_layout(size), 3),
+        same(config, {.train = train}, usual_layout(size), 3);
+    CHECK((data.size(Split::varied) > 0) == (task.vary != nullptr));
+    if (task.vary == nullptr) return;
+    Batch batch;
+    CHECK_NOTHROW(data.fill(Split::varied, 0, 200, batch));
+    std::set<Tokens> inputs;
+    for (std::int64_t i = 0; i < 200; ++i) {
+      Example e, again{Tokens(99, 1), Tokens(99, 1)};
+      data.example(Split::varied, i, e);
+      same.example(Split::varied, i, again);
+      REQUIRE(e.input == again.input);
+      REQUIRE(e.target == again.target);
+      inputs.insert(e.input);
+      REQUIRE((std::ssize(e.input) >= 1 && std::ssize(e.input) <= size.input));
+      REQUIRE((std::ssize(e.target) >= 1 && std::ssize(e.target) <= size.target));
+      for (const std::int32_t token : e.input) REQUIRE((token >= 0 && token < vocabulary));
+      for (const std::int32_t token : e.target)
+        REQUIRE((token == kIgnore || (token >= 0 && token < vocabulary)));
+      for (const auto& [query, key, kind] : data.alignments(e))
+        REQUIRE((key >= 0 && key < std::ssize(e.input)));
+    }
+    CHECK(inputs.size() > 20);
   });
 }
 

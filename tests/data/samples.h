@@ -22,8 +22,10 @@ inline std::vector<Example> draw(const TaskConfig& config, std::uint64_t count) 
 }
 
 inline Tokens relevant(const TaskConfig& config, const Example& example, std::size_t i) {
+  std::vector<Relevant> found;
+  find_task(config.name).relevant(config, example, i, found);
   Tokens keys;
-  find_task(config.name).relevant(config, example, i, keys);
+  for (const Relevant& r : found) keys.push_back(r.key);
   return keys;
 }
 

@@ -16,8 +16,9 @@
 
 namespace thimble {
 
-enum class Split { train, validation, test };
-std::string_view split_name(Split);  // "train", "validation", "test"
+// `varied` is the examples of Task::vary: no split of the data, but read like one.
+enum class Split { train, validation, test, varied };
+std::string_view split_name(Split);  // "train", "validation", "test", "varied"
 
 // Returns the split that the hash of an input chooses: 80 % train, 10 % validation, 10 % test. It does not
 // depend on the seed, so that runs with several seeds hold out the same inputs.
@@ -65,7 +66,8 @@ class Dataset {
   // Beginning- and end-of-sequence tokens of the decoder; Layout::seq2seq only.
   std::int32_t bos_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
   std::int32_t eos_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
-  std::int64_t size(Split) const;  // sequences; 0: an unlimited training split
+  // Returns the number of sequences; 0: an unlimited training split, or a task without varied examples.
+  std::int64_t size(Split) const;
   // Throws DataError when the split has no rows because its data file is missing or has changed; see Table.
   void require_rows(Split) const;
   bool disjoint() const { return disjoint_; }  // whether no input occurs in two splits
@@ -74,9 +76,12 @@ class Dataset {
   // source with Layout::seq2seq.
   struct Alignment {
     std::int32_t query, key;
+    std::int32_t kind = 0;  // index in Task::kinds
   };
   // Returns the alignments that the task states; none for one output per sequence, which has no position.
   std::vector<Alignment> alignments(const Example&) const;
+  // Returns the alignments with the candidates that the task states, in place of the relevant positions.
+  std::vector<Alignment> candidates(const Example&) const;
 
   // Returns how many sequences of the split have an input that also occurs in training.
   std::int64_t shared_with_training(Split) const;
@@ -100,6 +105,8 @@ class Dataset {
 
  private:
   void draw(Split, std::int64_t index, Example& out) const;
+  template <class Key, class Find>
+  std::vector<Alignment> align(const Example&, const Find& find) const;
   Permutation epoch_order(std::int64_t step, std::int64_t batch) const;
   void start(std::int64_t count, Batch& out) const;
   void add_source(std::int64_t row, Batch& out) const;  // the input of out.example

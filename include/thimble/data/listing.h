@@ -40,7 +40,8 @@ std::string example_text(const Names&, const Sequence&, std::size_t width);
 // Returns "4 tokens: a b c d", without the middle of the vocabulary if it takes more than `width` characters.
 std::string vocabulary_text(const Names&, std::size_t width);
 
-// Returns a line of at most `width` columns for each answer, with the positions that it depends on: "0-3 7".
+// Returns a line of at most `width` columns for each answer, with the positions that it depends on: "0-3 7",
+// or "agent 2, patient 5" if the task has several kinds.
 // Returns "" if the task does not state them.
 std::string relevant_text(const TaskConfig&, const Example&, std::size_t width);
 

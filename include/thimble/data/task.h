@@ -41,6 +41,14 @@ struct Example {
   std::vector<std::int32_t> target;  // kIgnore: no answer at this position
 };
 
+// A position of the input that an answer depends on.
+struct Relevant {
+  std::int32_t key;
+  std::int32_t kind = 0;  // index in Task::kinds
+
+  bool operator==(const Relevant&) const = default;
+};
+
 // A random number generator for one example: its k-th number is a pure function of the key and k.
 class SampleRng {
  public:
@@ -95,8 +103,17 @@ struct Task {
   // Appends the input positions that answer `i` of the example depends on to `keys`: those that a head which
   // solves the task should attend to. In next layout, position input.size() + k is target k. Null: not
   // stated.
-  void (*relevant)(const TaskConfig&, const Example&, std::size_t i,
-                   std::vector<std::int32_t>& keys) = nullptr;
+  void (*relevant)(const TaskConfig&, const Example&, std::size_t i, std::vector<Relevant>& keys) = nullptr;
+  std::vector<std::string_view> kinds{};  // what these positions are to the answer: "agent", "patient"
+  // Appends the positions of the same class as the relevant ones, those included: what a head attends to that
+  // finds the class and not the member. Null: the position of an answer determines the relevant positions, as
+  // in reversal, so that attending to them is a pattern of positions and not of content.
+  void (*candidates)(const TaskConfig&, const Example&, std::size_t i,
+                     std::vector<std::int32_t>& keys) = nullptr;
+  // Draws an example of at most `size` in which position and content part, so that a head that follows the
+  // one misses the other: other lengths, a random prefix, other distractors. It belongs to no split. Null:
+  // there is none, as no key can be elsewhere.
+  void (*vary)(const TaskConfig&, SampleRng&, Example&) = nullptr;
 };
 
 // Returns the names of all tasks in alphabetical order.
@@ -119,6 +136,10 @@ namespace tasks {
 std::int64_t sample_length(const TaskConfig&, SampleRng&);
 // Sets `out` to sample_length independent uniform symbols.
 void sample_symbols(const TaskConfig&, SampleRng&, std::vector<std::int32_t>& out);
+// Sets `out` to sample_length independent symbols, uniform over a random range of symbols.
+void vary_symbols(const TaskConfig&, SampleRng&, std::vector<std::int32_t>& out);
+// Appends all positions of the input, as Task::candidates.
+void all_positions(const TaskConfig&, const Example&, std::size_t i, std::vector<std::int32_t>& keys);
 // Returns how many such sequences exist.
 double count_symbol_sequences(const TaskConfig&);
 

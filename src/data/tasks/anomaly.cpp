@@ -94,9 +94,9 @@ double distinct_inputs(const TaskConfig& config) {
   return static_cast<double>(config.length) * cells * sum;
 }
 
-void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<Relevant>& keys) {
   const auto odd = std::ranges::find(example.input, example.target[0]);
-  keys.push_back(static_cast<std::int32_t>(odd - example.input.begin()));
+  keys.push_back({static_cast<std::int32_t>(odd - example.input.begin())});
 }
 
 }  // namespace
@@ -121,7 +121,10 @@ Task anomaly() {
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"odd point"},
+          .candidates = all_positions,
+          .vary = sample};
 }
 
 }  // namespace thimble::tasks

@@ -45,7 +45,9 @@ std::int32_t place_weight(std::int64_t place) {
   return 1 + static_cast<std::int32_t>(kScale * std::pow(static_cast<double>(place + 1), kPower - 1));
 }
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+// Draws an example whose queries are at places with these weights.
+void draw(const TaskConfig& config, SampleRng& rng, std::int32_t (*weight)(std::int64_t place),
+          Example& example) {
   const std::int64_t values = config.symbols / 2, places = query_places(config), pairs_end = 2 * config.pairs;
   example.input.resize(static_cast<std::size_t>(config.length));
   example.target.assign(static_cast<std::size_t>(config.length), kIgnore);
@@ -57,7 +59,7 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
 
   // Answers are at even positions; until all are drawn, odd positions hold the weights of places.
   std::int64_t total = 0;
-  for (std::int64_t place = 0; place < places; ++place) total += target[2 * place + 1] = place_weight(place);
+  for (std::int64_t place = 0; place < places; ++place) total += target[2 * place + 1] = weight(place);
   for (std::int64_t pair = 0; pair < config.pairs; ++pair) {
     std::int64_t left = rng.below(total), place = 0;
     for (; left >= target[2 * place + 1]; ++place) left -= target[2 * place + 1];
@@ -66,6 +68,16 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
     target[pairs_end + 2 * place] = input[2 * pair + 1];
   }
   for (std::int64_t place = 0; place < places; ++place) target[2 * place + 1] = kIgnore;
+}
+
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  draw(config, rng, place_weight, example);
+}
+
+// Puts queries at uniform places, so that they are as often far from the pairs as near.
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  draw(
+      config, rng, [](std::int64_t) { return 1; }, example);
 }
 
 std::vector<std::string> tokens(const TaskConfig& config) {
@@ -100,12 +112,16 @@ double distinct_inputs(const TaskConfig& config) {
 double chance(const TaskConfig& config) { return 2 / static_cast<double>(config.symbols); }
 
 // The position of the value in its pair.
-void relevant(const TaskConfig& config, const Example& example, std::size_t i,
-              std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig& config, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
   for (std::int64_t pair = 0; pair < config.pairs; ++pair)
     if (example.input[static_cast<std::size_t>(2 * pair + 1)] == example.target[i])
-      keys.push_back(static_cast<std::int32_t>(2 * pair + 1));
+      keys.push_back({static_cast<std::int32_t>(2 * pair + 1)});
+}
+
+void candidates(const TaskConfig& config, const Example&, std::size_t, std::vector<std::int32_t>& keys) {
+  for (std::int64_t pair = 0; pair < config.pairs; ++pair)
+    keys.push_back(static_cast<std::int32_t>(2 * pair + 1));
 }
 
 }  // namespace
@@ -131,7 +147,10 @@ Task associative_recall() {
           .distinct_inputs = distinct_inputs,
           .chance = chance,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"value of key"},
+          .candidates = candidates,
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

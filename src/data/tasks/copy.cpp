@@ -8,8 +8,13 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   example.target = example.input;
 }
 
-void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<std::int32_t>& keys) {
-  keys.push_back(static_cast<std::int32_t>(i));
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  vary_symbols(config, rng, example.input);
+  example.target = example.input;
+}
+
+void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<Relevant>& keys) {
+  keys.push_back({static_cast<std::int32_t>(i)});
 }
 
 }  // namespace
@@ -26,7 +31,9 @@ Task copy() {
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"source"},
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

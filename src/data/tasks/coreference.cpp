@@ -86,6 +86,15 @@ void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   target.resize(input.size(), kIgnore);
 }
 
+// Puts another opener in front of half of the sentences with room for it, so that nouns move.
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample(config, rng, example);
+  auto& [input, target] = example;
+  if (std::ssize(input) == kMaxLength || rng.below(2) == 0) return;
+  input.insert(input.begin(), token(kOpeners, rng.below(std::ssize(kOpeners))));
+  target.insert(target.begin(), kIgnore);
+}
+
 std::vector<std::string> tokens(const TaskConfig&) {
   std::vector<std::string> names;
   for (const Words words : kVocabulary) names.insert(names.end(), words.begin(), words.end());
@@ -100,10 +109,17 @@ double distinct_inputs(const TaskConfig&) { return kSentences; }
 double chance(const TaskConfig&) { return 1 / static_cast<double>(kAnimals.size() + kPlaces.size()); }
 
 // The position of the noun that is the answer.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
   const auto noun = std::ranges::find(example.input, example.target[i]);
-  keys.push_back(static_cast<std::int32_t>(noun - example.input.begin()));
+  keys.push_back({static_cast<std::int32_t>(noun - example.input.begin())});
+}
+
+// The positions of both nouns.
+void candidates(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
+  constexpr std::int32_t kFirst = token(kAnimals, 0), kEnd = token(kAnimalVerbs, 0);
+  for (std::size_t j = 0; j < example.input.size(); ++j)
+    if (example.input[j] >= kFirst && example.input[j] < kEnd) keys.push_back(static_cast<std::int32_t>(j));
 }
 
 }  // namespace
@@ -127,7 +143,10 @@ Task coreference() {
           .distinct_inputs = distinct_inputs,
           .chance = chance,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"referent"},
+          .candidates = candidates,
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -83,6 +83,21 @@ void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   to_tokens(text.data(), write_iso(date, text.data()), example.target);
 }
 
+// Puts a weekday before half of the dates without one, where it fits, so that their parts move.
+void vary(const TaskConfig&, SampleRng& rng, Example& example) {
+  constexpr std::int64_t kWithWeekday = 3;
+  const Date date(rng.below(kDays));
+  const std::int64_t drawn = rng.below(kForms - 1);
+  Text text;
+  char* const end = write(date, drawn + (drawn >= kWithWeekday ? 1 : 0), text.data());
+  std::string written(text.data(), end);
+  const std::string_view weekday = kWeekdays[date.weekday];
+  if (rng.below(2) == 0 && written.size() + weekday.size() < text.size())
+    written = fmt::format("{} {}", weekday, written);
+  to_tokens(written.data(), written.data() + written.size(), example.input);
+  to_tokens(text.data(), write_iso(date, text.data()), example.target);
+}
+
 std::vector<std::string> tokens(const TaskConfig&) {
   std::vector<std::string> names;
   for (const char character : kCharacters) names.emplace_back(1, character);
@@ -113,16 +128,20 @@ struct Parts {
   Run day, month, year;
 };
 
+// Returns '0' for a digit, 'a' for a letter, else ' '.
+char class_of(std::int32_t token) {
+  constexpr std::int32_t kDigits = 10, kLetters = kCharacters.find('A');
+  return token < kDigits ? '0' : token < kLetters ? ' ' : 'a';
+}
+
 // Finds day, month and year. Two groups of digits are day and year, three have a month between them; the name
 // of a month is the last word.
 Parts find_parts(const std::vector<std::int32_t>& input) {
-  constexpr std::int32_t kDigits = 10, kLetters = kCharacters.find('A');
-  const auto kind = [](std::int32_t token) { return token < kDigits ? '0' : token < kLetters ? ' ' : 'a'; };
   std::vector<Run> numbers;
   Run word;
   char before = ' ';
   for (std::int32_t i = 0; i < std::ssize(input); ++i) {
-    const char here = kind(input[static_cast<std::size_t>(i)]);
+    const char here = class_of(input[static_cast<std::size_t>(i)]);
     if (here == '0' && before != '0') numbers.push_back({i, 0});
     if (here == 'a' && before != 'a') word = {i, 0};
     if (here == '0') ++numbers.back().count;
@@ -133,17 +152,30 @@ Parts find_parts(const std::vector<std::int32_t>& input) {
 }
 
 // The digit of the input; if the input has fewer digits, its first one determines those before it.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   const auto& [day, month, year] = find_parts(example.input);
-  const auto add_digit = [&](const Run& run, std::int32_t digit, std::int32_t digits) {
-    keys.push_back(run.first + std::max(0, digit - (digits - run.count)));
+  constexpr std::int32_t kYear = 0, kMonth = 1, kDay = 2;
+  const auto add_digit = [&](const Run& run, std::int32_t digit, std::int32_t digits, std::int32_t kind) {
+    keys.push_back({run.first + std::max(0, digit - (digits - run.count)), kind});
   };
   const auto place = static_cast<std::int32_t>(i);
-  if (place < 4) return add_digit(year, place, 4);
-  if (place >= 8) return add_digit(day, place - 8, 2);
+  if (place < 4) return add_digit(year, place, 4, kYear);
+  if (place >= 8) return add_digit(day, place - 8, 2, kDay);
   if (place == 4 || place == 7) return;  // "-"
-  if (month.count == 2) return add_digit(month, place - 5, 2);
-  for (std::int32_t letter = 0; letter < month.count; ++letter) keys.push_back(month.first + letter);
+  if (month.count == 2) return add_digit(month, place - 5, 2, kMonth);
+  for (std::int32_t letter = 0; letter < month.count; ++letter)
+    keys.push_back({month.first + letter, kMonth});
+}
+
+// All digits, or for the name of a month all letters.
+void candidates(const TaskConfig& config, const Example& example, std::size_t i,
+                std::vector<std::int32_t>& keys) {
+  std::vector<Relevant> found;
+  relevant(config, example, i, found);
+  if (found.empty()) return;
+  const char wanted = class_of(example.input[static_cast<std::size_t>(found[0].key)]);
+  for (std::size_t j = 0; j < example.input.size(); ++j)
+    if (class_of(example.input[j]) == wanted) keys.push_back(static_cast<std::int32_t>(j));
 }
 
 }  // namespace
@@ -169,7 +201,10 @@ Task dates() {
       .chance = chance,
       .floor = zero,
       .special = {"_", "-", "/", ".", ","},
-      .relevant = relevant};
+      .relevant = relevant,
+      .kinds = {"year", "month", "day"},
+      .candidates = candidates,
+      .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -20,7 +20,9 @@ std::vector<std::string> tokens(const TaskConfig& config) {
   return names;
 }
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+// Draws a word in which, where both are possible, a bracket has the direction of the one before it with
+// probability same / 4.
+void draw(const TaskConfig& config, SampleRng& rng, std::int64_t same, Example& example) {
   const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
   const std::int64_t n = shortest + 2 * rng.below((config.length - shortest) / 2 + 1);
   auto& [input, target] = example;
@@ -28,10 +30,12 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   target.resize(static_cast<std::size_t>(n));
   constexpr std::int32_t kNone = -1;
   std::int32_t innermost = kNone;  // open bracket; the target of an open bracket holds the one around it
+  bool opens = true;
   for (std::int64_t i = 0, height = 0; i < n; ++i) {
     const bool must_open = height == 0, must_close = height == config.depth || height == n - i;
     const auto here = static_cast<std::size_t>(i);
-    if (must_open || (!must_close && rng.below(2) == 0)) {
+    opens = must_open || (!must_close && rng.below(4) < (opens ? same : 4 - same));
+    if (opens) {
       input[here] = static_cast<std::int32_t>(rng.below(config.symbols));
       target[here] = innermost;
       innermost = static_cast<std::int32_t>(i);
@@ -46,6 +50,11 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
     }
   }
 }
+
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) { draw(config, rng, 2, example); }
+
+// Nests deeper: half of the brackets of `sample` close the nearest opening one, most of these do not.
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) { draw(config, rng, 3, example); }
 
 // Counts walks of n steps up or down between 0 and `depth` that end at 0, each with symbols^(n/2) words.
 double distinct_inputs(const TaskConfig& config) {
@@ -64,12 +73,18 @@ double distinct_inputs(const TaskConfig& config) {
 }
 
 // The position of the opening bracket.
-void relevant(const TaskConfig& config, const Example& example, std::size_t i,
-              std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig& config, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
   std::size_t j = i;
   for (int open = 1; open > 0;) open += example.input[--j] == config.symbols ? 1 : -1;
-  keys.push_back(static_cast<std::int32_t>(j));
+  keys.push_back({static_cast<std::int32_t>(j)});
+}
+
+// The opening brackets before the answer.
+void candidates(const TaskConfig& config, const Example& example, std::size_t i,
+                std::vector<std::int32_t>& keys) {
+  for (std::size_t j = 0; j < i; ++j)
+    if (example.input[j] != config.symbols) keys.push_back(static_cast<std::int32_t>(j));
 }
 
 }  // namespace
@@ -95,7 +110,10 @@ Task dyck_match() {
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"opening bracket"},
+          .candidates = candidates,
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -73,8 +73,8 @@ double distinct_inputs(const TaskConfig& config) {
 double half(const TaskConfig&) { return 0.5; }
 
 // All positions up to the answer.
-void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<std::int32_t>& keys) {
-  for (std::size_t j = 0; j <= i; ++j) keys.push_back(static_cast<std::int32_t>(j));
+void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<Relevant>& keys) {
+  for (std::size_t j = 0; j <= i; ++j) keys.push_back({static_cast<std::int32_t>(j)});
 }
 
 }  // namespace
@@ -102,7 +102,9 @@ Task dyck_valid() {
           .distinct_inputs = distinct_inputs,
           .chance = half,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"bracket"},
+          .vary = sample};
 }
 
 }  // namespace thimble::tasks

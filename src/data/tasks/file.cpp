@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "thimble/core/error.h"
 #include "thimble/data/table.h"
 #include "thimble/data/task.h"
@@ -21,6 +24,31 @@ void at(const TaskConfig& config, std::int64_t index, Example& example) {
   table(config).example(index, example);
 }
 
+void shuffle(SampleRng& rng, std::vector<std::int32_t>& tokens) {
+  for (std::int64_t i = std::ssize(tokens) - 1; i > 0; --i)
+    std::swap(tokens[static_cast<std::size_t>(i)], tokens[static_cast<std::size_t>(rng.below(i + 1))]);
+}
+
+// Shuffles the input and the target of a row, and puts the start of another row in front, as far as it fits.
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  const Table& rows = table(config);
+  const ExampleSize longest = rows.longest();
+  Example other;
+  rows.example(rng.below(rows.rows()), example);
+  rows.example(rng.below(rows.rows()), other);
+  const bool per_position = longest.input == longest.target && example.input.size() == example.target.size();
+  if (per_position && other.input.size() != other.target.size()) other = {};
+  shuffle(rng, example.input);
+  shuffle(rng, example.target);
+  const std::int64_t room = longest.input - std::ssize(example.input);
+  const std::int64_t more = rng.below(std::min(room, std::ssize(other.input)) + 1);
+  const auto put = [&](std::vector<std::int32_t>& to, const std::vector<std::int32_t>& from) {
+    to.insert(to.begin(), from.begin(), from.begin() + more);
+  };
+  put(example.input, other.input);
+  if (per_position) put(example.target, other.target);
+}
+
 }  // namespace
 
 Task file() {
@@ -37,7 +65,8 @@ Task file() {
           .at = at,
           .distinct_inputs = rows,
           .table = table,
-          .chance = chance};
+          .chance = chance,
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -18,12 +18,21 @@ std::vector<std::string> tokens(const TaskConfig& config) {
   return names;
 }
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
+void set_target(const TaskConfig& config, Example& example) {
   example.target.clear();
   for (const std::int32_t token : example.input)
     example.target.push_back(
         static_cast<std::int32_t>(config.symbols - 1 + std::ranges::count(example.input, token)));
+}
+
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
+  set_target(config, example);
+}
+
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  vary_symbols(config, rng, example.input);
+  set_target(config, example);
 }
 
 // Of a token, Binomial(n-1, 1/symbols) others are equal, and an input of length n has n answers:
@@ -47,9 +56,9 @@ double chance(const TaskConfig& config) {
 }
 
 // All positions of the same token, including this one.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   for (std::size_t j = 0; j < example.input.size(); ++j)
-    if (example.input[j] == example.input[i]) keys.push_back(static_cast<std::int32_t>(j));
+    if (example.input[j] == example.input[i]) keys.push_back({static_cast<std::int32_t>(j)});
 }
 
 }  // namespace
@@ -69,7 +78,10 @@ Task histogram() {
           .distinct_inputs = count_symbol_sequences,
           .chance = chance,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"equal token"},
+          .candidates = all_positions,
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -5,8 +5,7 @@
 namespace thimble::tasks {
 namespace {
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
+void set_target(Example& example) {
   std::int64_t most = 0;
   std::int32_t answer = 0;
   for (const std::int32_t token : example.input) {
@@ -17,10 +16,20 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   example.target.assign(1, answer);
 }
 
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
+  set_target(example);
+}
+
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  vary_symbols(config, rng, example.input);
+  set_target(example);
+}
+
 // All positions of the answer in the input.
-void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<Relevant>& keys) {
   for (std::size_t j = 0; j < example.input.size(); ++j)
-    if (example.input[j] == example.target[0]) keys.push_back(static_cast<std::int32_t>(j));
+    if (example.input[j] == example.target[0]) keys.push_back({static_cast<std::int32_t>(j)});
 }
 
 }  // namespace
@@ -40,7 +49,10 @@ Task majority() {
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,  // renaming the symbols renames the answer
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"occurrence"},
+          .candidates = all_positions,
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

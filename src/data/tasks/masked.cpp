@@ -41,15 +41,10 @@ std::int64_t draw_step(SampleRng& rng) {
   return kMoves[move].step;
 }
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+// Replaces tokens by [MASK] and sets the target.
+void mask(const TaskConfig& config, SampleRng& rng, Example& example) {
   std::vector<std::int32_t>&input = example.input, &target = example.target;
-  input.resize(static_cast<std::size_t>(config.length));
   target.assign(input.size(), kIgnore);
-  std::int64_t symbol = rng.below(config.symbols);
-  for (std::int32_t& token : input) {
-    token = static_cast<std::int32_t>(symbol);
-    symbol = (symbol + draw_step(rng)) % config.symbols;
-  }
   // Selection sampling (Knuth, The Art of Computer Programming 2, algorithm 3.4.2S).
   std::int64_t missing = masks(config);
   std::size_t position = 1;
@@ -60,6 +55,23 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
     --missing;
     ++position;
   }
+}
+
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  example.input.resize(static_cast<std::size_t>(config.length));
+  std::int64_t symbol = rng.below(config.symbols);
+  for (std::int32_t& token : example.input) {
+    token = static_cast<std::int32_t>(symbol);
+    symbol = (symbol + draw_step(rng)) % config.symbols;
+  }
+  mask(config, rng, example);
+}
+
+// Draws every token by itself, so that it says nothing about its neighbors.
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  example.input.resize(static_cast<std::size_t>(config.length));
+  for (std::int32_t& token : example.input) token = static_cast<std::int32_t>(rng.below(config.symbols));
+  mask(config, rng, example);
 }
 
 std::vector<std::string> tokens(const TaskConfig& config) {
@@ -106,10 +118,10 @@ double floor(const TaskConfig& config) {
   return entropy;
 }
 
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
   const auto masked = static_cast<std::int32_t>(i);
-  keys.insert(keys.end(), {masked - 1, masked + 1});
+  keys.insert(keys.end(), {{masked - 1, 0}, {masked + 1, 1}});
 }
 
 }  // namespace
@@ -135,7 +147,9 @@ Task masked() {
           .chance = one_in_symbols,
           .floor = floor,
           .special = {"[MASK]"},
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"left neighbor", "right neighbor"},
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

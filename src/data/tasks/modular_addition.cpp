@@ -22,8 +22,8 @@ double distinct_inputs(const TaskConfig& config) {
   return static_cast<double>(config.symbols) * static_cast<double>(config.symbols);
 }
 
-void relevant(const TaskConfig&, const Example&, std::size_t, std::vector<std::int32_t>& keys) {
-  keys.insert(keys.end(), {0, 1});
+void relevant(const TaskConfig&, const Example&, std::size_t, std::vector<Relevant>& keys) {
+  keys.insert(keys.end(), {{0}, {1}});
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ Task modular_addition() {
           .chance = one_in_symbols,
           .floor = zero,
           .special = {"="},
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"operand"}};
 }
 
 }  // namespace thimble::tasks

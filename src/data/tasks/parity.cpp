@@ -7,10 +7,20 @@ namespace {
 
 std::vector<std::string> tokens(const TaskConfig&) { return {"0", "1"}; }
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+// Draws bits that are 0 with probability zeros / kParts.
+constexpr std::int64_t kParts = 8;
+void draw(const TaskConfig& config, SampleRng& rng, std::int64_t zeros, Example& example) {
   example.input.resize(static_cast<std::size_t>(sample_length(config, rng)));
-  for (std::int32_t& bit : example.input) bit = static_cast<std::int32_t>(rng.below(2));
+  for (std::int32_t& bit : example.input) bit = rng.below(kParts) < zeros ? 0 : 1;
   example.target.assign(1, std::accumulate(example.input.begin(), example.input.end(), 0) % 2);
+}
+
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  draw(config, rng, kParts / 2, example);
+}
+
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  draw(config, rng, rng.below(kParts + 1), example);
 }
 
 double distinct_inputs(const TaskConfig& config) {
@@ -20,8 +30,8 @@ double distinct_inputs(const TaskConfig& config) {
 double half(const TaskConfig&) { return 0.5; }
 
 // All positions, as flipping any bit flips the answer.
-void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
-  for (std::size_t j = 0; j < example.input.size(); ++j) keys.push_back(static_cast<std::int32_t>(j));
+void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<Relevant>& keys) {
+  for (std::size_t j = 0; j < example.input.size(); ++j) keys.push_back({static_cast<std::int32_t>(j)});
 }
 
 }  // namespace
@@ -41,7 +51,9 @@ Task parity() {
           .distinct_inputs = distinct_inputs,
           .chance = half,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"bit"},
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -120,6 +120,15 @@ void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   writer.say_clause();
 }
 
+// Puts another opener in front of half of the sentences with room for it, so that nouns move.
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample(config, rng, example);
+  auto& [input, target] = example;
+  if (std::ssize(input) == kMaxLength || rng.below(2) == 0) return;
+  input.insert(input.begin(), kToday);
+  target.insert(target.begin(), kIgnore);
+}
+
 std::vector<std::string> tokens(const TaskConfig&) {
   std::vector<std::string> names(std::begin(kFunctionWords), std::end(kFunctionWords));
   names.insert(names.end(), std::begin(kNouns), std::end(kNouns));
@@ -152,13 +161,20 @@ double distinct_inputs(const TaskConfig&) {
 double chance(const TaskConfig&) { return 1 / static_cast<double>(std::ssize(kNouns) * kOthers); }
 
 // The positions of both nouns, each of which occurs once in the sentence.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
   const std::int32_t pair = example.target[i] - kFirstPair, agent = pair / kOthers, other = pair % kOthers;
-  for (const std::int32_t noun : {agent, other + (other >= agent ? 1 : 0)}) {
+  for (const auto& [noun, kind] : {std::pair{agent, 0}, {other + (other >= agent ? 1 : 0), 1}}) {
     const auto place = std::ranges::find(example.input, kFirstNoun + noun);
-    keys.push_back(static_cast<std::int32_t>(place - example.input.begin()));
+    keys.push_back({static_cast<std::int32_t>(place - example.input.begin()), kind});
   }
+}
+
+// The positions of all nouns.
+void candidates(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
+  for (std::size_t j = 0; j < example.input.size(); ++j)
+    if (example.input[j] >= kFirstNoun && example.input[j] < kFirstVerb)
+      keys.push_back(static_cast<std::int32_t>(j));
 }
 
 }  // namespace
@@ -184,7 +200,10 @@ Task relations() {
       .distinct_inputs = distinct_inputs,
       .chance = chance,
       .floor = zero,
-      .relevant = relevant};
+      .relevant = relevant,
+      .kinds = {"agent", "patient"},
+      .candidates = candidates,
+      .vary = vary};
 }
 
 }  // namespace thimble::tasks

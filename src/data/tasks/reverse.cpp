@@ -8,8 +8,13 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   example.target.assign(example.input.rbegin(), example.input.rend());
 }
 
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
-  keys.push_back(static_cast<std::int32_t>(example.input.size() - 1 - i));
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  vary_symbols(config, rng, example.input);
+  example.target.assign(example.input.rbegin(), example.input.rend());
+}
+
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
+  keys.push_back({static_cast<std::int32_t>(example.input.size() - 1 - i)});
 }
 
 }  // namespace
@@ -27,7 +32,9 @@ Task reverse() {
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"source"},
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -7,16 +7,24 @@ std::size_t source(const TaskConfig& config, std::size_t i, std::size_t n) {
   return (i + n - static_cast<std::size_t>(config.offset) % n) % n;
 }
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
+void set_target(const TaskConfig& config, Example& example) {
   const std::size_t n = example.input.size();
   example.target.resize(n);
   for (std::size_t i = 0; i < n; ++i) example.target[i] = example.input[source(config, i, n)];
 }
 
-void relevant(const TaskConfig& config, const Example& example, std::size_t i,
-              std::vector<std::int32_t>& keys) {
-  keys.push_back(static_cast<std::int32_t>(source(config, i, example.input.size())));
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
+  set_target(config, example);
+}
+
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  vary_symbols(config, rng, example.input);
+  set_target(config, example);
+}
+
+void relevant(const TaskConfig& config, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
+  keys.push_back({static_cast<std::int32_t>(source(config, i, example.input.size()))});
 }
 
 }  // namespace
@@ -36,7 +44,9 @@ Task shift() {
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"source"},
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -5,16 +5,27 @@
 namespace thimble::tasks {
 namespace {
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
+void set_target(Example& example) {
   example.target = example.input;
   std::sort(example.target.begin(), example.target.end());
 }
 
+void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
+  sample_symbols(config, rng, example.input);
+  set_target(example);
+}
+
+// Answer i of uniform symbols is about i / n of all symbols, so that its position almost determines it; with
+// symbols of a random range it does not.
+void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
+  vary_symbols(config, rng, example.input);
+  set_target(example);
+}
+
 // All positions of the answer in the input.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   for (std::size_t j = 0; j < example.input.size(); ++j)
-    if (example.input[j] == example.target[i]) keys.push_back(static_cast<std::int32_t>(j));
+    if (example.input[j] == example.target[i]) keys.push_back({static_cast<std::int32_t>(j)});
 }
 
 }  // namespace
@@ -32,7 +43,10 @@ Task sort() {
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,
           .floor = zero,
-          .relevant = relevant};
+          .relevant = relevant,
+          .kinds = {"source"},
+          .candidates = all_positions,
+          .vary = vary};
 }
 
 }  // namespace thimble::tasks

@@ -247,14 +247,14 @@ bool is_one_of(const Adjective (&adjectives)[N], Word word) {
 bool is_one_of(const Numbers& forms, Word word) { return word == forms[0] || word == forms[1]; }
 
 // Aligns both sentences word by word.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   std::size_t french = 0, english = 0;
   const auto here = [&](const auto& words) {
     return french < example.input.size() &&
            is_one_of(words, lexicon().names[static_cast<std::size_t>(example.input[french])]);
   };
   const auto align = [&](std::size_t source) {
-    if (english++ == i) keys.push_back(static_cast<std::int32_t>(source));
+    if (english++ == i) keys.push_back({static_cast<std::int32_t>(source)});
   };
   const auto align_noun = [&] {
     align(french++);
@@ -292,7 +292,10 @@ Task translation() {
       .distinct_inputs = distinct_inputs,
       .chance = chance,
       .floor = zero,
-      .relevant = relevant};
+      .relevant = relevant,
+      .kinds = {"translated word"},
+      .candidates = all_positions,
+      .vary = sample};
 }
 
 }  // namespace thimble::tasks
