@@ -95,7 +95,7 @@ struct CrossCase {
 std::vector<CrossCase> cross_cases() {
   const auto mirror = [](std::int64_t i) { return kSource - 1 - i; };
   return {{"reverse", "mirror", "mirror", mirror},
-          {"copy", "task target", "task_target", [](std::int64_t i) { return i; }},
+          {"copy", "offset +0", "offset", [](std::int64_t i) { return i; }},
           {"reverse", "mirror", "mirror", mirror, true},
           {"reverse", "offset +0", "offset", [](std::int64_t i) { return i; }, true}};
 }

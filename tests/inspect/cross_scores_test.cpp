@@ -54,7 +54,7 @@ std::vector<HeadScore> scores(const std::vector<Pair>& pairs) {
   HeadScorer scorer = HeadScorer::cross(kQueries, kKeys);
   const std::vector<std::int32_t> special = {kSpecial};
   for (const Pair& p : pairs)
-    scorer.add(ScoreTargets::cross(p.queries, p.source, p.alignments, special), p.weights);
+    scorer.add(ScoreTargets::cross(p.queries, p.source, {p.alignments}, special), p.weights);
   return scorer.scores();
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("a scorer refuses weights of other sizes, and targets of another visib
       HeadScorer(3, false).add(ScoreTargets::cross(3, source, {}), std::vector<double>(9, 1.0 / 3)),
       ShapeError);
   const std::vector<Dataset::Alignment> query{{2, 0}}, key{{0, 3}}, neither{{1, 2}};
-  CHECK_THROWS_AS(ScoreTargets::cross(2, source, query), ShapeError);
-  CHECK_THROWS_AS(ScoreTargets::cross(2, source, key), ShapeError);
-  CHECK_NOTHROW(ScoreTargets::cross(2, source, neither));
+  CHECK_THROWS_AS(ScoreTargets::cross(2, source, {query}), ShapeError);
+  CHECK_THROWS_AS(ScoreTargets::cross(2, source, {key}), ShapeError);
+  CHECK_NOTHROW(ScoreTargets::cross(2, source, {neither}));
 }

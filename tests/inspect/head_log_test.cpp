@@ -44,8 +44,9 @@ std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& co
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
     trainer.model()(tape, model_input(batch), {.hooks = &recorder});
+    const std::vector<Dataset::Alignment> alignments = dataset.alignments(batch.example);
     const ScoreTargets targets(std::span(batch.tokens).first(static_cast<std::size_t>(batch.lengths[0])),
-                               causal, dataset.alignments(batch.example));
+                               causal, {alignments});
     for (std::size_t head = 0; head < scorers.size(); ++head)
       scorers[head].add(targets, std::span(recorder.layers[head / heads]).subspan(head % heads * size, size));
   }

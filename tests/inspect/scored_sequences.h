@@ -23,7 +23,7 @@ inline constexpr std::int32_t kMark = 9;  // the special token
 
 struct ScoredSequence {
   Tokens tokens;
-  Alignments alignments;
+  Alignments alignments, candidates{};
   Weights weights;
 };
 
@@ -76,7 +76,7 @@ inline std::vector<HeadScore> scores(const std::vector<ScoredSequence>& sequence
   HeadScorer scorer(kTime, causal);
   const std::vector<std::int32_t> special = {kMark};
   for (const ScoredSequence& s : sequences)
-    scorer.add(ScoreTargets(s.tokens, causal, s.alignments, special), s.weights);
+    scorer.add(ScoreTargets(s.tokens, causal, {s.alignments}, special), s.weights);
   return scorer.scores();
 }
 

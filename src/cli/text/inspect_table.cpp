@@ -213,9 +213,11 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   }
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
-  for (const HeadEvent& event : find_events(report.timeline.steps))
+  for (const HeadEvent& event : find_events(report.timeline.steps, report.timeline.patterns))
     if (heads.has(event.id)) print_out("\n{}", wrapped(sentence(event), width));
-  if (const std::string picture = draw(report.timeline.steps, !is_terminal(1), width); !picture.empty())
+  if (const std::string picture =
+          draw(report.timeline.steps, !is_terminal(1), width, report.timeline.patterns);
+      !picture.empty())
     print_out("\n{}", picture);
   print_maps(report, heads, width);
 }

@@ -23,6 +23,8 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
   const bool single = model.config.train.precision == Precision::float32;
   InspectReport report = single ? f32::run_inspection(model, options) : f64::run_inspection(model, options);
   if (!model.run.empty()) report.timeline = read_timeline(model.run);
+  for (const HeadReport& head : report.heads)
+    report.timeline.patterns.push_back(find_pattern(head.scores).score);
   return report;
 }
 

@@ -1,6 +1,7 @@
 #include "thimble/inspect/report/inspect.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "inspect/circuits/circuit_observer.h"
 #include "inspect/scores/score_observer.h"
@@ -28,7 +29,7 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   ProgressCounter progress("analyzing heads", effect_passes(evaluator) + 4 * evaluator.observe_cost());
   evaluator.report_to(progress);
   EffectsReport effects = measure_effects(evaluator);
-  ScoreObserver trained(evaluator), initial(evaluator);
+  ScoreObserver trained(evaluator, true), initial(evaluator);
   CircuitObserver circuit_observer(evaluator);
   TraceObserver examples(evaluator.model(), options.examples,
                          [&](const ForwardTrace& trace) { report.examples.push_back(trace); });
@@ -36,14 +37,21 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   evaluator.observe(observers);
   progress.advance(evaluator.observe_cost());
   CircuitReport circuits = circuit_observer.finish();
+  std::optional<ScoreObserver> varied;
+  if (evaluator.dataset().size(Split::varied) > 0) {
+    evaluator.select(Split::varied, kVariedSequences);
+    evaluator.observe(varied.emplace(evaluator, true));
+    evaluator.select(Split::test, options.sequences);
+  }
   evaluator.model().init(model.config.train.seed);
   evaluator.observe(initial);
   progress.advance(evaluator.observe_cost());
 
   for (std::size_t i = 0; i < effects.heads.size(); ++i) {
     HeadReport& head = report.heads.emplace_back();
-    head.scores = trained.heads()[i].scores();
-    set_at_init(head.scores, initial.heads()[i].scores());
+    head.scores = trained.scores(i);
+    set_at_init(head.scores, initial.scores(i));
+    if (varied) set_varied(head.scores, varied->scores(i, head.scores));
     head.mean_weights = trained.heads()[i].mean_weights();
     head.effects = effects.heads[i];
     head.circuits = std::move(circuits.heads[i]);

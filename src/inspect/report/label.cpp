@@ -11,34 +11,6 @@ namespace thimble {
 
 namespace {
 
-struct Candidate {
-  const Pattern* pattern = nullptr;
-  const HeadScore* score = nullptr;
-};
-
-double strength_of(const HeadScore& score, double value) {
-  return strength(value, score.chance, score.attainable);
-}
-
-// Returns whether the head has this pattern, regardless of the number of queries.
-bool has_pattern(const HeadScore& score) {
-  if (score.eligible == 0 || score.attainable <= score.chance) return false;
-  const double now = strength_of(score, score.value);
-  const bool unknown = std::isnan(score.at_init);
-  return now >= kPatternMargin && (unknown || now - strength_of(score, score.at_init) >= kPatternMargin);
-}
-
-// Returns the pattern that names the head among those with at least `queries`; the score is null if there is
-// none.
-Candidate find_pattern(std::span<const HeadScore> scores, std::int64_t queries) {
-  const Pattern* found = naming_pattern([&](const Pattern& pattern) -> std::optional<double> {
-    const HeadScore& score = find_score(scores, pattern.score);
-    if (score.eligible < queries || !has_pattern(score)) return std::nullopt;
-    return strength_of(score, score.value);
-  });
-  return {found, found == nullptr ? nullptr : &find_score(scores, found->score)};
-}
-
 // Every comparison with NaN is false.
 bool is_uniform(const HeadScore& entropy) {
   if (entropy.eligible < kEnoughQueries || entropy.value < kUniformEntropy) return false;
@@ -46,11 +18,6 @@ bool is_uniform(const HeadScore& entropy) {
 }
 
 bool is_costly(const Effect& effect) { return effect.interval.low > 0 || effect.accuracy_interval.high < 0; }
-
-std::string percentage(double share) {
-  return share > 0 && share < 0.01 ? fmt::format("{:.1g} %", 100 * share)
-                                   : fmt::format("{:.0f} %", 100 * share);
-}
 
 // Returns what ablating a head costs: accuracy, or loss where the interval of accuracy includes 0.
 std::string cost_text(const Effect& effect) {
@@ -74,13 +41,6 @@ Label pattern_label(const std::string& name, const std::string& numbers, const E
   return {name, Verdict::shown, fmt::format("{}: {}; {}", name, numbers, cost_text(effect))};
 }
 
-std::string full_name(const Candidate& found) {
-  if (!found.score->at) return std::string(found.pattern->name);
-  const bool relative = found.pattern->score == "offset";
-  return relative ? fmt::format("{} {:+}", found.pattern->name, *found.score->at)
-                  : fmt::format("{} {}", found.pattern->name, *found.score->at);
-}
-
 }  // namespace
 
 std::string_view verdict_name(Verdict verdict) {
@@ -100,19 +60,15 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 Label label_head(std::span<const HeadScore> scores, const Effect& zero) {
-  if (const Candidate found = find_pattern(scores, kEnoughQueries); found.score != nullptr) {
-    const auto& [value, chance] = std::pair(found.score->value, found.score->chance);
-    return pattern_label(
-        full_name(found),
-        fmt::format("{} of its attention (chance {})", percentage(value), percentage(chance)), zero);
-  }
+  if (const FoundPattern found = find_pattern(scores); !found.name.empty())
+    return pattern_label(found.name, found.numbers, zero);
   const HeadScore& entropy = find_score(scores, "entropy");
   if (is_uniform(entropy))
     return pattern_label("uniform", fmt::format("normalized entropy {:.3f}", entropy.value), zero);
-  if (const Candidate found = find_pattern(scores, 1); found.score != nullptr) {
+  if (const FoundPattern found = find_pattern(scores, 1); !found.name.empty()) {
     return {"", Verdict::not_enough,
             fmt::format("not enough evidence: possibly {}, but only {} eligible queries, at least {} needed",
-                        full_name(found), found.score->eligible, kEnoughQueries)};
+                        found.name, found.eligible, kEnoughQueries)};
   }
   const std::int64_t queries = find_score(scores, "distance").eligible;  // all queries are eligible
   if (queries < kEnoughQueries) {

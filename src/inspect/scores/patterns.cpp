@@ -1,7 +1,10 @@
 #include "thimble/inspect/scores/patterns.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace thimble {
@@ -24,6 +27,80 @@ const Pattern* naming_pattern(const std::function<std::optional<double>(const Pa
   for (const Strongest& best : kinds)
     if (best.pattern != nullptr && best.strength >= strongest - kAmbiguous) return best.pattern;
   return nullptr;
+}
+
+namespace {
+
+// Returns the strength of a pattern, on the usual or the varied examples, whichever is less; nullopt where the
+// head does not have it, or too few queries show it.
+std::optional<double> pattern_strength(const HeadScore& score, bool content, std::int64_t queries) {
+  if (content && (!score.varied || std::isnan(score.same_class))) return std::nullopt;
+  const double baseline = content ? std::fmax(score.chance, score.same_class) : score.chance;
+  if (score.eligible < queries || score.eligible == 0 || score.attainable <= baseline) return std::nullopt;
+  const double usual = strength(score.value, baseline, score.attainable);
+  const double risen =
+      std::isnan(score.at_init) ? usual : usual - strength(score.at_init, baseline, score.attainable);
+  if (std::min(usual, risen) < kPatternMargin) return std::nullopt;
+  if (!score.varied) return usual;
+  if (score.varied->eligible < queries) return std::nullopt;
+  const double varied = strength(score.varied->value, score.varied->matched, score.varied->attainable);
+  return varied < kPatternMargin ? std::nullopt : std::optional(std::min(usual, varied));
+}
+
+// Returns the score that stands for a pattern, of those of its name: that of a single kind that has it, or else
+// the one of all kinds, or else the strongest kind. Null: the head does not have it.
+const HeadScore* pattern_score(std::span<const HeadScore> scores, const Pattern& pattern,
+                               std::int64_t queries) {
+  const HeadScore *all = nullptr, *strongest = nullptr;
+  int kinds = 0;
+  double best = 0;
+  for (const HeadScore& score : scores) {
+    if (score.name != pattern.score) continue;
+    const std::optional<double> found = pattern_strength(score, pattern.content, queries);
+    if (!found) continue;
+    if (score.kind.empty()) all = &score;
+    if (score.kind.empty()) continue;
+    ++kinds;
+    if (*found > best) strongest = &score;
+    best = std::max(best, *found);
+  }
+  return strongest != nullptr && (kinds == 1 || all == nullptr) ? strongest : all;
+}
+
+std::string percentage(double share) {
+  return share > 0 && share < 0.01 ? fmt::format("{:.1g} %", 100 * share)
+                                   : fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string full_name(const Pattern& pattern, const HeadScore& score) {
+  if (!score.kind.empty()) return fmt::format("{} ({})", pattern.name, score.kind);
+  if (!score.at) return std::string(pattern.name);
+  return pattern.score == "offset" ? fmt::format("{} {:+}", pattern.name, *score.at)
+                                   : fmt::format("{} {}", pattern.name, *score.at);
+}
+
+std::string numbers_of(const Pattern& pattern, const HeadScore& score) {
+  std::string text =
+      fmt::format("{} of its attention (chance {}", percentage(score.value), percentage(score.chance));
+  if (!pattern.content) return text + ")";
+  return text + fmt::format(", matched {}), {} where position and content part (matched {})",
+                            percentage(score.matched()), percentage(score.varied->value),
+                            percentage(score.varied->matched));
+}
+
+}  // namespace
+
+FoundPattern find_pattern(std::span<const HeadScore> scores, std::int64_t queries) {
+  const Pattern* const found = naming_pattern([&](const Pattern& pattern) -> std::optional<double> {
+    const HeadScore* const score = pattern_score(scores, pattern, queries);
+    if (score == nullptr) return std::nullopt;
+    return pattern_strength(*score, pattern.content, queries);
+  });
+  if (found == nullptr) return {};
+  const HeadScore& score = *pattern_score(scores, *found, queries);
+  const std::int64_t varied = score.varied ? score.varied->eligible : score.eligible;
+  return {full_name(*found, score), numbers_of(*found, score), found->score,
+          std::min(score.eligible, varied)};
 }
 
 }  // namespace thimble

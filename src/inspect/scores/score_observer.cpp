@@ -5,7 +5,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-ScoreObserver::ScoreObserver(const Evaluator& evaluator)
+ScoreObserver::ScoreObserver(const Evaluator& evaluator, bool compare)
     : evaluator_(evaluator),
       layers_(evaluator.model().attention_layers()),
       special_(special_tokens(evaluator.config().task)),
@@ -18,36 +18,47 @@ ScoreObserver::ScoreObserver(const Evaluator& evaluator)
         heads_.end(), static_cast<std::size_t>(layer.heads),
         layer.cross() ? HeadScorer::cross(length, data.source_length()) : HeadScorer(length, layer.causal));
   }
+  for (std::size_t i = 0; compare && i < evaluator.chunks().size(); ++i) {
+    set_targets(evaluator.chunks()[i]);
+    for (const auto& [sequences, all] : targets_)
+      for (const ScoreTargets& one : all) counts_[sequences].add(one);
+  }
 }
 
 // Returns the targets of a sequence. Alignments belong to the attention whose queries predict the targets.
 ScoreTargets ScoreObserver::targets(const AttentionLayer& layer, const Batch& batch, std::int64_t sequence,
-                                    const std::vector<Dataset::Alignment>& alignments) const {
+                                    const ScoreTargets::TaskTargets& task) const {
   const auto of = [&](const std::vector<std::int32_t>& all, std::int64_t length, const auto& lengths) {
     return std::span(all).subspan(static_cast<std::size_t>(sequence * length),
                                   static_cast<std::size_t>(lengths[static_cast<std::size_t>(sequence)]));
   };
   const auto tokens = of(batch.tokens, batch.length, batch.lengths);
-  if (batch.source_length == 0) return {tokens, layer.causal, alignments, special_};
+  if (batch.source_length == 0) return {tokens, layer.causal, task, special_};
   const auto source = of(batch.sources, batch.source_length, batch.source_lengths);
   if (layer.queries_source) return {source, layer.causal, {}, special_};
-  if (layer.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, alignments, special_);
+  if (layer.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, task, special_);
   return {tokens, layer.causal, {}, special_};
 }
 
-void ScoreObserver::begin(const Chunk& chunk) {
-  const Batch& batch = chunk.batch;
+void ScoreObserver::set_targets(const Chunk& chunk) {
+  const Dataset& data = evaluator_.dataset();
   Example example;
-  whole_.begin(batch);
   targets_.clear();
-  for (std::int64_t b = 0; b < batch.sequences; ++b) {
-    evaluator_.dataset().example(evaluator_.split(), chunk.first + b, example);
-    const std::vector<Dataset::Alignment> alignments = evaluator_.dataset().alignments(example);
+  for (std::int64_t b = 0; b < chunk.batch.sequences; ++b) {
+    data.example(evaluator_.split(), chunk.first + b, example);
+    const std::vector<Dataset::Alignment> alignments = data.alignments(example),
+                                          candidates = data.candidates(example);
     for (const AttentionLayer& layer : layers_) {
       std::vector<ScoreTargets>& made = targets_[sequences_of(layer)];
-      if (std::ssize(made) == b) made.push_back(targets(layer, batch, b, alignments));
+      if (std::ssize(made) == b)
+        made.push_back(targets(layer, chunk.batch, b, {alignments, candidates, data.task().kinds.size()}));
     }
   }
+}
+
+void ScoreObserver::begin(const Chunk& chunk) {
+  whole_.begin(chunk.batch);
+  set_targets(chunk);
 }
 
 void ScoreObserver::observe(Site site, const Shape& shape, ConstMatrixView value) {
@@ -56,7 +67,9 @@ void ScoreObserver::observe(Site site, const Shape& shape, ConstMatrixView value
 
 void ScoreObserver::add(const WholeWeights::LayerWeights& whole) {
   const auto& [index, shape, weights] = whole;
-  const std::vector<ScoreTargets>& targets = targets_.at(sequences_of(layers_[index]));
+  const Sequences sequences = sequences_of(layers_[index]);
+  const std::vector<ScoreTargets>& targets = targets_.at(sequences);
+  const auto counts = counts_.find(sequences);
   const std::int64_t heads = shape[1], queries = shape[2], keys = shape[3];
   const std::int64_t first = static_cast<std::int64_t>(index) * heads;
   weights_.resize(static_cast<std::size_t>(queries * keys));
@@ -64,7 +77,8 @@ void ScoreObserver::add(const WholeWeights::LayerWeights& whole) {
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t i = 0; i < queries; ++i)
         std::copy_n(weights.row((b * heads + h) * queries + i), keys, weights_.begin() + i * keys);
-      heads_[static_cast<std::size_t>(first + h)].add(targets[static_cast<std::size_t>(b)], weights_);
+      heads_[static_cast<std::size_t>(first + h)].add(targets[static_cast<std::size_t>(b)], weights_,
+                                                      counts == counts_.end() ? nullptr : &counts->second);
     }
   }
 }

@@ -14,20 +14,26 @@ inline namespace THIMBLE_PRECISION {
 
 class ScoreObserver : public ChunkHooks {
  public:
-  explicit ScoreObserver(const Evaluator& evaluator);
+  // Observes the selected sequences of the evaluator; same_positions of the scores is known if `compare`.
+  explicit ScoreObserver(const Evaluator& evaluator, bool compare = false);
 
   void begin(const Chunk& chunk) override;
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
 
   const std::vector<HeadScorer>& heads() const { return heads_; }  // by HeadId
 
+  // Returns the scores of a head, with task targets by kind; with `like` as in HeadScorer::scores.
+  std::vector<HeadScore> scores(std::size_t head, std::span<const HeadScore> like = {}) const {
+    return heads_[head].scores(evaluator_.dataset().task().kinds, like);
+  }
+
  private:
   // Whether queries and keys are of the source. Layers with equal values share their targets.
   using Sequences = std::pair<bool, bool>;
   static Sequences sequences_of(const AttentionLayer& l) { return {l.queries_source, l.keys_source}; }
   ScoreTargets targets(const AttentionLayer&, const Batch&, std::int64_t sequence,
-                       const std::vector<Dataset::Alignment>&) const;
-
+                       const ScoreTargets::TaskTargets&) const;
+  void set_targets(const Chunk&);
   void add(const WholeWeights::LayerWeights&);
 
   const Evaluator& evaluator_;
@@ -36,6 +42,7 @@ class ScoreObserver : public ChunkHooks {
   WholeWeights whole_;
   std::vector<HeadScorer> heads_;
   std::map<Sequences, std::vector<ScoreTargets>> targets_;  // of the chunk's sequences
+  std::map<Sequences, TargetCounts> counts_;                // of all sequences; empty: do not compare
   std::vector<double> weights_;                             // (queries, keys) of one head and sequence
 };
 

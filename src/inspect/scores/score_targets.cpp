@@ -1,6 +1,7 @@
 #include "thimble/inspect/scores/score_targets.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "thimble/core/error.h"
 
@@ -10,45 +11,67 @@ namespace {
 
 std::size_t to_index(std::int64_t index) { return static_cast<std::size_t>(index); }
 
+// Returns the distinct keys of the alignments of a query that have the kind, or any kind.
+std::vector<std::int64_t> keys_of(std::span<const Dataset::Alignment> alignments, std::int64_t query,
+                                  std::optional<std::int32_t> kind = {}) {
+  std::vector<std::int64_t> keys;
+  for (const Dataset::Alignment& a : alignments)
+    if (a.query == query && (!kind || a.kind == *kind) && std::ranges::find(keys, a.key) == keys.end())
+      keys.push_back(a.key);
+  return keys;
+}
+
 }  // namespace
 
 ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> tokens, Visibility visibility,
-                           std::span<const Dataset::Alignment> alignments,
-                           std::span<const std::int32_t> special_tokens)
-    : queries_(queries), keys_(std::ssize(tokens)), visibility_(visibility) {
-  for (const Dataset::Alignment& alignment : alignments) {
-    require<ShapeError>(
-        alignment.query >= 0 && alignment.query < queries_ && alignment.key >= 0 && alignment.key < keys_,
-        "score targets: alignment ({}, {}) is outside of {} queries and {} keys", alignment.query,
-        alignment.key, queries_, keys_);
+                           const TaskTargets& task, std::span<const std::int32_t> special_tokens)
+    : queries_(queries),
+      keys_(std::ssize(tokens)),
+      visibility_(visibility),
+      sums_(kScores + (task.kinds > 1 ? task.kinds : 0)) {
+  for (const auto& alignments : {task.alignments, task.candidates}) {
+    for (const Dataset::Alignment& a : alignments) {
+      require<ShapeError>(a.query >= 0 && a.query < queries_ && a.key >= 0 && a.key < keys_,
+                          "score targets: alignment ({}, {}) is outside of {} queries and {} keys", a.query,
+                          a.key, queries_, keys_);
+    }
   }
-  std::vector<std::int64_t> specials, targets;
+  std::vector<std::int64_t> specials;
   for (std::int64_t j = 0; j < keys_; ++j)
     if (std::ranges::find(special_tokens, tokens[to_index(j)]) != special_tokens.end()) specials.push_back(j);
   for (std::int64_t i = 0; i < queries_; ++i) {
     const auto end = std::ranges::lower_bound(specials, visible(i));
-    add(special, i, std::span(specials.begin(), end));
-    targets.clear();
-    for (const Dataset::Alignment& alignment : alignments) {
-      if (alignment.query == i && std::ranges::find(targets, alignment.key) == targets.end())
-        targets.push_back(alignment.key);
-    }
-    add(task_target, i, targets);
+    add(sums_[special], i, std::span(specials.begin(), end));
+    add_task(i, task);
   }
 }
 
-ScoreTargets::ScoreTargets(std::span<const std::int32_t> tokens, bool causal,
-                           std::span<const Dataset::Alignment> alignments,
+ScoreTargets::ScoreTargets(std::span<const std::int32_t> tokens, bool causal, const TaskTargets& task,
                            std::span<const std::int32_t> special_tokens)
-    : ScoreTargets(std::ssize(tokens), tokens, causal ? Visibility::earlier : Visibility::all, alignments,
+    : ScoreTargets(std::ssize(tokens), tokens, causal ? Visibility::earlier : Visibility::all, task,
                    special_tokens) {
   add_tokens(tokens);
 }
 
 ScoreTargets ScoreTargets::cross(std::int64_t queries, std::span<const std::int32_t> source,
-                                 std::span<const Dataset::Alignment> alignments,
-                                 std::span<const std::int32_t> special_tokens) {
-  return {queries, source, Visibility::source, alignments, special_tokens};
+                                 const TaskTargets& task, std::span<const std::int32_t> special_tokens) {
+  return {queries, source, Visibility::source, task, special_tokens};
+}
+
+// Adds the targets that the task states for a query, as a whole and by kind. Their rivals are the candidates,
+// each of which counts by targets / candidates, as if attention on the candidates were shared equally.
+void ScoreTargets::add_task(std::int64_t query, const TaskTargets& task) {
+  std::vector<std::int64_t> candidates = keys_of(task.candidates, query);
+  std::erase_if(candidates, [&](std::int64_t key) { return key >= visible(query); });
+  for (std::size_t s = task_target; s < sums_.size(); s = std::max<std::size_t>(s + 1, kScores)) {
+    const auto kind = static_cast<std::int32_t>(s) - kScores;
+    Sum& sum = sums_[s];
+    const std::int64_t found =
+        add(sum, query, keys_of(task.alignments, query, kind < 0 ? std::nullopt : std::optional(kind)));
+    sum.has_rivals |= !candidates.empty();
+    for (const std::int64_t key : candidates)
+      sum.rivals.push_back({query, key, static_cast<double>(found) / static_cast<double>(candidates.size())});
+  }
 }
 
 // Adds the scores that compare the token of a query with those of the keys.
@@ -63,22 +86,62 @@ void ScoreTargets::add_tokens(std::span<const std::int32_t> tokens) {
       earlier.push_back(j);
       after.push_back(j + 1);
     }
-    add(same_token, i, same);
-    add(duplicate_token, i, earlier);
-    add(induction, i, after);
+    add(sums_[same_token], i, same);
+    add(sums_[duplicate_token], i, earlier);
+    add(sums_[induction], i, after);
+  }
+  for (const Score score : {same_token, duplicate_token, induction}) add_other_queries(sums_[score]);
+}
+
+// Makes the rivals of a target the same key for other queries, of which it is no target: their mean weight is
+// what the key gets whatever the token of the query. A target of all queries rivals itself.
+void ScoreTargets::add_other_queries(Sum& sum) const {
+  sum.has_rivals = true;
+  std::vector<std::int64_t> of_key(to_index(keys_), 0);
+  std::vector<bool> is_target(to_index(queries_ * keys_), false);
+  for (const auto& [query, key] : sum.cells) {
+    ++of_key[to_index(key)];
+    is_target[to_index(query * keys_ + key)] = true;
+  }
+  for (std::int64_t j = 0; j < keys_; ++j) {
+    const std::int64_t first = visibility_ == Visibility::earlier ? j : 0;
+    const std::int64_t targets = of_key[to_index(j)], others = queries_ - first - targets;
+    if (targets == 0) continue;
+    const double share = others == 0 ? 1 : static_cast<double>(targets) / static_cast<double>(others);
+    for (std::int64_t i = first; i < queries_; ++i)
+      if (others == 0 || !is_target[to_index(i * keys_ + j)]) sum.rivals.push_back({i, j, share});
   }
 }
 
-void ScoreTargets::add(Score score, std::int64_t query, std::span<const std::int64_t> keys) {
-  if (keys.empty()) return;
-  Sum& sum = sums_[score];
+// Adds the targets of a query and returns how many of them are visible.
+std::int64_t ScoreTargets::add(Sum& sum, std::int64_t query, std::span<const std::int64_t> keys) const {
+  if (keys.empty()) return 0;
   const std::size_t before = sum.cells.size();
   for (const std::int64_t key : keys)
     if (key < visible(query)) sum.cells.push_back({query, key});
-  const std::size_t found = sum.cells.size() - before;
+  const auto found = static_cast<std::int64_t>(sum.cells.size() - before);
   sum.eligible += 1;
   sum.chance += static_cast<double>(found) / static_cast<double>(visible(query));
   sum.attainable += found > 0 ? 1 : 0;
+  return found;
+}
+
+void TargetCounts::add(const ScoreTargets& targets) {
+  Group& group = groups_[{targets.queries(), targets.keys()}];
+  group.sequences += 1;
+  group.cells.resize(targets.sums().size());
+  for (std::size_t s = 0; s < group.cells.size(); ++s) {
+    const ScoreTargets::Sum& sum = targets.sums()[s];
+    if (!sum.cells.empty()) group.cells[s].resize(to_index(targets.queries() * targets.keys()));
+    for (const auto& [query, key] : sum.cells) ++group.cells[s][to_index(query * targets.keys() + key)];
+  }
+}
+
+const TargetCounts::Group& TargetCounts::of(const ScoreTargets& targets) const {
+  const auto found = groups_.find({targets.queries(), targets.keys()});
+  require<Error>(found != groups_.end(), "target counts: no sequence has {} queries and {} keys",
+                 targets.queries(), targets.keys());
+  return found->second;
 }
 
 }  // namespace thimble

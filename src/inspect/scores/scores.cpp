@@ -33,7 +33,8 @@ HeadScorer HeadScorer::cross(std::int64_t queries, std::int64_t keys) {
   return {queries, keys, Visibility::source};
 }
 
-void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weights) {
+void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weights,
+                     const TargetCounts* counts) {
   require<ShapeError>(targets.queries() <= queries_ && targets.keys() <= keys_,
                       "head scorer: {} queries and {} keys exceed the {} and {} of the scorer",
                       targets.queries(), targets.keys(), queries_, keys_);
@@ -43,13 +44,37 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
                       weights.size(), queries_, keys_);
   for (std::int64_t i = 0; i < targets.queries(); ++i) add_row(targets, i, weights.data() + i * keys_);
   sequences_[{targets.queries(), targets.keys()}] += 1;
-  for (std::size_t s = 0; s < content_.size(); ++s) {
-    const ScoreTargets::Sum& sum = targets[static_cast<ScoreTargets::Score>(s)];
-    for (const auto& [query, key] : sum.cells) content_[s].value += weights[at(query * keys_ + key)];
-    content_[s].chance += sum.chance;
-    content_[s].attainable += sum.attainable;
-    content_[s].eligible += static_cast<double>(sum.eligible);
+  content_.resize(std::max(content_.size(), targets.sums().size()));
+  const TargetCounts::Group* const group = counts == nullptr ? nullptr : &counts->of(targets);
+  for (std::size_t s = 0; s < targets.sums().size(); ++s)
+    add_content(content_[s], targets, s, weights, group);
+}
+
+void HeadScorer::add_content(Mean& mean, const ScoreTargets& targets, std::size_t score,
+                             std::span<const double> weights, const TargetCounts::Group* group) const {
+  const ScoreTargets::Sum& sum = targets.sums()[score];
+  double value = 0;
+  for (const auto& [query, key] : sum.cells) value += weights[at(query * keys_ + key)];
+  mean.value += value;
+  mean.chance += sum.chance;
+  mean.attainable += sum.attainable;
+  mean.eligible += static_cast<double>(sum.eligible);
+  mean.has_class |= sum.has_rivals;
+  for (const auto& [query, key, share] : sum.rivals)
+    mean.same_class += share * weights[at(query * keys_ + key)];
+  if (group == nullptr) return;
+  mean.has_positions = true;
+  if (group->sequences == 1) {
+    mean.same_positions += value;
+    return;
   }
+  const std::vector<std::uint32_t>& cells = group->cells[score];
+  if (cells.empty()) return;
+  double all = 0;
+  for (std::int64_t i = 0; i < targets.queries(); ++i)
+    for (std::int64_t j = 0; j < targets.visible(i); ++j)
+      all += static_cast<double>(cells[at(i * targets.keys() + j)]) * weights[at(i * keys_ + j)];
+  mean.same_positions += (all - value) / static_cast<double>(group->sequences - 1);
 }
 
 void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const double* row) {
@@ -100,6 +125,8 @@ HeadScore HeadScorer::Mean::score(std::string_view name) const {
   score.chance = chance / eligible;
   score.attainable = attainable / eligible;
   score.eligible = std::llround(eligible);
+  if (has_positions) score.same_positions = same_positions / eligible;
+  if (has_class) score.same_class = same_class / eligible;
   return score;
 }
 
@@ -173,23 +200,26 @@ HeadScore HeadScorer::positional_share() const {
 
 namespace {
 
-// Returns the score of the k whose value is furthest above chance; means[0] is of k = first.
+// Returns the score of the k whose value is furthest above chance, or of k = *given; means[0] is of k = first.
 template <class Means, class Allowed>
-HeadScore best_of(std::string_view name, const Means& means, std::int64_t first, const Allowed& allowed) {
+HeadScore best_of(std::string_view name, const Means& means, std::int64_t first, const Allowed& allowed,
+                  std::optional<std::int64_t> given) {
   HeadScore best{.name = name, .value = kNaN, .chance = kNaN, .attainable = kNaN};
   for (std::size_t k = 0; k < means.size(); ++k) {
+    const std::int64_t here = first + static_cast<std::int64_t>(k);
     HeadScore score = means[k].score(name);
-    if (score.eligible == 0 || score.attainable == 0 || !allowed(score)) continue;
+    if (given ? here != *given : score.eligible == 0 || score.attainable == 0 || !allowed(score)) continue;
     if (best.eligible > 0 && score.value - score.chance <= best.value - best.chance) continue;
     best = score;
-    best.at = first + static_cast<std::int64_t>(k);
+    best.at = here;
   }
   return best;
 }
 
 }  // namespace
 
-std::vector<HeadScore> HeadScorer::scores() const {
+std::vector<HeadScore> HeadScorer::scores(std::span<const std::string_view> kinds,
+                                          std::span<const HeadScore> like) const {
   using enum ScoreTargets::Score;
   const Positions p = positions();
   const auto offset = [&](std::string_view name, std::int64_t k) {
@@ -197,27 +227,40 @@ std::vector<HeadScore> HeadScorer::scores() const {
                       (visibility_ == Visibility::earlier && k > 0);
     return (none ? Mean() : p.offset[at(k + queries_ - 1)]).score(name);
   };
+  const auto given = [&](std::string_view name) {
+    return like.empty() ? std::nullopt : find_score(like, name).at;
+  };
   const auto queries = static_cast<double>(entropy_queries_);
   const Mean entropy{.value = entropy_, .chance = queries, .attainable = queries, .eligible = queries};
   const std::int64_t all = std::llround(p.distance.eligible);
   // Position 0 is visible to every query.
-  return {entropy.score("entropy"),
-          p.distance.score("distance"),
-          p.signed_distance.score("signed_distance"),
-          offset("self", 0),
-          p.position[0].score("first"),
-          content_[special].score("special"),
-          positional_share(),
-          offset("previous_token", -1),
-          offset("next_token", 1),
-          p.mirror.score("mirror"),
-          best_of("offset", p.offset, 1 - queries_,
-                  [&](const HeadScore& score) { return 2 * score.eligible >= all; }),
-          content_[same_token].score("same_token"),
-          content_[duplicate_token].score("duplicate_token"),
-          content_[induction].score("induction"),
-          best_of("absolute_position", p.position, 0, [](const HeadScore&) { return true; }),
-          content_[task_target].score("task_target")};
+  std::vector<HeadScore> out = {
+      entropy.score("entropy"),
+      p.distance.score("distance"),
+      p.signed_distance.score("signed_distance"),
+      offset("self", 0),
+      p.position[0].score("first"),
+      content_[special].score("special"),
+      positional_share(),
+      offset("previous_token", -1),
+      offset("next_token", 1),
+      p.mirror.score("mirror"),
+      best_of(
+          "offset", p.offset, 1 - queries_, [&](const HeadScore& score) { return 2 * score.eligible >= all; },
+          given("offset")),
+      content_[same_token].score("same_token"),
+      content_[duplicate_token].score("duplicate_token"),
+      content_[induction].score("induction"),
+      best_of(
+          "absolute_position", p.position, 0, [](const HeadScore&) { return true; },
+          given("absolute_position")),
+      content_[task_target].score("task_target")};
+  for (std::size_t kind = 0; kinds.size() > 1 && kind < kinds.size(); ++kind) {
+    out.push_back(
+        (kScores + kind < content_.size() ? content_[kScores + kind] : Mean()).score("task_target"));
+    out.back().kind = kinds[kind];
+  }
+  return out;
 }
 
 const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view name) {
@@ -231,20 +274,51 @@ double strength(double value, double chance, double attainable) {
 }
 
 void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial) {
-  for (HeadScore& score : scores) score.at_init = find_score(initial, score.name).value;
+  for (std::size_t i = 0; i < scores.size(); ++i) scores[i].at_init = initial[i].value;
 }
 
+void set_varied(std::span<HeadScore> scores, std::span<const HeadScore> varied) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const HeadScore& v = varied[i];
+    scores[i].varied = {v.value, v.matched(), v.attainable, v.eligible};
+  }
+}
+
+namespace {
+
+Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+Json score_json(const HeadScore& score) {
+  Json entry = {{"value", number_json(score.value)},
+                {"chance", number_json(score.chance)},
+                {"at_init", number_json(score.at_init)},
+                {"attainable", number_json(score.attainable)},
+                {"eligible", score.eligible}};
+  if (score.at) entry["at"] = *score.at;
+  if (!std::isnan(score.same_class)) {
+    entry["matched"] = number_json(score.matched());
+    entry["same_positions"] = number_json(score.same_positions);
+    entry["same_class"] = number_json(score.same_class);
+  }
+  if (score.varied) {
+    entry["varied"] = {{"value", number_json(score.varied->value)},
+                       {"matched", number_json(score.varied->matched)},
+                       {"attainable", number_json(score.varied->attainable)},
+                       {"eligible", score.varied->eligible}};
+  }
+  return entry;
+}
+
+}  // namespace
+
 Json to_json(std::span<const HeadScore> scores) {
-  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   auto out = Json::object();
   for (const HeadScore& score : scores) {
     Json& entry = out[std::string(score.name)];
-    entry = {{"value", number(score.value)},
-             {"chance", number(score.chance)},
-             {"at_init", number(score.at_init)},
-             {"attainable", number(score.attainable)},
-             {"eligible", score.eligible}};
-    if (score.at) entry["at"] = *score.at;
+    if (score.kind.empty())
+      entry = score_json(score);
+    else
+      entry["kinds"][std::string(score.kind)] = score_json(score);
   }
   return out;
 }

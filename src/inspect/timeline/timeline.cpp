@@ -103,7 +103,7 @@ Json to_json(const Timeline& timeline) {
       heads.push_back({{"layer", h.id.layer}, {"head", h.id.head}, {"scores", h.scores}});
     steps.push_back({{"step", s.step}, {"loss", s.loss}, {"heads", heads}});
   }
-  for (const HeadEvent& e : find_events(timeline.steps)) events.push_back(sentence(e));
+  for (const HeadEvent& e : find_events(timeline.steps, timeline.patterns)) events.push_back(sentence(e));
   for (const CurvePoint& p : timeline.curves)
     curves.push_back({{"step", p.step}, {"split", p.split}, {"loss", p.loss}, {"accuracy", p.accuracy}});
   Json json{{"timeline", steps}, {"events", events}, {"curves", curves}};

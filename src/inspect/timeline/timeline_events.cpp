@@ -30,8 +30,11 @@ std::optional<double> strength(const HeadSnapshot& step, std::size_t head, std::
   return strength(*value, *chance, *attainable);
 }
 
-std::string_view best_pattern(const HeadSnapshot& step, std::size_t head) {
-  const Pattern* found = naming_pattern([&](const Pattern& p) { return strength(step, head, p.score); });
+std::string_view best_pattern(const HeadSnapshot& step, std::size_t head, Patterns patterns) {
+  const Pattern* found = naming_pattern([&](const Pattern& p) {
+    const bool refuted = p.content && head < patterns.size() && patterns[head] != p.score;
+    return refuted ? std::nullopt : strength(step, head, p.score);
+  });
   return found == nullptr ? std::string_view() : found->score;
 }
 
@@ -69,7 +72,7 @@ std::size_t run_length(std::span<const double> values, std::size_t peak, double 
 
 class Finder {
  public:
-  explicit Finder(const std::vector<HeadSnapshot>& steps) : steps_(steps) {}
+  Finder(const std::vector<HeadSnapshot>& steps, Patterns patterns) : steps_(steps), patterns_(patterns) {}
 
   std::vector<HeadEvent> find() {
     if (steps_.size() < 2) return {};
@@ -101,7 +104,7 @@ class Finder {
     const double half = base + (all[peak] - base) / 2;
     const std::size_t last = all.size() - 1;
     const auto has_pattern = [&](std::size_t at) {
-      return all[at] - base >= kPatternMargin && best_pattern(steps_[at], head) == score;
+      return all[at] - base >= kPatternMargin && best_pattern(steps_[at], head, patterns_) == score;
     };
     if (has_pattern(last) && all[last] >= half) add(head, score, true, main_rise(all, base));
     constexpr std::size_t kMinRun = 3;
@@ -124,12 +127,15 @@ class Finder {
   }
 
   const std::vector<HeadSnapshot>& steps_;
+  Patterns patterns_;
   std::vector<HeadEvent> events_;
 };
 
 }  // namespace
 
-std::vector<HeadEvent> find_events(const std::vector<HeadSnapshot>& steps) { return Finder(steps).find(); }
+std::vector<HeadEvent> find_events(const std::vector<HeadSnapshot>& steps, Patterns patterns) {
+  return Finder(steps, patterns).find();
+}
 
 std::string head_title(HeadId id, const std::string& attention) {
   return fmt::format("{} head {}", attention.empty() ? fmt::format("layer {}", id.layer) : attention,

@@ -43,14 +43,15 @@ Row score_row(const std::vector<HeadSnapshot>& steps, std::size_t head, const st
 
 // Returns the scores of a head's events, or without an event its best pattern at the end.
 std::vector<std::string> most_informative_scores(const std::vector<HeadSnapshot>& steps,
-                                                 const std::vector<HeadEvent>& events, std::size_t head) {
+                                                 const std::vector<HeadEvent>& events, std::size_t head,
+                                                 Patterns patterns) {
   const HeadSnapshot::Head& h = steps.back().heads[head];
   std::vector<std::string> scores;
   for (const HeadEvent& e : events) {
     const bool new_one = std::ranges::find(scores, e.score) == scores.end();
     if (e.id == h.id && new_one) scores.push_back(e.score);
   }
-  if (scores.empty()) scores.emplace_back(best_pattern(steps.back(), head));
+  if (scores.empty()) scores.emplace_back(best_pattern(steps.back(), head, patterns));
   std::erase(scores, "");
   return scores;
 }
@@ -87,12 +88,12 @@ std::string axis(const std::vector<HeadSnapshot>& steps, const std::vector<std::
 
 }  // namespace
 
-std::string draw(const std::vector<HeadSnapshot>& steps, bool plain, std::size_t width) {
+std::string draw(const std::vector<HeadSnapshot>& steps, bool plain, std::size_t width, Patterns patterns) {
   if (steps.empty()) return "";
-  const std::vector<HeadEvent> events = find_events(steps);
+  const std::vector<HeadEvent> events = find_events(steps, patterns);
   std::vector<Row> rows{loss_row(steps)};
   for (std::size_t head = 0; head < steps.back().heads.size(); ++head)
-    for (const std::string& score : most_informative_scores(steps, events, head))
+    for (const std::string& score : most_informative_scores(steps, events, head, patterns))
       rows.push_back(score_row(steps, head, score));
 
   constexpr std::size_t kNumber = 8;  // width of the last value

@@ -51,6 +51,9 @@ struct InspectOptions {
   std::int64_t examples = 16;     // of these, kept with all their attention weights
 };
 
+inline constexpr std::int64_t kVariedSequences =
+    300;  // examples of Split::varied that scores are measured on
+
 // Analyzes the heads, with attention weights as the model uses them in evaluation mode, after the mask and
 // the softmax. at_init is computed from the initial weights of the config's seed. Throws CheckpointError when
 // the weights do not match the config, DataError when there are no test sequences, and NumericError when a

@@ -1,9 +1,10 @@
-// The target keys of the content-dependent scores of scores.h.
+// The target keys of the content-dependent scores of scores.h, and the cells of their baselines.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "thimble/data/dataset.h"
@@ -24,25 +25,37 @@ class ScoreTargets {
   struct Cell {
     std::int64_t query, key;
   };
+  // A cell that counts by a share.
+  struct Rival {
+    std::int64_t query, key;
+    double share;
+  };
   // The visible target keys of one score, and its sums over eligible queries.
   struct Sum {
     std::vector<Cell> cells;
+    std::vector<Rival> rivals;  // whose weights add up to the same_class baseline
+    bool has_rivals = false;
     double chance = 0, attainable = 0;
     std::int64_t eligible = 0;
   };
+  // Scores from kScores on are those of task targets of one kind; only where the task has several.
   enum Score { special, same_token, duplicate_token, induction, task_target, kScores };
 
-  // tokens: the sequence without padding. alignments: the keys that an answer depends on; duplicates count
-  // once. special_tokens: see special_tokens(TaskConfig). Throws ShapeError when an alignment is outside the
-  // sequence.
-  ScoreTargets(std::span<const std::int32_t> tokens, bool causal,
-               std::span<const Dataset::Alignment> alignments,
+  // The targets that the task states; duplicates count once.
+  struct TaskTargets {
+    std::span<const Dataset::Alignment> alignments{};
+    std::span<const Dataset::Alignment> candidates{};  // none: there is no same_class baseline
+    std::size_t kinds = 0;                             // of alignments
+  };
+
+  // tokens: the sequence without padding. special_tokens: see special_tokens(TaskConfig). Throws ShapeError
+  // when an alignment is outside the sequence.
+  ScoreTargets(std::span<const std::int32_t> tokens, bool causal, const TaskTargets& task,
                std::span<const std::int32_t> special_tokens = {});
 
   // Returns the targets of cross-attention, for a number of queries on a source.
   static ScoreTargets cross(std::int64_t queries, std::span<const std::int32_t> source,
-                            std::span<const Dataset::Alignment> alignments,
-                            std::span<const std::int32_t> special_tokens = {});
+                            const TaskTargets& task, std::span<const std::int32_t> special_tokens = {});
 
   std::int64_t queries() const { return queries_; }
   std::int64_t keys() const { return keys_; }  // n
@@ -51,17 +64,37 @@ class ScoreTargets {
   std::int64_t visible(std::int64_t query) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys_;
   }
-  const Sum& operator[](Score score) const { return sums_[score]; }
+  // By Score, and then by kind.
+  const std::vector<Sum>& sums() const { return sums_; }
 
  private:
-  ScoreTargets(std::int64_t queries, std::span<const std::int32_t> tokens, Visibility,
-               std::span<const Dataset::Alignment> alignments, std::span<const std::int32_t> special_tokens);
+  ScoreTargets(std::int64_t queries, std::span<const std::int32_t> tokens, Visibility, const TaskTargets&,
+               std::span<const std::int32_t> special_tokens);
   void add_tokens(std::span<const std::int32_t> tokens);
-  void add(Score score, std::int64_t query, std::span<const std::int64_t> keys);
+  void add_task(std::int64_t query, const TaskTargets&);
+  std::int64_t add(Sum& sum, std::int64_t query, std::span<const std::int64_t> keys) const;
+  void add_other_queries(Sum& sum) const;
 
   std::int64_t queries_, keys_;
   Visibility visibility_;
-  std::array<Sum, kScores> sums_;
+  std::vector<Sum> sums_;
+};
+
+// How many sequences have a target in a cell, by the size of the sequences: what the same_positions baseline
+// needs, shared by the scorers of all heads.
+class TargetCounts {
+ public:
+  struct Group {
+    std::int64_t sequences = 0;
+    std::vector<std::vector<std::uint32_t>> cells;  // by score: (queries, keys); empty: no targets
+  };
+
+  void add(const ScoreTargets&);
+  // Returns the counts of sequences of that size. Throws Error when there are none.
+  const Group& of(const ScoreTargets&) const;
+
+ private:
+  std::map<std::pair<std::int64_t, std::int64_t>, Group> groups_;
 };
 
 }  // namespace thimble

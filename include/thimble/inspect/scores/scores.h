@@ -38,9 +38,19 @@
 // chance is the value for weights uniform over V(i), attainable the largest value of any weights on V(i): 1
 // where a target is visible and otherwise 0, for entropy and positional_share 1, for the distances that of
 // the furthest key. Both are means over the same queries as the value.
+//
+// matched chance is stricter than chance: what a head reaches that does something simpler. Scores of content
+// (same_token, duplicate_token, induction, task_target) have two baselines besides uniform attention:
+//   same_positions     the weight on the target cells of the other sequences of equal size, on average: keeps
+//                      positions, removes content. A head that follows positions alone does no better.
+//   same_class         task_target: the weight on all candidates (Dataset::candidates), shared equally among
+//                      them: keeps the class, removes the member. The others: the mean weight of the queries
+//                      with another token on the same keys: keeps the keys, removes the query.
+// Where there is nothing to compare with, a single sequence of a size or a key that is a target of all
+// queries, the baseline is the value itself.
 #pragma once
 
-#include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -62,6 +72,20 @@ struct HeadScore {
   double at_init = std::numeric_limits<double>::quiet_NaN();  // unknown until set_at_init
   std::int64_t eligible = 0;                                  // queries
   std::optional<std::int64_t> at{};                           // the best k
+  std::string_view kind{};  // of a task target, where the task has several kinds
+  // Baselines; NaN: not of this score, or unknown.
+  double same_positions = std::numeric_limits<double>::quiet_NaN();
+  double same_class = std::numeric_limits<double>::quiet_NaN();
+
+  // The score of the same head, with the same k, on varied examples (Task::vary).
+  struct Varied {
+    double value = 0, matched = 0, attainable = 0;
+    std::int64_t eligible = 0;
+  };
+  std::optional<Varied> varied{};
+
+  // Returns the strictest baseline: the largest of chance, same_positions and same_class.
+  double matched() const { return std::fmax(chance, std::fmax(same_positions, same_class)); }
 };
 
 // The scores of one head over any number of sequences.
@@ -74,13 +98,17 @@ class HeadScorer {
   // (T, S) instead of (T, T).
   static HeadScorer cross(std::int64_t queries, std::int64_t keys);
 
-  // Adds the weights (T, T) of a sequence, of which n x n are read. Throws ShapeError when the sequence is
+  // Adds the weights (T, T) of a sequence, of which n x n are read. With the counts of all sequences,
+  // same_positions is computed, else it stays NaN. Throws ShapeError when the sequence is
   // longer than T, has another visibility, or the weights are not T x T; NumericError when the weights of a
   // query over its visible keys do not sum to 1.
-  void add(const ScoreTargets& targets, std::span<const double> weights);
+  void add(const ScoreTargets& targets, std::span<const double> weights,
+           const TargetCounts* counts = nullptr);
 
-  // Returns all scores, in the order above.
-  std::vector<HeadScore> scores() const;
+  // Returns all scores, in the order above, then the task targets by kind if there are several. With `like`,
+  // scores of the same head on other sequences, the best k is theirs.
+  std::vector<HeadScore> scores(std::span<const std::string_view> kinds = {},
+                                std::span<const HeadScore> like = {}) const;
 
   // Returns the mean weights (T, T) over sequences of length T; zeros if there was none.
   std::vector<double> mean_weights() const;
@@ -88,12 +116,16 @@ class HeadScorer {
  private:
   struct Mean {
     double value = 0, chance = 0, attainable = 0, eligible = 0;  // sums until divided
+    double same_positions = 0, same_class = 0;
+    bool has_positions = false, has_class = false;
     HeadScore score(std::string_view name) const;
   };
   struct Positions;
 
   HeadScorer(std::int64_t queries, std::int64_t keys, Visibility);
   void add_row(const ScoreTargets& targets, std::int64_t query, const double* row);
+  void add_content(Mean&, const ScoreTargets& targets, std::size_t score, std::span<const double> weights,
+                   const TargetCounts::Group*) const;
   Positions positions() const;
   void add_positions(Positions&, std::int64_t queries, std::int64_t keys, double count) const;
   HeadScore positional_share() const;
@@ -110,10 +142,10 @@ class HeadScorer {
   double full_squares_ = 0;                // of their distance from uniform
   double mirror_ = 0, entropy_ = 0;        // summed
   std::int64_t entropy_queries_ = 0;
-  std::array<Mean, ScoreTargets::kScores> content_{};
+  std::vector<Mean> content_{ScoreTargets::kScores};  // by ScoreTargets::Score, then by kind
 };
 
-// Returns the score of a name, a copy if the scores are a temporary. Throws Error when there is none.
+// Returns the first score of a name, a copy if the scores are a temporary. Throws Error when there is none.
 const HeadScore& find_score(std::span<const HeadScore> scores, std::string_view name);
 inline HeadScore find_score(std::vector<HeadScore>&& scores, std::string_view name) {
   return find_score(std::span<const HeadScore>(scores), name);
@@ -123,12 +155,17 @@ inline HeadScore find_score(std::vector<HeadScore>&& scores, std::string_view na
 // not above chance or the value is NaN.
 double strength(double value, double chance, double attainable);
 
-// Sets at_init to the values of `initial`, the scores of the same head on the same sequences at
+// Sets at_init to the values of `initial`, all scores of the same head on the same sequences at
 // initialization. A score with a best k gets the value of the k that was best at initialization.
 void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial);
 
+// Sets `varied` to the scores of the same head on varied examples, made with `like` these scores.
+void set_varied(std::span<HeadScore> scores, std::span<const HeadScore> varied);
+
 // Returns {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a
-// best k, and null for a number that is not finite.
+// best k, "matched", "same_positions" and "same_class" for scores of content, "varied": {"value", "matched",
+// "attainable", "eligible"} where it is known, "kinds": {kind: {...}} where the task has several, and null
+// for a number that is not finite.
 Json to_json(std::span<const HeadScore> scores);
 
 }  // namespace thimble

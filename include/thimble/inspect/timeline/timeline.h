@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +39,15 @@ struct HeadSnapshot {
   std::vector<Head> heads;
 };
 
+// By head, the score of the pattern that the trained head has (FoundPattern::score). A log has no varied
+// examples, so that its content scores alone show no pattern: where this is known, a pattern of content
+// counts only if the trained head has it. Empty: unknown, every pattern counts.
+using Patterns = std::span<const std::string_view>;
+
 struct Timeline {
   std::vector<HeadSnapshot> steps;  // empty without train.log_heads
   std::vector<CurvePoint> curves;
+  std::vector<std::string_view> patterns{};  // see Patterns
   // Accuracy of the best constant prediction and lowest possible loss on the validation split, if known.
   std::optional<double> chance{}, lowest_loss{};
 };
@@ -57,7 +64,7 @@ Timeline read_timeline(const std::filesystem::path& run);
 std::optional<double> strength(const HeadSnapshot&, std::size_t head, std::string_view score);
 
 // Returns the score of the pattern that names a head at a step; empty when no score is known.
-std::string_view best_pattern(const HeadSnapshot&, std::size_t head);
+std::string_view best_pattern(const HeadSnapshot&, std::size_t head, Patterns = {});
 
 // A change of a head: it took up a pattern, or gave it up.
 struct HeadEvent {
@@ -76,7 +83,7 @@ struct HeadEvent {
 // the head had for three snapshots in a row, and that at the end has less than half of its peak strength, was
 // given up; the rise is then that to the peak, and the fall that from the peak to the end. Unlike a label, a
 // change does not depend on ablation.
-std::vector<HeadEvent> find_events(const std::vector<HeadSnapshot>&);
+std::vector<HeadEvent> find_events(const std::vector<HeadSnapshot>&, Patterns = {});
 
 // Returns "layer 1 head 0 became an induction head between steps 210 and 240, when the loss fell from 2.8 to
 // 2.2"
@@ -85,7 +92,7 @@ std::string sentence(const HeadEvent&);
 // Draws the most informative score of each head as a line of bars from 0 to 1, and the loss from 0 to its
 // maximum: one column per snapshot, or per several when they exceed `width` columns, at least 60. Bars are
 // block elements, or with `plain` ASCII characters. Empty without snapshots.
-std::string draw(const std::vector<HeadSnapshot>&, bool plain, std::size_t width = 80);
+std::string draw(const std::vector<HeadSnapshot>&, bool plain, std::size_t width = 80, Patterns = {});
 
 // Returns "layer 1 head 0", or with an attention "cross.0 head 0".
 std::string head_title(HeadId, const std::string& attention);

@@ -78,20 +78,29 @@ function plainTable(headings, rows, className = "") {
   );
 }
 
+// Returns the row of a score. Only scores of content have a matched chance that differs from chance.
+function scoreRow(name, about, score, inShare) {
+  return [
+    element("span", { title: about }, name),
+    inShare ? meter(score) : number(score.value),
+    number(score.chance),
+    number(score.matched),
+    number(score.varied?.value),
+    number(score.varied?.matched),
+    number(score.at_init),
+    number(score.attainable),
+    grouped(score.eligible),
+  ];
+}
+
 function scoreRows(h, names) {
   return Object.entries(names)
     .filter(([name]) => h.scores?.[name])
-    .map(([name, [, about]]) => {
+    .flatMap(([name, [, about]]) => {
       const score = h.scores[name];
       const inShare = !name.endsWith("distance");
-      return [
-        element("span", { title: about }, scoreName(name, score)),
-        inShare ? meter(score) : number(score.value),
-        number(score.chance),
-        number(score.at_init),
-        number(score.attainable),
-        grouped(score.eligible),
-      ];
+      const kinds = Object.entries(score.kinds ?? {}).map(([kind, one]) => scoreRow(kind, about, one, inShare));
+      return [scoreRow(scoreName(name, score), about, score, inShare), ...kinds];
     });
 }
 
@@ -99,7 +108,16 @@ function scoresPanel() {
   const body = element("div", { class: "columns two" });
   subscribe(["head"], () => {
     const h = report.heads[state.head];
-    const rest = ["value", "chance", "at init", "attainable", "queries"];
+    const rest = [
+      "value",
+      "chance",
+      "matched",
+      "varied",
+      "matched, varied",
+      "at init",
+      "attainable",
+      "queries",
+    ];
     body.replaceChildren(
       plainTable(["target", ...rest], scoreRows(h, kTargets), "scores"),
       plainTable(["shape of attention", ...rest], scoreRows(h, kShapes), "scores"),
@@ -112,7 +130,7 @@ function scoresPanel() {
     element(
       "p",
       { class: "about" },
-      "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), the value at initialization, and the highest attainable value.",
+      "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), matched chance (the same positions in other sequences, or other keys of the same class, whichever is more), value and matched chance on varied examples, in which position and content part, the value at initialization, and the highest attainable value.",
     ),
     body,
   );
