@@ -76,6 +76,7 @@ void add_sweep(Command& program);
 void add_reproduce(Command& program);
 void add_eval(Command& program);
 void add_inspect(Command& program);
+void add_compare(Command& program);
 void add_generate(Command& program);
 void add_gradcheck(Command& program);
 void add_bench(Command& program);

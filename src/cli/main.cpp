@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "thimble/core/error.h"
 #include "thimble/core/memory.h"
+#include "thimble/core/version.h"
 
 namespace {
 
@@ -37,13 +38,14 @@ int main(int argc, char** argv) {
   try {
     cli::Command program("thimble",
                          "Train tiny transformers, check their gradients, inspect their attention heads",
-                         "thimble " THIMBLE_VERSION);
+                         fmt::format("thimble {}", version()));
     program.ending(kFooter);
     cli::add_train(program);
     cli::add_sweep(program);
     cli::add_reproduce(program);
     cli::add_eval(program);
     cli::add_inspect(program);
+    cli::add_compare(program);
     cli::add_generate(program);
     cli::add_gradcheck(program);
     cli::add_bench(program);

@@ -1,6 +1,7 @@
 // Dispatches each job to the code of its precision, if its memory fits. This file is compiled once.
 #include "thimble/train/train.h"
 
+#include "thimble/core/version.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/plan.h"
@@ -98,6 +99,7 @@ Json to_json(const TrainResult& r) {
     json["shared_with_training"] = {{"validation", r.shared_validation}, {"test", r.shared_test}};
   json["weights_hash"] = r.weights_hash;
   json["parameters"] = r.parameters;
+  json["version"] = version();
   json["seconds"] = r.seconds;
   json["threads"] = r.threads;
   if (!r.directory.empty()) json["directory"] = r.directory;

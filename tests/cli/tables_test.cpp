@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "cli/text/compare_table.h"
 #include "cli/text/reproduce_table.h"
 #include "cli/text/sweep_table.h"
 #include "thimble/core/width.h"
@@ -116,4 +117,45 @@ TEST_CASE("the table of experiments fits its terminal, with every number", "[cli
     CHECK(table.find("             200        300      never\n") != std::string::npos);
     CHECK(lines_of(table).size() == (width == 60 ? 6U : 5U));
   }
+}
+
+TEST_CASE("a comparison fits the terminal, and marks the best") {
+  Comparison comparison;
+  for (const char* name : {"short", "a-run-with-a-name-longer-than-columns", "three"})
+    comparison.runs.push_back({.name = name, .directories = {name}});
+  comparison.runs[2].directories.push_back("another seed");
+  comparison.config = {{"model.heads", {"1", "2", ""}, true}, {"model.layers", {"1", "1", "1"}, false}};
+  const auto only = [](double x) { return spread({x}); };
+  comparison.results = {
+      {"/validation/loss", {only(0.5), only(0.25), spread({0.75, 1.25})}, {false, true, false}},
+      {"/steps", {only(10), spread({}), only(30)}, {false, false, false}}};
+  comparison.curves = {{"validation", "loss", {{{5, only(1)}, {10, only(0.5)}}, {}, {{30, only(1)}}}}};
+  comparison.models = {{.heads = 1}, {.heads = 2}, {}};
+  comparison.heads = {
+      {1,
+       {"",
+        7,
+        {{.head = {0, 0}, .match = HeadId{0, 1}, .overlap = 0.5, .elsewhere = 0.25, .chance = 0.125}},
+        {{0, 0}}}},
+      {2, {.obstacle = "there are no test sequences"}}};
+  for (const std::size_t width : {40, 60, 80, 120}) {
+    CAPTURE(width);
+    const std::string text = cli::compare_text(comparison, false, true, width);
+    const std::vector<std::string> lines = lines_of(text);
+    check_width(lines, width);
+    for (const std::string& line : lines) CHECK_FALSE(line.ends_with(' '));
+    CHECK(text.find("0.25000*") != std::string::npos);
+    CHECK(text.find("0.50000*") == std::string::npos);
+    CHECK(text.find("  max") != std::string::npos);
+    CHECK(text.find("1.25000") != std::string::npos);
+    CHECK(text.find("model.heads") != std::string::npos);
+    CHECK(text.find("model.layers") == std::string::npos);
+    CHECK_THAT(text, ContainsSubstring("layer 0 head 1") && ContainsSubstring(" 0.500"));
+    CHECK((text.find("     0.500     0.125     0.250\n") != std::string::npos) == (width > 40));
+    CHECK(cli::compare_text(comparison, true, true, width).find("model.layers") != std::string::npos);
+  }
+  const std::string text = cli::compare_text(comparison, false, true, 80);
+  // From a sixth of the step axis to a third of it: high, then half as high.
+  CHECK(text.find(" #######= ") != std::string::npos);
+  CHECK(text.find("are not compared: there are no test sequences.") != std::string::npos);
 }

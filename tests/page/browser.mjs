@@ -8,6 +8,25 @@ export const directory = resolve(process.argv[2]);
 const { chromium } = createRequire(join(directory, "package.json"))("playwright-core");
 export const browser = await chromium.launch({ executablePath: process.argv[3], args: ["--no-sandbox", "--disable-gpu"] });
 
+const tests = [];
+export const test = (name, run) => tests.push({ name, run });
+
+// Runs the tests and ends the program.
+export async function finish() {
+  let failed = 0;
+  for (const { name, run } of tests) {
+    try {
+      await run();
+      console.log(`ok: ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.error(`FAILED: ${name}: ${error.stack}`);
+    }
+  }
+  await browser.close();
+  process.exit(failed ? 1 : 0);
+}
+
 // Opens a report, whose name may end with "#..." for its address, and collects its errors and its requests.
 export async function open(name, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });

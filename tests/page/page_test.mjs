@@ -3,10 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { browser, cell, chips, closed, directory, drawn, kMap, open, picture, pointAt, sums } from "./browser.mjs";
-
-const tests = [];
-const test = (name, run) => tests.push({ name, run });
+import { browser, cell, chips, closed, directory, drawn, finish, kMap, open, picture, pointAt, sums, test } from "./browser.mjs";
 
 test("size and start", async () => {
   const size = statSync(join(directory, "large.html")).size;
@@ -333,15 +330,4 @@ test("every width, light and dark", async () => {
     }
 });
 
-let failed = 0;
-for (const { name, run } of tests) {
-  try {
-    await run();
-    console.log(`ok: ${name}`);
-  } catch (error) {
-    failed += 1;
-    console.error(`FAILED: ${name}: ${error.stack}`);
-  }
-}
-await browser.close();
-process.exit(failed ? 1 : 0);
+await finish();

@@ -30,4 +30,14 @@ rm -rf "$directory/pair"
 "$thimble" train "$here/pair.yaml" --out "$directory/pair" --quiet
 "$thimble" inspect "$directory/pair" --sequences 200 --examples 4 --html "$directory/pair.html" --quiet
 "$thimble" inspect "$directory/pair" --sequences 50 --examples 2 --input "5 1 0 3 3" --html "$directory/own_pair.html" --quiet
-exec node "$here/page_test.mjs" "$directory" "$chromium"
+
+rm -rf "$directory/runs"
+short=("$here/../../configs/reverse.yaml" train.steps=60 train.batch=16 train.evaluate_every=20 train.schedule.warmup=2
+  data.validation=50 data.test=50)
+"$thimble" train "${short[@]}" --out "$directory/runs/one" --quiet
+"$thimble" train "${short[@]}" model.heads=4 train.seed=7 --out "$directory/runs/four" --quiet
+"$thimble" compare "$directory"/runs/{one,four} --html "$directory/compare.html" --quiet
+printf 'config: %s\ngrid: {model.heads: [1, 2], train.optimizer.lr: [1e-3, 5e-3, 2e-2]}\nseeds: [7, 8]\n' "${short[0]}" \
+  >"$directory/sweep.yaml"
+"$thimble" sweep "$directory/sweep.yaml" "${short[@]:1}" --out "$directory/runs/sweep" --html "$directory/sweep.html" --quiet
+for tests in page compare; do node "$here/${tests}_test.mjs" "$directory" "$chromium"; done

@@ -71,6 +71,7 @@ check 'thimble t' train tasks
 check 'thimble config s' show schema !sweep
 check 'thimble train --' --out --threads --json !--html !--version
 check 'thimble inspect --' --html --patch
+check 'thimble compare --' --html --all --json
 check 'thimble config show --' --json !--threads
 check 'thimble tasks rev' reverse
 check 'thimble eval --split v' validation
@@ -83,6 +84,7 @@ fi
 check 'thimble gradcheck bench/mi' bench/micro
 if [[ $shell == bash ]]; then
   check 'thimble eval ' runs/first !elsewhere
+  check 'thimble compare runs/first ' runs/first !elsewhere
   check 'thimble train --out e' elsewhere
   check 'thimble train --threads 2 ' reverse !model.heads=
 fi

@@ -109,6 +109,10 @@ for columns in WIDTHS:
     assert "tokens" in words(show(columns, "eval", f"run{columns}"))
     table = show(columns, "sweep", "sweep.yaml", "train.steps=5", "--out", f"sweep{columns}", "--jobs", "2")
     assert re.search(r"^ *(heads=2 lr=0?\.?[0-9e.-]+)? *2/2( +[0-9.]+)+$", table, re.M) and ("sequences %" in table) == (columns > 40), table
+    compared = show(columns, "compare", f"run{columns}", f"sweep{columns}/runs/001-heads_1-lr_1e-3-seed_7", "--sequences", "4")
+    assert "matched by overlap" in words(compared) and "train.seed" in compared and "▁" in compared, compared
+    compared = show(columns, "compare", f"sweep{columns}")
+    assert "  min" in compared and "train.optimizer.lr" in compared, compared
     reproduced = show(columns, "reproduce", "--out", f"reproduce{columns}", "--jobs", "2")
     assert "late_loss_of_the_longer_run" in reproduced and "PASS" in reproduced, reproduced
     assert "which is what every training run should show." in words(show(columns, "reproduce", "--list"))

@@ -5,6 +5,7 @@
 #include "cli/help.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/core/version.h"
 
 namespace thimble::cli {
 
@@ -54,7 +55,7 @@ void add_completion(Command& program) {
 void add_manual(Command& program) {
   Command& command = program.add_command("manual", "Print the man page");
   command.action([&program] {
-    write_out(manual_page(program, "thimble " THIMBLE_VERSION));
+    write_out(manual_page(program, fmt::format("thimble {}", version())));
     return kDone;
   });
 }

@@ -4,6 +4,8 @@
 #include "cli/cli.h"
 #include "cli/text/progress_meter.h"
 #include "cli/text/sweep_table.h"
+#include "thimble/compare/page.h"
+#include "thimble/core/file.h"
 #include "thimble/core/format.h"
 #include "thimble/core/json.h"
 #include "thimble/sweep/run_sweep.h"
@@ -60,7 +62,7 @@ class SweepProgress : public SweepObserver {
 };
 
 struct SweepArguments {
-  std::string file, directory;
+  std::string file, directory, html;
   std::vector<std::string> overrides;
   std::int64_t jobs = 0;
   Output output;
@@ -74,6 +76,7 @@ int run(const SweepArguments& arguments) {
       run_sweep(sweep, {.directory = arguments.directory, .jobs = arguments.jobs, .observer = &progress});
   if (arguments.output.prints_text())
     print_out("{}sweep {}\n", sweep_table(sweep, result.runs, line_width(1)), result.directory.string());
+  if (!arguments.html.empty()) write_file(arguments.html, compare_page(compare({result.directory.string()})));
   arguments.output.write(to_json(sweep, result.runs, result.directory));
   if (result.interrupted) {
     print_err("thimble: interrupted; progress saved; resume with the same command and --out {}\n",
@@ -99,6 +102,9 @@ void add_sweep(Command& program) {
   command.add_option("--jobs", arguments->jobs, "Parallel runs (0 = one per core); never changes the result")
       .between(0, 4096)
       .value_name("N");
+  command.add_option("--html", arguments->html, "Write the comparison of the settings as an HTML page")
+      .writable()
+      .value_name("FILE", Value::file);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });
 }

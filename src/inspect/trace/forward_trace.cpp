@@ -14,7 +14,8 @@ namespace thimble {
 #define THIMBLE_TRACES                                                                                      \
   ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);                \
   void run_split(const ModelSource& model, Split split, std::int64_t count,                                 \
-                 const std::function<void(const ForwardTrace&)>& visit);                                    \
+                 const std::function<void(const ForwardTrace&)>& visit,                                     \
+                 std::optional<std::uint64_t> untrained);                                                   \
   std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens, \
                                          std::int64_t beams);
 
@@ -164,11 +165,13 @@ std::int64_t readable(const ModelSource& model, Split split, std::int64_t count)
 }
 
 void trace_split(const ModelSource& model, Split split, std::int64_t count,
-                 const std::function<void(const ForwardTrace&)>& visit) {
+                 const std::function<void(const ForwardTrace&)>& visit,
+                 std::optional<std::uint64_t> untrained) {
   require_heads(model.config.model);
   require_memory(Job::inspection, model.config);
   count = readable(model, split, count);
-  single(model) ? f32::run_split(model, split, count, visit) : f64::run_split(model, split, count, visit);
+  single(model) ? f32::run_split(model, split, count, visit, untrained)
+                : f64::run_split(model, split, count, visit, untrained);
 }
 
 std::span<const double> ForwardTrace::weights(const ModelConfig& model, HeadId id) const {

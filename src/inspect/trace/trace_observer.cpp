@@ -12,7 +12,7 @@ inline namespace THIMBLE_PRECISION {
 
 ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);
 void run_split(const ModelSource& model, Split split, std::int64_t count,
-               const std::function<void(const ForwardTrace&)>& visit);
+               const std::function<void(const ForwardTrace&)>& visit, std::optional<std::uint64_t> untrained);
 std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
                                        std::int64_t beams);
 
@@ -149,8 +149,10 @@ std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vect
 }
 
 void run_split(const ModelSource& model, Split split, std::int64_t count,
-               const std::function<void(const ForwardTrace&)>& visit) {
+               const std::function<void(const ForwardTrace&)>& visit,
+               std::optional<std::uint64_t> untrained) {
   Evaluator evaluator(model);
+  if (untrained) evaluator.model().init(*untrained);
   evaluator.select(split, count);
   TraceObserver hooks(evaluator.model(), count, visit);
   ProgressCounter progress("reading attention", evaluator.observe_cost());

@@ -87,6 +87,61 @@ function claim(h) {
   );
 }
 
+// Returns a table that scrolls sideways where it is too wide; the first cell of a row is its heading.
+function plainTable(headings, rows, className = "") {
+  return element(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": headings[0] },
+    element(
+      "table",
+      { class: className },
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          headings.map((text) => element("th", { scope: "col" }, text)),
+        ),
+      ),
+      element(
+        "tbody",
+        {},
+        rows.map((cells) =>
+          element(
+            "tr",
+            {},
+            cells.map((cell, c) => element(c ? "td" : "th", c ? {} : { scope: "row" }, ...[cell].flat())),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+// Returns the button that switches between light and dark; the system setting is the default.
+function themeButton() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const button = element("button", {
+    class: "theme",
+    click: () => {
+      chosen = true;
+      set(state.theme === "dark" ? "light" : "dark");
+    },
+  });
+  let chosen = false;
+  const set = (theme) => {
+    document.documentElement.dataset.theme = theme;
+    button.textContent = theme === "dark" ? "☀ light" : "☾ dark";
+    update({ theme });
+  };
+  system.addEventListener("change", () => {
+    if (!chosen) set(system.matches ? "dark" : "light");
+  });
+  set(system.matches ? "dark" : "light");
+  return button;
+}
+
 const unpacked = new WeakMap();
 
 // Returns the integers of a packed map, in order, and the step to multiply them by.

@@ -21,7 +21,7 @@ const brief = (x) => (Math.abs(x) >= 1e4 ? `${x / 1000}k` : String(x).replace("-
 function scales(spec, width, height) {
   const points = spec.series.flatMap((s) => s.points).filter(([x, y]) => isNumber(x) && isNumber(y));
   const xs = points.map(([x]) => x);
-  const ys = points.map(([, y]) => y);
+  const ys = [...points.map(([, y]) => y), ...spec.series.flatMap((s) => (s.band ?? []).flatMap(([, low, high]) => [low, high]))];
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
   const [y0, y1] = spec.range ?? [Math.min(0, ...ys), Math.max(...ys) || 1];
   const bend = spec.log ? (x) => Math.log10(1 + x) : (x) => x;
@@ -50,19 +50,30 @@ function axes(spec, at) {
   ].flat();
 }
 
+// Returns the outline of a band [[x, low, high]].
+function outline(band, at) {
+  const corner = (x, y) => `${at.x(x).toFixed(1)} ${at.y(y).toFixed(1)}`;
+  const back = [...band].reverse();
+  return `M${band.map(([x, low]) => corner(x, low)).join("L")}L${back.map(([x, , high]) => corner(x, high)).join("L")}Z`;
+}
+
 function lines(spec, at) {
   return spec.series.flatMap((s) => {
     const points = s.points.filter(([x, y]) => isNumber(x) && isNumber(y));
     const path = points.map(([x, y], i) => `${i ? "L" : "M"}${at.x(x).toFixed(1)} ${at.y(y).toFixed(1)}`).join("");
     const dots =
       s.dots && points.length <= 60 ? points.map(([x, y]) => element("circle", { class: s.style, cx: at.x(x), cy: at.y(y), r: 2.5 })) : [];
-    return [element("path", { class: `line ${s.style}`, d: path }), ...dots];
+    return [
+      s.band?.length ? element("path", { class: `area ${s.style}`, d: outline(s.band, at) }) : null,
+      element("path", { class: `line ${s.style}`, d: path }),
+      ...dots,
+    ];
   });
 }
 
-// Returns a chart of {title, xLabel, series: [{name, style, points: [[x, y]], dots, quiet}], range, log, bands: [[from, to]],
-// show}: `style` is a class of the style sheet; a quiet series is left out of the legend and of the readout; `show` formats a
-// y.
+// Returns a chart of {title, xLabel, series: [{name, style, points: [[x, y]], band: [[x, low, high]], dots, quiet}], range, log,
+// bands: [[from, to]], show}: `style` is a class of the style sheet; `band` is shaded around the line; a quiet series is left
+// out of the legend and of the readout; `show` formats a y.
 function lineChart(spec) {
   const show = spec.show ?? ((y) => shorter(y, 4));
   const named = spec.series.filter((s) => !s.quiet);

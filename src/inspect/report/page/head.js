@@ -47,37 +47,6 @@ function explorer() {
   return node;
 }
 
-function plainTable(headings, rows, className = "") {
-  return element(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": headings[0] },
-    element(
-      "table",
-      { class: className },
-      element(
-        "thead",
-        {},
-        element(
-          "tr",
-          {},
-          headings.map((text) => element("th", { scope: "col" }, text)),
-        ),
-      ),
-      element(
-        "tbody",
-        {},
-        rows.map((cells) =>
-          element(
-            "tr",
-            {},
-            cells.map((cell, c) => element(c ? "td" : "th", c ? {} : { scope: "row" }, ...[cell].flat())),
-          ),
-        ),
-      ),
-    ),
-  );
-}
-
 // Returns the row of a score. Only scores of content have a matched chance that differs from chance.
 function scoreRow(name, about, score, inShare) {
   return [

@@ -1,28 +1,5 @@
 // Assembles the page.
 
-// Returns the button that switches between light and dark; the system setting is the default.
-function themeButton() {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const button = element("button", {
-    class: "theme",
-    click: () => {
-      chosen = true;
-      set(state.theme === "dark" ? "light" : "dark");
-    },
-  });
-  let chosen = false;
-  const set = (theme) => {
-    document.documentElement.dataset.theme = theme;
-    button.textContent = theme === "dark" ? "☀ light" : "☾ dark";
-    update({ theme });
-  };
-  system.addEventListener("change", () => {
-    if (!chosen) set(system.matches ? "dark" : "light");
-  });
-  set(system.matches ? "dark" : "light");
-  return button;
-}
-
 function heads() {
   return section("heads", "Attention", null, choices(), explorer(), tokenView(), scoresPanel());
 }

@@ -1,0 +1,53 @@
+#include "cli/cli.h"
+#include "cli/text/compare_table.h"
+#include "cli/text/progress_meter.h"
+#include "thimble/compare/page.h"
+#include "thimble/core/file.h"
+#include "thimble/core/json.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct CompareArguments {
+  std::vector<std::string> runs;
+  std::string html;
+  CompareOptions options;
+  bool all = false;
+  Output output;
+};
+
+int run(const CompareArguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  const Comparison comparison = compare(arguments.runs, arguments.options);
+  if (!arguments.html.empty()) write_file(arguments.html, compare_page(comparison));
+  if (arguments.output.prints_text())
+    print_out("{}", compare_text(comparison, arguments.all, !is_terminal(1), line_width(1)));
+  arguments.output.write(to_json(comparison));
+  return kDone;
+}
+
+}  // namespace
+
+void add_compare(Command& program) {
+  Command& command =
+      program.add_command("compare", "Compare runs: results, curves, configs and attention heads");
+  auto arguments = std::make_shared<CompareArguments>();
+  command.add_option("RUN", arguments->runs, "Run directories, or directories of sweeps")
+      .required()
+      .value_name("", Value::run);
+  command.add_flag("--all", arguments->all, "Also print the config keys whose values are the same");
+  command
+      .add_option("--sequences", arguments->options.sequences,
+                  "Test sequences on which heads are compared, from the first")
+      .between(1, 1'000'000)
+      .shows_default()
+      .value_name("N");
+  command.add_option("--html", arguments->html, "Write the comparison as an HTML page")
+      .writable()
+      .value_name("FILE", Value::file);
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

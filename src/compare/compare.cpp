@@ -1,0 +1,393 @@
+#include "thimble/compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/core/format.h"
+#include "thimble/core/hash.h"
+#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/sweep/sweep_runs.h"
+
+namespace thimble {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// What a run has recorded.
+struct RecordedRun {
+  Json config, result = nullptr;  // flat, "train.steps" and so on; summary.json
+  std::vector<std::pair<std::string, std::string>> records;
+  std::vector<CurvePoint> curves;
+};
+using RecordedRuns = std::vector<std::vector<RecordedRun>>;  // by compared run
+
+constexpr std::string_view kMetrics[] = {
+    "/train/loss",
+    "/validation/loss",
+    "/validation/accuracy",
+    "/validation/sequence_accuracy",
+    "/validation/exact_match",
+    "/test/loss",
+    "/test/accuracy",
+    "/test/sequence_accuracy",
+    "/test/exact_match",
+    "/steps",
+    "/parameters",
+    "/seconds",
+};
+constexpr std::pair<std::string_view, std::string_view> kCurves[] = {
+    {"validation", "loss"}, {"validation", "accuracy"}, {"train", "loss"}};
+
+// Returns the values of a config by dotted key.
+Json flat(const Json& config, const std::string& prefix = "") {
+  Json out = Json::object();
+  for (const auto& [key, value] : config.items()) {
+    if (value.is_object())
+      out.update(flat(value, prefix + key + "."));
+    else
+      out[prefix + key] = value;
+  }
+  return out;
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : json_text(value);
+}
+
+// Adds the vocabulary and the data files of a run.
+void add_data(const fs::path& directory, RecordedRun& run) {
+  const fs::path file = directory / "data.json";
+  if (!fs::exists(file)) return;
+  const DataRecord data = parse_record(read_file(file), directory);
+  if (!data.known()) return;
+  std::string all, files;
+  for (const std::string& token : data.vocabulary) all += token + '\n';
+  run.records.emplace_back(
+      "vocabulary", fmt::format("{} tokens, {}", data.vocabulary.size(), hash_digits(all).substr(0, 8)));
+  for (const DataFile& one : data.files) files += (files.empty() ? "" : " ") + one.hash.substr(0, 8);
+  if (!files.empty()) run.records.emplace_back("data files", files);
+}
+
+RecordedRun read_run(const fs::path& directory) {
+  try {
+    RecordedRun run;
+    run.config = flat(to_json(load_config((directory / "config.yaml").string())));
+    add_data(directory, run);
+    if (fs::exists(directory / "summary.json")) run.result = read_json(directory / "summary.json");
+    for (const auto& [key, name] : {std::pair("version", "thimble version"), {"weights_hash", "weights"}})
+      if (run.result.contains(key)) run.records.emplace_back(name, text_of(run.result[key]));
+    run.curves = read_timeline(directory).curves;
+    return run;
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  } catch (const DataError& e) {
+    throw CheckpointError(fmt::format("{}: {}", (directory / "data.json").string(), e.what()));
+  }
+}
+
+// Returns "heads=2 lr=0.001": the parameters that differ between settings, with keys as short as possible.
+std::string setting_name(const Json& parameters, const Json& settings) {
+  std::string name;
+  for (const auto& [key, value] : parameters.items()) {
+    const std::string leaf = key.substr(key.rfind('.') + 1);
+    bool differs = false, is_unique = true;
+    for (const Json& setting : settings) {
+      const Json& other = setting.at("overrides");
+      differs |= !other.contains(key) || other.at(key) != value;
+      for (const auto& [other_key, other_value] : other.items())
+        is_unique &= other_key == key || other_key.substr(other_key.rfind('.') + 1) != leaf;
+    }
+    if (differs)
+      name += fmt::format("{}{}={}", name.empty() ? "" : " ", is_unique ? leaf : key, text_of(value));
+  }
+  return name.empty() ? "(the config)" : name;
+}
+
+// Adds the settings of a sweep. The run directories are those below the sweep's, wherever it is now.
+void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& recorded) {
+  try {
+    const Json sweep = read_json(directory / "sweep.json");
+    for (const Json& setting : sweep.at("settings")) {
+      ComparedRun& run = comparison.runs.emplace_back();
+      run.parameters = setting.at("overrides");
+      run.name = setting_name(run.parameters, sweep.at("settings"));
+      auto& runs = recorded.emplace_back();
+      for (const Json& one : setting.at("runs")) {
+        const fs::path place =
+            directory / "runs" / fs::path(one.at("directory").get<std::string>()).filename();
+        if (one.at("result").is_null() || !fs::exists(place / "config.yaml")) {
+          ++run.failed;
+          continue;
+        }
+        run.directories.push_back(place);
+        runs.push_back(read_run(place));
+      }
+    }
+  } catch (const Json::exception& e) {
+    throw CheckpointError(fmt::format("{}: invalid: {}", (directory / "sweep.json").string(), e.what()));
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  }
+}
+
+// Removes the folders that the names of all runs start with.
+void shorten_names(std::vector<ComparedRun>& runs) {
+  for (;;) {
+    std::set<std::string> starts;
+    for (const ComparedRun& run : runs) {
+      const std::size_t slash = run.name.find('/');
+      starts.insert(slash == std::string::npos ? "" : run.name.substr(0, slash + 1));
+    }
+    if (starts.size() != 1 || starts.begin()->empty()) return;
+    for (ComparedRun& run : runs) run.name.erase(0, starts.begin()->size());
+  }
+}
+
+// Returns the value of a compared run: those of its runs in words.
+std::string joined(const std::vector<std::string>& values) {
+  constexpr std::size_t kMaxLength = 24;
+  std::vector<std::string> different;
+  for (const std::string& value : values)
+    if (std::ranges::find(different, value) == different.end()) different.push_back(value);
+  std::string all;
+  for (const std::string& value : different) all += (all.empty() ? "" : ", ") + value;
+  return different.size() > 1 && all.size() > kMaxLength ? counted(std::ssize(different), "value") : all;
+}
+
+// Returns the row of a key; value(run) is "" where a run has none.
+template <class F>
+ComparedValue row_of(const std::string& key, const RecordedRuns& recorded, const F& value) {
+  ComparedValue row{.key = key, .values = {}};
+  for (const std::vector<RecordedRun>& runs : recorded) {
+    std::vector<std::string> values;
+    for (const RecordedRun& run : runs) values.push_back(value(run));
+    row.values.push_back(joined(values));
+    row.differs |= row.values.back() != row.values.front();
+  }
+  return row;
+}
+
+// Returns all keys, those of later runs after the key that precedes them there.
+std::vector<std::string> all_keys(const std::vector<std::vector<std::string>>& lists) {
+  std::vector<std::string> keys;
+  for (const std::vector<std::string>& list : lists) {
+    auto place = keys.begin();
+    for (const std::string& key : list) {
+      auto found = std::ranges::find(keys, key);
+      if (found == keys.end()) found = keys.insert(place, key);
+      place = found + 1;
+    }
+  }
+  return keys;
+}
+
+void compare_values(const RecordedRuns& recorded, Comparison& comparison) {
+  std::vector<std::vector<std::string>> keys, names;
+  for (const auto& runs : recorded)
+    for (const RecordedRun& run : runs) {
+      keys.emplace_back();
+      names.emplace_back();
+      for (const auto& [key, value] : run.config.items()) keys.back().push_back(key);
+      for (const auto& [name, value] : run.records) names.back().push_back(name);
+    }
+  for (const std::string& key : all_keys(keys))
+    comparison.config.push_back(row_of(key, recorded, [&](const RecordedRun& run) {
+      return run.config.contains(key) ? text_of(run.config[key]) : std::string();
+    }));
+  for (const std::string& name : all_keys(names))
+    comparison.records.push_back(row_of(name, recorded, [&](const RecordedRun& run) {
+      for (const auto& [found, value] : run.records)
+        if (found == name) return value;
+      return std::string();
+    }));
+}
+
+// Marks the best medians of a loss or an accuracy, unless all are the same.
+void mark_best(ComparedResult& result) {
+  const bool is_loss = result.metric.ends_with("/loss");
+  if (!is_loss && !result.metric.ends_with("accuracy") && !result.metric.ends_with("exact_match")) return;
+  double best = std::nan("");
+  for (const Spread& run : result.runs)
+    if (run.count > 0) best = is_loss ? std::fmin(best, run.median) : std::fmax(best, run.median);
+  for (std::size_t i = 0; i < result.runs.size(); ++i)
+    result.is_best[i] = result.runs[i].count > 0 && result.runs[i].median == best;
+  const auto is_worse = [&](const Spread& run) { return run.count > 0 && run.median != best; };
+  if (std::ranges::none_of(result.runs, is_worse)) result.is_best.assign(result.runs.size(), false);
+}
+
+void compare_results(const RecordedRuns& recorded, Comparison& comparison) {
+  std::set<std::string> tasks;
+  for (const auto& runs : recorded)
+    for (const RecordedRun& run : runs) tasks.insert(text_of(run.config["task.name"]));
+  for (const std::string_view metric : kMetrics) {
+    const Json::json_pointer pointer{std::string(metric)};
+    ComparedResult result{.metric = metric, .runs = {}, .is_best = std::vector<bool>(recorded.size())};
+    std::int64_t count = 0;
+    for (const auto& runs : recorded) {
+      std::vector<double> values;
+      for (const RecordedRun& run : runs)
+        if (run.result.contains(pointer) && run.result.at(pointer).is_number())
+          values.push_back(run.result.at(pointer).get<double>());
+      count += std::ssize(values);
+      result.runs.push_back(spread(std::move(values)));
+    }
+    if (tasks.size() == 1 && recorded.size() > 1) mark_best(result);
+    if (count > 0) comparison.results.push_back(std::move(result));
+  }
+}
+
+// Returns a curve over the seeds, with at most `most` evenly spaced points, including the last.
+std::vector<CurveSpread> curve_of(const std::vector<RecordedRun>& runs, std::string_view split,
+                                  double CurvePoint::*value, std::size_t most) {
+  std::map<std::int64_t, std::vector<double>> steps;
+  for (const RecordedRun& run : runs)
+    for (const CurvePoint& point : run.curves)
+      if (point.split == split && std::isfinite(point.*value)) steps[point.step].push_back(point.*value);
+  const std::size_t every = (steps.size() + most - 1) / most;
+  std::size_t left = steps.size();
+  std::vector<CurveSpread> curve;
+  for (auto& [step, values] : steps)
+    if (--left % every == 0) curve.push_back({step, spread(std::move(values))});
+  return curve;
+}
+
+void compare_curves(const RecordedRuns& recorded, Comparison& comparison) {
+  constexpr std::size_t kAllPoints = 20000, kFewPoints = 40, kManyPoints = 400;
+  const std::size_t most = std::clamp(kAllPoints / recorded.size(), kFewPoints, kManyPoints);
+  for (const auto& [split, metric] : kCurves) {
+    ComparedCurve curve{.split = split, .metric = metric, .runs = {}};
+    for (const auto& runs : recorded)
+      curve.runs.push_back(
+          curve_of(runs, split, metric == "loss" ? &CurvePoint::loss : &CurvePoint::accuracy, most));
+    if (std::ranges::any_of(curve.runs, [](const auto& run) { return !run.empty(); }))
+      comparison.curves.push_back(std::move(curve));
+  }
+}
+
+}  // namespace
+
+Comparison compare(const std::vector<std::string>& directories, const CompareOptions& options) {
+  Comparison comparison;
+  RecordedRuns recorded;
+  std::vector<ModelSource> models;
+  for (const std::string& directory : directories) {
+    const std::size_t first = comparison.runs.size();
+    if (fs::exists(fs::path(directory) / "sweep.json")) {
+      comparison.has_sweep = true;
+      add_sweep(directory, comparison, recorded);
+    } else {
+      models.push_back(open_run(directory));
+      comparison.runs.push_back({.name = "", .directories = {directory}});
+      recorded.push_back({read_run(directory)});
+    }
+    const std::string path = fs::path(directory).lexically_normal().generic_string();
+    if (directories.size() > 1)
+      for (std::size_t i = first; i < comparison.runs.size(); ++i) {
+        std::string& name = comparison.runs[i].name;
+        name = path.substr(0, path.find_last_not_of('/') + 1) + (name.empty() ? "" : "/" + name);
+      }
+  }
+  std::size_t runs = 0;
+  for (const ComparedRun& run : comparison.runs)
+    runs += run.directories.size() + static_cast<std::size_t>(run.failed);
+  require<ConfigError>(runs >= 2, "compare: {}; give at least two run directories, or a sweep directory",
+                       counted(static_cast<std::int64_t>(runs), "run"));
+  if (directories.size() > 1) shorten_names(comparison.runs);
+  compare_values(recorded, comparison);
+  compare_results(recorded, comparison);
+  compare_curves(recorded, comparison);
+  if (comparison.has_sweep) return comparison;
+  comparison.tokens = vocabulary(models[0]);
+  for (const ModelSource& model : models) comparison.models.push_back(model.config.model);
+  for (std::size_t i = 1; i < models.size(); ++i)
+    comparison.heads.push_back(
+        {.run = i, .heads = compare_heads(models[0], models[i], options.sequences, options.examples)});
+  return comparison;
+}
+
+namespace {
+
+Json spread_json(const Spread& values) {
+  if (values.count == 0) return nullptr;
+  return {{"median", values.median}, {"min", values.min}, {"max", values.max}, {"count", values.count}};
+}
+
+Json values_json(const std::vector<ComparedValue>& rows) {
+  Json out = Json::array();
+  for (const ComparedValue& row : rows)
+    out.push_back({{"key", row.key}, {"values", row.values}, {"differs", row.differs}});
+  return out;
+}
+
+Json id_json(HeadId id) { return {{"layer", id.layer}, {"head", id.head}}; }
+
+Json heads_json(const ComparedHeads& compared) {
+  Json out{{"first", 0}, {"second", compared.run}};
+  const HeadComparison& heads = compared.heads;
+  if (!heads.obstacle.empty()) {
+    out["obstacle"] = heads.obstacle;
+    return out;
+  }
+  out["sequences"] = heads.sequences;
+  out["matches"] = Json::array();
+  for (const HeadMatch& match : heads.matches)
+    out["matches"].push_back({{"head", id_json(match.head)},
+                              {"match", match.match ? id_json(*match.match) : Json()},
+                              {"overlap", match.overlap},
+                              {"elsewhere", match.elsewhere},
+                              {"chance", match.chance}});
+  out["unmatched"] = Json::array();
+  for (const HeadId id : heads.unmatched) out["unmatched"].push_back(id_json(id));
+  return out;
+}
+
+}  // namespace
+
+Json to_json(const Comparison& comparison) {
+  Json out{{"runs", Json::array()},
+           {"config", values_json(comparison.config)},
+           {"records", values_json(comparison.records)},
+           {"results", Json::array()},
+           {"curves", Json::array()},
+           {"heads", Json::array()}};
+  for (const ComparedRun& run : comparison.runs) {
+    Json directories = Json::array();
+    for (const fs::path& directory : run.directories) directories.push_back(directory.string());
+    out["runs"].push_back({{"name", run.name},
+                           {"directories", directories},
+                           {"parameters", run.parameters},
+                           {"failed", run.failed}});
+  }
+  for (const ComparedResult& result : comparison.results) {
+    Json runs = Json::array(), best = Json::array();
+    for (std::size_t i = 0; i < result.runs.size(); ++i) {
+      runs.push_back(spread_json(result.runs[i]));
+      if (result.is_best[i]) best.push_back(i);
+    }
+    std::string metric(result.metric.substr(1));
+    std::ranges::replace(metric, '/', '.');
+    out["results"].push_back({{"metric", metric}, {"runs", runs}, {"best", best}});
+  }
+  for (const ComparedCurve& curve : comparison.curves) {
+    Json runs = Json::array();
+    for (const std::vector<CurveSpread>& points : curve.runs) {
+      Json& list = runs.emplace_back(Json::array());
+      for (const CurveSpread& point : points) {
+        Json& entry = list.emplace_back(Json{{"step", point.step}});
+        entry.update(spread_json(point.values));
+      }
+    }
+    out["curves"].push_back({{"split", curve.split}, {"metric", curve.metric}, {"runs", runs}});
+  }
+  for (const ComparedHeads& heads : comparison.heads) out["heads"].push_back(heads_json(heads));
+  return out;
+}
+
+}  // namespace thimble

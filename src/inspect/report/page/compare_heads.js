@@ -1,0 +1,65 @@
+// The section on matched heads of the page of `thimble compare`: the maps of each pair on the same sequence.
+
+const headTitle = (run, { layer, head }) => `${report.layers[run][layer].name} head ${head}`;
+
+// Returns the map of a head of a run on an example.
+function matchedMap(trace, run, { layer, head }) {
+  const { queries, keys, causal } = report.layers[run][layer];
+  return mapOf(trace.attention[layer], head, trace[queries], trace[keys], causal);
+}
+
+function matchFigure(pair, run, id) {
+  const canvas = element("canvas", { role: "img", "aria-label": `attention of ${headTitle(run, id)} of ${kRuns[run].name}` });
+  subscribe(["theme", `example${pair.second}`], () => {
+    const traces = pair.examples[state[`example${pair.second}`]];
+    thumbnail(canvas, matchedMap(traces[run === pair.first ? 0 : 1], run, id));
+  });
+  return element("figure", {}, canvas, element("figcaption", {}, element("b", {}, kRuns[run].name), element("br"), headTitle(run, id)));
+}
+
+function matchCard(pair, { head, match, overlap, elsewhere, chance }) {
+  return element(
+    "div",
+    { class: "match" },
+    element(
+      "div",
+      { class: "maps" },
+      matchFigure(pair, pair.first, head),
+      match ? matchFigure(pair, pair.second, match) : element("p", {}, "no match"),
+    ),
+    match ? element("div", { class: "shared" }, "overlap ", meter({ value: overlap, chance }), " chance ", number(chance)) : null,
+    match ? element("small", {}, "on another sequence ", number(elsewhere)) : null,
+  );
+}
+
+function matchedHeads(pair, index) {
+  const [first, second] = [kRuns[pair.first].name, kRuns[pair.second].name];
+  const title = report.heads.length > 1 ? `Heads of ${first} and ${second}` : "Heads";
+  const id = `heads${index || ""}`;
+  if (pair.obstacle) return section(id, title, `Heads of ${first} and ${second} are not compared: ${pair.obstacle}.`);
+  state[`example${pair.second}`] = 0;
+  const examples = pair.examples.map((traces, i) => [i, (traces[0].source ?? traces[0].tokens).map(visible).join(" ")]);
+  const list = element(
+    "select",
+    { "data-choice": "example", change: (event) => update({ [`example${pair.second}`]: Number(event.target.value) }) },
+    examples.map(([i, text]) => element("option", { value: i }, `${i + 1}: ${text.length > 40 ? `${text.slice(0, 39)}…` : text}`)),
+  );
+  const unmatched = pair.unmatched.map((head) => headTitle(pair.second, head)).join(", ");
+  const mostShared = [...pair.matches].sort((a, b) => (b.match ? b.overlap : -1) - (a.match ? a.overlap : -1));
+  return section(
+    id,
+    title,
+    `Heads matched one to one by overlap, the attention that two heads share on the same ${grouped(pair.sequences)} test sequences (1 − total-variation distance). Chance, the mark on each bar: the most similar head of the second model before training. On another sequence: what follows from positions alone.`,
+    element("div", { class: "choices" }, element("label", {}, element("span", {}, "example"), list)),
+    element(
+      "div",
+      { class: "panel" },
+      element(
+        "div",
+        { class: "matches" },
+        mostShared.map((match) => matchCard(pair, match)),
+      ),
+    ),
+    unmatched ? element("p", {}, `Without a match in ${first}: ${unmatched} of ${second}.`) : null,
+  );
+}

@@ -1,0 +1,102 @@
+// Overlaps of heads on sequences made by hand, and matches of trained models.
+#include "thimble/compare/heads.h"
+
+#include <cmath>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/train/train.h"
+
+using namespace thimble;
+
+namespace {
+
+ModelConfig model_of(std::int64_t heads, Mask mask = Mask::none) {
+  ModelConfig model;
+  model.layers = 1;
+  model.heads = heads;
+  model.attention.mask = mask;
+  return model;
+}
+
+ForwardTrace trace_of(std::size_t length, std::vector<double> attention) {
+  ForwardTrace trace;
+  trace.tokens.resize(length);
+  trace.attention = std::move(attention);
+  return trace;
+}
+
+Config small(std::uint64_t seed, std::int64_t heads) {
+  return parse_config(
+      "task: {name: reverse, length: 6}\ndata: {train: 500, validation: 20, test: 40}\n"
+      "model: {d_model: 16, d_ff: 16}\ntrain: {steps: 30, batch: 16, schedule: {warmup: 5}, threads: 1}\n",
+      "small", {"train.seed=" + std::to_string(seed), "model.heads=" + std::to_string(heads)});
+}
+
+ModelSource trained(const TemporaryDirectory& directory, const std::string& name, const Config& config) {
+  train(config, {.directory = (directory / name).string()});
+  return open_run(directory / name);
+}
+
+}  // namespace
+
+TEST_CASE("the overlap is the attention that two heads share", "[compare]") {
+  const ModelConfig one = model_of(1), two = model_of(2);
+  const Attention a{trace_of(2, {1, 0, 0.25, 0.75})};
+  const Attention b{trace_of(2, {0, 1, 0.5, 0.5, 1, 0, 0.25, 0.75})};
+  const DoubleMatrix same = overlaps(one, a, two, b);
+  CHECK(same(0, 0) == (0 + 0.75) / 2);  // 1 - (|1| + |-1|) / 2 and 1 - (0.25 + 0.25) / 2
+  CHECK(same(0, 1) == 1);
+  // Only the second query has two visible keys.
+  CHECK(overlaps(model_of(1, Mask::causal), a, two, b)(0, 0) == 0.75);
+}
+
+TEST_CASE("a shifted overlap compares different sequences of the same length", "[compare]") {
+  const ModelConfig model = model_of(1);
+  const Attention traces{trace_of(2, {1, 0, 1, 0}), trace_of(3, std::vector<double>(9, 1.0 / 3)),
+                         trace_of(2, {0, 1, 1, 0})};
+  CHECK_THAT(overlaps(model, traces, model, traces)(0, 0), WithinAbs(1, 1e-12));
+  CHECK(overlaps(model, traces, model, traces, true)(0, 0) == 0.5);
+  CHECK(std::isnan(overlaps(model, {traces[1]}, model, {traces[1]}, true)(0, 0)));
+}
+
+TEST_CASE("heads match themselves, and more heads stay unmatched", "[compare]") {
+  const TemporaryDirectory directory;
+  const ModelSource two = trained(directory, "two", small(1, 2)),
+                    four = trained(directory, "four", small(2, 4));
+  const HeadComparison self = compare_heads(four, four, 40, 2);
+  CHECK(self.sequences == 40);
+  CHECK(self.examples.size() == 2);
+  REQUIRE(self.matches.size() == 4);
+  for (const HeadMatch& match : self.matches) {
+    CHECK(match.match == match.head);
+    CHECK_THAT(match.overlap, WithinAbs(1, 1e-6));
+    CHECK(match.elsewhere < match.overlap);
+    CHECK(match.chance < match.overlap);
+    CHECK(match.chance > 0);
+  }
+  const HeadComparison other = compare_heads(two, four, 40, 0);
+  CHECK(other.matches.size() == 2);
+  CHECK(other.unmatched.size() == 2);
+  const HeadComparison back = compare_heads(four, two, 40, 0);
+  CHECK(std::ranges::count_if(back.matches, [](const HeadMatch& m) { return m.match.has_value(); }) == 2);
+  CHECK(back.unmatched.empty());
+}
+
+TEST_CASE("models of different lengths read the shorter sequences", "[compare]") {
+  const TemporaryDirectory directory;
+  Config longer = small(1, 2);
+  longer.task.length = 9;
+  const ModelSource a = trained(directory, "a", longer), b = trained(directory, "b", small(1, 2));
+  const HeadComparison there = compare_heads(a, b, 40, 1), back = compare_heads(b, a, 40, 1);
+  CHECK(there.obstacle.empty());
+  CHECK(there.examples[0].first.tokens.size() == 6);
+  CHECK(there.examples[0].first.tokens == back.examples[0].first.tokens);
+  longer.task.name = "sort";
+  CHECK(compare_heads(trained(directory, "c", longer), b, 40, 1).obstacle ==
+        "the tasks differ, sort and reverse; heads are compared on the same sequences");
+  Config more = small(1, 2);
+  more.task.symbols = 7;
+  CHECK(compare_heads(trained(directory, "d", more), b, 40, 1).obstacle ==
+        "the vocabularies differ; heads are compared on the same sequences");
+}
