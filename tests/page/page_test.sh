@@ -32,6 +32,8 @@ rm -rf "$directory/pair"
 "$thimble" inspect "$directory/pair" --sequences 50 --examples 2 --input "5 1 0 3 3" --html "$directory/own_pair.html" --quiet
 
 rm -rf "$directory/runs"
+"$thimble" train "$here/pair.yaml" train.checkpoint_series=true --out "$directory/runs/series" --quiet
+"$thimble" inspect "$directory/runs/series" --sequences 50 --examples 2 --html "$directory/series.html" --quiet
 short=("$here/../../configs/reverse.yaml" train.steps=60 train.batch=16 train.evaluate_every=20 train.schedule.warmup=2
   data.validation=50 data.test=50)
 "$thimble" train "${short[@]}" --out "$directory/runs/one" --quiet
@@ -40,4 +42,4 @@ short=("$here/../../configs/reverse.yaml" train.steps=60 train.batch=16 train.ev
 printf 'config: %s\ngrid: {model.heads: [1, 2], train.optimizer.lr: [1e-3, 5e-3, 2e-2]}\nseeds: [7, 8]\n' "${short[0]}" \
   >"$directory/sweep.yaml"
 "$thimble" sweep "$directory/sweep.yaml" "${short[@]:1}" --out "$directory/runs/sweep" --html "$directory/sweep.html" --quiet
-for tests in page compare; do node "$here/${tests}_test.mjs" "$directory" "$chromium"; done
+for tests in page compare series; do node "$here/${tests}_test.mjs" "$directory" "$chromium"; done

@@ -20,6 +20,13 @@ struct InspectArguments {
   std::vector<std::int64_t> patch;
   std::string html, npy, svg;
   HeadOptions heads;
+
+  // Returns the options, with the checkpoints of the run for a page.
+  InspectOptions inspection() const {
+    InspectOptions out = options;
+    out.series = !html.empty();
+    return out;
+  }
 };
 
 // Returns the names of positions, their numbers.
@@ -42,7 +49,7 @@ void draw_head(const std::string& path, const HeadChoice& heads, const InspectRe
 // Writes the page with the user's own input as the first example.
 void write_page(const ModelSource& model, const InspectArguments& arguments) {
   const ForwardTrace own = trace_input(model, *arguments.input);
-  write_file(arguments.html, html_page(inspect(model, arguments.options), &own));
+  write_file(arguments.html, html_page(inspect(model, arguments.inspection()), &own));
 }
 
 int run(const InspectArguments& arguments) {
@@ -65,7 +72,7 @@ int run(const InspectArguments& arguments) {
                   arguments.output);
     return kDone;
   }
-  const InspectReport report = inspect(model, arguments.options);
+  const InspectReport report = inspect(model, arguments.inspection());
   if (!arguments.npy.empty()) write_attention(model, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_file(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments.svg, heads, report);

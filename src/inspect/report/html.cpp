@@ -16,6 +16,7 @@ namespace thimble {
 namespace {
 
 constexpr std::size_t kTwoByteBudget = 2 << 20;  // bytes of base64 for the attention of all examples
+constexpr std::size_t kSeriesBudget = 2 << 20;   // of all checkpoints
 
 Json packed_matrix(const DoubleMatrix& matrix) {
   if (matrix.values.empty()) return nullptr;
@@ -26,6 +27,30 @@ Json packed_matrix(const DoubleMatrix& matrix) {
   }
   Json out = page::packed(matrix.values, {matrix.rows, matrix.cols}, 2, largest > 0 ? 32767 / largest : 0);
   out["scale"] = largest;
+  return out;
+}
+
+// Returns the checkpoints of a run, as many as fit into the budget of bytes with one example each, evenly
+// spaced and with the last, and as many examples as then fit.
+Json packed_series(const std::vector<SeriesStep>& series, const InspectReport& report) {
+  if (series.empty() || series[0].examples.empty()) return nullptr;
+  const std::size_t bytes = series[0].examples[0].attention.size() * 4 / 3 + 1;
+  const std::size_t fit = std::max<std::size_t>(2, kSeriesBudget / bytes);
+  const std::size_t steps = std::min(fit, series.size());
+  const std::size_t examples = std::clamp<std::size_t>(fit / steps, 1, series[0].examples.size());
+  Json out{{"checkpoints", series.size()}, {"examples", Json::array()}, {"steps", Json::array()}};
+  for (std::size_t k = 0; k < examples; ++k)
+    out["examples"].push_back(example_json(series[0].examples[k], report.config.model, report.tokens));
+  for (Json& example : out["examples"]) example.erase("attention");
+  for (std::size_t i = 0; i < steps; ++i) {
+    const SeriesStep& step = series[steps > 1 ? i * (series.size() - 1) / (steps - 1) : 0];
+    Json& entry = out["steps"].emplace_back(
+        Json{{"step", step.snapshot.step}, {"loss", step.snapshot.loss}, {"heads", Json::array()}});
+    for (const HeadSnapshot::Head& head : step.snapshot.heads) entry["heads"].push_back(head.scores);
+    for (std::size_t k = 0; k < examples; ++k)
+      entry["attention"].push_back(
+          page::packed_trace(step.examples[k], report.config.model, report.tokens, 1)["attention"]);
+  }
   return out;
 }
 
@@ -54,6 +79,8 @@ Json packed_report(const InspectReport& report, const ForwardTrace* own) {
   for (const ForwardTrace* trace : traces)
     examples.push_back(page::packed_trace(*trace, report.config.model, report.tokens, width));
   if (own != nullptr) examples[0]["own"] = true;
+  if (Json series = packed_series(report.series, report); !series.is_null())
+    json["series"] = std::move(series);
   return json;
 }
 

@@ -12,6 +12,7 @@
 #include "thimble/inspect/effects/effects.h"
 #include "thimble/inspect/report/label.h"
 #include "thimble/inspect/scores/scores.h"
+#include "thimble/inspect/timeline/checkpoint_series.h"
 #include "thimble/inspect/timeline/timeline.h"
 #include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/run.h"
@@ -39,16 +40,21 @@ struct InspectReport {
   Attribution attribution;
   DoubleMatrix rollout;
   std::vector<ForwardTrace> examples;
-  Timeline timeline;  // of the model's run
+  Timeline timeline;               // of the model's run
+  std::vector<SeriesStep> series;  // of the run's checkpoints, for the page
 
   // Return the largest number of queries and of keys of an attention layer.
   std::int64_t queries(const AttentionLayer& l) const { return l.queries_source ? source_length : length; }
   std::int64_t keys(const AttentionLayer& l) const { return l.keys_source ? source_length : length; }
 };
 
+// How many examples are kept at each checkpoint.
+inline constexpr std::int64_t kSeriesExamples = 4;
+
 struct InspectOptions {
   std::int64_t sequences = 1000;  // the first of the test split
   std::int64_t examples = 16;     // of these, kept with all their attention weights
+  bool series = false;            // whether to read the checkpoints of the run
 };
 
 inline constexpr std::int64_t kVariedSequences =

@@ -14,7 +14,7 @@ function start() {
   });
   document.title = `${report.task} · thimble inspect`;
   const theme = themeButton();
-  const sections = [training, headTable, heads, circuits, timeline, cumulativeAblation, attribution, rollout]
+  const sections = [training, headTable, heads, circuits, timeline, checkpointSeries, cumulativeAblation, attribution, rollout]
     .map((make) => make())
     .filter(Boolean);
   const navigation = element(

@@ -1,0 +1,29 @@
+// The heads of a run at its kept checkpoints, for train.checkpoint_series.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/train/run.h"
+
+namespace thimble {
+
+// A model at one step of its training: loss and scores, without chance levels, on the first kLoggedSequences
+// test sequences, and all attention on the first examples of them.
+struct SeriesStep {
+  HeadSnapshot snapshot;
+  std::vector<ForwardTrace> examples;
+};
+
+// Returns the model at initialization (step 0) and at each checkpoint of its run, in order of the steps; empty
+// without a run or train.checkpoint_series. `examples` of the sequences are kept. Throws as trace_split.
+std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::int64_t examples);
+
+// Returns the checkpoints of a run by step. Throws CheckpointError for one without a step.
+std::map<std::int64_t, std::filesystem::path> checkpoints_by_step(const std::filesystem::path& run);
+
+}  // namespace thimble

@@ -1,0 +1,136 @@
+// The section on the checkpoints of a run: a slider over them, the attention of every head there, and scores over time.
+
+const kSeriesLines = 3; // scores in the chart, those that became largest
+const seriesStep = () => report.series.steps[state.checkpoint];
+
+// Returns the map of a head at the selected checkpoint.
+function seriesMap({ layer, head }) {
+  const { queries, keys, causal } = attentionLayer(layer);
+  const e = report.series.examples[state.checkpointExample];
+  return mapOf(seriesStep().attention[state.checkpointExample][layer], head, e[queries], e[keys], causal);
+}
+
+// Returns the tiles of all heads; a click selects the head.
+function seriesTiles() {
+  const tiles = report.heads.map((h, index) => {
+    const canvas = element("canvas", { "aria-hidden": "true" });
+    const name = element("span", {}, element("b", {}, `${layerName(h.layer).match(/\d+$/)}·${h.head}`));
+    const button = element(
+      "button",
+      { class: "tile", "aria-label": headName(h), "data-series-head": index, click: () => update({ head: index }) },
+      canvas,
+      name,
+    );
+    return { h, button, canvas };
+  });
+  subscribe(["checkpoint", "checkpointExample", "full", "theme"], () => tiles.forEach(({ h, canvas }) => thumbnail(canvas, seriesMap(h))));
+  subscribe(["head"], () => tiles.forEach(({ button }, index) => button.setAttribute("aria-pressed", String(index === state.head))));
+  const layers = [...new Set(report.heads.map((h) => h.layer))];
+  const grid = element(
+    "div",
+    { class: "grid" },
+    layers.map((layer) =>
+      element(
+        "div",
+        { class: "layer", role: "group", "aria-label": layerName(layer) },
+        element("h4", {}, layerName(layer)),
+        tiles.filter(({ h }) => h.layer === layer).map(({ button }) => button),
+      ),
+    ),
+  );
+  grid.style.setProperty("--heads", Math.max(...report.heads.map((h) => h.head)) + 1);
+  return element("div", { class: "panel" }, element("h3", {}, "All heads"), grid);
+}
+
+// Returns the chart of the largest scores of the selected head, with the selected checkpoint marked.
+function seriesChart() {
+  const host = element("div");
+  const steps = report.series.steps;
+  subscribe(["head", "checkpoint"], () => {
+    const h = report.heads[state.head];
+    const largest = (name) => Math.max(...steps.map((s) => s.heads[state.head][name] ?? 0));
+    const names = Object.keys(kTargets)
+      .filter((name) => largest(name) > 0)
+      .sort((a, b) => largest(b) - largest(a))
+      .slice(0, kSeriesLines);
+    host.replaceChildren(
+      lineChart({
+        title: `Scores of ${headName(h)}`,
+        xLabel: "step",
+        log: true,
+        range: [0, 1],
+        bands: [[seriesStep().step, seriesStep().step]],
+        series: names.map((name, i) => ({
+          name: scoreName(name),
+          style: ["first", "second", "third"][i],
+          dots: true,
+          points: steps.map((s) => [s.step, s.heads[state.head][name]]),
+        })),
+      }),
+    );
+  });
+  return host;
+}
+
+function checkpointSeries() {
+  const series = report.series;
+  if (!series || series.steps.length < 2) return null;
+  const last = series.steps.length - 1;
+  const shown = element("output", { "aria-live": "polite" });
+  const slider = element("input", {
+    type: "range",
+    id: "checkpoint",
+    min: 0,
+    max: last,
+    value: last,
+    input: () => update({ checkpoint: Number(slider.value) }),
+  });
+  const step = (by) => update({ checkpoint: Math.min(Math.max(state.checkpoint + by, 0), last) });
+  const list = element(
+    "select",
+    { "data-choice": "checkpoint example", change: (event) => update({ checkpointExample: Number(event.target.value) }) },
+    series.examples.map((_, i) => element("option", { value: i }, `${i + 1} of ${series.examples.length}`)),
+  );
+  state.checkpoint = last;
+  subscribe(["checkpoint"], () => {
+    slider.value = state.checkpoint;
+    const at = seriesStep();
+    const text = at.step ? `step ${grouped(at.step)}` : "step 0, before training";
+    shown.textContent = `${text}: loss ${shorter(at.loss, 4)}`;
+    slider.setAttribute("aria-valuetext", text);
+  });
+  const title = element("h3");
+  const large = largeMap("Attention at the checkpoint", describeWeight);
+  requestAnimationFrame(() =>
+    subscribe(["head", "checkpoint", "checkpointExample", "full", "theme"], () => {
+      const h = report.heads[state.head];
+      title.textContent = `${headName(h)} at step ${grouped(seriesStep().step)}`;
+      large.show(seriesMap(h), `${headName(h)}, step ${seriesStep().step}`);
+    }),
+  );
+  const left = series.checkpoints - series.steps.length;
+  return section(
+    "checkpoints",
+    "Checkpoints",
+    `The attention of every head at ${series.steps.length} checkpoints of the run, from its initialization on.${left ? ` ${left} more are left out for the size of the page.` : ""}`,
+    element(
+      "div",
+      { class: "choices" },
+      element("label", { for: "checkpoint", class: "slider" }, element("span", {}, "checkpoint"), slider),
+      element(
+        "span",
+        { class: "stepper" },
+        element("button", { "aria-label": "previous checkpoint", click: () => step(-1) }, "‹"),
+        element("button", { "aria-label": "next checkpoint", click: () => step(1) }, "›"),
+      ),
+      shown,
+      series.examples.length > 1 ? element("label", {}, element("span", {}, "example"), list) : null,
+    ),
+    element(
+      "div",
+      { class: "columns two" },
+      element("div", { class: "stack" }, seriesTiles(), seriesChart()),
+      element("div", { class: "panel" }, title, large.node),
+    ),
+  );
+}

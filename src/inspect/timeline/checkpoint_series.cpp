@@ -1,0 +1,59 @@
+#include "thimble/inspect/timeline/checkpoint_series.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "inspect/scores/score_observer.h"
+#include "inspect/trace/trace_observer.h"
+#include "thimble/inspect/timeline/head_log.h"
+#include "thimble/train/checkpoint.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+std::vector<SeriesStep> run_series(const ModelSource& model,
+                                   const std::map<std::int64_t, std::filesystem::path>& checkpoints,
+                                   std::int64_t examples);
+
+namespace {
+
+SeriesStep read_step(Evaluator& evaluator, std::int64_t step, std::int64_t examples) {
+  SeriesStep out;
+  out.snapshot.step = step;
+  out.snapshot.loss = evaluator.run().loss;
+  ScoreObserver scores(evaluator);
+  TraceObserver traces(evaluator.model(), examples,
+                       [&](const ForwardTrace& trace) { out.examples.push_back(trace); });
+  Observers observers{&scores, &traces};
+  evaluator.observe(observers);
+  for (std::size_t i = 0; i < scores.heads().size(); ++i) {
+    const auto [layer, head] = std::div(static_cast<std::int64_t>(i), evaluator.model().config().heads);
+    HeadSnapshot::Head& entry = out.snapshot.heads.emplace_back();
+    entry.id = {layer, head};
+    for (const HeadScore& score : scores.heads()[i].scores())
+      if (std::isfinite(score.value)) entry.scores[std::string(score.name)] = score.value;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<SeriesStep> run_series(const ModelSource& model,
+                                   const std::map<std::int64_t, std::filesystem::path>& checkpoints,
+                                   std::int64_t examples) {
+  Evaluator evaluator(model);
+  evaluator.select(Split::test, kLoggedSequences);
+  ProgressCounter progress("reading checkpoints",
+                           static_cast<double>(checkpoints.size() + 1) * (1 + evaluator.observe_cost()));
+  evaluator.report_to(progress);
+  evaluator.model().init(model.config.train.seed);
+  std::vector<SeriesStep> steps{read_step(evaluator, 0, examples)};
+  for (const auto& [step, path] : checkpoints) {
+    load_weights(path, evaluator.model().parameters());
+    steps.push_back(read_step(evaluator, step, examples));
+  }
+  return steps;
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
