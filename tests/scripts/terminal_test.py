@@ -110,7 +110,7 @@ for columns in WIDTHS:
     table = show(columns, "sweep", "sweep.yaml", "train.steps=5", "--out", f"sweep{columns}", "--jobs", "2")
     assert re.search(r"^ *(heads=2 lr=0?\.?[0-9e.-]+)? *2/2( +[0-9.]+)+$", table, re.M) and ("sequences %" in table) == (columns > 40), table
     compared = show(columns, "compare", f"run{columns}", f"sweep{columns}/runs/001-heads_1-lr_1e-3-seed_7", "--sequences", "4")
-    assert "matched by overlap" in words(compared) and "train.seed" in compared and "▁" in compared, compared
+    assert "matched by overlap" in words(compared) and "train.seed" in compared and "█" in compared, compared
     compared = show(columns, "compare", f"sweep{columns}")
     assert "  min" in compared and "train.optimizer.lr" in compared, compared
     reproduced = show(columns, "reproduce", "--out", f"reproduce{columns}", "--jobs", "2")

@@ -1,7 +1,6 @@
 #include <charconv>
 
 #include "inspect/scores/require_heads.h"
-#include "thimble/core/error.h"
 #include "thimble/inspect/timeline/checkpoint_series.h"
 #include "thimble/tensor/safetensors.h"
 #include "thimble/train/cost.h"
@@ -29,9 +28,7 @@ std::map<std::int64_t, std::filesystem::path> checkpoints_by_step(const std::fil
     std::int64_t number = 0;
     if (step != file.metadata().end())
       std::from_chars(step->second.data(), step->second.data() + step->second.size(), number);
-    require<CheckpointError>(number > 0, "{}: has no step in its metadata; move the file elsewhere",
-                             path.string());
-    found[number] = path;
+    if (number > 0) found[number] = path;
   }
   return found;
 }

@@ -23,7 +23,7 @@ struct SeriesStep {
 // without a run or train.checkpoint_series. `examples` of the sequences are kept. Throws as trace_split.
 std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::int64_t examples);
 
-// Returns the checkpoints of a run by step. Throws CheckpointError for one without a step.
+// Returns the checkpoints of a run by step, without the best and without files that name no step.
 std::map<std::int64_t, std::filesystem::path> checkpoints_by_step(const std::filesystem::path& run);
 
 }  // namespace thimble

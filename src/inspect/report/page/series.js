@@ -129,8 +129,8 @@ function checkpointSeries() {
     element(
       "div",
       { class: "columns two" },
-      element("div", { class: "stack" }, seriesTiles(), seriesChart()),
-      element("div", { class: "panel" }, title, large.node),
+      seriesTiles(),
+      element("div", { class: "stack" }, element("div", { class: "panel" }, title, large.node), seriesChart()),
     ),
   );
 }
