@@ -64,10 +64,15 @@ double distinct_inputs(const TaskConfig&) {
 double chance(const TaskConfig&) { return 1 / static_cast<double>(2 * kCount); }
 
 // The position of the adjective.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<std::int32_t>& keys) {
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
   const auto end = std::ranges::find(example.input, example.target[i]);
-  keys.push_back(static_cast<std::int32_t>(end - example.input.begin()));
+  keys.push_back({static_cast<std::int32_t>(end - example.input.begin())});
+}
+
+// The positions of all adjectives.
+void candidates(const TaskConfig&, const Example&, std::size_t, std::vector<std::int32_t>& keys) {
+  for (std::int32_t j = 0; j < kChosen; ++j) keys.push_back(j);
 }
 
 }  // namespace
@@ -89,7 +94,10 @@ Task antonyms() {
       .distinct_inputs = distinct_inputs,
       .chance = chance,
       .floor = zero,
-      .relevant = relevant};
+      .relevant = relevant,
+      .kinds = {"adjective"},
+      .candidates = candidates,
+      .vary = sample};
 }
 
 }  // namespace thimble::tasks
