@@ -25,7 +25,7 @@ std::vector<HeadScore> at_chance() {
     s.attainable = 1;
     s.eligible = 1000;
     s.same_class = 0.1;
-    s.varied = {.value = 1, .matched = 0.1, .attainable = 1, .eligible = 1000};
+    s.varied = {.value = 1, .chance = 0.1, .matched = 0.1, .attainable = 1, .eligible = 1000};
     if (s.name == "offset") s.at = -3;
     if (s.name == "absolute_position") s.at = 2;
   }

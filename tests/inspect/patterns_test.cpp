@@ -176,6 +176,15 @@ bool is_content(const FoundPattern& found) {
                              [&](const Pattern& p) { return p.content && found.name.starts_with(p.name); });
 }
 
+std::vector<HeadScore> scores_at_chance() {
+  std::vector<HeadScore> scores = HeadScorer(4, false).scores();
+  for (HeadScore& s : scores) {
+    s = {.name = s.name, .value = 0.1, .chance = 0.1, .attainable = 1, .eligible = 500};
+    if (s.name == "absolute_position") s.at = 2;
+  }
+  return scores;
+}
+
 }  // namespace
 
 TEST_CASE("a head on the right keys is named after content, by kind where there are several", "[inspect]") {
@@ -253,9 +262,7 @@ TEST_CASE("the nearest opening bracket is not the one that a bracket closes", "[
 }
 
 TEST_CASE("without varied examples there are patterns of positions, but none of content", "[inspect]") {
-  std::vector<HeadScore> scores = HeadScorer(4, false).scores();
-  for (HeadScore& s : scores)
-    s = {.name = s.name, .value = 0.1, .chance = 0.1, .attainable = 1, .eligible = 500};
+  std::vector<HeadScore> scores = scores_at_chance();
   const auto score = [&](std::string_view name) -> HeadScore& {
     return *std::ranges::find(scores, name, &HeadScore::name);
   };
@@ -263,21 +270,45 @@ TEST_CASE("without varied examples there are patterns of positions, but none of 
   score("induction").value = 0.9;
   score("induction").same_class = 0.1;
   CHECK(find_pattern(scores).name.empty());
-  score("induction").varied = {.value = 0.8, .matched = 0.2, .attainable = 1, .eligible = 300};
+  score("induction").varied = {.value = 0.8, .chance = 0.1, .matched = 0.2, .attainable = 1, .eligible = 300};
   CHECK(find_pattern(scores).name == "induction");
   CHECK(find_pattern(scores).eligible == 300);
   CHECK(find_pattern(scores).numbers ==
         "90 % of its attention (chance 10 %, matched 10 %), 80 % where position and content part (matched 20 "
         "%)");
   CHECK(find_pattern(scores, 301).name.empty());
-  score("induction").same_class = 0.88;
+  score("induction").varied->value = 0.324;  // strength below 0.25
   CHECK(find_pattern(scores).name.empty());
-  score("induction").same_class = 0.1;
-  score("induction").varied->matched = 0.75;
-  CHECK(find_pattern(scores).name.empty());
-  score("mirror").value = 0.5;
-  CHECK(find_pattern(scores).name == "mirror");
+}
+
+TEST_CASE("a pattern has twice the odds of matched chance", "[inspect]") {
+  std::vector<HeadScore> scores = scores_at_chance();
+  HeadScore& induction = *std::ranges::find(scores, "induction", &HeadScore::name);
+  const auto found = [&] { return !find_pattern(scores).name.empty(); };
+  induction.value = 0.8;  // odds of 4
+  induction.varied = {.value = 0.8, .chance = 0.1, .matched = 0.1, .attainable = 1, .eligible = 300};
+  for (double* const baseline : {&induction.same_class, &induction.varied->matched}) {
+    induction.same_class = induction.varied->matched = 0.1;
+    *baseline = 0.66;
+    CHECK(found());
+    *baseline = 0.67;
+    CHECK_FALSE(found());
+  }
+  // Of the usual examples, other positions prove nothing.
+  induction.same_class = induction.varied->matched = 0.1;
+  induction.same_positions = 0.8;
+  CHECK(found());
+  induction.attainable = 0.8;  // a perfect head has infinite odds
+  induction.same_class = 0.79;
+  CHECK(found());
+
+  scores = scores_at_chance();
+  HeadScore& position = *std::ranges::find(scores, "absolute_position", &HeadScore::name);
+  position.value = 0.5;
+  CHECK(find_pattern(scores).name == "position 2");
   CHECK(find_pattern(scores).numbers == "50 % of its attention (chance 10 %)");
-  score("mirror").varied = {.value = 0.3, .matched = 0.1, .attainable = 1, .eligible = 300};
-  CHECK(find_pattern(scores).name.empty());
+  position.varied = {.value = 0.5, .chance = 0.1, .matched = 0.33, .attainable = 1, .eligible = 300};
+  CHECK(find_pattern(scores).name == "position 2");
+  position.varied->matched = 0.34;
+  CHECK_FALSE(found());
 }

@@ -23,8 +23,9 @@ inline constexpr std::int32_t kMark = 9;  // the special token
 
 struct ScoredSequence {
   Tokens tokens;
-  Alignments alignments, candidates{};
+  Alignments alignments;
   Weights weights;
+  Alignments candidates{};
 };
 
 inline std::int64_t visible(std::int64_t i, std::int64_t n, bool causal) { return causal ? i + 1 : n; }

@@ -194,7 +194,7 @@ TEST_CASE("scores of positions have no matched chance, and without counts same_p
                          score.name == "induction" || score.name == "task_target";
     CHECK(std::isnan(score.same_class) == !content);
     const Json json = to_json(std::span(&score, 1)).front();
-    CHECK((score.kind.empty() ? json : json["kinds"][std::string(score.kind)]).contains("matched") ==
+    CHECK((score.kind.empty() ? json : json["kinds"][std::string(score.kind)]).contains("same_class") ==
           content);
   }
   for (const HeadScore& score : scores(sequences, false)) CHECK(std::isnan(score.same_positions));
@@ -206,4 +206,24 @@ TEST_CASE("a head that follows positions alone is at the baseline of positions",
   for (ScoredSequence& s : sequences) s.weights = sequences[0].weights;
   for (const HeadScore& score : compared_scores(sequences, true))
     if (!std::isnan(score.same_class)) CHECK_THAT(score.same_positions, WithinAbs(score.value, 1e-12));
+}
+
+TEST_CASE("the baseline of tokens is the weight on the same tokens at other positions", "[inspect]") {
+  // Sequences with token p, or in every other one p - 1, at position p. A head attends to position 2, or to
+  // token 2 wherever it is.
+  for (const bool by_position : {true, false}) {
+    std::vector<ScoredSequence> sequences;
+    for (int s = 0; s < 40; ++s) {
+      ScoredSequence one;
+      for (std::int32_t p = 0; p < kTime; ++p) one.tokens.push_back((p + kTime - s % 2) % kTime);
+      const std::int64_t key = by_position ? 2 : 2 + s % 2;
+      one.weights = one_hot(kTime, [key](std::int64_t) { return key; });
+      sequences.push_back(one);
+    }
+    const HeadScore score = find_score(compared_scores(sequences, false), "absolute_position");
+    REQUIRE(score.at == 2);
+    CHECK(score.value == (by_position ? 1 : 0.5));
+    // Token 2 is at 2 or 3, token 1 at 1 or 2. Following tokens, each has 0.5 on average at position 2.
+    CHECK_THAT(score.same_tokens, WithinAbs(by_position ? 0 : 0.75, 1e-12));
+  }
 }

@@ -174,7 +174,7 @@ TEST_CASE("the best offset and position are furthest above chance", "[inspect]")
       HeadScore offset = plain_target_score(
           sequences, causal, [k](auto&, auto i, auto n) { return key_if(i + k >= 0 && i + k < n, i + k); });
       offset.at = k;
-      if (2 * offset.eligible < queries || offset.attainable == 0) continue;
+      if (20 * offset.eligible < 9 * queries || offset.attainable == 0) continue;
       if (!best_offset.at || offset.value - offset.chance > best_offset.value - best_offset.chance)
         best_offset = offset;
     }

@@ -61,6 +61,22 @@ TEST_CASE("a head that forms at once did so between two snapshots", "[inspect]")
       "layer 1 head 2 became an induction head between steps 20 and 30, when the loss fell from 4.8 to 4.7");
 }
 
+TEST_CASE("a pattern of content counts only if the trained head has it", "[inspect]") {
+  const auto steps = steps_of({{"induction", {0.1, 0.1, 0.9, 0.9}}, {"offset", {0.1, 0.1, 0.9, 0.9}}});
+  const auto score = [&](const std::vector<std::string_view>& patterns) {
+    const auto events = find_events(steps, patterns);
+    return events.empty() ? std::string() : events[0].score;
+  };
+  CHECK(score({}) == "induction");
+  CHECK(score({"induction"}) == "induction");
+  CHECK(score({"offset"}) == "offset");
+  CHECK(score({""}) == "offset");  // patterns of positions need no varied examples
+  CHECK(best_pattern(steps.back(), 0, std::vector<std::string_view>{"offset"}) == "offset");
+  const std::vector<std::string_view> patterns = {"offset"};
+  CHECK_THAT(draw(steps, true, 80, patterns), ContainsSubstring("offset"));
+  CHECK_THAT(draw(steps, true, 80, patterns), !ContainsSubstring("induction"));
+}
+
 TEST_CASE("a head that forms slowly did so from a quarter to three quarters of the rise", "[inspect]") {
   // From 0.1 to 0.9: a quarter is 0.3, half 0.5, three quarters 0.7.
   CHECK(

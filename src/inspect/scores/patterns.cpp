@@ -31,20 +31,29 @@ const Pattern* naming_pattern(const std::function<std::optional<double>(const Pa
 
 namespace {
 
+// Returns whether the odds of a value are at least kMatchedOdds times those of a baseline, with `attainable` as
+// the certain event.
+bool exceeds(double value, double baseline, double attainable) {
+  return value * (attainable - baseline) >= kMatchedOdds * baseline * (attainable - value);
+}
+
 // Returns the strength of a pattern, on the usual or the varied examples, whichever is less; nullopt where the
 // head does not have it, or too few queries show it.
 std::optional<double> pattern_strength(const HeadScore& score, bool content, std::int64_t queries) {
   if (content && (!score.varied || std::isnan(score.same_class))) return std::nullopt;
-  const double baseline = content ? std::fmax(score.chance, score.same_class) : score.chance;
-  if (score.eligible < queries || score.eligible == 0 || score.attainable <= baseline) return std::nullopt;
-  const double usual = strength(score.value, baseline, score.attainable);
+  if (score.eligible < queries || score.eligible == 0 || score.attainable <= score.chance)
+    return std::nullopt;
+  const double usual = strength(score.value, score.chance, score.attainable);
   const double risen =
-      std::isnan(score.at_init) ? usual : usual - strength(score.at_init, baseline, score.attainable);
+      std::isnan(score.at_init) ? usual : usual - strength(score.at_init, score.chance, score.attainable);
   if (std::min(usual, risen) < kPatternMargin) return std::nullopt;
+  if (content && !exceeds(score.value, score.same_class, score.attainable)) return std::nullopt;
   if (!score.varied) return usual;
-  if (score.varied->eligible < queries) return std::nullopt;
-  const double varied = strength(score.varied->value, score.varied->matched, score.varied->attainable);
-  return varied < kPatternMargin ? std::nullopt : std::optional(std::min(usual, varied));
+  const HeadScore::Varied& v = *score.varied;
+  const double varied = strength(v.value, v.chance, v.attainable);
+  if (v.eligible < queries || varied < std::min(kPatternMargin, usual / 2)) return std::nullopt;
+  if (v.matched > v.chance && !exceeds(v.value, v.matched, v.attainable)) return std::nullopt;
+  return std::min(usual, varied);
 }
 
 // Returns the score that stands for a pattern, of those of its name: that of a single kind that has it, or else

@@ -11,14 +11,18 @@ namespace {
 
 std::size_t to_index(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-// Returns the distinct keys of the alignments of a query that have the kind, or any kind.
-std::vector<std::int64_t> keys_of(std::span<const Dataset::Alignment> alignments, std::int64_t query,
-                                  std::optional<std::int32_t> kind = {}) {
-  std::vector<std::int64_t> keys;
+// Returns the distinct keys that the alignments give each query, ascending, of one kind or of any.
+std::vector<std::vector<std::int64_t>> keys_by_query(std::span<const Dataset::Alignment> alignments,
+                                                     std::int64_t queries,
+                                                     std::optional<std::int32_t> kind = {}) {
+  std::vector<std::vector<std::int64_t>> all(to_index(queries));
   for (const Dataset::Alignment& a : alignments)
-    if (a.query == query && (!kind || a.kind == *kind) && std::ranges::find(keys, a.key) == keys.end())
-      keys.push_back(a.key);
-  return keys;
+    if (!kind || a.kind == *kind) all[to_index(a.query)].push_back(a.key);
+  for (std::vector<std::int64_t>& keys : all) {
+    std::ranges::sort(keys);
+    keys.erase(std::ranges::unique(keys).begin(), keys.end());
+  }
+  return all;
 }
 
 }  // namespace
@@ -28,6 +32,7 @@ ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> t
     : queries_(queries),
       keys_(std::ssize(tokens)),
       visibility_(visibility),
+      tokens_(tokens.begin(), tokens.end()),
       sums_(kScores + (task.kinds > 1 ? task.kinds : 0)) {
   for (const auto& alignments : {task.alignments, task.candidates}) {
     for (const Dataset::Alignment& a : alignments) {
@@ -42,8 +47,8 @@ ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> t
   for (std::int64_t i = 0; i < queries_; ++i) {
     const auto end = std::ranges::lower_bound(specials, visible(i));
     add(sums_[special], i, std::span(specials.begin(), end));
-    add_task(i, task);
   }
+  add_task(task);
 }
 
 ScoreTargets::ScoreTargets(std::span<const std::int32_t> tokens, bool causal, const TaskTargets& task,
@@ -58,19 +63,24 @@ ScoreTargets ScoreTargets::cross(std::int64_t queries, std::span<const std::int3
   return {queries, source, Visibility::source, task, special_tokens};
 }
 
-// Adds the targets that the task states for a query, as a whole and by kind. Their rivals are the candidates,
-// each of which counts by targets / candidates, as if attention on the candidates were shared equally.
-void ScoreTargets::add_task(std::int64_t query, const TaskTargets& task) {
-  std::vector<std::int64_t> candidates = keys_of(task.candidates, query);
-  std::erase_if(candidates, [&](std::int64_t key) { return key >= visible(query); });
-  for (std::size_t s = task_target; s < sums_.size(); s = std::max<std::size_t>(s + 1, kScores)) {
+// Adds the targets that the task states, as a whole and by kind. Their rivals are the candidates, each of which
+// counts by targets / candidates, as if attention on the candidates were shared equally.
+void ScoreTargets::add_task(const TaskTargets& task) {
+  std::vector<std::vector<std::int64_t>> candidates = keys_by_query(task.candidates, queries_);
+  for (std::int64_t i = 0; i < queries_; ++i)
+    std::erase_if(candidates[to_index(i)], [&](std::int64_t key) { return key >= visible(i); });
+  for (std::size_t s = task_target; s < sums_.size(); ++s) {
     const auto kind = static_cast<std::int32_t>(s) - kScores;
     Sum& sum = sums_[s];
-    const std::int64_t found =
-        add(sum, query, keys_of(task.alignments, query, kind < 0 ? std::nullopt : std::optional(kind)));
-    sum.has_rivals |= !candidates.empty();
-    for (const std::int64_t key : candidates)
-      sum.rivals.push_back({query, key, static_cast<double>(found) / static_cast<double>(candidates.size())});
+    const auto targets =
+        keys_by_query(task.alignments, queries_, kind < 0 ? std::nullopt : std::optional(kind));
+    sum.has_rivals = !task.candidates.empty();
+    for (std::int64_t i = 0; i < queries_; ++i) {
+      const std::int64_t found = add(sum, i, targets[to_index(i)]);
+      const std::vector<std::int64_t>& rivals = candidates[to_index(i)];
+      for (const std::int64_t key : rivals)
+        sum.rivals.push_back({i, key, static_cast<double>(found) / static_cast<double>(rivals.size())});
+    }
   }
 }
 
@@ -129,6 +139,13 @@ std::int64_t ScoreTargets::add(Sum& sum, std::int64_t query, std::span<const std
 void TargetCounts::add(const ScoreTargets& targets) {
   Group& group = groups_[{targets.queries(), targets.keys()}];
   group.sequences += 1;
+  for (std::int64_t k = 0; k < targets.keys(); ++k) {
+    const std::int32_t token = targets.tokens()[to_index(k)];
+    const std::int64_t first = targets.visibility() == Visibility::earlier ? k : 0;
+    const auto queries = static_cast<double>(targets.queries() - first);
+    pairs_[token] += queries;
+    pairs_at_[k][token] += queries;
+  }
   group.cells.resize(targets.sums().size());
   for (std::size_t s = 0; s < group.cells.size(); ++s) {
     const ScoreTargets::Sum& sum = targets.sums()[s];

@@ -45,6 +45,12 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
   for (std::int64_t i = 0; i < targets.queries(); ++i) add_row(targets, i, weights.data() + i * keys_);
   sequences_[{targets.queries(), targets.keys()}] += 1;
   content_.resize(std::max(content_.size(), targets.sums().size()));
+  counts_ = counts;
+  for (std::int64_t j = 0; counts != nullptr && j < targets.keys(); ++j) {
+    double& token = token_[targets.tokens()[at(j)]];
+    const std::int64_t first = visibility_ == Visibility::earlier ? j : 0;
+    for (std::int64_t i = first; i < targets.queries(); ++i) token += weights[at(i * keys_ + j)];
+  }
   const TargetCounts::Group* const group = counts == nullptr ? nullptr : &counts->of(targets);
   for (std::size_t s = 0; s < targets.sums().size(); ++s)
     add_content(content_[s], targets, s, weights, group);
@@ -198,6 +204,20 @@ HeadScore HeadScorer::positional_share() const {
   return score;
 }
 
+// Returns the same_tokens baseline of a position, for a score over that many queries.
+double HeadScorer::same_tokens(std::int64_t position, double queries) const {
+  double visible = 0, compared = 0, sum = 0;
+  for (const auto& [token, pairs] : counts_->pairs_at(position)) visible += pairs;
+  const double mean = position_[at(position)] / visible;
+  for (const auto& [token, pairs] : counts_->pairs_at(position)) {
+    const double elsewhere = counts_->pairs().at(token) - pairs;
+    if (elsewhere <= 0) continue;
+    compared += pairs;
+    sum += pairs * std::max(0.0, token_.at(token) - pairs * mean) / elsewhere;
+  }
+  return compared > 0 ? sum / compared * visible / queries : kNaN;
+}
+
 namespace {
 
 // Returns the score of the k whose value is furthest above chance, or of k = *given; means[0] is of k = first.
@@ -246,8 +266,8 @@ std::vector<HeadScore> HeadScorer::scores(std::span<const std::string_view> kind
       offset("next_token", 1),
       p.mirror.score("mirror"),
       best_of(
-          "offset", p.offset, 1 - queries_, [&](const HeadScore& score) { return 2 * score.eligible >= all; },
-          given("offset")),
+          "offset", p.offset, 1 - queries_,
+          [&](const HeadScore& score) { return 20 * score.eligible >= 9 * all; }, given("offset")),
       content_[same_token].score("same_token"),
       content_[duplicate_token].score("duplicate_token"),
       content_[induction].score("induction"),
@@ -255,6 +275,9 @@ std::vector<HeadScore> HeadScorer::scores(std::span<const std::string_view> kind
           "absolute_position", p.position, 0, [](const HeadScore&) { return true; },
           given("absolute_position")),
       content_[task_target].score("task_target")};
+  HeadScore& best_position = out[out.size() - 2];
+  if (counts_ != nullptr && best_position.eligible > 0)
+    best_position.same_tokens = same_tokens(*best_position.at, static_cast<double>(best_position.eligible));
   for (std::size_t kind = 0; kinds.size() > 1 && kind < kinds.size(); ++kind) {
     out.push_back(
         (kScores + kind < content_.size() ? content_[kScores + kind] : Mean()).score("task_target"));
@@ -280,7 +303,7 @@ void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial
 void set_varied(std::span<HeadScore> scores, std::span<const HeadScore> varied) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const HeadScore& v = varied[i];
-    scores[i].varied = {v.value, v.matched(), v.attainable, v.eligible};
+    scores[i].varied = {v.value, v.chance, v.matched(), v.attainable, v.eligible};
   }
 }
 
@@ -295,13 +318,16 @@ Json score_json(const HeadScore& score) {
                 {"attainable", number_json(score.attainable)},
                 {"eligible", score.eligible}};
   if (score.at) entry["at"] = *score.at;
-  if (!std::isnan(score.same_class)) {
-    entry["matched"] = number_json(score.matched());
-    entry["same_positions"] = number_json(score.same_positions);
-    entry["same_class"] = number_json(score.same_class);
+  for (const auto& [name, baseline] : {std::pair("same_positions", score.same_positions),
+                                       {"same_class", score.same_class},
+                                       {"same_tokens", score.same_tokens}}) {
+    if (std::isnan(baseline)) continue;
+    entry[name] = baseline;
+    entry["matched"] = score.matched();
   }
   if (score.varied) {
     entry["varied"] = {{"value", number_json(score.varied->value)},
+                       {"chance", number_json(score.varied->chance)},
                        {"matched", number_json(score.varied->matched)},
                        {"attainable", number_json(score.varied->attainable)},
                        {"eligible", score.varied->eligible}};

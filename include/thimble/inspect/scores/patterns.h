@@ -13,11 +13,14 @@
 namespace thimble {
 
 // A head has a pattern where the strength of a score (scores.h) is at least kPatternMargin, and at least
-// kPatternMargin above its strength at initialization, if that is known, and where its strength on varied
-// examples is at least kPatternMargin too. The strength of a pattern of positions is measured from uniform
-// attention, that of a pattern of content from the stricter of uniform attention and same_class, and on
-// varied examples from the strictest baseline of all: data of one length may not part position and content.
+// kPatternMargin above its strength at initialization, if that is known. On varied examples, which are less
+// familiar, it must be at least half of that, or kPatternMargin.
 inline constexpr double kPatternMargin = 0.25;
+
+// Besides, the odds of the value must be at least kMatchedOdds times those of matched chance, value / (attainable
+// - value) against matched / (attainable - matched): on varied examples of the strictest baseline, on the usual
+// ones of same_class, as these may not part position and content (data of one length).
+inline constexpr double kMatchedOdds = 2;
 
 // The smallest number of eligible queries that is evidence for a pattern.
 inline constexpr std::int64_t kEnoughQueries = 100;

@@ -60,6 +60,7 @@ class ScoreTargets {
   std::int64_t queries() const { return queries_; }
   std::int64_t keys() const { return keys_; }  // n
   Visibility visibility() const { return visibility_; }
+  std::span<const std::int32_t> tokens() const { return tokens_; }  // of the keys
   // Returns |V(i)|: query i can attend to keys 0 .. |V(i)| - 1.
   std::int64_t visible(std::int64_t query) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys_;
@@ -71,17 +72,18 @@ class ScoreTargets {
   ScoreTargets(std::int64_t queries, std::span<const std::int32_t> tokens, Visibility, const TaskTargets&,
                std::span<const std::int32_t> special_tokens);
   void add_tokens(std::span<const std::int32_t> tokens);
-  void add_task(std::int64_t query, const TaskTargets&);
+  void add_task(const TaskTargets&);
   std::int64_t add(Sum& sum, std::int64_t query, std::span<const std::int64_t> keys) const;
   void add_other_queries(Sum& sum) const;
 
   std::int64_t queries_, keys_;
   Visibility visibility_;
+  std::vector<std::int32_t> tokens_;
   std::vector<Sum> sums_;
 };
 
-// How many sequences have a target in a cell, by the size of the sequences: what the same_positions baseline
-// needs, shared by the scorers of all heads.
+// What the baselines of other sequences need, shared by the scorers of all heads: how many sequences have a
+// target in a cell, by the size of the sequences, and how often tokens are visible.
 class TargetCounts {
  public:
   struct Group {
@@ -93,7 +95,14 @@ class TargetCounts {
   // Returns the counts of sequences of that size. Throws Error when there are none.
   const Group& of(const ScoreTargets&) const;
 
+  using ByToken = std::map<std::int32_t, double>;
+  // Return how many pairs of a query and a visible key have a token as key, at any position or at one.
+  const ByToken& pairs() const { return pairs_; }
+  const ByToken& pairs_at(std::int64_t position) const { return pairs_at_.at(position); }
+
  private:
+  ByToken pairs_;
+  std::map<std::int64_t, ByToken> pairs_at_;
   std::map<std::pair<std::int64_t, std::int64_t>, Group> groups_;
 };
 

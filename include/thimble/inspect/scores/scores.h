@@ -24,8 +24,8 @@
 //   previous_token     i-1, queries with i > 0
 //   next_token         i+1, queries with i < n-1; only without a causal mask
 //   mirror             n-1-i, queries for which it is a position: all, in self-attention
-//   offset             i+k where that is a position, for the best k for which at least half of all queries
-//                      are eligible and some key is visible: a k of few queries does not describe a head
+//   offset             i+k where that is a position, for the best k for which at least 45 % of all
+//                      queries are eligible and some key is visible: a k of few queries does not describe a head
 //   same_token         j != i with x[j] = x[i], queries with such a j
 //   duplicate_token    j < i with x[j] = x[i], queries with such a j
 //   induction          1 <= j <= i with x[j-1] = x[i], queries with an earlier x[i] (Olsson et al. 2022)
@@ -46,6 +46,10 @@
 //   same_class         task_target: the weight on all candidates (Dataset::candidates), shared equally among
 //                      them: keeps the class, removes the member. The others: the mean weight of the queries
 //                      with another token on the same keys: keeps the keys, removes the query.
+// absolute_position has one too:
+//   same_tokens        the mean weight on the tokens that are at position k, at other positions: keeps tokens,
+//                      removes the position. Tokens that occur nowhere else are left out, and the weight that
+//                      a token gets at k is taken to be that of all tokens there.
 // Where there is nothing to compare with, a single sequence of a size or a key that is a target of all
 // queries, the baseline is the value itself.
 #pragma once
@@ -76,16 +80,19 @@ struct HeadScore {
   // Baselines; NaN: not of this score, or unknown.
   double same_positions = std::numeric_limits<double>::quiet_NaN();
   double same_class = std::numeric_limits<double>::quiet_NaN();
+  double same_tokens = std::numeric_limits<double>::quiet_NaN();
 
   // The score of the same head, with the same k, on varied examples (Task::vary).
   struct Varied {
-    double value = 0, matched = 0, attainable = 0;
+    double value = 0, chance = 0, matched = 0, attainable = 0;
     std::int64_t eligible = 0;
   };
   std::optional<Varied> varied{};
 
-  // Returns the strictest baseline: the largest of chance, same_positions and same_class.
-  double matched() const { return std::fmax(chance, std::fmax(same_positions, same_class)); }
+  // Returns the strictest baseline: the largest of chance and those above.
+  double matched() const {
+    return std::fmax(std::fmax(chance, same_tokens), std::fmax(same_positions, same_class));
+  }
 };
 
 // The scores of one head over any number of sequences.
@@ -98,8 +105,9 @@ class HeadScorer {
   // (T, S) instead of (T, T).
   static HeadScorer cross(std::int64_t queries, std::int64_t keys);
 
-  // Adds the weights (T, T) of a sequence, of which n x n are read. With the counts of all sequences,
-  // same_positions is computed, else it stays NaN. Throws ShapeError when the sequence is
+  // Adds the weights (T, T) of a sequence, of which n x n are read. With the counts of all sequences, which
+  // must outlive the scorer, same_positions and same_tokens are computed, else they stay NaN. Throws
+  // ShapeError when the sequence is
   // longer than T, has another visibility, or the weights are not T x T; NumericError when the weights of a
   // query over its visible keys do not sum to 1.
   void add(const ScoreTargets& targets, std::span<const double> weights,
@@ -129,6 +137,7 @@ class HeadScorer {
   Positions positions() const;
   void add_positions(Positions&, std::int64_t queries, std::int64_t keys, double count) const;
   HeadScore positional_share() const;
+  double same_tokens(std::int64_t position, double queries) const;
   std::int64_t visible(std::int64_t query, std::int64_t keys) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys;
   }
@@ -139,10 +148,13 @@ class HeadScorer {
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> sequences_;  // by queries and keys
   std::vector<double> offset_, position_;  // summed weight on key i + k, at k + T - 1, and on key k
   std::vector<double> full_;               // summed weights of sequences of length T
-  double full_squares_ = 0;                // of their distance from uniform
-  double mirror_ = 0, entropy_ = 0;        // summed
+  std::map<std::int32_t, double> token_;   // summed weight on keys with a token
+  const TargetCounts* counts_ = nullptr;
+  double full_squares_ = 0;          // of their distance from uniform
+  double mirror_ = 0, entropy_ = 0;  // summed
   std::int64_t entropy_queries_ = 0;
-  std::vector<Mean> content_{ScoreTargets::kScores};  // by ScoreTargets::Score, then by kind
+  std::vector<Mean> content_ =
+      std::vector<Mean>(ScoreTargets::kScores);  // by ScoreTargets::Score, then by kind
 };
 
 // Returns the first score of a name, a copy if the scores are a temporary. Throws Error when there is none.
@@ -163,7 +175,7 @@ void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial
 void set_varied(std::span<HeadScore> scores, std::span<const HeadScore> varied);
 
 // Returns {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a
-// best k, "matched", "same_positions" and "same_class" for scores of content, "varied": {"value", "matched",
+// best k, "matched" and its baselines where there are any, "varied": {"value", "chance", "matched",
 // "attainable", "eligible"} where it is known, "kinds": {kind: {...}} where the task has several, and null
 // for a number that is not finite.
 Json to_json(std::span<const HeadScore> scores);

@@ -47,29 +47,29 @@ function explorer() {
   return node;
 }
 
-// Returns the row of a score. Only scores of content have a matched chance that differs from chance.
-function scoreRow(name, about, score, inShare) {
+// Returns the row of a score, with `compared` also matched chance and the value on varied examples.
+function scoreRow(name, about, score, compared) {
+  const inShare = !name.endsWith("distance");
+  const varied = number(score.varied?.value);
+  if (score.varied) varied.title += `, matched chance ${score.varied.matched}`;
   return [
     element("span", { title: about }, name),
     inShare ? meter(score) : number(score.value),
     number(score.chance),
-    number(score.matched),
-    number(score.varied?.value),
-    number(score.varied?.matched),
+    ...(compared ? [number(score.matched ?? score.chance), varied] : []),
     number(score.at_init),
     number(score.attainable),
     grouped(score.eligible),
   ];
 }
 
-function scoreRows(h, names) {
+function scoreRows(h, names, compared) {
   return Object.entries(names)
     .filter(([name]) => h.scores?.[name])
     .flatMap(([name, [, about]]) => {
       const score = h.scores[name];
-      const inShare = !name.endsWith("distance");
-      const kinds = Object.entries(score.kinds ?? {}).map(([kind, one]) => scoreRow(kind, about, one, inShare));
-      return [scoreRow(scoreName(name, score), about, score, inShare), ...kinds];
+      const kinds = Object.entries(score.kinds ?? {}).map(([kind, one]) => scoreRow(kind, about, one, compared));
+      return [scoreRow(scoreName(name, score), about, score, compared), ...kinds];
     });
 }
 
@@ -77,19 +77,10 @@ function scoresPanel() {
   const body = element("div", { class: "columns two" });
   subscribe(["head"], () => {
     const h = report.heads[state.head];
-    const rest = [
-      "value",
-      "chance",
-      "matched",
-      "varied",
-      "matched, varied",
-      "at init",
-      "attainable",
-      "queries",
-    ];
+    const rest = ["at init", "attainable", "queries"];
     body.replaceChildren(
-      plainTable(["target", ...rest], scoreRows(h, kTargets), "scores"),
-      plainTable(["shape of attention", ...rest], scoreRows(h, kShapes), "scores"),
+      plainTable(["target", "value", "chance", "matched", "varied", ...rest], scoreRows(h, kTargets, true), "scores"),
+      plainTable(["shape of attention", "value", "chance", ...rest], scoreRows(h, kShapes, false), "scores"),
     );
   });
   return element(
@@ -99,7 +90,7 @@ function scoresPanel() {
     element(
       "p",
       { class: "about" },
-      "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), matched chance (the same positions in other sequences, or other keys of the same class, whichever is more), value and matched chance on varied examples, in which position and content part, the value at initialization, and the highest attainable value.",
+      "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), matched chance (what follows positions, or finds the class and not the member, reaches as well), the value on varied examples, in which position and content part, the value at initialization, and the highest attainable value.",
     ),
     body,
   );
