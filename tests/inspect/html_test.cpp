@@ -142,3 +142,31 @@ TEST_CASE("a page refuses invalid weights, and matrices that are not finite") {
   report.examples[0].attention[3] = 2;
   CHECK_THROWS_AS(html_page(report), NumericError);
 }
+
+TEST_CASE("checkpoints on a page are as many as fit into 2 MiB, with the first and the last") {
+  const auto series_of = [](std::int32_t length) {
+    InspectReport report = small_report();
+    const std::vector<double> uniform(static_cast<std::size_t>(length) * static_cast<std::size_t>(length),
+                                      1.0 / length);
+    for (std::int64_t step = 0; step < 9; ++step) {
+      SeriesStep& entry = report.series.emplace_back();
+      entry.snapshot.step = step;
+      entry.examples = {trace_of(length, uniform), trace_of(length, uniform)};
+    }
+    return embedded(html_page(report))["series"];
+  };
+  const auto steps_of = [](const Json& series) {
+    std::vector<std::int64_t> steps;
+    for (const Json& step : series["steps"]) steps.push_back(step["step"]);
+    return steps;
+  };
+  const Json small = series_of(2), large = series_of(600);
+  CHECK(steps_of(small) == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(small["examples"].size() == 2);
+  CHECK(small["steps"][8]["attention"].size() == 2);
+  CHECK(small["steps"][0]["attention"][1][0]["shape"] == Json({1, 2, 2}));
+  CHECK(steps_of(large) == std::vector<std::int64_t>{0, 2, 5, 8});
+  CHECK(large["checkpoints"] == 9);
+  CHECK(large["examples"].size() == 1);
+  CHECK(json_text(large).size() < (2 << 20) + 20000);
+}
