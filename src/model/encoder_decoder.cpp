@@ -39,7 +39,8 @@ DecoderLayer::DecoderLayer(ParameterStore& store, std::int64_t index, const Mode
       multihead_attn(store, name + ".multihead_attn", config.d_model, config.heads,
                      with_mask(config.attention, Mask::none), Positions::none, first_dropout_site + 1,
                      self_attn.layer + 1),
-      feed_forward(optional_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
+      feed_forward(
+          optional_if<FeedForward>(config.d_ff > 0, store, name, block, config, first_dropout_site + 2)),
       norm1(store, name + ".norm1", config),
       norm2(store, name + ".norm2", config),
       norm3(optional_if<Norm>(config.d_ff > 0, store, name + ".norm3", config)),
@@ -156,6 +157,7 @@ Var EncoderDecoder::decode_from(std::size_t first, Var x, Var memory, const Mode
   for (std::size_t l = first; l < decoder_.size(); ++l)
     x = decoder_[l](x, input.lengths, memory, input.source_lengths, options,
                     l + 1 == decoder_.size() ? input.rows : std::span<const std::int32_t>());
+  if (first == decoder_.size() && !input.rows.empty()) x = select_rows(x, input.rows);
   tape.set_layer("decoder");
   if (decoder_norm_) x = (*decoder_norm_)(x);
   x = hook_point(options.hooks, {SiteKind::decoder_output}, x);

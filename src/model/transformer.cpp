@@ -40,9 +40,10 @@ Var Norm::operator()(Var x) const {
   return std::visit([&](const auto& norm) { return norm(x); }, kind);
 }
 
-FeedForward::FeedForward(ParameterStore& store, const std::string& name, const ModelConfig& config,
-                         std::uint32_t first_dropout_site)
-    : linear1(store, name + ".linear1", config.d_model, config.d_ff),
+FeedForward::FeedForward(ParameterStore& store, const std::string& name, std::int64_t the_block,
+                         const ModelConfig& config, std::uint32_t first_dropout_site)
+    : block(static_cast<std::int32_t>(the_block)),
+      linear1(store, name + ".linear1", config.d_model, config.d_ff),
       linear2(store, name + ".linear2", config.d_ff, config.d_model),
       gate(optional_if<Linear>(config.gated, store, name + ".gate", config.d_model, config.d_ff)),
       activation(config.activation),
@@ -56,9 +57,11 @@ void FeedForward::init(ParameterStore& store, std::uint64_t seed) const {
 }
 
 Var FeedForward::operator()(Var x, const ForwardOptions& options) const {
+  x = hook_point(options.hooks, {SiteKind::feed_forward_input, block}, x);
   Var hidden = activate(activation, linear1(x));
   if (gate) hidden = mul(hidden, (*gate)(x));
-  return dropout_out(linear2(dropout_hidden(hidden, options)), options);
+  const Var y = dropout_out(linear2(dropout_hidden(hidden, options)), options);
+  return hook_point(options.hooks, {SiteKind::feed_forward_output, block}, y);
 }
 
 EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, std::int64_t number,
@@ -70,7 +73,8 @@ EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name,
                                                 config.positions, first_dropout_site, number)),
       conv(optional_if<Convolution>(config.mixer == Mixer::convolution, store, name + ".conv", config.d_model,
                                     config.window, config.attention.mask == Mask::causal)),
-      feed_forward(optional_if<FeedForward>(config.d_ff > 0, store, name, config, first_dropout_site + 2)),
+      feed_forward(
+          optional_if<FeedForward>(config.d_ff > 0, store, name, number, config, first_dropout_site + 2)),
       norm1(store, name + ".norm1", config),
       norm2(optional_if<Norm>(config.d_ff > 0, store, name + ".norm2", config)),
       order(config.norm),
@@ -157,6 +161,7 @@ Var Transformer::from_block(std::size_t block, Var x, Var, const ModelInput& inp
     x = layers_[l](x, input.lengths, options,
                    l + 1 == layers_.size() ? input.rows : std::span<const std::int32_t>());
   }
+  if (block == layers_.size() && !input.rows.empty()) x = select_rows(x, input.rows);
   tape.set_layer("encoder");
   if (norm_) x = (*norm_)(x);
   x = hook_point(options.hooks, {SiteKind::encoder_output}, x);

@@ -102,9 +102,11 @@ void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
   init_constant(store, out_proj_bias, 0);
 }
 
-MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t first_position) const {
+MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t first_position,
+                                                          Hooks* hooks) const {
   Tape& tape = x.tape();
   Var qkv = config.in_proj ? linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias)) : x;
+  qkv = hook_point(hooks, {SiteKind::projections, layer}, qkv);
   if (positions == Positions::rotary) qkv = rotary(qkv, 0, first_value(), sizes.d_key, first_position);
   return {.q = {qkv, 0, queries()}, .k = {qkv, first_key(), keys()}, .v = {qkv, first_value(), values()}};
 }
@@ -151,7 +153,7 @@ Var MultiHeadAttention::attend(const Projected& p, std::span<const std::int32_t>
 
 Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths,
                                    const ForwardOptions& options) const {
-  return attend(project(x), lengths, 0, options);
+  return attend(project(x, 0, options.hooks), lengths, 0, options);
 }
 
 Var MultiHeadAttention::operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths,

@@ -108,7 +108,8 @@ TEST_CASE("every site of a pass is observed, in order, with its shape", "[autogr
   std::vector<Site> expected{{SiteKind::embedding}};
   for (const std::int32_t layer : {0, 1})
     for (const SiteKind kind :
-         {SiteKind::attention_weights, SiteKind::head_output, SiteKind::residual_mid, SiteKind::residual_out})
+         {SiteKind::projections, SiteKind::attention_weights, SiteKind::head_output, SiteKind::residual_mid,
+          SiteKind::feed_forward_input, SiteKind::feed_forward_output, SiteKind::residual_out})
       expected.push_back({kind, layer});
   expected.insert(expected.end(), {{SiteKind::encoder_output}, {SiteKind::logits}});
   CHECK((recorder.order == expected));

@@ -14,21 +14,25 @@ namespace thimble {
 enum class SiteKind : std::uint8_t {
   source_embedding,   // (B, S, C), of the source of an encoder-decoder
   embedding,          // (B, T, C)
+  projections,        // (B, T, H Dk + KV Dk + KV Dv), of self-attention, before rotary positions
   attention_weights,  // (B, H, Tq, Tk), after mask and softmax, before dropout
   head_output,        // (B, Tq, H Dv), the heads side by side before the output projection
   residual_mid,       // (B, T, C), after a block's self-attention or convolution
   residual_cross,     // (B, T, C), after a decoder block's cross-attention
-  residual_out,       // (B, T, C), after a block's feed-forward net
-  encoder_output,     // (B, T, C), or (B, S, C) of an encoder-decoder
-  decoder_output,     // (B, T, C)
-  logits,             // as the model returns them
+  feed_forward_input,
+  feed_forward_output,  // (B, T, C), of a block's feed-forward net
+  residual_out,         // (B, T, C), after a block's feed-forward net
+  encoder_output,       // (B, T, C), or (B, S, C) of an encoder-decoder
+  decoder_output,       // (B, T, C)
+  logits,               // as the model returns them
 };
 
 // One value of a forward pass.
 struct Site {
   SiteKind kind;
-  // Of attention_weights and head_output, the index in Model::attention_layers(); of residual_*, the number
-  // of the block, where the blocks of a decoder follow those of the encoder; else 0.
+  // Of projections, attention_weights and head_output, the index in Model::attention_layers(); of residual_*
+  // and feed_forward_*, the number of the block, where the blocks of a decoder follow those of the encoder;
+  // else 0.
   std::int32_t layer = 0;
   // The position that the value starts at. A model that attends from one position at a time visits the site
   // once for each of them.

@@ -50,8 +50,8 @@ class Model {
   virtual std::size_t blocks() const { return 0; }
   // Returns the site of a block's input: (B, S, C) for the encoder of an encoder-decoder, else (B, T, C).
   virtual Site input_site(std::size_t block) const;
-  // Returns the logits from the input of that block on. A block of a decoder also requires the memory (B, S,
-  // C), the output of the encoder.
+  // Returns the logits from the input of that block on; blocks() is the final norm and the output alone. A
+  // block of a decoder also requires the memory (B, S, C), the output of the encoder.
   virtual Var from_block(std::size_t block, Var input, Var memory, const ModelInput&,
                          const ForwardOptions&) const;
 

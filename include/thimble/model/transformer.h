@@ -23,14 +23,17 @@ struct Norm {
 };
 
 // A feed-forward net: linear2(f(linear1 x)), or, gated, linear2(f(linear1 x) gate x) (Shazeer 2020).
-// Parameters: NAME.linear1, NAME.linear2, NAME.gate.
+// Parameters: NAME.linear1, NAME.linear2, NAME.gate. Sites: feed_forward_input and feed_forward_output of
+// `block`.
 struct FeedForward {
+  std::int32_t block;  // of the model
   Linear linear1, linear2;
   std::optional<Linear> gate;
   Activation activation;
   Dropout dropout_hidden, dropout_out;
 
-  FeedForward(ParameterStore&, const std::string& name, const ModelConfig&, std::uint32_t first_dropout_site);
+  FeedForward(ParameterStore&, const std::string& name, std::int64_t block, const ModelConfig&,
+              std::uint32_t first_dropout_site);
   void init(ParameterStore&, std::uint64_t seed) const;
   Var operator()(Var x, const ForwardOptions&) const;
 
@@ -40,7 +43,7 @@ struct FeedForward {
 // A block of the encoder, as torch.nn.TransformerEncoderLayer. Post-norm (Vaswani et al. 2017): x = norm(x +
 // f(x)); pre-norm (Xiong et al. 2020): x = x + f(norm(x)); f is attention or a convolution, then the
 // feed-forward net, if there is one. Sites: residual_mid and residual_out of `block`, and the sites of its
-// attention.
+// attention and feed-forward net.
 struct EncoderLayer {
   std::string name;
   std::int32_t block;  // of the model
@@ -86,6 +89,9 @@ class Transformer final : public Model {
   Site input_site(std::size_t block) const override;
   Var from_block(std::size_t block, Var x, Var memory, const ModelInput&,
                  const ForwardOptions&) const override;
+
+  const std::vector<EncoderLayer>& layers() const { return layers_; }
+  const std::optional<Norm>& norm() const { return norm_; }  // at the end of a pre-norm model
 
  private:
   InputEmbedding input_;

@@ -20,7 +20,7 @@ inline namespace THIMBLE_PRECISION {
 //   NAME.score_weight: the parameter of the score, if it has one, see score_parameter();
 //   NAME.out_proj.weight (C, H Dv), NAME.out_proj.bias (C); with Combine::sum NAME.out_proj.{h}.weight
 //     (C, Dv) and one bias.
-// Sites: attention_weights and head_output, of `layer`.
+// Sites: projections (of self-attention), attention_weights and head_output, of `layer`.
 struct MultiHeadAttention {
   AttentionConfig config;
   AttentionSizes sizes;  // of the config, with defaults filled in
@@ -55,7 +55,7 @@ struct MultiHeadAttention {
     Columns q, k, v;  // (B, Tq, H Dk), (B, Tk, KV Dk), (B, Tk, KV Dv)
   };
   // Return the projections of self-attention, and of cross-attention to given keys_values().
-  Projected project(Var x, std::int64_t first_position = 0) const;
+  Projected project(Var x, std::int64_t first_position = 0, Hooks* hooks = nullptr) const;
   Projected project(Var x, Var kv) const;
   Var keys_values(
       Var memory) const;  // returns keys, then values: (B, Tk, KV Dk + KV Dv); memory without in_proj
