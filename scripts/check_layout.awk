@@ -8,7 +8,7 @@ BEGIN {
   read_words()
 
   # Folders of a room, each of which may include itself and those before it.
-  split("scores effects circuits trace timeline report", folders, " ")
+  split("scores effects patching circuits trace timeline report", folders, " ")
   for (i in folders) folder_rank["inspect/" folders[i]] = i + 0
 
   # Which files may include a library: include path, then file path, both as regular expressions.

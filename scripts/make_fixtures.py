@@ -20,6 +20,7 @@ from torch import nn
 from fixture_file import IGNORED, Fixture, hidden_pairs, leaf
 from fixture_heads import cross, gated_layer, heads
 from fixture_models import adam_model, adamw_model, sgd_model
+from fixture_patching import patching
 from fixture_recurrent import gru, recurrent
 
 
@@ -251,7 +252,7 @@ def main():
                 *(gru(kind, padding) for kind in ("forward", "both") for padding in (False, True)),
                 *map(recurrent, ["none", "additive", "dot", "general", "scaled_dot"]),
                 cross_entropy("cross_entropy", 0.0), cross_entropy("cross_entropy_smoothed", 0.1),
-                adamw_model(), adam_model(), sgd_model()]
+                adamw_model(), adam_model(), sgd_model(), patching("pre"), patching("post")]
     for fixture in fixtures:
         fixture.write(out)
     print(f"{len(fixtures)} files written to {out} by PyTorch {torch.__version__}")

@@ -33,8 +33,8 @@ Option& Option::required() {
   return *this;
 }
 
-Option& Option::pair() {
-  parsed_->expected(2);
+Option& Option::optional_pair() {
+  parsed_->expected(0, 2);
   info_.repeats = false;
   return *this;
 }

@@ -47,7 +47,7 @@ class Option {
   Option& value_name(const std::string& name, Value kind = Value::text);
   Option& shows_default();
   Option& required();
-  Option& pair();  // takes two values
+  Option& optional_pair();  // takes two values, or none
   Option& between(std::int64_t min, std::int64_t max);
   Option& one_of(const std::vector<std::string>& names);
   Option& suggests(const std::vector<std::string>& names);

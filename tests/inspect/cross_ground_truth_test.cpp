@@ -12,6 +12,7 @@
 
 #include "catch.h"
 #include "core/temporary_directory.h"
+#include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
@@ -137,11 +138,11 @@ TEST_CASE("patching the working cross head recovers the whole logit difference",
   const PatchingReport report = patch({config, directory / "weights"}, 3, 8);
   Example base;
   dataset.example(Split::test, 3, base);
-  REQUIRE(report.base.size() == base.input.size());
+  REQUIRE(report.clean.size() == base.input.size());
   for (std::size_t i = 0; i < base.input.size(); ++i)
-    CHECK(report.base[i] == dataset.names()[static_cast<std::size_t>(base.input[i])]);
+    CHECK(report.clean[i] == dataset.names()[static_cast<std::size_t>(base.input[i])]);
   for (const PatchingReport::Head& h : report.heads)
-    CHECK_THAT(h.effect, WithinAbs(h.attention == "cross.0" && h.id.head == 0 ? 1 : 0, 1e-5));
+    CHECK_THAT(h.noising.all.effect, WithinAbs(h.attention == "cross.0" && h.id.head == 0 ? 1 : 0, 1e-5));
 }
 
 TEST_CASE("random heads of an encoder-decoder get no label", "[inspect]") {

@@ -9,6 +9,7 @@
 
 #include "catch.h"
 #include "inspect/interventions.h"
+#include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/timeline/head_log.h"
 
@@ -195,7 +196,7 @@ TEST_CASE("an intervention does not change the model", "[inspect]") {
   const std::string weights = trained.evaluator.model().parameters().hash();
   const EvalResult before = trained.evaluator.run();
   const std::string first = text(measure_effects(trained.evaluator));
-  patching(trained.evaluator, 0, resampling_pairs(Observed(trained).lengths, 1)[0]);
+  patching(trained.evaluator, draw_pairs(trained.evaluator, 5));
   const EvalResult after = trained.evaluator.run();
   CHECK(after.loss == before.loss);
   CHECK(after.accuracy == before.accuracy);

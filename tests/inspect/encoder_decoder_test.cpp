@@ -9,6 +9,7 @@
 #include "inspect/saved_pair.h"
 #include "inspect/scores/score_observer.h"
 #include "thimble/core/json.h"
+#include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/timeline/head_log.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "thimble/inspect/effects/measure_effects.h"
-#include "thimble/inspect/effects/patching.h"
+#include "thimble/inspect/patching/patching.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 

@@ -1,5 +1,6 @@
 // Patching, and the parts that all interventions share: resampling pairs, intervals, progress, errors, JSON.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -102,19 +103,19 @@ TEST_CASE("patching measures the share of the logit difference that a head recov
       }
       return sum;
     };
-    const PatchingReport report = patching(trained.evaluator, 0, donor_index);
+    const PatchingReport report = patching(trained.evaluator, std::array{InputPair{0, donor_index}});
     REQUIRE(report.heads.size() == trained.heads().size());
     for (const PatchingReport::Head& head : report.heads) {
       Plain hooks = change(trained, head.id);
       hooks.rows = outputs[static_cast<std::size_t>(head.id.layer)];
       const double expected = (difference(plain_pass(trained, 0, hooks)) - difference(base)) /
                               (difference(donor) - difference(base));
-      CHECK_THAT(head.effect, WithinAbs(expected, 1e-3 * kTolerance / 2e-5));
+      CHECK_THAT(head.noising.all.effect, WithinAbs(expected, 1e-3 * kTolerance / 2e-5));
     }
-    CHECK(report.heads[1].effect == 0);
-    CHECK(report.heads[0].effect != 0);
-    CHECK(static_cast<std::int32_t>(report.base.size()) == base.batch.lengths[0]);
-    CHECK(report.donor != report.base);
+    CHECK(report.heads[1].noising.all.effect == 0);
+    CHECK(report.heads[0].noising.all.effect != 0);
+    CHECK(static_cast<std::int32_t>(report.clean.size()) == base.batch.lengths[0]);
+    CHECK(report.corrupted != report.clean);
   }
 }
 
@@ -122,13 +123,15 @@ TEST_CASE("patching refuses inputs that cannot be compared", "[inspect]") {
   Trained trained(rich_config());
   const std::vector<std::int32_t> lengths = Observed(trained).lengths;
   const auto longer = std::ranges::find_if(lengths, [&](auto n) { return n != lengths[0]; });
-  CHECK_THROWS_WITH(patching(trained.evaluator, 0, longer - lengths.begin()),
-                    ContainsSubstring("choose two of equal length"));
-  CHECK_THROWS_AS(patching(trained.evaluator, 0, 0), DataError);  // the same labels
-  CHECK_THROWS_AS(patching(trained.evaluator, 0, 60), ShapeError);
-  CHECK_THROWS_AS(patching(trained.evaluator, -1, 0), ShapeError);
+  const auto patch_pair = [&](std::int64_t clean, std::int64_t corrupted) {
+    return patching(trained.evaluator, std::array{InputPair{clean, corrupted}});
+  };
+  CHECK_THROWS_WITH(patch_pair(0, longer - lengths.begin()), ContainsSubstring("choose two of equal length"));
+  CHECK_THROWS_AS(patch_pair(0, 0), DataError);  // the same labels
+  CHECK_THROWS_AS(patch_pair(0, 60), ShapeError);
+  CHECK_THROWS_AS(patch_pair(-1, 0), ShapeError);
   std::ranges::fill(trained.evaluator.model().parameters().values(), Real{0});
-  CHECK_THROWS_AS(patching(trained.evaluator, 0, resampling_pairs(lengths, 1)[0]),
+  CHECK_THROWS_AS(patch_pair(0, resampling_pairs(lengths, 1)[0]),
                   DataError);  // the same logits
 }
 
@@ -171,8 +174,11 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   CHECK(json_text(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2})) ==
         R"({"removed":0,"layer":null,"head":null,"loss":1.0,"accuracy":2.0})");
   CHECK(to_json(RemovalStep{1, HeadId{0, 2}, 1, 2})["head"] == 2);
-  CHECK(json_text(to_json(PatchingReport{{"a"}, {"b"}, {{{1, 2}, "", 0.5}}})) ==
-        R"({"base":["a"],"donor":["b"],"heads":[{"layer":1,"head":2,"effect":0.5}]})");
-  CHECK(to_json(PatchingReport{{"a"}, {"b"}, {{{2, 0}, "cross.0", 0.5}}})["heads"][0]["attention"] ==
-        "cross.0");
+  const HeadPatch noising{{0.5}, {{0.25}}}, denoising{{0.75, Interval{0, 1}}, {}};
+  CHECK(json_text(to_json(PatchingReport{1, {"a"}, {"b"}, {{{1, 2}, "", noising, denoising}}})) ==
+        R"({"pairs":1,"clean":["a"],"corrupted":["b"],"heads":[{"layer":1,"head":2,)"
+        R"("noising":{"effect":0.5,"positions":[{"effect":0.25}]},)"
+        R"("denoising":{"effect":0.75,"interval":[0.0,1.0],"positions":[]}}]})");
+  CHECK(to_json(PatchingReport{
+            2, {}, {}, {{{2, 0}, "cross.0", noising, denoising}}})["heads"][0]["attention"] == "cross.0");
 }

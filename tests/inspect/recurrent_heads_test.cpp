@@ -6,6 +6,7 @@
 #include "catch.h"
 #include "inspect/saved_pair.h"
 #include "thimble/core/json.h"
+#include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/timeline/head_log.h"
 
@@ -172,8 +173,8 @@ TEST_CASE("the context of one recurrent pass can be patched into another", "[ins
     }
     const PatchingReport report = patch(saved.source, 0, from);
     REQUIRE(report.heads.size() == 1);
-    CHECK(std::isfinite(report.heads[0].effect));
-    CHECK(report.heads[0].effect != 0);
+    CHECK(std::isfinite(report.heads[0].noising.all.effect));
+    CHECK(report.heads[0].noising.all.effect != 0);
   }
 }
 

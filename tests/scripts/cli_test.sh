@@ -30,7 +30,13 @@ grep -q '^layer 0 head 0: ' <<<"$output" || fail "no sentence on head 0" "$outpu
 expect 0 '' inspect run --sequences 50 --html page.html --svg head.svg --json report.json
 grep -q '^<!doctype html>' page.html && grep -q '^<svg ' head.svg || fail "no page or no drawing" "$(ls)"
 [[ $(grep -c '"sentence"' report.json) == 1 ]] || fail "not one sentence in the report" "$(cat report.json)"
-expect 0 '^    0    0 +[+-][0-9.]+$' inspect run --patch 0 1
+expect 0 '^    0    0 +[+-][0-9.]+ +[+-][0-9.]+$' inspect run --patch 0 1
+expect 0 '^    0    0 +[+-][0-9.]+ \([+-][0-9.]+ to [+-][0-9.]+\) ' inspect run --patch --pairs 20 --html patched.html
+grep -q '<section id="patching"' patched.html || fail "no section on patching" "$(ls)"
+expect 0 '^[* ] embedding -> 0\.0 value +[+-][0-9.]+ ' inspect run --edges --pairs 20 --html edges.html --json edges.json
+grep -q '<section id="edges"' edges.html || fail "no section on edges" "$(ls)"
+[[ $(grep -c '"from"' edges.json) == 8 ]] || fail "not 8 edges" "$(cat edges.json)"
+expect 0 '^Logit lens, tokens % of the output after embedding [0-9.]+, layer 0 [0-9.]+$' inspect run --sequences 50
 expect 0 '' inspect run --input "1 2 3" --svg input.svg
 grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
 # All keys of a model without a mask are drawn; keys that a causal mask hides are hatched.
@@ -80,7 +86,7 @@ expect 0 '^thimble: not in the first 1000 training inputs: <end>; the output' ge
 refuse 'requires model.kind encoder_decoder or recurrent, this model is an encoder' generate run --input "1 2"
 refuse 'beams' generate pair --input "1 2" --beams 0
 refuse '.*input is required' generate pair
-expect 0 '^  cross\.0  0 +[+-][0-9.]+$' inspect pair --patch 0 1 --attention cross.0 --json patched.json
+expect 0 '^  cross\.0  0 +[+-][0-9.]+ +[+-][0-9.]+$' inspect pair --patch 0 1 --attention cross.0 --json patched.json
 ! grep -qE '^(encoder|decoder)' <<<"$output" || fail "other heads than asked for" "$output"
 [[ $(grep -c '"attention": "cross.0"' patched.json) == 1 ]] || fail "the JSON has no names" "$(cat patched.json)"
 expect 0 '' inspect pair --npy pairs --sequences 7
@@ -224,7 +230,16 @@ refuse 'head' inspect run --head first
 refuse 'there is no sequence 100; give 0 to 99' inspect run --patch 1 100
 refuse 'there is no sequence -1' inspect run --patch -1 1
 refuse 'choose two that differ' inspect run --patch 3 3
-refuse 'patch' inspect run --patch 1
+refuse '^thimble: --patch 1: requires two sequences, or none for many pairs: ' inspect run --patch 1
+refuse '^thimble: --patch run: requires two sequences' inspect --patch run
+refuse 'with --patch, give --html too, or --pairs$' inspect run --patch --sequences 50
+refuse 'with --edges, give --html too, or --pairs$' inspect run --edges --examples 3
+refuse '--pairs 50: --patch has one pair already' inspect run --patch 0 1 --pairs 50
+refuse '--pairs 50: applies to --patch and --edges' inspect run --pairs 50
+refuse '--pairs 1: must be an integer from 2' inspect run --edges --pairs 1
+refuse 'do not apply to --edges' inspect run --edges --head 0
+refuse 'excludes' inspect run --edges --patch
+refuse 'requires model.kind encoder' inspect pair --edges
 refuse '\-\-svg draws one head; choose it with --layer and --head' inspect run model.layers=2 --svg two.svg
 refuse '--input excludes --npy|--npy excludes --input' inspect run --input "1 2" --npy other
 refuse 'with --input, give --html too' inspect run --input "1 2" --sequences 10

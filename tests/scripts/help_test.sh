@@ -19,7 +19,7 @@ for command in "${commands[@]}"; do
 done
 expect 0 '^  --split NAME +Split to print, .*' tasks --help
 [[ $(tr -s ' \n' ' ' <<<"$output") == *'one of train, validation, test [train]'* ]] || fail "no choices, or no default" "$output"
-expect 0 '^  --patch BASE DONOR( |$)' inspect --help
+expect 0 '^  --patch \[CLEAN CORRUPTED\]( |$)' inspect --help
 expect 0 '^Usage: thimble train CONFIG \[key=value \.\.\.\] \[options\]$' train --help
 expect 0 ' \[1000\]$' inspect --help
 
@@ -35,7 +35,6 @@ refuse '^thimble: --threads 5000: must be an integer from 0 to 4096$' train "$co
 refuse '^thimble: --layer first: must be an integer$' inspect run --layer first
 refuse '^thimble: --split tset: must be one of train, validation, test, did you mean test\?$' eval run --split tset
 refuse '^thimble: --out requires a value: --out DIR; see' train "$configs/reverse.yaml" --out
-refuse '^thimble: --patch requires a value: --patch BASE DONOR; see' inspect run --patch 1
 quoted='--input takes one argument; quote the tokens: --input "3 1 4"$'
 refuse 'quote the tokens: --input "a b c"$' inspect --input 3 1 4
 refuse 'quote the tokens: --input "a b c"$' inspect --input 3 1 4 run

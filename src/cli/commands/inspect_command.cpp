@@ -1,3 +1,6 @@
+#include <fmt/ranges.h>
+
+#include <charconv>
 
 #include "cli/cli.h"
 #include "cli/text/inspect.h"
@@ -6,6 +9,7 @@
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/inspect/report/html.h"
+#include "thimble/inspect/report/patching_sections.h"
 #include "thimble/inspect/trace/npy.h"
 
 namespace thimble::cli {
@@ -17,7 +21,9 @@ struct InspectArguments {
   Output output;
   InspectOptions options;
   std::optional<std::string> input;
-  std::vector<std::int64_t> patch;
+  std::vector<std::string> patch;  // CLEAN CORRUPTED; one text without them
+  std::int64_t pairs = kUsualPairs;
+  bool edges = false;
   std::string html, npy, svg;
   HeadOptions heads;
 
@@ -52,8 +58,65 @@ void write_page(const ModelSource& model, const InspectArguments& arguments) {
   write_file(arguments.html, html_page(inspect(model, arguments.inspection()), &own));
 }
 
+// Returns the two sequence numbers of --patch, or none.
+std::vector<std::int64_t> patched_pair(const std::vector<std::string>& texts) {
+  std::vector<std::int64_t> numbers;
+  if (texts.size() == 1 && texts[0].empty()) return numbers;
+  require<ConfigError>(
+      texts.size() == 2,
+      "--patch {}: requires two sequences, or none for many pairs: RUN --patch [CLEAN CORRUPTED]",
+      fmt::join(texts, " "));
+  for (const std::string& text : texts) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers.emplace_back());
+    require<ConfigError>(error == std::errc() && end == text.data() + text.size(),
+                         "--patch {}: must be an integer", text);
+  }
+  return numbers;
+}
+
+// Throws ConfigError for options without effect on patching.
+void check_patching(const InspectArguments& arguments) {
+  const InspectOptions usual;
+  const char* mode = arguments.edges ? "--edges" : "--patch";
+  require<ConfigError>(
+      !arguments.html.empty() ||
+          (arguments.options.sequences == usual.sequences && arguments.options.examples == usual.examples),
+      "--sequences and --examples apply to the report: with {}, give --html too, or --pairs", mode);
+  const bool one_pair = !arguments.edges && !patched_pair(arguments.patch).empty();
+  require<ConfigError>(!one_pair || arguments.pairs == kUsualPairs,
+                       "--pairs {}: --patch has one pair already; leave out its numbers or --pairs",
+                       arguments.pairs);
+  const HeadOptions& heads = arguments.heads;
+  require<ConfigError>(!arguments.edges || (!heads.layer && !heads.attention && !heads.head),
+                       "--layer, --attention and --head do not apply to --edges, which measures every edge; "
+                       "leave them out");
+}
+
+int run_patching(const InspectArguments& arguments, const ModelSource& model, const HeadChoice& heads) {
+  const auto write_section = [&](const std::string& section) {
+    if (arguments.html.empty()) return;
+    write_file(arguments.html, html_page(inspect(model, arguments.inspection()), nullptr, section));
+  };
+  if (arguments.edges) {
+    const EdgesReport report = patch_edges(model, arguments.pairs);
+    write_section(edges_section(report));
+    show_edges(report, arguments.output);
+    return kDone;
+  }
+  const std::vector<std::int64_t> pair = patched_pair(arguments.patch);
+  const PatchingReport report =
+      pair.empty() ? patch_pairs(model, arguments.pairs) : patch(model, pair[0], pair[1]);
+  write_section(patching_section(report, model.config.model));
+  show_patching(report, model.config.model, heads, arguments.output);
+  return kDone;
+}
+
 int run(const InspectArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
+  const bool patches = arguments.edges || !arguments.patch.empty();
+  if (patches) check_patching(arguments);
+  require<ConfigError>(patches || arguments.pairs == kUsualPairs,
+                       "--pairs {}: applies to --patch and --edges; give one of them", arguments.pairs);
   if (arguments.input) arguments.model.require_one_text(*arguments.input);
   const ModelSource model = arguments.model.open();
   const HeadChoice heads = arguments.heads.choose(model.config.model);
@@ -67,11 +130,7 @@ int run(const InspectArguments& arguments) {
     show_input(model, *arguments.input, heads, arguments.output, arguments.svg);
     return kDone;
   }
-  if (!arguments.patch.empty()) {
-    show_patching(patch(model, arguments.patch[0], arguments.patch[1]), model.config.model, heads,
-                  arguments.output);
-    return kDone;
-  }
+  if (patches) return run_patching(arguments, model, heads);
   const InspectReport report = inspect(model, arguments.inspection());
   if (!arguments.npy.empty()) write_attention(model, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_file(arguments.html, html_page(report));
@@ -88,21 +147,19 @@ void add_inspect(Command& program) {
       program.add_command("inspect", "Show what each head attends to and what ablating it costs");
   auto arguments = std::make_shared<InspectArguments>();
   arguments->model.add_to(command);
-  Option& sequences = command
-                          .add_option("--sequences", arguments->options.sequences,
-                                      "Test sequences to analyze, from the first")
-                          .between(1, 1'000'000'000)
-                          .shows_default()
-                          .value_name("N");
-  Option& examples = command
-                         .add_option("--examples", arguments->options.examples,
-                                     "How many of them --html and --json contain in full")
-                         .between(0, 1000)
-                         .shows_default()
-                         .value_name("N");
-  Option& html = command.add_option("--html", arguments->html, "Write the report as an HTML page")
-                     .writable()
-                     .value_name("FILE", Value::file);
+  command.add_option("--sequences", arguments->options.sequences, "Test sequences to analyze, from the first")
+      .between(1, 1'000'000'000)
+      .shows_default()
+      .value_name("N");
+  command
+      .add_option("--examples", arguments->options.examples,
+                  "How many of them --html and --json contain in full")
+      .between(0, 1000)
+      .shows_default()
+      .value_name("N");
+  command.add_option("--html", arguments->html, "Write the report as an HTML page")
+      .writable()
+      .value_name("FILE", Value::file);
   Option& npy = command.add_option("--npy", arguments->npy, "Write the attention weights as NumPy arrays")
                     .writable(require_writable_attention)
                     .value_name("DIR", Value::directory);
@@ -118,17 +175,27 @@ void add_inspect(Command& program) {
               "Analyze your own sequence, such as \"a b c\"; with --html, also the first example on the page")
           .excludes(npy)
           .value_name("TEXT");
+  Option& patch =
+      command
+          .add_option("--patch", arguments->patch,
+                      "Activation patching: the share of the behavior that each head carries, over "
+                      "many pairs or one pair of test sequences")
+          .optional_pair()
+          .excludes(npy)
+          .excludes(svg)
+          .excludes(input)
+          .value_name("[CLEAN CORRUPTED]");
   command
-      .add_option("--patch", arguments->patch,
-                  "Activation patching: patch each head's output on test sequence DONOR into BASE")
-      .pair()
-      .excludes(sequences)
-      .excludes(examples)
-      .excludes(html)
+      .add_flag("--edges", arguments->edges,
+                "Path patching: the effect of every edge between heads, and the smallest circuit of them")
+      .excludes(patch)
       .excludes(npy)
       .excludes(svg)
-      .excludes(input)
-      .value_name("BASE DONOR");
+      .excludes(input);
+  command.add_option("--pairs", arguments->pairs, "Pairs of test sequences for --patch and --edges, at most")
+      .between(2, 1'000'000)
+      .shows_default()
+      .value_name("N");
   arguments->heads.add_to(command);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/cli.h"
+#include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 
 namespace thimble::cli {
@@ -46,9 +47,12 @@ void show_input(const ModelSource& model, const std::string& text, const HeadCho
 // Warns on standard error about tokens of the input that do not occur in the training inputs.
 void warn_of_unseen(const ModelSource& model, const std::string& text);
 
-// Prints the effect of patching each head.
+// Prints the effect of patching each head, at all positions and at each.
 void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
                    const Output& output);
+
+// Prints the largest effects of edges, the circuit, and how far edge attribution patching is off.
+void show_edges(const EdgesReport& report, const Output& output);
 
 // Returns "layer 0 head 1" or "cross.0 head 1".
 std::string head_title(const ModelConfig& model, HeadId id);

@@ -90,24 +90,6 @@ HeadId HeadChoice::only(const ModelConfig& model) const {
   return {layer.value_or(0), head.value_or(0)};
 }
 
-void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
-                   const Output& output) {
-  if (output.prints_text()) {
-    const std::size_t width = line_width(1);
-    print_out(
-        "{}{}\n{}\n", wrapped(fmt::format("base   {}", fmt::join(report.base, " ")), width, 7),
-        wrapped(fmt::format("donor  {}", fmt::join(report.donor, " ")), width, 7),
-        wrapped("Share of the donor's logit difference recovered when one head's output is patched into the "
-                "base:",
-                width));
-    const HeadColumns columns(model);
-    print_out("{} recovered\n", columns.heading());
-    for (const PatchingReport::Head& h : report.heads)
-      if (heads.has(h.id)) print_out("{} {:>+9.3f}\n", columns.cell(h.id), h.effect);
-  }
-  output.write(to_json(report));
-}
-
 void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
                const std::vector<std::string>& keys, std::span<const double> weights, bool causal) {
   std::vector<double> drawn(weights.begin(), weights.end());

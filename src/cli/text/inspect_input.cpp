@@ -7,6 +7,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/text.h"
 #include "thimble/core/width.h"
+#include "thimble/inspect/circuits/lens_names.h"
 
 namespace thimble::cli {
 
@@ -44,7 +45,7 @@ void print_columns(const std::vector<std::vector<std::string>>& rows) {
   flush();
 }
 
-void print_predictions(const ForwardTrace& trace, const Names& names) {
+void print_predictions(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
   const bool pair = !trace.source.empty();
   std::vector<std::string> tokens = names_of(pair ? trace.source : trace.tokens, names),
                            predictions = names_of(trace.predictions, names), probabilities;
@@ -52,13 +53,30 @@ void print_predictions(const ForwardTrace& trace, const Names& names) {
     const auto first = trace.probabilities.begin() + static_cast<std::ptrdiff_t>(i * names.size());
     probabilities.push_back(fmt::format("{:.2f}", first[trace.predictions[i]]));
   }
+  std::vector<std::vector<std::string>> lens;  // by depth
+  const std::vector<std::string> depths = lens_names(model);
+  for (std::size_t d = 0; d < trace.lens_predictions.size() / predictions.size(); ++d) {
+    const auto first = trace.lens_predictions.begin() + static_cast<std::ptrdiff_t>(d * predictions.size());
+    lens.push_back(names_of({first, first + std::ssize(predictions)}, names));
+    lens.back().insert(lens.back().begin(), depths[d]);
+  }
   const bool per_token = !pair && tokens.size() == predictions.size();
   tokens.insert(tokens.begin(), pair ? "source" : "token");
   predictions.insert(predictions.begin(), pair ? "output" : "prediction");
   probabilities.insert(probabilities.begin(), "probability");
-  if (per_token) return print_columns({tokens, predictions, probabilities});
-  print_columns({tokens});
-  print_columns({predictions, probabilities});
+  const auto print_lens = [&] {
+    if (lens.empty()) return;
+    lens.push_back(predictions);
+    print_out("\nLogit lens: the prediction that the output reads after each layer:\n");
+    print_columns(lens);
+  };
+  if (per_token) {
+    print_columns({tokens, predictions, probabilities});
+  } else {
+    print_columns({tokens});
+    print_columns({predictions, probabilities});
+  }
+  print_lens();
 }
 
 void print_maps(const ForwardTrace& trace, const ModelConfig& model, const Names& names,
@@ -114,7 +132,7 @@ void show_input(const ModelSource& model, const std::string& text, const HeadCho
               trace.weights(config, id), layer.causal);
   }
   if (output.prints_text()) {
-    print_predictions(trace, names);
+    print_predictions(trace, model.config.model, names);
     print_maps(trace, model.config.model, names, heads);
     warn_of_unseen(model, text);
   }

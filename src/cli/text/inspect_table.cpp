@@ -211,6 +211,14 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
     print_out("\n");
     print_wrapped(curve);
   }
+  if (!report.logit_lens.empty()) {
+    std::string depths = "Logit lens, tokens % of the output after ";
+    for (const LensResult& lens : report.logit_lens)
+      depths += fmt::format("{}{} {:.2f}", &lens == report.logit_lens.data() ? "" : ", ", lens.after,
+                            100 * lens.accuracy);
+    print_out("\n");
+    print_wrapped(depths);
+  }
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
   for (const HeadEvent& event : find_events(report.timeline.steps, report.timeline.patterns))

@@ -66,13 +66,4 @@ Json to_json(const RemovalStep& step) {
           {"accuracy", step.accuracy}};
 }
 
-Json to_json(const PatchingReport& report) {
-  Json heads = Json::array();
-  for (const PatchingReport::Head& h : report.heads) {
-    heads.push_back({{"layer", h.id.layer}, {"head", h.id.head}, {"effect", h.effect}});
-    if (!h.attention.empty()) heads.back()["attention"] = h.attention;
-  }
-  return {{"base", report.base}, {"donor", report.donor}, {"heads", heads}};
-}
-
 }  // namespace thimble

@@ -86,8 +86,8 @@ Json packed_report(const InspectReport& report, const ForwardTrace* own) {
 
 }  // namespace
 
-std::string html_page(const InspectReport& report, const ForwardTrace* own) {
-  return page::document("inspect", packed_report(report, own), page::inspect_script());
+std::string html_page(const InspectReport& report, const ForwardTrace* own, const std::string& sections) {
+  return page::document("inspect", packed_report(report, own), page::inspect_script(), sections);
 }
 
 }  // namespace thimble

@@ -1,20 +1,16 @@
-#include <limits>
-
+#include "thimble/inspect/report/inspect.h"
 #include "inspect/scores/require_heads.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
-#include "thimble/inspect/report/inspect.h"
 #include "thimble/train/cost.h"
 
 namespace thimble {
 
 inline namespace f32 {
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& model, std::int64_t base, std::int64_t donor);
 }
 namespace f64 {
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& model, std::int64_t base, std::int64_t donor);
 }
 
 InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
@@ -27,17 +23,6 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
     report.timeline.patterns.push_back(find_pattern(head.scores).score);
   if (options.series) report.series = read_checkpoint_series(model, kSeriesExamples);
   return report;
-}
-
-PatchingReport patch(const ModelSource& model, std::int64_t base, std::int64_t donor) {
-  require_heads(model.config.model);
-  require_memory(Job::inspection, model.config);
-  const std::int64_t available = readable(model, Split::test, std::numeric_limits<std::int64_t>::max());
-  for (const std::int64_t index : {base, donor})
-    require<DataError>(index >= 0 && index < available, "patching: there is no sequence {}; give 0 to {}",
-                       index, available - 1);
-  const bool single = model.config.train.precision == Precision::float32;
-  return single ? f32::run_patching(model, base, donor) : f64::run_patching(model, base, donor);
 }
 
 namespace {
@@ -89,6 +74,7 @@ Json to_json(const InspectReport& report) {
                {"cumulative_ablation", Json::array()},
                {"attribution", to_json(report.attribution)},
                {"rollout", to_json(report.rollout)},
+               {"logit_lens", to_json(report.logit_lens, report.config.model)},
                {"examples", Json::array()}};
   json.update(to_json(report.timeline));
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);

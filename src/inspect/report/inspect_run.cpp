@@ -6,14 +6,13 @@
 #include "inspect/circuits/circuit_observer.h"
 #include "inspect/scores/score_observer.h"
 #include "inspect/trace/trace_observer.h"
+#include "thimble/inspect/circuits/logit_lens.h"
 #include "thimble/inspect/effects/measure_effects.h"
-#include "thimble/inspect/effects/patching.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
-PatchingReport run_patching(const ModelSource& model, std::int64_t base, std::int64_t donor);
 
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options) {
   Evaluator evaluator(model);
@@ -26,9 +25,11 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   report.source_length = evaluator.dataset().source_length();
 
   // Observed passes count twice, for the work of the observers.
-  ProgressCounter progress("analyzing heads", effect_passes(evaluator) + 4 * evaluator.observe_cost());
+  ProgressCounter progress("analyzing heads",
+                           effect_passes(evaluator) + lens_passes(evaluator) + 4 * evaluator.observe_cost());
   evaluator.report_to(progress);
   EffectsReport effects = measure_effects(evaluator);
+  report.logit_lens = logit_lens(evaluator, effects.baseline);
   ScoreObserver trained(evaluator, true), initial(evaluator);
   CircuitObserver circuit_observer(evaluator);
   TraceObserver examples(evaluator.model(), options.examples,
@@ -63,12 +64,6 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   report.attribution = std::move(circuits.attribution);
   report.rollout = std::move(circuits.rollout);
   return report;
-}
-
-PatchingReport run_patching(const ModelSource& model, std::int64_t base, std::int64_t donor) {
-  Evaluator evaluator(model);
-  evaluator.select(Split::test, std::max(base, donor) + 1);
-  return patching(evaluator, base, donor);
 }
 
 }  // namespace THIMBLE_PRECISION

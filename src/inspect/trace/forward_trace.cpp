@@ -6,6 +6,7 @@
 #include "thimble/core/suggest.h"
 #include "thimble/core/text.h"
 #include "thimble/data/table.h"
+#include "thimble/inspect/circuits/lens_names.h"
 #include "thimble/model/decoding.h"
 #include "thimble/train/cost.h"
 
@@ -217,6 +218,16 @@ Json to_json(const ForwardTrace& trace, const ModelConfig& model, const Names& n
   json["vocabulary"] = names;
   json["probabilities"] = nested(trace.probabilities, {rows, columns});
   json["logits"] = nested(trace.logits, {rows, columns});
+  Json& lens = json["logit_lens"] = Json::array();
+  const std::vector<std::string> depths = lens_names(model);
+  for (std::size_t d = 0; d < trace.lens_predictions.size() / trace.predictions.size(); ++d) {
+    const auto first = static_cast<std::ptrdiff_t>(d) * rows;
+    const auto predictions = trace.lens_predictions.begin() + first;
+    const auto probabilities = trace.lens_probabilities.begin() + first;
+    lens.push_back({{"after", depths[d]},
+                    {"predictions", named(names, {predictions, predictions + rows})},
+                    {"probabilities", std::vector<double>(probabilities, probabilities + rows)}});
+  }
   return json;
 }
 

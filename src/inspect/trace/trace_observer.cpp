@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "inspect/trace/trace_observer.h"
+#include "thimble/inspect/circuits/logit_lens.h"
 #include "thimble/model/decoding.h"
 #include "thimble/model/finite.h"
 
@@ -137,6 +138,18 @@ ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>
   network(tape, model_input(batch), {.hooks = &hooks});
   require_finite(tape, network.config(), "input");
   hooks.end();
+  each_lens(network, tape, model_input(batch), [&](std::size_t depth, Var logits) {
+    if (depth + 1 == lens_names(network.config()).size()) return;
+    const MatrixView z = logits.value();
+    for (std::int64_t row = 0; row < z.rows; ++row) {
+      const std::span<const Real> all(z.row(row), static_cast<std::size_t>(z.cols));
+      const auto best = std::ranges::max_element(all);
+      double sum = 0;
+      for (const Real x : all) sum += std::exp(static_cast<double>(x) - static_cast<double>(*best));
+      trace.lens_predictions.push_back(static_cast<std::int32_t>(best - all.begin()));
+      trace.lens_probabilities.push_back(1 / sum);
+    }
+  });
   return trace;
 }
 

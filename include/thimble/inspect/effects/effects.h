@@ -59,21 +59,6 @@ struct EffectsReport {
   std::int64_t unpaired = 0;
 };
 
-// Activation patching: z_h of the donor input, at all positions, replaces that of the base input. With
-// D = the sum, over positions where both have a label and the labels differ, of logit(donor's label) minus
-// logit(base's label), effect = (D_patched - D_base) / (D_donor - D_base): 0 when nothing changes, 1 when
-// the logit difference of the donor is recovered. Zhang and Nanda, "Towards best practices of activation
-// patching in language models", ICLR 2024, recommend the logit difference as the metric.
-struct PatchingReport {
-  std::vector<std::string> base, donor;  // tokens of the inputs; of an encoder-decoder, of the sources
-  struct Head {
-    HeadId id;
-    std::string attention;  // name of its attention layer, "cross.0"; empty in an encoder-only model
-    double effect = 0;
-  };
-  std::vector<Head> heads;  // by HeadId
-};
-
 inline constexpr int kBootstrapDraws = 1000;
 
 // Returns percentile intervals (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13)
@@ -82,11 +67,10 @@ inline constexpr int kBootstrapDraws = 1000;
 std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
                                 std::uint64_t seed);
 
-Json to_json(const Interval&);        // [low, high]
-Json to_json(const Effect&);          // {"loss_change", "accuracy_change", "interval", ...}
-Json to_json(const HeadEffects&);     // {"zero", "mean", "resample"}, without the importance
-Json to_json(const Importance&);      // {"raw", "normalized"}
-Json to_json(const RemovalStep&);     // {"removed", "layer", "head", "loss", "accuracy"}
-Json to_json(const PatchingReport&);  // {"base", "donor", "heads": [{"layer", "head", "effect"}]}
+Json to_json(const Interval&);     // [low, high]
+Json to_json(const Effect&);       // {"loss_change", "accuracy_change", "interval", ...}
+Json to_json(const HeadEffects&);  // {"zero", "mean", "resample"}, without the importance
+Json to_json(const Importance&);   // {"raw", "normalized"}
+Json to_json(const RemovalStep&);  // {"removed", "layer", "head", "loss", "accuracy"}
 
 }  // namespace thimble

@@ -9,6 +9,7 @@
 #include "thimble/core/json.h"
 #include "thimble/data/listing.h"
 #include "thimble/inspect/circuits/circuits.h"
+#include "thimble/inspect/circuits/lens_names.h"
 #include "thimble/inspect/effects/effects.h"
 #include "thimble/inspect/report/label.h"
 #include "thimble/inspect/scores/scores.h"
@@ -39,6 +40,7 @@ struct InspectReport {
   std::vector<RemovalStep> cumulative_ablation;
   Attribution attribution;
   DoubleMatrix rollout;
+  std::vector<LensResult> logit_lens;  // by depth; empty for a model without one
   std::vector<ForwardTrace> examples;
   Timeline timeline;               // of the model's run
   std::vector<SeriesStep> series;  // of the run's checkpoints, for the page
@@ -69,10 +71,5 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options);
 // The JSON of an encoder-decoder has "source_length" and "attentions" (forward_trace.h); the "layer" of a
 // head is an index into "attentions", and its "attention" is the name there.
 Json to_json(const InspectReport&);
-
-// Patches the head outputs of one test sequence, the donor, into another, the base (PatchingReport). Throws
-// DataError when there is no such sequence, when lengths or the positions of labels differ, or when all
-// labels are equal; CheckpointError as inspect does.
-PatchingReport patch(const ModelSource& model, std::int64_t base, std::int64_t donor);
 
 }  // namespace thimble

@@ -27,6 +27,10 @@ struct ForwardTrace {
   std::vector<double> probabilities;      // (R, V)
   // Attention weights after mask and softmax: for each attention layer (H, queries, keys).
   std::vector<double> attention;
+  // Predictions of the logit lens and their probabilities, (depths of lens_names() - 1, R); of the user's input
+  // alone. The last depth is the model's own.
+  std::vector<std::int32_t> lens_predictions;
+  std::vector<double> lens_probabilities;
 
   std::int64_t queries(const AttentionLayer& l) const {
     return std::ssize(l.queries_source ? source : tokens);
@@ -75,8 +79,8 @@ std::int64_t readable(const ModelSource& model, Split split, std::int64_t count)
 // source are left out.
 Json example_json(const ForwardTrace&, const ModelConfig&, const Names&);
 
-// Returns example_json with "vocabulary", "probabilities" (R, V), "logits" (R, V) and, unless the model is
-// encoder-only, "attentions".
+// Returns example_json with "vocabulary", "probabilities" (R, V), "logits" (R, V), "logit_lens" [{"after",
+// "predictions", "probabilities"}] and, unless the model is encoder-only, "attentions".
 Json to_json(const ForwardTrace&, const ModelConfig&, const Names&);
 
 // Returns [{"name": "cross.0", "queries": "source" or "tokens", "keys": "source" or "tokens", "causal"}]

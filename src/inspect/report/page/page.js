@@ -20,7 +20,9 @@ function start() {
   const navigation = element(
     "nav",
     { "aria-label": "Sections" },
-    sections.map((s) => element("a", { href: `#${s.id}` }, s.dataset.title)),
+    [...document.querySelectorAll("main > section"), ...sections].map((s) =>
+      element("a", { href: `#${s.id}` }, s.dataset.title),
+    ),
   );
   document
     .getElementById("top")

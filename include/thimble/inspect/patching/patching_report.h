@@ -1,0 +1,54 @@
+// Results of activation patching.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thimble/core/json.h"
+#include "thimble/inspect/effects/effects.h"
+#include "thimble/model/attention_layer.h"
+
+namespace thimble {
+
+// The share of the logit difference that a patch moves, over all pairs:
+//   effect = sum (D_patched - D_base) / sum (D_donor - D_base),
+// with D of a run the sum, over positions whose labels differ, of logit(label of the corrupted input) minus
+// logit(label of the clean input). Zhang and Nanda, "Towards best practices of activation patching in language
+// models", ICLR 2024, recommend the logit difference. The interval is a bootstrap over pairs; none for one.
+struct PatchEffect {
+  double effect = 0;
+  std::optional<Interval> interval{};
+};
+
+// The effects of patching z_h of the donor input into a run on the base input.
+struct HeadPatch {
+  PatchEffect all;              // at all positions
+  std::vector<PatchEffect> at;  // at one position; a pair without the position counts as unchanged
+};
+
+// Activation patching of every head. Noising: the base is the clean input and the donor the corrupted one, and
+// the effect is the share of the behavior that is lost. Denoising: the other way round, and the effect is the
+// share that is restored.
+struct PatchingReport {
+  std::int64_t pairs = 1;
+  std::vector<std::string> clean, corrupted;  // tokens of one pair, or of its sources; empty for several
+  struct Head {
+    HeadId id;
+    std::string attention;  // name of its attention layer, "cross.0"; empty in an encoder-only model
+    HeadPatch noising, denoising;
+  };
+  std::vector<Head> heads;  // by HeadId
+};
+
+// Returns effects for several patches: sums[k][i] is D_patched - D_base of patch k and pair i, totals[i] is
+// D_donor - D_base. Throws DataError when the totals do not sum to a positive number, unless there is one
+// pair, whose total must not be 0.
+std::vector<PatchEffect> patch_effects(const std::vector<std::vector<double>>& sums,
+                                       std::vector<double> totals, std::uint64_t seed);
+
+Json to_json(const PatchEffect&);     // {"effect", "interval"}; without an interval for one pair
+Json to_json(const PatchingReport&);  // {"pairs", "heads": [{"layer", "head", "noising": {...}, ...}]}
+
+}  // namespace thimble

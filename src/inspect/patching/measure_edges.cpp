@@ -1,0 +1,237 @@
+#include "thimble/inspect/patching/measure_edges.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "inspect/patching/residual_paths.h"
+#include "thimble/core/random.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+namespace {
+
+using Side = PairRunner::Side;
+using EdgeSet = std::vector<bool>;  // by edge
+
+double total_of(const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
+
+// Records the values of receivers' sites on the tape, and the contributions of the pass.
+class GradientHooks : public Hooks {
+ public:
+  explicit GradientHooks(const ResidualPaths& paths) : contributions(paths) {}
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
+    contributions.observe(site, shape, value);
+  }
+  void record(Site site, Var x) override { sites.emplace(site, x); }
+
+  ContributionCapture contributions;
+  std::map<Site, Var> sites;
+};
+
+class EdgeMeasurement {
+ public:
+  EdgeMeasurement(PairRunner& runner, const EdgeGraph& graph, std::uint64_t seed)
+      : runner_(runner),
+        graph_(graph),
+        paths_(dynamic_cast<const Transformer&>(runner.model()), graph),
+        random_(seed, Stream::inspect),
+        corrupted_(runner.batches().size()),
+        clean_(runner.differences(Side::clean)),
+        totals_(runner.differences(Side::corrupted)) {
+    runner.each_batch([&](std::size_t i) {
+      ContributionCapture capture(paths_);
+      runner.observe(i, Side::corrupted, capture);
+      corrupted_[i] = capture.values();
+    });
+    std::ranges::transform(totals_, clean_, totals_.begin(), std::minus<>());
+  }
+
+  // Returns D_patched - D_clean of each pair, with these edges patched.
+  std::vector<double> changes(const EdgeSet& removed) {
+    std::vector<double> result = runner_.differences(Side::clean, "edges", [&](std::size_t i) {
+      return std::make_unique<EdgeHooks>(paths_, corrupted_[i], removed);
+    });
+    std::ranges::transform(result, clean_, result.begin(), std::minus<>());
+    return result;
+  }
+
+  // Returns the share of the logit difference that is left with these edges patched.
+  double kept(const EdgeSet& removed) {
+    if (std::ranges::find(removed, true) == removed.end()) return 1;
+    return 1 - total_of(changes(removed)) / total_of(totals_);
+  }
+
+  std::vector<PatchEffect> exact_effects(std::uint64_t seed) {
+    ProgressCounter progress("patching edges", static_cast<double>(graph_.edges.size()));
+    std::vector<std::vector<double>> sums;
+    for (std::size_t e = 0; e < graph_.edges.size(); ++e) {
+      EdgeSet removed(graph_.edges.size());
+      removed[e] = true;
+      sums.push_back(changes(removed));
+      progress.advance();
+    }
+    return patch_effects(sums, totals_, seed);
+  }
+
+  // Returns the first-order estimate of every effect (edge attribution patching).
+  std::vector<double> attributions() {
+    std::vector<std::vector<double>> of_batch(runner_.batches().size());
+    runner_.each_batch([&](std::size_t i) { of_batch[i] = attributions(i); });
+    std::vector<double> sums(graph_.edges.size());
+    for (const std::vector<double>& some : of_batch)
+      std::ranges::transform(sums, some, sums.begin(), std::plus<>());
+    for (double& sum : sums) sum /= total_of(totals_);
+    return sums;
+  }
+
+  // Removes edges, the least effect first, while the rest keeps the share.
+  Circuit find_circuit(const std::vector<std::size_t>& by_effect, double keep) {
+    ProgressCounter progress("finding the circuit", static_cast<double>(by_effect.size()));
+    EdgeSet removed(by_effect.size());
+    double share = 1;
+    for (bool first = true, again = true; again; first = false) {
+      again = false;
+      for (auto e = by_effect.rbegin(); e != by_effect.rend(); ++e) {
+        if (first) progress.advance();
+        if (removed[*e]) continue;
+        removed[*e] = true;
+        const double now = kept(removed);
+        removed[*e] = now >= keep;
+        if (now < keep) continue;
+        share = now;
+        again = true;
+      }
+    }
+    return describe(removed, share);
+  }
+
+ private:
+  static EdgeSet complement(EdgeSet set) {
+    set.flip();
+    return set;
+  }
+
+  // Returns a random subset of that size of the edges, the k-th draw.
+  EdgeSet draw(std::vector<std::size_t> edges, std::size_t size, std::uint32_t k) const {
+    constexpr std::uint32_t kCircuits = 2;  // the bootstrap uses 0, pairs 1
+    EdgeSet set(graph_.edges.size());
+    for (std::size_t i = 0; i < size; ++i) {
+      std::swap(edges[i],
+                edges[i + static_cast<std::size_t>(random_.below(edges.size() - i, i, k, kCircuits))]);
+      set[edges[i]] = true;
+    }
+    return set;
+  }
+
+  Circuit describe(const EdgeSet& removed, double share) {
+    Circuit circuit{.edges = {}, .kept = share};
+    for (std::size_t e = 0; e < removed.size(); ++e)
+      if (!removed[e]) circuit.edges.push_back(e);
+    circuit.left = kept(complement(removed));
+    circuit.random = kRandomCircuits;
+    circuit.incompleteness = std::abs(circuit.left - kept(EdgeSet(removed.size(), true)));
+    std::vector<std::size_t> all(removed.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    ProgressCounter progress("measuring random circuits", kRandomCircuits);
+    constexpr auto kDraws = static_cast<std::uint32_t>(kRandomCircuits);
+    for (std::uint32_t k = 0; k < kDraws; ++k) {
+      const EdgeSet random = draw(all, circuit.edges.size(), k);
+      const double of_random = kept(complement(random));
+      circuit.random_mean += of_random / kRandomCircuits;
+      circuit.random_best = k == 0 ? of_random : std::max(circuit.random_best, of_random);
+      circuit.random_left += kept(random) / kRandomCircuits;
+      const EdgeSet half = draw(circuit.edges, (circuit.edges.size() + 1) / 2, kDraws + k);
+      EdgeSet both = removed;
+      for (std::size_t e = 0; e < half.size(); ++e) both[e] = both[e] || half[e];
+      circuit.incompleteness = std::max(circuit.incompleteness, std::abs(kept(both) - kept(half)));
+      progress.advance();
+    }
+    return circuit;
+  }
+
+  std::vector<double> attributions(std::size_t i) const {
+    const PairBatch& batch = runner_.batches()[i];
+    AlignedVector<Real> gradients(paths_.parameters().size());  // not used
+    Tape tape;
+    runner_.bind(tape, gradients);
+    GradientHooks hooks(paths_);
+    const Var z = runner_.model()(tape, model_input(batch.clean), {.hooks = &hooks});
+    const MatrixView logits = z.value();
+    const Tensor seed = difference_seed(batch, logits.rows, logits.cols);
+    tape.backward(z, seed.matrix());
+    std::vector<double> result(graph_.edges.size());
+    for (const Receiver& receiver : graph_.receivers) {
+      Tape local;
+      local.bind(paths_.parameters(), {});
+      std::vector<Var> clean;
+      for (const Tensor& x : hooks.contributions.values()) clean.push_back(local.variable(x));
+      const Var x = paths_.input(receiver, [&](std::size_t s) { return clean[s]; });
+      // In a post-norm model the input of a feed-forward net is the residual stream too, so its gradient is that of
+      // the net's output, through the net.
+      const bool net = receiver.kind == Receiver::Kind::feed_forward;
+      Site site = ResidualPaths::site(receiver);
+      if (net) site.kind = SiteKind::feed_forward_output;
+      MatrixView dy = hooks.sites.at(site).grad();
+      if (receiver.of_head()) dy = dy.column_block(receiver.first, receiver.columns);
+      local.backward(net ? paths_.feed_forward(receiver, x) : x, dy);
+      for (std::size_t s = 0; s < receiver.senders; ++s)
+        result[receiver.first_edge + s] = change_along(corrupted_[i][s], clean[s]);
+    }
+    return result;
+  }
+
+  // Returns <corrupted - clean, gradient of clean>.
+  static double change_along(const Tensor& corrupted, Var clean) {
+    const Real *x = corrupted.data(), *y = clean.value().data, *dy = clean.grad().data;
+    double sum = 0;
+    for (std::int64_t k = 0; k < corrupted.shape().elements(); ++k)
+      sum += (static_cast<double>(x[k]) - static_cast<double>(y[k])) * static_cast<double>(dy[k]);
+    return sum;
+  }
+
+  PairRunner& runner_;
+  const EdgeGraph& graph_;
+  const ResidualPaths paths_;
+  const Random random_;
+  std::vector<Contributions> corrupted_;  // by batch
+  std::vector<double> clean_, totals_;    // by pair: D_clean, D_corrupted - D_clean
+};
+
+double correlation_of(const std::vector<EdgeEffect>& effects) {
+  const auto n = static_cast<double>(effects.size());
+  double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+  for (const EdgeEffect& e : effects) {
+    x += e.exact.effect / n;
+    y += e.attribution / n;
+  }
+  for (const EdgeEffect& e : effects) {
+    const double dx = e.exact.effect - x, dy = e.attribution - y;
+    xx += dx * dx;
+    yy += dy * dy;
+    xy += dx * dy;
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+}  // namespace
+
+EdgesReport measure_edges(PairRunner& runner, std::uint64_t seed, double keep) {
+  EdgesReport report{.pairs = runner.pairs(),
+                     .graph = EdgeGraph(runner.model().config()),
+                     .effects = {},
+                     .keep = keep,
+                     .circuit = {}};
+  EdgeMeasurement measurement(runner, report.graph, seed);
+  const std::vector<PatchEffect> exact = measurement.exact_effects(seed);
+  const std::vector<double> attributions = measurement.attributions();
+  for (std::size_t e = 0; e < exact.size(); ++e) report.effects.push_back({exact[e], attributions[e]});
+  report.correlation = correlation_of(report.effects);
+  report.circuit = measurement.find_circuit(report.by_effect(), keep);
+  return report;
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

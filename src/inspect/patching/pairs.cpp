@@ -1,0 +1,178 @@
+#include "thimble/inspect/patching/pairs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <utility>
+
+#include "thimble/core/error.h"
+#include "thimble/inspect/effects/measure_effects.h"
+#include "thimble/model/finite.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+namespace {
+
+constexpr std::int64_t kPairsPerBatch = 16;
+
+Batch read_sequence(const Evaluator& evaluator, std::int64_t index) {
+  Batch batch;
+  evaluator.dataset().fill(evaluator.split(), index, 1, batch);
+  return batch;
+}
+
+// Returns why two inputs cannot be compared; "" when they can.
+std::string obstacle(const Batch& a, const Batch& b) {
+  const auto lengths = [](const char* what, const auto& x, const auto& y) {
+    return fmt::format("the inputs have {} {} and {}; choose two of equal length", what, x[0], y[0]);
+  };
+  if (a.lengths != b.lengths) return lengths("lengths", a.lengths, b.lengths);
+  if (a.source_length > 0 && a.source_lengths != b.source_lengths)
+    return lengths("sources of lengths", a.source_lengths, b.source_lengths);
+  if (a.rows != b.rows) return "the inputs have labels at different positions; choose two with the same";
+  if (a.labels == b.labels) return "the inputs have the same labels; choose two that differ";
+  return "";
+}
+
+template <class T>
+void append(std::vector<T>& all, const std::vector<T>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+void append_sequence(Batch& all, const Batch& one) {
+  const auto labels = static_cast<std::int32_t>(all.labels.size());
+  for (const std::int32_t row : one.rows) all.rows.push_back(labels + row);
+  all.sequences += 1;
+  all.length = one.length;
+  all.source_length = one.source_length;
+  append(all.tokens, one.tokens);
+  append(all.lengths, one.lengths);
+  append(all.sources, one.sources);
+  append(all.source_lengths, one.source_lengths);
+  append(all.labels, one.labels);
+  append(all.row_labels, one.row_labels);
+}
+
+std::vector<PairBatch> read_pairs(const Evaluator& evaluator, std::span<const InputPair> pairs) {
+  std::vector<PairBatch> batches;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (i % kPairsPerBatch == 0) batches.emplace_back();
+    append_sequence(batches.back().clean, read_sequence(evaluator, pairs[i].clean));
+    append_sequence(batches.back().corrupted, read_sequence(evaluator, pairs[i].corrupted));
+  }
+  return batches;
+}
+
+// Calls f(label, clean, corrupted) for every label that differs.
+template <class F>
+void each_difference(const PairBatch& batch, const F& f) {
+  for (const std::int32_t row : batch.clean.rows) {
+    const auto label = static_cast<std::size_t>(row);
+    const std::int32_t clean = batch.clean.labels[label], corrupted = batch.corrupted.labels[label];
+    if (clean != corrupted) f(row, clean, corrupted);
+  }
+}
+
+}  // namespace
+
+std::vector<InputPair> draw_pairs(const Evaluator& evaluator, std::int64_t count) {
+  std::vector<Batch> sequences;
+  std::vector<std::int32_t> sizes;  // a number for each length, or pair of lengths
+  const auto max_length = static_cast<std::int32_t>(evaluator.dataset().length());
+  for (std::int64_t i = 0; i < evaluator.sequences(); ++i) {
+    const Batch& batch = sequences.emplace_back(read_sequence(evaluator, i));
+    const std::int32_t source = batch.source_lengths.empty() ? 0 : batch.source_lengths[0];
+    sizes.push_back(batch.lengths[0] + source * (max_length + 1));
+  }
+  const std::vector<std::int64_t> next = resampling_pairs(sizes, evaluator.config().train.seed);
+  std::vector<InputPair> pairs;
+  for (std::int64_t i = 0; i < evaluator.sequences() && std::ssize(pairs) < count; ++i) {
+    const Batch& clean = sequences[static_cast<std::size_t>(i)];
+    std::int64_t other = next[static_cast<std::size_t>(i)];
+    while (other != i && !obstacle(clean, sequences[static_cast<std::size_t>(other)]).empty())
+      other = next[static_cast<std::size_t>(other)];
+    if (other != i) pairs.push_back({i, other});
+  }
+  require<DataError>(
+      !pairs.empty(),
+      "patching: none of {} test sequences has a counterpart of the same length, with labels at "
+      "the same positions and at least one that differs; use a larger test split",
+      evaluator.sequences());
+  return pairs;
+}
+
+void require_comparable(const Evaluator& evaluator, InputPair pair) {
+  for (const std::int64_t index : {pair.clean, pair.corrupted})
+    require<ShapeError>(index >= 0 && index < evaluator.sequences(),
+                        "patching: there is no sequence {}; give 0 to {}", index, evaluator.sequences() - 1);
+  const std::string reason =
+      obstacle(read_sequence(evaluator, pair.clean), read_sequence(evaluator, pair.corrupted));
+  require<DataError>(reason.empty(), "patching: {}", reason);
+}
+
+PairRunner::PairRunner(const Model& model, ThreadPool& pool, std::vector<PairBatch> batches)
+    : model_(model), pool_(pool), transposes_(model.parameters()), batches_(std::move(batches)) {
+  for (const PairBatch& batch : batches_) {
+    first_.push_back(pairs_);
+    pairs_ += batch.clean.sequences;
+  }
+  for (int i = 0; i < pool.threads(); ++i) tapes_.push_back(std::make_unique<Tape>(Tape::Mode::inference));
+  for (std::int64_t i = 0; i < transposes_.count(); ++i) transposes_.refresh(i);
+}
+
+PairRunner::PairRunner(Evaluator& evaluator, std::span<const InputPair> pairs)
+    : PairRunner(evaluator.model(), evaluator.pool(), read_pairs(evaluator, pairs)) {}
+
+void PairRunner::each_batch(const std::function<void(std::size_t)>& f) {
+  pool_.run(std::ssize(batches_), [&](std::int64_t i, int) { f(static_cast<std::size_t>(i)); });
+}
+
+std::vector<double> PairRunner::run(Side side, const MakeHooks& make_hooks, std::int64_t* replaced) {
+  std::vector<double> result(static_cast<std::size_t>(pairs_));
+  std::atomic<std::int64_t> count = 0;
+  pool_.run(std::ssize(batches_), [&](std::int64_t i, int thread) {
+    const PairBatch& pairs = batches_[static_cast<std::size_t>(i)];
+    Tape& tape = *tapes_[static_cast<std::size_t>(thread)];
+    bind(tape);
+    tape.rewind();
+    const std::unique_ptr<PatchHooks> hooks = make_hooks(static_cast<std::size_t>(i));
+    const MatrixView z = model_(tape, model_input(input(pairs, side)), {.hooks = hooks.get()}).value();
+    if (hooks) count += hooks->replaced();
+    const std::int64_t labels = std::ssize(pairs.clean.labels) / pairs.clean.sequences;
+    double* differences = result.data() + first_[static_cast<std::size_t>(i)];
+    each_difference(pairs, [&](std::int32_t row, std::int32_t clean, std::int32_t corrupted) {
+      differences[row / labels] +=
+          static_cast<double>(z.row(row)[corrupted]) - static_cast<double>(z.row(row)[clean]);
+    });
+    for (std::int64_t b = 0; b < pairs.clean.sequences; ++b)
+      if (!std::isfinite(differences[b])) require_finite(tape, model_.config(), "patching");
+  });
+  if (replaced != nullptr) *replaced = count;
+  return result;
+}
+
+std::vector<double> PairRunner::differences(Side side, const std::string& what, const MakeHooks& make_hooks) {
+  std::int64_t replaced = 0;
+  std::vector<double> result = run(side, make_hooks, &replaced);
+  require<Error>(replaced > 0, "patching {}: nothing was replaced; the model has no such site", what);
+  return result;
+}
+
+void PairRunner::observe(std::size_t batch, Side side, Hooks& hooks) {
+  Tape tape(Tape::Mode::inference);
+  bind(tape);
+  model_(tape, model_input(input(batches_[batch], side)), {.hooks = &hooks});
+}
+
+Tensor difference_seed(const PairBatch& batch, std::int64_t rows, std::int64_t vocabulary) {
+  Tensor seed({rows, vocabulary});
+  each_difference(batch, [&](std::int32_t row, std::int32_t clean, std::int32_t corrupted) {
+    seed.matrix().row(row)[corrupted] = 1;
+    seed.matrix().row(row)[clean] = -1;
+  });
+  return seed;
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

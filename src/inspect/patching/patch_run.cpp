@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <array>
+
+#include "thimble/core/error.h"
+#include "thimble/inspect/patching/measure_edges.h"
+#include "thimble/inspect/patching/patch.h"
+#include "thimble/inspect/patching/patching.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::int64_t corrupted);
+PatchingReport run_patching_pairs(const ModelSource& model, std::int64_t pairs);
+EdgesReport run_edges(const ModelSource& model, std::int64_t pairs);
+
+namespace {
+
+constexpr std::int64_t kCandidates = 1000;  // test sequences that pairs are drawn from, at least
+
+std::vector<InputPair> select_pairs(Evaluator& evaluator, std::int64_t pairs) {
+  evaluator.select(Split::test, std::max(pairs, kCandidates));
+  return draw_pairs(evaluator, pairs);
+}
+
+}  // namespace
+
+PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::int64_t corrupted) {
+  Evaluator evaluator(model);
+  const std::int64_t available = evaluator.dataset().size(Split::test);
+  for (const std::int64_t index : {clean, corrupted})
+    require<DataError>(index >= 0 && index < available, "patching: there is no sequence {}; give 0 to {}",
+                       index, available - 1);
+  evaluator.select(Split::test, std::max(clean, corrupted) + 1);
+  return patching(evaluator, std::array{InputPair{clean, corrupted}});
+}
+
+PatchingReport run_patching_pairs(const ModelSource& model, std::int64_t pairs) {
+  Evaluator evaluator(model);
+  return patching(evaluator, select_pairs(evaluator, pairs));
+}
+
+EdgesReport run_edges(const ModelSource& model, std::int64_t pairs) {
+  (void)EdgeGraph(model.config.model);  // throws before any work for a model without edges
+  Evaluator evaluator(model);
+  const std::vector<InputPair> all = select_pairs(evaluator, pairs);
+  PairRunner runner(evaluator, all);
+  return measure_edges(runner, model.config.train.seed);
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

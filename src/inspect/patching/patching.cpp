@@ -1,0 +1,129 @@
+#include "thimble/inspect/patching/patching.h"
+
+#include <algorithm>
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+bool HeadPatchHooks::replace(Site site, const Shape& shape, MatrixView value) {
+  if (site.kind != SiteKind::head_output || site.layer != head_.layer) return false;
+  const std::int64_t time = donor_.shape()[1], column = head_.head * layer_.d_value;
+  const std::int64_t before = replaced_;
+  for (std::int64_t row = 0; row < value.rows; ++row) {
+    const std::int64_t t = site.position + row % shape[1];
+    if (t != position_.value_or(t)) continue;
+    const Real* from = donor_.matrix().row(row / shape[1] * time + t);
+    std::copy_n(from + column, layer_.d_value, value.row(row) + column);
+    ++replaced_;
+  }
+  return replaced_ > before;
+}
+
+namespace {
+
+using Side = PairRunner::Side;
+
+// The head outputs of all pairs on one side.
+struct HeadOutputs {
+  std::vector<std::vector<Tensor>> of;  // [batch][layer], (B, T, H Dv)
+
+  HeadOutputs(PairRunner& runner, Side side) : of(runner.batches().size()) {
+    const std::vector<AttentionLayer>& layers = runner.model().attention_layers();
+    runner.each_batch([&](std::size_t i) {
+      const Batch& batch = PairRunner::input(runner.batches()[i], side);
+      for (const AttentionLayer& layer : layers)
+        of[i].emplace_back(Shape{batch.sequences, layer.queries_source ? batch.source_length : batch.length,
+                                 layer.heads * layer.d_value});
+      Capture::Sites sites;
+      for (std::size_t l = 0; l < layers.size(); ++l)
+        sites.emplace(Site{SiteKind::head_output, static_cast<std::int32_t>(l)}, &of[i][l]);
+      Capture capture(sites);
+      runner.observe(i, side, capture);
+    });
+  }
+};
+
+std::vector<double> operator-(std::vector<double> a, const std::vector<double>& b) {
+  std::ranges::transform(a, b, a.begin(), std::minus<>());
+  return a;
+}
+
+// Returns the number of positions of the longest sequence.
+std::int64_t max_positions(const PairRunner& runner, const AttentionLayer& layer) {
+  std::int32_t most = 0;
+  for (const PairBatch& batch : runner.batches()) {
+    const std::vector<std::int32_t>& lengths =
+        layer.queries_source ? batch.clean.source_lengths : batch.clean.lengths;
+    most = std::max(most, *std::ranges::max_element(lengths));
+  }
+  return most;
+}
+
+// Returns the tokens of one sequence, or of its source.
+std::vector<std::string> names_of_input(const Dataset& dataset, const Batch& batch) {
+  const bool pair = batch.source_length > 0;
+  const auto input = std::span(pair ? batch.sources : batch.tokens)
+                         .first(static_cast<std::size_t>(pair ? batch.source_lengths[0] : batch.lengths[0]));
+  std::vector<std::string> result;
+  for (const std::int32_t token : input) result.push_back(dataset.names()[static_cast<std::size_t>(token)]);
+  return result;
+}
+
+}  // namespace
+
+PatchingReport measure_patching(PairRunner& runner, std::uint64_t seed) {
+  const std::vector<AttentionLayer>& layers = runner.model().attention_layers();
+  double work = 0;
+  PatchingReport report{.pairs = runner.pairs(), .clean = {}, .corrupted = {}, .heads = {}};
+  for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
+    const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
+    work += static_cast<double>(2 * layer.heads * (1 + max_positions(runner, layer)));
+    for (std::int64_t h = 0; h < layer.heads; ++h)
+      report.heads.push_back({{l, h}, layer.stack.empty() ? "" : layer.name(), {}, {}});
+  }
+  ProgressCounter progress("patching heads", work);
+  const std::vector<double> clean = runner.differences(Side::clean),
+                            corrupted = runner.differences(Side::corrupted);
+  const std::vector<double> totals = corrupted - clean;
+  for (const Side base : {Side::clean, Side::corrupted}) {
+    const bool noising = base == Side::clean;
+    const HeadOutputs outputs(runner, noising ? Side::corrupted : Side::clean);
+    std::vector<std::vector<double>> sums;
+    for (const PatchingReport::Head& head : report.heads) {
+      const auto l = static_cast<std::size_t>(head.id.layer);
+      const auto patched = [&](std::optional<std::int64_t> position) {
+        const auto make_hooks = [&](std::size_t i) {
+          return std::make_unique<HeadPatchHooks>(layers[l], head.id, outputs.of[i][l], position);
+        };
+        const std::string what = fmt::format("{} head {}", layers[l].title(), head.id.head);
+        const std::vector<double> changed = runner.differences(base, what, make_hooks);
+        sums.push_back(noising ? changed - clean : corrupted - changed);
+        progress.advance();
+      };
+      patched({});
+      for (std::int64_t t = 0; t < max_positions(runner, layers[l]); ++t) patched(t);
+    }
+    const std::vector<PatchEffect> effects = patch_effects(sums, totals, seed);
+    auto next = effects.begin();
+    for (PatchingReport::Head& head : report.heads) {
+      const std::int64_t positions = max_positions(runner, layers[static_cast<std::size_t>(head.id.layer)]);
+      HeadPatch& patch = noising ? head.noising : head.denoising;
+      patch = {*next, {next + 1, next + 1 + positions}};
+      next += 1 + positions;
+    }
+  }
+  return report;
+}
+
+PatchingReport patching(Evaluator& evaluator, std::span<const InputPair> pairs) {
+  for (const InputPair& pair : pairs) require_comparable(evaluator, pair);
+  PairRunner runner(evaluator, pairs);
+  PatchingReport report = measure_patching(runner, evaluator.config().train.seed);
+  if (pairs.size() > 1) return report;
+  report.clean = names_of_input(evaluator.dataset(), runner.batches()[0].clean);
+  report.corrupted = names_of_input(evaluator.dataset(), runner.batches()[0].corrupted);
+  return report;
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
