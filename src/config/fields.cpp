@@ -87,6 +87,8 @@ Section fields(AttentionConfig& c) {
         one_of(c.combine, {"concat", "sum"})},
        {"in_proj", "project the input to queries, keys and values; false: they are the input, cut into heads",
         Boolean{&c.in_proj}},
+       {"in_proj_std", "standard deviation of initial in_proj weights; 0: Glorot uniform, as in PyTorch",
+        Real{&c.in_proj_std, 0, 100}},
        {"tie_query_key", "use one projection for both queries and keys", Boolean{&c.tie_query_key}},
        {"kv_heads", "key-value heads (grouped-query attention); must divide heads; 0: as many as heads",
         Integer{&c.kv_heads, 0, 8192}},

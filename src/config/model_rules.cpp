@@ -12,6 +12,7 @@ namespace {
 const std::vector<std::string> kHeadKeys = {"model.heads",
                                             "model.attention.combine",
                                             "model.attention.in_proj",
+                                            "model.attention.in_proj_std",
                                             "model.attention.tie_query_key",
                                             "model.attention.kv_heads",
                                             "model.attention.d_key",
@@ -45,8 +46,8 @@ void check_unused(const ModelConfig& model, const std::vector<std::string>& keys
 // d_model / heads columns of the input.
 void check_unprojected(const ModelConfig& model, Report& report) {
   check_unused(model,
-               {"model.attention.tie_query_key", "model.attention.kv_heads", "model.attention.d_key",
-                "model.attention.d_value"},
+               {"model.attention.in_proj_std", "model.attention.tie_query_key", "model.attention.kv_heads",
+                "model.attention.d_key", "model.attention.d_value"},
                "model.attention.in_proj", "attention without projections", "true", report);
   if (model.positions == Positions::rotary)
     report.conflict({"model.positions", "model.attention.in_proj"},

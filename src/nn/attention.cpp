@@ -93,7 +93,10 @@ MultiHeadAttention::MultiHeadAttention(ParameterStore& store, const std::string&
 void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
   if (config.in_proj) {
     const Shape& shape = store.entry(in_proj_weight).shape;
-    init_uniform(store, in_proj_weight, seed, std::sqrt(6 / static_cast<double>(shape[0] + shape[1])));
+    if (config.in_proj_std > 0)
+      init_normal(store, in_proj_weight, seed, config.in_proj_std);
+    else
+      init_uniform(store, in_proj_weight, seed, std::sqrt(6 / static_cast<double>(shape[0] + shape[1])));
     init_constant(store, in_proj_bias, 0);
   }
   if (score_weight) init_uniform(store, *score_weight, seed, 1 / std::sqrt(static_cast<double>(sizes.d_key)));

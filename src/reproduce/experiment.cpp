@@ -27,7 +27,7 @@ using Entries = std::map<std::string, YamlNode, std::less<>>;
 constexpr std::string_view kKeys[] = {"statement", "source",     "kind",  "runs",
                                       "values",    "conditions", "quick", "seeds"};
 constexpr std::string_view kRunKeys[] = {"config", "set", "evaluate"};
-constexpr std::string_view kValueKeys[] = {"run", "of", "path", "where", "take", "otherwise"};
+constexpr std::string_view kValueKeys[] = {"run", "of", "path", "where", "take", "otherwise", "least"};
 constexpr std::string_view kConditionKeys[] = {"value", "at_least", "at_most", "above", "below", "by"};
 constexpr KeyNames kBoundKeys = KeyNames(kConditionKeys).subspan(1);
 
@@ -82,12 +82,15 @@ class ExperimentReader {
       if (std::ranges::find(keys, name.text) == keys.end()) return unknown_key(name, keys, report_);
       entries.emplace(name.text, value);
     });
-    for (const std::string_view name : keys.first(required))
-      if (!entries.contains(name))
-        report_.problem(
-            node.location, key,
-            fmt::format("missing key {}; required: {}", name, fmt::join(keys.first(required), ", ")));
+    require_keys(entries, node, key, keys.first(required));
     return entries;
+  }
+
+  void require_keys(const Entries& entries, const YamlNode& node, const std::string& key, KeyNames keys) {
+    for (const std::string_view name : keys)
+      if (!entries.contains(name))
+        report_.problem(node.location, key,
+                        fmt::format("missing key {}; required: {}", name, fmt::join(keys, ", ")));
   }
 
   // Calls f(name, value) for each entry of a map from names, which must not be empty.
@@ -177,9 +180,18 @@ class ExperimentReader {
   }
 
   void read_value(const YamlNode& name, const YamlNode& node) {
-    const Entries entries = read_entries(node, name.text, kValueKeys, 3);
+    const Entries entries = read_entries(node, name.text, kValueKeys, 0);
     ExperimentValue value;
     value.name = name.text;
+    if (const YamlNode* least = find(entries, "least")) {
+      if (entries.size() > 1) report_.problem(least->location, "least", "least excludes every other key");
+      if (!least->is_filled(YamlNode::Kind::list)) must_be(*least, "least", "a list of values", report_);
+      for (const YamlNode& each : least->values)
+        if (has_value(each.text, each.location, "least")) value.least.push_back(each.text);
+      experiment_.values.push_back(std::move(value));
+      return;
+    }
+    if (node.is_map()) require_keys(entries, node, name.text, KeyNames(kValueKeys).first(3));
     value.run = read_text(entries, "run");
     value.of = read_text(entries, "of");
     value.path = read_text(entries, "path");

@@ -1,6 +1,7 @@
 #include "thimble/reproduce/reproduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <sstream>
@@ -12,6 +13,7 @@
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/trace/embedding_cosines.h"
 #include "thimble/inspect/trace/permutation.h"
+#include "thimble/inspect/trace/softmax_jacobian.h"
 #include "thimble/reproduce/measure.h"
 
 namespace thimble {
@@ -20,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kPermuted = 20;  // sequences, for "permutation"
+constexpr std::int64_t kTraced = 20;  // sequences, for "permutation" and "softmax"
 
 Json read_lines(const fs::path& file) {
   std::istringstream lines(read_file(file));
@@ -54,7 +56,8 @@ class ResultStore {
     if (of == "metrics") return read_lines(directory / "metrics.jsonl");
     if (of == "inspect") return to_json(inspect(open_run(directory, {threads_}), {.examples = 0}));
     if (of == "embedding") return embedding_cosines(open_run(directory));
-    if (of == "permutation") return to_json(measure_permutation(open_run(directory), kPermuted));
+    if (of == "permutation") return to_json(measure_permutation(open_run(directory), kTraced));
+    if (of == "softmax") return softmax_jacobian(open_run(directory), kTraced);
     std::vector<std::string> overrides = std::ranges::find(run.evaluations, of, &Evaluation::name)->overrides;
     overrides.push_back(threads_);
     return {{"test", to_json(evaluate(open_run(directory, overrides), Split::test))}};
@@ -65,6 +68,17 @@ class ResultStore {
   std::string threads_;
   std::map<std::pair<std::string, std::string>, Json> made_;  // by run of the sweep and `of`
 };
+
+// Returns the least of the values; NaN if one of them is.
+double least(const ExperimentValue& value, const Values& known) {
+  double out = std::numeric_limits<double>::infinity();
+  for (const std::string& name : value.least) {
+    const double x = known.at(name);
+    if (std::isnan(x)) return x;
+    out = std::min(out, x);
+  }
+  return out;
+}
 
 bool wants_stop(const ReproduceOptions& options) {
   return options.observer != nullptr && options.observer->wants_stop();
@@ -87,7 +101,7 @@ void measure_all(ExperimentResult& result, const SweepResult& sweep, const Repro
       if (result.interrupted) return;
       double number = std::numeric_limits<double>::quiet_NaN();
       try {
-        number = measure(store(value, i), value, known[i]);
+        number = value.least.empty() ? measure(store(value, i), value, known[i]) : least(value, known[i]);
       } catch (const Error& e) {
         add_once(result.problems, fmt::format("{}, seed {}: {}", value.run, experiment.seeds[i], e.what()));
       }

@@ -55,6 +55,7 @@ inline std::vector<thimble::Config> configs_of_heads(const thimble::Config& base
   uneven->heads = 3;
   uneven->attention.d_key = 6;
   uneven->attention.d_value = 7;
+  uneven->attention.in_proj_std = 0.2;
   uneven->attention.combine = thimble::Combine::sum;
   tied->attention.tie_query_key = true;
   tied->attention.score = thimble::Score::dot;

@@ -19,6 +19,7 @@ struct AttentionConfig {
   Score score = Score::scaled_dot;
   Combine combine = Combine::concat;    // sum: adds up one output projection per head
   bool in_proj = true;                  // false: queries, keys and values are the input
+  double in_proj_std = 0;               // standard deviation of initial projections; 0: as PyTorch
   bool tie_query_key = false;           // one projection for queries and keys; requires kv_heads = heads
   std::int64_t kv_heads = 0;            // heads of keys and values; 0: as many as of queries
   std::int64_t d_key = 0, d_value = 0;  // of a head; 0: d_model / heads

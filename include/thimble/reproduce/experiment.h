@@ -13,6 +13,7 @@
 //   values:                             # one number for each seed
 //     accuracy: {run: trained, of: train, path: test.accuracy}
 //     mirror: {run: trained, of: inspect, path: heads.*.scores.mirror.value, take: max}
+//     best: {least: [slow, fast]}     # the least of values further up
 //   conditions:                         # each holds on a seed or does not
 //     - {value: accuracy, at_least: 0.9999}
 //     - {value: mirror, above: 0.5}
@@ -55,18 +56,20 @@ inline constexpr std::string_view kTakes[] = {"only", "first", "last", "min", "m
 // A number that is measured on each seed.
 struct ExperimentValue {
   std::string name;
-  std::string run;   // which run of the experiment
-  std::string of;    // a key of kMeasurements, or an evaluation of the run
-  std::string path;  // keys and indices separated by dots, * for any
+  std::vector<std::string> least{};  // names of values, of which this is the least; then without the others
+  std::string run;                   // which run of the experiment
+  std::string of;                    // a key of kMeasurements, or an evaluation of the run
+  std::string path;                  // keys and indices separated by dots, * for any
   std::vector<Filter> where;
   Take take = Take::only;
   std::optional<double> otherwise;  // without a match (`never` is infinity); empty: that is an error
 };
 
 // Documents of a run that values are taken from: summary.json, the lines of metrics.jsonl, the report of
-// thimble inspect --json, that of permutation.h, and embedding_cosines.h.
-inline constexpr std::string_view kMeasurements[] = {"train", "metrics", "inspect", "permutation",
-                                                     "embedding"};
+// thimble inspect --json, and those of permutation.h, embedding_cosines.h and
+// softmax_jacobian.h.
+inline constexpr std::string_view kMeasurements[] = {"train",       "metrics",   "inspect",
+                                                     "permutation", "embedding", "softmax"};
 
 struct Evaluation {
   std::string name;
