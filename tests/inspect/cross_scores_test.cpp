@@ -152,7 +152,7 @@ TEST_CASE("a fixed offset or position of the source is found", "[inspect]") {
   CHECK_THAT(find_score(mirrored, "mirror").value, WithinAbs(1, 1e-12));
 }
 
-TEST_CASE("an offset of few queries does not describe a head", "[inspect]") {
+TEST_CASE("an offset of few queries does not describe a cross head", "[inspect]") {
   HeadScorer scorer = HeadScorer::cross(5, 2);
   std::vector<double> weights(10, 0.5);
   scorer.add(ScoreTargets::cross(5, std::vector<std::int32_t>{0, 1}, {}), weights);

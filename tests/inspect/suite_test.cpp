@@ -211,7 +211,7 @@ std::vector<KnownHead> known_heads() {
       {"distance in place of same tokens", "offset +3", positional(rounds, false, offset(3))},
       {"distance of 80 %, content of 20 %", "offset -5",
        induction_circuit(
-           one_length, [](std::int64_t q) { return std::max<std::int64_t>(0, q - 5); }, 4),
+           one_length, [](std::int64_t q) { return q < 5 ? q : q - 5; }, 4),
        2},
       {"two distances of two lengths", "offset -6|offset -5",
        positional(two_lengths, true, offset(-6), offset(-5), 1)},

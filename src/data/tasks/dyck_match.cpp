@@ -53,7 +53,7 @@ void draw(const TaskConfig& config, SampleRng& rng, std::int64_t same, Example& 
 
 void sample(const TaskConfig& config, SampleRng& rng, Example& example) { draw(config, rng, 2, example); }
 
-// Nests deeper: half of the brackets of `sample` close the nearest opening one, most of these do not.
+// Nests deeper, so that fewer brackets close the nearest opening one.
 void vary(const TaskConfig& config, SampleRng& rng, Example& example) { draw(config, rng, 3, example); }
 
 // Counts walks of n steps up or down between 0 and `depth` that end at 0, each with symbols^(n/2) words.
