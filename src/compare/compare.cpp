@@ -294,11 +294,12 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
         name = path.substr(0, path.find_last_not_of('/') + 1) + (name.empty() ? "" : "/" + name);
       }
   }
-  std::size_t runs = 0;
-  for (const ComparedRun& run : comparison.runs)
-    runs += run.directories.size() + static_cast<std::size_t>(run.failed);
-  require<ConfigError>(runs >= 2, "compare: {}; give at least two run directories, or a sweep directory",
-                       counted(static_cast<std::int64_t>(runs), "run"));
+  std::int64_t runs = 0;
+  for (const ComparedRun& run : comparison.runs) runs += std::ssize(run.directories) + run.failed;
+  require<ConfigError>(
+      runs > 1 || (comparison.has_sweep && runs > 0),
+      "compare: {}; requires at least 2, or a sweep with at least 1; give another run directory",
+      counted(runs, "run"));
   if (directories.size() > 1) shorten_names(comparison.runs);
   compare_values(recorded, comparison);
   compare_results(recorded, comparison);

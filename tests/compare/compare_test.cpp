@@ -121,5 +121,6 @@ TEST_CASE("what is not a run, or a single run, is refused", "[compare]") {
   write_file(fs::path(empty) / "sweep.json", "{}");
   CHECK(refusal({empty}).find("sweep.json: invalid: ") != std::string::npos);
   write_file(fs::path(empty) / "sweep.json", R"({"settings": []})");
-  CHECK(refusal({empty}) == "compare: 0 runs; give at least two run directories, or a sweep directory");
+  CHECK(refusal({empty}) ==
+        "compare: 0 runs; requires at least 2, or a sweep with at least 1; give another run directory");
 }

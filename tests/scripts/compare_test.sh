@@ -54,8 +54,15 @@ expect 0 '^heads=2( +[0-9.]+\*?){6}$' moved
 expect 0 '^runs/one +[0-9]' runs/one moved
 grep -qE '^moved/heads=2 ' <<<"$output" || fail "no name of the sweep" "$output"
 
+# A sweep of one run that fails still has a page.
+printf 'config: %s\nlist: [{train.optimizer.name: sgd, train.optimizer.lr: 1e30, model.norm: pre}]\n' "$configs/reverse.yaml" \
+  >fails.yaml
+"$thimble" sweep fails.yaml "${short[@]}" train.clip_norm=0 --out fails --html fails.html --quiet 2>log && fail "the run did not fail"
+[[ -s fails.html ]] || fail "no page of a failed sweep" "$(cat log)"
+expect 0 '1 of 1 runs without a result' fails
+
 # Refused, with nothing written.
-refuse '^thimble: compare: 1 run; give at least two run directories, or a sweep directory$' runs/one
+refuse '^thimble: compare: 1 run; requires at least 2, or a sweep with at least 1; give another run directory$' runs/one
 refuse '^thimble: none: no such run directory' runs/one none --html new.html --json new.json
 mkdir folder
 refuse '^thimble: folder: not a run: config\.yaml or checkpoints is missing$' runs/one folder --html new.html

@@ -75,7 +75,7 @@ struct CompareOptions {
 };
 
 // Compares run directories and sweep directories, in order. A run of a sweep that has no result yet is left
-// out. Throws ConfigError for fewer than two runs, and CheckpointError for a directory that is neither a run
+// out. Throws ConfigError for fewer than two runs that are not of a sweep, and CheckpointError for a directory that is neither a run
 // nor a sweep, or cannot be read.
 Comparison compare(const std::vector<std::string>& directories, const CompareOptions& options = {});
 

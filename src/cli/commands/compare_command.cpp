@@ -40,7 +40,7 @@ void add_compare(Command& program) {
   command
       .add_option("--sequences", arguments->options.sequences,
                   "Test sequences on which heads are compared, from the first")
-      .between(1, 1'000'000)
+      .between(1, 1000)
       .shows_default()
       .value_name("N");
   command.add_option("--html", arguments->html, "Write the comparison as an HTML page")

@@ -226,10 +226,14 @@ std::string heads_text(const Comparison& comparison, const ComparedHeads& compar
                    width);
   const ModelConfig &model = comparison.models[0], &other = comparison.models[compared.run];
   std::size_t column = 8;
+  const auto fit = [&](const ModelConfig& of, HeadId id) {
+    column = std::max(column, display_width(head_text(of, id)));
+  };
   for (const HeadMatch& match : heads.matches) {
-    column = std::max(column, display_width(head_text(model, match.head)));
-    if (match.match) column = std::max(column, display_width(head_text(other, *match.match)));
+    fit(model, match.head);
+    if (match.match) fit(other, *match.match);
   }
+  for (const HeadId id : heads.unmatched) fit(other, id);
   constexpr std::size_t kNumber = 10;
   const std::size_t longest = std::min(std::max(display_width(first), display_width(second)), kMaxLabel);
   if (width > 3 * kNumber + 1) column = std::max(column, std::min(longest, (width - 3 * kNumber - 1) / 2));
