@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from fixture_effects import head_ablations
 from fixture_file import IGNORED, Fixture, hidden_pairs, leaf
 from fixture_heads import cross, gated_layer, heads
 from fixture_models import adam_model, adamw_model, sgd_model
@@ -250,7 +251,7 @@ def main():
                 additive_score(), rotary(), layer_norm(),
                 rms_norm(), silu(), gelu("erf"), gelu("tanh"), softmax(),
                 *(gru(kind, padding) for kind in ("forward", "both") for padding in (False, True)),
-                *map(recurrent, ["none", "additive", "dot", "general", "scaled_dot"]),
+                head_ablations(), *map(recurrent, ["none", "additive", "dot", "general", "scaled_dot"]),
                 cross_entropy("cross_entropy", 0.0), cross_entropy("cross_entropy_smoothed", 0.1),
                 adamw_model(), adam_model(), sgd_model(), patching("pre"), patching("post")]
     for fixture in fixtures:

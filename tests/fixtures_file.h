@@ -29,6 +29,7 @@ class Fixture {
     const auto wide = values<std::int64_t>(tensor);
     return {wide.begin(), wide.end()};
   }
+  std::vector<double> doubles(const std::string& tensor) { return values<double>(tensor); }
   // Empty when the file has none: no padding.
   std::vector<std::int32_t> lengths() {
     return has("lengths") ? integers("lengths") : std::vector<std::int32_t>{};

@@ -277,6 +277,8 @@ class SeriesHooks : public ChunkHooks {
 std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> blocks,
                                               const MakeSeriesHooks& make_hooks) {
   std::vector<std::vector<EvalSums>> sums(blocks.size(), std::vector<EvalSums>(chunks_.size()));
+  std::vector<std::vector<SequenceResult>> per_sequence(
+      blocks.size(), std::vector<SequenceResult>(static_cast<std::size_t>(sequences_)));
   each_chunk(chunks_.size(), [&](std::size_t i, Worker& worker) {
     const Chunk& chunk = chunks_[i];
     std::vector<BlockInput> inputs(model_->blocks());
@@ -289,13 +291,17 @@ std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> block
       SeriesHooks hooks(make_hooks(k), sites);
       Tape& tape = rewound_tape(worker, Tape::Mode::inference);
       const bool whole = k == 0 || inputs.empty();
-      sums[k][i] = run_chunk(split_, chunk, &hooks, tape, whole ? nullptr : &inputs[blocks[k]]);
+      sums[k][i] = run_chunk(split_, chunk, &hooks, tape, whole ? nullptr : &inputs[blocks[k]],
+                             std::span(per_sequence[k]).subspan(static_cast<std::size_t>(chunk.first)));
       advance(share_from(blocks[k]), chunk);
     }
     return EvalSums();
   });
   std::vector<EvalResult> results;
-  for (const std::vector<EvalSums>& chunks : sums) results.push_back(mean_of(chunks, sequences_));
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    results.push_back(mean_of(sums[k], sequences_));
+    results.back().per_sequence = std::move(per_sequence[k]);
+  }
   return results;
 }
 

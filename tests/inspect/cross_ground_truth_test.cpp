@@ -120,7 +120,7 @@ TEST_CASE("a hand-made cross head gets the right scores and label", "[inspect]")
     CHECK(score.eligible == 60 * kSource);
     INFO(head.label.sentence);
     CHECK(head.label.name == c.name);
-    CHECK(head.label.verdict == (c.ignored ? Verdict::no_effect : Verdict::shown));
+    CHECK(head.label.verdict == (c.ignored ? Verdict::redundant : Verdict::important));
     if (c.ignored) CHECK(head.effects.zero.loss_change == 0);
     for (const HeadReport& other : report.heads)
       if (other.effects.id != kWorking) CHECK(other.effects.zero.loss_change == 0);
@@ -153,7 +153,7 @@ TEST_CASE("random heads of an encoder-decoder get no label", "[inspect]") {
     for (const HeadReport& head : report.heads) {
       INFO("seed " << seed << ": " << head.label.sentence);
       CHECK(head.label.name.empty());
-      CHECK((head.label.verdict == Verdict::no_pattern || head.label.verdict == Verdict::none));
+      CHECK(head.label.verdict == Verdict::at_chance);
     }
   }
 }

@@ -54,8 +54,8 @@ TEST_CASE("a hand-made head gets the right scores and label", "[inspect]") {
     CHECK(score.value >= 0.95 * score.attainable);
     CHECK(score.attainable > 0.9);
     INFO(head.label.sentence);
-    CHECK(head.label.name == c.name);
-    CHECK(head.label.verdict == (c.ignored ? Verdict::no_effect : Verdict::shown));
+    CHECK(head.label.name == (c.ignored ? "" : c.name));
+    CHECK(head.label.verdict == (c.ignored ? Verdict::at_chance : Verdict::important));
     CHECK((head.effects.zero.accuracy_interval.high < 0) == !c.ignored);
     if (c.ignored) CHECK(head.effects.zero.loss_change == 0);
   }
@@ -72,7 +72,7 @@ TEST_CASE("random heads get no label", "[inspect]") {
       for (const HeadReport& head : report.heads) {
         INFO(c.score << ", seed " << seed << ": " << head.label.sentence);
         CHECK(head.label.name.empty());
-        CHECK((head.label.verdict == Verdict::no_pattern || head.label.verdict == Verdict::none));
+        CHECK(head.label.verdict == Verdict::at_chance);
       }
     }
   }

@@ -55,6 +55,8 @@ class Maker {
     const double scale = std::sqrt(2.0 * present / static_cast<double>(channels_));
     std::ranges::fill(values(layer_ + ".norm1.weight"), static_cast<Real>(scale));
   }
+  // Sets the head that the functions below make.
+  void use_head(std::int64_t number) { number_ = number; }
   // Adds `strength` to the attention score of a query with feature `query` for a key with feature `key`.
   // Terms in the same slot give sums over queries times sums over keys.
   void match(std::int64_t slot, std::int64_t query, std::int64_t key, double strength) {
@@ -62,22 +64,27 @@ class Maker {
     offer(slot, key);
   }
   void ask(std::int64_t slot, std::int64_t query, double strength) {
-    set(layer_ + ".self_attn.in_proj_weight", slot, 2 * query,
+    set(layer_ + ".self_attn.in_proj_weight", head_ * number_ + slot, 2 * query,
         strength * std::sqrt(static_cast<double>(head_)));
   }
   void offer(std::int64_t slot, std::int64_t key) {
-    set(layer_ + ".self_attn.in_proj_weight", channels_ + slot, 2 * key, 1);
+    set(layer_ + ".self_attn.in_proj_weight", channels_ + head_ * number_ + slot, 2 * key, 1);
   }
   // Makes the head write the attended token into these features.
-  void copy_token(const std::function<std::int64_t(std::int64_t)>& to) {
+  void copy_token(const std::function<std::int64_t(std::int64_t)>& to, double weight = 1) {
     for (std::int64_t t = 0; t < vocabulary_; ++t) {
-      set(layer_ + ".self_attn.in_proj_weight", 2 * channels_ + t, 2 * token(t), 1);
-      set(layer_ + ".self_attn.out_proj.weight", 2 * to(t), t, 1);
-      set(layer_ + ".self_attn.out_proj.weight", 2 * to(t) + 1, t, -1);
+      const std::int64_t column = head_ * number_ + t;
+      set(layer_ + ".self_attn.in_proj_weight", 2 * channels_ + column, 2 * token(t), 1);
+      set(layer_ + ".self_attn.out_proj.weight", 2 * to(t), column, weight);
+      set(layer_ + ".self_attn.out_proj.weight", 2 * to(t) + 1, column, -weight);
     }
   }
-  void copy_token_to_answer() {
-    copy_token([this](std::int64_t t) { return answer(t); });
+  void copy_token_to_answer(double weight = 1) {
+    copy_token([this](std::int64_t t) { return answer(t); }, weight);
+  }
+  // Sets the logit of a token whose answer feature is 1 after the final norm.
+  void set_confidence(double logit) {
+    for (std::int64_t t = 0; t < vocabulary_; ++t) set("output.weight", t, 2 * answer(t), logit);
   }
 
  private:
@@ -98,6 +105,7 @@ class Maker {
 
   Transformer& model_;
   std::int64_t channels_, head_, vocabulary_, time_;
+  std::int64_t number_ = 0;  // of the head
   std::string layer_;
 };
 

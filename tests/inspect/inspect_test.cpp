@@ -134,7 +134,7 @@ TEST_CASE("a head that has learned to reverse attends to the mirrored position",
   CHECK_THAT(mirror.at_init, WithinAbs(0.25, 0.1));
   CHECK(mirror.at_init == find_score(InspectedModel(config, 0).inspect(60).heads[0].scores, "mirror").value);
   CHECK(report.heads[0].label.name == "mirror");
-  CHECK(report.heads[0].label.verdict == Verdict::shown);
+  CHECK(report.heads[0].label.verdict == Verdict::important);
 }
 
 TEST_CASE("the report has at most as many sequences as the split", "[inspect]") {

@@ -14,6 +14,8 @@ namespace {
 
 constexpr Effect kNeeded = {0.4, -0.63, {0.3, 0.5}, {-0.65, -0.61}};
 constexpr Effect kUseless = {0.001, 0, {-0.002, 0.004}, {0, 0}};
+const HeadVerdict kImportant = {.verdict = Verdict::important};
+const HeadVerdict kUnused = {.verdict = Verdict::unused};
 
 // Returns the scores of a head at chance, before and after training.
 std::vector<HeadScore> at_chance() {
@@ -45,7 +47,9 @@ std::vector<HeadScore> with(std::string_view name, double value, More... more) {
   return scores;
 }
 
-std::string name_of(const std::vector<HeadScore>& scores) { return label_head(scores, kNeeded).name; }
+std::string name_of(const std::vector<HeadScore>& scores) {
+  return label_head(scores, kNeeded, kImportant).name;
+}
 
 }  // namespace
 
@@ -53,26 +57,27 @@ TEST_CASE("a small effect keeps as many digits as its interval needs", "[inspect
   Effect effect = kNeeded;
   effect.accuracy_change = -0.0023;
   effect.accuracy_interval = {-0.0036, -0.0012};
-  CHECK_THAT(label_head(with("mirror", 0.57), effect).sentence,
+  CHECK_THAT(label_head(with("mirror", 0.57), effect, kImportant).sentence,
              EndsWith("costs 0.23 points (95 % CI 0.1–0.4)"));
   effect.accuracy_change = -0.0032;
   effect.accuracy_interval = {-0.0035, -0.0029};
-  CHECK_THAT(label_head(with("mirror", 0.57), effect).sentence,
+  CHECK_THAT(label_head(with("mirror", 0.57), effect, kImportant).sentence,
              EndsWith("costs 0.320 points (95 % CI 0.29–0.35)"));
   effect.accuracy_interval.high = -1e-9;
-  CHECK_THAT(label_head(with("mirror", 0.57), effect).sentence,
+  CHECK_THAT(label_head(with("mirror", 0.57), effect, kImportant).sentence,
              EndsWith("costs 0.32000 points (95 % CI 0.0000–0.3500)"));
 }
 
 TEST_CASE("a pattern with an effect is a label", "[inspect]") {
-  const Label label = label_head(with("mirror", 0.57), kNeeded);
+  const Label label = label_head(with("mirror", 0.57), kNeeded, kImportant);
   CHECK(label.name == "mirror");
-  CHECK(label.verdict == Verdict::shown);
+  CHECK(label.verdict == Verdict::important);
   CHECK(label.sentence ==
         "mirror: 57 % of its attention (chance 10 %); ablating it costs 63.0 points (95 % CI 61–65)");
   std::vector<HeadScore> rare = with("mirror", 0.57);
   score(rare, "mirror").chance = 0.004;
-  CHECK_THAT(label_head(rare, kNeeded).sentence, ContainsSubstring("57 % of its attention (chance 0.4 %)"));
+  CHECK_THAT(label_head(rare, kNeeded, kImportant).sentence,
+             ContainsSubstring("57 % of its attention (chance 0.4 %)"));
   CHECK(name_of(with("previous_token", 0.9)) == "previous token");
   CHECK(name_of(with("next_token", 0.9)) == "next token");
   CHECK(name_of(with("same_token", 0.9)) == "same token");
@@ -87,31 +92,63 @@ TEST_CASE("a pattern with an effect is a label", "[inspect]") {
   CHECK(name_of(ahead) == "offset +3");
 }
 
-TEST_CASE("a pattern without an effect is not a label", "[inspect]") {
-  const Label label = label_head(with("mirror", 0.57), kUseless);
+TEST_CASE("a pattern without an effect is redundant", "[inspect]") {
+  const Label label = label_head(with("mirror", 0.57), kUseless, kUnused);
   CHECK(label.name == "mirror");
-  CHECK(label.verdict == Verdict::no_effect);
+  CHECK(label.verdict == Verdict::redundant);
   CHECK(label.sentence ==
-        "looks like mirror: 57 % of its attention (chance 10 %), but ablating it has no measurable cost");
-  // A drop in accuracy is an effect, even if the loss does not rise.
-  CHECK(label_head(with("mirror", 0.57), {0.001, -0.2, {-0.002, 0.004}, {-0.3, -0.1}}).verdict ==
-        Verdict::shown);
-  // A model that is better without the head does not need it.
-  CHECK(label_head(with("mirror", 0.57), {-0.4, 0.1, {-0.5, -0.3}, {0.05, 0.2}}).verdict ==
-        Verdict::no_effect);
+        "looks like mirror: 57 % of its attention (chance 10 %), but ablating it costs nothing of interest, "
+        "alone "
+        "or with other heads");
 }
 
 TEST_CASE("an effect without a pattern has no name", "[inspect]") {
-  const Label label = label_head(at_chance(), kNeeded);
+  const Label label = label_head(at_chance(), kNeeded, kImportant);
   CHECK(label.name.empty());
-  CHECK(label.verdict == Verdict::no_pattern);
+  CHECK(label.verdict == Verdict::important);
   CHECK(label.sentence == "important, pattern unknown; ablating it costs 63.0 points (95 % CI 61–65)");
-  CHECK(label_head(at_chance(), {0.25, 0, {0.125, 0.5}, {0, 0}}).sentence ==
+  CHECK(label_head(at_chance(), {0.25, 0, {0.125, 0.5}, {0, 0}}, kImportant).sentence ==
         "important, pattern unknown; ablating it raises the loss by 0.25 (95 % CI 0.125–0.5)");
-  const Label none = label_head(at_chance(), kUseless);
+  const Label none = label_head(at_chance(), kUseless, kUnused);
   CHECK(none.name.empty());
-  CHECK(none.verdict == Verdict::none);
-  CHECK(none.sentence == "no pattern found; ablating it has no measurable cost");
+  CHECK(none.verdict == Verdict::unused);
+  CHECK(none.sentence ==
+        "no pattern found; ablating it costs nothing of interest, alone or with other heads");
+}
+
+TEST_CASE("a harmful head, a backup and a model at chance say so", "[inspect]") {
+  const Effect better = {-0.4, 0, {-0.5, -0.3}, {0, 0}};
+  const Label harmful = label_head(with("mirror", 0.57), better, {.verdict = Verdict::harmful});
+  CHECK(harmful.name == "mirror");
+  CHECK(harmful.verdict == Verdict::harmful);
+  CHECK(harmful.sentence ==
+        "mirror: 57 % of its attention (chance 10 %); harmful: ablating it lowers the loss by 0.4 (95 % CI "
+        "0.3–0.5)");
+  CHECK(label_head(at_chance(), {-0.4, 0.1, {-0.5, -0.3}, {0.05, 0.2}}, {.verdict = Verdict::harmful})
+            .sentence == "harmful: ablating it gains 10.0 points (95 % CI 5–20)");
+  const HeadVerdict backup = {Verdict::backup, {{0, 1}}, {"0.1"}, {2, -0.9, {1, 3}, {-0.92, -0.88}}};
+  const Label pair = label_head(with("mirror", 0.57), kUseless, backup);
+  CHECK(pair.name == "mirror");
+  CHECK(pair.verdict == Verdict::backup);
+  CHECK((pair.group == std::vector<HeadId>{{0, 1}}));
+  CHECK(
+      pair.sentence ==
+      "mirror: 57 % of its attention (chance 10 %); backup for 0.1: ablating both costs 90.0 points (95 % CI "
+      "88–92)");
+  const Label unknown = label_head(at_chance(), kUseless, backup);
+  CHECK(unknown.name.empty());
+  CHECK(unknown.verdict == Verdict::backup);
+  const Label lost = label_head(with("mirror", 0.57), kNeeded, {.verdict = Verdict::at_chance});
+  CHECK(lost.name.empty());
+  CHECK(lost.verdict == Verdict::at_chance);
+  CHECK(lost.sentence == "no label: the model is no better than chance");
+  const Label wide = label_head(with("mirror", 0.57), {0.01, 0, {-0.1, 0.12}, {-0.03, 0.03}},
+                                {.verdict = Verdict::not_enough});
+  CHECK(wide.name.empty());
+  CHECK(wide.verdict == Verdict::not_enough);
+  CHECK_THAT(wide.sentence,
+             StartsWith("possibly mirror: 57 %") &&
+                 ContainsSubstring("accuracy changes by -3.00 to 3.00 points, loss by -0.1 to 0.12"));
 }
 
 TEST_CASE("a pattern is well above chance and above initialization", "[inspect]") {
@@ -143,25 +180,27 @@ TEST_CASE("a pattern is well above chance and above initialization", "[inspect]"
 TEST_CASE("few queries are no evidence", "[inspect]") {
   auto scores = with("induction", 0.9);
   score(scores, "induction").eligible = 99;
-  const Label label = label_head(scores, kNeeded);
+  const Label label = label_head(scores, kNeeded, kImportant);
   CHECK(label.name.empty());
   CHECK(label.verdict == Verdict::not_enough);
   CHECK(label.sentence ==
         "not enough evidence: possibly induction, but only 99 eligible queries, at least 100 needed");
   score(scores, "induction").eligible = 100;
-  CHECK(label_head(scores, kNeeded).verdict == Verdict::shown);
+  CHECK(label_head(scores, kNeeded, kImportant).verdict == Verdict::important);
   // A pattern with enough queries wins over a stronger one without.
   score(scores, "induction").eligible = 99;
   score(scores, "mirror").value = 0.5;
   CHECK(name_of(scores) == "mirror");
   scores = at_chance();
   for (HeadScore& s : scores) s.eligible = 12;
-  CHECK(label_head(scores, kNeeded).sentence == "not enough evidence: only 12 queries, at least 100 needed");
+  CHECK(label_head(scores, kNeeded, kImportant).sentence ==
+        "not enough evidence: only 12 queries, at least 100 needed");
   score(scores, "entropy").value = 1;
-  CHECK(label_head(scores, kNeeded).verdict == Verdict::not_enough);
+  CHECK(label_head(scores, kNeeded, kImportant).verdict == Verdict::not_enough);
   scores = with("mirror", 0.9);
   score(scores, "mirror").eligible = 0;
-  CHECK(label_head(scores, kNeeded).verdict == Verdict::no_pattern);
+  CHECK(label_head(scores, kNeeded, kImportant).sentence ==
+        "important, pattern unknown; ablating it costs 63.0 points (95 % CI 61–65)");
 }
 
 TEST_CASE("the strongest pattern names the head, of about equal ones the most specific", "[inspect]") {
@@ -180,11 +219,11 @@ TEST_CASE("the strongest pattern names the head, of about equal ones the most sp
 }
 
 TEST_CASE("a uniform head has become uniform in training", "[inspect]") {
-  const Label label = label_head(with("entropy", 0.995), kNeeded);
+  const Label label = label_head(with("entropy", 0.995), kNeeded, kImportant);
   CHECK(label.name == "uniform");
-  CHECK(label.verdict == Verdict::shown);
+  CHECK(label.verdict == Verdict::important);
   CHECK(label.sentence == "uniform: normalized entropy 0.995; ablating it costs 63.0 points (95 % CI 61–65)");
-  CHECK(label_head(with("entropy", 0.995), kUseless).verdict == Verdict::no_effect);
+  CHECK(label_head(with("entropy", 0.995), kUseless, kUnused).verdict == Verdict::redundant);
   CHECK(name_of(with("entropy", 0.989)).empty());
   CHECK(name_of(with("entropy", 0.995, "mirror", 0.5)) == "mirror");
   // With small embeddings a head starts nearly uniform.
@@ -197,13 +236,8 @@ TEST_CASE("a uniform head has become uniform in training", "[inspect]") {
   CHECK(name_of(scores).empty());
 }
 
-TEST_CASE("verdicts have names", "[inspect]") {
-  CHECK(verdict_name(Verdict::shown) == "shown");
-  CHECK(verdict_name(Verdict::no_effect) == "no_effect");
-  CHECK(verdict_name(Verdict::no_pattern) == "no_pattern");
-  CHECK(verdict_name(Verdict::not_enough) == "not_enough");
-  CHECK(verdict_name(Verdict::none) == "none");
-  CHECK_THROWS_AS(label_head({}, kNeeded), Error);
+TEST_CASE("a label needs all scores", "[inspect]") {
+  CHECK_THROWS_AS(label_head({}, kNeeded, kImportant), Error);
 }
 
 TEST_CASE("of equally strong patterns the first counts, rounding aside", "[inspect]") {

@@ -11,6 +11,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/core/random.h"
+#include "thimble/inspect/effects/effect_scale.h"
 
 using namespace thimble;
 
@@ -29,55 +30,6 @@ TEST_CASE("resampling pairs have the same length and are different sequences", "
   }
   CHECK(resampling_pairs(lengths, 4) == partner);
   CHECK(resampling_pairs(lengths, 5) != partner);
-}
-
-TEST_CASE("the interval of a mean follows from its spread", "[inspect]") {
-  const Random random(3, Stream::gradcheck);
-  constexpr std::size_t n = 400;
-  std::vector<double> values, wide, ones(n, 1.0), zeros(n), counts, twice;
-  for (std::size_t i = 0; i < n; ++i) {
-    values.push_back(5 + 2 * random.normal(i));
-    counts.push_back(1 + static_cast<double>(i % 3));
-    twice.push_back(2 * counts.back());
-  }
-  const double mean = std::reduce(values.begin(), values.end()) / n;
-  const std::vector<Interval> of = bootstrap({values, zeros}, ones, 7);
-  CHECK_THAT(of[0].low, WithinAbs(mean - 1.96 * 2 / 20, 0.03));
-  CHECK_THAT(of[0].high, WithinAbs(mean + 1.96 * 2 / 20, 0.03));
-  CHECK(of[0].contains(mean));
-  CHECK_FALSE(of[0].contains(mean + 0.4));
-  CHECK_FALSE(of[0].contains(mean - 0.4));
-  CHECK(of[1].low == 0);
-  CHECK(of[1].high == 0);
-  const std::vector<Interval> again = bootstrap({values}, ones, 7), other = bootstrap({values}, ones, 8);
-  CHECK(again[0].low == of[0].low);
-  CHECK(other[0].low != of[0].low);
-  // A ratio: a drawn sequence adds to both sums.
-  const Interval ratio = bootstrap({twice}, counts, 7)[0];
-  CHECK_THAT(ratio.low, WithinRel(2, 1e-12));
-  CHECK_THAT(ratio.high, WithinRel(2, 1e-12));
-  CHECK_THROWS_AS(bootstrap({{1, 2}}, std::vector<double>{1}, 1), ShapeError);
-  CHECK_THROWS_AS(bootstrap({}, {}, 1), ShapeError);
-}
-
-TEST_CASE("the ends of an interval are interpolated quantiles", "[inspect]") {
-  constexpr std::uint64_t n = 30;
-  const Random random(7, Stream::inspect), other(3, Stream::gradcheck);
-  std::vector<double> values;
-  for (std::uint64_t i = 0; i < n; ++i) values.push_back(other.normal(i));
-  std::vector<double> means;
-  for (std::uint32_t draw = 0; draw < kBootstrapDraws; ++draw) {
-    double sum = 0;
-    for (std::uint64_t i = 0; i < n; ++i) sum += values[random.below(n, i, draw)];
-    means.push_back(sum / n);
-  }
-  std::ranges::sort(means);
-  const Interval interval = bootstrap({values}, std::vector<double>(n, 1.0), 7)[0];
-  // 2.5 % of 999 steps: 0.975 of the way from draw 24 to draw 25, as numpy.quantile has it.
-  CHECK_THAT(interval.low, WithinRel(0.025 * means[24] + 0.975 * means[25], 1e-12));
-  CHECK_THAT(interval.high, WithinRel(0.975 * means[974] + 0.025 * means[975], 1e-12));
-  CHECK(means[24] != means[25]);
-  CHECK(means[974] != means[975]);
 }
 
 TEST_CASE("patching measures the share of the logit difference that a head recovers", "[inspect]") {
@@ -142,9 +94,10 @@ TEST_CASE("effects report progress chunk by chunk, up to the announced work", "[
     ProgressCounter progress("effects", effect_passes(trained.evaluator));
     trained.evaluator.report_to(progress);
     measure_effects(trained.evaluator);
-    // Each pass reports each chunk: baseline, gradients, and for each of two layers capture, three kinds of
-    // ablation and the removal of two heads.
-    CHECK(recorder.shares.size() == 1 + trained.evaluator.chunks().size() * (2 + 2 * (1 + 4 * 2)));
+    // Each pass reports each chunk: baseline, gradients, those of the scale, and for each of two layers capture,
+    // three kinds of ablation and the removal of two heads.
+    const std::size_t passes = 2 + kRoundingPasses + kUntrained + 2 * (1 + 4 * 2);
+    CHECK(recorder.shares.size() == 1 + trained.evaluator.chunks().size() * passes);
   }
   CHECK(std::ranges::is_sorted(recorder.shares));
   CHECK_THAT(recorder.shares.back(), WithinRel(1, 1e-9));
@@ -164,8 +117,9 @@ TEST_CASE("effects require a sequence and a finite loss", "[inspect]") {
 TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   const Effect effect{
       .loss_change = 1, .accuracy_change = 2, .interval = {3, 4}, .accuracy_interval = {5, 6}};
-  CHECK(json_text(to_json(effect)) ==
-        R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0]})");
+  CHECK(
+      json_text(to_json(effect)) ==
+      R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0],"p":1.0,"accuracy_p":1.0})");
   HeadEffects head;
   head.mean = effect;
   CHECK(to_json(head).size() == 3);

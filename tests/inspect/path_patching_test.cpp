@@ -62,7 +62,7 @@ void check_patching(const std::string& file, NormOrder norm) {
   fixture.compare("edges", all, exact);
   fixture.compare("attributions", all, attributions);
 
-  const PatchingReport heads = measure_patching(runner, 1);
+  const PatchingReport heads = measure_patching(runner);
   for (const bool noising : {true, false}) {
     std::vector<double> effects;
     for (const PatchingReport::Head& head : heads.heads) {

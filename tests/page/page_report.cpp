@@ -72,10 +72,11 @@ DoubleMatrix matrix(int size, int seed) {
 }
 
 HeadReport head(const Size& s, int index) {
-  const Verdict verdicts[] = {Verdict::shown, Verdict::no_effect, Verdict::none, Verdict::no_pattern,
+  const Verdict verdicts[] = {Verdict::important, Verdict::redundant, Verdict::unused, Verdict::backup,
                               Verdict::not_enough};
-  const Verdict verdict = s.layers == 1 ? Verdict::shown : verdicts[index % 5];
-  const double strength = noise(index + 0.5), size = (verdict == Verdict::shown ? 0.63 : 0.001) * strength;
+  const Verdict verdict = s.layers == 1 ? Verdict::important : verdicts[index % 5];
+  const double strength = noise(index + 0.5),
+               size = (verdict == Verdict::important ? 0.63 : 0.001) * strength;
   HeadReport head;
   head.label = {
       .name = "previous token",

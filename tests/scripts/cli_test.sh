@@ -37,6 +37,13 @@ expect 0 '^[* ] embedding -> 0\.0 value +[+-][0-9.]+ ' inspect run --edges --pai
 grep -q '<section id="edges"' edges.html || fail "no section on edges" "$(ls)"
 [[ $(grep -c '"from"' edges.json) == 8 ]] || fail "not 8 edges" "$(cat edges.json)"
 expect 0 '^Logit lens, tokens % of the output after embedding [0-9.]+, layer 0 [0-9.]+$' inspect run --sequences 50
+expect 0 '^zero +[+-][0-9.]+ ' inspect run --ablate 0.0 --sequences 50
+expect 0 '"unpaired"' inspect run --ablate 0.0 --sequences 50 --json -
+refuse 'there is no head "0.1"; the model has 0.0' inspect run --ablate 0.1
+refuse 'head 0.0 is given twice' inspect run --ablate 0.0,0.0
+refuse 'there is no head ""' inspect run --ablate ''
+refuse 'must be a number above 0 and below 1' inspect run --smallest-effect 1
+expect 0 '^warning: the model is no better than chance' inspect run --sequences 50
 expect 0 '' inspect run --input "1 2 3" --svg input.svg
 grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
 # All keys of a model without a mask are drawn; keys that a causal mask hides are hatched.

@@ -143,7 +143,7 @@ class Evaluator {
 
   // Runs a series of passes, all of them over a chunk before the next chunk. Pass k has its own hooks, which
   // must not change anything before block blocks[k], so that it starts there with the inputs that earlier
-  // passes captured.
+  // passes captured. Results have those of each sequence.
   using MakeSeriesHooks = std::function<std::unique_ptr<ChunkHooks>(std::size_t k)>;
   std::vector<EvalResult> run_series(std::span<const std::size_t> blocks, const MakeSeriesHooks& make_hooks);
 

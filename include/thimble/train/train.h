@@ -39,7 +39,7 @@ struct EvalResult {
   // Of decoders: the share of sequences whose whole target greedy decoding generates from the source. The
   // numbers above are those of teacher forcing.
   std::optional<double> exact_match{};
-  std::vector<SequenceResult> per_sequence{};  // only from Evaluator::run()
+  std::vector<SequenceResult> per_sequence{};  // only from run() and run_series() of Evaluator
 
   static constexpr double kInterval =
       1.959964;  // half-width of a 95 % confidence interval, in standard errors

@@ -8,6 +8,8 @@
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
+#include "thimble/core/text.h"
+#include "thimble/inspect/effects/head_names.h"
 #include "thimble/inspect/report/html.h"
 #include "thimble/inspect/report/patching_sections.h"
 #include "thimble/inspect/trace/npy.h"
@@ -24,6 +26,8 @@ struct InspectArguments {
   std::vector<std::string> patch;  // CLEAN CORRUPTED; one text without them
   std::int64_t pairs = kUsualPairs;
   bool edges = false;
+  std::optional<std::string> ablate;
+  std::string smallest_effect = fmt::format("{}", kSmallestEffect);
   std::string html, npy, svg;
   HeadOptions heads;
 
@@ -111,8 +115,16 @@ int run_patching(const InspectArguments& arguments, const ModelSource& model, co
   return kDone;
 }
 
-int run(const InspectArguments& arguments) {
+double share(const std::string& text) {
+  const std::optional<double> number = parse_number<double>(text);
+  require<ConfigError>(number && *number > 0 && *number < 1,
+                       "--smallest-effect {}: must be a number above 0 and below 1", printable(text));
+  return *number;
+}
+
+int run(InspectArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
+  arguments.options.smallest_effect = share(arguments.smallest_effect);
   const bool patches = arguments.edges || !arguments.patch.empty();
   if (patches) check_patching(arguments);
   require<ConfigError>(patches || arguments.pairs == kUsualPairs,
@@ -131,6 +143,11 @@ int run(const InspectArguments& arguments) {
     return kDone;
   }
   if (patches) return run_patching(arguments, model, heads);
+  if (arguments.ablate) {
+    const std::vector<HeadId> set = parse_heads(*arguments.ablate, attention_layers(model.config.model));
+    show_ablation(ablate(model, set, arguments.options.sequences), arguments.output);
+    return kDone;
+  }
   const InspectReport report = inspect(model, arguments.inspection());
   if (!arguments.npy.empty()) write_attention(model, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_file(arguments.html, html_page(report));
@@ -185,17 +202,34 @@ void add_inspect(Command& program) {
           .excludes(svg)
           .excludes(input)
           .value_name("[CLEAN CORRUPTED]");
-  command
-      .add_flag("--edges", arguments->edges,
-                "Path patching: the effect of every edge between heads, and the smallest circuit of them")
-      .excludes(patch)
-      .excludes(npy)
-      .excludes(svg)
-      .excludes(input);
+  Option& edges =
+      command
+          .add_flag("--edges", arguments->edges,
+                    "Path patching: the effect of every edge between heads, and the smallest circuit of them")
+          .excludes(patch)
+          .excludes(npy)
+          .excludes(svg)
+          .excludes(input);
   command.add_option("--pairs", arguments->pairs, "Pairs of test sequences for --patch and --edges, at most")
       .between(2, 1'000'000)
       .shows_default()
       .value_name("N");
+  command
+      .add_option("--smallest-effect", arguments->smallest_effect,
+                  "Smallest effect of interest, as a share of the way from chance to a perfect model")
+      .shows_default()
+      .value_name("SHARE");
+  command
+      .add_option("--ablate", arguments->ablate,
+                  "Ablate these heads together: LAYER.HEAD, such as 0.1,1.0; cross.0.1 in an encoder-decoder")
+      .excludes(examples)
+      .excludes(html)
+      .excludes(npy)
+      .excludes(svg)
+      .excludes(input)
+      .excludes(patch)
+      .excludes(edges)
+      .value_name("HEADS");
   arguments->heads.add_to(command);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });

@@ -54,6 +54,9 @@ void show_patching(const PatchingReport& report, const ModelConfig& model, const
 // Prints the largest effects of edges, the circuit, and how far edge attribution patching is off.
 void show_edges(const EdgesReport& report, const Output& output);
 
+// Prints the effect of ablating a set of heads.
+void show_ablation(const AblationReport& report, const Output& output);
+
 // Returns "layer 0 head 1" or "cross.0 head 1".
 std::string head_title(const ModelConfig& model, HeadId id);
 

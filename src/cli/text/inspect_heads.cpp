@@ -90,6 +90,31 @@ HeadId HeadChoice::only(const ModelConfig& model) const {
   return {layer.value_or(0), head.value_or(0)};
 }
 
+void show_ablation(const AblationReport& report, const Output& output) {
+  if (output.prints_text()) {
+    const EvalResult& base = report.baseline;
+    print_out("{}",
+              wrapped(fmt::format(
+                          "{} test sequences: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when "
+                          "{} {}:",
+                          base.sequences, base.loss, 100 * base.accuracy, fmt::join(report.names, ", "),
+                          report.names.size() == 1 ? "is ablated" : "are ablated together"),
+                      line_width(1)));
+    print_out("\nablation    Δloss  95 % CI             Δtokens  95 % CI\n");
+    const std::pair<const char*, const Effect*> kinds[] = {
+        {"zero", &report.zero}, {"mean", &report.mean}, {"resample", &report.resample}};
+    for (const auto& [name, effect] : kinds)
+      print_out("{:<8} {:>+8.4f}  {:<18} {:>+8.2f}  {}\n", name, effect->loss_change,
+                fmt::format("{:.4f} to {:.4f}", effect->interval.low, effect->interval.high),
+                100 * effect->accuracy_change,
+                fmt::format("{:.2f} to {:.2f}", 100 * effect->accuracy_interval.low,
+                            100 * effect->accuracy_interval.high));
+    if (report.unpaired > 0)
+      print_out("{} sequences of unique length keep their values in resample ablation\n", report.unpaired);
+  }
+  output.write(to_json(report));
+}
+
 void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
                const std::vector<std::string>& keys, std::span<const double> weights, bool causal) {
   std::vector<double> drawn(weights.begin(), weights.end());

@@ -49,18 +49,23 @@ std::string number(const HeadScore& score) {
   return score.eligible > 0 ? fmt::format("{:.3f}", score.value) : "-";
 }
 
-// Returns the label, in parentheses where ablation has no measurable cost.
+// Returns the label: in parentheses where ablation costs nothing, otherwise with a verdict other than
+// important.
 std::string label_text(const Label& label) {
+  const std::string name = label.name.empty() ? "pattern unknown" : label.name;
   switch (label.verdict) {
-    case Verdict::shown:
-      return label.name;
-    case Verdict::no_effect:
+    case Verdict::important:
+      return label.name.empty() ? "important, pattern unknown" : label.name;
+    case Verdict::harmful:
+      return "harmful, " + name;
+    case Verdict::backup:
+      return "backup, " + name;
+    case Verdict::redundant:
       return "(" + label.name + ")";
-    case Verdict::no_pattern:
-      return "important, pattern unknown";
     case Verdict::not_enough:
-      return "too few queries";
-    case Verdict::none:
+      return "not enough evidence";
+    case Verdict::unused:
+    case Verdict::at_chance:
       break;
   }
   return "-";
@@ -125,7 +130,7 @@ std::string table_legend(const std::vector<Column>& columns, bool parentheses) {
   for (const auto& [title, meaning] : kMeanings)
     if (std::ranges::find(columns, title, &Column::title) != columns.end())
       parts.push_back(fmt::format("{}: {}", title, meaning));
-  if (parentheses) parts.emplace_back("(label): ablating the head has no measurable cost");
+  if (parentheses) parts.emplace_back("(label): ablating the head costs nothing of interest");
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -143,7 +148,7 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
   bool parentheses = false;
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
-    parentheses |= head.label.verdict == Verdict::no_effect;
+    parentheses |= head.label.verdict == Verdict::redundant;
     std::istringstream label(wrapped(label_text(head.label), label_width));
     std::string line;
     std::getline(label, line);
@@ -155,6 +160,36 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
   print_out("\n{}\n", wrapped(table_legend(columns, parentheses), width));
   if (!left_out.empty())
     print_out("Not shown in {} columns: {}; see --html or --json.\n\n", width, fmt::join(left_out, ", "));
+}
+
+// Returns a warning for a model that is no better than chance, otherwise "".
+std::string chance_text(const InspectReport& report) {
+  if (!report.scale.at_chance) return "";
+  const EffectScale& scale = report.scale;
+  const Interval& above = scale.above_chance.accuracy_interval;
+  return fmt::format(
+      "warning: the model is no better than chance on these sequences: tokens {:.2f} %, the best constant "
+      "answer "
+      "{:.2f} % (95 % CI of the difference {:.2f} to {:.2f} points), untrained models {:.2f} ± {:.2f} %. No "
+      "head "
+      "gets a label.",
+      100 * report.baseline.accuracy, 100 * scale.chance_accuracy, 100 * above.low, 100 * above.high,
+      100 * scale.untrained_accuracy.mean, 100 * scale.untrained_accuracy.sd.value_or(0));
+}
+
+// Returns what the verdicts rest on.
+std::string verdict_note(const InspectReport& report) {
+  const EffectScale& scale = report.scale;
+  std::string text = fmt::format(
+      "Effects of interest: {:.2g} points or {:.2g} in loss. Verdicts are corrected for the number of heads "
+      "(Holm), "
+      "intervals are not.",
+      100 * scale.smallest_accuracy, scale.smallest_loss);
+  if (const JointReport& joint = report.joint; !joint.pairs.empty())
+    text += fmt::format(" Ablated together, on {} sequences: {} pair{} and {} larger group{}{}.",
+                        joint.sequences, joint.pairs.size(), joint.pairs.size() == 1 ? "" : "s", joint.tested,
+                        joint.tested == 1 ? "" : "s", joint.exact ? "" : "; not all of them");
+  return text;
 }
 
 void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
@@ -193,23 +228,31 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   const EvalResult& base = report.baseline;
   const std::size_t width = line_width(1);
   const auto print_wrapped = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
+  if (const std::string chance = chance_text(report); !chance.empty())
+    print_out("{}\n", wrapped(chance, width));
   print_wrapped(fmt::format(
       "{} test sequences: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is "
       "zero-ablated:",
       base.sequences, base.loss, 100 * base.accuracy));
   print_out("\n");
   print_table(report, heads, width);
+  print_out("{}\n", wrapped(verdict_note(report), width));
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
     const std::string where = head_title(report.config.model, head.effects.id);
     print_wrapped(fmt::format("{}: {}", where, head.label.sentence));
   }
   if (report.heads.size() > 1) {
-    std::string curve = "Tokens % with 0, 1, ... heads ablated, least important first:";
-    for (const RemovalStep& step : report.cumulative_ablation)
-      curve += fmt::format(" {:.2f}", 100 * step.accuracy);
+    const auto print_curve = [&](std::string curve, const std::vector<RemovalStep>& steps) {
+      for (const RemovalStep& step : steps) curve += fmt::format(" {:.2f}", 100 * step.accuracy);
+      print_wrapped(curve);
+    };
     print_out("\n");
-    print_wrapped(curve);
+    print_curve("Tokens % with 0, 1, ... heads ablated, least important first:", report.cumulative_ablation);
+    print_curve("Tokens % with 0, 1, ... heads ablated, the least costly at each step:", report.joint.greedy);
+    print_wrapped(fmt::format(
+        "removable heads: {} in order of gradient importance, {} greedily, {} each alone",
+        report.joint.removable_by_importance, report.joint.removable_greedily, report.joint.removable_alone));
   }
   if (!report.logit_lens.empty()) {
     std::string depths = "Logit lens, tokens % of the output after ";

@@ -1,53 +1,40 @@
 #include "thimble/inspect/effects/effects.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "thimble/core/error.h"
 #include "thimble/core/json.h"
-#include "thimble/core/random.h"
-#include "thimble/core/statistics.h"
 
 namespace thimble {
 
-std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
-                                std::uint64_t seed) {
-  const std::size_t n = counts.size();
-  require<ShapeError>(n > 0, "bootstrap: 0 sequences; at least 1 is needed");
-  for (const auto& sum : sums)
-    require<ShapeError>(sum.size() == n, "bootstrap: {} sums for {} sequences", sum.size(), n);
-  const Random random(seed, Stream::inspect);
-  std::vector<std::vector<double>> draws(sums.size());
-  std::vector<double> times(n);  // how often a sequence is drawn
-  for (std::uint32_t draw = 0; draw < kBootstrapDraws; ++draw) {
-    std::ranges::fill(times, 0);
-    double count = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto drawn = static_cast<std::size_t>(random.below(n, i, draw));
-      times[drawn] += 1;
-      count += counts[drawn];
-    }
-    for (std::size_t k = 0; k < sums.size(); ++k) {
-      double sum = 0;
-      for (std::size_t i = 0; i < n; ++i) sum += times[i] * sums[k][i];
-      draws[k].push_back(sum / std::max(1.0, count));
-    }
+Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after) {
+  std::vector<double> losses, corrects, labels;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    losses.push_back(after[i].loss - before[i].loss);
+    corrects.push_back(static_cast<double>(after[i].correct - before[i].correct));
+    labels.push_back(static_cast<double>(before[i].labeled));
   }
-  std::vector<Interval> intervals;
-  for (auto& values : draws) {
-    std::ranges::sort(values);
-    intervals.push_back({quantile(values, 0.025), quantile(values, 0.975)});
-  }
-  return intervals;
+  const MeanChange loss = mean_change(losses, labels), accuracy = mean_change(corrects, labels);
+  return {loss.mean, accuracy.mean, loss.interval, accuracy.interval, loss.p, accuracy.p};
 }
 
-Json to_json(const Interval& interval) { return {interval.low, interval.high}; }
+Json to_json(const EffectScale& scale) {
+  return {{"chance", {{"accuracy", scale.chance_accuracy}, {"loss", scale.chance_loss}}},
+          {"at_chance", scale.at_chance},
+          {"above_chance", to_json(scale.above_chance)},
+          {"untrained",
+           {{"accuracy",
+             {{"mean", scale.untrained_accuracy.mean}, {"sd", scale.untrained_accuracy.sd.value_or(0)}}},
+            {"loss", {{"mean", scale.untrained_loss.mean}, {"sd", scale.untrained_loss.sd.value_or(0)}}}}},
+          {"lowest_loss", scale.lowest_loss},
+          {"smallest_effect", {{"accuracy", scale.smallest_accuracy}, {"loss", scale.smallest_loss}}},
+          {"rounding", {{"accuracy", scale.rounding_accuracy}, {"loss", scale.rounding_loss}}}};
+}
 
 Json to_json(const Effect& effect) {
   return {{"loss_change", effect.loss_change},
           {"accuracy_change", effect.accuracy_change},
           {"interval", to_json(effect.interval)},
-          {"accuracy_interval", to_json(effect.accuracy_interval)}};
+          {"accuracy_interval", to_json(effect.accuracy_interval)},
+          {"p", effect.p},
+          {"accuracy_p", effect.accuracy_p}};
 }
 
 Json to_json(const HeadEffects& head) {
@@ -64,6 +51,18 @@ Json to_json(const RemovalStep& step) {
           {"head", step.id ? Json(step.id->head) : Json()},
           {"loss", step.loss},
           {"accuracy", step.accuracy}};
+}
+
+Json to_json(const AblationReport& report) {
+  return {{"heads", report.names},
+          {"baseline",
+           {{"loss", report.baseline.loss},
+            {"accuracy", report.baseline.accuracy},
+            {"sequences", report.baseline.sequences}}},
+          {"zero", to_json(report.zero)},
+          {"mean", to_json(report.mean)},
+          {"resample", to_json(report.resample)},
+          {"unpaired", report.unpaired}};
 }
 
 }  // namespace thimble

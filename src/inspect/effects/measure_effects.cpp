@@ -6,6 +6,9 @@
 #include <numeric>
 
 #include "thimble/core/error.h"
+#include "thimble/core/random.h"
+#include "thimble/inspect/effects/effect_scale.h"
+#include "thimble/inspect/effects/head_names.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -29,7 +32,7 @@ bool Ablation::replace(Site site, const Shape& shape, MatrixView value) {
 
 std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths, std::uint64_t seed) {
   const Random random(seed, Stream::inspect);
-  constexpr std::uint32_t kPairing = 1;  // the bootstrap uses 0
+  constexpr std::uint32_t kPairing = 1;
   std::map<std::int32_t, std::vector<std::int64_t>> groups;
   for (std::size_t i = 0; i < lengths.size(); ++i) groups[lengths[i]].push_back(static_cast<std::int64_t>(i));
   std::vector<std::int64_t> partner(lengths.size());
@@ -112,6 +115,23 @@ Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) 
   return means;
 }
 
+// Ablations of several layers in one pass.
+class LayerAblations : public ChunkHooks {
+ public:
+  void add(Ablation&& ablation) { layers_.push_back(std::move(ablation)); }
+  void begin(const Chunk& chunk) override {
+    for (Ablation& layer : layers_) layer.begin(chunk);
+  }
+  bool replace(Site site, const Shape& shape, MatrixView value) override {
+    bool replaced = false;
+    for (Ablation& layer : layers_) replaced |= layer.replace(site, shape, value);
+    return replaced;
+  }
+
+ private:
+  std::vector<Ablation> layers_;
+};
+
 class Measurement {
  public:
   explicit Measurement(Evaluator& evaluator)
@@ -122,29 +142,81 @@ class Measurement {
     }
     for (std::int64_t l = 0; l < std::ssize(layers_); ++l)
       for (std::int64_t h = 0; h < layers_[static_cast<std::size_t>(l)].heads; ++h) heads_.push_back({l, h});
+    pairs_ = resampling_pairs(sizes(), evaluator.config().train.seed);
   }
 
-  EffectsReport finish() {
+  EffectsReport finish(double smallest_effect) {
     EffectsReport report;
     report.baseline = baseline_;
+    report.scale = measure_scale(evaluator_, baseline_, smallest_effect);
+    report.unpaired = unpaired();
     for (const HeadId& head : heads_) report.heads.emplace_back().id = head;
-    pairs_ = resampling_pairs(sizes(), evaluator_.config().train.seed);
-    for (std::size_t i = 0; i < pairs_.size(); ++i)
-      report.unpaired += pairs_[i] == static_cast<std::int64_t>(i);
-    for (std::size_t l = 0; l < layers_.size(); ++l) ablate_layer(l);
-    set_effects(report.heads);
+    for (std::int64_t l = 0; l < std::ssize(layers_); ++l) ablate_layer(l, report.heads);
     set_importance(report.heads);
     report.cumulative_ablation = remove_heads(report.heads);
     return report;
   }
 
- private:
-  static constexpr std::size_t kKinds = 3;  // zero, mean, resample
+  AblationReport ablate(std::span<const HeadId> heads) {
+    AblationReport report;
+    report.baseline = baseline_;
+    report.heads.assign(heads.begin(), heads.end());
+    report.unpaired = unpaired();
+    std::map<std::int64_t, HeadOutputs> outputs;
+    Capture::Sites sites;
+    for (const HeadId& head : heads) {
+      report.names.push_back(head_name(layers_, head));
+      if (outputs.contains(head.layer)) continue;
+      HeadOutputs& layer = outputs[head.layer] = empty_outputs(head.layer);
+      sites.emplace(Site{SiteKind::head_output, static_cast<std::int32_t>(head.layer)}, &layer.all);
+    }
+    evaluator_.run([&] { return std::make_unique<Capture>(sites); });
+    std::map<std::int64_t, std::vector<Substitute>> kinds;
+    std::map<std::int64_t, std::vector<HeadId>> by_layer;
+    for (auto& [number, layer] : outputs) kinds[number] = substitutes(number, layer);
+    for (const HeadId& head : heads) by_layer[head.layer].push_back(head);
+    Effect* effects[] = {&report.zero, &report.mean, &report.resample};
+    for (std::size_t kind = 0; kind < std::size(effects); ++kind) {
+      const EvalResult result = evaluator_.run([&] {
+        auto hooks = std::make_unique<LayerAblations>();
+        for (const auto& [number, of_layer] : by_layer)
+          hooks->add(Ablation(layers_, of_layer, kinds[number][kind]));
+        return hooks;
+      });
+      *effects[kind] = effect_between(baseline_.per_sequence, result.per_sequence);
+    }
+    return report;
+  }
 
-  EvalResult ablated(std::span<const HeadId> heads, const Substitute& substitute,
-                     const BlockInput* from = nullptr) {
-    return evaluator_.run([&] { return std::make_unique<Ablation>(layers_, heads, substitute); },
-                          Tape::Mode::inference, from);
+ private:
+  // The outputs of a layer's heads on every sequence, (sequences, T, H Dv), and their means, (T, H Dv).
+  struct HeadOutputs {
+    Tensor all, means;
+    std::int64_t time = 0;
+  };
+
+  HeadOutputs empty_outputs(std::int64_t number) const {
+    const AttentionLayer& layer = layers_[static_cast<std::size_t>(number)];
+    const Dataset& data = evaluator_.dataset();
+    const std::int64_t time = layer.queries_source ? data.source_length() : data.length();
+    return {Tensor({evaluator_.sequences(), time, layer.heads * layer.d_value}), {}, time};
+  }
+
+  // Returns the substitutes of zero, mean and resample ablation; the captured outputs must outlive them.
+  std::vector<Substitute> substitutes(std::int64_t number, HeadOutputs& outputs) const {
+    const bool of_source = layers_[static_cast<std::size_t>(number)].queries_source;
+    outputs.means = position_means(outputs.all, of_source ? source_lengths_ : lengths_);
+    return {zeros, [&outputs](std::int64_t, std::int64_t t) { return outputs.means.matrix().row(t); },
+            [&outputs, this](std::int64_t sequence, std::int64_t t) {
+              const std::int64_t pair = pairs_[static_cast<std::size_t>(sequence)];
+              return std::as_const(outputs.all).matrix().row(pair * outputs.time + t);
+            }};
+  }
+
+  std::int64_t unpaired() const {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) count += pairs_[i] == static_cast<std::int64_t>(i);
+    return count;
   }
 
   // Returns a number for each sequence that is unique for its length and that of its source.
@@ -155,56 +227,25 @@ class Measurement {
     return sizes;
   }
 
-  // Appends the differences of each head and kind of ablation to differences_, in order.
-  void ablate_layer(std::size_t number) {
-    const AttentionLayer& layer = layers_[number];
-    const Dataset& data = evaluator_.dataset();
-    const std::int64_t time = layer.queries_source ? data.source_length() : data.length();
-    Tensor all({evaluator_.sequences(), time, layer.heads * layer.d_value});
-    Capture::Sites sites{{{SiteKind::head_output, static_cast<std::int32_t>(number)}, &all}};
+  void ablate_layer(std::int64_t number, std::vector<HeadEffects>& heads) {
+    HeadOutputs outputs = empty_outputs(number);
+    Capture::Sites sites{{{SiteKind::head_output, static_cast<std::int32_t>(number)}, &outputs.all}};
     std::optional<BlockInput> input;
     if (evaluator_.model().blocks() > 0) {
-      input = evaluator_.block_input(static_cast<std::size_t>(layer.block), evaluator_.sequences());
+      const std::int64_t block = layers_[static_cast<std::size_t>(number)].block;
+      input = evaluator_.block_input(static_cast<std::size_t>(block), evaluator_.sequences());
       sites.merge(evaluator_.input_sites(*input));
     }
     evaluator_.run([&] { return std::make_unique<Capture>(sites); });
-    const BlockInput* from = input ? &*input : nullptr;
-    const Tensor means = position_means(all, layer.queries_source ? source_lengths_ : lengths_);
-    const Substitute mean = [&](std::int64_t, std::int64_t t) { return means.matrix().row(t); };
-    const Substitute resample = [&](std::int64_t sequence, std::int64_t t) {
-      return std::as_const(all).matrix().row(pairs_[static_cast<std::size_t>(sequence)] * time + t);
-    };
-    for (std::int64_t h = 0; h < layer.heads; ++h) {
-      const HeadId head{static_cast<std::int64_t>(number), h};
-      for (const Substitute& substitute : {Substitute(zeros), mean, resample})
-        add_differences(ablated({&head, 1}, substitute, from));
-    }
-  }
-
-  void add_differences(const EvalResult& changed) {
-    std::vector<double>& losses = differences_.emplace_back();
-    for (std::size_t i = 0; i < changed.per_sequence.size(); ++i)
-      losses.push_back(changed.per_sequence[i].loss - baseline_.per_sequence[i].loss);
-    std::vector<double>& corrects = differences_.emplace_back();
-    for (std::size_t i = 0; i < changed.per_sequence.size(); ++i)
-      corrects.push_back(
-          static_cast<double>(changed.per_sequence[i].correct - baseline_.per_sequence[i].correct));
-  }
-
-  void set_effects(std::vector<HeadEffects>& heads) const {
-    std::vector<double> labeled;
-    for (const SequenceResult& sequence : baseline_.per_sequence)
-      labeled.push_back(static_cast<double>(sequence.labeled));
-    const double count = std::max(1.0, std::reduce(labeled.begin(), labeled.end()));
-    const std::vector<Interval> intervals = bootstrap(differences_, labeled, evaluator_.config().train.seed);
-    const auto mean = [&](std::size_t k) {
-      return std::accumulate(differences_[k].begin(), differences_[k].end(), 0.0) / count;
-    };
-    for (std::size_t i = 0; i < heads.size(); ++i) {
-      std::size_t k = 2 * kKinds * i;  // loss, then accuracy
-      for (Effect* effect : {&heads[i].zero, &heads[i].mean, &heads[i].resample}) {
-        *effect = {mean(k), mean(k + 1), intervals[k], intervals[k + 1]};
-        k += 2;
+    const std::vector<Substitute> kinds = substitutes(number, outputs);
+    for (HeadEffects& head : heads) {
+      if (head.id.layer != number) continue;
+      Effect* effects[] = {&head.zero, &head.mean, &head.resample};
+      for (std::size_t kind = 0; kind < std::size(effects); ++kind) {
+        const EvalResult result = evaluator_.run(
+            [&] { return std::make_unique<Ablation>(layers_, std::span(&head.id, 1), kinds[kind]); },
+            Tape::Mode::inference, input ? &*input : nullptr);
+        *effects[kind] = effect_between(baseline_.per_sequence, result.per_sequence);
       }
     }
   }
@@ -232,20 +273,9 @@ class Measurement {
 
   std::vector<RemovalStep> remove_heads(std::vector<HeadEffects> heads) {
     std::ranges::stable_sort(heads, {}, [](const HeadEffects& h) { return h.importance.normalized; });
-    std::vector<HeadId> removed;
-    std::vector<std::size_t> blocks;
-    for (const HeadEffects& head : heads) {
-      removed.push_back(head.id);
-      blocks.push_back(static_cast<std::size_t>(layers_[static_cast<std::size_t>(head.id.layer)].block));
-    }
-    const Substitute nothing = zeros;
-    const std::vector<EvalResult> results = evaluator_.run_series(blocks, [&](std::size_t k) {
-      return std::make_unique<Ablation>(layers_, std::span(removed).first(k + 1), nothing);
-    });
-    std::vector<RemovalStep> steps{{.loss = baseline_.loss, .accuracy = baseline_.accuracy}};
-    for (std::size_t k = 0; k < results.size(); ++k)
-      steps.push_back({static_cast<std::int64_t>(k + 1), removed[k], results[k].loss, results[k].accuracy});
-    return steps;
+    std::vector<HeadId> order;
+    for (const HeadEffects& head : heads) order.push_back(head.id);
+    return removal_steps(evaluator_, order, baseline_);
   }
 
   Evaluator& evaluator_;
@@ -254,16 +284,36 @@ class Measurement {
   std::vector<std::int32_t> lengths_, source_lengths_;  // by sequence
   std::vector<std::int64_t> pairs_;
   std::vector<HeadId> heads_;
-  // By head and kind of ablation: the differences of losses, then of correct positions, by sequence.
-  std::vector<std::vector<double>> differences_;
 };
 
 }  // namespace
 
-EffectsReport measure_effects(Evaluator& evaluator) { return Measurement(evaluator).finish(); }
+std::vector<RemovalStep> removal_steps(Evaluator& evaluator, std::span<const HeadId> order,
+                                       const EvalResult& baseline) {
+  const std::vector<AttentionLayer>& layers = evaluator.model().attention_layers();
+  std::vector<std::size_t> blocks;
+  for (const HeadId& head : order)
+    blocks.push_back(static_cast<std::size_t>(layers[static_cast<std::size_t>(head.layer)].block));
+  const Substitute nothing = zeros;
+  const std::vector<EvalResult> results = evaluator.run_series(
+      blocks, [&](std::size_t k) { return std::make_unique<Ablation>(layers, order.first(k + 1), nothing); });
+  std::vector<RemovalStep> steps{{.loss = baseline.loss, .accuracy = baseline.accuracy}};
+  for (std::size_t k = 0; k < results.size(); ++k)
+    steps.push_back({static_cast<std::int64_t>(k + 1), order[k], results[k].loss, results[k].accuracy});
+  return steps;
+}
+
+EffectsReport measure_effects(Evaluator& evaluator, double smallest_effect) {
+  return Measurement(evaluator).finish(smallest_effect);
+}
+
+AblationReport measure_ablation(Evaluator& evaluator, std::span<const HeadId> heads) {
+  return Measurement(evaluator).ablate(heads);
+}
 
 double effect_passes(const Evaluator& evaluator) {
-  double passes = 1 + Evaluator::pass_cost(Tape::Mode::training);  // baseline and gradients
+  double passes =
+      1 + kRoundingPasses + kUntrained + Evaluator::pass_cost(Tape::Mode::training);  // with the baseline
   const std::vector<AttentionLayer>& layers = evaluator.model().attention_layers();
   for (const AttentionLayer& layer : layers) {
     const auto heads = static_cast<double>(layer.heads);

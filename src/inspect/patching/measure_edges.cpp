@@ -64,7 +64,7 @@ class EdgeMeasurement {
     return 1 - total_of(changes(removed)) / total_of(totals_);
   }
 
-  std::vector<PatchEffect> exact_effects(std::uint64_t seed) {
+  std::vector<PatchEffect> exact_effects() {
     ProgressCounter progress("patching edges", static_cast<double>(graph_.edges.size()));
     std::vector<std::vector<double>> sums;
     for (std::size_t e = 0; e < graph_.edges.size(); ++e) {
@@ -73,7 +73,7 @@ class EdgeMeasurement {
       sums.push_back(changes(removed));
       progress.advance();
     }
-    return patch_effects(sums, totals_, seed);
+    return patch_effects(sums, totals_);
   }
 
   // Returns the first-order estimate of every effect (edge attribution patching).
@@ -116,7 +116,7 @@ class EdgeMeasurement {
 
   // Returns a random subset of that size of the edges, the k-th draw.
   EdgeSet draw(std::vector<std::size_t> edges, std::size_t size, std::uint32_t k) const {
-    constexpr std::uint32_t kCircuits = 2;  // the bootstrap uses 0, pairs 1
+    constexpr std::uint32_t kCircuits = 2;  // resampling pairs use 1
     EdgeSet set(graph_.edges.size());
     for (std::size_t i = 0; i < size; ++i) {
       std::swap(edges[i],
@@ -225,7 +225,7 @@ EdgesReport measure_edges(PairRunner& runner, std::uint64_t seed, double keep) {
                      .keep = keep,
                      .circuit = {}};
   EdgeMeasurement measurement(runner, report.graph, seed);
-  const std::vector<PatchEffect> exact = measurement.exact_effects(seed);
+  const std::vector<PatchEffect> exact = measurement.exact_effects();
   const std::vector<double> attributions = measurement.attributions();
   for (std::size_t e = 0; e < exact.size(); ++e) report.effects.push_back({exact[e], attributions[e]});
   report.correlation = correlation_of(report.effects);

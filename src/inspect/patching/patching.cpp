@@ -71,7 +71,7 @@ std::vector<std::string> names_of_input(const Dataset& dataset, const Batch& bat
 
 }  // namespace
 
-PatchingReport measure_patching(PairRunner& runner, std::uint64_t seed) {
+PatchingReport measure_patching(PairRunner& runner) {
   const std::vector<AttentionLayer>& layers = runner.model().attention_layers();
   double work = 0;
   PatchingReport report{.pairs = runner.pairs(), .clean = {}, .corrupted = {}, .heads = {}};
@@ -103,7 +103,7 @@ PatchingReport measure_patching(PairRunner& runner, std::uint64_t seed) {
       patched({});
       for (std::int64_t t = 0; t < max_positions(runner, layers[l]); ++t) patched(t);
     }
-    const std::vector<PatchEffect> effects = patch_effects(sums, totals, seed);
+    const std::vector<PatchEffect> effects = patch_effects(sums, totals);
     auto next = effects.begin();
     for (PatchingReport::Head& head : report.heads) {
       const std::int64_t positions = max_positions(runner, layers[static_cast<std::size_t>(head.id.layer)]);
@@ -118,7 +118,7 @@ PatchingReport measure_patching(PairRunner& runner, std::uint64_t seed) {
 PatchingReport patching(Evaluator& evaluator, std::span<const InputPair> pairs) {
   for (const InputPair& pair : pairs) require_comparable(evaluator, pair);
   PairRunner runner(evaluator, pairs);
-  PatchingReport report = measure_patching(runner, evaluator.config().train.seed);
+  PatchingReport report = measure_patching(runner);
   if (pairs.size() > 1) return report;
   report.clean = names_of_input(evaluator.dataset(), runner.batches()[0].clean);
   report.corrupted = names_of_input(evaluator.dataset(), runner.batches()[0].corrupted);

@@ -8,7 +8,7 @@
 namespace thimble {
 
 std::vector<PatchEffect> patch_effects(const std::vector<std::vector<double>>& sums,
-                                       std::vector<double> totals, std::uint64_t seed) {
+                                       std::vector<double> totals) {
   const double total = std::accumulate(totals.begin(), totals.end(), 0.0);
   const bool single = totals.size() == 1;
   require<DataError>(total != 0,
@@ -21,13 +21,13 @@ std::vector<PatchEffect> patch_effects(const std::vector<std::vector<double>>& s
   for (const std::vector<double>& sum : sums)
     effects.push_back({std::accumulate(sum.begin(), sum.end(), 0.0) / total});
   if (single) return effects;
-  const double scale = static_cast<double>(totals.size()) / total;  // bootstrap() requires counts of about 1
+  const double scale = static_cast<double>(totals.size()) / total;  // of counts of about 1
   std::vector<std::vector<double>> scaled = sums;
   for (std::vector<double>& sum : scaled)
     for (double& x : sum) x *= scale;
   for (double& x : totals) x *= scale;
-  const std::vector<Interval> intervals = bootstrap(scaled, totals, seed);
-  for (std::size_t k = 0; k < effects.size(); ++k) effects[k].interval = intervals[k];
+  for (std::size_t k = 0; k < effects.size(); ++k)
+    effects[k].interval = mean_change(scaled[k], totals).interval;
   return effects;
 }
 

@@ -8,9 +8,11 @@ namespace thimble {
 
 inline namespace f32 {
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
+AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences);
 }
 namespace f64 {
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
+AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences);
 }
 
 InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
@@ -25,7 +27,37 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
   return report;
 }
 
+AblationReport ablate(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences) {
+  require_heads(model.config.model);
+  require_memory(Job::inspection, model.config);
+  const bool single = model.config.train.precision == Precision::float32;
+  return single ? f32::run_ablation(model, heads, sequences) : f64::run_ablation(model, heads, sequences);
+}
+
 namespace {
+
+Json ids_json(const std::vector<HeadId>& heads) {
+  Json json = Json::array();
+  for (const HeadId& id : heads) json.push_back({{"layer", id.layer}, {"head", id.head}});
+  return json;
+}
+
+Json joint_json(const JointReport& joint, std::span<const AttentionLayer> layers) {
+  Json json = {{"sequences", joint.sequences},
+               {"pairs", Json::array()},
+               {"groups", Json::array()},
+               {"tested", joint.tested},
+               {"exact", joint.exact},
+               {"greedy_ablation", Json::array()},
+               {"removable",
+                {{"by_importance", joint.removable_by_importance},
+                 {"greedily", joint.removable_greedily},
+                 {"alone", joint.removable_alone}}}};
+  for (const JointEffect& pair : joint.pairs) json["pairs"].push_back(to_json(pair, layers));
+  for (const JointEffect& group : joint.groups) json["groups"].push_back(to_json(group, layers));
+  for (const RemovalStep& step : joint.greedy) json["greedy_ablation"].push_back(to_json(step));
+  return json;
+}
 
 Json rows(const std::vector<double>& matrix, std::int64_t columns) {
   Json out = Json::array();
@@ -45,11 +77,17 @@ Json model_json(const Config& config) {
 }
 
 Json head_json(const HeadReport& head, const AttentionLayer& layer, std::int64_t keys) {
-  Json json{{"layer", head.effects.id.layer},     {"head", head.effects.id.head},
-            {"label", head.label.name},           {"verdict", verdict_name(head.label.verdict)},
-            {"sentence", head.label.sentence},    {"scores", to_json(head.scores)},
-            {"ablation", to_json(head.effects)},  {"importance", to_json(head.effects.importance)},
-            {"circuits", to_json(head.circuits)}, {"mean_weights", rows(head.mean_weights, keys)}};
+  Json json{{"layer", head.effects.id.layer},
+            {"head", head.effects.id.head},
+            {"label", head.label.name},
+            {"verdict", verdict_name(head.label.verdict)},
+            {"group", ids_json(head.label.group)},
+            {"sentence", head.label.sentence},
+            {"scores", to_json(head.scores)},
+            {"ablation", to_json(head.effects)},
+            {"importance", to_json(head.effects.importance)},
+            {"circuits", to_json(head.circuits)},
+            {"mean_weights", rows(head.mean_weights, keys)}};
   if (!layer.stack.empty()) json["attention"] = layer.name();
   return json;
 }
@@ -69,6 +107,7 @@ Json to_json(const InspectReport& report) {
                  {"accuracy", report.baseline.accuracy},
                  {"sequence_accuracy", report.baseline.sequence_accuracy},
                  {"sequences", report.baseline.sequences}}},
+               {"scale", to_json(report.scale)},
                {"unpaired", report.unpaired},
                {"heads", Json::array()},
                {"cumulative_ablation", Json::array()},
@@ -78,6 +117,7 @@ Json to_json(const InspectReport& report) {
                {"examples", Json::array()}};
   json.update(to_json(report.timeline));
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
+  json["joint_ablation"] = joint_json(report.joint, layers);
   if (report.source_length > 0) {
     json["source_length"] = report.source_length;
     json["attentions"] = to_json(layers);

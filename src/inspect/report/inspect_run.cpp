@@ -7,12 +7,14 @@
 #include "inspect/scores/score_observer.h"
 #include "inspect/trace/trace_observer.h"
 #include "thimble/inspect/circuits/logit_lens.h"
+#include "thimble/inspect/effects/joint_effects.h"
 #include "thimble/inspect/effects/measure_effects.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
+AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences);
 
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options) {
   Evaluator evaluator(model);
@@ -25,10 +27,11 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   report.source_length = evaluator.dataset().source_length();
 
   // Observed passes count twice, for the work of the observers.
-  ProgressCounter progress("analyzing heads",
-                           effect_passes(evaluator) + lens_passes(evaluator) + 4 * evaluator.observe_cost());
+  ProgressCounter progress("analyzing heads", effect_passes(evaluator) + joint_passes(evaluator) +
+                                                  lens_passes(evaluator) + 4 * evaluator.observe_cost());
   evaluator.report_to(progress);
-  EffectsReport effects = measure_effects(evaluator);
+  EffectsReport effects = measure_effects(evaluator, options.smallest_effect);
+  report.joint = measure_joint_effects(evaluator, effects);
   report.logit_lens = logit_lens(evaluator, effects.baseline);
   ScoreObserver trained(evaluator, true), initial(evaluator);
   CircuitObserver circuit_observer(evaluator);
@@ -48,6 +51,8 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   evaluator.observe(initial);
   progress.advance(evaluator.observe_cost());
 
+  const std::vector<HeadVerdict> verdicts =
+      judge(effects.heads, effects.scale, report.joint, evaluator.model().attention_layers());
   for (std::size_t i = 0; i < effects.heads.size(); ++i) {
     HeadReport& head = report.heads.emplace_back();
     head.scores = trained.scores(i);
@@ -56,14 +61,21 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
     head.mean_weights = trained.heads()[i].mean_weights();
     head.effects = effects.heads[i];
     head.circuits = std::move(circuits.heads[i]);
-    head.label = label_head(head.scores, head.effects.zero);
+    head.label = label_head(head.scores, head.effects.zero, verdicts[i]);
   }
   report.baseline = effects.baseline;
+  report.scale = effects.scale;
   report.unpaired = effects.unpaired;
   report.cumulative_ablation = std::move(effects.cumulative_ablation);
   report.attribution = std::move(circuits.attribution);
   report.rollout = std::move(circuits.rollout);
   return report;
+}
+
+AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences) {
+  Evaluator evaluator(model);
+  evaluator.select(Split::test, sequences);
+  return measure_ablation(evaluator, heads);
 }
 
 }  // namespace THIMBLE_PRECISION

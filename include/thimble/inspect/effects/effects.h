@@ -9,16 +9,12 @@
 #include <vector>
 
 #include "thimble/core/json.h"
+#include "thimble/core/statistics.h"
+#include "thimble/inspect/effects/interval.h"
 #include "thimble/model/attention_layer.h"
 #include "thimble/train/train.h"
 
 namespace thimble {
-
-// The middle 95 % of a bootstrap distribution.
-struct Interval {
-  double low = 0, high = 0;
-  bool contains(double x) const { return low <= x && x <= high; }
-};
 
 // The change that an intervention makes, on the same sequences. Loss: mean cross entropy per labeled
 // position, nats; accuracy: share of labeled positions predicted correctly.
@@ -26,6 +22,7 @@ struct Effect {
   double loss_change = 0, accuracy_change = 0;
   Interval interval;  // of the loss
   Interval accuracy_interval;
+  double p = 1, accuracy_p = 1;  // see MeanChange
 };
 
 // Michel, Levy and Neubig, "Are sixteen heads really better than one?", NeurIPS 2019, equation 2:
@@ -36,6 +33,38 @@ struct Importance {
   double normalized = 0;  // raw / l2 norm of the raw values of the layer, as in the paper; 0 if that is 0
 };
 
+// The default of --smallest-effect.
+inline constexpr double kSmallestEffect = 0.01;
+
+// Zero, mean and resample ablation of a set of heads; see HeadEffects.
+struct AblationReport {
+  EvalResult baseline;
+  std::vector<HeadId> heads;
+  std::vector<std::string> names;  // head_name() of each
+  Effect zero, mean, resample;
+  std::int64_t unpaired = 0;  // see EffectsReport
+};
+
+inline constexpr double kUntrainedDeviations = 4;
+
+// The scale on which effects are judged: the way from chance to a perfect model. The best constant answer is
+// the most frequent label of the analyzed sequences; in loss, it is the distribution of their labels.
+struct EffectScale {
+  double chance_accuracy = 0, chance_loss = 0;
+  double lowest_loss = 0;  // that the task states, or 0
+  // The smallest effects of interest: a share of the way from chance to an accuracy of 1 and to lowest_loss.
+  double smallest_accuracy = 0, smallest_loss = 0;
+  // How far the means move when every value of a pass changes by one unit in the last place, at random; an
+  // upper bound that takes the moves of all sequences to have the same sign.
+  double rounding_accuracy = 0, rounding_loss = 0;
+  Effect above_chance;  // of the model, compared with the best constant answer
+  // Of untrained models. With few different labels, some are right more often than a constant answer.
+  Spread untrained_accuracy{}, untrained_loss{};
+  // The model is not better than the best constant answer by the smallest effect and with the interval, and
+  // than untrained models by kUntrainedDeviations standard deviations, in accuracy or in loss.
+  bool at_chance = false;
+};
+
 struct HeadEffects {
   HeadId id;
   Effect zero;      // z_h replaced by 0
@@ -44,7 +73,7 @@ struct HeadEffects {
   Importance importance;
 };
 
-// The result after zero ablation of the `removed` least important heads, the last of which is `id`.
+// The result after zero ablation of `removed` heads, the last of which is `id`.
 struct RemovalStep {
   std::int64_t removed = 0;
   std::optional<HeadId> id{};  // none before the first removal
@@ -52,25 +81,23 @@ struct RemovalStep {
 };
 
 struct EffectsReport {
-  EvalResult baseline;             // without an intervention, with the result of each sequence
-  std::vector<HeadEffects> heads;  // by HeadId
-  std::vector<RemovalStep> cumulative_ablation;
+  EvalResult baseline;  // without an intervention, with the result of each sequence
+  EffectScale scale;
+  std::vector<HeadEffects> heads;                // by HeadId
+  std::vector<RemovalStep> cumulative_ablation;  // by increasing gradient importance
   // Sequences of unique length, which keep their own values in the resample ablation.
   std::int64_t unpaired = 0;
 };
 
-inline constexpr int kBootstrapDraws = 1000;
+// Returns the change from `before` to `after`, the results of the same sequences.
+Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after);
 
-// Returns percentile intervals (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13)
-// of sum_i sums[k][i] / sum_i counts[i] for each k, where sequences i are drawn with replacement, the same
-// draws for all k. Throws ShapeError when sizes differ or there is no sequence.
-std::vector<Interval> bootstrap(const std::vector<std::vector<double>>& sums, std::span<const double> counts,
-                                std::uint64_t seed);
-
-Json to_json(const Interval&);     // [low, high]
-Json to_json(const Effect&);       // {"loss_change", "accuracy_change", "interval", ...}
-Json to_json(const HeadEffects&);  // {"zero", "mean", "resample"}, without the importance
-Json to_json(const Importance&);   // {"raw", "normalized"}
-Json to_json(const RemovalStep&);  // {"removed", "layer", "head", "loss", "accuracy"}
+// {"chance", "at_chance", "above_chance", "lowest_loss", "smallest_effect", "rounding"}
+Json to_json(const EffectScale&);
+Json to_json(const Effect&);          // {"loss_change", "accuracy_change", "interval", ...}
+Json to_json(const HeadEffects&);     // {"zero", "mean", "resample"}, without the importance
+Json to_json(const Importance&);      // {"raw", "normalized"}
+Json to_json(const RemovalStep&);     // {"removed", "layer", "head", "loss", "accuracy"}
+Json to_json(const AblationReport&);  // {"heads", "baseline", "zero", "mean", "resample", "unpaired"}
 
 }  // namespace thimble

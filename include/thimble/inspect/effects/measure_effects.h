@@ -35,11 +35,19 @@ class Ablation : public ChunkHooks {
 // the next one. A sequence of unique length gets itself.
 std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths, std::uint64_t seed);
 
-// Measures all effects, in 1 + layers (1 + 4 heads) passes without gradients and one with gradients. Random
+// Measures all effects, in 15 + layers (1 + 4 heads) passes without gradients and one with gradients. Random
 // draws depend on the config's seed. Cumulative ablation is in order of increasing normalized importance; of
-// equal heads the first goes first. Memory: input and head outputs of one layer, two tensors of (sequences,
-// T, C), and 6 doubles per head and sequence. Throws as Evaluator::run does.
-EffectsReport measure_effects(Evaluator& evaluator);
+// equal heads the first goes first. smallest_effect is a share of the way from chance to perfect, see
+// EffectScale. Memory: input and head outputs of one layer, two tensors of (sequences, T, C). Throws as
+// Evaluator::run does.
+EffectsReport measure_effects(Evaluator& evaluator, double smallest_effect = kSmallestEffect);
+
+// Returns the results of removing heads one after the other, in this order, after that of the whole model.
+std::vector<RemovalStep> removal_steps(Evaluator& evaluator, std::span<const HeadId> order,
+                                       const EvalResult& baseline);
+
+// Measures the ablation of a set of heads together. Memory: head outputs of the layers of the set.
+AblationReport measure_ablation(Evaluator& evaluator, std::span<const HeadId> heads);
 
 // Returns the cost of measure_effects in passes over the whole model without gradients.
 double effect_passes(const Evaluator& evaluator);

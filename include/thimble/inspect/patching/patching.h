@@ -27,7 +27,7 @@ class HeadPatchHooks : public PatchHooks {
 
 // Patches every head of the runner's model, at all positions and at each. Random draws depend on the seed.
 // Throws as patch_effects and PairRunner::differences do. The report has no tokens.
-PatchingReport measure_patching(PairRunner& runner, std::uint64_t seed);
+PatchingReport measure_patching(PairRunner& runner);
 
 // Patches the pairs, of the evaluator's split; a single pair is reported with its tokens.
 PatchingReport patching(Evaluator& evaluator, std::span<const InputPair> pairs);

@@ -16,7 +16,7 @@ namespace thimble {
 //   effect = sum (D_patched - D_base) / sum (D_donor - D_base),
 // with D of a run the sum, over positions whose labels differ, of logit(label of the corrupted input) minus
 // logit(label of the clean input). Zhang and Nanda, "Towards best practices of activation patching in language
-// models", ICLR 2024, recommend the logit difference. The interval is a bootstrap over pairs; none for one.
+// models", ICLR 2024, recommend the logit difference. The interval is that of mean_change over pairs; none for one.
 struct PatchEffect {
   double effect = 0;
   std::optional<Interval> interval{};
@@ -46,7 +46,7 @@ struct PatchingReport {
 // D_donor - D_base. Throws DataError when the totals do not sum to a positive number, unless there is one
 // pair, whose total must not be 0.
 std::vector<PatchEffect> patch_effects(const std::vector<std::vector<double>>& sums,
-                                       std::vector<double> totals, std::uint64_t seed);
+                                       std::vector<double> totals);
 
 Json to_json(const PatchEffect&);     // {"effect", "interval"}; without an interval for one pair
 Json to_json(const PatchingReport&);  // {"pairs", "heads": [{"layer", "head", "noising": {...}, ...}]}

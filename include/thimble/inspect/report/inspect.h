@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "thimble/inspect/circuits/circuits.h"
 #include "thimble/inspect/circuits/lens_names.h"
 #include "thimble/inspect/effects/effects.h"
+#include "thimble/inspect/effects/verdict.h"
 #include "thimble/inspect/report/label.h"
 #include "thimble/inspect/scores/scores.h"
 #include "thimble/inspect/timeline/checkpoint_series.h"
@@ -35,9 +37,11 @@ struct InspectReport {
   std::int64_t length = 0;         // T
   std::int64_t source_length = 0;  // S; 0 in an encoder-only model
   EvalResult baseline;             // on the analyzed sequences
-  std::int64_t unpaired = 0;       // see EffectsReport
+  EffectScale scale;
+  std::int64_t unpaired = 0;  // see EffectsReport
   std::vector<HeadReport> heads;
   std::vector<RemovalStep> cumulative_ablation;
+  JointReport joint;
   Attribution attribution;
   DoubleMatrix rollout;
   std::vector<LensResult> logit_lens;  // by depth; empty for a model without one
@@ -57,6 +61,7 @@ struct InspectOptions {
   std::int64_t sequences = 1000;  // the first of the test split
   std::int64_t examples = 16;     // of these, kept with all their attention weights
   bool series = false;            // whether to read the checkpoints of the run
+  double smallest_effect = kSmallestEffect;
 };
 
 inline constexpr std::int64_t kVariedSequences =
@@ -71,5 +76,8 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options);
 // The JSON of an encoder-decoder has "source_length" and "attentions" (forward_trace.h); the "layer" of a
 // head is an index into "attentions", and its "attention" is the name there.
 Json to_json(const InspectReport&);
+
+// Ablates a set of heads together, on the first test sequences. Throws as inspect does.
+AblationReport ablate(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences);
 
 }  // namespace thimble

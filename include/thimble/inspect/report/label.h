@@ -1,13 +1,13 @@
-// Labels of heads. A label is given only where pattern and effect agree: the head attends to something more
-// than chance and more than at initialization, and ablating the head makes the model worse.
+// Labels of heads: what a head attends to, more than chance and more than at initialization, together with
+// the verdict on its effect.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include "thimble/inspect/effects/effects.h"
+#include "thimble/inspect/effects/verdict.h"
 #include "thimble/inspect/scores/patterns.h"
 #include "thimble/inspect/scores/scores.h"
 
@@ -19,24 +19,16 @@ namespace thimble {
 inline constexpr double kUniformEntropy = 0.99;
 inline constexpr double kUniformShare = 0.25;
 
-enum class Verdict {
-  shown,       // pattern and effect
-  no_effect,   // pattern, but ablation has no measurable cost
-  no_pattern,  // effect, but no pattern found
-  not_enough,  // too few eligible queries
-  none,        // neither pattern nor effect
-};
-std::string_view verdict_name(Verdict);
-
 struct Label {
   std::string name;  // "mirror", "previous token", "offset -3", "position 0", ...; "" without a pattern
-  Verdict verdict = Verdict::none;
-  std::string sentence;  // the label with its evidence
+  Verdict verdict = Verdict::unused;
+  std::string sentence;         // the label with its evidence
+  std::vector<HeadId> group{};  // of a backup, the other heads of its group
 };
 
-// Labels a head from all its scores, with at_init where it is known, and its zero ablation. Ablation makes
-// the model worse if the interval of the change in loss lies above 0, or that of the change in accuracy below
-// 0.
-Label label_head(std::span<const HeadScore> scores, const Effect& zero);
+// Labels a head from all its scores, with at_init where it is known, its zero ablation, and the verdict on its
+// effects. A head that costs nothing is redundant if it has a pattern, and unused otherwise; no head has a label
+// on too few queries, or in a model that is no better than chance.
+Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects);
 
 }  // namespace thimble

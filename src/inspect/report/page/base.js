@@ -77,11 +77,13 @@ const headName = (h) => `${layerName(h.layer)} head ${h.head}`;
 
 // Returns the label of a head, qualified by its verdict.
 function claim(h) {
+  const name = h.label || "pattern unknown";
   return (
     {
-      shown: h.label,
-      no_effect: `looks like ${h.label}, no effect`,
-      no_pattern: "important, pattern unknown",
+      important: h.label || "important, pattern unknown",
+      harmful: `harmful, ${name}`,
+      backup: `backup, ${name}`,
+      redundant: `looks like ${h.label}, no effect`,
       not_enough: "not enough evidence",
     }[h.verdict] ?? "–"
   );

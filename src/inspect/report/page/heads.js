@@ -82,7 +82,7 @@ function headGrid() {
         "span",
         {},
         element("b", {}, `${layerName(h.layer).match(/\d+$/)}·${h.head}`),
-        element("em", {}, h.verdict === "shown" ? h.label : ""),
+        element("em", {}, h.verdict === "important" ? h.label : ""),
       ),
     );
     button.setAttribute("aria-label", `${headName(h)}, ${claim(h)}`);

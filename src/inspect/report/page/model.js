@@ -161,6 +161,41 @@ function cumulativeAblation() {
   );
 }
 
+// Returns a warning for a model that is no better than chance, whose heads get no labels.
+function chanceWarning() {
+  const scale = report.scale;
+  if (!scale?.at_chance) return null;
+  const [low, high] = scale.above_chance.accuracy_interval;
+  const text = `The model is no better than chance: its accuracy is ${percent(report.baseline.accuracy)}, that of the best constant answer ${percent(scale.chance.accuracy)} (95 % CI of the difference: ${points(low)} to ${points(high)} points), that of untrained models ${percent(scale.untrained.accuracy.mean)} ± ${percent(scale.untrained.accuracy.sd)}. No head gets a label.`;
+  return element("p", { class: "warning" }, text);
+}
+
+// Returns the table of sets of heads that were ablated together.
+function jointAblation() {
+  const joint = report.joint_ablation;
+  if (!joint?.pairs.length) return null;
+  const change = (a, show, value, interval) => changeCell(a[value], a[interval], show);
+  const row = (set) => [
+    set.names.join(", "),
+    change(set, points, "accuracy_change", "accuracy_interval"),
+    change(set, signed, "loss_change", "interval"),
+    change(set.excess, points, "accuracy_change", "accuracy_interval"),
+    change(set.excess, signed, "loss_change", "interval"),
+    set.costly ? "yes" : "no",
+  ];
+  const larger = joint.groups.filter((set) => set.heads.length > 2);
+  const others = joint.pairs.filter((set) => !set.costly);
+  const sets = [...joint.groups.filter((set) => set.heads.length === 2), ...larger, ...others];
+  const { by_importance: ordered, greedily, alone } = joint.removable;
+  const search = joint.exact ? "every larger group" : `${joint.tested} larger groups, not all of them`;
+  return section(
+    "joint",
+    "Heads ablated together",
+    `Zero ablation of pairs of heads that cost nothing alone, and of ${search}, on ${grouped(joint.sequences)} sequences. The excess is the change beyond the sum of the changes by each head alone; heads whose excess is a cost back each other up (Holm's correction for the number of pairs). Removable heads: ${ordered} in order of gradient importance, ${greedily} greedily, ${alone} each alone.`,
+    plainTable(["heads", "Δ accuracy (points)", "Δ loss", "excess (points)", "excess in loss", "backup"], sets.map(row)),
+  );
+}
+
 function attribution() {
   const a = report.attribution;
   if (!a) return null;

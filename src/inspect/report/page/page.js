@@ -5,7 +5,7 @@ function heads() {
 }
 
 function start() {
-  const labeled = report.heads.findIndex((h) => h.verdict === "shown");
+  const labeled = report.heads.findIndex((h) => h.verdict === "important" && h.label);
   Object.assign(state, {
     head: Math.max(labeled, 0),
     source: report.examples?.length ? "example" : "mean",
@@ -14,7 +14,7 @@ function start() {
   });
   document.title = `${report.task} · thimble inspect`;
   const theme = themeButton();
-  const sections = [training, headTable, heads, circuits, timeline, checkpointSeries, cumulativeAblation, attribution, rollout]
+  const sections = [training, headTable, heads, circuits, timeline, checkpointSeries, cumulativeAblation, jointAblation, attribution, rollout]
     .map((make) => make())
     .filter(Boolean);
   const navigation = element(
@@ -29,6 +29,7 @@ function start() {
     .append(
       element("div", { class: "title" }, element("h1", {}, element("span", {}, "thimble inspect"), report.task), theme),
       ...facts(),
+      ...[chanceWarning()].filter(Boolean),
       navigation,
     );
   document.querySelector("main").append(...sections);

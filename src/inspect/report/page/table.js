@@ -93,6 +93,14 @@ function compared(a, b, direction) {
   return direction * (isNumber(a) && isNumber(b) ? a - b : String(a).localeCompare(String(b)));
 }
 
+// Returns what the labels rest on.
+function judged() {
+  const smallest = report.scale?.smallest_effect;
+  return smallest
+    ? `Labels count effects of at least ${shorter(100 * smallest.accuracy)} points or ${shorter(smallest.loss)} in loss, corrected for the number of heads (Holm); intervals are not corrected. `
+    : "";
+}
+
 function headTable() {
   const columns = tableColumns();
   let by = null,
@@ -127,7 +135,7 @@ function headTable() {
   return section(
     "table",
     "Heads",
-    "What each head attends to, and what ablating it costs (accuracy in points). The mark on a bar is the chance level. Select a row to show the head below.",
+    `What each head attends to, and what ablating it costs (accuracy in points). ${judged()}The mark on a bar is the chance level. Select a row to show the head below.`,
     element(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of heads" },

@@ -1,0 +1,138 @@
+#include "thimble/inspect/effects/effect_scale.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "thimble/core/random.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+namespace {
+
+// Adds or subtracts one unit in the last place, at random, in every value that hooks can replace.
+class Nudge : public ChunkHooks {
+ public:
+  Nudge(const Random& random, std::uint32_t pass) : random_(random), pass_(pass) {}
+
+  void begin(const Chunk& chunk) override { chunk_ = &chunk; }
+  bool replace(Site site, const Shape&, MatrixView value) override {
+    if (site.kind == SiteKind::attention_weights) return false;
+    constexpr std::uint32_t kNudge = 2;  // resampling pairs use 1
+    constexpr std::int64_t kBits = 128, kMaxLayers = 1 << 16;
+    const auto where =
+        static_cast<std::uint32_t>(static_cast<std::int64_t>(site.kind) * kMaxLayers + site.layer);
+    for (std::int64_t row = 0; row < value.rows; ++row) {
+      // Counts rows of all chunks, which have at most 2^24 each.
+      const auto number = static_cast<std::uint64_t>((chunk_->first << 24) + (site.position << 12) + row);
+      for (std::int64_t c = 0; c < value.cols; ++c) {
+        if (c % kBits == 0)
+          words_ = random_.words(number, where + static_cast<std::uint32_t>(c / kBits << 8), kNudge + pass_);
+        const bool up = (words_[static_cast<std::size_t>(c % kBits / 32)] >> (c % 32) & 1) != 0;
+        value.row(row)[c] *= 1 + (up ? kStep : -kStep);
+      }
+    }
+    return true;
+  }
+
+ private:
+  static constexpr Real kStep = std::numeric_limits<Real>::epsilon();
+
+  Random random_;
+  std::uint32_t pass_;
+  const Chunk* chunk_ = nullptr;
+  std::array<std::uint32_t, 4> words_{};
+};
+
+// Returns the results of the best constant answer: the accuracy of the most frequent label, and the loss of
+// the distribution of labels.
+std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
+  std::vector<double> counts(static_cast<std::size_t>(evaluator.dataset().vocabulary()));
+  double all = 0;
+  for (const Chunk& chunk : evaluator.chunks())
+    for (const std::int32_t label : chunk.batch.row_labels) {
+      ++counts[static_cast<std::size_t>(label)];
+      ++all;
+    }
+  const auto usual = static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
+  std::vector<SequenceResult> results(static_cast<std::size_t>(evaluator.sequences()));
+  for (const Chunk& chunk : evaluator.chunks()) {
+    const Batch& batch = chunk.batch;
+    const std::int64_t of_sequence = std::ssize(batch.labels) / batch.sequences;
+    for (std::size_t row = 0; row < batch.row_labels.size(); ++row) {
+      const std::int32_t label = batch.row_labels[row];
+      SequenceResult& result = results[static_cast<std::size_t>(chunk.first + batch.rows[row] / of_sequence)];
+      result.loss += std::log(all / counts[static_cast<std::size_t>(label)]);
+      result.correct += label == usual;
+      ++result.labeled;
+    }
+  }
+  return results;
+}
+
+// Sets the rounding errors: the mean over labels of the absolute move of each sequence, in the worse pass.
+void measure_rounding(Evaluator& evaluator, const EvalResult& baseline, EffectScale& scale) {
+  const Random random(evaluator.config().train.seed, Stream::inspect);
+  for (std::uint32_t pass = 0; pass < kRoundingPasses; ++pass) {
+    const EvalResult moved = evaluator.run([&] { return std::make_unique<Nudge>(random, pass); });
+    double loss = 0, accuracy = 0, labels = 0;
+    for (std::size_t i = 0; i < moved.per_sequence.size(); ++i) {
+      const SequenceResult &before = baseline.per_sequence[i], &after = moved.per_sequence[i];
+      loss += std::abs(after.loss - before.loss);
+      accuracy += static_cast<double>(std::abs(after.correct - before.correct));
+      labels += static_cast<double>(before.labeled);
+    }
+    scale.rounding_loss = std::max(scale.rounding_loss, loss / std::max(1.0, labels));
+    scale.rounding_accuracy = std::max(scale.rounding_accuracy, accuracy / std::max(1.0, labels));
+  }
+}
+
+void measure_untrained(Evaluator& evaluator, EffectScale& scale) {
+  Model& model = evaluator.model();
+  const std::span<Real> values = model.parameters().values();
+  const std::vector<Real> trained(values.begin(), values.end());
+  std::vector<double> accuracies, losses;
+  for (std::uint64_t k = 1; k <= kUntrained; ++k) {
+    model.init(evaluator.config().train.seed + k);
+    const EvalResult result = evaluator.run();
+    accuracies.push_back(result.accuracy);
+    losses.push_back(result.loss);
+  }
+  std::ranges::copy(trained, values.begin());
+  scale.untrained_accuracy = spread(accuracies);
+  scale.untrained_loss = spread(losses);
+}
+
+}  // namespace
+
+EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, double smallest_effect) {
+  const std::vector<SequenceResult> constant = constant_answer(evaluator);
+  double labels = 0, loss = 0, correct = 0;
+  for (const SequenceResult& sequence : constant) {
+    labels += static_cast<double>(sequence.labeled);
+    loss += sequence.loss;
+    correct += static_cast<double>(sequence.correct);
+  }
+  labels = std::max(1.0, labels);
+  EffectScale scale;
+  scale.chance_accuracy = correct / labels;
+  scale.chance_loss = loss / labels;
+  scale.lowest_loss = lowest_loss(evaluator.dataset(), evaluator.split()).value_or(0);
+  scale.smallest_accuracy = smallest_effect * (1 - scale.chance_accuracy);
+  scale.smallest_loss = smallest_effect * std::max(0.0, scale.chance_loss - scale.lowest_loss);
+  measure_rounding(evaluator, baseline, scale);
+  measure_untrained(evaluator, scale);
+  const Effect& above = scale.above_chance = effect_between(constant, baseline.per_sequence);
+  const double usual_luck = kUntrainedDeviations * scale.untrained_accuracy.sd.value_or(0),
+               usual_fall = kUntrainedDeviations * scale.untrained_loss.sd.value_or(0);
+  const bool right = above.accuracy_interval.low > 0 && above.accuracy_change >= scale.smallest_accuracy &&
+                     baseline.accuracy > scale.untrained_accuracy.mean + usual_luck;
+  const bool sure = above.interval.high < 0 && -above.loss_change >= scale.smallest_loss &&
+                    baseline.loss < scale.untrained_loss.mean - usual_fall;
+  scale.at_chance = (!right && !sure) || scale.chance_accuracy == 1;
+  return scale;
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -1,0 +1,150 @@
+// Ablation of sets of heads: against PyTorch, and pairs that start from the inputs of a later block.
+#include <fmt/ranges.h>
+
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "fixtures_file.h"
+#include "inspect/interventions.h"
+#include "thimble/core/error.h"
+#include "thimble/data/table.h"
+#include "thimble/inspect/effects/head_names.h"
+#include "thimble/inspect/effects/joint_effects.h"
+
+using namespace thimble;
+
+namespace {
+
+// Returns a data file of tokens and labels (N, T).
+std::string rows_of(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& labels,
+                    std::size_t time) {
+  std::string text;
+  for (std::size_t first = 0; first < tokens.size(); first += time) {
+    const auto row = [&](const std::vector<std::int32_t>& all) {
+      const auto from = all.begin() + static_cast<std::ptrdiff_t>(first);
+      return fmt::format("{}", fmt::join(from, from + static_cast<std::ptrdiff_t>(time), " "));
+    };
+    text += row(tokens) + "\t" + row(labels) + "\n";
+  }
+  return text;
+}
+
+void compare_effect(const Effect& effect, std::span<const double> expected) {
+  const double got[] = {
+      effect.loss_change,     effect.interval.low,          effect.interval.high,          effect.p,
+      effect.accuracy_change, effect.accuracy_interval.low, effect.accuracy_interval.high, effect.accuracy_p};
+  for (std::size_t i = 0; i < 8; ++i)
+    CHECK_THAT(got[i], WithinAbs(expected[i], sizeof(Real) == 8 ? 1e-9 : 1e-5));
+}
+
+}  // namespace
+
+TEST_CASE("ablations of sets of heads agree with PyTorch, intervals too", "[inspect][fixture]") {
+  tests::Fixture fixture("head_ablations");
+  const auto time = static_cast<std::size_t>(fixture.shape("tokens").last());
+  TableTexts texts;
+  const std::string rows = rows_of(fixture.integers("tokens"), fixture.integers("labels"), time);
+  texts.main = {"rows.tsv", rows};
+  texts.validation = {"validation.tsv", rows};
+  texts.test = {"test.tsv", rows};
+  texts.vocabulary = {"vocabulary", "0\n1\n2\n3\n4\n5\n6\n"};
+  Config config = small_config();
+  config.task = {.name = "file"};
+  config.task.table = std::make_shared<const Table>(texts);
+  config.model = {.d_model = fixture.shape("token_embedding.weight").last(),
+                  .heads = fixture.integer("heads"),
+                  .layers = 2,
+                  .d_ff = fixture.shape("encoder.layers.0.linear1.bias").last(),
+                  .norm = NormOrder::pre,
+                  .activation = Activation::gelu,
+                  .positions = Positions::sinusoidal};
+  config.model.output.hidden = 0;
+  Evaluator evaluator(config);
+  fixture.load(evaluator.model().parameters(), "");
+  evaluator.select(Split::test, 1000);
+  const std::vector<double> losses = fixture.doubles("losses");
+  const EvalResult baseline = evaluator.run();
+  REQUIRE(baseline.per_sequence.size() == losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    CHECK_THAT(baseline.per_sequence[i].loss, WithinAbs(losses[i], sizeof(Real) == 8 ? 1e-10 : 1e-5));
+  const std::vector<double> zero = fixture.doubles("zero"), mean = fixture.doubles("mean");
+  const std::string& sets = fixture.setting("sets");
+  std::size_t number = 0;
+  for (std::size_t start = 0; start < sets.size(); ++number) {
+    const std::size_t end = std::min(sets.find(';', start), sets.size());
+    INFO(sets.substr(start, end - start));
+    const std::vector<HeadId> heads =
+        parse_heads(sets.substr(start, end - start), evaluator.model().attention_layers());
+    const AblationReport report = measure_ablation(evaluator, heads);
+    compare_effect(report.zero, std::span(zero).subspan(8 * number, 8));
+    compare_effect(report.mean, std::span(mean).subspan(8 * number, 8));
+    start = end + 1;
+  }
+  CHECK(8 * number == zero.size());
+  fixture.check_all_used();
+}
+
+TEST_CASE("one head ablated as a set has the effects of the head", "[inspect]") {
+  for (const Config& config : {rich_config(), writing_config()}) {
+    Trained trained(config);
+    const EffectsReport all = measure_effects(trained.evaluator);
+    for (const HeadEffects& head : all.heads) {
+      const AblationReport report = measure_ablation(trained.evaluator, {&head.id, 1});
+      CHECK(report.zero.loss_change == head.zero.loss_change);
+      CHECK(report.mean.loss_change == head.mean.loss_change);
+      CHECK(report.resample.loss_change == head.resample.loss_change);
+      CHECK(report.resample.accuracy_interval.low == head.resample.accuracy_interval.low);
+      CHECK(report.unpaired == all.unpaired);
+    }
+  }
+}
+
+TEST_CASE("pairs and greedy removal equal ablations of whole passes", "[inspect]") {
+  for (const Config& config : {rich_config(), writing_config(), sequence_config()}) {
+    Trained trained(config);
+    EffectsReport effects = measure_effects(trained.evaluator);
+    // Every head costs nothing on this scale.
+    effects.scale.at_chance = false;
+    effects.scale.smallest_accuracy = effects.scale.smallest_loss = 100;
+    const JointReport joint = measure_joint_effects(trained.evaluator, effects);
+    const std::size_t heads = effects.heads.size();
+    CHECK(joint.sequences == trained.evaluator.sequences());
+    REQUIRE(joint.pairs.size() == heads * (heads - 1) / 2);
+    for (const JointEffect& pair : joint.pairs) {
+      const Effect whole = measure_ablation(trained.evaluator, pair.heads).zero;
+      CHECK_THAT(pair.effect.loss_change, WithinAbs(whole.loss_change, 1e-12));
+      CHECK(pair.effect.accuracy_change == whole.accuracy_change);
+      double alone = 0;
+      for (const HeadId& id : pair.heads) alone += effects_of(effects, id).zero.loss_change;
+      CHECK_THAT(pair.excess.loss_change, WithinAbs(whole.loss_change - alone, 1e-9));
+      CHECK_FALSE(pair.costly);
+    }
+    REQUIRE(joint.greedy.size() == heads + 1);
+    std::vector<HeadId> removed;
+    for (std::size_t step = 1; step <= heads; ++step) {
+      double least = 1e9;
+      HeadId best;
+      for (const HeadEffects& head : effects.heads) {
+        if (std::ranges::find(removed, head.id) != removed.end()) continue;
+        std::vector<HeadId> more = removed;
+        more.push_back(head.id);
+        std::ranges::sort(more);
+        const Effect effect = measure_ablation(trained.evaluator, more).zero;
+        const double cost = std::max(-effect.accuracy_change, effect.loss_change);
+        if (cost < least - 1e-12) {
+          least = cost;
+          best = head.id;
+        }
+      }
+      CHECK((joint.greedy[step].id == best));
+      removed.push_back(best);
+      std::vector<HeadId> sorted = removed;
+      std::ranges::sort(sorted);
+      const Effect effect = measure_ablation(trained.evaluator, sorted).zero;
+      CHECK_THAT(joint.greedy[step].loss - effects.baseline.loss, WithinAbs(effect.loss_change, 1e-6));
+    }
+    CHECK(joint.removable_greedily == static_cast<std::int64_t>(heads));
+    CHECK(trained.evaluator.sequences() == std::ssize(effects.baseline.per_sequence));
+  }
+}
