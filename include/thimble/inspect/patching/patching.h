@@ -25,7 +25,7 @@ class HeadPatchHooks : public PatchHooks {
   const std::optional<std::int64_t> position_;
 };
 
-// Patches every head of the runner's model, at all positions and at each. Random draws depend on the seed.
+// Patches every head of the runner's model, at all positions and at each.
 // Throws as patch_effects and PairRunner::differences do. The report has no tokens.
 PatchingReport measure_patching(PairRunner& runner);
 
