@@ -55,9 +55,13 @@ expect 0 '^runs/one +[0-9]' runs/one moved
 grep -qE '^moved/heads=2 ' <<<"$output" || fail "no name of the sweep" "$output"
 
 # A sweep of one run that fails still has a page.
-printf 'config: %s\nlist: [{train.optimizer.name: sgd, train.optimizer.lr: 1e30, model.norm: pre}]\n' "$configs/reverse.yaml" \
-  >fails.yaml
-"$thimble" sweep fails.yaml "${short[@]}" train.clip_norm=0 --out fails --html fails.html --quiet 2>log && fail "the run did not fail"
+cat >fails.yaml <<END
+config: $configs/reverse.yaml
+list:
+  - {train.optimizer.name: sgd, train.optimizer.lr: 100, train.optimizer.momentum: 0.99, train.clip_norm: 0,
+     model.norm: pre, model.layers: 4, model.positions: none}
+END
+! "$thimble" sweep fails.yaml "${short[@]}" --out fails --html fails.html --quiet 2>log || fail "the run did not fail"
 [[ -s fails.html ]] || fail "no page of a failed sweep" "$(cat log)"
 expect 0 '1 of 1 runs without a result' fails
 
