@@ -89,6 +89,7 @@ std::vector<Config> patchable_configs() {
   std::vector<Config> configs{small_config(), rich_config(), sequence_config()};
   for (const auto& more : {configs_of_heads(causal), configs_of_parts(causal)})
     configs.insert(configs.end(), more.begin(), more.end());
+  std::erase_if(configs, [](const Config& c) { return c.model.attention.score == Score::linear; });
   return configs;
 }
 
