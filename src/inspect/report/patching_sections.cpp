@@ -169,7 +169,7 @@ std::string patching_section(const PatchingReport& report, const ModelConfig& mo
       "run gets "
       "the head's output on the corrupted input. Denoising: the share that is restored when the corrupted "
       "run gets "
-      "the clean one. The maps show noising at one position; the darkest square is {:.3f}.",
+      "the clean one. The maps show noising at one position; the strongest square is {:.3f}.",
       report.pairs, report.pairs == 1 ? "" : "s", largest);
   return section_of("patching", "Activation patching", about, body + "</div>\n");
 }
