@@ -14,15 +14,24 @@ function start() {
   });
   document.title = `${report.task} · thimble inspect`;
   const theme = themeButton();
-  const sections = [training, headTable, heads, circuits, timeline, checkpointSeries, cumulativeAblation, jointAblation, attribution, rollout]
+  const sections = [
+    training,
+    headTable,
+    heads,
+    circuits,
+    timeline,
+    checkpointSeries,
+    cumulativeAblation,
+    jointAblation,
+    attribution,
+    rollout,
+  ]
     .map((make) => make())
     .filter(Boolean);
   const navigation = element(
     "nav",
     { "aria-label": "Sections" },
-    [...document.querySelectorAll("main > section"), ...sections].map((s) =>
-      element("a", { href: `#${s.id}` }, s.dataset.title),
-    ),
+    [...document.querySelectorAll("main > section"), ...sections].map((s) => element("a", { href: `#${s.id}` }, s.dataset.title)),
   );
   document
     .getElementById("top")
