@@ -15,10 +15,11 @@ using namespace scored;
 namespace {
 
 // Returns the target keys of a score; nullopt where the query is not eligible.
-using Target = std::function<std::set<std::int64_t>(const ScoredSequence&, std::int64_t i, std::int64_t n)>;
+using TargetKeys =
+    std::function<std::set<std::int64_t>(const ScoredSequence&, std::int64_t i, std::int64_t n)>;
 
 HeadScore plain_target_score(const std::vector<ScoredSequence>& sequences, bool causal,
-                             const Target& target) {
+                             const TargetKeys& target) {
   HeadScore score;
   for (const ScoredSequence& s : sequences) {
     const std::int64_t n = std::ssize(s.tokens);
@@ -103,7 +104,7 @@ TEST_CASE("target scores are the summed weight on their keys", "[inspect]") {
   for (const bool causal : {false, true}) {
     const auto sequences = random_sequences(causal);
     const auto found = scores(sequences, causal);
-    const auto check = [&](std::string_view name, const Target& target) {
+    const auto check = [&](std::string_view name, const TargetKeys& target) {
       expect_same(find_score(found, name), plain_target_score(sequences, causal, target));
     };
     check("previous_token", [](auto&, auto i, auto) { return key_if(i >= 1, i - 1); });

@@ -168,15 +168,15 @@ void add_inspect(Command& program) {
       .between(1, 1'000'000'000)
       .shows_default()
       .value_name("N");
-  command
-      .add_option("--examples", arguments->options.examples,
-                  "How many of them --html and --json contain in full")
-      .between(0, 1000)
-      .shows_default()
-      .value_name("N");
-  command.add_option("--html", arguments->html, "Write the report as an HTML page")
-      .writable()
-      .value_name("FILE", Value::file);
+  Option& examples = command
+                         .add_option("--examples", arguments->options.examples,
+                                     "How many of them --html and --json contain in full")
+                         .between(0, 1000)
+                         .shows_default()
+                         .value_name("N");
+  Option& html = command.add_option("--html", arguments->html, "Write the report as an HTML page")
+                     .writable()
+                     .value_name("FILE", Value::file);
   Option& npy = command.add_option("--npy", arguments->npy, "Write the attention weights as NumPy arrays")
                     .writable(require_writable_attention)
                     .value_name("DIR", Value::directory);
