@@ -49,6 +49,7 @@ TEST_CASE("the overlap is the attention that two heads share", "[compare]") {
   CHECK(same(0, 1) == 1);
   // Only the second query has two visible keys.
   CHECK(overlaps(model_of(1, Mask::causal), a, two, b)(0, 0) == 0.75);
+  CHECK(overlaps(two, b, model_of(1, Mask::causal), a)(0, 0) == 0.75);
 }
 
 TEST_CASE("a shifted overlap compares different sequences of the same length", "[compare]") {
