@@ -230,6 +230,25 @@ TEST_CASE("pairs have equal lengths, labels at the same positions and at least o
                     ContainsSubstring("none of 1 test sequences has a counterpart"));
 }
 
+TEST_CASE("pairs have labels at the same positions where a task chooses positions at random", "[inspect]") {
+  Config config = small_config();
+  config.task = {.name = "masked", .symbols = 6, .length = 4};
+  Evaluator evaluator(config);
+  evaluator.select(Split::test, 60);
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::int64_t i = 0; i < 60; ++i) {
+    Batch batch;
+    evaluator.dataset().fill(Split::test, i, 1, batch);
+    rows.push_back(batch.rows);
+  }
+  REQUIRE(std::set(rows.begin(), rows.end()).size() > 1);
+  for (const InputPair& pair : draw_pairs(evaluator, 60))
+    CHECK(rows[static_cast<std::size_t>(pair.clean)] == rows[static_cast<std::size_t>(pair.corrupted)]);
+  const auto other = std::ranges::find_if(rows, [&](const auto& r) { return r != rows[0]; });
+  CHECK_THROWS_WITH(require_comparable(evaluator, {0, other - rows.begin()}),
+                    ContainsSubstring("labels at different positions"));
+}
+
 TEST_CASE("edges require an encoder with attention", "[inspect]") {
   CHECK_THROWS_WITH(EdgeGraph(writing_config().model), ContainsSubstring("requires model.kind encoder"));
   CHECK_THROWS_WITH(EdgeGraph(recurrent_config(Score::dot).model), ContainsSubstring("kind recurrent"));
