@@ -72,15 +72,15 @@ TEST_CASE("patching measures the share of the logit difference that a head recov
 }
 
 TEST_CASE("effects of patches are shares of the summed logit difference", "[inspect]") {
-  const std::vector<PatchEffect> effects = patch_effects({{1, 2, 3}, {4, 8, 12}}, {4, 8, 12}, 1);
+  const std::vector<PatchEffect> effects = patch_effects({{1, 2, 3}, {4, 8, 12}}, {4, 8, 12});
   CHECK_THAT(effects[0].effect, WithinRel(0.25, 1e-12));
   CHECK_THAT(effects[0].interval->low, WithinRel(0.25, 1e-12));
   CHECK_THAT(effects[1].interval->low, WithinRel(1, 1e-12));
   CHECK_THAT(effects[1].interval->high, WithinRel(1, 1e-12));
-  CHECK(patch_effects({{1}}, {-4}, 1)[0].effect == -0.25);  // of one pair, without an interval
-  CHECK_FALSE(patch_effects({{1}}, {-4}, 1)[0].interval);
-  CHECK_THROWS_WITH(patch_effects({{1, 2}}, {-4, 3}, 1), ContainsSubstring("train the model first"));
-  CHECK_THROWS_WITH(patch_effects({{1}}, {0}, 1), ContainsSubstring("the same for both inputs"));
+  CHECK(patch_effects({{1}}, {-4})[0].effect == -0.25);  // of one pair, without an interval
+  CHECK_FALSE(patch_effects({{1}}, {-4})[0].interval);
+  CHECK_THROWS_WITH(patch_effects({{1, 2}}, {-4, 3}), ContainsSubstring("train the model first"));
+  CHECK_THROWS_WITH(patch_effects({{1}}, {0}), ContainsSubstring("the same for both inputs"));
 }
 
 TEST_CASE("patching refuses inputs that cannot be compared", "[inspect]") {
