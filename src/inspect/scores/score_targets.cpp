@@ -9,6 +9,8 @@ namespace thimble {
 
 namespace {
 
+constexpr double kOwnRival = -1;  // the share of a target of all queries
+
 std::size_t to_index(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 // Returns the distinct keys that the alignments give each query, ascending, of one kind or of any.
@@ -104,23 +106,20 @@ void ScoreTargets::add_tokens(std::span<const std::int32_t> tokens) {
 }
 
 // Makes the rivals of a target the same key for other queries, of which it is no target: their mean weight is
-// what the key gets whatever the token of the query. A target of all queries rivals itself.
+// what the key gets whatever the token of the query. A target of all queries is its own rival.
 void ScoreTargets::add_other_queries(Sum& sum) const {
   sum.has_rivals = true;
-  std::vector<std::int64_t> of_key(to_index(keys_), 0);
-  std::vector<bool> is_target(to_index(queries_ * keys_), false);
-  for (const auto& [query, key] : sum.cells) {
-    ++of_key[to_index(key)];
-    is_target[to_index(query * keys_ + key)] = true;
-  }
+  sum.other_queries.assign(to_index(keys_), 0);
+  for (const auto& [query, key] : sum.cells) ++sum.other_queries[to_index(key)];
   for (std::int64_t j = 0; j < keys_; ++j) {
+    double& share = sum.other_queries[to_index(j)];
     const std::int64_t first = visibility_ == Visibility::earlier ? j : 0;
-    const std::int64_t targets = of_key[to_index(j)], others = queries_ - first - targets;
-    if (targets == 0) continue;
-    const double share = others == 0 ? 1 : static_cast<double>(targets) / static_cast<double>(others);
-    for (std::int64_t i = first; i < queries_; ++i)
-      if (others == 0 || !is_target[to_index(i * keys_ + j)]) sum.rivals.push_back({i, j, share});
+    const double others = static_cast<double>(queries_ - first) - share;
+    share = others > 0 ? share / others : kOwnRival;
   }
+  for (const auto& [query, key] : sum.cells)
+    if (sum.other_queries[to_index(key)] == kOwnRival) sum.rivals.push_back({query, key, 1});
+  std::ranges::replace(sum.other_queries, kOwnRival, 0.0);
 }
 
 // Adds the targets of a query and returns how many of them are visible.

@@ -68,6 +68,13 @@ void HeadScorer::add_content(Mean& mean, const ScoreTargets& targets, std::size_
   mean.has_class |= sum.has_rivals;
   for (const auto& [query, key, share] : sum.rivals)
     mean.same_class += share * weights[at(query * keys_ + key)];
+  if (!sum.other_queries.empty()) {
+    for (std::int64_t i = 0; i < targets.queries(); ++i)
+      for (std::int64_t j = 0; j < targets.visible(i); ++j)
+        mean.same_class += sum.other_queries[at(j)] * weights[at(i * keys_ + j)];
+    for (const auto& [query, key] : sum.cells)
+      mean.same_class -= sum.other_queries[at(key)] * weights[at(query * keys_ + key)];
+  }
   if (group == nullptr) return;
   mean.has_positions = true;
   if (group->sequences == 1) {

@@ -33,7 +33,10 @@ class ScoreTargets {
   // The visible target keys of one score, and its sums over eligible queries.
   struct Sum {
     std::vector<Cell> cells;
-    std::vector<Rival> rivals;  // whose weights add up to the same_class baseline
+    std::vector<Rival>
+        rivals;  // whose weights add up to the same_class baseline, with those of other queries
+    // By key: the share by which it counts for queries of which it is no target; empty: not at all.
+    std::vector<double> other_queries;
     bool has_rivals = false;
     double chance = 0, attainable = 0;
     std::int64_t eligible = 0;
