@@ -49,6 +49,10 @@ class Hooks {
  public:
   virtual ~Hooks() = default;
 
+  // Returns whether replace() may overwrite the value of a site. Hooks that only observe return false, which saves
+  // a copy of the value.
+  virtual bool may_replace(Site) const { return true; }
+
   // May overwrite the value of a site, in place, and returns whether it did. A replaced value is a constant:
   // no gradient flows back through it.
   virtual bool replace(Site, const Shape&, MatrixView /*value*/) { return false; }

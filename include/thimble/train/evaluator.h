@@ -60,6 +60,7 @@ class Observers : public ChunkHooks {
   void begin(const Chunk& chunk) override {
     for (ChunkHooks* hooks : all_) hooks->begin(chunk);
   }
+  bool may_replace(Site) const override { return false; }
   void observe(Site site, const Shape& shape, ConstMatrixView value) override {
     for (ChunkHooks* hooks : all_) hooks->observe(site, shape, value);
   }
@@ -78,6 +79,7 @@ class Capture : public ChunkHooks {
   explicit Capture(const Sites& sites) : sites_(sites) {}
 
   void begin(const Chunk& chunk) override { first_ = chunk.first; }
+  bool may_replace(Site) const override { return false; }
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
 
  private:

@@ -38,6 +38,7 @@ class CircuitObserver : public ChunkHooks {
   explicit CircuitObserver(const Evaluator& evaluator);
 
   void begin(const Chunk& chunk) override;
+  bool may_replace(Site) const override { return false; }
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
   // Returns the report after the passes. Throws as head_circuits does.
   CircuitReport finish() const;

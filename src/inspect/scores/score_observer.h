@@ -18,6 +18,7 @@ class ScoreObserver : public ChunkHooks {
   explicit ScoreObserver(const Evaluator& evaluator, bool compare = false);
 
   void begin(const Chunk& chunk) override;
+  bool may_replace(Site) const override { return false; }
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
 
   const std::vector<HeadScorer>& heads() const { return heads_; }  // by HeadId

@@ -20,6 +20,7 @@ class TraceObserver : public ChunkHooks {
       : layers_(model.attention_layers()), whole_(layers_), count_(count), visit_(std::move(visit)) {}
 
   void begin(const Chunk& chunk) override;
+  bool may_replace(Site) const override { return false; }
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
   void end() override;
 
