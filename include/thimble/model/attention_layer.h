@@ -29,7 +29,7 @@ struct AttentionLayer {
 // The identifier of a head: the index of its layer in attention_layers(), and its index in that layer.
 struct HeadId {
   std::int64_t layer = 0, head = 0;
-  auto operator<=>(const HeadId&) const = default;
+  auto operator<=>(const HeadId&) const = default;  // NOLINT(modernize-use-nullptr): mistakes <=> for it
 };
 
 // Returns the attention layers of a model of this config, in the order of a forward pass. There are none with

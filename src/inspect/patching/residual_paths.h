@@ -20,7 +20,7 @@ class ResidualPaths {
   const ParameterStore& parameters() const { return model_.parameters(); }
 
   // Returns the contribution of a head (B, T, C) from the outputs of all heads of its layer (B, T, H Dv).
-  Var contribution(const Sender& head, Var outputs) const;
+  Var contribution(const Sender& sender, Var outputs) const;
 
   // Returns the input of a receiver, from the contributions of the senders: its columns of the projection (B, T,
   // columns), or the input of the feed-forward net or of the output net (B, T, C).

@@ -22,7 +22,7 @@ std::vector<std::vector<std::int64_t>> keys_by_query(std::span<const Dataset::Al
     if (!kind || a.kind == *kind) all[to_index(a.query)].push_back(a.key);
   for (std::vector<std::int64_t>& keys : all) {
     std::ranges::sort(keys);
-    keys.erase(std::ranges::unique(keys).begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   }
   return all;
 }

@@ -286,8 +286,8 @@ std::vector<HeadScore> HeadScorer::scores(std::span<const std::string_view> kind
   if (counts_ != nullptr && best_position.eligible > 0)
     best_position.same_tokens = same_tokens(*best_position.at, static_cast<double>(best_position.eligible));
   for (std::size_t kind = 0; kinds.size() > 1 && kind < kinds.size(); ++kind) {
-    out.push_back(
-        (kScores + kind < content_.size() ? content_[kScores + kind] : Mean()).score("task_target"));
+    const std::size_t index = ScoreTargets::kScores + kind;
+    out.push_back((index < content_.size() ? content_[index] : Mean()).score("task_target"));
     out.back().kind = kinds[kind];
   }
   return out;
