@@ -143,9 +143,24 @@ class JointMeasurement {
     return heads;
   }
 
+  void capture_inputs() {
+    inputs_.resize(evaluator_.model().blocks());
+    Capture::Sites sites;
+    for (std::size_t b = 0; b < inputs_.size(); ++b) {
+      inputs_[b] = evaluator_.block_input(b, report_.sequences);
+      sites.merge(evaluator_.input_sites(inputs_[b]));
+    }
+    evaluator_.run([&] { return std::make_unique<Capture>(sites); });
+  }
+
+  // Runs a pass without a set of heads, from the first block that has one of them.
   EvalResult without(const HeadSet& set) {
-    const std::vector<HeadId> ablated = ids(heads_of(set));
-    return evaluator_.run([&] { return std::make_unique<Ablation>(layers_, ablated, zeros_); });
+    const std::vector<std::size_t> heads = heads_of(set);
+    const std::vector<HeadId> ablated = ids(heads);
+    std::size_t first = block(heads.front());
+    for (const std::size_t head : heads) first = std::min(first, block(head));
+    return evaluator_.run([&] { return std::make_unique<Ablation>(layers_, ablated, zeros_); },
+                          Tape::Mode::inference, inputs_.empty() ? nullptr : &inputs_[first]);
   }
 
   // Returns whether each head of a minimal costly set, if it is the only one that stays, is worth the smallest
@@ -162,6 +177,7 @@ class JointMeasurement {
   }
 
   void find_larger_groups() {
+    capture_inputs();
     std::vector<HeadSet> known;
     for (const JointEffect& pair : report_.groups) {
       HeadSet& set = known.emplace_back();
@@ -234,6 +250,7 @@ class JointMeasurement {
   const Substitute zeros_ = [](std::int64_t, std::int64_t) -> const Real* { return nullptr; };
   std::vector<HeadId> heads_;
   std::vector<std::size_t> costless_;    // heads that cost nothing alone
+  std::vector<BlockInput> inputs_;       // of every block, of the whole model
   EvalResult baseline_;                  // on the selected sequences
   std::vector<EvalResult> alone_;        // of costless heads
   std::size_t max_groups_ = kMaxGroups;  // that the search for larger groups measures

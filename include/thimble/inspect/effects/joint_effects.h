@@ -10,7 +10,7 @@ inline namespace THIMBLE_PRECISION {
 // Pairs and greedy removal cost at most about kJointPasses passes over all analyzed sequences, and the search
 // for larger groups as much again: with more heads, sets of heads are measured on fewer sequences, but at least
 // kMinJointSequences. The search measures at most kMaxGroups sets.
-inline constexpr double kJointPasses = 40;
+inline constexpr double kJointPasses = 30;
 inline constexpr std::int64_t kMinJointSequences = 100;
 inline constexpr std::size_t kMaxGroups = 500;
 
