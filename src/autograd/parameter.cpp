@@ -7,16 +7,16 @@
 #include <cstddef>
 
 #include "thimble/core/error.h"
-#include "thimble/kernels/linear.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
+
+constexpr std::size_t kStep = kAlignment / sizeof(Real);  // between the starts of parameters
 
 Parameter ParameterStore::add(std::string name, Shape shape) {
   const bool taken =
       std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
   require<Error>(!taken, "parameter store: there is a parameter {} already", name);
-  constexpr std::size_t kStep = kAlignment / sizeof(Real);
   entries_.push_back({std::move(name), shape, size_});
   size_ += (static_cast<std::size_t>(shape.elements()) + kStep - 1) / kStep * kStep;
   if (holds_values()) values_.resize(size_);
@@ -37,26 +37,51 @@ std::string ParameterStore::hash() const {
   return fmt::format("{:016x}", XXH3_64bits_digest(&state));
 }
 
-Transposes::Transposes(const ParameterStore& store) : store_(&store) {
-  if (!kernels::wants_transposed()) return;
-  values_.resize(store.size());
-  for (std::size_t i = 0; i < store.entries().size(); ++i) {
-    if (store.entries()[i].shape.rank() == 2) matrices_.push_back({static_cast<int>(i)});
+namespace {
+
+// Returns the elements of both packed forms of a matrix, a multiple of the alignment each; 0 for other shapes.
+std::pair<std::size_t, std::size_t> packed_sizes(const Shape& shape) {
+  if (shape.rank() != 2) return {};
+  const auto aligned = [](std::int64_t elements) {
+    return (static_cast<std::size_t>(elements) + kStep - 1) / kStep * kStep;
+  };
+  return {aligned(kernels::packed_size(shape[1], shape[0])),
+          aligned(kernels::packed_size(shape[0], shape[1]))};
+}
+
+}  // namespace
+
+PackedWeights::PackedWeights(const ParameterStore& store)
+    : store_(&store), packed_(store.entries().size()), values_(size(store)) {
+  Real* to = values_.data();
+  for (std::size_t i = 0; i < packed_.size(); ++i) {
+    const auto [forward, backward] = packed_sizes(store.entries()[i].shape);
+    if (forward == 0) continue;
+    matrices_.push_back({static_cast<int>(i)});
+    packed_[i] = {{.data = to}, {.data = to + forward}};
+    to += forward + backward;
   }
 }
 
-void Transposes::refresh(std::int64_t i) {
-  const Parameter p = matrices_[static_cast<std::size_t>(i)];
-  const Shape& shape = store_->entry(p).shape;
-  const std::int64_t out = shape[0], in = shape[1];
-  kernels::transpose({values_.data() + store_->entry(p).offset, in, out, out},
-                     {store_->values(p).data(), out, in, in});
+std::size_t PackedWeights::size(const ParameterStore& store) {
+  std::size_t sum = 0;
+  for (const ParameterStore::Entry& entry : store.entries()) {
+    const auto [forward, backward] = packed_sizes(entry.shape);
+    sum += forward + backward;
+  }
+  return sum;
 }
 
-ConstMatrixView Transposes::of(Parameter p) const {
-  if (std::ranges::none_of(matrices_, [p](Parameter q) { return q.index == p.index; })) return {};
+void PackedWeights::refresh(std::int64_t i) {
+  const Parameter p = matrices_[static_cast<std::size_t>(i)];
   const Shape& shape = store_->entry(p).shape;
-  return {values_.data() + store_->entry(p).offset, shape[1], shape[0], shape[0]};
+  const ConstMatrixView weight{store_->values(p).data(), shape[0], shape[1], shape[1]};
+  PackedWeight& packed = packed_[static_cast<std::size_t>(p.index)];
+  const auto memory = [&](const kernels::PackedView& view) {
+    return values_.data() + (view.data - values_.data());
+  };
+  packed.forward = kernels::pack(memory(packed.forward), weight, kernels::Op::transpose);
+  packed.backward = kernels::pack(memory(packed.backward), weight, kernels::Op::none);
 }
 
 void init_uniform(ParameterStore& store, Parameter p, std::uint64_t seed, double bound) {

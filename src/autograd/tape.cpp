@@ -51,14 +51,11 @@ GradientView Var::zeroed_grad_accumulator() const {
   return GradientView(sum, false);
 }
 
-bool Var::has_transpose() const {
+PackedWeight Var::packed() const {
   const Tape::Node& node = tape().at(*this);
-  if (node.parameter < 0) return false;
-  if (tape().mode_ == Tape::Mode::plan) return tape().plans_transposes_ && node.shape.rank() == 2;
-  return tape().transposes_ != nullptr && transposed().data != nullptr;
+  return node.parameter < 0 || tape().packed_ == nullptr ? PackedWeight{}
+                                                         : tape().packed_->of({node.parameter});
 }
-
-ConstMatrixView Var::transposed() const { return tape().transposes_->of({tape().at(*this).parameter}); }
 
 bool Var::needs_grad() const { return tape().at(*this).needs_grad; }
 
@@ -84,20 +81,19 @@ void Tape::rewind() {
   ++generation_;
 }
 
-void Tape::bind(const ParameterStore& store, std::span<Real> gradients, const Transposes* transposes) {
+void Tape::bind(const ParameterStore& store, std::span<Real> gradients, const PackedWeights* packed) {
   require<ShapeError>(gradients.empty() || gradients.size() == store.size(),
                       "tape: the gradient buffer has {} elements, the parameter store {}", gradients.size(),
                       store.size());
   store_ = &store;
   gradients_ = gradients;
-  transposes_ = transposes;
+  packed_ = packed;
   parameter_nodes_.assign(store.entries().size(), -1);
 }
 
-void Tape::bind_plan(const ParameterStore& store, bool gradients, bool transposes) {
+void Tape::bind_plan(const ParameterStore& store, bool gradients) {
   bind(store, {});
   plans_gradients_ = gradients;
-  plans_transposes_ = transposes;
 }
 
 Var Tape::push(const char* op, const Shape& shape, Real* value, bool needs_grad) {

@@ -1,152 +1,273 @@
-// Matrix products by OpenBLAS.
-//   c = alpha op(a) op(b) + beta c
-// OpenBLAS first copies both operands into a layout of its own, except for small products with b not
-// transposed, for which AVX-512 has a kernel that reads them in place. Larger products are cut into parts for
-// it: 104 to 115 GFLOP/s on one Zen 4 core, against 87 to 104 for whole products of the sizes in
-// configs/bench.
+// Matrix products.
+//   c = start + a b
+// A tile of c stays in registers while one column of a and one row of b after the other are multiplied: 6 x 2
+// vectors, or 12 x 2 where there are 32 registers. From the inside out:
+//   rows of a tile, which stay in the first cache for all panels of b, so that rows of c are written in order
+//   panels of b, two vectors wide and contiguous, up to 256 KiB of which stay in the second cache
+//   256 steps of the inner index, after which tiles continue from c
+// a is read in place, unless its columns are operands (op_a = transpose) and its rows are far apart. b is packed,
+// but for narrow matrices, whose lines are next to each other already.
 #include "thimble/kernels/gemm.h"
 
-#include <cblas.h>
-#include <hwy/targets.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
+#include <vector>
 
 #include "thimble/core/error.h"
+#include "thimble/kernels/backend.h"
+#include "thimble/tensor/tensor.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemm.cpp"
+#include <hwy/foreach_target.h>
+
+#include "kernels/gemm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels::HWY_NAMESPACE {
+
+constexpr std::int64_t kDepth = 256;  // steps of the inner index at a time
+constexpr int kTileRows = kManyRegisters ? 12 : 6, kTileVectors = 2;
+constexpr std::int64_t kPanel = kTileVectors * hn::MaxLanes(Wide());
+constexpr std::int64_t kLine = 64 / sizeof(Real);
+constexpr std::int64_t kBlock = (256 << 10) / sizeof(Real);  // of b, in elements
+
+std::int64_t panel_columns() { return kPanel; }
+
+// Computes M rows of c = start + a b, of up to kPanel columns.
+template <int M>
+HWY_INLINE void multiply_panel(MatrixView c, ConstMatrixView start, Left a, const Real* b, std::int64_t ldb,
+                               std::int64_t k) {
+  const Wide d;
+  const std::int64_t w = width(d);
+  if (c.cols == kPanel) {
+    for (int r = 0; r < M; ++r) {
+      for (std::int64_t line = 0; line < kPanel; line += kLine) __builtin_prefetch(c.row(r) + kPanel + line, 1);
+    }
+    const auto from = [&](int row, std::int64_t column)
+                          HWY_ATTR { return hn::LoadU(d, start.row(row) + column); };
+    return multiply_tile<M, kTileVectors>(d, c.data, c.stride, from, a, b, ldb, k, w);
+  }
+  HWY_ALIGN Real edge[M * kPanel];
+  const auto from = [&](int row, std::int64_t column)
+                        HWY_ATTR { return hn::Load(d, edge + row * kPanel + column); };
+  for (int r = 0; r < M; ++r) std::copy_n(start.row(r), c.cols, edge + r * kPanel);
+  if (c.cols <= w) {
+    multiply_tile<M, 1>(d, edge, kPanel, from, a, b, ldb, k, 0);
+  } else {
+    multiply_tile<M, 2>(d, edge, kPanel, from, a, b, ldb, k, w);
+  }
+  for (int r = 0; r < M; ++r) std::copy_n(edge + r * kPanel, c.cols, c.row(r));
+}
+
+// Computes M rows of c = start + a b. The panels of b are `panel` elements apart, and their rows ldb.
+template <int M>
+void multiply_rows(MatrixView c, ConstMatrixView start, Left a, const Real* b, std::int64_t panel,
+                   std::int64_t ldb, std::int64_t k) {
+  for (std::int64_t j = 0; j < c.cols; j += kPanel, b += panel) {
+    const std::int64_t columns = std::min(kPanel, c.cols - j);
+    multiply_panel<M>(c.column_block(j, columns), start.column_block(j, columns), a, b, ldb, k);
+  }
+}
+
+// Copies columns of a (k, columns) to rows of kTileRows.
+HWY_INLINE void pack_columns(Real* to, const Real* a, std::int64_t stride, std::int64_t k,
+                             std::int64_t columns) {
+  for (std::int64_t p = 0; p < k; ++p, to += kTileRows, a += stride) {
+    if (columns == kTileRows) {
+      std::copy_n(a, kTileRows, to);
+    } else {
+      std::copy_n(a, columns, to);
+    }
+  }
+}
+
+// Computes c = start + op(a) b for k <= kDepth steps of the inner index. `packs`: copies the columns of a.
+void multiply(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, bool packs, const Real* b,
+              std::int64_t panel, std::int64_t ldb) {
+  const bool transposed = op_a == Op::transpose;
+  const std::int64_t k = transposed ? a.rows : a.cols;
+  HWY_ALIGN Real tile[kTileRows * kDepth];
+  const std::int64_t step = std::max<std::int64_t>(1, kBlock / (k * kPanel)) * kPanel;
+  for (std::int64_t j = 0; j < c.cols; j += step) {
+    const std::int64_t columns = std::min(step, c.cols - j);
+    const MatrixView to = c.column_block(j, columns);
+    const ConstMatrixView from = start.column_block(j, columns);
+    const Real* const right = b + j / kPanel * panel;
+    const auto rows = [&]<int M>(std::int64_t i) HWY_ATTR {
+      Left left{a.data + i * a.stride, a.stride, 1};
+      if (transposed) left = {a.data + i, 1, a.stride};
+      if (packs) {
+        pack_columns(tile, a.data + i, a.stride, k, M);
+        left = {tile, 1, kTileRows};
+      }
+      multiply_rows<M>(to.row_block(i, M), {from.row(i), M, columns, from.stride}, left, right, panel, ldb,
+                       k);
+    };
+    std::int64_t i = 0;
+    for (; i + kTileRows <= c.rows; i += kTileRows) rows.template operator()<kTileRows>(i);
+    for (; i + 4 <= c.rows; i += 4) rows.template operator()<4>(i);
+    for (; i < c.rows; ++i) rows.template operator()<1>(i);
+  }
+}
+
+void pack_panels(Real* to, ConstMatrixView b, Op op_b) {
+  const bool transposed = op_b == Op::transpose;
+  const std::int64_t rows = transposed ? b.cols : b.rows, cols = transposed ? b.rows : b.cols;
+  for (std::int64_t j = 0; j < cols; j += kPanel, to += rows * kPanel) {
+    const std::int64_t columns = std::min(kPanel, cols - j);
+    if (columns < kPanel) std::fill_n(to, rows * kPanel, Real{0});
+    if (!transposed) {
+      for (std::int64_t p = 0; p < rows; ++p) std::copy_n(b.row(p) + j, columns, to + p * kPanel);
+    } else if (columns == kPanel) {
+      transpose(to, b.row(j), b.stride, kPanel, rows);
+    } else {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        for (std::int64_t p = 0; p < rows; ++p) to[p * kPanel + c] = b.row(j + c)[p];
+      }
+    }
+  }
+}
+
+}  // namespace kernels::HWY_NAMESPACE
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
+HWY_EXPORT(panel_columns);
+HWY_EXPORT(multiply);
+HWY_EXPORT(pack_panels);
+
 namespace {
 
-#ifdef THIMBLE_DOUBLE
-constexpr auto kBlasGemm = cblas_dgemm;
-#else
-constexpr auto kBlasGemm = cblas_sgemm;
-#endif
+constexpr std::int64_t kDepth = HWY_STATIC_DISPATCH(kDepth);
+constexpr std::int64_t kPackedColumns = 512;       // of b that are packed at a time
+constexpr std::int64_t kNear = 1024, kFar = 2048;  // bytes between rows
 
-// Returns the target that THIMBLE_TARGET selects: avx2 or baseline disables the larger instruction sets, so
-// that tests on one CPU cover others. It takes effect before main(), when no kernel has been chosen.
-// OPENBLAS_CORETYPE does the same for OpenBLAS.
-std::string_view selected_target() {
-  const char* const name = std::getenv("THIMBLE_TARGET");
-  return name == nullptr ? "" : name;
+std::int64_t panel_columns() {
+  static const std::int64_t columns = HWY_DYNAMIC_DISPATCH(panel_columns)();
+  return columns;
 }
 
-bool disable_targets() {
-  const std::string_view name = selected_target();
-  if (name == "avx2") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
-  if (name == "baseline") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL | HWY_AVX2);
-  return name.empty() || name == "avx2" || name == "baseline";
+std::int64_t panels(std::int64_t cols) { return (cols + panel_columns() - 1) / panel_columns(); }
+
+std::int64_t bytes(std::int64_t elements) { return elements * static_cast<std::int64_t>(sizeof(Real)); }
+
+// Returns memory of the calling thread, which keeps it.
+Real* scratch(std::int64_t elements) {
+  thread_local AlignedVector<Real> memory;
+  if (std::ssize(memory) < elements) memory.resize(static_cast<std::size_t>(elements));
+  return memory.data();
 }
 
-const bool kKnownTarget = disable_targets();
-
-blasint size(std::int64_t n) { return static_cast<blasint>(n); }
-
-// Returns whether OpenBLAS has chosen kernels for AVX-512, which include the one for small matrices.
-bool has_small_kernel() {
-  const std::string_view core = openblas_get_corename();
-  return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
+ConstMatrixView rows_of(ConstMatrixView x, Op op, std::int64_t first, std::int64_t count) {
+  return op == Op::transpose ? x.column_block(first, count) : x.row_block(first, count);
 }
 
-// The multiplications in a part: below the small kernel's limit of 10^6, and the fastest of those tried.
-constexpr std::int64_t kMultiplications = 48 * 64 * 256;
-
-// Returns the third size of a part, in whole vectors.
-std::int64_t fitting(std::int64_t other, std::int64_t another) {
-  return kMultiplications / std::max<std::int64_t>(1, other * another) / 16 * 16;
+// Computes c = start + op(a) b for one block of the inner index.
+void multiply_block(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, const Real* b,
+                    std::int64_t panel, std::int64_t ldb) {
+  const bool packs = op_a == Op::transpose && bytes(a.stride) >= kFar;
+  HWY_DYNAMIC_DISPATCH(multiply)(c, start, a, op_a, packs, b, panel, ldb);
 }
 
-Part plain_part_of(std::int64_t n, std::int64_t k) {
-  const std::int64_t columns = std::min<std::int64_t>(n, 64), depth = std::min<std::int64_t>(k, 256);
-  return {fitting(columns, depth), columns, depth};
+void multiply(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
+  const std::int64_t k = op_a == Op::transpose ? a.rows : a.cols;
+  const Op other = op_a == Op::transpose ? Op::none : Op::transpose;
+  const std::int64_t w = panel_columns();
+  const bool in_place = op_b == Op::none && c.cols % w == 0 && bytes(b.stride) <= kNear;
+  if (k == 0) {
+    for (std::int64_t r = 0; r < c.rows; ++r) std::copy_n(start.row(r), c.cols, c.row(r));
+  }
+  for (std::int64_t j = 0; j < c.cols; j += kPackedColumns) {
+    const std::int64_t columns = std::min(kPackedColumns, c.cols - j);
+    const MatrixView to = c.column_block(j, columns);
+    for (std::int64_t p = 0; p < k; p += kDepth) {
+      const std::int64_t depth = std::min(kDepth, k - p);
+      const ConstMatrixView from = p == 0 ? start.column_block(j, columns) : to;
+      const ConstMatrixView left = rows_of(a, other, p, depth);
+      const ConstMatrixView right = op_b == Op::none ? b.row_block(p, depth).column_block(j, columns)
+                                                     : b.row_block(j, columns).column_block(p, depth);
+      if (in_place) {
+        multiply_block(to, from, left, op_a, right.data, w, right.stride);
+      } else {
+        Real* const packed = scratch(panels(columns) * w * depth);
+        HWY_DYNAMIC_DISPATCH(pack_panels)(packed, right, op_b);
+        multiply_block(to, from, left, op_a, packed, w * depth, w);
+      }
+    }
+  }
 }
 
-Part transposed_part_of(std::int64_t m, std::int64_t n) {
-  const std::int64_t rows = std::min<std::int64_t>(m, 64), columns = std::min<std::int64_t>(n, 128);
-  return {rows, columns, fitting(rows, columns)};
+// Returns `cols` zeros as a row.
+ConstMatrixView zeros(std::int64_t cols) {
+  thread_local AlignedVector<Real> memory;
+  if (std::ssize(memory) < cols) memory.resize(static_cast<std::size_t>(cols));
+  return {memory.data(), 1, cols, 0};
 }
 
-void blas_gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
-  const auto trans = [](Op op) { return op == Op::transpose ? CblasTrans : CblasNoTrans; };
-  kBlasGemm(CblasRowMajor, trans(op_a), trans(op_b), size(c.rows), size(c.cols),
-            size(op_a == Op::transpose ? a.rows : a.cols), alpha, a.data, size(a.stride), b.data,
-            size(b.stride), beta, c.data, size(c.stride));
-}
-
-struct Sizes {
-  std::int64_t m, n, k;
-};
-
-Sizes checked_sizes(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
+void check_sizes(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
   const bool ta = op_a == Op::transpose, tb = op_b == Op::transpose;
   const std::int64_t m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols;
   const std::int64_t kb = tb ? b.cols : b.rows, n = tb ? b.rows : b.cols;
   require<ShapeError>(m == c.rows && n == c.cols && k == kb,
                       "gemm: (M, K) x (K, N) -> (M, N): got ({}, {}) x ({}, {}) -> ({}, {})", m, k, kb, n,
                       c.rows, c.cols);
-  return {m, n, k};
 }
 
 }  // namespace
 
-void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
-  static const bool one_thread = (openblas_set_num_threads(1), true);
-  static_cast<void>(one_thread);
-  require<ConfigError>(kKnownTarget, "THIMBLE_TARGET {}: choose avx2 or baseline, or leave it out",
-                       selected_target());
-  const auto [m, n, k] = checked_sizes(c, a, op_a, b, op_b);
-  if (m == 0 || n == 0) return;
-  if (op_b == Op::transpose || k == 0 || !cuts_products()) return blas_gemm(c, a, op_a, b, op_b, alpha, beta);
-  gemm_in_parts(c, a, op_a, b, op_b, alpha, beta);
+PackedView PackedView::row_block(std::int64_t first, std::int64_t count) const {
+  if (data == nullptr) return {};
+  return {data + first * panel_columns(), count, cols, panel};
+}
+
+PackedView PackedView::column_block(std::int64_t first, std::int64_t count) const {
+  const std::int64_t w = panel_columns();
+  if (data == nullptr || first % w != 0) return {};
+  return {data + first / w * panel, rows, count, panel};
+}
+
+std::int64_t packed_size(std::int64_t rows, std::int64_t cols) {
+  return uses_openblas() ? 0 : panels(cols) * panel_columns() * rows;
+}
+
+PackedView pack(Real* to, ConstMatrixView b, Op op_b) {
+  HWY_DYNAMIC_DISPATCH(pack_panels)(to, b, op_b);
+  const std::int64_t rows = op_b == Op::transpose ? b.cols : b.rows;
+  return {to, rows, op_b == Op::transpose ? b.rows : b.cols, rows * panel_columns()};
+}
+
+void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
+  gemm_add({c, true}, a, op_a, b, op_b);
 }
 
 void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
-  if (c.data != nullptr) gemm(c, a, op_a, b, op_b, 1, c.uninitialized ? 0 : 1);
+  if (c.data == nullptr) return;
+  check_sizes(c, a, op_a, b, op_b);
+  if (c.rows == 0 || c.cols == 0) return;
+  if (uses_openblas()) return blas_gemm(c, a, op_a, b, op_b, 1, c.uninitialized ? 0 : 1);
+  multiply(c, c.uninitialized ? zeros(c.cols) : ConstMatrixView(c), a, op_a, b, op_b);
 }
 
-void gemm_in_parts(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha,
-                   Real beta) {
-  const Sizes sizes = checked_sizes(c, a, op_a, b, op_b);
-  const std::int64_t m = sizes.m, n = sizes.n, k = sizes.k;
-  const bool ta = op_a == Op::transpose;
-  const Part part = part_of(op_a, m, n, k);
-  const auto multiply_part = [&](std::int64_t i, std::int64_t j, std::int64_t p) {
-    const std::int64_t rows = std::min(part.m, m - i), columns = std::min(part.n, n - j);
-    const std::int64_t depth = std::min(part.k, k - p);
-    blas_gemm(c.row_block(i, rows).column_block(j, columns),
-              ta ? a.row_block(p, depth).column_block(i, rows) : a.row_block(i, rows).column_block(p, depth),
-              op_a, b.row_block(p, depth).column_block(j, columns), op_b, alpha, p == 0 ? beta : 1);
-  };
-  // The long dimension, which is the tokens in both cases, is the outer loop: the rest stays in cache.
-  const auto over = [](std::int64_t size, std::int64_t step, const auto& f) {
-    for (std::int64_t at = 0; at < size; at += step) f(at);
-  };
-  if (ta) {
-    over(k, part.k, [&](auto p) {
-      over(m, part.m, [&](auto i) { over(n, part.n, [&](auto j) { multiply_part(i, j, p); }); });
-    });
-  } else {
-    over(m, part.m, [&](auto i) {
-      over(k, part.k, [&](auto p) { over(n, part.n, [&](auto j) { multiply_part(i, j, p); }); });
-    });
+void gemm_packed(MatrixView c, ConstMatrixView start, ConstMatrixView a, PackedView b) {
+  if (c.rows == 0) return;
+  if (start.data == nullptr) start = zeros(c.cols);
+  if (start.rows == 1) start.stride = 0;
+  const std::int64_t w = panel_columns();
+  for (std::int64_t p = 0; p < a.cols; p += kDepth) {
+    const std::int64_t depth = std::min(kDepth, a.cols - p);
+    multiply_block(c, p == 0 ? start : c, a.column_block(p, depth), Op::none, b.data + p * w, b.panel, w);
   }
 }
-
-bool cuts_products() {
-  static const bool small_kernel = has_small_kernel();
-  return small_kernel;
-}
-
-Part part_of(Op op_a, std::int64_t m, std::int64_t n, std::int64_t k) {
-  return op_a == Op::transpose ? transposed_part_of(m, n) : plain_part_of(n, k);
-}
-
-std::int64_t rows_per_part(std::int64_t n, std::int64_t k) { return plain_part_of(n, k).m; }
 
 }  // namespace kernels
 }  // namespace THIMBLE_PRECISION
 }  // namespace thimble
+#endif  // HWY_ONCE

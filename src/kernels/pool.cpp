@@ -26,7 +26,7 @@ void pool_weights(MatrixView weights, Pool kind, std::span<const std::int32_t> l
 void pool_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weights) {
   for (std::int64_t b = 0; b < y.rows; ++b) {
     gemm(y.row_block(b, 1), weights.row_block(b, 1), Op::none, x.row_block(b * weights.cols, weights.cols),
-         Op::none, 1, 0);
+         Op::none);
   }
 }
 

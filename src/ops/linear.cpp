@@ -30,16 +30,12 @@ Var record_linear(const char* name, const Columns& x, Var weight, std::optional<
   const auto columns = [=](auto view) {
     return view.data != nullptr ? view.column_block(first, count) : view;
   };
+  const PackedWeight packed = weight.packed();
   const double flops = 2.0 * static_cast<double>(x.source.shape().rows()) * inputs(weight) * count;
-  const bool given = weight.has_transpose();
-  const bool makes = kernels::wants_transposed() && !given;
-  const MatrixView made = makes ? weight.tape().scratch(inputs(weight), weight.shape()[0]) : MatrixView{};
   return record(
       name, x.shape().with_last(count), {x.source, weight, bias.value_or(weight)},
       [=](Var y) {
-        if (makes) kernels::transpose(made, matrix(weight.value(), weight));
-        kernels::linear_forward(y.value(), x.value(), rows(weight.value()),
-                                columns(given ? weight.transposed() : ConstMatrixView(made)),
+        kernels::linear_forward(y.value(), x.value(), rows(weight.value()), columns(packed.forward),
                                 bias ? columns(bias->value()) : MatrixView{});
       },
       [=](Var y) {
@@ -47,7 +43,7 @@ Var record_linear(const char* name, const Columns& x, Var weight, std::optional<
         kernels::linear_backward(x.grad_accumulator(),
                                  rows(whole ? weight.grad_accumulator() : weight.zeroed_grad_accumulator()),
                                  bias ? columns(bias->zeroed_grad_accumulator()) : GradientView{}, y.grad(),
-                                 x.value(), rows(weight.value()));
+                                 x.value(), rows(weight.value()), packed.backward.row_block(first, count));
       },
       {.forward = flops, .backward = 2 * flops});
 }

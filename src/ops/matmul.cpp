@@ -18,7 +18,7 @@ Var matmul(Var a, Var b) {
   using kernels::Op;
   return record(
       "matmul", {a.shape()[0], b.shape()[1]}, {a, b},
-      [=](Var y) { kernels::gemm(y.value(), a.value(), Op::none, b.value(), Op::none, 1, 0); },
+      [=](Var y) { kernels::gemm(y.value(), a.value(), Op::none, b.value(), Op::none); },
       [=](Var y) {
         kernels::gemm_add(a.grad_accumulator(), y.grad(), Op::none, b.value(), Op::transpose);
         kernels::gemm_add(b.grad_accumulator(), a.value(), Op::transpose, y.grad(), Op::none);

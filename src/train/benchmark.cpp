@@ -6,7 +6,7 @@
 #include "thimble/core/memory.h"
 #include "thimble/core/progress.h"
 #include "thimble/core/stopwatch.h"
-#include "thimble/kernels/gemm.h"
+#include "thimble/kernels/backend.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/jobs.h"
@@ -27,8 +27,7 @@ std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCou
   return ms;
 }
 
-// Returns FLOP per second of a matrix product in BLAS, with a share of the rows for each thread.
-// kernels::gemm passes a product with a transposed right side to BLAS as a whole.
+// Returns FLOP per second of a matrix product in OpenBLAS, with a share of the rows for each thread.
 double blas_flops(Trainer& trainer) {
   constexpr std::int64_t kSize = 2048, kRepetitions = 5;
   const Tensor a({kSize, kSize}), b({kSize, kSize});
@@ -39,8 +38,8 @@ double blas_flops(Trainer& trainer) {
     const Stopwatch timer;
     trainer.run(trainer.threads(), [&](std::int64_t part, int) {
       const std::int64_t first = std::min(kSize, part * rows), count = std::min(rows, kSize - first);
-      kernels::gemm(c.matrix().row_block(first, count), a.matrix().row_block(first, count), kernels::Op::none,
-                    b.matrix(), kernels::Op::transpose, 1, 0);
+      kernels::blas_gemm(c.matrix().row_block(first, count), a.matrix().row_block(first, count),
+                         kernels::Op::none, b.matrix(), kernels::Op::none, 1, 0);
     });
     best = std::max(best, 2.0 * kSize * kSize * kSize / timer.seconds());
   }

@@ -7,7 +7,6 @@
 #include "thimble/core/json.h"
 #include "thimble/core/memory.h"
 #include "thimble/core/thread_pool.h"
-#include "thimble/kernels/linear.h"
 #include "thimble/model/attention_layer.h"
 #include "thimble/train/plan.h"
 
@@ -41,9 +40,6 @@ double program_memory(double threads) {
   return kProgram + kThread * threads;
 }
 
-// Returns 2 if kernels also read transposes of parameters, else 1.
-double copies_of_parameters() { return kernels::wants_transposed() ? 2 : 1; }
-
 double real_size(const Config& config) {
   return config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
 }
@@ -64,7 +60,7 @@ MemoryEstimate training_memory(const Config& config) {
   const auto threads = static_cast<double>(threads_of(config));
   constexpr double kSums = 40;  // bytes of an evaluation per micro-batch
   return {.program = program_memory(threads),
-          .parameters = models * copies_of_parameters() * weights,
+          .parameters = models * (weights + training.packed_bytes),
           .gradients = static_cast<double>(config.train.shards) * weights,
           .optimizer = moments * weights,
           .activations = threads * tapes,
@@ -92,7 +88,7 @@ MemoryEstimate inspection_memory(const Config& config) {
                outputs_width = heads * static_cast<double>(config.model.attention_sizes().d_value);
   const double outputs = real_size(config) * kSequences * longest * (inputs_width + outputs_width);
   return {.program = program_memory(threads),
-          .parameters = copies_of_parameters() * weights,
+          .parameters = weights + pass.packed_bytes,
           .gradients = threads * weights,
           .activations = threads * tapes + outputs + sizeof(double) * attentions * heads * longest * longest,
           .checkpoint = weights};
@@ -100,10 +96,9 @@ MemoryEstimate inspection_memory(const Config& config) {
 
 MemoryEstimate check_memory(Config config) {
   config.train.precision = Precision::float64;
-  // There are two tapes, each with its own transposes. Both apply dropout; one has no gradients.
+  // Of two tapes, both apply dropout, and one has no gradients.
   const auto pass = [&](bool gradients) {
-    return plan_of(config, kModelCheckSequences,
-                   {.gradients = gradients, .dropout = true, .transposes = false});
+    return plan_of(config, kModelCheckSequences, {.gradients = gradients, .dropout = true});
   };
   const ModelPlan backward = pass(true);
   const double weights = sizeof(double) * backward.parameters;

@@ -80,7 +80,7 @@ Evaluator::Evaluator(const Config& config)
     : config_(config),
       dataset_(make_dataset(config)),
       model_(make_model(config.model, dataset_)),
-      transposes_(model_->parameters()),
+      packed_weights_(model_->parameters()),
       pool_(config.train.threads),
       chunk_size_(micro_batch(dataset_.length() + dataset_.source_length())),
       workers_(static_cast<std::size_t>(pool_.threads())) {
@@ -93,7 +93,7 @@ Evaluator::Evaluator(const ModelSource& source) : Evaluator(source.config) {
 
 template <class F>
 std::vector<EvalSums> Evaluator::each_chunk(std::size_t count, const F& f) {
-  pool_.run(transposes_.count(), [&](std::int64_t i, int) { transposes_.refresh(i); });
+  pool_.run(packed_weights_.count(), [&](std::int64_t i, int) { packed_weights_.refresh(i); });
   std::vector<EvalSums> sums(count);
   pool_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
     sums[static_cast<std::size_t>(i)] =
@@ -107,7 +107,7 @@ Tape& Evaluator::rewound_tape(Worker& worker, Tape::Mode mode) {
   if (training) worker.gradients.resize(model_->parameters().size());
   Tape& tape = training ? worker.training : worker.inference;
   tape.bind(model_->parameters(), training ? std::span<Real>(worker.gradients) : std::span<Real>(),
-            &transposes_);
+            &packed_weights_);
   tape.rewind();
   return tape;
 }
@@ -306,7 +306,7 @@ std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> block
 }
 
 void Evaluator::observe(ChunkHooks& hooks) {
-  pool_.run(transposes_.count(), [&](std::int64_t i, int) { transposes_.refresh(i); });
+  pool_.run(packed_weights_.count(), [&](std::int64_t i, int) { packed_weights_.refresh(i); });
   for (const Chunk& chunk : chunks_) {
     hooks.begin(chunk);
     (*model_)(rewound_tape(workers_.front(), Tape::Mode::inference), model_input(chunk.batch),

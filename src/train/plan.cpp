@@ -10,9 +10,10 @@ inline namespace THIMBLE_PRECISION {
 ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options) {
   const std::unique_ptr<Model> model = make_model(config.model, model_sizes(config), Storage::shapes);
   Tape tape(Tape::Mode::plan);
-  tape.bind_plan(model->parameters(), options.gradients, options.transposes);
+  tape.bind_plan(model->parameters(), options.gradients);
   ModelPlan plan;
   plan.parameters = static_cast<double>(model->parameters().count());
+  plan.packed_bytes = static_cast<double>(sizeof(Real) * PackedWeights::size(model->parameters()));
   if (options.decoding) {
     plan.other_bytes = sizeof(Real) * model->plan_decoding(tape, model_input(batch));
   } else {

@@ -82,7 +82,7 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& optio
 
 void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                               Worker& worker) {
-  worker.tape.bind(model().parameters(), shard.gradients, &evaluator_.transposes());
+  worker.tape.bind(model().parameters(), shard.gradients, &evaluator_.packed_weights());
   phase(worker, "data");
   dataset().fill_step(step, config_.train.batch, first, count, worker.batch);
   phase(worker, "forward");
@@ -103,11 +103,11 @@ void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
   }
 }
 
-void Trainer::refresh_transposes() {
-  run(evaluator_.transposes().count(), [&](std::int64_t i, int thread) {
+void Trainer::pack_weights() {
+  run(evaluator_.packed_weights().count(), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
-    phase(worker, "transposes");
-    evaluator_.transposes().refresh(i);
+    phase(worker, "packing");
+    evaluator_.packed_weights().refresh(i);
     phase(worker, {});
   });
 }
@@ -136,7 +136,7 @@ double Trainer::reduce_gradients() {
 
 StepReport Trainer::step() {
   const std::int64_t step = optimizer_.steps();
-  refresh_transposes();
+  pack_weights();
   run(config_.train.shards, [&](std::int64_t shard, int thread) {
     run_shard(step, shard, workers_[static_cast<std::size_t>(thread)]);
   });

@@ -136,48 +136,49 @@ TEST_CASE("initial values have the distribution they should", "[autograd]") {
   CHECK(std::ranges::all_of(store.values(p), [](Real x) { return x == Real(1.5); }));
 }
 
-TEST_CASE("transposes are those of the last refresh, for matrices alone", "[autograd]") {
+TEST_CASE("packed weights are those of the last refresh, for matrices alone", "[autograd]") {
   ParameterStore store;
-  const Parameter bias = store.add("bias", {5}), weight = store.add("weight", {5, 37});
+  const Parameter first = store.add("first", {3, 4}), bias = store.add("bias", {5}),
+                  weight = store.add("weight", {5, 37});
+  init_normal(store, first, 1, 1);
   init_normal(store, weight, 1, 1);
-  Transposes transposes(store);
-  CHECK(transposes.of(bias).data == nullptr);
-  CHECK(transposes.count() == (kernels::wants_transposed() ? 1 : 0));
+  PackedWeights packed(store);
+  CHECK(packed.count() == 2);
+  CHECK(packed.of(bias).forward.data == nullptr);
+  Tensor x({2, 37}), dy({2, 5});
+  x.data()[3] = dy.data()[0] = 2;
   for (int round = 0; round < 2; ++round) {
-    for (std::int64_t i = 0; i < transposes.count(); ++i) {
-      transposes.refresh(i);
-      const ConstMatrixView t = transposes.of(weight);
-      REQUIRE((t.rows == 37 && t.cols == 5));
-      bool equal = true;
-      for (std::int64_t r = 0; r < 37; ++r) {
-        for (std::int64_t c = 0; c < 5; ++c)
-          equal &= t.row(r)[c] == store.values(weight)[static_cast<std::size_t>(c * 37 + r)];
-      }
-      CHECK(equal);
-    }
+    for (std::int64_t i = 0; i < packed.count(); ++i) packed.refresh(i);
+    const auto& [forward, backward] = packed.of(weight);
+    CHECK((forward.rows == 37 && forward.cols == 5 && backward.rows == 5 && backward.cols == 37));
+    Tensor y({2, 5}), dx({2, 37});
+    kernels::gemm_packed(y.matrix(), {}, std::as_const(x).matrix(), forward);
+    kernels::gemm_packed(dx.matrix(), {}, std::as_const(dy).matrix(), backward);
+    bool equal = true;
+    for (std::size_t o = 0; o < 5; ++o) equal &= y.data()[o] == 2 * store.values(weight)[o * 37 + 3];
+    for (std::size_t i = 0; i < 37; ++i) equal &= dx.data()[i] == 2 * store.values(weight)[i];
+    CHECK(equal);
     store.values(weight)[3] = 100;
   }
 }
 
-TEST_CASE("a tape with transposes gives the bits of one without", "[autograd]") {
+TEST_CASE("a tape with packed weights gives the bits of one without", "[autograd]") {
   ParameterStore store;
   const Parameter weight = store.add("weight", {100, 37}), bias = store.add("bias", {100});
   init_normal(store, weight, 1, 1);
   init_normal(store, bias, 1, 1);
-  Transposes transposes(store);
-  for (std::int64_t i = 0; i < transposes.count(); ++i) transposes.refresh(i);
+  PackedWeights packed(store);
+  for (std::int64_t i = 0; i < packed.count(); ++i) packed.refresh(i);
   Tensor x({50, 37});
   for (std::int64_t i = 0; i < x.shape().elements(); ++i) x.data()[i] = static_cast<Real>(i % 11) / 7;
-  const auto result = [&](const Transposes* ready) {
+  const auto result = [&](const PackedWeights* ready) {
     Tape tape;
     tape.bind(store, {}, ready);
     const MatrixView y = linear(tape.constant(x), tape.parameter(weight), tape.parameter(bias)).value();
     return std::vector<Real>(y.data, y.data + y.elements());
   };
-  CHECK(result(&transposes) == result(nullptr));
-  // The tape uses the transposes that it was given.
-  if (transposes.count() > 0) {
-    store.values(weight)[0] += 1;
-    CHECK(result(&transposes) != result(nullptr));
-  }
+  CHECK(result(&packed) == result(nullptr));
+  // The tape uses the packed weights that it was given.
+  store.values(weight)[0] += 1;
+  CHECK(result(&packed) != result(nullptr));
 }

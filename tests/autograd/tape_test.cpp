@@ -304,7 +304,7 @@ TEST_CASE("a planning tape counts what a training tape takes, and runs nothing",
   step(training);
   for (int round = 0; round < 2; ++round) {
     plan.rewind();
-    plan.bind_plan(shapes, true, false);
+    plan.bind_plan(shapes, true);
     step(plan);
     CHECK(plan.bytes() == training.bytes());
   }
@@ -329,7 +329,7 @@ TEST_CASE("a planning tape counts what a training tape takes, and runs nothing",
   CHECK(plan.bytes() >= 2000 * sizeof(Real));
 
   plan.rewind();
-  plan.bind_plan(shapes, false, false);
+  plan.bind_plan(shapes, false);
   CHECK_FALSE(linear(plan.constant(x), plan.parameter({0})).needs_grad());
   CHECK(plan.costs()[0].flops.backward == 0);
 }

@@ -85,27 +85,24 @@ void add_products(Cases& cases, const BenchModel& s, const Sizes& sizes) {
     const double flops = product_flops(rows, in, out);
     cases.add(PAIR(linear_forward), name, flops, [=, in = in, out = out](Memory& m) {
       const MatrixView weight = m.matrix(out, in);
-      MatrixView transposed;
-      if (kernels::wants_transposed()) {
-        transposed = m.matrix(in, out);
-        kernels::transpose(transposed, weight);
-      }
-      return std::tuple(m.matrix(rows, out), m.matrix(rows, in), weight, transposed, m.matrix(1, out));
+      Real* const memory = m.numbers(kernels::packed_size(in, out)).data();
+      return std::tuple(m.matrix(rows, out), m.matrix(rows, in), weight,
+                        kernels::pack(memory, weight, Op::transpose), m.matrix(1, out));
     });
     cases.add(PAIR(linear_backward), name, 2 * flops, [=, in = in, out = out](Memory& m) {
+      const MatrixView weight = m.matrix(out, in);
+      Real* const memory = m.numbers(kernels::packed_size(out, in)).data();
       return std::tuple(empty(m.matrix(rows, in)), m.matrix(out, in), m.matrix(1, out), m.matrix(rows, out),
-                        m.matrix(rows, in), m.matrix(out, in));
+                        m.matrix(rows, in), weight, kernels::pack(memory, weight, Op::none));
     });
   }
   const double flops = product_flops(rows, c, f);
-  cases.add(PAIR(gemm), "_nn/ff1", flops, [=](Memory& m) {
-    return std::tuple(m.matrix(rows, f), m.matrix(rows, c), Op::none, m.matrix(c, f), Op::none, 1, 0);
+  cases.add(PAIR(gemm_add), "_nn/ff1", flops, [=](Memory& m) {
+    return std::tuple(empty(m.matrix(rows, f)), m.matrix(rows, c), Op::none, m.matrix(c, f), Op::none);
   });
-  cases.add(PAIR(gemm), "_tn/ff1", flops, [=](Memory& m) {
-    return std::tuple(m.matrix(f, c), m.matrix(rows, f), Op::transpose, m.matrix(rows, c), Op::none, 1, 1);
+  cases.add(PAIR(gemm_add), "_tn/ff1", flops, [=](Memory& m) {
+    return std::tuple(m.matrix(f, c), m.matrix(rows, f), Op::transpose, m.matrix(rows, c), Op::none);
   });
-  cases.add(PAIR(transpose), "/ff1", 0,
-            [=](Memory& m) { return std::tuple(m.matrix(c, f), m.matrix(f, c)); });
 }
 
 void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {

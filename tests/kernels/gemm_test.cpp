@@ -1,5 +1,8 @@
 #include "thimble/kernels/gemm.h"
 
+#include <hwy/targets.h>
+
+#include <cmath>
 #include <utility>
 
 #include "catch.h"
@@ -42,9 +45,9 @@ TEST_CASE("gemm multiplies, whatever the sizes, strides and transposes", "[kerne
               const Matrix a = operand(op_a, m, k, 1, gap), b = operand(op_b, k, n, 2, 2 * gap),
                            before(m, n, 3, gap);
               Matrix c = before;
-              kernels::gemm(c, a, op_a, b, op_b, Real(1.5), Real(-0.5));
+              kernels::gemm_add(c, a, op_a, b, op_b);
               CHECK(worst_error(c, [&](auto i, auto j) {
-                      return 1.5L * product(a, op_a, b, op_b, k, i, j) - 0.5L * before(i, j);
+                      return product(a, op_a, b, op_b, k, i, j) + before(i, j);
                     }) < kRounding);
               CHECK(c.intact());
             }
@@ -55,78 +58,91 @@ TEST_CASE("gemm multiplies, whatever the sizes, strides and transposes", "[kerne
   }
 }
 
-// Sizes at and around those of the parts that some CPUs cut a product into.
-TEST_CASE("products in one piece and cut into parts multiply, into a block of columns as well", "[kernels]") {
+// Sizes at and around those of tiles, panels and blocks.
+TEST_CASE("large products multiply, packed or not, into a block of columns as well", "[kernels]") {
   struct Sizes {
     std::int64_t m, n, k;
   };
-  const bool cut = GENERATE(false, true);
-  const auto gemm = cut ? kernels::gemm_in_parts : kernels::gemm;
-  for (const auto& [m, n, k] : {Sizes{200, 65, 257}, Sizes{49, 130, 600}, Sizes{500, 16, 16},
-                                Sizes{1, 300, 513}, Sizes{129, 3, 1000}, Sizes{3, 40, 9000}}) {
+  for (const auto& [m, n, k] :
+       {Sizes{200, 65, 257}, Sizes{49, 530, 600}, Sizes{500, 16, 16}, Sizes{1, 300, 513}, Sizes{145, 3, 1000},
+        Sizes{3, 40, 9000}, Sizes{37, 64, 512}}) {
     for (const Op op_a : {Op::none, Op::transpose}) {
       for (const Op op_b : {Op::none, Op::transpose}) {
-        if (cut && op_b == Op::transpose) continue;
-        for (const Real beta : {Real(0), Real(1), Real(-0.5)}) {
-          CAPTURE(cut, m, n, k, op_a, op_b, beta);
-          const Matrix a = operand(op_a, m, k, 1, 3), b = operand(op_b, k, n, 2, 6);
-          Matrix before(m, n, 3, 5);
-          if (beta == 0) before.fill(kNaN);
-          Matrix c = before;
-          gemm(c, a, op_a, b, op_b, Real(1.5), beta);
-          // Every seventh column is enough, and the last.
-          double worst = 0;
-          for (std::int64_t i = 0; i < m; i += 5) {
-            for (std::int64_t j = i % 7; j < n; j += 7) {
-              const long double old = beta == 0 ? 0 : beta * static_cast<long double>(before(i, j));
-              const long double expected = 1.5L * product(a, op_a, b, op_b, k, i, j) + old;
-              const auto error = static_cast<double>(std::abs(expected - c(i, j)));
-              worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+        for (const bool adds : {false, true}) {
+          for (const std::int64_t stride : {0, 4096}) {  // of a: lines that share a place in the cache
+            CAPTURE(m, n, k, op_a, op_b, adds, stride);
+            const std::int64_t columns = op_a == Op::none ? k : m;
+            const Matrix a = operand(op_a, m, k, 1, std::max<std::int64_t>(3, stride - columns));
+            const Matrix b = operand(op_b, k, n, 2, stride == 0 ? 6 : 0);
+            Matrix before(m, n, 3, 5);
+            if (!adds) before.fill(kNaN);
+            Matrix c = before, from_packed = before;
+            kernels::gemm_add({c, !adds}, a, op_a, b, op_b);
+            // Every seventh column is enough, and the last.
+            double worst = 0;
+            for (std::int64_t i = 0; i < m; i += 5) {
+              for (std::int64_t j = i % 7; j < n; j += 7) {
+                const long double old = adds ? before(i, j) : 0;
+                const auto error =
+                    static_cast<double>(std::abs(product(a, op_a, b, op_b, k, i, j) + old - c(i, j)));
+                worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+              }
             }
+            CHECK(worst < 100 * kRounding);
+            CHECK(c.intact());
+            if (op_a == Op::transpose) continue;
+            std::vector<Real> memory(static_cast<std::size_t>(kernels::packed_size(k, n)));
+            const kernels::PackedView packed = kernels::pack(memory.data(), b, op_b);
+            kernels::gemm_packed(from_packed, adds ? before.view() : ConstMatrixView{}, a, packed);
+            CHECK(worst_error(from_packed, [&](auto i, auto j) { return c(i, j); }) == 0);
+            CHECK(from_packed.intact());
           }
-          CHECK(worst < 100 * kRounding);
-          CHECK(c.intact());
         }
       }
     }
   }
 }
 
-TEST_CASE("no part of a product is larger than a kernel for small matrices takes", "[kernels]") {
-  for (const std::int64_t m : {1, 40, 64, 100, 5000})
-    for (const std::int64_t n : {1, 16, 64, 65, 1000})
-      for (const std::int64_t k : {1, 16, 256, 257, 3000}) {
-        CAPTURE(m, n, k);
-        std::int64_t multiplications = 0;
-        for (const Op op_a : {Op::none, Op::transpose}) {
-          const kernels::Part part = kernels::part_of(op_a, m, n, k);
-          CHECK((part.m > 0 && part.n > 0 && part.k > 0));
-          multiplications = std::max(multiplications, part.m * part.n * part.k);
-        }
-        CHECK(multiplications < 1'000'000);
-        CHECK(kernels::rows_per_part(n, k) == kernels::part_of(Op::none, m, n, k).m);
+// The promise of gemm.h: one chain of multiply-adds per element, from what c held.
+TEST_CASE("an element of a product is one chain in ascending order", "[kernels]") {
+  constexpr std::int64_t kRows = 29, kColumns = 71, kInner = 700;
+  const Matrix a(kRows, kInner, 1), b(kInner, kColumns, 2), before(kRows, kColumns, 3);
+  Matrix c = before;
+  kernels::gemm_add(c, a, Op::none, b, Op::none);
+  const bool fused = hwy::SupportedTargets() & (HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL | HWY_NEON);
+  std::int64_t different = 0;
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    for (std::int64_t j = 0; j < kColumns; ++j) {
+      Real sum = before(i, j);
+      for (std::int64_t p = 0; p < kInner; ++p) {
+        const Real product = a(i, p) * b(p, j);
+        sum = fused ? std::fma(a(i, p), b(p, j), sum) : sum + product;
       }
+      different += sum != c(i, j);
+    }
+  }
+  CHECK(different == 0);
 }
 
-TEST_CASE("gemm with beta 0 overwrites whatever there was", "[kernels]") {
+TEST_CASE("gemm overwrites whatever there was", "[kernels]") {
   for (const std::int64_t n : kSizes) {
     CAPTURE(n);
     const Matrix a(n, n, 1), b(n, n, 2);
     Matrix c(n, n);
     c.fill(kNaN);
-    kernels::gemm(c, a, Op::none, b, Op::none, 1, 0);
+    kernels::gemm(c, a, Op::none, b, Op::none);
     CHECK(worst_error(c, [&](auto i, auto j) { return product(a, Op::none, b, Op::none, n, i, j); }) <
           kRounding);
   }
 }
 
-TEST_CASE("gemm of an empty inner size gives beta c", "[kernels]") {
+TEST_CASE("gemm of an empty inner size adds nothing", "[kernels]") {
   const Matrix a(2, 0), b(0, 3);
   Matrix c(2, 3, 1), zero(2, 3, 1);
   const Matrix before = c;
-  kernels::gemm(c, a, Op::none, b, Op::none, 1, 1);
+  kernels::gemm_add(c, a, Op::none, b, Op::none);
   CHECK(worst_error(c, [&](auto i, auto j) { return before(i, j); }) == 0);
-  kernels::gemm(zero, a, Op::none, b, Op::none, 1, 0);
+  kernels::gemm(zero, a, Op::none, b, Op::none);
   CHECK(worst_error(zero, [](auto, auto) { return 0; }) == 0);
 }
 
@@ -134,7 +150,7 @@ TEST_CASE("gemm passes NaN on", "[kernels]") {
   Matrix a(2, 2, 1), c(2, 2);
   const Matrix zero(2, 2);
   a(0, 1) = kNaN;
-  kernels::gemm(c, a, Op::none, zero, Op::none, 1, 0);
+  kernels::gemm(c, a, Op::none, zero, Op::none);
   CHECK(std::isnan(c(0, 0)));
   CHECK(c(1, 0) == 0);
 }
@@ -142,14 +158,14 @@ TEST_CASE("gemm passes NaN on", "[kernels]") {
 TEST_CASE("gemm refuses sizes that do not fit", "[kernels]") {
   const Matrix a(2, 3, 1), b(4, 5, 1), good(3, 5, 1);
   Matrix c(2, 5), wide(2, 6), tall(3, 5);
-  CHECK_THROWS_AS(kernels::gemm(c, a, Op::none, b, Op::none, 1, 0), ShapeError);
-  CHECK_THROWS_AS(kernels::gemm(c, a, Op::transpose, good, Op::none, 1, 0), ShapeError);
-  CHECK_THROWS_AS(kernels::gemm(c, a, Op::none, good, Op::transpose, 1, 0), ShapeError);
-  CHECK_THROWS_AS(kernels::gemm(wide, a, Op::none, good, Op::none, 1, 0), ShapeError);
-  CHECK_THROWS_AS(kernels::gemm(tall, a, Op::none, good, Op::none, 1, 0), ShapeError);
-  CHECK_THROWS_WITH(kernels::gemm(c, a, Op::none, b, Op::none, 1, 0),
+  CHECK_THROWS_AS(kernels::gemm(c, a, Op::none, b, Op::none), ShapeError);
+  CHECK_THROWS_AS(kernels::gemm(c, a, Op::transpose, good, Op::none), ShapeError);
+  CHECK_THROWS_AS(kernels::gemm(c, a, Op::none, good, Op::transpose), ShapeError);
+  CHECK_THROWS_AS(kernels::gemm(wide, a, Op::none, good, Op::none), ShapeError);
+  CHECK_THROWS_AS(kernels::gemm(tall, a, Op::none, good, Op::none), ShapeError);
+  CHECK_THROWS_WITH(kernels::gemm(c, a, Op::none, b, Op::none),
                     ContainsSubstring("gemm: (M, K) x (K, N) -> (M, N): got (2, 3) x (4, 5) -> (2, 5)"));
-  CHECK_NOTHROW(kernels::gemm(c, a, Op::none, good, Op::none, 1, 0));
+  CHECK_NOTHROW(kernels::gemm(c, a, Op::none, good, Op::none));
 }
 
 TEST_CASE("linear is x W^T + b and its backward adds, at every width", "[kernels]") {
@@ -162,21 +178,28 @@ TEST_CASE("linear is x W^T + b and its backward adds, at every width", "[kernels
         const auto expected = [&](auto r, auto c) {
           return product(x, Op::none, weight, Op::transpose, 7, r, c);
         };
-        Matrix transposed(7, n);
-        kernels::transpose(transposed, weight);
-        for (const ConstMatrixView ready : {ConstMatrixView{}, std::as_const(transposed).view()}) {
+        std::vector<Real> forward(static_cast<std::size_t>(kernels::packed_size(7, n))),
+            backward(static_cast<std::size_t>(kernels::packed_size(n, 7)));
+        for (const bool packs : {false, true}) {
+          using kernels::PackedView;
+          const PackedView packed =
+              packs ? kernels::pack(forward.data(), weight, Op::transpose) : PackedView{};
           y.fill(kNaN);
-          kernels::linear_forward(y, x, weight, ready, bias);
+          kernels::linear_forward(y, x, weight, packed, bias);
           CHECK(worst_error(y, [&](auto r, auto c) { return expected(r, c) + bias(0, c); }) < kRounding);
           y.fill(kNaN);
-          kernels::linear_forward(y, x, weight, ready, {});
+          kernels::linear_forward(y, x, weight, packed, {});
           CHECK(worst_error(y, expected) < kRounding);
         }
         CHECK(y.intact());
 
         const Matrix dx_before(rows, 7, 6, gap), dweight_before(n, 7, 7), dbias_before(1, n, 8);
         Matrix dx = dx_before, dweight = dweight_before, dbias = dbias_before;
-        kernels::linear_backward(dx, dweight, dbias, dy, x, weight);
+        Matrix dx_packed = dx_before, dweight_packed = dweight_before, dbias_packed = dbias_before;
+        kernels::linear_backward(dx, dweight, dbias, dy, x, weight, {});
+        kernels::linear_backward(dx_packed, dweight_packed, dbias_packed, dy, x, weight,
+                                 kernels::pack(backward.data(), weight, Op::none));
+        CHECK(worst_error(dx_packed, [&](auto r, auto c) { return dx(r, c); }) == 0);
         CHECK(worst_error(dx, [&](auto r, auto c) {
                 return dx_before(r, c) + product(dy, Op::none, weight, Op::none, n, r, c);
               }) < kRounding);
@@ -197,10 +220,10 @@ TEST_CASE("linear is x W^T + b and its backward adds, at every width", "[kernels
 TEST_CASE("linear's backward skips what is not wanted", "[kernels]") {
   const Matrix x(3, 5, 1), weight(4, 5, 2), dy(3, 4, 3);
   Matrix dx(3, 5), dweight(4, 5), dbias(1, 4), only_dx(3, 5), only_dweight(4, 5), only_dbias(1, 4);
-  kernels::linear_backward(dx, dweight, dbias, dy, x, weight);
-  kernels::linear_backward(only_dx, {}, {}, dy, x, weight);
-  kernels::linear_backward({}, only_dweight, {}, dy, x, weight);
-  kernels::linear_backward({}, {}, only_dbias, dy, x, weight);
+  kernels::linear_backward(dx, dweight, dbias, dy, x, weight, {});
+  kernels::linear_backward(only_dx, {}, {}, dy, x, weight, {});
+  kernels::linear_backward({}, only_dweight, {}, dy, x, weight, {});
+  kernels::linear_backward({}, {}, only_dbias, dy, x, weight, {});
   CHECK(worst_error(only_dx, [&](auto r, auto c) { return dx(r, c); }) == 0);
   CHECK(worst_error(only_dweight, [&](auto r, auto c) { return dweight(r, c); }) == 0);
   CHECK(worst_error(only_dbias, [&](auto r, auto c) { return dbias(r, c); }) == 0);

@@ -47,10 +47,10 @@ TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
     CHECK(overwrites(6, n,
                      [&](GradientView dx) { kernels::rms_norm_backward(dx, {}, dy, saved, row, norms); }));
     CHECK(overwrites(6, n, [&](GradientView dx) { kernels::head_norm_backward(dx, dy, saved, norms, 1); }));
-    CHECK(
-        overwrites(6, n, [&](GradientView dx) { kernels::linear_backward(dx, {}, {}, dy, saved, square); }));
-    CHECK(
-        overwrites(n, n, [&](GradientView dw) { kernels::linear_backward({}, dw, {}, dy, saved, square); }));
+    CHECK(overwrites(6, n,
+                     [&](GradientView dx) { kernels::linear_backward(dx, {}, {}, dy, saved, square, {}); }));
+    CHECK(overwrites(n, n,
+                     [&](GradientView dw) { kernels::linear_backward({}, dw, {}, dy, saved, square, {}); }));
     const std::vector<std::int32_t> lengths{2, 0};
     const Matrix window(6, 3 * n, 8);
     CHECK(overwrites(6, n, [&](GradientView dx) {

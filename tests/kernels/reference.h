@@ -55,19 +55,14 @@ auto sum(std::int64_t n, const F& f) {
   return total;
 }
 
-inline void gemm(auto c, auto a, Op op_a, auto b, Op op_b, auto alpha, auto beta) {
+inline void gemm_add(auto c, auto a, Op op_a, auto b, Op op_b) {
   const bool ta = op_a == Op::transpose, tb = op_b == Op::transpose;
   const std::int64_t depth = ta ? a.rows : a.cols;
   each(c, [&](auto i, auto j) {
-    const auto product = alpha * sum(depth, [&](auto k) {
-                           return (ta ? at(a, k, i) : at(a, i, k)) * (tb ? at(b, j, k) : at(b, k, j));
-                         });
-    at(c, i, j) = product + (beta == 0 ? 0 : beta * at(c, i, j));
+    add(c, i, j, sum(depth, [&](auto k) {
+          return (ta ? at(a, k, i) : at(a, i, k)) * (tb ? at(b, j, k) : at(b, k, j));
+        }));
   });
-}
-
-inline void transpose(auto to, auto from) {
-  each(to, [&](auto r, auto c) { at(to, r, c) = at(from, c, r); });
 }
 
 inline void linear_forward(auto y, auto x, auto weight, auto, auto bias) {
@@ -75,7 +70,7 @@ inline void linear_forward(auto y, auto x, auto weight, auto, auto bias) {
     at(y, r, o) = at(bias, 0, o) + sum(x.cols, [&](auto i) { return at(x, r, i) * at(weight, o, i); });
   });
 }
-inline void linear_backward(auto dx, auto dweight, auto dbias, auto dy, auto x, auto weight) {
+inline void linear_backward(auto dx, auto dweight, auto dbias, auto dy, auto x, auto weight, auto) {
   each(dx, [&](auto r, auto i) {
     add(dx, r, i, sum(dy.cols, [&](auto o) { return at(dy, r, o) * at(weight, o, i); }));
   });

@@ -62,9 +62,8 @@ NamedConfigs planned_configs() {
 // Returns the bytes that a tape allocates in a pass.
 std::size_t bytes_taken(const Model& model, const Batch& batch, const PlanOptions& options) {
   AlignedVector<Real> gradients(options.gradients ? model.parameters().size() : 0);
-  const Transposes transposes(model.parameters());
   Tape tape(options.gradients ? Tape::Mode::training : Tape::Mode::inference);
-  tape.bind(model.parameters(), gradients, options.transposes ? &transposes : nullptr);
+  tape.bind(model.parameters(), gradients);
   const Var logits = model(tape, labeled_input(batch), {.training = options.dropout});
   const Var loss = cross_entropy(logits, batch.row_labels);
   if (options.gradients) tape.backward(loss, 1, Tape::RetainGrads::leaves);
@@ -87,10 +86,7 @@ Config base_config() { return load_config(source_directory() + "/configs/bench/b
 }  // namespace
 
 TEST_CASE("a plan is what a pass takes, to the byte", "[train]") {
-  const PlanOptions passes[] = {{.gradients = true, .dropout = true},
-                                {.dropout = true},
-                                {.gradients = true, .dropout = true, .transposes = false},
-                                {}};
+  const PlanOptions passes[] = {{.gradients = true, .dropout = true}, {.dropout = true}, {}};
   std::size_t configs_in_files = 0;
   for (const auto& [name, config] : planned_configs()) {
     CAPTURE(name);
@@ -102,7 +98,7 @@ TEST_CASE("a plan is what a pass takes, to the byte", "[train]") {
       Batch batch;
       dataset.fill_step(0, config.train.batch, 0, sequences, batch);
       for (const PlanOptions& options : passes) {
-        CAPTURE(sequences, options.gradients, options.dropout, options.transposes);
+        CAPTURE(sequences, options.gradients, options.dropout);
         const ModelPlan plan = plan_model(config, batch, options);
         CHECK(plan.tape_bytes == static_cast<double>(bytes_taken(*model, batch, options)));
         double sum = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "thimble/core/random.h"
+#include "thimble/kernels/gemm.h"
 #include "thimble/tensor/tensor.h"
 
 namespace thimble {
@@ -64,23 +65,32 @@ class ParameterStore {
   AlignedVector<Real> values_;
 };
 
-// The transposes of a store's matrices, for linear_forward() (kernels/linear.h): computed once a step, by
-// refresh(), in place of once a product.
-class Transposes {
- public:
-  explicit Transposes(const ParameterStore& store);
+// A weight (O, I) as the right operand of linear's forward pass, W^T (I, O), and of its backward pass, W.
+// Without data: not packed.
+struct PackedWeight {
+  kernels::PackedView forward, backward;
+};
 
-  // Returns the number of transposes; refresh(i), i in 0 .. count()-1, computes one of them.
-  std::int64_t count() const { return static_cast<std::int64_t>(matrices_.size()); }
+// The matrices of a store, packed once a step, by refresh(), in place of at every product.
+class PackedWeights {
+ public:
+  explicit PackedWeights(const ParameterStore& store);
+
+  // Returns the number of matrices; refresh(i), i in 0 .. count()-1, packs one of them.
+  std::int64_t count() const { return std::ssize(matrices_); }
   void refresh(std::int64_t i);
 
-  // Returns the transpose (I, O) of a matrix (O, I), or a view without data where there is none.
-  ConstMatrixView of(Parameter p) const;
+  // Returns a parameter that is no matrix without data.
+  PackedWeight of(Parameter p) const { return packed_[static_cast<std::size_t>(p.index)]; }
+
+  // Returns the number of elements that the matrices of a store take.
+  static std::size_t size(const ParameterStore& store);
 
  private:
   const ParameterStore* store_;
   std::vector<Parameter> matrices_;
-  AlignedVector<Real> values_;  // in the store's layout
+  std::vector<PackedWeight> packed_;  // by parameter
+  AlignedVector<Real> values_;
 };
 
 // Sets initial values that are uniform in [-bound, bound]. Each draw depends on (seed, parameter, element)

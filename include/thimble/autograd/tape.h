@@ -38,9 +38,8 @@ class Var {
   GradientView grad_accumulator() const;
   // For ops whose kernels add only to some elements. Returns the gradient, zero before the first addition.
   GradientView zeroed_grad_accumulator() const;
-  // For ops. Return whether the tape was given the transpose of this parameter, and that transpose.
-  bool has_transpose() const;
-  ConstMatrixView transposed() const;
+  // Returns the packed form of a parameter, for ops; without data if the tape was not given any.
+  PackedWeight packed() const;
   bool needs_grad() const;  // whether a gradient is required here
   Real item() const;        // the value of a one-element Var; throws ShapeError otherwise
 
@@ -73,11 +72,11 @@ class Tape {
   void rewind();
 
   // Makes parameter() read from `store`, and backward() add to `gradients`, which has the layout of the
-  // store; with an empty span parameters are constants. `transposes`, of the same store and up to date, make
+  // store; with an empty span parameters are constants. Packed weights, of the same store and up to date, make
   // projections faster.
-  void bind(const ParameterStore& store, std::span<Real> gradients, const Transposes* transposes = nullptr);
-  // Binds a store to a planning tape, which reads no values, with or without gradients and transposes.
-  void bind_plan(const ParameterStore& store, bool gradients, bool transposes);
+  void bind(const ParameterStore& store, std::span<Real> gradients, const PackedWeights* packed = nullptr);
+  // Binds a store to a planning tape, which reads no values, with or without gradients.
+  void bind_plan(const ParameterStore& store, bool gradients);
 
   // Record leaves. `variable` has a gradient, and `parameter` if the tape is bound to gradients; the others
   // have none. `constant` and `variable` copy. `buffer` reads as many values as the shape has elements in
@@ -194,7 +193,7 @@ class Tape {
   std::uint32_t generation_ = 0;
   const ParameterStore* store_ = nullptr;
   std::span<Real> gradients_;
-  const Transposes* transposes_ = nullptr;
+  const PackedWeights* packed_ = nullptr;
   std::vector<std::int64_t> parameter_nodes_;  // node of each parameter, or -1
   struct FreeBuffer {
     std::int64_t size;
@@ -211,7 +210,7 @@ class Tape {
   };
   std::vector<Planned> planned_;
   std::size_t planned_bytes_ = 0;  // of all planned ops
-  bool plans_gradients_ = false, plans_transposes_ = false;
+  bool plans_gradients_ = false;
 };
 
 // Records y = op(inputs), of that shape, on the tape of the inputs, and returns y. forward(y) runs at once

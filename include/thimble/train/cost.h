@@ -44,7 +44,7 @@ enum class Job {
 // An estimate of memory by part, in bytes.
 struct MemoryEstimate {
   double program = 0;     // code, shared libraries, stacks and buffers of threads
-  double parameters = 0;  // and their transposes, if the kernels of the CPU read them
+  double parameters = 0;  // and the weights packed for products
   double gradients = 0;   // a buffer per shard
   double optimizer = 0;
   double activations = 0;  // of a micro-batch, on all threads

@@ -108,7 +108,7 @@ class Evaluator {
   Model& model() { return *model_; }
   ThreadPool& pool() { return pool_; }
   int threads() const { return pool_.threads(); }
-  Transposes& transposes() { return transposes_; }
+  PackedWeights& packed_weights() { return packed_weights_; }
 
   // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Checks for
   // a leak except on a finite training split, whose sequences the model was trained on.
@@ -173,7 +173,7 @@ class Evaluator {
   Config config_;
   Dataset dataset_;
   std::unique_ptr<Model> model_;
-  Transposes transposes_;
+  PackedWeights packed_weights_;
   ThreadPool pool_;
   std::int64_t chunk_size_;  // sequences
   std::vector<Worker> workers_;

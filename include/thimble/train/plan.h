@@ -16,13 +16,13 @@ namespace thimble {
 struct PlanOptions {
   bool gradients = false;  // the backward pass, keeping only gradients of parameters
   bool dropout = false;    // dropout, as in training
-  bool transposes = true;  // transposes of weights, which a trainer keeps
   bool decoding = false;   // greedy decoding of the batch's sources, in place of the loss
 };
 
 // The cost of a pass; bytes are for the config's precision.
 struct ModelPlan {
   double parameters = 0;    // elements of all parameters
+  double packed_bytes = 0;  // of weights packed for products
   double tape_bytes = 0;    // allocated by the tape
   double other_bytes = 0;   // allocated by decoding outside of the tape
   std::vector<OpCost> ops;  // the bytes add up to tape_bytes

@@ -71,7 +71,7 @@ class Trainer {
   void run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
                        Worker& worker);
   void run_shard(std::int64_t step, std::int64_t index, Worker& worker);
-  void refresh_transposes();
+  void pack_weights();
   double reduce_gradients();  // sums into the first shard and returns the sum of squares
   [[noreturn]] void throw_non_finite(std::int64_t step, double loss, double norm);
   double learning_rate(std::int64_t step) const;

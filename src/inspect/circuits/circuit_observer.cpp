@@ -27,8 +27,8 @@ void RolloutObserver::apply_layer(std::size_t layer, ConstMatrixView weights) {
       products_[b] = std::move(step);
     } else {
       Tensor next({length_, length_});
-      kernels::gemm(next.matrix(), step.matrix(), kernels::Op::none, products_[b].matrix(), kernels::Op::none,
-                    1, 0);
+      kernels::gemm(next.matrix(), step.matrix(), kernels::Op::none, products_[b].matrix(),
+                    kernels::Op::none);
       products_[b] = std::move(next);
     }
     if (layer + 1 == layers_.size()) add(products_[b]);

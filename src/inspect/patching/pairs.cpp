@@ -112,13 +112,13 @@ void require_comparable(const Evaluator& evaluator, InputPair pair) {
 }
 
 PairRunner::PairRunner(const Model& model, ThreadPool& pool, std::vector<PairBatch> batches)
-    : model_(model), pool_(pool), transposes_(model.parameters()), batches_(std::move(batches)) {
+    : model_(model), pool_(pool), packed_weights_(model.parameters()), batches_(std::move(batches)) {
   for (const PairBatch& batch : batches_) {
     first_.push_back(pairs_);
     pairs_ += batch.clean.sequences;
   }
   for (int i = 0; i < pool.threads(); ++i) tapes_.push_back(std::make_unique<Tape>(Tape::Mode::inference));
-  for (std::int64_t i = 0; i < transposes_.count(); ++i) transposes_.refresh(i);
+  for (std::int64_t i = 0; i < packed_weights_.count(); ++i) packed_weights_.refresh(i);
 }
 
 PairRunner::PairRunner(Evaluator& evaluator, std::span<const InputPair> pairs)

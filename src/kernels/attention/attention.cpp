@@ -16,13 +16,18 @@
 #include <hwy/foreach_target.h>
 
 #include "kernels/attention/blocks.h"
-#include "kernels/small_gemm-inl.h"
+#include "kernels/gemm-inl.h"
 #include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
+
+HWY_INLINE void multiply_by(Real* x, Real factor, std::int64_t n) {
+  lanes(n, [=](auto d, std::int64_t i)
+               HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), d, x + i); });
+}
 
 // Sets the hidden keys of one sequence to 0.
 HWY_INLINE void hide(MatrixView x, std::int64_t sequence, const AttentionMask& mask) {
@@ -53,9 +58,12 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = kv_block(k, b, h, s);
     const MatrixView p = weights_block(weights, b, h, s);
-    if (h % s.heads_per_kv_head() == 0) transpose(scratch, kh.data, kh.stride, s.keys, d_key);
-    small_gemm<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries,
-                                 s.keys, d_key, scale);
+    if (h % s.heads_per_kv_head() == 0) {
+      transpose(scratch, kh.data, kh.stride, s.keys, d_key);
+      multiply_by(scratch, scale, s.keys * d_key);
+    }
+    multiply_small<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries,
+                                     s.keys, d_key);
     s.softmax ? masked_softmax(p, p, b, h, mask) : hide(p, b, mask);
   });
 }
@@ -72,8 +80,8 @@ void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatri
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     const ConstMatrixView vh = kv_block(v, b, h, s), p = weights_block(weights, b, h, s);
     const MatrixView o = block(out, b, s.queries, h, s.heads);
-    small_gemm<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries,
-                                 o.cols, s.keys, 1);
+    multiply_small<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries,
+                                     o.cols, s.keys);
   });
 }
 
@@ -85,10 +93,10 @@ GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t
   return kv_block(x, sequence, head, s);
 }
 
-// Adds alpha A B to c.
-void add_product(GradientView c, Left a, ConstMatrixView b, Real alpha) {
-  const auto gemm = c.uninitialized ? small_gemm<Store::overwrite> : small_gemm<Store::add>;
-  gemm(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows, alpha);
+// Adds A B to c.
+void add_product(GradientView c, Left a, ConstMatrixView b) {
+  const auto multiply = c.uninitialized ? multiply_small<Store::overwrite> : multiply_small<Store::add>;
+  multiply(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows);
 }
 
 // Adds to dv for every head and, if `scores` is true, calls with_scores(sequence, head, dS).
@@ -103,12 +111,12 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     const ConstMatrixView go = block(dout, b, s.queries, h, s.heads),
                           m = weights_block(dropped_weights, b, h, s);
-    if (dv.data != nullptr) add_product(shared_gradient(dv, b, h, s), {m.data, 1, m.stride}, go, 1);
+    if (dv.data != nullptr) add_product(shared_gradient(dv, b, h, s), {m.data, 1, m.stride}, go);
     if (!scores) return;
     const ConstMatrixView vh = kv_block(v, b, h, s);
     if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, d_value);
-    small_gemm<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys, s.queries,
-                                 s.keys, d_value, 1);
+    multiply_small<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys,
+                                     s.queries, s.keys, d_value);
     if (dropout.data != nullptr) mul_forward(ds, ds, weights_block(dropout, b, h, s));
     s.softmax ? softmax_backward({ds, true}, ds, weights_block(weights, b, h, s)) : hide(ds, b, mask);
     with_scores(b, h, ds);
@@ -120,17 +128,18 @@ void attention_backward(GradientView dq, GradientView dk, GradientView dv, Const
                         ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
                         const AttentionSizes& s, const AttentionMask& mask, Real scale) {
   const bool scores = dq.data != nullptr || dk.data != nullptr;
-  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, mask, scores,
-                      [&](auto b, auto h, auto ds) {
-                        if (dq.data != nullptr) {
-                          add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1},
-                                      kv_block(k, b, h, s), scale);
-                        }
-                        if (dk.data != nullptr) {
-                          add_product(shared_gradient(dk, b, h, s), {ds.data, 1, ds.stride},
-                                      block(q, b, s.queries, h, s.heads), scale);
-                        }
-                      });
+  each_score_gradient(
+      dv, dout, v, weights, dropped_weights, dropout, scratch, s, mask, scores,
+      [&](auto b, auto h, auto ds) HWY_ATTR {
+        multiply_by(ds.data, scale, ds.elements());
+        if (dq.data != nullptr) {
+          add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(k, b, h, s));
+        }
+        if (dk.data != nullptr) {
+          add_product(shared_gradient(dk, b, h, s), {ds.data, 1, ds.stride},
+                      block(q, b, s.queries, h, s.heads));
+        }
+      });
 }
 
 void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,

@@ -24,8 +24,7 @@ View matrix_of(View weight, std::int64_t head, std::int64_t heads) {
 
 void head_linear_forward(MatrixView y, ConstMatrixView x, ConstMatrixView weight, std::int64_t heads) {
   for (std::int64_t h = 0; h < heads; ++h) {
-    gemm(columns_of(y, h, heads), columns_of(x, h, heads), Op::none, matrix_of(weight, h, heads), Op::none, 1,
-         0);
+    gemm(columns_of(y, h, heads), columns_of(x, h, heads), Op::none, matrix_of(weight, h, heads), Op::none);
   }
 }
 

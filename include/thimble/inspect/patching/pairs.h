@@ -60,11 +60,11 @@ class PairRunner {
     return side == Side::clean ? batch.clean : batch.corrupted;
   }
 
-  // Calls f(i, transposes) for every batch i, on all threads.
+  // Calls f(i) for every batch i, on all threads.
   void each_batch(const std::function<void(std::size_t i)>& f);
   // Binds a tape to the parameters; `gradients` has the layout of the store, or is empty.
   void bind(Tape& tape, std::span<Real> gradients = {}) const {
-    tape.bind(model_.parameters(), gradients, &transposes_);
+    tape.bind(model_.parameters(), gradients, &packed_weights_);
   }
 
   // Returns D of each pair: the sum over positions whose labels differ of logit(label of the corrupted input)
@@ -85,7 +85,7 @@ class PairRunner {
 
   const Model& model_;
   ThreadPool& pool_;
-  Transposes transposes_;
+  PackedWeights packed_weights_;
   std::vector<PairBatch> batches_;
   std::vector<std::int64_t> first_;  // the first pair of each batch
   std::int64_t pairs_ = 0;
