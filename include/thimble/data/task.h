@@ -138,6 +138,12 @@ std::int64_t sample_length(const TaskConfig&, SampleRng&);
 void sample_symbols(const TaskConfig&, SampleRng&, std::vector<std::int32_t>& out);
 // Sets `out` to sample_length independent symbols, uniform over a random range of symbols.
 void vary_symbols(const TaskConfig&, SampleRng&, std::vector<std::int32_t>& out);
+// Draws the symbols of an input with one of these, then sets the target, as Task::sample and Task::vary.
+template <auto draw_symbols, auto set_target>
+void draw(const TaskConfig& config, SampleRng& rng, Example& example) {
+  draw_symbols(config, rng, example.input);
+  set_target(config, example);
+}
 // Appends all positions of the input, as Task::candidates.
 void all_positions(const TaskConfig&, const Example&, std::size_t i, std::vector<std::int32_t>& keys);
 // Returns how many such sequences exist.

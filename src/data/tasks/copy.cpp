@@ -3,15 +3,7 @@
 namespace thimble::tasks {
 namespace {
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
-  example.target = example.input;
-}
-
-void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  vary_symbols(config, rng, example.input);
-  example.target = example.input;
-}
+void set_target(const TaskConfig&, Example& example) { example.target = example.input; }
 
 void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<Relevant>& keys) {
   keys.push_back({static_cast<std::int32_t>(i)});
@@ -27,13 +19,13 @@ Task copy() {
           .keys = {"symbols", "length", "min_length"},
           .tokens = number_tokens,
           .size = one_per_position,
-          .sample = sample,
+          .sample = draw<sample_symbols, set_target>,
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,
           .floor = zero,
           .relevant = relevant,
           .kinds = {"source"},
-          .vary = vary};
+          .vary = draw<vary_symbols, set_target>};
 }
 
 }  // namespace thimble::tasks

@@ -25,16 +25,6 @@ void set_target(const TaskConfig& config, Example& example) {
         static_cast<std::int32_t>(config.symbols - 1 + std::ranges::count(example.input, token)));
 }
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
-  set_target(config, example);
-}
-
-void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  vary_symbols(config, rng, example.input);
-  set_target(config, example);
-}
-
 // Of a token, Binomial(n-1, 1/symbols) others are equal, and an input of length n has n answers:
 // P(count c) = sum_n n C(n-1, c-1) p^(c-1) (1-p)^(n-c) / sum_n n.
 double chance(const TaskConfig& config) {
@@ -74,14 +64,14 @@ Task histogram() {
           .check = check,
           .tokens = tokens,
           .size = one_per_position,
-          .sample = sample,
+          .sample = draw<sample_symbols, set_target>,
           .distinct_inputs = count_symbol_sequences,
           .chance = chance,
           .floor = zero,
           .relevant = relevant,
           .kinds = {"equal token"},
           .candidates = all_positions,
-          .vary = vary};
+          .vary = draw<vary_symbols, set_target>};
 }
 
 }  // namespace thimble::tasks

@@ -5,7 +5,7 @@
 namespace thimble::tasks {
 namespace {
 
-void set_target(Example& example) {
+void set_target(const TaskConfig&, Example& example) {
   std::int64_t most = 0;
   std::int32_t answer = 0;
   for (const std::int32_t token : example.input) {
@@ -14,16 +14,6 @@ void set_target(Example& example) {
     most = std::max(most, count);
   }
   example.target.assign(1, answer);
-}
-
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
-  set_target(example);
-}
-
-void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  vary_symbols(config, rng, example.input);
-  set_target(example);
 }
 
 // All positions of the answer in the input.
@@ -45,14 +35,14 @@ Task majority() {
           .keys = {"symbols", "length", "min_length"},
           .tokens = number_tokens,
           .size = one_per_sequence,
-          .sample = sample,
+          .sample = draw<sample_symbols, set_target>,
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,  // renaming the symbols renames the answer
           .floor = zero,
           .relevant = relevant,
           .kinds = {"occurrence"},
           .candidates = all_positions,
-          .vary = vary};
+          .vary = draw<vary_symbols, set_target>};
 }
 
 }  // namespace thimble::tasks

@@ -3,13 +3,7 @@
 namespace thimble::tasks {
 namespace {
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
-  example.target.assign(example.input.rbegin(), example.input.rend());
-}
-
-void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  vary_symbols(config, rng, example.input);
+void set_target(const TaskConfig&, Example& example) {
   example.target.assign(example.input.rbegin(), example.input.rend());
 }
 
@@ -28,13 +22,13 @@ Task reverse() {
           .keys = {"symbols", "length", "min_length"},
           .tokens = number_tokens,
           .size = one_per_position,
-          .sample = sample,
+          .sample = draw<sample_symbols, set_target>,
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,
           .floor = zero,
           .relevant = relevant,
           .kinds = {"source"},
-          .vary = vary};
+          .vary = draw<vary_symbols, set_target>};
 }
 
 }  // namespace thimble::tasks

@@ -13,16 +13,6 @@ void set_target(const TaskConfig& config, Example& example) {
   for (std::size_t i = 0; i < n; ++i) example.target[i] = example.input[source(config, i, n)];
 }
 
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
-  set_target(config, example);
-}
-
-void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  vary_symbols(config, rng, example.input);
-  set_target(config, example);
-}
-
 void relevant(const TaskConfig& config, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   keys.push_back({static_cast<std::int32_t>(source(config, i, example.input.size()))});
 }
@@ -40,13 +30,13 @@ Task shift() {
           .keys = {"symbols", "length", "min_length", "offset"},
           .tokens = number_tokens,
           .size = one_per_position,
-          .sample = sample,
+          .sample = draw<sample_symbols, set_target>,
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,
           .floor = zero,
           .relevant = relevant,
           .kinds = {"source"},
-          .vary = vary};
+          .vary = draw<vary_symbols, set_target>};
 }
 
 }  // namespace thimble::tasks

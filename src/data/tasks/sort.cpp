@@ -5,21 +5,11 @@
 namespace thimble::tasks {
 namespace {
 
-void set_target(Example& example) {
+// Answer i of uniform symbols is about i / n of all symbols, so that its position almost determines it; with
+// vary_symbols it does not.
+void set_target(const TaskConfig&, Example& example) {
   example.target = example.input;
   std::sort(example.target.begin(), example.target.end());
-}
-
-void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
-  sample_symbols(config, rng, example.input);
-  set_target(example);
-}
-
-// Answer i of uniform symbols is about i / n of all symbols, so that its position almost determines it; with
-// symbols of a random range it does not.
-void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  vary_symbols(config, rng, example.input);
-  set_target(example);
 }
 
 // All positions of the answer in the input.
@@ -39,14 +29,14 @@ Task sort() {
           .keys = {"symbols", "length", "min_length"},
           .tokens = number_tokens,
           .size = one_per_position,
-          .sample = sample,
+          .sample = draw<sample_symbols, set_target>,
           .distinct_inputs = count_symbol_sequences,
           .chance = one_in_symbols,
           .floor = zero,
           .relevant = relevant,
           .kinds = {"source"},
           .candidates = all_positions,
-          .vary = vary};
+          .vary = draw<vary_symbols, set_target>};
 }
 
 }  // namespace thimble::tasks
