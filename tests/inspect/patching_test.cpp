@@ -108,7 +108,7 @@ TEST_CASE("effects report progress chunk by chunk, up to the announced work", "[
     measure_effects(trained.evaluator);
     // Each pass reports each chunk: baseline, gradients, those of the scale, and for each of two layers capture,
     // three kinds of ablation and the removal of two heads.
-    const std::size_t passes = 2 + kRoundingPasses + kUntrained + 2 * (1 + 4 * 2);
+    const std::size_t passes = 2 + kRoundingPasses + kUntrainedModels + 2 * (1 + 4 * 2);
     CHECK(recorder.shares.size() == 1 + trained.evaluator.chunks().size() * passes);
   }
   CHECK(std::ranges::is_sorted(recorder.shares));

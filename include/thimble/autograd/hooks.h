@@ -12,14 +12,14 @@ namespace thimble {
 
 // The kind of a site, with the shape of its value.
 enum class SiteKind : std::uint8_t {
-  source_embedding,   // (B, S, C), of the source of an encoder-decoder
-  embedding,          // (B, T, C)
-  projections,        // (B, T, H Dk + KV Dk + KV Dv), of self-attention, before rotary positions
-  attention_weights,  // (B, H, Tq, Tk), after mask and softmax, before dropout
-  head_output,        // (B, Tq, H Dv), the heads side by side before the output projection
-  residual_mid,       // (B, T, C), after a block's self-attention or convolution
-  residual_cross,     // (B, T, C), after a decoder block's cross-attention
-  feed_forward_input,
+  source_embedding,     // (B, S, C), of the source of an encoder-decoder
+  embedding,            // (B, T, C)
+  projections,          // (B, T, H Dk + KV Dk + KV Dv), of self-attention, before rotary positions
+  attention_weights,    // (B, H, Tq, Tk), after mask and softmax, before dropout
+  head_output,          // (B, Tq, H Dv), the heads side by side before the output projection
+  residual_mid,         // (B, T, C), after a block's self-attention or convolution
+  residual_cross,       // (B, T, C), after a decoder block's cross-attention
+  feed_forward_input,   // (B, T, C)
   feed_forward_output,  // (B, T, C), of a block's feed-forward net
   residual_out,         // (B, T, C), after a block's feed-forward net
   encoder_output,       // (B, T, C), or (B, S, C) of an encoder-decoder
@@ -49,8 +49,8 @@ class Hooks {
  public:
   virtual ~Hooks() = default;
 
-  // Returns whether replace() may overwrite the value of a site. Hooks that only observe return false, which saves
-  // a copy of the value.
+  // Returns whether replace() may overwrite the value of a site. Hooks that only observe return false, which
+  // saves a copy of the value.
   virtual bool may_replace(Site) const { return true; }
 
   // May overwrite the value of a site, in place, and returns whether it did. A replaced value is a constant:

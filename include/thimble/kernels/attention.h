@@ -35,9 +35,9 @@ struct AttentionMask {
   }
 };
 
-// Computes weights = softmax(scale q k^T) over the visible keys, or scale q k^T if sizes.softmax is false, and 0
-// for the others; a query without a visible key gets a row of zeros. ALiBi requires the softmax. scratch: Dk Tk
-// elements.
+// Computes weights = softmax(scale q k^T) over the visible keys, or scale q k^T if sizes.softmax is false,
+// and 0 for the others; a query without a visible key gets a row of zeros. ALiBi requires the softmax.
+// scratch: Dk Tk elements.
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                                const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
 

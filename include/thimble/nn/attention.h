@@ -40,8 +40,8 @@ struct MultiHeadAttention {
                      const AttentionConfig& = {}, Positions = Positions::none, std::uint32_t dropout_site = 0,
                      std::int64_t layer = 0);
   // Sets the initial values of torch.nn.MultiheadAttention: in_proj_weight uniform by Glorot and Bengio
-  // (2010), as one matrix, or normal with in_proj_std, out_proj uniform in +-1 / sqrt(H Dv), biases 0. score_weight is uniform in +-1 /
-  // sqrt(Dk).
+  // (2010), as one matrix, or normal with in_proj_std, out_proj uniform in +-1 / sqrt(H Dv), biases 0.
+  // score_weight is uniform in +-1 / sqrt(Dk).
   void init(ParameterStore&, std::uint64_t seed) const;
   // Returns self-attention (B, T, C) of x (B, T, C); lengths (B) or empty.
   Var operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions&) const;

@@ -93,7 +93,7 @@ void measure_untrained(Evaluator& evaluator, EffectScale& scale) {
   const std::span<Real> values = model.parameters().values();
   const std::vector<Real> trained(values.begin(), values.end());
   std::vector<double> accuracies, losses;
-  for (std::uint64_t k = 1; k <= kUntrained; ++k) {
+  for (std::uint64_t k = 1; k <= kUntrainedModels; ++k) {
     model.init(evaluator.config().train.seed + k);
     const EvalResult result = evaluator.run();
     accuracies.push_back(result.accuracy);

@@ -312,8 +312,8 @@ AblationReport measure_ablation(Evaluator& evaluator, std::span<const HeadId> he
 }
 
 double effect_passes(const Evaluator& evaluator) {
-  double passes =
-      1 + kRoundingPasses + kUntrained + Evaluator::pass_cost(Tape::Mode::training);  // with the baseline
+  double passes = 1 + kRoundingPasses + kUntrainedModels +
+                  Evaluator::pass_cost(Tape::Mode::training);  // with the baseline
   const std::vector<AttentionLayer>& layers = evaluator.model().attention_layers();
   for (const AttentionLayer& layer : layers) {
     const auto heads = static_cast<double>(layer.heads);

@@ -1,6 +1,6 @@
 // Results of the logit lens (nostalgebraist, "Interpreting GPT: the logit lens", 2020): the final norm and the
-// output, applied to the residual stream after the embedding and after each block of an encoder, or of the decoder
-// of an encoder-decoder.
+// output, applied to the residual stream after the embedding and after each block of an encoder, or of the
+// decoder of an encoder-decoder.
 #pragma once
 
 #include <string>

@@ -15,8 +15,8 @@ inline namespace THIMBLE_PRECISION {
 void each_lens(const Model& model, Tape& tape, const ModelInput& input,
                const std::function<void(std::size_t depth, Var logits)>& visit);
 
-// Returns the loss and the accuracy of the lens at each depth on the selected sequences, in lens_passes() passes.
-// `whole` is the evaluator's result for the model itself. Memory: one tensor of (sequences, T, C).
+// Returns the loss and the accuracy of the lens at each depth on the selected sequences, in lens_passes()
+// passes. `whole` is the evaluator's result for the model itself. Memory: one tensor of (sequences, T, C).
 std::vector<LensResult> logit_lens(Evaluator& evaluator, const EvalResult& whole);
 double lens_passes(const Evaluator& evaluator);
 

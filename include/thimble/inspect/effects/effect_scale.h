@@ -8,11 +8,11 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 // The passes that measure the rounding error, and untrained models, of seeds that follow the config's.
-inline constexpr int kRoundingPasses = 2, kUntrained = 12;
+inline constexpr int kRoundingPasses = 2, kUntrainedModels = 12;
 
 // Measures the scale of the selected sequences, whose results without an intervention are `baseline`, in
-// kRoundingPasses + kUntrained passes. smallest_effect: a share of the way from chance to perfect. The model
-// gets other weights for the time of the call.
+// kRoundingPasses + kUntrainedModels passes. smallest_effect: a share of the way from chance to perfect. The
+// model gets other weights for the time of the call.
 EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, double smallest_effect);
 
 }  // namespace THIMBLE_PRECISION

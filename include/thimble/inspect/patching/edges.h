@@ -1,11 +1,12 @@
 // Edges between the parts of an encoder, what each carries, and the smallest circuit of them.
 //
-// The residual stream is the sum of what its senders add: the embedding (tokens and positions), every head, every
-// feed-forward net. Every later part receives it: the queries, keys and values of a head, a feed-forward net, the
-// logits. An edge is one sender and one receiver. Path patching of an edge (Goldowsky-Dill et al., "Localizing
-// model behavior with path patching", 2023) recomputes the receiver's input with the sender's contribution of the
-// corrupted input, while the contributions of all other senders stay those of the run; everything after the
-// receiver follows. In a post-norm model, the norms between sender and receiver are applied to the changed sum.
+// The residual stream is the sum of what its senders add: the embedding (tokens and positions), every head,
+// every feed-forward net. Every later part receives it: the queries, keys and values of a head, a
+// feed-forward net, the logits. An edge is one sender and one receiver. Path patching of an edge
+// (Goldowsky-Dill et al., "Localizing model behavior with path patching", 2023) recomputes the receiver's
+// input with the sender's contribution of the corrupted input, while the contributions of all other senders
+// stay those of the run; everything after the receiver follows. In a post-norm model, the norms between
+// sender and receiver are applied to the changed sum.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@ inline constexpr std::int64_t kUsualPairs = 100;
 
 // The functions below require heads (ConfigError) and weights that match the config (CheckpointError).
 
-// Patches the heads of one pair of test sequences. Throws DataError when there is no such sequence, when lengths
-// or the positions of labels differ, or when all labels are equal.
+// Patches the heads of one pair of test sequences. Throws DataError when there is no such sequence, when
+// lengths or the positions of labels differ, or when all labels are equal.
 PatchingReport patch(const ModelSource& model, std::int64_t clean, std::int64_t corrupted);
 
 // Patches the heads of at most that many pairs of test sequences. Throws DataError when there is none.

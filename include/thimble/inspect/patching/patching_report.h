@@ -16,7 +16,8 @@ namespace thimble {
 //   effect = sum (D_patched - D_base) / sum (D_donor - D_base),
 // with D of a run the sum, over positions whose labels differ, of logit(label of the corrupted input) minus
 // logit(label of the clean input). Zhang and Nanda, "Towards best practices of activation patching in language
-// models", ICLR 2024, recommend the logit difference. The interval is that of mean_change over pairs; none for one.
+// models", ICLR 2024, recommend the logit difference. The interval is that of mean_change over pairs; none
+// for one.
 struct PatchEffect {
   double effect = 0;
   std::optional<Interval> interval{};

@@ -27,8 +27,8 @@ struct Label {
 };
 
 // Labels a head from all its scores, with at_init where it is known, its zero ablation, and the verdict on its
-// effects. A head that costs nothing is redundant if it has a pattern, and unused otherwise; no head has a label
-// on too few queries, or in a model that is no better than chance.
+// effects. A head that costs nothing is redundant if it has a pattern, and unused otherwise; no head has a
+// label on too few queries, or in a model that is no better than chance.
 Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects);
 
 }  // namespace thimble

@@ -9,8 +9,8 @@
 
 namespace thimble {
 
-// Return a <section> whose classes page.css styles: a heat map of heads and positions for each attention layer, and
-// the graph of edges with its circuit.
+// Return a <section> whose classes page.css styles: a heat map of heads and positions for each attention
+// layer, and the graph of edges with its circuit.
 std::string patching_section(const PatchingReport& report, const ModelConfig& model);
 std::string edges_section(const EdgesReport& report);
 

@@ -17,9 +17,9 @@ namespace thimble {
 // familiar, it must be at least half of that, or kPatternMargin.
 inline constexpr double kPatternMargin = 0.25;
 
-// Besides, the odds of the value must be at least kMatchedOdds times those of matched chance, value / (attainable
-// - value) against matched / (attainable - matched): on varied examples of the strictest baseline, on the usual
-// ones of same_class, as these may not part position and content (data of one length).
+// Besides, the odds of the value must be at least kMatchedOdds times those of matched chance, value /
+// (attainable - value) against matched / (attainable - matched): on varied examples of the strictest
+// baseline, on the usual ones of same_class, as these may not part position and content (data of one length).
 inline constexpr double kMatchedOdds = 2;
 
 // The smallest number of eligible queries that is evidence for a pattern.
