@@ -1,6 +1,7 @@
 #include "thimble/train/cost.h"
 
 #include <algorithm>
+#include <set>
 
 #include "thimble/core/error.h"
 #include "thimble/core/format.h"
@@ -68,6 +69,38 @@ MemoryEstimate training_memory(const Config& config) {
           .other = kSums * static_cast<double>(evaluated) / static_cast<double>(micro_batch(length))};
 }
 
+constexpr double kInspected = 1000;  // sequences
+
+// Returns the bytes of the scores of heads, with those of varied examples and of the model before training: sums
+// of the weights, counts of target cells by length of the sequences, and the target cells of a micro-batch, with
+// every key as a candidate.
+double score_memory(const Config& config, std::int64_t at_once) {
+  constexpr double kScorers = 3, kCounts = 2, kTokenScores = 3, kCellBytes = 16, kCandidateBytes = 24;
+  const TaskConfig& c = config.task;
+  const Task& task = checked_task(c);
+  const double targets = task.kinds.size() > 1 ? 1 + static_cast<double>(task.kinds.size()) : 1;
+  const double lengths = c.min_length > 0 ? static_cast<double>(c.length - c.min_length + 1) : 1;
+  const double shortest =
+      c.min_length > 0 ? static_cast<double>(c.min_length) / static_cast<double>(c.length) : 1;
+  const double counts = kCounts * sizeof(std::uint32_t) * (kTokenScores + targets) *
+                        std::min(lengths, kInspected) * (1 + shortest + shortest * shortest) / 3;
+  const double cells = kScorers * static_cast<double>(at_once) *
+                       (kTokenScores * kCellBytes / static_cast<double>(c.symbols) +
+                        (task.candidates != nullptr ? targets * kCandidateBytes : 0));
+  const double sums =
+      sizeof(double) * (kScorers + 1) * static_cast<double>(config.model.heads);  // and the mean
+  const ModelSizes sizes = model_sizes(config);
+  std::set<std::pair<bool, bool>> kinds;  // of queries and keys, which have targets of their own
+  double bytes = 0;
+  for (const AttentionLayer& layer : attention_layers(config.model)) {
+    const bool is_new = kinds.insert({layer.queries_source, layer.keys_source}).second;
+    const auto queries = static_cast<double>(layer.queries_source ? sizes.source_length : sizes.length),
+               keys = static_cast<double>(layer.keys_source ? sizes.source_length : sizes.length);
+    bytes += queries * keys * (sums + (is_new ? counts + cells : 0));
+  }
+  return bytes;
+}
+
 MemoryEstimate inspection_memory(const Config& config) {
   const ModelSizes sizes = model_sizes(config);
   const std::int64_t at_once = micro_batch(tokens_of(config));
@@ -75,22 +108,22 @@ MemoryEstimate inspection_memory(const Config& config) {
   const double tapes = pass.tape_bytes + plan_of(config, at_once, kTrainingOptions).tape_bytes;
   const double weights = real_size(config) * pass.parameters;
   const auto longest = static_cast<double>(std::max(sizes.length, sizes.source_length));
-  const auto attentions = static_cast<double>(attention_layers(config.model).size());
   const auto heads = static_cast<double>(config.model.heads);
   const auto threads = static_cast<double>(threads_of(config));
-  // Of every sequence, inspection stores the inputs of a layer, those of a decoder layer being two, and the
-  // outputs of its heads; and it stores mean attention weights. For recurrent models it stores no inputs.
-  constexpr double kSequences = 1000;
+  // Of every sequence, inspection stores first the inputs of a layer, those of a decoder layer being two, and the
+  // outputs of its heads, then the inputs of all layers, and then scores. For recurrent models it stores no inputs.
   const double inputs = config.model.kind == ModelKind::encoder           ? 1
                         : config.model.kind == ModelKind::encoder_decoder ? 2
                                                                           : 0;
   const double inputs_width = inputs * static_cast<double>(config.model.d_model),
                outputs_width = heads * static_cast<double>(config.model.attention_sizes().d_value);
-  const double outputs = real_size(config) * kSequences * longest * (inputs_width + outputs_width);
+  const double stored =
+      real_size(config) * kInspected * longest *
+      std::max(inputs_width + outputs_width, static_cast<double>(config.model.layers) * inputs_width);
   return {.program = program_memory(threads),
           .parameters = weights + pass.packed_bytes,
           .gradients = threads * weights,
-          .activations = threads * tapes + outputs + sizeof(double) * attentions * heads * longest * longest,
+          .activations = threads * tapes + std::max(stored, score_memory(config, at_once)),
           .checkpoint = weights};
 }
 

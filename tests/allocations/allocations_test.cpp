@@ -12,8 +12,11 @@
 #include <vector>
 
 #include "catch.h"
+#include "inspect/scores/score_observer.h"
 #include "thimble/core/progress.h"
+#include "thimble/inspect/effects/joint_effects.h"
 #include "thimble/inspect/effects/measure_effects.h"
+#include "thimble/inspect/report/inspect.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
@@ -237,7 +240,10 @@ TEST_CASE("the estimated memory is what an inspection takes", "[allocations]") {
   layers.task.length = 40;
   layers.model.layers = 3;
   layers.model.d_model = 64;
+  Config lengths = small_config();
+  lengths.task = {.name = "histogram", .symbols = 6, .length = 120, .min_length = 60};
   const std::pair<std::string, Config> cases[] = {{"layers", layers},
+                                                  {"lengths", lengths},
                                                   {"encoder-decoder", long_pairs(writing_config())},
                                                   {"additive", long_pairs(recurrent_config(Score::additive))},
                                                   {"general", long_pairs(recurrent_config(Score::general))}};
@@ -251,7 +257,18 @@ TEST_CASE("the estimated memory is what an inspection takes", "[allocations]") {
     {
       ProgressCounter counter("inspecting", effect_passes(evaluator));
       evaluator.report_to(counter);
-      measure_effects(evaluator);
+      EffectsReport effects = measure_effects(evaluator);
+      effects.scale.at_chance = false;
+      effects.scale.smallest_accuracy =
+          1;  // no head costs anything, so that all of them are ablated together
+      for (HeadEffects& head : effects.heads) head.zero = {};
+      measure_joint_effects(evaluator, effects);
+      ScoreObserver scores(evaluator, true), initial(evaluator);
+      evaluator.observe(scores);
+      evaluator.observe(initial);
+      evaluator.select(Split::varied, kVariedSequences);
+      ScoreObserver varied(evaluator, true);
+      evaluator.observe(varied);
     }
     const MemoryEstimate estimate = estimate_memory(Job::inspection, config);
     CHECK_THAT(observer.bytes() - before,
