@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "cli/text/compare_table.h"
+#include "cli/text/inspect.h"
 #include "cli/text/reproduce_table.h"
 #include "cli/text/sweep_table.h"
 #include "thimble/core/width.h"
@@ -117,6 +118,22 @@ TEST_CASE("the table of experiments fits its terminal, with every number", "[cli
     CHECK(table.find("             200        300      never\n") != std::string::npos);
     CHECK(lines_of(table).size() == (width == 60 ? 6U : 5U));
   }
+}
+
+TEST_CASE("task targets by kind are printed for a head that attends to them most", "[cli]") {
+  std::vector<HeadScore> scores;
+  for (const char* name : {"previous_token", "next_token", "mirror", "same_token", "duplicate_token",
+                           "induction", "task_target", "offset", "absolute_position", "self"})
+    scores.push_back({.name = name, .value = 0.1, .chance = 0.1, .attainable = 1, .eligible = 500});
+  scores[6].value = 0.325;
+  CHECK(cli::kinds_text(scores).empty());
+  scores.push_back({.name = "task_target", .value = 0.53, .eligible = 250, .kind = "agent"});
+  scores.push_back({.name = "task_target", .value = 0.12, .eligible = 250, .kind = "patient"});
+  CHECK(cli::kinds_text(scores) == "; target by kind: agent 0.530, patient 0.120");
+  scores[2].value = 0.5;  // mirror
+  CHECK(cli::kinds_text(scores).empty());
+  scores[2].value = scores[6].value = 0.1;  // none is above chance
+  CHECK(cli::kinds_text(scores).empty());
 }
 
 TEST_CASE("a comparison fits the terminal, and marks the best") {

@@ -83,6 +83,8 @@ with open("configs/reproduce/shorter.yaml", "w") as file:
                "  late_loss_of_the_longer_run: {run: long, of: train, path: test.loss}\n"
                "conditions:\n  - {value: late_loss_of_the_longer_run, below: early}\n")
 
+subprocess.run([thimble, "train", f"{source}/configs/masked.yaml", "train.steps=300", "--out", "masked", "--quiet"], check=True)
+
 for columns in WIDTHS:
     # One line of progress that is written over; what was measured stays.
     output = show(columns, "train", "own.yaml", "--out", f"run{columns}")
@@ -104,6 +106,8 @@ for columns in WIDTHS:
     assert (", grad.imp" in words(report)) == (columns == 40) == ("grad.imp: gradient importance" not in words(report)) and len(re.findall(r"^    [01]    [0-3] ", report, re.M)) == 8, report
     side = [line for line in report.split("\n") if line.count(" head ") >= 2 and ":" not in line]
     assert bool(side) == (columns > 40), f"maps beside each other in {columns} columns:\n{report}"
+    kinds = words(show(columns, "inspect", "masked", "--sequences", "50"))
+    assert len(re.findall(r"; target by kind: left neighbor 0\.\d{3}, right neighbor 0\.\d{3} ", kinds)) == 2, kinds
     own = show(columns, "inspect", f"run{columns}", "--input", "注意 chien e\u0301te\u0301 \U0001f600")
     assert "注意" in own and "chien" in own
     assert "tokens" in words(show(columns, "eval", f"run{columns}"))

@@ -39,6 +39,10 @@ const char* layer_option(const ModelConfig& model);
 // Prints the table of heads, a sentence for each, cumulative ablation, and mean attention maps.
 void print_report(const InspectReport& report, const HeadChoice& heads);
 
+// Returns "; target by kind: agent 0.530, patient 0.120" of all scores of a head, where its strongest score is a
+// task target of several kinds; otherwise "".
+std::string kinds_text(std::span<const HeadScore> scores);
+
 // Prints the predictions and the attention maps of the user's sequence. With a path `svg`, draws one head
 // there.
 void show_input(const ModelSource& model, const std::string& text, const HeadChoice& heads,

@@ -25,16 +25,19 @@ constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_
 constexpr std::size_t kScoreColumns = 2;   // in 80 columns
 constexpr std::size_t kHeadAndLabel = 28;  // in 80 columns
 
+double strength_of(std::span<const HeadScore> scores, std::string_view name) {
+  const HeadScore& score = find_score(scores, name);
+  return strength(score.value, score.chance, score.attainable);
+}
+
 // Returns the `count` scores with the strongest head, in the order above.
 std::vector<std::pair<std::string_view, std::string_view>> most_informative_columns(
     const InspectReport& report, std::size_t count) {
   std::vector<std::pair<double, std::size_t>> found;
   for (std::size_t i = 0; i < std::size(kTitles); ++i) {
     double best = 0;
-    for (const HeadReport& head : report.heads) {
-      const HeadScore& score = find_score(head.scores, kTitles[i].first);
-      best = std::max(best, strength(score.value, score.chance, score.attainable));
-    }
+    for (const HeadReport& head : report.heads)
+      best = std::max(best, strength_of(head.scores, kTitles[i].first));
     found.emplace_back(-best, i);
   }
   std::ranges::sort(found);
@@ -224,6 +227,17 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
 
 }  // namespace
 
+std::string kinds_text(std::span<const HeadScore> scores) {
+  const double target = strength_of(scores, "task_target");
+  const bool is_strongest = std::ranges::none_of(
+      kTitles, [&](const auto& title) { return strength_of(scores, title.first) > target; });
+  std::string text;
+  for (const HeadScore& score : scores)
+    if (!score.kind.empty() && is_strongest && target > 0)
+      text += fmt::format("{} {} {}", text.empty() ? "; target by kind:" : ",", score.kind, number(score));
+  return text;
+}
+
 void print_report(const InspectReport& report, const HeadChoice& heads) {
   const EvalResult& base = report.baseline;
   const std::size_t width = line_width(1);
@@ -240,7 +254,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
     const std::string where = head_title(report.config.model, head.effects.id);
-    print_wrapped(fmt::format("{}: {}", where, head.label.sentence));
+    print_wrapped(fmt::format("{}: {}{}", where, head.label.sentence, kinds_text(head.scores)));
   }
   if (report.heads.size() > 1) {
     const auto print_curve = [&](std::string curve, const std::vector<RemovalStep>& steps) {
