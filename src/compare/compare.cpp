@@ -28,6 +28,7 @@ struct RecordedRun {
 };
 using RecordedRuns = std::vector<std::vector<RecordedRun>>;  // by compared run
 
+constexpr const char *kVocabulary = "vocabulary", *kDataFiles = "data files";  // records
 constexpr std::string_view kMetrics[] = {
     "/train/loss",
     "/validation/loss",
@@ -70,9 +71,9 @@ void add_data(const fs::path& directory, RecordedRun& run) {
   std::string all, files;
   for (const std::string& token : data.vocabulary) all += token + '\n';
   run.records.emplace_back(
-      "vocabulary", fmt::format("{} tokens, {}", data.vocabulary.size(), hash_digits(all).substr(0, 8)));
+      kVocabulary, fmt::format("{} tokens, {}", data.vocabulary.size(), hash_digits(all).substr(0, 8)));
   for (const DataFile& one : data.files) files += (files.empty() ? "" : " ") + one.hash.substr(0, 8);
-  if (!files.empty()) run.records.emplace_back("data files", files);
+  if (!files.empty()) run.records.emplace_back(kDataFiles, files);
 }
 
 RecordedRun read_run(const fs::path& directory) {
@@ -209,6 +210,24 @@ void compare_values(const RecordedRuns& recorded, Comparison& comparison) {
     }));
 }
 
+// Returns the keys and records of the data in which runs differ, where both are known. Data files are compared
+// by content, not by path; the seed, of which random sequences depend too, does not count.
+std::vector<std::string> differing_data(const Comparison& comparison) {
+  std::vector<std::string> keys;
+  const auto add = [&](const ComparedValue& row) {
+    std::set<std::string> values(row.values.begin(), row.values.end());
+    values.erase("");
+    if (values.size() > 1) keys.push_back(row.key);
+  };
+  for (const ComparedValue& row : comparison.config) {
+    const bool is_data = row.key.starts_with("task.") || row.key.starts_with("data.");
+    if (is_data && !row.key.ends_with("file")) add(row);
+  }
+  for (const ComparedValue& row : comparison.records)
+    if (row.key == kVocabulary || row.key == kDataFiles) add(row);
+  return keys;
+}
+
 // Marks the best medians of a loss or an accuracy, unless all are the same.
 void mark_best(ComparedResult& result) {
   const bool is_loss = result.metric.ends_with("/loss");
@@ -302,6 +321,7 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
       counted(runs, "run"));
   if (directories.size() > 1) shorten_names(comparison.runs);
   compare_values(recorded, comparison);
+  comparison.data_differs = differing_data(comparison);
   compare_results(recorded, comparison);
   compare_curves(recorded, comparison);
   if (comparison.has_sweep) return comparison;
@@ -311,84 +331,6 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
     comparison.heads.push_back(
         {.run = i, .heads = compare_heads(models[0], models[i], options.sequences, options.examples)});
   return comparison;
-}
-
-namespace {
-
-Json spread_json(const Spread& values) {
-  if (values.count == 0) return nullptr;
-  return {{"median", values.median}, {"min", values.min}, {"max", values.max}, {"count", values.count}};
-}
-
-Json values_json(const std::vector<ComparedValue>& rows) {
-  Json out = Json::array();
-  for (const ComparedValue& row : rows)
-    out.push_back({{"key", row.key}, {"values", row.values}, {"differs", row.differs}});
-  return out;
-}
-
-Json id_json(HeadId id) { return {{"layer", id.layer}, {"head", id.head}}; }
-
-Json heads_json(const ComparedHeads& compared) {
-  Json out{{"first", 0}, {"second", compared.run}};
-  const HeadComparison& heads = compared.heads;
-  if (!heads.obstacle.empty()) {
-    out["obstacle"] = heads.obstacle;
-    return out;
-  }
-  out["sequences"] = heads.sequences;
-  out["matches"] = Json::array();
-  for (const HeadMatch& match : heads.matches)
-    out["matches"].push_back({{"head", id_json(match.head)},
-                              {"match", match.match ? id_json(*match.match) : Json()},
-                              {"overlap", match.overlap},
-                              {"elsewhere", match.elsewhere},
-                              {"chance", match.chance}});
-  out["unmatched"] = Json::array();
-  for (const HeadId id : heads.unmatched) out["unmatched"].push_back(id_json(id));
-  return out;
-}
-
-}  // namespace
-
-Json to_json(const Comparison& comparison) {
-  Json out{{"runs", Json::array()},
-           {"config", values_json(comparison.config)},
-           {"records", values_json(comparison.records)},
-           {"results", Json::array()},
-           {"curves", Json::array()},
-           {"heads", Json::array()}};
-  for (const ComparedRun& run : comparison.runs) {
-    Json directories = Json::array();
-    for (const fs::path& directory : run.directories) directories.push_back(directory.string());
-    out["runs"].push_back({{"name", run.name},
-                           {"directories", directories},
-                           {"parameters", run.parameters},
-                           {"failed", run.failed}});
-  }
-  for (const ComparedResult& result : comparison.results) {
-    Json runs = Json::array(), best = Json::array();
-    for (std::size_t i = 0; i < result.runs.size(); ++i) {
-      runs.push_back(spread_json(result.runs[i]));
-      if (result.is_best[i]) best.push_back(i);
-    }
-    std::string metric(result.metric.substr(1));
-    std::ranges::replace(metric, '/', '.');
-    out["results"].push_back({{"metric", metric}, {"runs", runs}, {"best", best}});
-  }
-  for (const ComparedCurve& curve : comparison.curves) {
-    Json runs = Json::array();
-    for (const std::vector<CurveSpread>& points : curve.runs) {
-      Json& list = runs.emplace_back(Json::array());
-      for (const CurveSpread& point : points) {
-        Json& entry = list.emplace_back(Json{{"step", point.step}});
-        entry.update(spread_json(point.values));
-      }
-    }
-    out["curves"].push_back({{"split", curve.split}, {"metric", curve.metric}, {"runs", runs}});
-  }
-  for (const ComparedHeads& heads : comparison.heads) out["heads"].push_back(heads_json(heads));
-  return out;
 }
 
 }  // namespace thimble

@@ -187,7 +187,7 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
           elsewhere(static_cast<std::int64_t>(i), match.match->layer * other.heads + match.match->head);
     match.chance = 0;
   }
-  for (int k = 0; k < kUntrained; ++k) {
+  for (int k = 0; k < kChanceModels; ++k) {
     const Attention untrained =
         read_attention(second_here, sequences, kFirstUntrained + static_cast<std::uint64_t>(k));
     const DoubleMatrix by_chance = overlaps(model, a, other, untrained);
@@ -195,9 +195,15 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
       double best = kUnknown;
       for (std::int64_t j = 0; j < by_chance.cols; ++j)
         best = std::fmax(best, by_chance(static_cast<std::int64_t>(i), j));
-      comparison.matches[i].chance += best / kUntrained;
+      comparison.matches[i].chance += best / kChanceModels;
     }
   }
+  for (HeadMatch& match : comparison.matches) {
+    if (!match.match || match.overlap > match.chance) continue;
+    comparison.unmatched.push_back(*match.match);
+    match = {.head = match.head, .overlap = match.overlap, .chance = match.chance};
+  }
+  std::ranges::sort(comparison.unmatched);
   for (std::size_t s = 0; s < std::min(a.size(), static_cast<std::size_t>(examples)); ++s)
     comparison.examples.emplace_back(a[s], b[s]);
   return comparison;

@@ -171,7 +171,11 @@ TEST_CASE("a comparison fits the terminal, and marks the best") {
     CHECK((text.find("     0.500     0.125     0.250\n") != std::string::npos) == (width > 40));
     CHECK(cli::compare_text(comparison, true, true, width).find("model.layers") != std::string::npos);
   }
+  CHECK(cli::compare_text(comparison, false, true, 80).find("warning") == std::string::npos);
+  comparison.data_differs = {"task.length", "data files"};
   const std::string text = cli::compare_text(comparison, false, true, 80);
+  CHECK(text.find("warning: the runs differ in their data (task.length, data files): their results") !=
+        std::string::npos);
   // From a sixth of the step axis to a third of it: high, then half as high.
   CHECK(text.find(" #######= ") != std::string::npos);
   CHECK(text.find("are not compared: there are no test sequences.") != std::string::npos);

@@ -18,7 +18,8 @@ struct SweepCase {
   TemporaryDirectory directory;
   Json sweep{{"settings", Json::array()}};
 
-  SweepCase() {
+  // task: of the config; file: the hash of a data file, "" for none.
+  explicit SweepCase(const std::string& task = "{name: reverse}", const std::string& file = "") {
     int number = 0;
     for (const int heads : {1, 2}) {
       Json setting{{"overrides", {{"train.steps", 20}, {"model.heads", heads}}}, {"runs", Json::array()}};
@@ -29,9 +30,14 @@ struct SweepCase {
         const fs::path run = directory / "runs" / std::to_string(number);
         fs::create_directories(run);
         write_file(run / "config.yaml",
-                   fmt::format("task: {{name: reverse}}\nmodel: {{d_model: 32, heads: {}}}\n"
-                               "train: {{seed: {}}}\n",
+                   fmt::format("task: {}\nmodel: {{d_model: 32, heads: {}}}\ntrain: {{seed: {}}}\n", task,
                                heads, seed));
+        if (!file.empty())
+          write_file(run / "data.json",
+                     fmt::format(R"({{"vocabulary":["a"],"longest":{{"input":1,"target":1}},"length":1,)"
+                                 R"("source_length":0,"files":[{{"key":"file","path":"/{0}","relative":"",)"
+                                 R"("bytes":1,"hash":"{0}"}}]}})",
+                                 file));
         if (number < 4) write_file(run / "summary.json", json_text(result));
         write_file(run / "metrics.jsonl",
                    fmt::format("{{\"step\":10,\"split\":\"validation\",\"loss\":{0},\"accuracy\":0.5}}\n"
@@ -101,6 +107,18 @@ TEST_CASE("values that differ between runs are known", "[compare]") {
   CHECK(value_of(comparison, "train.seed").values == std::vector<std::string>{"7, 8", "7"});
   CHECK_FALSE(value_of(comparison, "model.d_model").differs);
   CHECK(to_json(comparison)["results"][0]["metric"] == "validation.loss");
+}
+
+TEST_CASE("data that differ between runs are named, files by their content", "[compare]") {
+  const auto differing = [](const SweepCase& first, const SweepCase& second) {
+    return compare({first.directory.path().string(), second.directory.path().string()}).data_differs;
+  };
+  const std::string usual = "{name: reverse}", longer = "{name: reverse, length: 9}";
+  CHECK(differing(SweepCase(), SweepCase()).empty());
+  CHECK(differing(SweepCase(), SweepCase(longer)) == std::vector<std::string>{"task.length"});
+  CHECK(differing(SweepCase(usual, "aa"), SweepCase(usual, "aa")).empty());
+  CHECK(differing(SweepCase(usual, "aa"), SweepCase(usual, "bb")) == std::vector<std::string>{"data files"});
+  CHECK(differing(SweepCase(usual, "aa"), SweepCase()).empty());  // unknown of the second
 }
 
 TEST_CASE("the same files give the same page", "[compare]") {

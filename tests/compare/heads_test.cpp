@@ -33,6 +33,11 @@ Config small(std::uint64_t seed, std::int64_t heads) {
       "small", {"train.seed=" + std::to_string(seed), "model.heads=" + std::to_string(heads)});
 }
 
+std::size_t matched(const HeadComparison& comparison) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      comparison.matches, [](const HeadMatch& match) { return match.match.has_value(); }));
+}
+
 ModelSource trained(const TemporaryDirectory& directory, const std::string& name, const Config& config) {
   train(config, {.directory = (directory / name).string()});
   return open_run(directory / name);
@@ -78,10 +83,25 @@ TEST_CASE("heads match themselves, and more heads stay unmatched", "[compare]") 
   }
   const HeadComparison other = compare_heads(two, four, 40, 0);
   CHECK(other.matches.size() == 2);
-  CHECK(other.unmatched.size() == 2);
+  CHECK(other.unmatched.size() == 4 - matched(other));
   const HeadComparison back = compare_heads(four, two, 40, 0);
-  CHECK(std::ranges::count_if(back.matches, [](const HeadMatch& m) { return m.match.has_value(); }) == 2);
-  CHECK(back.unmatched.empty());
+  CHECK(std::ranges::count_if(back.matches, [](const HeadMatch& m) { return !std::isnan(m.overlap); }) == 2);
+  CHECK(back.unmatched.size() == 2 - matched(back));
+}
+
+TEST_CASE("a pair that is not above chance is no match", "[compare]") {
+  const TemporaryDirectory directory;
+  Config untrained = small(2, 4);
+  untrained.train.steps = 1;
+  const HeadComparison comparison =
+      compare_heads(trained(directory, "a", small(1, 4)), trained(directory, "b", untrained), 40, 0);
+  for (const HeadMatch& match : comparison.matches) {
+    CHECK(match.match.has_value() == (match.overlap > match.chance));
+    CHECK(std::isnan(match.elsewhere) == !match.match.has_value());
+  }
+  CHECK(matched(comparison) < 4);
+  CHECK(comparison.unmatched.size() == 4 - matched(comparison));
+  CHECK(std::ranges::is_sorted(comparison.unmatched));
 }
 
 TEST_CASE("models of different lengths read the shorter sequences", "[compare]") {

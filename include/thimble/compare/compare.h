@@ -61,6 +61,7 @@ struct Comparison {
   std::vector<ComparedRun> runs;
   bool has_sweep = false;  // whether a run is a setting of a sweep
   std::vector<ComparedValue> config, records;
+  std::vector<std::string> data_differs;  // keys and records of the data in which runs differ
   std::vector<ComparedResult> results;
   std::vector<ComparedCurve> curves;
   std::vector<ComparedHeads> heads;  // empty with a sweep
@@ -75,12 +76,13 @@ struct CompareOptions {
 };
 
 // Compares run directories and sweep directories, in order. A run of a sweep that has no result yet is left
-// out. Throws ConfigError for fewer than two runs that are not of a sweep, and CheckpointError for a directory that is neither a run
-// nor a sweep, or cannot be read.
+// out. Throws ConfigError for fewer than two runs that are not of a sweep, and CheckpointError for a directory
+// that is neither a run nor a sweep, or cannot be read.
 Comparison compare(const std::vector<std::string>& directories, const CompareOptions& options = {});
 
 // Returns {"runs": [{"name", "directories", "parameters", "failed"}], "config" and "records": [{"key",
-// "values", "differs"}], "results": [{"metric", "runs": [{"median", "min", "max", "count"}], "best": [run]}],
+// "values", "differs"}], "data_differs": [key], "results": [{"metric", "runs": [{"median", "min", "max",
+// "count"}], "best": [run]}],
 // "curves": [{"split", "metric", "runs": [[{"step", "median", "min", "max", "count"}]]}], "heads": [{"first",
 // "second", "obstacle"} or {"first", "second", "sequences", "matches": [{"head", "match", "overlap",
 // "elsewhere", "chance"}], "unmatched"}]}; heads are {"layer", "head"}.

@@ -26,13 +26,14 @@ namespace thimble {
 // A head of the first model with its match in the second.
 struct HeadMatch {
   HeadId head;
-  std::optional<HeadId> match{};  // none if the second model has fewer heads
+  // None if the second model has fewer heads, or if the overlap with the assigned head is not above chance.
+  std::optional<HeadId> match{};
   double overlap = std::numeric_limits<double>::quiet_NaN();
   // Overlap with the match on another sequence of the same length: what follows from positions alone. NaN
   // where no two sequences have the same length.
   double elsewhere = std::numeric_limits<double>::quiet_NaN();
   // Chance level: the largest overlap with any head of the second model before training, mean over
-  // kUntrained initializations.
+  // kChanceModels initializations.
   double chance = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -45,7 +46,7 @@ struct HeadComparison {
   std::vector<std::pair<ForwardTrace, ForwardTrace>> examples{};
 };
 
-inline constexpr int kUntrained = 3;
+inline constexpr int kChanceModels = 3;
 
 // The attention of a model on sequences, in order.
 using Attention = std::vector<ForwardTrace>;

@@ -1,6 +1,6 @@
 #include "cli/text/compare_table.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -265,14 +265,20 @@ std::string heads_text(const Comparison& comparison, const ComparedHeads& compar
 }
 
 constexpr std::string_view kHeadLegend =
-    "chance: the overlap with the most similar head of the second model before training. elsewhere: the "
-    "overlap "
-    "of the pair on two different sequences, which follows from positions alone.";
+    "chance: the overlap with the most similar head of the second model before training; a pair that is not "
+    "above it does not match. elsewhere: the overlap of the pair on two different sequences, which follows "
+    "from positions alone.";
 
 }  // namespace
 
 std::string compare_text(const Comparison& comparison, bool all, bool plain, std::size_t width) {
   std::string out = results_text(comparison, width);
+  if (!comparison.data_differs.empty())
+    out += wrapped(
+        fmt::format(
+            "warning: the runs differ in their data ({}): their results are not on the same sequences.",
+            fmt::join(comparison.data_differs, ", ")),
+        width);
   for (const ComparedCurve& curve : comparison.curves)
     if (std::ranges::any_of(curve.runs, [](const auto& run) { return run.size() > 1; }))
       out += "\n" + curve_text(comparison, curve, plain, width);

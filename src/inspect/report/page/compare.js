@@ -161,10 +161,14 @@ function results() {
     "results",
   );
   const best = report.results.some((result) => result.best.length) ? " ★ marks the best." : "";
+  const data = report.data_differs.join(", ");
   return section(
     "results",
     "Results",
     seeds ? `Medians over the seeds, with minimum and maximum.${best}` : best.trim() || null,
+    data
+      ? element("p", { class: "warning" }, `The runs differ in their data (${data}): their results are not on the same sequences.`)
+      : null,
     element(
       "div",
       { class: "panel" },
