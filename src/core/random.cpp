@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "thimble/core/portable_math.h"
+
 namespace thimble {
 
 std::array<std::uint32_t, 4> Random::words(std::uint64_t a, std::uint32_t b, std::uint32_t c) const {
@@ -33,8 +35,8 @@ double Random::uniform(std::uint64_t a, std::uint32_t b, std::uint32_t c) const 
 
 double Random::normal(std::uint64_t a, std::uint32_t b, std::uint32_t c) const {
   const auto w = words(a, b, c);
-  const double radius = std::sqrt(-2 * std::log1p(-unit(join(w[0], w[1]))));
-  return radius * std::cos(2 * std::numbers::pi * unit(join(w[2], w[3])));
+  const double radius = std::sqrt(-2 * portable::log(1 - unit(join(w[0], w[1]))));
+  return radius * portable::cos(2 * std::numbers::pi * unit(join(w[2], w[3])));
 }
 
 std::uint64_t Random::below(std::uint64_t n, std::uint64_t a, std::uint32_t b, std::uint32_t c) const {

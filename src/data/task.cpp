@@ -1,10 +1,10 @@
 #include "thimble/data/task.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "thimble/core/error.h"
+#include "thimble/core/portable_math.h"
 
 namespace thimble {
 
@@ -72,7 +72,7 @@ void all_positions(const TaskConfig&, const Example& example, std::size_t, std::
 double count_symbol_sequences(const TaskConfig& config) {
   double count = 0;
   for (std::int64_t n = config.min_length > 0 ? config.min_length : config.length; n <= config.length; ++n)
-    count += std::pow(static_cast<double>(config.symbols), static_cast<double>(n));
+    count += portable::power(static_cast<double>(config.symbols), n);
   return count;
 }
 

@@ -5,11 +5,12 @@
 #include "thimble/kernels/cross_entropy.h"
 
 #include <algorithm>
-#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cross_entropy.cpp"
 #include <hwy/foreach_target.h>
+
+#include "thimble/core/portable_math.h"
 
 #include "kernels/softmax-inl.h"
 
@@ -48,13 +49,13 @@ double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::sp
     // One logarithm for the product of a few sums, each 1 to V.
     product *= static_cast<double>(sum);
     if (++factors == kFactors) {
-      loss += static_cast<double>(weight) * std::log(product);
+      loss += static_cast<double>(weight) * portable::log(product);
       product = 1;
       factors = 0;
     }
     loss += static_cast<double>(weight) * static_cast<double>(expected);
   }
-  return loss + static_cast<double>(weight) * std::log(product);
+  return loss + static_cast<double>(weight) * portable::log(product);
 }
 
 std::int64_t count_correct(ConstMatrixView logits, std::span<const std::int32_t> labels) {

@@ -5,8 +5,8 @@
 #include "thimble/kernels/embedding.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "thimble/core/portable_math.h"
 #include "thimble/kernels/elementwise.h"
 
 namespace thimble {
@@ -41,8 +41,8 @@ void sinusoidal_positions(MatrixView positions) {
   for (std::int64_t t = 0; t < positions.rows; ++t) {
     for (std::int64_t c = 0; c < positions.cols; ++c) {
       const double exponent = static_cast<double>(c - c % 2) / static_cast<double>(positions.cols);
-      const double angle = static_cast<double>(t) / std::pow(10000.0, exponent);
-      positions.row(t)[c] = static_cast<Real>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      const double angle = static_cast<double>(t) / portable::pow(10000.0, exponent);
+      positions.row(t)[c] = static_cast<Real>(c % 2 == 0 ? portable::sin(angle) : portable::cos(angle));
     }
   }
 }

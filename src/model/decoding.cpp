@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/core/portable_math.h"
 #include "thimble/core/progress.h"
 
 namespace thimble {
@@ -19,9 +20,9 @@ std::vector<double> log_probabilities(ConstMatrixView logits, std::int64_t row) 
                           "decoding: a logit is {}; the weights are too large: use an earlier checkpoint", x);
   const auto largest = static_cast<double>(*std::ranges::max_element(z));
   double sum = 0;
-  for (const Real x : z) sum += std::exp(static_cast<double>(x) - largest);
+  for (const Real x : z) sum += portable::exp(static_cast<double>(x) - largest);
   std::vector<double> result;
-  for (const Real x : z) result.push_back(static_cast<double>(x) - largest - std::log(sum));
+  for (const Real x : z) result.push_back(static_cast<double>(x) - largest - portable::log(sum));
   return result;
 }
 

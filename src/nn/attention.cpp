@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/core/portable_math.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -35,7 +36,7 @@ std::vector<Real> alibi_slopes(std::int64_t heads) {
   std::vector<Real> slopes;
   for (std::int64_t h = 1; h <= heads; ++h)
     slopes.push_back(
-        static_cast<Real>(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(heads))));
+        static_cast<Real>(portable::pow(2, -8.0 * static_cast<double>(h) / static_cast<double>(heads))));
   return slopes;
 }
 

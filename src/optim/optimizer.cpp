@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "thimble/core/portable_math.h"
 #include "thimble/kernels/optimizer.h"
 
 namespace thimble {
@@ -38,12 +39,11 @@ void Optimizer::update(const Segment& segment, std::span<Real> parameters, std::
     return;
   }
   const bool decoupled = config_.name == OptimizerKind::adamw;
-  const auto t = static_cast<double>(step_);
   kernels::adam_step(part(parameters), part(first_), part(second_), part(gradients),
-                     {.lr = real(learning_rate_ / (1 - std::pow(config_.beta1, t))),
+                     {.lr = real(learning_rate_ / (1 - portable::power(config_.beta1, step_))),
                       .beta1 = real(config_.beta1),
                       .beta2 = real(config_.beta2),
-                      .root_correction = real(1 / std::sqrt(1 - std::pow(config_.beta2, t))),
+                      .root_correction = real(1 / std::sqrt(1 - portable::power(config_.beta2, step_))),
                       .epsilon = real(config_.epsilon),
                       .shrink = real(decoupled ? 1 - learning_rate_ * decay : 1),
                       .l2 = real(decoupled ? 0 : decay),

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "thimble/core/portable_math.h"
+
 namespace thimble {
 
 double schedule_factor(const ScheduleConfig& schedule, std::int64_t t, std::int64_t steps) {
@@ -16,7 +18,7 @@ double schedule_factor(const ScheduleConfig& schedule, std::int64_t t, std::int6
     case ScheduleKind::linear:
       return t < schedule.warmup ? rise : (end - now) / (end - warmup);
     case ScheduleKind::cosine:
-      return rise * 0.5 * (1 + std::cos(std::numbers::pi * now / end));
+      return rise * 0.5 * (1 + portable::cos(std::numbers::pi * now / end));
     case ScheduleKind::inverse_sqrt: {
       const double peak = std::max(warmup, 1.0);
       return rise * (now <= peak ? 1 : std::sqrt(peak / now));

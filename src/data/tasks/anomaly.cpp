@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/core/portable_math.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {
@@ -73,9 +74,10 @@ std::vector<std::string> tokens(const TaskConfig& config) {
 }
 
 // Returns how many lists of `count` whole numbers have minimum 0 and maximum `extent`.
-double lists(double count, double extent) {
+double lists(std::int64_t count, double extent) {
   const double all = extent + 1, but_one = extent / all, but_two = std::max(extent - 1, 0.0) / all;
-  return std::pow(all, count) * (1 - 2 * std::pow(but_one, count) + std::pow(but_two, count));
+  return portable::power(all, count) *
+         (1 - 2 * portable::power(but_one, count) + portable::power(but_two, count));
 }
 
 // Sums over the extents of a cluster along both axes: the number of clusters times that of cells far from one

@@ -1,7 +1,7 @@
-#include <cmath>
 #include <utility>
 
 #include "thimble/core/error.h"
+#include "thimble/core/portable_math.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {
@@ -42,7 +42,7 @@ void draw_distinct(SampleRng& rng, std::int64_t n, std::int64_t first, std::int6
 // SampleRng::below.
 std::int32_t place_weight(std::int64_t place) {
   constexpr double kPower = 0.01, kScale = 1 << 26;
-  return 1 + static_cast<std::int32_t>(kScale * std::pow(static_cast<double>(place + 1), kPower - 1));
+  return 1 + static_cast<std::int32_t>(kScale * portable::pow(static_cast<double>(place + 1), kPower - 1));
 }
 
 // Draws an example whose queries are at places with these weights.
@@ -103,9 +103,8 @@ double distinct_inputs(const TaskConfig& config) {
       one_less = same;
     }
   }
-  double count =
-      ways.back() * std::pow(symbols, static_cast<double>(config.length - 2 * config.pairs - places));
-  for (double chosen = 0; chosen < keys; ++chosen) count *= std::pow(symbols / 2 - chosen, 2);
+  double count = ways.back() * portable::power(symbols, config.length - 2 * config.pairs - places);
+  for (double chosen = 0; chosen < keys; ++chosen) count *= portable::power(symbols / 2 - chosen, 2);
   return count;
 }
 

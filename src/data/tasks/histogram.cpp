@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/core/portable_math.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {
@@ -32,14 +32,14 @@ double chance(const TaskConfig& config) {
   const std::size_t shortest = config.min_length > 0 ? static_cast<std::size_t>(config.min_length) : longest;
   std::vector<double> log_factorial(longest + 1, 0), share(longest + 1, 0);
   for (std::size_t k = 1; k <= longest; ++k)
-    log_factorial[k] = log_factorial[k - 1] + std::log(static_cast<double>(k));
-  const double p = one_in_symbols(config), log_p = std::log(p), log_q = std::log1p(-p);
+    log_factorial[k] = log_factorial[k - 1] + portable::log(static_cast<double>(k));
+  const double p = one_in_symbols(config), log_p = portable::log(p), log_q = portable::log(1 - p);
   double asked = 0;
   for (std::size_t n = shortest; n <= longest; ++n) {
     for (std::size_t c = 1; c <= n; ++c)
       share[c] += static_cast<double>(n) *
-                  std::exp(log_factorial[n - 1] - log_factorial[c - 1] - log_factorial[n - c] +
-                           static_cast<double>(c - 1) * log_p + static_cast<double>(n - c) * log_q);
+                  portable::exp(log_factorial[n - 1] - log_factorial[c - 1] - log_factorial[n - c] +
+                                static_cast<double>(c - 1) * log_p + static_cast<double>(n - c) * log_q);
     asked += static_cast<double>(n);
   }
   return std::ranges::max(share) / asked;

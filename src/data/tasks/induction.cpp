@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <cmath>
 
+#include "thimble/core/portable_math.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {
@@ -40,7 +40,7 @@ ExampleSize size(const TaskConfig& config) { return {2 * config.length - 1, 2 * 
 double floor(const TaskConfig& config) {
   const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
   const double mean = 0.5 * static_cast<double>(shortest + config.length);
-  return (mean - 1) / (2 * mean - 1) * std::log(static_cast<double>(config.symbols));
+  return (mean - 1) / (2 * mean - 1) * portable::log(static_cast<double>(config.symbols));
 }
 
 // Returns the length of the two rounds at the end of the input: the largest one possible.

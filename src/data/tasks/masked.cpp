@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
+#include "thimble/core/portable_math.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {
@@ -97,9 +98,9 @@ double distinct_inputs(const TaskConfig& config) {
   double reached = 0;
   for (std::int64_t distance = 0; distance < std::min<std::int64_t>(config.symbols, 11); ++distance)
     if (ways(config, distance) > 0) ++reached;
-  const auto visible_moves = static_cast<double>(config.length - 1 - 2 * masked);
-  double count = static_cast<double>(config.symbols) * std::pow(kMoves.size(), visible_moves) *
-                 std::pow(reached, static_cast<double>(masked));
+  double count = static_cast<double>(config.symbols) *
+                 portable::power(std::size(kMoves), config.length - 1 - 2 * masked) *
+                 portable::power(reached, masked);
   for (std::int64_t i = 0; i < masked; ++i)
     count *= static_cast<double>(mask_places(config) - i) / static_cast<double>(i + 1);
   return std::round(count);
@@ -112,7 +113,7 @@ double floor(const TaskConfig& config) {
     for (const Move& second : kMoves) {
       const auto count = static_cast<double>(first.quarters * second.quarters);
       const auto all = static_cast<double>(ways(config, first.step + second.step));
-      entropy -= count / 16 * std::log(count / all);
+      entropy -= count / 16 * portable::log(count / all);
     }
   }
   return entropy;

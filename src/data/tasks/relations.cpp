@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
+#include "thimble/core/portable_math.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {
@@ -143,7 +143,7 @@ ExampleSize size(const TaskConfig&) { return {kMaxLength, kMaxLength}; }
 
 // Returns the ways to choose that many distinct nouns in order, and that many verbs.
 double choices(int nouns, int verbs) {
-  double ways = std::pow(std::size(kVerbs), verbs);
+  double ways = portable::power(std::size(kVerbs), verbs);
   for (int chosen = 0; chosen < nouns; ++chosen) ways *= static_cast<double>(std::ssize(kNouns) - chosen);
   return ways;
 }

@@ -5,11 +5,11 @@
 //   saved: the table of (cos t, cos t) and (-sin t, sin t)
 #include "thimble/kernels/rotary.h"
 
-#include <cmath>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/rotary.cpp"
 #include <hwy/foreach_target.h>
+
+#include "thimble/core/portable_math.h"
 
 #include "kernels/simd-inl.h"
 
@@ -93,12 +93,12 @@ namespace kernels {
 void rotary_table(MatrixView table, std::int64_t first_position) {
   const std::int64_t d_key = table.cols / 2;
   for (std::int64_t i = 0; i < d_key; i += 2) {
-    const double turn = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(d_key));
+    const double turn = portable::pow(10000.0, -static_cast<double>(i) / static_cast<double>(d_key));
     for (std::int64_t t = 0; t < table.rows; ++t) {
       const double angle = static_cast<double>(first_position + t) * turn;
       Real *own = table.row(t) + i, *other = own + d_key;
-      own[0] = own[1] = static_cast<Real>(std::cos(angle));
-      other[1] = static_cast<Real>(std::sin(angle));
+      own[0] = own[1] = static_cast<Real>(portable::cos(angle));
+      other[1] = static_cast<Real>(portable::sin(angle));
       other[0] = -other[1];
     }
   }
