@@ -14,7 +14,7 @@ BEGIN {
   # Which files may include a library: include path, then file path, both as regular expressions.
   home["^(cblas|openblas)"] = "^src/kernels/backend\\.cpp$"
   home["^lapack"] = "^src/kernels/spectral\\.cpp$"
-  home["^hwy/"] = "^src/kernels/"
+  home["^hwy/"] = "^(src|tests)/kernels/"
   home["^yaml-cpp/"] = "^src/config/yaml\\.cpp$"
   home["^CLI/"] = "^src/cli/command_line\\.cpp$"
   home["^Random123/"] = "^src/core/random\\.cpp$"

@@ -43,8 +43,9 @@ double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::sp
     // sum_j q_j (max - z_j): without the cancellation of max + ln sum - sum_j q_j z_j for large logits.
     Real expected = (1 - smoothing) * (max - z[label]);
     if (smoothing > 0) {
-      expected += even * sum_lanes(n, [=](auto d, std::int64_t i)
-                                          HWY_ATTR { return hn::Sub(hn::Set(d, max), hn::LoadU(d, z + i)); });
+      expected += even * sum_lanes(n, [=](auto d, std::int64_t i, auto all) HWY_ATTR {
+                    return hn::Add(all, hn::Sub(hn::Set(d, max), hn::LoadU(d, z + i)));
+                  });
     }
     // One logarithm for the product of a few sums, each 1 to V.
     product *= static_cast<double>(sum);

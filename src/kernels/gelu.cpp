@@ -41,7 +41,7 @@ constexpr Real kFar = 40;
 // Returns x^2 - square, the rounding error of square = x x.
 template <class D, class V>
 HWY_INLINE V square_error(D d, V x, V square) {
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  if constexpr (kFused) return hn::MulSub(x, x, square);
   // Without a fused multiply-add, from halves of x whose products are exact (Dekker 1971).
   const hn::RebindToUnsigned<D> bits;
   using Bits = hn::TFromD<decltype(bits)>;
@@ -50,10 +50,6 @@ HWY_INLINE V square_error(D d, V x, V square) {
              low = hn::Sub(x, high);
   const auto middle = hn::Mul(hn::Add(high, high), low);
   return hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), middle), hn::Mul(low, low));
-#else
-  static_cast<void>(d);
-  return hn::MulSub(x, x, square);
-#endif
 }
 
 template <class F>

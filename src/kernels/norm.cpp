@@ -48,8 +48,8 @@ HWY_INLINE void norm_row_backward(GradientView dx, MatrixView dweight, ConstMatr
   }
   if (dx.data == nullptr) return;
   const Real mean_g = kNorm == Norm::layer ? mean(dot(g, w, n)) : 0;
-  const Real mean_gn = mean(sum_lanes(n, [&](auto d, std::int64_t i) HWY_ATTR {
-    return hn::Mul(hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i)), normal(d, i));
+  const Real mean_gn = mean(sum_lanes(n, [&](auto d, std::int64_t i, auto sum) HWY_ATTR {
+    return hn::MulAdd(hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i)), normal(d, i), sum);
   }));
   lanes(n, [&, to = dx.row(r)](auto d, std::int64_t i) HWY_ATTR {
     auto gradient = hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i));
@@ -65,11 +65,11 @@ void layer_norm_forward(MatrixView y, MatrixView mean_rstd, ConstMatrixView x, C
   const Real inverse_n = Real{1} / static_cast<Real>(n);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const Real* from = x.row(r);
-    const Real mean =
-        inverse_n * sum_lanes(n, [from](auto d, std::int64_t i) HWY_ATTR { return hn::LoadU(d, from + i); });
-    const Real variance = inverse_n * sum_lanes(n, [from, mean](auto d, std::int64_t i) HWY_ATTR {
+    const Real mean = inverse_n * sum_lanes(n, [from](auto d, std::int64_t i, auto sum)
+                                                   HWY_ATTR { return hn::Add(sum, hn::LoadU(d, from + i)); });
+    const Real variance = inverse_n * sum_lanes(n, [from, mean](auto d, std::int64_t i, auto sum) HWY_ATTR {
                             const auto centered = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean));
-                            return hn::Mul(centered, centered);
+                            return hn::MulAdd(centered, centered, sum);
                           });
     const NormalizedRow<Norm::layer> normal{from, mean, 1 / std::sqrt(variance + epsilon)};
     lanes(n, [=, to = y.row(r), w = weight.data, b = bias.data](auto d, std::int64_t i) HWY_ATTR {

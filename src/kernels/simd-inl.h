@@ -44,6 +44,9 @@ using Wide = hn::ScalableTag<Real>;
 using Narrow = hn::CappedTag<Real, 4>;
 using Single = hn::CappedTag<Real, 1>;
 
+// Whether MulAdd rounds once, as one instruction; elsewhere it multiplies, then adds.
+constexpr bool kFused = HWY_TARGET <= HWY_AVX2 || HWY_TARGET == HWY_NEON;
+
 inline std::int64_t width(auto d) { return static_cast<std::int64_t>(hn::Lanes(d)); }
 
 // Calls f(d, i) for vectors of consecutive elements from i on that cover 0 .. n-1.
@@ -63,30 +66,48 @@ HWY_INLINE void add_to(D d, Real* to, V v, bool empty) {
   hn::StoreU(empty ? v : hn::Add(hn::LoadU(d, to), v), d, to);
 }
 
-// Returns the sum of f(d, i) over 0 .. n-1.
+// Returns the sum of the lanes of v: half of them plus the other half, and so on.
+template <class D, class V>
+HWY_INLINE Real sum_of_halves(D, V v) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return sum_of_halves(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+#endif
+  return hn::GetLane(v);
+}
+
+// Returns a sum over 0 .. n-1; f(d, i, sum) returns sum plus the terms from i on. The bits do not depend on the
+// width of a vector: term i goes to lane i mod 16 of 16, and then lane l is added to lane l + 8, those to l + 4,
+// + 2 and + 1.
 template <class F>
 HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {
-  const Wide wide;
-  const std::int64_t step = width(wide);
-  auto even = hn::Zero(wide), odd = hn::Zero(wide);  // two chains hide the latency of the addition
+  const Wide d;
+  constexpr std::int64_t kLanes = 16, kWidth = hn::MaxLanes(Wide()), kVectors = kLanes / kWidth;
+  decltype(hn::Zero(d)) sum[kVectors];
+  for (auto& s : sum) s = hn::Zero(d);
   std::int64_t i = 0;
-  for (; i + 2 * step <= n; i += 2 * step) {
-    even = hn::Add(even, f(wide, i));
-    odd = hn::Add(odd, f(wide, i + step));
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::int64_t v = 0; v < kVectors; ++v) sum[v] = f(d, i + v * kWidth, sum[v]);
   }
-  if (i + step <= n) {
-    even = hn::Add(even, f(wide, i));
-    i += step;
+  if (i < n) {
+    alignas(64) Real lane[kLanes];
+    for (std::int64_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, lane + v * kWidth);
+    lanes(n - i, [&](auto part, std::int64_t l)
+                     HWY_ATTR { hn::StoreU(f(part, i + l, hn::LoadU(part, lane + l)), part, lane + l); });
+    for (std::int64_t v = 0; v < kVectors; ++v) sum[v] = hn::Load(d, lane + v * kWidth);
   }
-  Real sum = hn::GetLane(hn::SumOfLanes(wide, hn::Add(even, odd)));
-  for (; i < n; ++i) sum += hn::GetLane(f(Single(), i));
-  return sum;
+  for (std::int64_t gap = kVectors / 2; gap > 0; gap /= 2) {
+    for (std::int64_t v = 0; v < gap; ++v) sum[v] = hn::Add(sum[v], sum[v + gap]);
+  }
+  return sum_of_halves(d, sum[0]);
 }
 
 // Returns the dot product of n elements.
 HWY_INLINE Real dot(const Real* a, const Real* b, std::int64_t n) {
-  return sum_lanes(
-      n, [=](auto d, std::int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
+  return sum_lanes(n, [=](auto d, std::int64_t i, auto sum)
+                          HWY_ATTR { return hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sum); });
 }
 
 // Returns the largest of n >= 1 values.

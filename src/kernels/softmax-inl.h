@@ -15,10 +15,10 @@ namespace kernels::HWY_NAMESPACE {
 
 // Computes y = exp(x - max) for n >= 1 values up to max, and returns the sum of y. y may be x.
 HWY_INLINE Real exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
-  return sum_lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
+  return sum_lanes(n, [=](auto d, std::int64_t i, auto sum) HWY_ATTR {
     const auto e = exp_up_to_88(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
     hn::StoreU(e, d, y + i);
-    return e;
+    return hn::Add(sum, e);
   });
 }
 

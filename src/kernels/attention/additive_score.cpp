@@ -57,15 +57,20 @@ HWY_INLINE Form prepare(Real* a, Real* b, ConstMatrixView q, ConstMatrixView k) 
   return Form::exponents;
 }
 
-// Returns 1 / x for normal x with a normal result. In float an estimate of 12 bits or more and a step of
-// Newton's method are faster than a division: relative error 2e-7.
+// Returns 1 / x for 1 <= x <= 2^125. In float, an estimate from the bits of x, which subtracts the exponent, and two
+// steps of Newton's method, of third and second order, are faster than a division: relative error 1.4e-7.
 template <class D, class V>
 HWY_INLINE V reciprocal(D d, V x) {
 #ifdef THIMBLE_DOUBLE
   return hn::Div(hn::Set(d, 1), x);
 #else
-  const auto estimate = hn::ApproximateReciprocal(x);
-  return hn::Mul(estimate, hn::NegMulAdd(x, estimate, hn::Set(d, 2)));
+  const hn::RebindToUnsigned<D> bits;
+  const auto one = hn::Set(d, 1);
+  auto y = hn::BitCast(d, hn::Sub(hn::Set(bits, 0x7ef31000), hn::BitCast(bits, x)));
+  auto error = hn::NegMulAdd(x, y, one);
+  y = hn::MulAdd(y, hn::MulAdd(error, error, error), y);
+  error = hn::NegMulAdd(x, y, one);
+  return hn::MulAdd(y, error, y);
 #endif
 }
 
@@ -177,8 +182,8 @@ void add_gradient(MatrixView to, const Real* sum, const Real* weight) {
 void add_weight_gradient(Real* to, const Real* shares, ConstMatrixView ds, std::int64_t d_key) {
   Real total = 0;
   for (std::int64_t i = 0; i < ds.rows; ++i)
-    total += sum_lanes(ds.cols,
-                       [row = ds.row(i)](auto d, std::int64_t j) HWY_ATTR { return hn::LoadU(d, row + j); });
+    total += sum_lanes(ds.cols, [row = ds.row(i)](auto d, std::int64_t j, auto sum)
+                                    HWY_ATTR { return hn::Add(sum, hn::LoadU(d, row + j)); });
   lanes(d_key, [=](auto d, std::int64_t c) HWY_ATTR {
     add_to(d, to + c, hn::NegMulAdd(hn::Set(d, 2), hn::LoadU(d, shares + c), hn::Set(d, total)), false);
   });
