@@ -98,6 +98,7 @@ Json to_json(const TrainResult& r) {
   if (r.shared_validation > 0 || r.shared_test > 0)
     json["shared_with_training"] = {{"validation", r.shared_validation}, {"test", r.shared_test}};
   json["weights_hash"] = r.weights_hash;
+  json["arithmetic"] = r.arithmetic;
   json["parameters"] = r.parameters;
   json["version"] = version();
   json["seconds"] = r.seconds;

@@ -33,8 +33,8 @@ int report(const TrainResult& result, const Output& output) {
     if (result.test) print_out("{}\n", describe("test", *result.test));
     if (const auto& last = result.test ? result.test : result.validation)
       print_out("{}", describe_reference(*last));
-    print_out("weights     {}   {} steps in {:.1f} s\nrun         {}\n", result.weights_hash, result.steps,
-              result.seconds, result.directory);
+    print_out("weights     {}   arithmetic: {}   {} steps in {:.1f} s\nrun         {}\n", result.weights_hash,
+              result.arithmetic, result.steps, result.seconds, result.directory);
   }
   bool failed = result.target_missed;
   if (result.target_missed) print_err("thimble: train.target was not reached\n");
