@@ -12,7 +12,7 @@ BEGIN {
   for (i in folders) folder_rank["inspect/" folders[i]] = i + 0
 
   # Which files may include a library: include path, then file path, both as regular expressions.
-  home["^(cblas|openblas)"] = "^src/kernels/backend\\.cpp$"
+  home["^(cblas|openblas)"] = "^src/kernels/products/backend\\.cpp$"
   home["^lapack"] = "^src/kernels/spectral\\.cpp$"
   home["^hwy/"] = "^(src|tests)/kernels/"
   home["^yaml-cpp/"] = "^src/config/yaml\\.cpp$"
@@ -241,10 +241,10 @@ file ~ /^src\/ops\/[^\/]*\.cpp$/ {
   check_names(text)
   if (product && file != "src/cli/print.cpp" && text ~ kTerminal)
     violation(FNR, "only src/cli/print.cpp writes to the terminal")
-  if (text ~ /(^|[^A-Za-z0-9_])(cblas|openblas)_[a-z]/ && file != "src/kernels/backend.cpp" &&
+  if (text ~ /(^|[^A-Za-z0-9_])(cblas|openblas)_[a-z]/ && file != "src/kernels/products/backend.cpp" &&
       !(file == "src/kernels/spectral.cpp" && text ~ /openblas_set_num_threads/) &&
       !(file == "src/cli/blas_threads.cpp" && text ~ /openblas_num_threads_env/))
-    violation(FNR, "BLAS is called only in src/kernels/backend.cpp")
+    violation(FNR, "BLAS is called only in src/kernels/products/backend.cpp")
   if (text ~ kLapack && file != "src/kernels/spectral.cpp")
     violation(FNR, "LAPACK is called only in src/kernels/spectral.cpp")
   if (text ~ /(^|[^A-Za-z0-9_])YAML::/ && file != "src/config/yaml.cpp")

@@ -1,13 +1,17 @@
 #include "thimble/train/benchmark.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <numeric>
 
 #include "thimble/core/memory.h"
 #include "thimble/core/progress.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/kernels/backend.h"
+#include "thimble/kernels/peak.h"
 #include "thimble/train/cost.h"
+#include "thimble/train/plan.h"
 #include "thimble/train/trainer.h"
 #include "train/jobs.h"
 
@@ -27,23 +31,49 @@ std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCou
   return ms;
 }
 
+// Returns the best FLOP per second of several rounds of f(part), which returns its FLOPs, on all threads.
+double best_flops(Trainer& trainer, const std::function<double(std::int64_t)>& f) {
+  constexpr int kRounds = 5;
+  double best = 0;
+  std::vector<double> flops(static_cast<std::size_t>(trainer.threads()));
+  for (int round = 0; round < kRounds; ++round) {
+    const Stopwatch timer;
+    trainer.run(trainer.threads(),
+                [&](std::int64_t part, int) { flops[static_cast<std::size_t>(part)] = f(part); });
+    best = std::max(best, std::reduce(flops.begin(), flops.end()) / timer.seconds());
+  }
+  return best;
+}
+
+double fma_flops(Trainer& trainer) {
+  return best_flops(trainer, [](std::int64_t) {
+    constexpr std::int64_t kRepetitions = 2'000'000;
+    Real result = 1;
+    return kernels::multiply_adds(kRepetitions, result);
+  });
+}
+
 // Returns FLOP per second of a matrix product in OpenBLAS, with a share of the rows for each thread.
 double blas_flops(Trainer& trainer) {
-  constexpr std::int64_t kSize = 2048, kRepetitions = 5;
+  constexpr std::int64_t kSize = 2048;
   const Tensor a({kSize, kSize}), b({kSize, kSize});
   Tensor c({kSize, kSize});
   const std::int64_t rows = (kSize + trainer.threads() - 1) / trainer.threads();
-  double best = 0;
-  for (std::int64_t i = 0; i < kRepetitions; ++i) {
-    const Stopwatch timer;
-    trainer.run(trainer.threads(), [&](std::int64_t part, int) {
-      const std::int64_t first = std::min(kSize, part * rows), count = std::min(rows, kSize - first);
-      kernels::blas_gemm(c.matrix().row_block(first, count), a.matrix().row_block(first, count),
-                         kernels::Op::none, b.matrix(), kernels::Op::none, 1, 0);
-    });
-    best = std::max(best, 2.0 * kSize * kSize * kSize / timer.seconds());
-  }
-  return best;
+  return best_flops(trainer, [&](std::int64_t part) {
+    const std::int64_t first = std::min(kSize, part * rows), count = std::min(rows, kSize - first);
+    kernels::blas_gemm(c.matrix().row_block(first, count), a.matrix().row_block(first, count),
+                       kernels::Op::none, b.matrix(), kernels::Op::none, 1, 0);
+    return 2.0 * kSize * kSize * static_cast<double>(count);
+  });
+}
+
+// Returns the FLOPs of matrix products in every op of a step, by name.
+std::map<std::string, double> op_flops(const Config& config) {
+  std::map<std::string, double> flops;
+  const Batch batch = full_batch(config, config.train.batch);
+  for (const OpCost& op : plan_model(config, batch, {.gradients = true}).ops)
+    flops[op.op] += op.flops.total();
+  return flops;
 }
 
 }  // namespace
@@ -64,6 +94,7 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
   result.profiled_step_ms =
       std::reduce(profiled_ms.begin(), profiled_ms.end()) / static_cast<double>(profiled);
   const Trainer::StepProfile profile = trainer.profile();
+  std::map<std::string, double> flops = op_flops(config);
   const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(profiled); };
   for (const Profile::Span& span : profile.phases.spans())
     result.phases.push_back({std::string(span.name), per_step(span.seconds)});
@@ -73,10 +104,12 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
     result.ops.push_back({.name = std::string(span.name),
                           .calls = span.count / profiled,
                           .forward_ms = per_step(span.seconds),
-                          .backward_ms = back == backward.end() ? 0 : per_step(back->seconds)});
+                          .backward_ms = back == backward.end() ? 0 : per_step(back->seconds),
+                          .flops = flops[std::string(span.name)]});
   }
   std::ranges::sort(result.ops, std::greater(),
                     [](const auto& op) { return op.forward_ms + op.backward_ms; });
+  result.fma_flops = fma_flops(trainer);
   result.blas_flops = blas_flops(trainer);
   return result;
 }

@@ -5,6 +5,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/kernels/arithmetic.h"
+#include "thimble/kernels/backend.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/run.h"
 #include "thimble/train/trainer.h"
@@ -207,7 +208,7 @@ class TrainingRun {
     so_far.shared_validation = data.shared_with_training(Split::validation);
     so_far.shared_test = data.shared_with_training(Split::test);
     so_far.weights_hash = trainer_.model().parameters().hash();
-    so_far.arithmetic = kernels::arithmetic();
+    so_far.arithmetic = kernels::uses_openblas() ? "openblas" : kernels::arithmetic();
     so_far.parameters = static_cast<std::int64_t>(trainer_.model().parameters().count());
     so_far.seconds = seconds();
     so_far.threads = trainer_.threads();

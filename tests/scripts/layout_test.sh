@@ -99,7 +99,7 @@ rejects src/core/real_too_many.cpp 'int x;' 1 "src/core has more than 15 sources
 rm -r "$tree/src/core"
 
 # Where libraries may be used.
-rejects src/kernels/planted.cpp '#include <cblas.h>' 1 "allowed only in src/kernels/backend.cpp"
+rejects src/kernels/planted.cpp '#include <cblas.h>' 1 "allowed only in src/kernels/products/backend.cpp"
 rejects src/kernels/planted.cpp 'void f() { openblas_set_num_threads(1); }' 1 "BLAS is called only"
 rejects src/ops/planted.cpp 'void f() { cblas_sscal(1, 2.f, x, 1); }' 1 "BLAS is called only"
 rejects src/kernels/planted.cpp '#include <lapacke.h>' 1 "allowed only in src/kernels/spectral.cpp"

@@ -28,7 +28,12 @@ int run(const BenchArguments& arguments) {
   for (const double t : b.step_ms) deviations.push_back(std::abs(t - ms));
   const double deviation = spread(deviations).median;
   const double sequences = 1e3 * static_cast<double>(config.train.batch) / ms;
-  const double gflops = 1e-6 * b.flops_per_step / ms, blas = 1e-9 * b.blas_flops;
+  const double gflops = 1e-6 * b.flops_per_step / ms, blas = 1e-9 * b.blas_flops, fma = 1e-9 * b.fma_flops;
+  // The share of a thread's FMA peak that an op reaches, or null without matrix products.
+  const auto share = [&](const Benchmark::Op& op) -> Json {
+    if (op.flops == 0) return nullptr;
+    return 1e-6 * op.flops / (op.forward_ms + op.backward_ms) / (fma / b.threads);
+  };
   const double peak = static_cast<double>(b.peak_bytes) / (1 << 20);
   double waiting = b.threads * b.profiled_step_ms;
   Json phases, ops = Json::array();
@@ -41,28 +46,36 @@ int run(const BenchArguments& arguments) {
     ops.push_back({{"op", op.name},
                    {"calls", op.calls},
                    {"forward_ms", op.forward_ms},
-                   {"backward_ms", op.backward_ms}});
+                   {"backward_ms", op.backward_ms},
+                   {"share_of_fma_peak", share(op)}});
 
   if (arguments.output.prints_text()) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
     print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, times.min,
               deviation);
     print_out("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
-    print_out("{:<12}{:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", gemm, blas,
-              counted(b.threads, "thread"), gflops / blas);
+    print_out("FMA peak    {:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", fma,
+              counted(b.threads, "thread"), gflops / fma);
+    print_out("{:<12}{:.1f} GFLOP/s by OpenBLAS; the step reaches {:.2f} of it\n", gemm, blas, gflops / blas);
     print_out("memory      {:.1f} MiB at the peak\n\n", peak);
     const double all = b.threads * b.profiled_step_ms;
     print_out("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");
     for (const auto& [name, time] : phases.items())
       print_out("{:<24}{:>12.3f}{:>8.1f}\n", name, time.get<double>(), 100 * time.get<double>() / all);
-    print_out("\n{:<24}{:>12}{:>12}{:>12}{:>8}\n", "op", "calls", "forward ms", "backward ms", "%");
-    for (const auto& op : b.ops)
-      print_out("{:<24}{:>12}{:>12.3f}{:>12.3f}{:>8.1f}\n", op.name, op.calls, op.forward_ms, op.backward_ms,
-                100 * (op.forward_ms + op.backward_ms) / all);
+    print_out("\n{:<16}{:>8}{:>12}{:>12}{:>8}{:>8}\n", "op", "calls", "forward ms", "backward ms", "%",
+              "of FMA");
+    for (const auto& op : b.ops) {
+      const Json peak = share(op);
+      print_out("{:<16}{:>8}{:>12.3f}{:>12.3f}{:>8.1f}{:>8}\n", op.name, op.calls, op.forward_ms,
+                op.backward_ms, 100 * (op.forward_ms + op.backward_ms) / all,
+                peak.is_null() ? "" : fmt::format("{:.2f}", peak.get<double>()));
+    }
   }
   arguments.output.write({{"step_ms", {{"median", ms}, {"min", times.min}, {"mad", deviation}}},
                           {"sequences_per_s", sequences},
                           {"gflops", gflops},
+                          {"fma_peak_gflops", fma},
+                          {"share_of_fma_peak", gflops / fma},
                           {"sgemm_gflops", blas},
                           {"share_of_sgemm", gflops / blas},
                           {"peak_rss_mb", peak},

@@ -13,7 +13,7 @@
 
 #include "kernels/attention/blocks.h"
 #include "kernels/exp-inl.h"
-#include "kernels/gemm-inl.h"
+#include "kernels/products/gemm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble {

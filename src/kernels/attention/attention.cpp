@@ -16,7 +16,7 @@
 #include <hwy/foreach_target.h>
 
 #include "kernels/attention/blocks.h"
-#include "kernels/gemm-inl.h"
+#include "kernels/products/gemm-inl.h"
 #include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -95,8 +95,8 @@ GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t
 
 // Adds A B to c.
 void add_product(GradientView c, Left a, ConstMatrixView b) {
-  const auto multiply = c.uninitialized ? multiply_small<Store::overwrite> : multiply_small<Store::add>;
-  multiply(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows);
+  const auto product = c.uninitialized ? multiply_small<Store::overwrite> : multiply_small<Store::add>;
+  product(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows);
 }
 
 // Adds to dv for every head and, if `scores` is true, calls with_scores(sequence, head, dS).

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/linear.cpp"
+#define HWY_TARGET_INCLUDE "kernels/products/linear.cpp"
 #include <hwy/foreach_target.h>
 
 #include "kernels/simd-inl.h"

@@ -17,10 +17,10 @@
 #include "thimble/tensor/tensor.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/gemm.cpp"
+#define HWY_TARGET_INCLUDE "kernels/products/gemm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "kernels/gemm-inl.h"
+#include "kernels/products/gemm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble {
@@ -43,7 +43,8 @@ HWY_INLINE void multiply_panel(MatrixView c, ConstMatrixView start, Left a, cons
   const std::int64_t w = width(d);
   if (c.cols == kPanel) {
     for (int r = 0; r < M; ++r) {
-      for (std::int64_t line = 0; line < kPanel; line += kLine) __builtin_prefetch(c.row(r) + kPanel + line, 1);
+      for (std::int64_t line = 0; line < kPanel; line += kLine)
+        __builtin_prefetch(c.row(r) + kPanel + line, 1);
     }
     const auto from = [&](int row, std::int64_t column)
                           HWY_ATTR { return hn::LoadU(d, start.row(row) + column); };
@@ -84,8 +85,8 @@ HWY_INLINE void pack_columns(Real* to, const Real* a, std::int64_t stride, std::
 }
 
 // Computes c = start + op(a) b for k <= kDepth steps of the inner index. `packs`: copies the columns of a.
-void multiply(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, bool packs, const Real* b,
-              std::int64_t panel, std::int64_t ldb) {
+void compute_block(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, bool packs, const Real* b,
+                   std::int64_t panel, std::int64_t ldb) {
   const bool transposed = op_a == Op::transpose;
   const std::int64_t k = transposed ? a.rows : a.cols;
   HWY_ALIGN Real tile[kTileRows * kDepth];
@@ -115,17 +116,29 @@ void multiply(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, b
 void pack_panels(Real* to, ConstMatrixView b, Op op_b) {
   const bool transposed = op_b == Op::transpose;
   const std::int64_t rows = transposed ? b.cols : b.rows, cols = transposed ? b.rows : b.cols;
-  for (std::int64_t j = 0; j < cols; j += kPanel, to += rows * kPanel) {
-    const std::int64_t columns = std::min(kPanel, cols - j);
-    if (columns < kPanel) std::fill_n(to, rows * kPanel, Real{0});
-    if (!transposed) {
-      for (std::int64_t p = 0; p < rows; ++p) std::copy_n(b.row(p) + j, columns, to + p * kPanel);
-    } else if (columns == kPanel) {
-      transpose(to, b.row(j), b.stride, kPanel, rows);
-    } else {
-      for (std::int64_t c = 0; c < columns; ++c) {
-        for (std::int64_t p = 0; p < rows; ++p) to[p * kPanel + c] = b.row(j + c)[p];
+  if (!transposed) {
+    constexpr std::int64_t kRows = 16;  // at a time, so that few pages are read at once
+    for (std::int64_t first = 0; first < rows; first += kRows) {
+      for (std::int64_t j = 0; j < cols; j += kPanel) {
+        for (std::int64_t p = first; p < std::min(rows, first + kRows); ++p) {
+          Real* const row = to + j * rows + p * kPanel;
+          const std::int64_t columns = std::min(kPanel, cols - j);
+          if (columns < kPanel)
+            std::fill_n(std::copy_n(b.row(p) + j, columns, row), kPanel - columns, Real{0});
+          if (columns == kPanel) std::copy_n(b.row(p) + j, kPanel, row);
+        }
       }
+    }
+    return;
+  }
+  for (std::int64_t j = 0; j < cols; j += kPanel, to += rows * kPanel) {
+    if (j + kPanel <= cols) {
+      transpose(to, b.row(j), b.stride, kPanel, rows);
+      continue;
+    }
+    std::fill_n(to, rows * kPanel, Real{0});
+    for (std::int64_t c = 0; c < cols - j; ++c) {
+      for (std::int64_t p = 0; p < rows; ++p) to[p * kPanel + c] = b.row(j + c)[p];
     }
   }
 }
@@ -141,14 +154,14 @@ inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
 HWY_EXPORT(panel_columns);
-HWY_EXPORT(multiply);
+HWY_EXPORT(compute_block);
 HWY_EXPORT(pack_panels);
 
 namespace {
 
 constexpr std::int64_t kDepth = HWY_STATIC_DISPATCH(kDepth);
-constexpr std::int64_t kPackedColumns = 512;       // of b that are packed at a time
-constexpr std::int64_t kNear = 1024, kFar = 2048;  // bytes between rows
+constexpr std::int64_t kPackedColumns = 512;  // of b that are packed at a time
+constexpr std::int64_t kNear = 1024;          // bytes between rows of an operand that is read in place
 
 std::int64_t panel_columns() {
   static const std::int64_t columns = HWY_DYNAMIC_DISPATCH(panel_columns)();
@@ -173,11 +186,11 @@ ConstMatrixView rows_of(ConstMatrixView x, Op op, std::int64_t first, std::int64
 // Computes c = start + op(a) b for one block of the inner index.
 void multiply_block(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, const Real* b,
                     std::int64_t panel, std::int64_t ldb) {
-  const bool packs = op_a == Op::transpose && bytes(a.stride) >= kFar;
-  HWY_DYNAMIC_DISPATCH(multiply)(c, start, a, op_a, packs, b, panel, ldb);
+  const bool packs = op_a == Op::transpose && bytes(a.stride) > kNear;
+  HWY_DYNAMIC_DISPATCH(compute_block)(c, start, a, op_a, packs, b, panel, ldb);
 }
 
-void multiply(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
+void compute(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
   const std::int64_t k = op_a == Op::transpose ? a.rows : a.cols;
   const Op other = op_a == Op::transpose ? Op::none : Op::transpose;
   const std::int64_t w = panel_columns();
@@ -253,7 +266,7 @@ void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op 
   check_sizes(c, a, op_a, b, op_b);
   if (c.rows == 0 || c.cols == 0) return;
   if (uses_openblas()) return blas_gemm(c, a, op_a, b, op_b, 1, c.uninitialized ? 0 : 1);
-  multiply(c, c.uninitialized ? zeros(c.cols) : ConstMatrixView(c), a, op_a, b, op_b);
+  compute(c, c.uninitialized ? zeros(c.cols) : ConstMatrixView(c), a, op_a, b, op_b);
 }
 
 void gemm_packed(MatrixView c, ConstMatrixView start, ConstMatrixView a, PackedView b) {
