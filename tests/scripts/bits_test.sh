@@ -5,8 +5,6 @@ set -euo pipefail
 thimble=$(realpath "$1")
 source=$(realpath "$2")
 file=$source/tests/bits/hashes.txt
-# Matrix products are OpenBLAS's, with kernels of its own for each CPU; these run on every x86.
-export OPENBLAS_CORETYPE=Prescott
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$source"

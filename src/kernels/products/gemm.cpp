@@ -163,10 +163,7 @@ constexpr std::int64_t kDepth = HWY_STATIC_DISPATCH(kDepth);
 constexpr std::int64_t kPackedColumns = 512;  // of b that are packed at a time
 constexpr std::int64_t kNear = 1024;          // bytes between rows of an operand that is read in place
 
-std::int64_t panel_columns() {
-  static const std::int64_t columns = HWY_DYNAMIC_DISPATCH(panel_columns)();
-  return columns;
-}
+std::int64_t panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_columns)(); }
 
 std::int64_t panels(std::int64_t cols) { return (cols + panel_columns() - 1) / panel_columns(); }
 
