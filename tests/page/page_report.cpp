@@ -139,6 +139,8 @@ InspectReport base(const Size& s, const std::vector<std::string>& names, int exa
   model.norm = s.causal ? NormOrder::pre : NormOrder::post;
   model.attention.mask = s.causal ? Mask::causal : Mask::none;
   report.tokens = names;
+  report.scale.smallest_accuracy = 0.0098;
+  report.scale.smallest_loss = 0.022;
   report.weights_hash = "9f2c61d0a4b7e835";
   report.length = s.length;
   report.baseline = {.loss = 0.0020751, .accuracy = 0.99975, .sequence_accuracy = 0.9963, .sequences = 1000};
@@ -156,6 +158,29 @@ void add_run(InspectReport& report, const Size& s) {
                      .accuracy = 1 - 0.9 / (1 + std::exp(0.6 * (25 - k)))};
     if (k > 0) step.id = {(k * 13 % 32) / s.heads, (k * 13 % 32) % s.heads};
     report.cumulative_ablation.push_back(step);
+  }
+  JointReport& joint = report.joint;
+  joint.sequences = 400;
+  joint.tested = 500;
+  joint.removable_by_importance = 9;
+  joint.removable_greedily = 21;
+  joint.removable_alone = 25;
+  std::vector<HeadId> costless;
+  for (const HeadReport& head : report.heads)
+    if (head.label.verdict != Verdict::important) costless.push_back(head.effects.id);
+  for (std::size_t b = 1; b < costless.size(); ++b)
+    for (std::size_t a = 0; a < b; ++a) {
+      const bool costly = (a + 2 * b) % 40 == 7;
+      const double size = costly ? 0.2 + 0.01 * static_cast<double>(b)
+                                 : 0.004 * (noise(static_cast<double>(a + 50 * b)) - 0.5);
+      joint.pairs.push_back({{costless[a], costless[b]}, effect(size + 0.001), effect(size), costly});
+      if (costly) joint.groups.push_back(joint.pairs.back());
+    }
+  joint.groups.push_back({{costless[0], costless[3], costless[8]}, effect(0.31), effect(0.3), true});
+  for (RemovalStep step : report.cumulative_ablation) {
+    step.accuracy = 1 - 0.9 / (1 + std::exp(0.6 * (29 - static_cast<double>(step.removed))));
+    step.loss *= 0.8;
+    joint.greedy.push_back(step);
   }
   report.attribution.parts = {{"embedding", -0.8}, {"layer 0 head 1", 5.2}, {"layer 0 feed-forward", 1.4}};
   report.attribution.worst_error = 3.1e-7;

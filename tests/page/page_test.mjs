@@ -14,7 +14,7 @@ test("size and start", async () => {
   assert.equal(await page.locator(".tile").count(), 32);
   assert.equal(await page.locator("#table tbody tr").count(), 32);
   const sections = await page.locator("main section").evaluateAll((all) => all.map((s) => s.id));
-  assert.deepEqual(sections, ["training", "table", "heads", "circuits", "time", "ablation", "attribution", "rollout"]);
+  assert.deepEqual(sections, ["training", "table", "heads", "circuits", "time", "ablation", "joint", "attribution", "rollout"]);
   assert.equal(await page.locator("#attribution .warning").textContent(), "Warning: 2 of 40 logits are not the sum of their parts.");
   await closed(page);
 });
@@ -79,6 +79,74 @@ test("the table sorts", async () => {
   }
   assert.equal(await page.locator('#table [aria-sort="ascending"]').count(), 1);
   await closed(page);
+});
+
+test("heads that are ablated together", async () => {
+  const page = await open("large.html");
+  const ablation = page.locator("#ablation");
+  assert.deepEqual(await ablation.locator(".facts dd").allTextContents(), ["9 of 32", "21 of 32", "25 of 32"]);
+  await ablation.locator(".picture").first().focus();
+  for (let k = 0; k < 28; ++k) await page.keyboard.press("ArrowRight");
+  const readout = /^heads ablated 27: by importance 30\.\d+ %, after ablating layer \d head \d · greedily 79\.\d+ %, after/;
+  assert.match(await ablation.locator(".readout").first().textContent(), readout);
+  assert.deepEqual(
+    await ablation.locator(".picture .name").allTextContents(),
+    ["by importance", "greedily"].concat(["by importance", "greedily"]),
+  );
+
+  const joint = await page.evaluate(() => report.joint_ablation);
+  assert.match(
+    await page.locator("#joint .about").textContent(),
+    /of 300 pairs and 500 larger sets of the 25 heads .*, on 400 sequences\. Not every .*, 0\.98 points or 0\.022 in loss, /,
+  );
+  const backups = await page.locator("#joint tbody th").allTextContents();
+  assert.deepEqual(
+    backups,
+    joint.groups.map((set) => set.names.join(", ")),
+  );
+  const pair = joint.groups[0];
+  const map = page.locator('#joint .map[aria-label*="in points"]');
+  await map.scrollIntoViewIfNeeded();
+  const [first, second] = await page.evaluate((names) => {
+    const all = [...new Set(report.joint_ablation.pairs.flatMap((one) => one.names))];
+    return names.map((name) => all.indexOf(name));
+  }, pair.names);
+  await map.focus();
+  const move = async (key, times) => {
+    for (let k = 0; k < times; ++k) await page.keyboard.press(key);
+  };
+  await page.keyboard.press("ArrowDown"); // cell (0, 0)
+  assert.equal(await map.locator(".tip").textContent(), "0.1 costs nothing of interest alone");
+  await move("ArrowDown", second);
+  await move("ArrowRight", first);
+  const shown = (effect) => `${(100 * effect.accuracy_change).toFixed(2)} points, loss +${effect.loss_change.toFixed(3)}`.replace("-", "−");
+  const expected = `${pair.names.join(" and ")}together ${shown(pair)}beyond each alone ${shown(pair.excess)}backup`;
+  assert.equal(await map.locator(".tip").textContent(), expected);
+  const largest = Math.max(...joint.pairs.map((one) => -100 * one.excess.accuracy_change));
+  assert.equal(await page.locator("#joint .ends").first().textContent(), `−${largest.toFixed(2)}0${largest.toFixed(2)}`);
+  await closed(page);
+  const trained = await open("pair.html");
+  assert.match(
+    await trained.locator("#joint .about").textContent(),
+    /^Zero ablation of 1 pair of the 2 heads .* on 200 sequences\. Heads /,
+  );
+  assert.deepEqual(await trained.locator("#joint tbody th").allTextContents(), ["decoder.0.0, decoder.0.1"]);
+  const others = await trained.evaluate(() => {
+    const text = () => jointAblation().textContent;
+    report.joint_ablation.groups = [];
+    const none = text();
+    report.joint_ablation.pairs = [];
+    const fewer = text();
+    report.scale.at_chance = true;
+    return [none, fewer, text()];
+  });
+  for (const [i, end] of [
+    "No heads back each other up.",
+    "Fewer than two heads cost nothing alone",
+    "The model is no better than chance",
+  ].entries())
+    assert.ok(others[i].includes(end), others[i]);
+  await closed(trained);
 });
 
 test("heads, examples and the mean can be chosen", async () => {

@@ -71,9 +71,34 @@ function lines(spec, at) {
   });
 }
 
+// Returns the names of two lines, each on the far side of its line where they are furthest apart; none without room.
+function lineNames(spec, at) {
+  if (!spec.named || spec.series.length !== 2) return [];
+  const height = (s, x) => at.y(s.points.find(([px]) => px === x)?.[1]);
+  const gap = (x) => Math.abs(height(spec.series[0], x) - height(spec.series[1], x)) || 0;
+  const kRoom = 80; // for a name
+  const columns = at.columns.filter((x) => at.x(x) > kLayout.left + kRoom && at.x(x) < at.right - kRoom);
+  const x = columns.reduce((best, column) => (gap(column) > gap(best) ? column : best), columns[0]);
+  if (!(gap(x) >= kLayout.size)) return [];
+  return spec.series.map((s, i) => {
+    const under = height(s, x) > height(spec.series[1 - i], x);
+    const falls = height(s, at.columns[0]) < height(s, at.columns.at(-1));
+    return element(
+      "text",
+      {
+        class: `name ${s.style}`,
+        x: at.x(x),
+        y: under ? height(s, x) + 16 : Math.max(height(s, x) - 8, kLayout.size - 2),
+        "text-anchor": falls === under ? "end" : "start",
+      },
+      s.name,
+    );
+  });
+}
+
 // Returns a chart of {title, xLabel, series: [{name, style, points: [[x, y]], band: [[x, low, high]], dots, quiet}], range, log,
-// bands: [[from, to]], show}: `style` is a class of the style sheet; `band` is shaded around the line; a quiet series is left
-// out of the legend and of the readout; `show` formats a y.
+// bands: [[from, to]], named, show}: `style` is a class of the style sheet; `band` is shaded around the line; a quiet series is
+// left out of the legend and of the readout; `named` puts the names of two series beside their lines; `show` formats a y.
 function lineChart(spec) {
   const show = spec.show ?? ((y) => shorter(y, 4));
   const named = spec.series.filter((s) => !s.quiet);
@@ -118,7 +143,9 @@ function lineChart(spec) {
         height: at.bottom - kLayout.top,
       }),
     );
-    picture.replaceChildren(element("svg", { width, height, "aria-hidden": "true" }, bands, axes(spec, at), lines(spec, at)));
+    picture.replaceChildren(
+      element("svg", { width, height, "aria-hidden": "true" }, bands, axes(spec, at), lines(spec, at), lineNames(spec, at)),
+    );
     point(pointed < at.columns.length ? pointed : -1);
   };
   picture.addEventListener("pointermove", (event) => {

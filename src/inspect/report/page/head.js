@@ -47,13 +47,14 @@ function explorer() {
   return node;
 }
 
-// Returns the row of a score, with `compared` also matched chance and the value on varied examples.
-function scoreRow(name, about, score, compared) {
+// Returns the row of a score or of a kind of task target, with `compared` also matched chance and the value on varied
+// examples.
+function scoreRow(name, about, score, compared, isKind = false) {
   const inShare = !name.endsWith("distance");
   const varied = number(score.varied?.value);
   if (score.varied) varied.title += `, matched chance ${score.varied.matched}`;
   return [
-    element("span", { title: about }, name),
+    element("span", { class: isKind ? "kind" : null, title: about }, name),
     inShare ? meter(score) : number(score.value),
     number(score.chance),
     ...(compared ? [number(score.matched ?? score.chance), varied] : []),
@@ -68,13 +69,13 @@ function scoreRows(h, names, compared) {
     .filter(([name]) => h.scores?.[name])
     .flatMap(([name, [, about]]) => {
       const score = h.scores[name];
-      const kinds = Object.entries(score.kinds ?? {}).map(([kind, one]) => scoreRow(kind, about, one, compared));
+      const kinds = Object.entries(score.kinds ?? {}).map(([kind, one]) => scoreRow(kind, about, one, compared, true));
       return [scoreRow(scoreName(name, score), about, score, compared), ...kinds];
     });
 }
 
 function scoresPanel() {
-  const body = element("div", { class: "columns two" });
+  const body = element("div", { class: "columns uneven" });
   subscribe(["head"], () => {
     const h = report.heads[state.head];
     const rest = ["at init", "attainable", "queries"];

@@ -78,8 +78,11 @@ function thumbnail(canvas, map) {
 }
 
 // Returns the values at the left end, the middle and the right end of the color scale.
-const scaleEnds = (map) =>
-  map.signed ? [shorter(-map.full, 2), "0", shorter(map.full, 2)] : ["0", String(map.full / 2), map.full < 1 ? `≥ ${map.full}` : "1"];
+function scaleEnds(map) {
+  const digits = map.full < 0.1 ? 3 : 2;
+  if (map.signed) return [shorter(-map.full, digits), "0", shorter(map.full, digits)];
+  return ["0", String(map.full / 2), map.full < 1 ? `≥ ${map.full}` : "1"];
+}
 
 // Returns the legend of the colors.
 function legend(map) {

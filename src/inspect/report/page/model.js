@@ -1,11 +1,11 @@
 // Sections on the whole model: facts, training, heads over time, cumulative ablation, attribution, rollout.
 
+const fact = (name, value, exact) => element("div", {}, element("dt", {}, name), element("dd", { title: exact }, value));
+
 function facts() {
   const m = report.model ?? {};
   const b = report.baseline ?? {};
-  const big = (name, value, exact) =>
-    value === null ? null : element("div", {}, element("dt", {}, name), element("dd", { title: exact ?? null }, value));
-  const measured = (name, x, show) => (isNumber(x) ? big(name, show(x), String(x)) : null);
+  const measured = (name, x, show) => (isNumber(x) ? fact(name, show(x), String(x)) : null);
   const words =
     m.kind === "recurrent"
       ? ["recurrent encoder and decoder", `d_model ${m.d_model}`, `${m.score} score`]
@@ -29,9 +29,9 @@ function facts() {
       measured("token accuracy", b.accuracy, percent),
       measured("sequence accuracy", b.sequence_accuracy, percent),
       measured("loss", b.loss, (x) => shorter(x, 4)),
-      big(`${report.split ?? ""} sequences`.trim(), grouped(report.sequences)),
-      report.source_length ? big("source length", grouped(report.source_length)) : null,
-      big("sequence length", grouped(report.length)),
+      fact(`${report.split ?? ""} sequences`.trim(), grouped(report.sequences)),
+      report.source_length ? fact("source length", grouped(report.source_length)) : null,
+      fact("sequence length", grouped(report.length)),
     ),
   ];
 }
@@ -143,20 +143,30 @@ function timeline() {
   );
 }
 
+// Returns the curves of heads that are ablated one after the other, in both orders, and how many are removable.
 function cumulativeAblation() {
-  const steps = report.cumulative_ablation ?? [];
-  if (steps.length < 2) return null;
+  if (report.heads.length < 2) return null;
+  const { greedy_ablation: greedy, removable } = report.joint_ablation;
+  const orders = [
+    ["by importance", "first", report.cumulative_ablation],
+    ["greedily", "second", greedy],
+  ];
   const note = (s) => (isNumber(s.layer) ? `after ablating ${headName(s)}` : "no head ablated");
-  const series = (key, style) => [{ name: key, style, dots: true, points: steps.map((s) => [s.removed, s[key], note(s)]) }];
+  const series = (key) =>
+    orders.map(([name, style, steps]) => ({ name, style, dots: true, points: steps.map((s) => [s.removed, s[key], note(s)]) }));
+  const chart = (title, key, more) => lineChart({ title, xLabel: "heads ablated", named: true, series: series(key), ...more });
+  const count = (name, number) => fact(`removable ${name}`, `${number} of ${report.heads.length}`);
   return section(
     "ablation",
     "Cumulative ablation",
-    "Heads are zero-ablated one after the other, in order of increasing gradient importance.",
+    `Heads are zero-ablated one after the other: by increasing gradient importance, and greedily, where each step ablates the head that costs least, measured anew. A head is removable while less than the smallest effect of interest is lost, ${smallestEffect()}.`,
+    element("div", { class: "columns two" }, chart("Accuracy", "accuracy", { range: [0, 1], show: percent }), chart("Loss", "loss")),
     element(
-      "div",
-      { class: "columns two" },
-      lineChart({ title: "Accuracy", xLabel: "heads ablated", range: [0, 1], show: percent, series: series("accuracy", "first") }),
-      lineChart({ title: "Loss", xLabel: "heads ablated", series: series("loss", "second") }),
+      "dl",
+      { class: "facts" },
+      count("by importance", removable.by_importance),
+      count("greedily", removable.greedily),
+      count("each alone", removable.alone),
     ),
   );
 }
@@ -170,29 +180,68 @@ function chanceWarning() {
   return element("p", { class: "warning" }, text);
 }
 
-// Returns the table of sets of heads that were ablated together.
+// Returns the map of what pairs of heads cost beyond the sum of both alone, in accuracy or in loss; at a cell, both changes.
+function pairMap(title, pairs, cost, smallest) {
+  const names = [...new Set(pairs.flatMap((pair) => pair.names))];
+  const byNames = new Map(pairs.map((pair) => [pair.names.join(), pair]));
+  const pairOf = (r, c) => byNames.get([names[Math.min(r, c)], names[Math.max(r, c)]].join());
+  const describe = (map, r, c) => {
+    const pair = pairOf(r, c);
+    if (!pair) return [element("b", {}, names[r]), " costs nothing of interest alone"];
+    const change = (effect) => `${points(effect.accuracy_change)} points, loss ${signed(effect.loss_change)}`;
+    const lines = [`together ${change(pair)}`, `beyond each alone ${change(pair.excess)}`, ...(pair.costly ? ["backup"] : [])];
+    return [element("b", {}, pair.names.join(" and ")), ...lines.flatMap((line) => [element("br"), line])];
+  };
+  const large = largeMap(title, describe);
+  const map = {
+    rows: names.length,
+    columns: names.length,
+    at: (r, c) => (r === c ? null : cost(pairOf(r, c).excess)),
+    rowLabels: names,
+    columnLabels: names,
+    axes: ["head", "head"],
+    full: Math.max(smallest, ...pairs.map((pair) => Math.abs(cost(pair.excess)))),
+    signed: true,
+  };
+  requestAnimationFrame(() => subscribe(["theme"], () => large.show(map, title)));
+  return element("div", { class: "panel" }, element("h3", {}, title), large.node);
+}
+
+// Returns the sets of heads that back each other up, and the pairs that were measured.
 function jointAblation() {
   const joint = report.joint_ablation;
-  if (!joint?.pairs.length) return null;
-  const change = (a, show, value, interval) => changeCell(a[value], a[interval], show);
-  const row = (set) => [
-    set.names.join(", "),
-    change(set, points, "accuracy_change", "accuracy_interval"),
-    change(set, signed, "loss_change", "interval"),
-    change(set.excess, points, "accuracy_change", "accuracy_interval"),
-    change(set.excess, signed, "loss_change", "interval"),
-    set.costly ? "yes" : "no",
+  if (report.heads.length < 2) return null;
+  const about = (...content) => section("joint", "Heads ablated together", ...content);
+  if (report.scale.at_chance) return about("The model is no better than chance, so no sets of heads were measured.");
+  if (!joint.pairs.length) return about("Fewer than two heads cost nothing alone, so no heads could back each other up.");
+  const names = new Set(joint.pairs.flatMap((pair) => pair.names));
+  const count = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
+  const larger = names.size > 2;
+  const measured = larger ? ` and ${count(joint.tested, "larger set")}` : "";
+  const search = joint.exact
+    ? " This finds every larger set that costs, provided that more ablated heads never cost less."
+    : " Not every larger set was measured.";
+  const change = (effect) => [
+    changeCell(effect.accuracy_change, effect.accuracy_interval, points),
+    changeCell(effect.loss_change, effect.interval, signed),
   ];
-  const larger = joint.groups.filter((set) => set.heads.length > 2);
-  const others = joint.pairs.filter((set) => !set.costly);
-  const sets = [...joint.groups.filter((set) => set.heads.length === 2), ...larger, ...others];
-  const { by_importance: ordered, greedily, alone } = joint.removable;
-  const search = joint.exact ? "every larger group" : `${joint.tested} larger groups, not all of them`;
-  return section(
-    "joint",
-    "Heads ablated together",
-    `Zero ablation of pairs of heads that cost nothing alone, and of ${search}, on ${grouped(joint.sequences)} sequences. The excess is the change beyond the sum of the changes by each head alone; heads whose excess is a cost back each other up (Holm's correction for the number of pairs). Removable heads: ${ordered} in order of gradient importance, ${greedily} greedily, ${alone} each alone.`,
-    plainTable(["heads", "Δ accuracy (points)", "Δ loss", "excess (points)", "excess in loss", "backup"], sets.map(row)),
+  const rows = joint.groups.map((set) => [set.names.join(", "), ...change(set), ...change(set.excess)]);
+  const { accuracy, loss } = report.scale.smallest_effect;
+  return about(
+    `Zero ablation of ${count(joint.pairs.length, "pair")}${measured} of the ${names.size} heads that cost nothing alone, on ${count(joint.sequences, "sequence")}.${larger ? search : ""} Heads back each other up if together they cost more than the sum of each alone, by at least the smallest effect of interest, ${smallestEffect()}, and significantly, after Holm's correction for the pairs${larger ? ", and Bonferroni's for larger sets" : ""}.`,
+    rows.length
+      ? element(
+          "div",
+          { class: "panel" },
+          plainTable(["backups", "Δ accuracy (points)", "Δ loss", "beyond each alone (points)", "beyond each alone in loss"], rows),
+        )
+      : element("p", {}, "No heads back each other up."),
+    element(
+      "div",
+      { class: "columns two" },
+      pairMap("Pairs: cost beyond each alone, in points", joint.pairs, (excess) => -100 * excess.accuracy_change, 100 * accuracy),
+      pairMap("Pairs: cost beyond each alone, in loss", joint.pairs, (excess) => excess.loss_change, loss),
+    ),
   );
 }
 

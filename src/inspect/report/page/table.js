@@ -93,12 +93,10 @@ function compared(a, b, direction) {
   return direction * (isNumber(a) && isNumber(b) ? a - b : String(a).localeCompare(String(b)));
 }
 
-// Returns what the labels rest on.
-function judged() {
-  const smallest = report.scale?.smallest_effect;
-  return smallest
-    ? `Labels count effects of at least ${shorter(100 * smallest.accuracy)} points or ${shorter(smallest.loss)} in loss, corrected for the number of heads (Holm); intervals are not corrected. `
-    : "";
+// Returns the smallest effect of interest as text.
+function smallestEffect() {
+  const { accuracy, loss } = report.scale.smallest_effect;
+  return `${shorter(100 * accuracy, 2)} points or ${shorter(loss)} in loss`;
 }
 
 function headTable() {
@@ -135,7 +133,7 @@ function headTable() {
   return section(
     "table",
     "Heads",
-    `What each head attends to, and what ablating it costs (accuracy in points). ${judged()}The mark on a bar is the chance level. Select a row to show the head below.`,
+    `What each head attends to, and what ablating it costs (accuracy in points). Labels count effects of at least ${smallestEffect()}, corrected for the number of heads (Holm); intervals are not corrected. The mark on a bar is the chance level. Select a row to show the head below.`,
     element(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of heads" },

@@ -45,7 +45,12 @@ function summary(e, perQuery) {
     element(
       "b",
       { class: wrong ? "wrong" : "" },
-      wrong ? `✗ ${wrong} of ${count} predictions are wrong` : `✓ all ${count} predictions are correct`,
+      `${wrong ? "✗" : "✓"} `,
+      count === 1
+        ? `the prediction is ${wrong ? "wrong" : "correct"}`
+        : wrong
+          ? `${wrong} of ${count} predictions are wrong`
+          : `all ${count} predictions are correct`,
     ),
     perQuery ? ". Below each query: the prediction at that position." : ".",
   );
