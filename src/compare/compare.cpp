@@ -28,7 +28,7 @@ struct RecordedRun {
 };
 using RecordedRuns = std::vector<std::vector<RecordedRun>>;  // by compared run
 
-constexpr const char *kVocabulary = "vocabulary", *kDataFiles = "data files";  // records
+constexpr const char* kDataFiles = "data files";  // a record
 constexpr std::string_view kMetrics[] = {
     "/train/loss",
     "/validation/loss",
@@ -71,7 +71,7 @@ void add_data(const fs::path& directory, RecordedRun& run) {
   std::string all, files;
   for (const std::string& token : data.vocabulary) all += token + '\n';
   run.records.emplace_back(
-      kVocabulary, fmt::format("{} tokens, {}", data.vocabulary.size(), hash_digits(all).substr(0, 8)));
+      "vocabulary", fmt::format("{} tokens, {}", data.vocabulary.size(), hash_digits(all).substr(0, 8)));
   for (const DataFile& one : data.files) files += (files.empty() ? "" : " ") + one.hash.substr(0, 8);
   if (!files.empty()) run.records.emplace_back(kDataFiles, files);
 }
@@ -224,7 +224,7 @@ std::vector<std::string> differing_data(const Comparison& comparison) {
     if (is_data && !row.key.ends_with("file")) add(row);
   }
   for (const ComparedValue& row : comparison.records)
-    if (row.key == kVocabulary || row.key == kDataFiles) add(row);
+    if (row.key == kDataFiles) add(row);
   return keys;
 }
 

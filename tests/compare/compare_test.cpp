@@ -119,6 +119,8 @@ TEST_CASE("data that differ between runs are named, files by their content", "[c
   CHECK(differing(SweepCase(usual, "aa"), SweepCase(usual, "aa")).empty());
   CHECK(differing(SweepCase(usual, "aa"), SweepCase(usual, "bb")) == std::vector<std::string>{"data files"});
   CHECK(differing(SweepCase(usual, "aa"), SweepCase()).empty());  // unknown of the second
+  const std::string here = "{name: file, file: /here/a.tsv}", there = "{name: file, file: /there/a.tsv}";
+  CHECK(differing(SweepCase(here, "aa"), SweepCase(there, "aa")).empty());
 }
 
 TEST_CASE("the same files give the same page", "[compare]") {
