@@ -260,7 +260,7 @@ std::string heads_text(const Comparison& comparison, const ComparedHeads& compar
     ++count;
   }
   for (const HeadId id : heads.unmatched) add_line("no match", head_text(other, id), {});
-  add_line("mean", "", {number_text(sum / count), number_text(chance / count), ""});
+  if (count > 0) add_line("mean", "", {number_text(sum / count), number_text(chance / count), ""});
   return out;
 }
 

@@ -9,8 +9,6 @@ namespace thimble {
 
 namespace {
 
-constexpr double kOwnRival = -1;  // the share of a target of all queries
-
 std::size_t to_index(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 // Returns the distinct keys that the alignments give each query, ascending, of one kind or of any.
@@ -115,11 +113,10 @@ void ScoreTargets::add_other_queries(Sum& sum) const {
     double& share = sum.other_queries[to_index(j)];
     const std::int64_t first = visibility_ == Visibility::earlier ? j : 0;
     const double others = static_cast<double>(queries_ - first) - share;
-    share = others > 0 ? share / others : kOwnRival;
+    share = others > 0 ? share / others : 0;
   }
   for (const auto& [query, key] : sum.cells)
-    if (sum.other_queries[to_index(key)] == kOwnRival) sum.rivals.push_back({query, key, 1});
-  std::ranges::replace(sum.other_queries, kOwnRival, 0.0);
+    if (sum.other_queries[to_index(key)] == 0) sum.rivals.push_back({query, key, 1});
 }
 
 // Adds the targets of a query and returns how many of them are visible.

@@ -27,7 +27,9 @@ function matchCard(pair, { head, match, overlap, elsewhere, chance }) {
       matchFigure(pair, pair.first, head),
       match ? matchFigure(pair, pair.second, match) : element("p", {}, "no match"),
     ),
-    match ? element("div", { class: "shared" }, "overlap ", meter({ value: overlap, chance }), " chance ", number(chance)) : null,
+    isNumber(overlap)
+      ? element("div", { class: "shared" }, "overlap ", meter({ value: overlap, chance }), " chance ", number(chance))
+      : null,
     match ? element("small", {}, "on another sequence ", number(elsewhere)) : null,
   );
 }
