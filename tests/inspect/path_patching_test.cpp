@@ -134,6 +134,18 @@ TEST_CASE("a run in which every edge is corrupted is the corrupted run", "[inspe
   }
 }
 
+TEST_CASE("the logit difference of a pair does not depend on the pairs beside it", "[inspect]") {
+  Trained trained(rich_config());
+  const std::vector<InputPair> pairs = draw_pairs(trained.evaluator, 4);
+  PairRunner all(trained.evaluator, pairs);
+  const std::vector<double> found = all.differences(PairRunner::Side::clean);
+  REQUIRE(found.size() == 4);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    PairRunner one(trained.evaluator, std::span(pairs).subspan(i, 1));
+    CHECK_THAT(found[i], WithinAbs(one.differences(PairRunner::Side::clean)[0], 20 * kTolerance));
+  }
+}
+
 TEST_CASE("a patch that hooks nothing is an error", "[inspect]") {
   Trained trained(rich_config());
   PairRunner runner(trained.evaluator, draw_pairs(trained.evaluator, 4));

@@ -227,6 +227,21 @@ TEST_CASE("a head that follows positions or a distance has no pattern of content
             .name == "offset -9");
 }
 
+TEST_CASE("a pattern of positions needs some of its strength on varied examples", "[inspect]") {
+  std::vector<HeadScore> scores = scores_at_chance();
+  HeadScore& mirror = *std::ranges::find(scores, "mirror", &HeadScore::name);
+  const auto name = [&](double usual, double varied) {
+    mirror.value = usual;
+    mirror.varied = {.value = varied, .chance = 0.1, .matched = 0.1, .attainable = 1, .eligible = 500};
+    return find_pattern(scores).name;
+  };
+  // Strengths are (value - 0.1) / 0.9: at least 0.25, or half of that on the usual examples.
+  CHECK(name(0.91, 0.33) == "mirror");
+  CHECK(name(0.91, 0.32).empty());
+  CHECK(name(0.37, 0.24) == "mirror");
+  CHECK(name(0.37, 0.23).empty());
+}
+
 TEST_CASE("mixtures are named after their larger part", "[inspect]") {
   const TaskHeads task({"induction", Layout::position, true});
   const Head distance = follows_distance(task);
