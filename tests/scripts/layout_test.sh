@@ -109,7 +109,7 @@ rejects tests/kernels/planted.cpp 'void f() { dsyev_("N", "U"); }' 1 "LAPACK is 
 rejects src/config/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/yaml.cpp"
 rejects src/train/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/yaml.cpp"
 rejects tests/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
-rejects src/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in src/kernels/"
+rejects src/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in (src|tests)/kernels/"
 rejects src/cli/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/cli/command_line.cpp"
 rejects src/data/planted.cpp '#include <Random123/philox.h>' 1 "allowed only in src/core/random.cpp"
 rejects src/autograd/planted.cpp '#include <catch2/catch.hpp>' 1 "allowed only in tests/"

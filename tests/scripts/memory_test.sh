@@ -48,7 +48,8 @@ compare reverse train.threads=2 model.dropout=0.1 model.attention.dropout=0.1 mo
 compare reverse train.threads=2 train.log_heads=true model.layers=2 model.d_model=64 model.heads=4
 # Sentences differ in length: only many of them have the longest ones at every thread.
 compare translation train.threads=2 data.validation=1000 data.test=1000
-compare translation train.threads=2 data.validation=1000 data.test=1000 model.d_model=128 model.d_ff=512 model.layers=4
+compare translation train.threads=2 data.validation=1000 data.test=1000 model.d_model=128 model.d_ff=512 model.layers=4 \
+  train.steps=20
 compare translation_recurrent train.threads=2
 compare translation_recurrent train.threads=1 model.d_model=256
 

@@ -160,8 +160,8 @@ HWY_EXPORT(pack_panels);
 namespace {
 
 constexpr std::int64_t kDepth = HWY_STATIC_DISPATCH(kDepth);
-constexpr std::int64_t kPackedColumns = 512;  // of b that are packed at a time
-constexpr std::int64_t kNear = 1024;          // bytes between rows of an operand that is read in place
+constexpr std::int64_t kBlockColumns = 512;  // of b at a time
+constexpr std::int64_t kNear = 1024;         // bytes between rows of an operand that is read in place
 
 std::int64_t panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_columns)(); }
 
@@ -169,57 +169,39 @@ std::int64_t panels(std::int64_t cols) { return (cols + panel_columns() - 1) / p
 
 std::int64_t bytes(std::int64_t elements) { return elements * static_cast<std::int64_t>(sizeof(Real)); }
 
-// Returns memory of the calling thread, which keeps it.
-Real* scratch(std::int64_t elements) {
-  thread_local AlignedVector<Real> memory;
-  if (std::ssize(memory) < elements) memory.resize(static_cast<std::size_t>(elements));
-  return memory.data();
-}
+// Memory for b of the calling thread, and a row of zeros.
+alignas(kAlignment) thread_local Real packed_memory[kBlockColumns * kDepth];
+alignas(kAlignment) constexpr Real kZeros[kBlockColumns] = {};
 
-ConstMatrixView rows_of(ConstMatrixView x, Op op, std::int64_t first, std::int64_t count) {
-  return op == Op::transpose ? x.column_block(first, count) : x.row_block(first, count);
-}
+// A block of a right operand: panels `panel` elements apart, with rows `row` apart.
+struct RightBlock {
+  const Real* data;
+  std::int64_t panel, row;
+};
 
-// Computes c = start + op(a) b for one block of the inner index.
-void multiply_block(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, const Real* b,
-                    std::int64_t panel, std::int64_t ldb) {
-  const bool packs = op_a == Op::transpose && bytes(a.stride) > kNear;
-  HWY_DYNAMIC_DISPATCH(compute_block)(c, start, a, op_a, packs, b, panel, ldb);
-}
-
-void compute(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
-  const std::int64_t k = op_a == Op::transpose ? a.rows : a.cols;
-  const Op other = op_a == Op::transpose ? Op::none : Op::transpose;
-  const std::int64_t w = panel_columns();
-  const bool in_place = op_b == Op::none && c.cols % w == 0 && bytes(b.stride) <= kNear;
-  if (k == 0) {
-    for (std::int64_t r = 0; r < c.rows; ++r) std::copy_n(start.row(r), c.cols, c.row(r));
-  }
-  for (std::int64_t j = 0; j < c.cols; j += kPackedColumns) {
-    const std::int64_t columns = std::min(kPackedColumns, c.cols - j);
+// Computes c = start + op(a) b, with 0 for a start without data; right(j, columns, p, depth) returns a block of b.
+template <class Right>
+void compute(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, const Right& right) {
+  const bool transposed = op_a == Op::transpose;
+  const bool packs = transposed && bytes(a.stride) > kNear;
+  const std::int64_t k = transposed ? a.rows : a.cols;
+  for (std::int64_t j = 0; j < c.cols; j += kBlockColumns) {
+    const std::int64_t columns = std::min(kBlockColumns, c.cols - j);
     const MatrixView to = c.column_block(j, columns);
+    ConstMatrixView from{kZeros, c.rows, columns, 0};
+    if (start.data != nullptr) from = start.column_block(j, columns);
+    if (k == 0) {
+      for (std::int64_t r = 0; r < c.rows; ++r) std::copy_n(from.row(r), columns, to.row(r));
+    }
     for (std::int64_t p = 0; p < k; p += kDepth) {
       const std::int64_t depth = std::min(kDepth, k - p);
-      const ConstMatrixView from = p == 0 ? start.column_block(j, columns) : to;
-      const ConstMatrixView left = rows_of(a, other, p, depth);
-      const ConstMatrixView right = op_b == Op::none ? b.row_block(p, depth).column_block(j, columns)
-                                                     : b.row_block(j, columns).column_block(p, depth);
-      if (in_place) {
-        multiply_block(to, from, left, op_a, right.data, w, right.stride);
-      } else {
-        Real* const packed = scratch(panels(columns) * w * depth);
-        HWY_DYNAMIC_DISPATCH(pack_panels)(packed, right, op_b);
-        multiply_block(to, from, left, op_a, packed, w * depth, w);
-      }
+      const RightBlock b = right(j, columns, p, depth);
+      HWY_DYNAMIC_DISPATCH(compute_block)
+      (to, from, transposed ? a.row_block(p, depth) : a.column_block(p, depth), op_a, packs, b.data, b.panel,
+       b.row);
+      from = to;
     }
   }
-}
-
-// Returns `cols` zeros as a row.
-ConstMatrixView zeros(std::int64_t cols) {
-  thread_local AlignedVector<Real> memory;
-  if (std::ssize(memory) < cols) memory.resize(static_cast<std::size_t>(cols));
-  return {memory.data(), 1, cols, 0};
 }
 
 void check_sizes(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
@@ -263,18 +245,30 @@ void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op 
   check_sizes(c, a, op_a, b, op_b);
   if (c.rows == 0 || c.cols == 0) return;
   if (uses_openblas()) return blas_gemm(c, a, op_a, b, op_b, 1, c.uninitialized ? 0 : 1);
-  compute(c, c.uninitialized ? zeros(c.cols) : ConstMatrixView(c), a, op_a, b, op_b);
+  const std::int64_t w = panel_columns();
+  const bool in_place = op_b == Op::none && c.cols % w == 0 && bytes(b.stride) <= kNear;
+  const auto right = [&](std::int64_t j, std::int64_t columns, std::int64_t p,
+                         std::int64_t depth) -> RightBlock {
+    if (in_place) return {b.row(p) + j, w, b.stride};
+    const bool transposed = op_b == Op::transpose;
+    HWY_DYNAMIC_DISPATCH(pack_panels)
+    (packed_memory,
+     transposed ? b.row_block(j, columns).column_block(p, depth)
+                : b.row_block(p, depth).column_block(j, columns),
+     op_b);
+    return {packed_memory, w * depth, w};
+  };
+  compute(c, c.uninitialized ? ConstMatrixView{} : c, a, op_a, right);
 }
 
 void gemm_packed(MatrixView c, ConstMatrixView start, ConstMatrixView a, PackedView b) {
   if (c.rows == 0) return;
-  if (start.data == nullptr) start = zeros(c.cols);
   if (start.rows == 1) start.stride = 0;
   const std::int64_t w = panel_columns();
-  for (std::int64_t p = 0; p < a.cols; p += kDepth) {
-    const std::int64_t depth = std::min(kDepth, a.cols - p);
-    multiply_block(c, p == 0 ? start : c, a.column_block(p, depth), Op::none, b.data + p * w, b.panel, w);
-  }
+  compute(c, start, a, Op::none,
+          [&](std::int64_t j, std::int64_t, std::int64_t p, std::int64_t) -> RightBlock {
+            return {b.data + j / w * b.panel + p * w, b.panel, w};
+          });
 }
 
 }  // namespace kernels
