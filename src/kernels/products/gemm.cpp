@@ -10,7 +10,6 @@
 #include "thimble/kernels/gemm.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "thimble/core/error.h"
 #include "thimble/kernels/backend.h"
@@ -30,7 +29,6 @@ namespace kernels::HWY_NAMESPACE {
 constexpr std::int64_t kDepth = 256;  // steps of the inner index at a time
 constexpr int kTileRows = kManyRegisters ? 12 : 6, kTileVectors = 2;
 constexpr std::int64_t kPanel = kTileVectors * hn::MaxLanes(Wide());
-constexpr std::int64_t kLine = 64 / sizeof(Real);
 constexpr std::int64_t kBlock = (256 << 10) / sizeof(Real);  // of b, in elements
 
 std::int64_t panel_columns() { return kPanel; }
@@ -42,10 +40,6 @@ HWY_INLINE void multiply_panel(MatrixView c, ConstMatrixView start, Left a, cons
   const Wide d;
   const std::int64_t w = width(d);
   if (c.cols == kPanel) {
-    for (int r = 0; r < M; ++r) {
-      for (std::int64_t line = 0; line < kPanel; line += kLine)
-        __builtin_prefetch(c.row(r) + kPanel + line, 1);
-    }
     const auto from = [&](int row, std::int64_t column)
                           HWY_ATTR { return hn::LoadU(d, start.row(row) + column); };
     return multiply_tile<M, kTileVectors>(d, c.data, c.stride, from, a, b, ldb, k, w);
@@ -160,7 +154,7 @@ HWY_EXPORT(pack_panels);
 namespace {
 
 constexpr std::int64_t kDepth = HWY_STATIC_DISPATCH(kDepth);
-constexpr std::int64_t kBlockColumns = 512;  // of b at a time
+constexpr std::int64_t kBlockColumns = 256;  // of b at a time
 constexpr std::int64_t kNear = 1024;         // bytes between rows of an operand that is read in place
 
 std::int64_t panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_columns)(); }
@@ -169,8 +163,6 @@ std::int64_t panels(std::int64_t cols) { return (cols + panel_columns() - 1) / p
 
 std::int64_t bytes(std::int64_t elements) { return elements * static_cast<std::int64_t>(sizeof(Real)); }
 
-// Memory for b of the calling thread, and a row of zeros.
-alignas(kAlignment) thread_local Real packed_memory[kBlockColumns * kDepth];
 alignas(kAlignment) constexpr Real kZeros[kBlockColumns] = {};
 
 // A block of a right operand: panels `panel` elements apart, with rows `row` apart.
@@ -202,6 +194,21 @@ void compute(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, co
       from = to;
     }
   }
+}
+
+// Computes c = start + op(a) op(b), packing b block by block on the stack.
+void compute_packing(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op_a, ConstMatrixView b,
+                     Op op_b) {
+  alignas(kAlignment) Real packed[kBlockColumns * kDepth];
+  const std::int64_t w = panel_columns();
+  compute(c, start, a, op_a,
+          [&](std::int64_t j, std::int64_t columns, std::int64_t p, std::int64_t depth) -> RightBlock {
+            const ConstMatrixView block = op_b == Op::transpose
+                                              ? b.row_block(j, columns).column_block(p, depth)
+                                              : b.row_block(p, depth).column_block(j, columns);
+            HWY_DYNAMIC_DISPATCH(pack_panels)(packed, block, op_b);
+            return {packed, w * depth, w};
+          });
 }
 
 void check_sizes(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b) {
@@ -246,19 +253,12 @@ void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op 
   if (c.rows == 0 || c.cols == 0) return;
   if (uses_openblas()) return blas_gemm(c, a, op_a, b, op_b, 1, c.uninitialized ? 0 : 1);
   const std::int64_t w = panel_columns();
-  const bool in_place = op_b == Op::none && c.cols % w == 0 && bytes(b.stride) <= kNear;
-  const auto right = [&](std::int64_t j, std::int64_t columns, std::int64_t p,
-                         std::int64_t depth) -> RightBlock {
-    if (in_place) return {b.row(p) + j, w, b.stride};
-    const bool transposed = op_b == Op::transpose;
-    HWY_DYNAMIC_DISPATCH(pack_panels)
-    (packed_memory,
-     transposed ? b.row_block(j, columns).column_block(p, depth)
-                : b.row_block(p, depth).column_block(j, columns),
-     op_b);
-    return {packed_memory, w * depth, w};
-  };
-  compute(c, c.uninitialized ? ConstMatrixView{} : c, a, op_a, right);
+  const ConstMatrixView start = c.uninitialized ? ConstMatrixView{} : c;
+  if (op_b != Op::none || c.cols % w != 0 || bytes(b.stride) > kNear)
+    return compute_packing(c, start, a, op_a, b, op_b);
+  compute(c, start, a, op_a, [&](std::int64_t j, std::int64_t, std::int64_t p, std::int64_t) -> RightBlock {
+    return {b.row(p) + j, w, b.stride};
+  });
 }
 
 void gemm_packed(MatrixView c, ConstMatrixView start, ConstMatrixView a, PackedView b) {
