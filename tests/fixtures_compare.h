@@ -37,7 +37,7 @@ std::string disagreement(const Shape& shape, const Actual& actual, const Expecte
   // A small element of a sum of large terms has the rounding of the large ones.
   double largest = 0;
   for (const auto& value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
-  const double rounding = 4 * static_cast<double>(std::numeric_limits<Real>::epsilon()) * largest;
+  const double rounding = 8 * static_cast<double>(std::numeric_limits<Real>::epsilon()) * largest;
   std::string first;
   int count = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
