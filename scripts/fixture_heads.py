@@ -34,13 +34,14 @@ def heads(name, count, kv_heads, key_width, value_width, tied=False, summed=Fals
     fixture = Fixture(name, heads=count, kv_heads=kv_heads, key_width=key_width, value_width=value_width,
                       tied=int(tied), summed=int(summed), score=score, positions=positions)
     sizes = [count * key_width, 0 if tied else kv_heads * key_width, kv_heads * value_width]
+    # The scale of Fixture.randomise: PyTorch's own float32 then stays within half of the bound on 20 seeds.
     leaves = {"x": fixture.normal(batch, time, channels),
-              "in_proj_weight": 0.5 * fixture.normal(sum(sizes), channels),
-              "in_proj_bias": 0.5 * fixture.normal(sum(sizes))}
+              "in_proj_weight": 0.3 * fixture.normal(sum(sizes), channels),
+              "in_proj_bias": 0.3 * fixture.normal(sum(sizes))}
     outs = [f"out_proj.{h}.weight" for h in range(count)] if summed else ["out_proj.weight"]
     for out in outs:
-        leaves[out] = 0.5 * fixture.normal(channels, count * value_width // len(outs))
-    leaves["out_proj.bias"] = 0.5 * fixture.normal(channels)
+        leaves[out] = 0.3 * fixture.normal(channels, count * value_width // len(outs))
+    leaves["out_proj.bias"] = 0.3 * fixture.normal(channels)
     if score in ("general", "additive"):
         shape = [count, key_width, key_width] if score == "general" else [count, key_width]
         leaves["score_weight"] = fixture.normal(*shape)
