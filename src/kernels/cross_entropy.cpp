@@ -35,7 +35,7 @@ double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::sp
       continue;
     }
     const Real max = max_of(z, n);
-    const Real sum = exp_shifted(to, z, max, n);
+    const Real sum = sum_of_halves(Wide(), exp_shifted(to, z, max, n));
     lanes(n, [=, scale = weight / sum, shift = -weight * even](auto d, std::int64_t i) HWY_ATTR {
       hn::StoreU(hn::MulAdd(hn::LoadU(d, to + i), hn::Set(d, scale), hn::Set(d, shift)), d, to + i);
     });

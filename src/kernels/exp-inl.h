@@ -27,15 +27,17 @@ HWY_INLINE V exp_up_to_88(D d, V x) {
   constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
   constexpr float kSmallest = -87.3365447f;  // ln 2^-126
   const auto set = [d](float value) HWY_ATTR { return hn::Set(d, value); };
-  const auto n = hn::Round(hn::Mul(x, set(kLog2E)));
+  // n, rounded by a number whose last bit is worth 1, and in whose bits n then is.
+  constexpr float kOnes = 1.5f * (1 << 23);
+  const auto shifted = hn::Add(hn::Mul(x, set(kLog2E)), set(kOnes)), n = hn::Sub(shifted, set(kOnes));
   const auto r = hn::NegMulAdd(n, set(kLn2Low), hn::NegMulAdd(n, set(kLn2High), x));
   auto p = hn::MulAdd(set(1.39336884e-3f), r, set(8.36320547e-3f));
   p = hn::MulAdd(p, r, set(4.16664646e-2f));
   p = hn::MulAdd(p, r, set(1.66665768e-1f));
   p = hn::MulAdd(p, r, set(5.00000001e-1f));
   const auto exp_r = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), set(1));
-  const hn::RebindToSigned<D> integers;
-  const auto exponent = hn::Add(hn::ConvertTo(integers, n), hn::Set(integers, 127));
+  const hn::RebindToUnsigned<D> integers;
+  const auto exponent = hn::Add(hn::BitCast(integers, shifted), hn::Set(integers, 127));
   const auto power = hn::BitCast(d, hn::ShiftLeft<23>(exponent));
   return hn::IfThenZeroElse(hn::Lt(x, set(kSmallest)), hn::Mul(exp_r, power));
 #endif

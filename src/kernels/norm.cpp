@@ -63,21 +63,27 @@ void layer_norm_forward(MatrixView y, MatrixView mean_rstd, ConstMatrixView x, C
                         ConstMatrixView bias, Real epsilon) {
   const std::int64_t n = x.cols;
   const Real inverse_n = Real{1} / static_cast<Real>(n);
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    const Real* from = x.row(r);
-    const Real mean = inverse_n * sum_lanes(n, [from](auto d, std::int64_t i, auto sum)
-                                                   HWY_ATTR { return hn::Add(sum, hn::LoadU(d, from + i)); });
-    const Real variance = inverse_n * sum_lanes(n, [from, mean](auto d, std::int64_t i, auto sum) HWY_ATTR {
-                            const auto centered = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean));
-                            return hn::MulAdd(centered, centered, sum);
-                          });
-    const NormalizedRow<Norm::layer> normal{from, mean, 1 / std::sqrt(variance + epsilon)};
-    lanes(n, [=, to = y.row(r), w = weight.data, b = bias.data](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(hn::MulAdd(normal(d, i), hn::LoadU(d, w + i), hn::LoadU(d, b + i)), d, to + i);
-    });
-    mean_rstd.row(r)[0] = normal.mean;
-    mean_rstd.row(r)[1] = normal.factor;
-  }
+  few_rows(x.rows, [&](std::int64_t first, std::int64_t count) HWY_ATTR {
+    for (std::int64_t r = first; r < first + count; ++r) {
+      mean_rstd.row(r)[0] =
+          inverse_n * sum_lanes(n, [from = x.row(r)](auto d, std::int64_t i, auto sum)
+                                       HWY_ATTR { return hn::Add(sum, hn::LoadU(d, from + i)); });
+    }
+    for (std::int64_t r = first; r < first + count; ++r) {
+      const Real variance = inverse_n * sum_lanes(n, [from = x.row(r), mean = mean_rstd.row(r)[0]](
+                                                         auto d, std::int64_t i, auto sum) HWY_ATTR {
+                              const auto centered = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean));
+                              return hn::MulAdd(centered, centered, sum);
+                            });
+      mean_rstd.row(r)[1] = 1 / std::sqrt(variance + epsilon);
+    }
+    for (std::int64_t r = first; r < first + count; ++r) {
+      const NormalizedRow<Norm::layer> normal{x.row(r), mean_rstd.row(r)[0], mean_rstd.row(r)[1]};
+      lanes(n, [=, to = y.row(r), w = weight.data, b = bias.data](auto d, std::int64_t i) HWY_ATTR {
+        hn::StoreU(hn::MulAdd(normal(d, i), hn::LoadU(d, w + i), hn::LoadU(d, b + i)), d, to + i);
+      });
+    }
+  });
 }
 
 void layer_norm_backward(GradientView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,

@@ -12,6 +12,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "thimble/core/real.h"
@@ -60,6 +61,15 @@ HWY_INLINE void lanes(std::int64_t n, const F& f) {
   for (; i < n; ++i) f(Single(), i);
 }
 
+constexpr std::int64_t kFewRows = 16;
+
+// Calls f(first, count) for a few rows at a time. A kernel that sums a row before it continues takes each of its steps
+// for all of these rows, so that no row waits for the sum of another one.
+template <class F>
+HWY_INLINE void few_rows(std::int64_t rows, const F& f) {
+  for (std::int64_t first = 0; first < rows; first += kFewRows) f(first, std::min(kFewRows, rows - first));
+}
+
 // Stores to = v where the gradient is empty, else to += v. Every backward kernel stores through it.
 template <class D, class V>
 HWY_INLINE void add_to(D d, Real* to, V v, bool empty) {
@@ -78,11 +88,11 @@ HWY_INLINE Real sum_of_halves(D, V v) {
   return hn::GetLane(v);
 }
 
-// Returns a sum over 0 .. n-1; f(d, i, sum) returns sum plus the terms from i on. The bits do not depend on the
-// width of a vector: term i goes to lane i mod 16 of 16, and then lane l is added to lane l + 8, those to l + 4,
-// + 2 and + 1.
+// Returns a vector whose lanes add up to the sum over 0 .. n-1; f(d, i, sum) returns sum plus the terms from i on. The
+// bits of the sum of its halves do not depend on the width of a vector: term i goes to lane i mod 16 of 16, and then
+// lane l is added to lane l + 8, those to l + 4, + 2 and + 1.
 template <class F>
-HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {
+HWY_INLINE auto partial_sums(std::int64_t n, const F& f) {
   const Wide d;
   constexpr std::int64_t kLanes = 16, kWidth = hn::MaxLanes(Wide()), kVectors = kLanes / kWidth;
   decltype(hn::Zero(d)) sum[kVectors];
@@ -101,7 +111,13 @@ HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {
   for (std::int64_t gap = kVectors / 2; gap > 0; gap /= 2) {
     for (std::int64_t v = 0; v < gap; ++v) sum[v] = hn::Add(sum[v], sum[v + gap]);
   }
-  return sum_of_halves(d, sum[0]);
+  return sum[0];
+}
+
+// Returns the sum over 0 .. n-1 of the terms of partial_sums().
+template <class F>
+HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {
+  return sum_of_halves(Wide(), partial_sums(n, f));
 }
 
 // Returns the dot product of n elements.
@@ -113,15 +129,14 @@ HWY_INLINE Real dot(const Real* a, const Real* b, std::int64_t n) {
 // Returns the largest of n >= 1 values.
 HWY_INLINE Real max_of(const Real* x, std::int64_t n) {
   const Wide wide;
-  std::int64_t i = 0;
+  const std::int64_t w = width(wide);
   Real best = x[0];
-  if (n >= width(wide)) {
-    auto most = hn::LoadU(wide, x);
-    for (i = width(wide); i + width(wide) <= n; i += width(wide))
-      most = hn::Max(most, hn::LoadU(wide, x + i));
-    best = hn::GetLane(hn::MaxOfLanes(wide, most));
+  if (n >= w) {
+    auto most = hn::LoadU(wide, x + n - w);
+    for (std::int64_t i = 0; i + w <= n; i += w) most = hn::Max(most, hn::LoadU(wide, x + i));
+    return hn::GetLane(hn::MaxOfLanes(wide, most));
   }
-  for (; i < n; ++i) best = x[i] > best ? x[i] : best;
+  for (std::int64_t i = 1; i < n; ++i) best = x[i] > best ? x[i] : best;
   return best;
 }
 

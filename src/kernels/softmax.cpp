@@ -16,18 +16,11 @@ inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
 void softmax_forward(MatrixView y, ConstMatrixView x) {
-  for (std::int64_t r = 0; r < y.rows; ++r) softmax_row(y.row(r), x.row(r), y.cols);
+  softmax_rows(y, x, [n = y.cols](std::int64_t) { return n; });
 }
 
 void softmax_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
-  for (std::int64_t r = 0; r < dx.rows; ++r) {
-    const Real mean = dot(dy.row(r), y.row(r), y.cols);
-    lanes(y.cols, [mean, empty = dx.uninitialized, to = dx.row(r), g = dy.row(r), p = y.row(r)](
-                      auto d, std::int64_t i) HWY_ATTR {
-      const auto centered = hn::Sub(hn::LoadU(d, g + i), hn::Set(d, mean));
-      add_to(d, to + i, hn::Mul(hn::LoadU(d, p + i), centered), empty);
-    });
-  }
+  softmax_rows_backward(dx, dy, y, 1);
 }
 
 }  // namespace kernels::HWY_NAMESPACE

@@ -45,15 +45,15 @@ std::string complaint(const Config& config, double available, Job job = Job::tra
 }  // namespace
 
 TEST_CASE("a micro-batch is sized by the length, and in training by the shard", "[train]") {
-  CHECK(micro_batch(1) == 512);
-  CHECK(micro_batch(100) == 5);
-  CHECK(micro_batch(512) == 1);
+  CHECK(micro_batch(1) == 256);
+  CHECK(micro_batch(100) == 2);
+  CHECK(micro_batch(256) == 1);
   CHECK(micro_batch(8192) == 1);
   TrainConfig train;
   train.batch = 11;
   train.shards = 4;
   CHECK(largest_micro_batch(train, 16) == 3);
-  CHECK(largest_micro_batch(train, 256) == 2);
+  CHECK(largest_micro_batch(train, 128) == 2);
   train.batch = 12;
   CHECK(largest_micro_batch(train, 16) == 3);
 }

@@ -24,11 +24,6 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
-HWY_INLINE void multiply_by(Real* x, Real factor, std::int64_t n) {
-  lanes(n, [=](auto d, std::int64_t i)
-               HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), d, x + i); });
-}
-
 // Sets the hidden keys of one sequence to 0.
 HWY_INLINE void hide(MatrixView x, std::int64_t sequence, const AttentionMask& mask) {
   for (std::int64_t i = 0; i < x.rows; ++i)
@@ -38,17 +33,16 @@ HWY_INLINE void hide(MatrixView x, std::int64_t sequence, const AttentionMask& m
 // Computes p = softmax(x) over the visible keys, for one head of one sequence. p may be x.
 HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t sequence, std::int64_t head,
                                const AttentionMask& mask) {
-  for (std::int64_t i = 0; i < p.rows; ++i) {
-    const std::int64_t visible = mask.visible(sequence, i, p.cols);
-    const Real* from = x.row(i);
-    if (!mask.slopes.empty()) {
-      const Real slope = mask.slopes[static_cast<std::size_t>(head)];
-      for (std::int64_t j = 0; j < visible; ++j)
-        p.row(i)[j] = from[j] - slope * static_cast<Real>(std::abs(mask.first_query + i - j));
-      from = p.row(i);
+  const auto visible = [&](std::int64_t i) { return mask.visible(sequence, i, p.cols); };
+  if (!mask.slopes.empty()) {
+    const Real slope = mask.slopes[static_cast<std::size_t>(head)];
+    for (std::int64_t i = 0; i < p.rows; ++i) {
+      for (std::int64_t j = 0; j < visible(i); ++j)
+        p.row(i)[j] = x.row(i)[j] - slope * static_cast<Real>(std::abs(mask.first_query + i - j));
     }
-    if (visible > 0) softmax_row(p.row(i), from, visible);
+    x = p;
   }
+  softmax_rows(p, x, visible);
   hide(p, sequence, mask);
 }
 
@@ -99,12 +93,13 @@ void add_product(GradientView c, Left a, ConstMatrixView b) {
   product(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows);
 }
 
-// Adds to dv for every head and, if `scores` is true, calls with_scores(sequence, head, dS).
+// Adds to dv for every head and, if `scores` is true, calls with_scores(sequence, head, scale dS).
 template <class WithScores>
 HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, ConstMatrixView v,
                                     ConstMatrixView weights, ConstMatrixView dropped_weights,
                                     ConstMatrixView dropout, Real* scratch, const AttentionSizes& s,
-                                    const AttentionMask& mask, bool scores, const WithScores& with_scores) {
+                                    const AttentionMask& mask, Real scale, bool scores,
+                                    const WithScores& with_scores) {
   const std::int64_t d_value = v.cols / s.kv_heads;
   Real* v_transposed = scratch;
   const MatrixView ds{scratch + d_value * s.keys, s.queries, s.keys, s.keys};
@@ -118,7 +113,12 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
     multiply_small<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys,
                                      s.queries, s.keys, d_value);
     if (dropout.data != nullptr) mul_forward(ds, ds, weights_block(dropout, b, h, s));
-    s.softmax ? softmax_backward({ds, true}, ds, weights_block(weights, b, h, s)) : hide(ds, b, mask);
+    if (s.softmax) {
+      softmax_rows_backward({ds, true}, ds, weights_block(weights, b, h, s), scale);
+    } else {
+      hide(ds, b, mask);
+      multiply_by(ds.data, scale, ds.elements());
+    }
     with_scores(b, h, ds);
   });
 }
@@ -129,9 +129,8 @@ void attention_backward(GradientView dq, GradientView dk, GradientView dv, Const
                         const AttentionSizes& s, const AttentionMask& mask, Real scale) {
   const bool scores = dq.data != nullptr || dk.data != nullptr;
   each_score_gradient(
-      dv, dout, v, weights, dropped_weights, dropout, scratch, s, mask, scores,
+      dv, dout, v, weights, dropped_weights, dropout, scratch, s, mask, scale, scores,
       [&](auto b, auto h, auto ds) HWY_ATTR {
-        multiply_by(ds.data, scale, ds.elements());
         if (dq.data != nullptr) {
           add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(k, b, h, s));
         }
@@ -145,7 +144,8 @@ void attention_backward(GradientView dq, GradientView dk, GradientView dv, Const
 void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
                                 ConstMatrixView v, ConstMatrixView weights, ConstMatrixView dropped_weights,
                                 ConstMatrixView dropout, Real* scratch, const AttentionSizes& s) {
-  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, {}, dscores.data != nullptr,
+  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, {}, 1,
+                      dscores.data != nullptr,
                       [&](auto b, auto h, auto ds) { accumulate(weights_block(dscores, b, h, s), ds); });
 }
 
