@@ -220,10 +220,16 @@ void Tape::backward(Var y, ConstMatrixView seed, RetainGrads retain) {
 void Tape::plan(Var y, std::span<const Var> inputs, std::size_t closure_bytes, const Flops& flops) {
   const bool needs_grad = at(y).needs_grad;
   if (needs_grad) arena_.count(closure_bytes);
+  const std::size_t bytes = arena_.used() - planned_bytes_;
+  // Backward reads a gradient as large as the result, and what was saved, and writes the gradients of inputs.
+  double traffic = static_cast<double>(bytes) * (needs_grad ? 2 : 1);
+  for (const Var& input : inputs)
+    traffic += static_cast<double>(input.shape().elements()) * sizeof(Real) * (input.needs_grad() ? 2 : 1);
   planned_.push_back({.result = y,
                       .inputs{inputs.begin(), inputs.end()},
                       .flops{flops.forward, needs_grad ? flops.backward : 0},
-                      .bytes = arena_.used() - planned_bytes_});
+                      .bytes = bytes,
+                      .traffic = traffic});
   planned_bytes_ = arena_.used();
 }
 
@@ -246,9 +252,10 @@ std::vector<OpCost> Tape::costs() const {
     const Node& node = nodes_[op.result.index_];
     auto cost =
         std::ranges::find_if(all, [&](const OpCost& c) { return c.layer == node.layer && c.op == node.op; });
-    if (cost == all.end()) cost = all.insert(cost, {node.layer, node.op, 0, 0, {}});
+    if (cost == all.end()) cost = all.insert(cost, {.layer = node.layer, .op = node.op, .flops = {}});
     ++cost->calls;
     cost->bytes += static_cast<double>(op.bytes);
+    cost->traffic += op.traffic;
     cost->flops.forward += op.flops.forward;
     cost->flops.backward += op.flops.backward;
   }

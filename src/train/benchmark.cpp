@@ -31,22 +31,22 @@ std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCou
   return ms;
 }
 
-// Returns the best FLOP per second of several rounds of f(part), which returns its FLOPs, on all threads.
-double best_flops(Trainer& trainer, const std::function<double(std::int64_t)>& f) {
+// Returns the best rate per second of several rounds of f(part), which returns an amount, on all threads.
+double best_rate(Trainer& trainer, const std::function<double(std::int64_t)>& f) {
   constexpr int kRounds = 5;
   double best = 0;
-  std::vector<double> flops(static_cast<std::size_t>(trainer.threads()));
+  std::vector<double> amounts(static_cast<std::size_t>(trainer.threads()));
   for (int round = 0; round < kRounds; ++round) {
     const Stopwatch timer;
     trainer.run(trainer.threads(),
-                [&](std::int64_t part, int) { flops[static_cast<std::size_t>(part)] = f(part); });
-    best = std::max(best, std::reduce(flops.begin(), flops.end()) / timer.seconds());
+                [&](std::int64_t part, int) { amounts[static_cast<std::size_t>(part)] = f(part); });
+    best = std::max(best, std::reduce(amounts.begin(), amounts.end()) / timer.seconds());
   }
   return best;
 }
 
 double fma_flops(Trainer& trainer) {
-  return best_flops(trainer, [](std::int64_t) {
+  return best_rate(trainer, [](std::int64_t) {
     constexpr std::int64_t kRepetitions = 2'000'000;
     Real result = 1;
     return kernels::multiply_adds(kRepetitions, result);
@@ -59,7 +59,7 @@ double blas_flops(Trainer& trainer) {
   const Tensor a({kSize, kSize}), b({kSize, kSize});
   Tensor c({kSize, kSize});
   const std::int64_t rows = (kSize + trainer.threads() - 1) / trainer.threads();
-  return best_flops(trainer, [&](std::int64_t part) {
+  return best_rate(trainer, [&](std::int64_t part) {
     const std::int64_t first = std::min(kSize, part * rows), count = std::min(rows, kSize - first);
     kernels::blas_gemm(c.matrix().row_block(first, count), a.matrix().row_block(first, count),
                        kernels::Op::none, b.matrix(), kernels::Op::none, 1, 0);
@@ -67,13 +67,29 @@ double blas_flops(Trainer& trainer) {
   });
 }
 
-// Returns the FLOPs of matrix products in every op of a step, by name.
-std::map<std::string, double> op_flops(const Config& config) {
-  std::map<std::string, double> flops;
+// Returns bytes per second of copying, read and written, beyond the caches.
+double memory_rate(Trainer& trainer) {
+  constexpr std::int64_t kReals = (64 << 20) / sizeof(Real);
+  const Tensor from({kReals});
+  Tensor to({kReals});
+  const std::int64_t share = kReals / trainer.threads();
+  return best_rate(trainer, [&](std::int64_t part) {
+    std::copy_n(from.data() + part * share, share, to.data() + part * share);
+    return 2.0 * static_cast<double>(share) * sizeof(Real);
+  });
+}
+
+// Returns the cost of every op in a step, by name.
+std::map<std::string, OpCost> op_costs(const Config& config) {
+  std::map<std::string, OpCost> costs;
   const Batch batch = full_batch(config, config.train.batch);
-  for (const OpCost& op : plan_model(config, batch, {.gradients = true}).ops)
-    flops[op.op] += op.flops.total();
-  return flops;
+  for (const OpCost& op : plan_model(config, batch, {.gradients = true}).ops) {
+    OpCost& sum = costs[op.op];
+    sum.flops.forward += op.flops.forward;
+    sum.flops.backward += op.flops.backward;
+    sum.traffic += op.traffic;
+  }
+  return costs;
 }
 
 }  // namespace
@@ -94,7 +110,7 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
   result.profiled_step_ms =
       std::reduce(profiled_ms.begin(), profiled_ms.end()) / static_cast<double>(profiled);
   const Trainer::StepProfile profile = trainer.profile();
-  std::map<std::string, double> flops = op_flops(config);
+  std::map<std::string, OpCost> costs = op_costs(config);
   const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(profiled); };
   for (const Profile::Span& span : profile.phases.spans())
     result.phases.push_back({std::string(span.name), per_step(span.seconds)});
@@ -105,11 +121,13 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
                           .calls = span.count / profiled,
                           .forward_ms = per_step(span.seconds),
                           .backward_ms = back == backward.end() ? 0 : per_step(back->seconds),
-                          .flops = flops[std::string(span.name)]});
+                          .flops = costs[std::string(span.name)].flops.total(),
+                          .traffic = costs[std::string(span.name)].traffic});
   }
   std::ranges::sort(result.ops, std::greater(),
                     [](const auto& op) { return op.forward_ms + op.backward_ms; });
   result.fma_flops = fma_flops(trainer);
+  result.memory_rate = memory_rate(trainer);
   result.blas_flops = blas_flops(trainer);
   return result;
 }

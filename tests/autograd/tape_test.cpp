@@ -315,6 +315,8 @@ TEST_CASE("a planning tape counts what a training tape takes, and runs nothing",
   CHECK(costs[0].op == "linear");
   CHECK(costs[0].flops.forward == 2 * 4 * 5 * 3);
   CHECK(costs[0].flops.backward == 2 * costs[0].flops.forward);
+  constexpr double kArrays = 2 * 4 * 4 * 3 * sizeof(Real);  // x, y, dy and dx of two calls
+  CHECK((costs[1].traffic >= kArrays && costs[1].traffic < 1.2 * kArrays + 4 * kAlignment));
   CHECK(costs[1].layer == "second");
   CHECK(costs[1].op == "tanh");
   CHECK(costs[1].calls == 2);

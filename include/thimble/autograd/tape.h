@@ -207,6 +207,7 @@ class Tape {
     std::vector<Var> inputs;
     Flops flops;
     std::size_t bytes;
+    double traffic;
   };
   std::vector<Planned> planned_;
   std::size_t planned_bytes_ = 0;  // of all planned ops

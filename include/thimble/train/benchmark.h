@@ -14,7 +14,8 @@ struct Benchmark {
   std::vector<double> step_ms;  // milliseconds of whole steps: data, forward, backward, clipping, optimizer
   double flops_per_step = 0;    // of matrix products, see StepCost
   double fma_flops = 0;         // FLOP per second of multiply-adds on registers alone, on the same threads
-  double blas_flops = 0;        // and of a 2048 x 2048 x 2048 product by OpenBLAS
+  double memory_rate = 0;       // bytes per second of copying beyond the caches, read and written
+  double blas_flops = 0;        // FLOP per second of a 2048 x 2048 x 2048 product by OpenBLAS
   std::int64_t peak_bytes = 0;  // of the process, before that product
   int threads = 0;
 
@@ -30,7 +31,8 @@ struct Benchmark {
     std::string name;
     std::int64_t calls = 0;
     double forward_ms = 0, backward_ms = 0;
-    double flops = 0;  // of matrix products in both passes, per step
+    double flops = 0;    // of matrix products in both passes, per step
+    double traffic = 0;  // bytes that both passes read and write at least, per step
   };
   std::vector<Op> ops;  // by time, longest first
 };

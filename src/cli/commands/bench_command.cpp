@@ -29,11 +29,15 @@ int run(const BenchArguments& arguments) {
   const double deviation = spread(deviations).median;
   const double sequences = 1e3 * static_cast<double>(config.train.batch) / ms;
   const double gflops = 1e-6 * b.flops_per_step / ms, blas = 1e-9 * b.blas_flops, fma = 1e-9 * b.fma_flops;
-  // The share of a thread's FMA peak that an op reaches, or null without matrix products.
-  const auto share = [&](const Benchmark::Op& op) -> Json {
-    if (op.flops == 0) return nullptr;
-    return 1e-6 * op.flops / (op.forward_ms + op.backward_ms) / (fma / b.threads);
+  // What an op does in its time, as a share of what its thread could do at `peak` per second of all threads.
+  const auto share = [&](const Benchmark::Op& op, double amount, double peak) {
+    return 1e3 * amount / (op.forward_ms + op.backward_ms) / (peak / b.threads);
   };
+  const auto fma_share = [&](const Benchmark::Op& op) -> Json {
+    if (op.flops == 0) return nullptr;
+    return share(op, op.flops, b.fma_flops);
+  };
+  const auto memory_share = [&](const Benchmark::Op& op) { return share(op, op.traffic, b.memory_rate); };
   const double peak = static_cast<double>(b.peak_bytes) / (1 << 20);
   double waiting = b.threads * b.profiled_step_ms;
   Json phases, ops = Json::array();
@@ -47,7 +51,8 @@ int run(const BenchArguments& arguments) {
                    {"calls", op.calls},
                    {"forward_ms", op.forward_ms},
                    {"backward_ms", op.backward_ms},
-                   {"share_of_fma_peak", share(op)}});
+                   {"share_of_fma_peak", fma_share(op)},
+                   {"share_of_memory_rate", memory_share(op)}});
 
   if (arguments.output.prints_text()) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
@@ -57,18 +62,19 @@ int run(const BenchArguments& arguments) {
     print_out("FMA peak    {:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", fma,
               counted(b.threads, "thread"), gflops / fma);
     print_out("{:<12}{:.1f} GFLOP/s by OpenBLAS; the step reaches {:.2f} of it\n", gemm, blas, gflops / blas);
+    print_out("copying     {:.1f} GB/s read and written, beyond the caches\n", 1e-9 * b.memory_rate);
     print_out("memory      {:.1f} MiB at the peak\n\n", peak);
     const double all = b.threads * b.profiled_step_ms;
     print_out("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");
     for (const auto& [name, time] : phases.items())
       print_out("{:<24}{:>12.3f}{:>8.1f}\n", name, time.get<double>(), 100 * time.get<double>() / all);
-    print_out("\n{:<16}{:>8}{:>12}{:>12}{:>8}{:>8}\n", "op", "calls", "forward ms", "backward ms", "%",
-              "of FMA");
+    print_out("\n{:<16}{:>8}{:>12}{:>12}{:>8}{:>8}{:>11}\n", "op", "calls", "forward ms", "backward ms", "%",
+              "of FMA", "of memory");
     for (const auto& op : b.ops) {
-      const Json peak = share(op);
-      print_out("{:<16}{:>8}{:>12.3f}{:>12.3f}{:>8.1f}{:>8}\n", op.name, op.calls, op.forward_ms,
+      const Json fma_peak = fma_share(op);
+      print_out("{:<16}{:>8}{:>12.3f}{:>12.3f}{:>8.1f}{:>8}{:>11.2f}\n", op.name, op.calls, op.forward_ms,
                 op.backward_ms, 100 * (op.forward_ms + op.backward_ms) / all,
-                peak.is_null() ? "" : fmt::format("{:.2f}", peak.get<double>()));
+                fma_peak.is_null() ? "" : fmt::format("{:.2f}", fma_peak.get<double>()), memory_share(op));
     }
   }
   arguments.output.write({{"step_ms", {{"median", ms}, {"min", times.min}, {"mad", deviation}}},
@@ -76,6 +82,7 @@ int run(const BenchArguments& arguments) {
                           {"gflops", gflops},
                           {"fma_peak_gflops", fma},
                           {"share_of_fma_peak", gflops / fma},
+                          {"copy_gb_per_s", 1e-9 * b.memory_rate},
                           {"sgemm_gflops", blas},
                           {"share_of_sgemm", gflops / blas},
                           {"peak_rss_mb", peak},
