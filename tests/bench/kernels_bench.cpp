@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -21,6 +22,7 @@
 #include "cases.h"
 #include "kernels/reference_attention.h"
 #include "kernels/reference_sequence.h"
+#include "products_bench.h"
 #include "thimble/kernels/additive_score.h"
 #include "thimble/kernels/cross_entropy.h"
 #include "thimble/kernels/elementwise.h"
@@ -73,15 +75,15 @@ double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 GradientView empty(MatrixView gradient) { return {gradient, true}; }
 
+std::array<bench::Layer, 5> layers_of(const BenchModel& s) {
+  const std::int64_t c = s.d_model, f = s.d_ff;
+  return {{{"/qkv", c, 3 * c}, {"/out", c, c}, {"/ff1", c, f}, {"/ff2", f, c}, {"/logits", c, s.vocabulary}}};
+}
+
 // Gradients of activations are empty sums, those of parameters are added to, as in training.
 void add_products(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, f = s.d_ff;
-  const struct {
-    const char* name;
-    std::int64_t in, out;
-  } layers[] = {
-      {"/qkv", c, 3 * c}, {"/out", c, c}, {"/ff1", c, f}, {"/ff2", f, c}, {"/logits", c, s.vocabulary}};
-  for (const auto& [name, in, out] : layers) {
+  for (const auto& [name, in, out] : layers_of(s)) {
     const double flops = product_flops(rows, in, out);
     cases.add(PAIR(linear_forward), name, flops, [=, in = in, out = out](Memory& m) {
       const MatrixView weight = m.matrix(out, in);
@@ -369,5 +371,7 @@ int main(int argc, char** argv) {
                                    [&item, naive](benchmark::State& state) { run(state, item, naive); });
     }
   }
+  for (const BenchModel& model : kModels)
+    bench::add_products(model.name, Sizes(model).rows, layers_of(model));
   return benchmark::RunSpecifiedBenchmarks() > 0 ? 0 : 2;
 }
