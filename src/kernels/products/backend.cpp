@@ -3,6 +3,7 @@
 #include <cblas.h>
 #include <hwy/targets.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -30,15 +31,18 @@ std::string_view environment(const char* name) {
 // OPENBLAS_CORETYPE does the same for OpenBLAS.
 bool disable_targets() {
   const std::string_view name = environment("THIMBLE_TARGET");
-  if (name == "avx2") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
-  if (name == "baseline") hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL | HWY_AVX2);
-  return name.empty() || name == "avx2" || name == "baseline";
+  std::int64_t larger = 0;
+  if (name == "avx2" || name == "sse4" || name == "baseline") larger |= HWY_AVX3 | HWY_AVX3_DL;
+  if (name == "sse4" || name == "baseline") larger |= HWY_AVX2;
+  if (name == "baseline") larger |= HWY_SSE4;
+  hwy::DisableTargets(larger);
+  return name.empty() || larger != 0;
 }
 
 const bool kKnownTarget = disable_targets();
 
 bool selects_openblas() {
-  require<ConfigError>(kKnownTarget, "THIMBLE_TARGET {}: choose avx2 or baseline, or leave it out",
+  require<ConfigError>(kKnownTarget, "THIMBLE_TARGET {}: choose avx2, sse4 or baseline, or leave it out",
                        environment("THIMBLE_TARGET"));
   const std::string_view name = environment("THIMBLE_GEMM");
   require<ConfigError>(name.empty() || name == "openblas",
