@@ -2,7 +2,6 @@
 # Runs the tests of build/release as other CPUs would, which round differently.
 # Usage: scripts/test_targets.sh [NAME ...] [ctest arguments]
 #   NAME: avx2, zen, sse4 or baseline (no vectors), all by default
-#   alternate: sse4, and avx2 or zen, which depends on the commit
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,9 +11,6 @@ while [[ $# -gt 0 && $1 != -* ]]; do
   names+=("$1")
   shift
 done
-if [[ ${names[*]-} == alternate ]]; then
-  names=(sse4 "${all[16#$(git rev-parse --short=7 HEAD) % 2]}")
-fi
 [[ ${#names[@]} -gt 0 ]] || names=("${all[@]}")
 
 for name in "${names[@]}"; do
@@ -24,7 +20,7 @@ for name in "${names[@]}"; do
     sse4) target=sse4 core=Nehalem ;;
     baseline) target=baseline core=Prescott ;;
     *)
-      echo "test_targets: there is no target $name; choose among ${all[*]} and alternate" >&2
+      echo "test_targets: there is no target $name; choose among ${all[*]}" >&2
       exit 2
       ;;
   esac
