@@ -244,12 +244,16 @@ std::vector<KnownHead> known_heads() {
   return out;
 }
 
+// The heads to read: all of them in float, which models are trained in, and some in double.
+constexpr std::size_t kEvery = sizeof(Real) == sizeof(float) ? 1 : 4;
+
 }  // namespace
 
 TEST_CASE("the pattern of every hand-made head is found, and no other", "[inspect]") {
   const std::vector<KnownHead> all = known_heads();
   CHECK(all.size() >= 30);
-  for (const KnownHead& known : all) {
+  for (std::size_t i = 0; i < all.size(); i += kEvery) {
+    const KnownHead& known = all[i];
     const InspectReport report = report_on(
         known.made.config, [&](Model& model) { known.made.set_weights(dynamic_cast<Transformer&>(model)); });
     const FoundPattern found = find_pattern(report.heads[known.head].scores);
@@ -276,7 +280,7 @@ TEST_CASE("random heads of every task have no pattern", "[inspect]") {
                                                            : OutputPer::next;
     if (layout == Layout::next) config.model.kind = ModelKind::encoder_decoder;
     if (task.causal) config.model.attention.mask = Mask::causal;
-    for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    for (std::uint64_t seed = kEvery > 1 ? 1 : 0; seed < 2; ++seed) {
       // Untrained, or other weights than those that the report compares with. Of two tokens, every other
       // random head prefers the equal one: no accident, so parity is left out.
       if (seed == 1 && name == "parity") continue;
@@ -290,5 +294,5 @@ TEST_CASE("random heads of every task have no pattern", "[inspect]") {
       }
     }
   }
-  CHECK(heads >= 200);
+  CHECK(heads >= (kEvery > 1 ? 90 : 200));
 }
