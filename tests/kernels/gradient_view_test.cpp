@@ -12,6 +12,7 @@
 #include "thimble/kernels/gru.h"
 #include "thimble/kernels/head_norm.h"
 #include "thimble/kernels/linear.h"
+#include "thimble/kernels/memory_efficient_attention.h"
 #include "thimble/kernels/norm.h"
 #include "thimble/kernels/pool.h"
 #include "thimble/kernels/softmax.h"
@@ -84,6 +85,21 @@ TEST_CASE("attention's backward overwrites empty sums, blocks of one projection 
     kernels::attention_backward(block(dqkv, 0), block(dqkv, 1), block(dqkv, 2), dout, block(qkv.view(), 0),
                                 block(qkv.view(), 1), block(qkv.view(), 2), weights, weights, {},
                                 scratch.data(), sizes, {}, Real(0.5));
+  }));
+  const AttentionSizes of_head{.heads = kHeads,
+                               .kv_heads = kHeads,
+                               .d_key = kDepth,
+                               .d_value = kDepth,
+                               .batch = kBatch,
+                               .queries = kTime,
+                               .keys = kTime};
+  const std::vector<std::int32_t> lengths{5, 3};  // gradients of padding are initialized, too
+  scratch.resize(static_cast<std::size_t>(kernels::memory_efficient_scratch(of_head, true, false)));
+  CHECK(overwrites(kBatch * kTime, 3 * kWidth, [&](GradientView dqkv) {
+    const auto block = [](auto view, int i) { return view.column_block(i * kWidth, kWidth); };
+    kernels::memory_efficient_backward(block(dqkv, 0), block(dqkv, 1), block(dqkv, 2), dout,
+                                       block(qkv.view(), 0), block(qkv.view(), 1), block(qkv.view(), 2),
+                                       scratch.data(), of_head, {.lengths = lengths}, Real(0.5), {});
   }));
 }
 

@@ -9,42 +9,18 @@
 #include "thimble/kernels/attention.h"
 
 #include "thimble/kernels/elementwise.h"
-#include "thimble/kernels/softmax.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/attention.cpp"
 #include <hwy/foreach_target.h>
 
+#include "kernels/attention/attention-inl.h"
 #include "kernels/attention/blocks.h"
-#include "kernels/products/gemm-inl.h"
-#include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
-
-// Sets the hidden keys of one sequence to 0.
-HWY_INLINE void hide(MatrixView x, std::int64_t sequence, const AttentionMask& mask) {
-  for (std::int64_t i = 0; i < x.rows; ++i)
-    std::fill(x.row(i) + mask.visible(sequence, i, x.cols), x.row(i) + x.cols, Real{0});
-}
-
-// Computes p = softmax(x) over the visible keys, for one head of one sequence. p may be x.
-HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t sequence, std::int64_t head,
-                               const AttentionMask& mask) {
-  const auto visible = [&](std::int64_t i) { return mask.visible(sequence, i, p.cols); };
-  if (!mask.slopes.empty()) {
-    const Real slope = mask.slopes[static_cast<std::size_t>(head)];
-    for (std::int64_t i = 0; i < p.rows; ++i) {
-      for (std::int64_t j = 0; j < visible(i); ++j)
-        p.row(i)[j] = x.row(i)[j] - slope * static_cast<Real>(std::abs(mask.first_query + i - j));
-    }
-    x = p;
-  }
-  softmax_rows(p, x, visible);
-  hide(p, sequence, mask);
-}
 
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                                const AttentionSizes& s, const AttentionMask& mask, Real scale) {
@@ -56,9 +32,7 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
       transpose(scratch, kh.data, kh.stride, s.keys, d_key);
       multiply_by(scratch, scale, s.keys * d_key);
     }
-    multiply_small<Store::overwrite>(p.data, p.stride, {qh.data, qh.stride, 1}, scratch, s.keys, s.queries,
-                                     s.keys, d_key);
-    s.softmax ? masked_softmax(p, p, b, h, mask) : hide(p, b, mask);
+    weights_of(p, qh, scratch, b, h, s, mask);
   });
 }
 
@@ -87,12 +61,6 @@ GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t
   return kv_block(x, sequence, head, s);
 }
 
-// Adds A B to c.
-void add_product(GradientView c, Left a, ConstMatrixView b) {
-  const auto product = c.uninitialized ? multiply_small<Store::overwrite> : multiply_small<Store::add>;
-  product(c.data, c.stride, a, b.data, b.stride, c.rows, c.cols, b.rows);
-}
-
 // Adds to dv for every head and, if `scores` is true, calls with_scores(sequence, head, scale dS).
 template <class WithScores>
 HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, ConstMatrixView v,
@@ -110,15 +78,8 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
     if (!scores) return;
     const ConstMatrixView vh = kv_block(v, b, h, s);
     if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, d_value);
-    multiply_small<Store::overwrite>(ds.data, ds.stride, {go.data, go.stride, 1}, v_transposed, s.keys,
-                                     s.queries, s.keys, d_value);
-    if (dropout.data != nullptr) mul_forward(ds, ds, weights_block(dropout, b, h, s));
-    if (s.softmax) {
-      softmax_rows_backward({ds, true}, ds, weights_block(weights, b, h, s), scale);
-    } else {
-      hide(ds, b, mask);
-      multiply_by(ds.data, scale, ds.elements());
-    }
+    const ConstMatrixView factor = dropout.data == nullptr ? dropout : weights_block(dropout, b, h, s);
+    score_gradient(ds, go, v_transposed, weights_block(weights, b, h, s), factor, b, s, mask, scale);
     with_scores(b, h, ds);
   });
 }

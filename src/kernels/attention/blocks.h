@@ -1,8 +1,10 @@
-// The parts of matrices that belong to one head of one sequence.
+// The parts of matrices that belong to one head of one sequence, and the blocks of its queries.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "thimble/kernels/attention.h"
 #include "thimble/kernels/attention_sizes.h"
 #include "thimble/tensor/matrix_view.h"
 
@@ -39,6 +41,26 @@ View weights_block(View weights, std::int64_t sequence, std::int64_t head, const
 template <class F>
 void each_head(const AttentionSizes& s, const F& f) {
   for (std::int64_t i = 0; i < s.batch * s.heads; ++i) f(i / s.heads, i % s.heads);
+}
+
+// Some queries of a sequence.
+struct QueryBlock {
+  std::int64_t first, rows;
+  std::int64_t keys;   // that the last query attends to, the most of all
+  AttentionMask mask;  // of queries that are counted from `first`
+};
+
+inline constexpr std::int64_t kQueryBlock = 32;  // rows; their weights on 2048 keys fit a core's cache
+
+// Calls f(block) for the blocks of queries of a sequence.
+template <class F>
+void each_query_block(const AttentionSizes& s, const AttentionMask& mask, std::int64_t sequence, const F& f) {
+  for (std::int64_t first = 0; first < s.queries; first += kQueryBlock) {
+    QueryBlock some{first, std::min(kQueryBlock, s.queries - first), 0, mask};
+    some.mask.first_query += first;
+    some.keys = some.mask.visible(sequence, some.rows - 1, s.keys);
+    f(some);
+  }
 }
 
 }  // namespace kernels
