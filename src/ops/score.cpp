@@ -47,8 +47,12 @@ Var scored_attention(Score score, Columns q, Columns k, Columns v, std::optional
 }
 
 std::vector<GradcheckCase> gradcheck_score() {
-  static const AttentionOptions options{
-      .heads = 4, .kv_heads = 2, .mask = {.causal = true, .lengths = {}}, .scale = {}, .key = {}};
+  static const AttentionOptions options{.heads = 4,
+                                        .kv_heads = 2,
+                                        .mask = {.causal = true, .lengths = {}},
+                                        .scale = {},
+                                        .key = {},
+                                        .keep_weights = {}};
   const auto of = [](Score score) {
     const std::optional<Shape> shape = score_parameter(score, 4, 2);
     std::vector<GradcheckInput> inputs{normal("qkv", {2, 5, 8 + 4 + 6})};

@@ -33,7 +33,8 @@ ModelPlan plan_of(const Config& config, std::int64_t sequences, const PlanOption
   return plan_model(config, full_batch(config, sequences), options);
 }
 
-constexpr PlanOptions kTrainingOptions{.gradients = true, .dropout = true}, kEvaluationOptions{};
+constexpr PlanOptions kTrainingOptions{.gradients = true, .dropout = true}, kEvaluationOptions{},
+    kObservedOptions{.observed = true};
 
 // Returns the bytes of the program before it computes, plus those of each thread: stack, heap, and the used
 // part of OpenBLAS's buffer; measured on Debian 12.
@@ -56,7 +57,7 @@ MemoryEstimate training_memory(const Config& config) {
                  plan_of(config, evaluated_at_once, kEvaluationOptions).tape_bytes;
   // Logging heads takes another model with its tapes.
   const double models = config.train.log_heads ? 2 : 1;
-  if (config.train.log_heads) tapes += plan_of(config, micro_batch(length), kEvaluationOptions).tape_bytes;
+  if (config.train.log_heads) tapes += plan_of(config, micro_batch(length), kObservedOptions).tape_bytes;
   const double weights = real_size(config) * training.parameters;
   const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
   const auto threads = static_cast<double>(threads_of(config));
@@ -105,8 +106,9 @@ double score_memory(const Config& config, std::int64_t at_once) {
 MemoryEstimate inspection_memory(const Config& config) {
   const ModelSizes sizes = model_sizes(config);
   const std::int64_t at_once = micro_batch(tokens_of(config));
-  const ModelPlan pass = plan_of(config, at_once, kEvaluationOptions);
-  const double tapes = pass.tape_bytes + plan_of(config, at_once, kTrainingOptions).tape_bytes;
+  const ModelPlan pass = plan_of(config, at_once, kObservedOptions);
+  constexpr PlanOptions kGradients{.gradients = true, .dropout = true, .observed = true};
+  const double tapes = pass.tape_bytes + plan_of(config, at_once, kGradients).tape_bytes;
   const double weights = real_size(config) * pass.parameters;
   const auto longest = static_cast<double>(std::max(sizes.length, sizes.source_length));
   const auto heads = static_cast<double>(config.model.heads);

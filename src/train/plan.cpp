@@ -7,6 +7,14 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+namespace {
+
+struct Observer : Hooks {
+  bool may_replace(Site) const override { return false; }
+};
+
+}  // namespace
+
 ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options) {
   const std::unique_ptr<Model> model = make_model(config.model, model_sizes(config), Storage::shapes);
   Tape tape(Tape::Mode::plan);
@@ -17,7 +25,10 @@ ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& 
   if (options.decoding) {
     plan.other_bytes = sizeof(Real) * model->plan_decoding(tape, model_input(batch));
   } else {
-    const Var logits = (*model)(tape, labeled_input(batch), {.training = options.dropout});
+    Observer observer;
+    const Var logits =
+        (*model)(tape, labeled_input(batch),
+                 {.training = options.dropout, .hooks = options.observed ? &observer : nullptr});
     tape.set_layer("loss");
     const Var loss = cross_entropy(logits, batch.row_labels);
     if (options.gradients) tape.backward(loss, 1, Tape::RetainGrads::leaves);

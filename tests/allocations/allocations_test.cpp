@@ -149,6 +149,9 @@ TEST_CASE("from its third step on, training takes nothing from the heap", "[allo
   Config uneven = small_config();  // shards and micro-batches of different sizes
   uneven.task.length = 40;
   uneven.train.batch = 59;
+  Config unkept = gelu;  // attention does not keep its weights
+  unkept.task.length = 300;
+  unkept.train.batch = 4;
   Config sgd = small_config();
   sgd.train.optimizer.name = OptimizerKind::sgd;
   sgd.train.clip_norm = 1;
@@ -161,6 +164,7 @@ TEST_CASE("from its third step on, training takes nothing from the heap", "[allo
                                                   {"pre-norm, GELU, dropout", gelu},
                                                   {"everything", rich_config()},
                                                   {"uneven", uneven},
+                                                  {"weights not kept", unkept},
                                                   {"SGD", sgd}};
   for (const auto& [name, config] : cases) {
     for (const std::int64_t threads : {1, 2}) {
@@ -195,12 +199,15 @@ TEST_CASE("the estimated memory is what training takes", "[allocations]") {
   long_sequences.task.length = 200;
   long_sequences.model.d_model = 32;
   long_sequences.model.heads = 4;
+  Config unkept = long_sequences;  // attention does not keep its weights
+  unkept.task.length = 1000;
   Config symbols = small_config();  // logits
   symbols.task.symbols = 3000;
   symbols.task.length = 64;
   symbols.train.optimizer.name = OptimizerKind::sgd;
   const std::pair<std::string, Config> cases[] = {{"layers", layers},
                                                   {"long sequences", long_sequences},
+                                                  {"weights not kept", unkept},
                                                   {"symbols", symbols},
                                                   {"encoder-decoder", long_pairs(writing_config())},
                                                   {"additive", long_pairs(recurrent_config(Score::additive))},

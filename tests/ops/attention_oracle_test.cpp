@@ -119,30 +119,35 @@ struct Sizes {
   std::int64_t batch, queries, keys, d_key, d_value;
 };
 
-void check_attention(const Sizes& s, const AttentionOptions& options) {
+// Checks attention that keeps its weights, and attention that does not.
+void check_attention(const Sizes& s, AttentionOptions options) {
   const std::int64_t kv_heads = options.kv_heads;
   const Composed expected(
       {normal({s.batch, s.queries, options.heads * s.d_key}, 0),
        normal({s.batch, s.keys, kv_heads * s.d_key}, 1), normal({s.batch, s.keys, kv_heads * s.d_value}, 2),
        Tensor({s.batch, s.queries, options.heads * s.d_value})},
       normal({s.batch, s.queries, options.heads * s.d_value}, 3), options);
-  Tape tape;
-  const Var q = tape.variable(expected.values.q), k = tape.variable(expected.values.k),
-            v = tape.variable(expected.values.v);
-  const Var out = attention(q, k, v, options);
-  tape.backward(out, expected.gradients.out.matrix());
-  const auto compare = [](const std::string& name, const Tensor& wanted, MatrixView x) {
-    tests::compare(name, wanted.shape(), tests::elements(x), wanted.values());
-  };
-  compare("out", expected.values.out, out.value());
-  compare("dq", expected.gradients.q, q.grad());
-  compare("dk", expected.gradients.k, k.grad());
-  compare("dv", expected.gradients.v, v.grad());
+  for (const bool keep_weights : {true, false}) {
+    CAPTURE(keep_weights);
+    options.keep_weights = keep_weights;
+    Tape tape;
+    const Var q = tape.variable(expected.values.q), k = tape.variable(expected.values.k),
+              v = tape.variable(expected.values.v);
+    const Var out = attention(q, k, v, options);
+    tape.backward(out, expected.gradients.out.matrix());
+    const auto compare = [](const std::string& name, const Tensor& wanted, MatrixView x) {
+      tests::compare(name, wanted.shape(), tests::elements(x), wanted.values());
+    };
+    compare("out", expected.values.out, out.value());
+    compare("dq", expected.gradients.q, q.grad());
+    compare("dk", expected.gradients.k, k.grad());
+    compare("dv", expected.gradients.v, v.grad());
+  }
 }
 
 // Query, key and value side by side in one tensor, the gradients too.
 void check_self_attention(std::int64_t batch, std::int64_t time, std::int64_t channels,
-                          const AttentionOptions& options) {
+                          AttentionOptions options) {
   Tensor packed = normal({batch, time, 3 * channels}, 4);
   const Shape shape{batch, time, channels};
   const auto third = [&](Tensor& x, std::int64_t i) {
@@ -156,13 +161,17 @@ void check_self_attention(std::int64_t batch, std::int64_t time, std::int64_t ch
   copy_into(third(gradient, 1), expected.gradients.k.matrix());
   copy_into(third(gradient, 2), expected.gradients.v.matrix());
 
-  Tape tape;
-  const Var qkv = tape.variable(packed);
-  const Var out =
-      attention({qkv, 0, channels}, {qkv, channels, channels}, {qkv, 2 * channels, channels}, options);
-  tape.backward(out, expected.gradients.out.matrix());
-  tests::compare("out", shape, tests::elements(out.value()), expected.values.out.values());
-  tests::compare("dqkv", packed.shape(), tests::elements(qkv.grad()), gradient.values());
+  for (const bool keep_weights : {true, false}) {
+    CAPTURE(keep_weights);
+    options.keep_weights = keep_weights;
+    Tape tape;
+    const Var qkv = tape.variable(packed);
+    const Var out =
+        attention({qkv, 0, channels}, {qkv, channels, channels}, {qkv, 2 * channels, channels}, options);
+    tape.backward(out, expected.gradients.out.matrix());
+    tests::compare("out", shape, tests::elements(out.value()), expected.values.out.values());
+    tests::compare("dqkv", packed.shape(), tests::elements(qkv.grad()), gradient.values());
+  }
 }
 
 }  // namespace
@@ -218,6 +227,15 @@ TEST_CASE("attention equals its composition of plain ops", "[ops][attention]") {
     options.mask = {.causal = true, .lengths = lengths, .first_query = 4, .slopes = slopes};
     check_attention({2, 3, 7, 2, 3}, options);
   }
+  SECTION("several blocks of queries") {
+    const std::vector<Real> slopes{Real(0.5), Real(0.1)};
+    const std::vector<std::int32_t> cut{70, 33};
+    options.heads = 2;
+    options.mask = {.causal = true, .lengths = cut, .first_query = 5, .slopes = slopes};
+    check_attention({2, 65, 70, 3, 4}, options);
+    options.mask = {.lengths = cut};
+    check_attention({2, 65, 70, 3, 4}, options);
+  }
   SECTION("dropout of the weights") {
     options.dropout = Real(0.4);
     options.key = kernels::DropoutKey{Random(3, Stream::dropout), 1, 6, 2};
@@ -235,6 +253,48 @@ TEST_CASE("attention inside one projection equals its composition of plain ops",
     check_self_attention(2, 6, 12, options);
   }
   SECTION("more than whole vectors") { check_self_attention(1, 33, 3 * 17, options); }
+}
+
+TEST_CASE("attention keeps weights for hooks, and those of short sequences", "[ops][attention]") {
+  const auto bytes = [](std::int64_t time, std::optional<bool> keep_weights, Hooks* hooks = nullptr) {
+    AttentionOptions options;
+    options.keep_weights = keep_weights;
+    options.hooks = hooks;
+    Tape tape;
+    const Var x = tape.variable(normal({1, time, 4}, 0));
+    attention(x, x, x, options);
+    return tape.bytes();
+  };
+  CHECK(bytes(1024, true) > 1024 * 1024 * sizeof(Real));
+  CHECK(bytes(1024, false) < 1024 * 1024 * sizeof(Real) / 4);
+  CHECK(bytes(1024, {}) == bytes(1024, false));
+  CHECK(bytes(100, {}) == bytes(100, true));
+  CHECK(bytes(100, true) != bytes(100, false));
+  for (const std::optional<bool> keep_weights : {std::optional<bool>(), std::optional(false)}) {
+    tests::Capture capture;
+    CHECK(bytes(1024, keep_weights, &capture) == bytes(1024, true));
+    CHECK(capture.value().shape() == Shape{1, 1, 1024, 1024});
+  }
+}
+
+TEST_CASE("one tensor gets the gradients of queries, keys and values without weights", "[ops][attention]") {
+  AttentionOptions options;
+  options.heads = options.kv_heads = 2;
+  options.mask.causal = true;
+  const Tensor values = normal({2, 70, 12}, 0), cotangent = normal({2, 70, 4}, 1);
+  const auto gradient = [&](std::int64_t first_key, std::int64_t first_value, bool keep_weights) {
+    options.keep_weights = keep_weights;
+    Tape tape;
+    const Var x = tape.variable(values);
+    tape.backward(attention({x, 0, 4}, {x, first_key, 4}, {x, first_value, 4}, options), cotangent.matrix());
+    return copy_of(values.shape(), x.grad());
+  };
+  // Side by side; queries are the keys; all are one; columns that overlap in part.
+  for (const auto& [k, v] : {std::pair{4, 8}, {0, 4}, {0, 0}, {2, 8}}) {
+    CAPTURE(k, v);
+    const Tensor expected = gradient(k, v, true), actual = gradient(k, v, false);
+    tests::compare("dx", values.shape(), actual.values(), expected.values());
+  }
 }
 
 TEST_CASE("attend equals attention whose scores are given", "[ops][attention]") {

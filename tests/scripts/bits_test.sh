@@ -27,7 +27,7 @@ train() {  # CONFIG ARGUMENTS...: prints "fused HASH" or "separate HASH"
 }
 
 if [[ ${1:-} == update ]]; then
-  for config in configs/*.yaml configs/controls/*.yaml configs/bench/micro.yaml; do
+  for config in configs/*.yaml configs/controls/*.yaml configs/bench/{long,micro}.yaml; do
     read -r fused_name fused < <(train "$config")
     read -r separate_name separate < <(THIMBLE_TARGET=sse4 train "$config")
     [[ $fused_name == fused && $separate_name == separate ]] ||
@@ -59,7 +59,7 @@ done
 if (($# > 0)); then
   for config in "$@"; do check "$config"; done
 else
-  quick=(configs/reverse.yaml configs/bench/micro.yaml)
+  quick=(configs/reverse.yaml configs/bench/micro.yaml configs/bench/long.yaml)
   for config in "${configs[@]}"; do
     check "$config"
     [[ -n ${THIMBLE_TARGET:-}${EMULATOR:-} ]] || THIMBLE_TARGET=sse4 check "$config"

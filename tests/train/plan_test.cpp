@@ -27,7 +27,10 @@ NamedConfigs planned_configs() {
     for (const Config& config : configs) all.emplace_back(fmt::format("{} {}", name, all.size()), config);
   };
   for (const Config& base : {small_config(), rich_config()}) {
-    add("base", {base, convolution_config(base)});
+    Config long_sequences = base;  // whose weights of attention are not kept
+    long_sequences.task.length = 300;
+    long_sequences.train.batch = 2;
+    add("base", {base, convolution_config(base), long_sequences});
     add("heads", configs_of_heads(base));
     add("parts", configs_of_parts(base));
     for (const Pooling pooling : {Pooling::mean, Pooling::first, Pooling::last}) {
@@ -64,7 +67,11 @@ std::size_t bytes_taken(const Model& model, const Batch& batch, const PlanOption
   AlignedVector<Real> gradients(options.gradients ? model.parameters().size() : 0);
   Tape tape(options.gradients ? Tape::Mode::training : Tape::Mode::inference);
   tape.bind(model.parameters(), gradients);
-  const Var logits = model(tape, labeled_input(batch), {.training = options.dropout});
+  struct Observer : Hooks {
+    bool may_replace(Site) const override { return false; }
+  } observer;
+  const Var logits = model(tape, labeled_input(batch),
+                           {.training = options.dropout, .hooks = options.observed ? &observer : nullptr});
   const Var loss = cross_entropy(logits, batch.row_labels);
   if (options.gradients) tape.backward(loss, 1, Tape::RetainGrads::leaves);
   return tape.bytes();
@@ -86,7 +93,11 @@ Config base_config() { return load_config(source_directory() + "/configs/bench/b
 }  // namespace
 
 TEST_CASE("a plan is what a pass takes, to the byte", "[train]") {
-  const PlanOptions passes[] = {{.gradients = true, .dropout = true}, {.dropout = true}, {}};
+  const PlanOptions passes[] = {{.gradients = true, .dropout = true},
+                                {.dropout = true},
+                                {},
+                                {.gradients = true, .observed = true},
+                                {.observed = true}};
   std::size_t configs_in_files = 0;
   for (const auto& [name, config] : planned_configs()) {
     CAPTURE(name);
@@ -98,7 +109,7 @@ TEST_CASE("a plan is what a pass takes, to the byte", "[train]") {
       Batch batch;
       dataset.fill_step(0, config.train.batch, 0, sequences, batch);
       for (const PlanOptions& options : passes) {
-        CAPTURE(sequences, options.gradients, options.dropout);
+        CAPTURE(sequences, options.gradients, options.dropout, options.observed);
         const ModelPlan plan = plan_model(config, batch, options);
         CHECK(plan.tape_bytes == static_cast<double>(bytes_taken(*model, batch, options)));
         double sum = 0;
@@ -139,6 +150,14 @@ TEST_CASE("the arithmetic of configs/bench/base.yaml, worked out by hand", "[tra
   other.model.attention = {.score = Score::additive};
   CHECK(flops_of(other, "attend").forward == kAttention / 2);  // values alone
   CHECK(flops_of(other, "attend").backward == kAttention);
+  // Of 512 keys the weights are not kept, so their product with queries is computed again. A causal mask leaves
+  // out 120 of 256 pairs of a block of 32 queries and 32 keys.
+  Config longer = base;
+  longer.task.length = 512;
+  CHECK(flops_of(longer, "attention").forward == 16 * kAttention);
+  CHECK(flops_of(longer, "attention").backward == 16 * kAttention * 5 / 2);
+  longer.model.attention.mask = Mask::causal;
+  CHECK(flops_of(longer, "attention").forward == 16 * kAttention * 136 / 256);
   other.model.gated = true;
   CHECK(flops_of(other, "linear").forward == kProjections + kFeedForward * 3 / 2 + kOutput);
   other = convolution_config(base);

@@ -7,7 +7,7 @@
 namespace thimble {
 
 // Floating-point operations in matrix products; a multiply-add is 2. Softmax, norms, activations, additive
-// scores, embeddings and losses are not counted. Masked and padded elements are.
+// scores, embeddings and losses are not counted. Masked and padded elements are, if they are computed.
 struct Flops {
   double forward = 0, backward = 0;
 

@@ -152,6 +152,9 @@ struct AttentionOptions {
   std::optional<kernels::DropoutKey> key;  // required when dropout > 0
   Hooks* hooks = nullptr;
   Site site{SiteKind::attention_weights};  // of the weights, for hooks
+  // Whether the weights are kept for backward(), or computed again; default: those of few keys are. Hooks get
+  // weights that are kept.
+  std::optional<bool> keep_weights;
 };
 
 // Returns multi-head attention (B, Tq, H Dv) of q (B, Tq, H Dk) on k (B, Tk, KV Dk) and v (B, Tk, KV Dv). The
@@ -159,7 +162,7 @@ struct AttentionOptions {
 Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options);
 
 // Returns multi-head attention (B, Tq, H Dv) with scores (B, H, Tq, Tk) of any kind on v (B, Tk, KV Dv).
-// Ignores options.scale; options.softmax must be true.
+// Ignores options.scale and keeps the weights; options.softmax must be true.
 Var attend(Var scores, Columns v, const AttentionOptions& options);
 
 // Returns the shape of a score's parameter: matrices W (H, Dk, Dk), vectors w (H, Dk), or none.

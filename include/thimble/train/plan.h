@@ -17,6 +17,7 @@ struct PlanOptions {
   bool gradients = false;  // the backward pass, keeping only gradients of parameters
   bool dropout = false;    // dropout, as in training
   bool decoding = false;   // greedy decoding of the batch's sources, in place of the loss
+  bool observed = false;   // by hooks, for which attention keeps its weights
 };
 
 // The cost of a pass; bytes are for the config's precision.
