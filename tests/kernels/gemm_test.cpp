@@ -103,6 +103,25 @@ TEST_CASE("large products multiply, packed or not, into a block of columns as we
 }
 
 // The promise of gemm.h: one chain of multiply-adds per element, from what c held.
+TEST_CASE("a block of a packed matrix multiplies as the block itself", "[kernels]") {
+  const Matrix a(5, 40, 1), b(40, 100, 2);
+  std::vector<Real> memory(static_cast<std::size_t>(kernels::packed_size(40, 100)));
+  const kernels::PackedView packed = kernels::pack(memory.data(), b, Op::none);
+
+  const ConstMatrixView some = a.view().column_block(3, 10);
+  Matrix rows(5, 100), expected_rows(5, 100);
+  kernels::gemm_packed(rows, {}, some, packed.row_block(3, 10));
+  kernels::gemm(expected_rows, some, Op::none, b.view().row_block(3, 10), Op::none);
+  CHECK(worst_error(rows, [&](auto r, auto c) { return expected_rows(r, c); }) == 0);
+
+  // A panel starts at column 64, however wide it is, and none at column 1.
+  Matrix columns(5, 36), expected_columns(5, 36);
+  kernels::gemm_packed(columns, {}, a, packed.column_block(64, 36));
+  kernels::gemm(expected_columns, a, Op::none, b.view().column_block(64, 36), Op::none);
+  CHECK(worst_error(columns, [&](auto r, auto c) { return expected_columns(r, c); }) == 0);
+  CHECK(packed.column_block(1, 2).data == nullptr);
+}
+
 TEST_CASE("an element of a product is one chain in ascending order", "[kernels]") {
   constexpr std::int64_t kRows = 29, kColumns = 71, kInner = 700;
   const Matrix a(kRows, kInner, 1), b(kInner, kColumns, 2), before(kRows, kColumns, 3);
@@ -216,10 +235,15 @@ TEST_CASE("linear is x W^T + b and its backward adds, at every width", "[kernels
   }
 }
 
-TEST_CASE("linear's backward skips what is not wanted", "[kernels]") {
+TEST_CASE("linear's backward skips what is not wanted, and overwrites what is not initialized", "[kernels]") {
   const Matrix x(3, 5, 1), weight(4, 5, 2), dy(3, 4, 3);
   Matrix dx(3, 5), dweight(4, 5), dbias(1, 4), only_dx(3, 5), only_dweight(4, 5), only_dbias(1, 4);
   kernels::linear_backward(dx, dweight, dbias, dy, x, weight, {});
+  std::vector<Real> memory(static_cast<std::size_t>(kernels::packed_size(4, 5)));
+  Matrix overwritten(3, 5, 4);
+  kernels::linear_backward({overwritten, true}, {}, {}, dy, x, weight,
+                           kernels::pack(memory.data(), weight, Op::none));
+  CHECK(worst_error(overwritten, [&](auto r, auto c) { return dx(r, c); }) == 0);
   kernels::linear_backward(only_dx, {}, {}, dy, x, weight, {});
   kernels::linear_backward({}, only_dweight, {}, dy, x, weight, {});
   kernels::linear_backward({}, {}, only_dbias, dy, x, weight, {});
