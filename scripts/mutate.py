@@ -111,6 +111,22 @@ def guarded(source, numbered):
     return "extern int thimble_mutation;\n" + source
 
 
+def headers_of(path):
+    """The headers of src that a source includes, directly or through others."""
+    found = set()
+    for name in re.findall(r'^#include "(.*)"', (ROOT / path).read_text(), re.MULTILINE):
+        header = f"src/{name}"
+        if header.endswith(".h") and (ROOT / header).exists():
+            found |= {header} | headers_of(header)
+    return found
+
+
+def sources_with(headers):
+    """The sources that include one of these headers."""
+    sources = (str(f.relative_to(ROOT)) for f in (ROOT / "src").rglob("*.cpp"))
+    return {source for source in sources if headers_of(source) & headers} if headers else set()
+
+
 class Builder:
     def __init__(self, build):
         self.build, self.work = build, build / "mutations"
@@ -137,6 +153,14 @@ class Builder:
             units.setdefault((self.kind(path), path if alone else room), []).append(path)
         return units
 
+    def write_headers(self, copies):
+        """Puts changed headers, and no others, where compile() looks for headers first."""
+        for old in self.work.glob("src/**/*.h"):
+            old.unlink()
+        for path, text in copies.items():
+            (self.work / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.work / path).write_text(text)
+
     def compile(self, unit, copies):
         """The object file of changed sources, compiled as their target compiles them, but faster."""
         kind, name = unit
@@ -149,7 +173,9 @@ class Builder:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(text)
             texts.append(f'#include "{copy}"\n')
-        text = "".join(texts) + "".join(f"// {hashlib.sha256(t.encode()).hexdigest()}\n" for t in copies.values())
+        included = sorted(set().union(*map(headers_of, copies)))
+        used = [*copies.values(), *((self.work / h).read_text() for h in included if (self.work / h).exists())]
+        text = "".join(texts) + "".join(f"// {hashlib.sha256(t.encode()).hexdigest()}\n" for t in used)
         if target.exists() and source.exists() and source.read_text() == text:
             return target
         target.unlink(missing_ok=True)
@@ -157,6 +183,7 @@ class Builder:
         model = next(c["command"] for c in self.commands
                      if f"CMakeFiles/{kind}.dir/" in c["command"] and "cmake_pch" not in c["file"])
         words = shlex.split(model)
+        words[1:1] = [f"-I{self.work / 'src'}"]  # changed headers, in place of those of the project
         words = words[:words.index("-o")] + [*FASTER, "-o", str(target), "-c", str(source)]
         done = self.run(words)
         if done.returncode != 0:
@@ -253,11 +280,15 @@ def main():
     wanted = [(n, c) for n, c in enumerate(changes, 1)
               if not options.filters or any(f in c.path for f in options.filters)]
     left = [(n, c) for n, c in wanted if options.again or c.key not in results]
+    def copy_of(path):
+        return guarded((ROOT / path).read_text(), [(n, c) for n, c in enumerate(changes, 1) if c.path == path])
+
+    changed = {c.path for _, c in left}
+    headers = {path for path in changed if path.endswith(".h")}
+    builder.write_headers({path: copy_of(path) for path in headers})
     objects = []
-    for unit, paths in builder.units(sorted({c.path for _, c in left})).items():
-        copies = {path: guarded((ROOT / path).read_text(), [(n, c) for n, c in enumerate(changes, 1) if c.path == path])
-                  for path in paths}
-        objects.append(builder.compile(unit, copies))
+    for unit, paths in builder.units(sorted(changed - headers | sources_with(headers))).items():
+        objects.append(builder.compile(unit, {path: copy_of(path) for path in paths}))
     if objects:
         builder.link(objects)
     sound = {}
