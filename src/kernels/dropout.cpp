@@ -11,8 +11,8 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-void dropout_factors(Real* factor, Real p, const DropoutKey& key, std::int64_t sample, std::int64_t first,
-                     std::int64_t count) {
+void sample_dropout_factors(Real* factor, Real p, const DropoutKey& key, std::int64_t sample,
+                            std::int64_t first, std::int64_t count) {
   const Real kept = 1 / (1 - p);
   const auto threshold = static_cast<std::uint64_t>(std::llround(static_cast<double>(p) * 0x1p32));
   const std::uint64_t counter =
@@ -26,7 +26,8 @@ void dropout_factors(Real* factor, Real p, const DropoutKey& key, std::int64_t s
 
 void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int64_t rows_per_sample) {
   for (std::int64_t sample = 0; sample * rows_per_sample < factor.rows; ++sample)
-    dropout_factors(factor.row(sample * rows_per_sample), p, key, sample, 0, rows_per_sample * factor.cols);
+    sample_dropout_factors(factor.row(sample * rows_per_sample), p, key, sample, 0,
+                           rows_per_sample * factor.cols);
 }
 
 }  // namespace kernels

@@ -68,7 +68,7 @@ double blas_flops(Trainer& trainer) {
 }
 
 // Returns bytes per second of copying, read and written, beyond the caches.
-double memory_rate(Trainer& trainer) {
+double memory_bandwidth(Trainer& trainer) {
   constexpr std::int64_t kReals = (64 << 20) / sizeof(Real);
   const Tensor from({kReals});
   Tensor to({kReals});
@@ -127,7 +127,7 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
   std::ranges::sort(result.ops, std::greater(),
                     [](const auto& op) { return op.forward_ms + op.backward_ms; });
   result.fma_flops = fma_flops(trainer);
-  result.memory_rate = memory_rate(trainer);
+  result.memory_bandwidth = memory_bandwidth(trainer);
   result.blas_flops = blas_flops(trainer);
   return result;
 }

@@ -24,6 +24,7 @@
 #include "kernels/reference_sequence.h"
 #include "products_bench.h"
 #include "thimble/kernels/additive_score.h"
+#include "thimble/kernels/backend.h"
 #include "thimble/kernels/cross_entropy.h"
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/embedding.h"
@@ -363,6 +364,11 @@ void run(benchmark::State& state, const Case& item, bool naive) {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  if (kernels::uses_openblas()) {
+    fmt::print(stderr,
+               "thimble_bench: it times thimble's own products beside OpenBLAS's; unset THIMBLE_GEMM\n");
+    return 2;
+  }
   std::vector<Case> cases;
   for (const BenchModel& model : kModels) std::ranges::move(cases_of(model), std::back_inserter(cases));
   for (const Case& item : cases) {

@@ -19,8 +19,7 @@ struct OpCost {
   std::string layer, op;
   std::int64_t calls = 0;
   double bytes = 0;  // of its values, of what it saves for backward, and of gradients that its backward adds
-  double traffic =
-      0;  // the least that both passes read and write: what they are given and what they produce, once each
+  double traffic = 0;  // bytes that both passes at least read and write: each operand and result once
   Flops flops;
 };
 

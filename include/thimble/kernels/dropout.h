@@ -25,8 +25,8 @@ struct DropoutKey {
 void dropout_factors(MatrixView factor, Real p, const DropoutKey& key, std::int64_t rows_per_sample);
 
 // Draws the factors of elements first .. first + count - 1 of one sample of the batch.
-void dropout_factors(Real* factor, Real p, const DropoutKey& key, std::int64_t sample, std::int64_t first,
-                     std::int64_t count);
+void sample_dropout_factors(Real* factor, Real p, const DropoutKey& key, std::int64_t sample,
+                            std::int64_t first, std::int64_t count);
 
 }  // namespace kernels
 }  // namespace THIMBLE_PRECISION

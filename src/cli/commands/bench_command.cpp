@@ -37,7 +37,9 @@ int run(const BenchArguments& arguments) {
     if (op.flops == 0) return nullptr;
     return share(op, op.flops, b.fma_flops);
   };
-  const auto memory_share = [&](const Benchmark::Op& op) { return share(op, op.traffic, b.memory_rate); };
+  const auto memory_share = [&](const Benchmark::Op& op) {
+    return share(op, op.traffic, b.memory_bandwidth);
+  };
   const double peak = static_cast<double>(b.peak_bytes) / (1 << 20);
   double waiting = b.threads * b.profiled_step_ms;
   Json phases, ops = Json::array();
@@ -52,7 +54,7 @@ int run(const BenchArguments& arguments) {
                    {"forward_ms", op.forward_ms},
                    {"backward_ms", op.backward_ms},
                    {"share_of_fma_peak", fma_share(op)},
-                   {"share_of_memory_rate", memory_share(op)}});
+                   {"share_of_memory_bandwidth", memory_share(op)}});
 
   if (arguments.output.prints_text()) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
@@ -62,7 +64,7 @@ int run(const BenchArguments& arguments) {
     print_out("FMA peak    {:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", fma,
               counted(b.threads, "thread"), gflops / fma);
     print_out("{:<12}{:.1f} GFLOP/s by OpenBLAS; the step reaches {:.2f} of it\n", gemm, blas, gflops / blas);
-    print_out("copying     {:.1f} GB/s read and written, beyond the caches\n", 1e-9 * b.memory_rate);
+    print_out("bandwidth   {:.1f} GB/s of memory, copying beyond the caches\n", 1e-9 * b.memory_bandwidth);
     print_out("memory      {:.1f} MiB at the peak\n\n", peak);
     const double all = b.threads * b.profiled_step_ms;
     print_out("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");
@@ -82,7 +84,7 @@ int run(const BenchArguments& arguments) {
                           {"gflops", gflops},
                           {"fma_peak_gflops", fma},
                           {"share_of_fma_peak", gflops / fma},
-                          {"copy_gb_per_s", 1e-9 * b.memory_rate},
+                          {"memory_bandwidth_gb_per_s", 1e-9 * b.memory_bandwidth},
                           {"sgemm_gflops", blas},
                           {"share_of_sgemm", gflops / blas},
                           {"peak_rss_mb", peak},

@@ -39,8 +39,8 @@ HWY_INLINE void each_weights(ConstMatrixView q, ConstMatrixView k, Real* scratch
       weights_of(p, qh.row_block(r.first, r.rows), scaled_keys, b, h, s, r.mask);
       const MatrixView factor{dropout.key ? factors : nullptr, r.rows, r.keys, r.keys};
       for (std::int64_t i = 0; dropout.key && i < r.rows; ++i)
-        dropout_factors(factor.row(i), dropout.probability, *dropout.key, b,
-                        (h * s.queries + r.first + i) * s.keys, r.keys);
+        sample_dropout_factors(factor.row(i), dropout.probability, *dropout.key, b,
+                               (h * s.queries + r.first + i) * s.keys, r.keys);
       f(b, h, r, p, factor);
     });
   });
