@@ -171,15 +171,22 @@ std::string address_space_message(const MemoryEstimate& memory, const MemoryLimi
       remedy(memory));
 }
 
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t largest_shard(const TrainConfig& train) { return ceil_divide(train.batch, train.shards); }
+
 }  // namespace
 
 std::int64_t micro_batch(std::int64_t length) {
   return std::max<std::int64_t>(1, kMicroBatchTokens / length);
 }
 
+std::int64_t micro_batches_of_shard(const TrainConfig& train, std::int64_t length) {
+  return ceil_divide(largest_shard(train), micro_batch(length));
+}
+
 std::int64_t largest_micro_batch(const TrainConfig& train, std::int64_t length) {
-  const std::int64_t largest_shard = (train.batch + train.shards - 1) / train.shards;
-  return std::min(micro_batch(length), largest_shard);
+  return ceil_divide(largest_shard(train), micro_batches_of_shard(train, length));
 }
 
 ModelSizes model_sizes(const Config& config) {

@@ -26,7 +26,7 @@ Trainer::Trainer(const Config& config)
     : config_(config),
       evaluator_(config),
       optimizer_(config.train.optimizer, model().parameters()),
-      micro_batch_(micro_batch(dataset().length() + dataset().source_length())),
+      micro_batches_(micro_batches_of_shard(config.train, dataset().length() + dataset().source_length())),
       shards_(static_cast<std::size_t>(config.train.shards)),
       workers_(static_cast<std::size_t>(threads())),
       segment_squares_(optimizer_.segments().size()) {
@@ -70,8 +70,15 @@ ForwardOptions Trainer::training_options(std::int64_t step, std::int64_t first_s
           .hooks = nullptr};
 }
 
-std::int64_t Trainer::shard_begin(std::int64_t shard) const {
-  return config_.train.batch * shard / config_.train.shards;
+template <class F>
+void Trainer::for_micro_batches(std::int64_t shard, const F& f) const {
+  const auto shard_begin = [&](std::int64_t i) { return config_.train.batch * i / config_.train.shards; };
+  const std::int64_t begin = shard_begin(shard), size = shard_begin(shard + 1) - begin;
+  const std::int64_t parts = std::min(micro_batches_, size);
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::int64_t first = size * i / parts, end = size * (i + 1) / parts;
+    f(begin + first, end - first);
+  }
 }
 
 Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& options, EvalSums& sums) const {
@@ -97,10 +104,9 @@ void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
   Shard& shard = shards_[static_cast<std::size_t>(index)];
   shard.sums = {};
   std::ranges::fill(shard.gradients, Real{0});
-  const std::int64_t end = shard_begin(index + 1);
-  for (std::int64_t first = shard_begin(index); first < end; first += micro_batch_) {
-    run_micro_batch(step, first, std::min(micro_batch_, end - first), shard, worker);
-  }
+  for_micro_batches(index, [&](std::int64_t first, std::int64_t count) {
+    run_micro_batch(step, first, count, shard, worker);
+  });
 }
 
 void Trainer::pack_weights() {
@@ -176,11 +182,10 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
       fmt::format("step {}: the loss is {}, the gradient norm {}, the learning rate {:g}", step + 1,
                   std::abs(loss), std::abs(norm), learning_rate(step));
   Worker& worker = workers_.front();
-  for (std::int64_t first = 0; first < config_.train.batch; first += micro_batch_) {
+  const auto check = [&](std::int64_t first, std::int64_t count) {
     std::ranges::fill(shards_.front().gradients, Real{0});
     worker.tape.bind(model().parameters(), shards_.front().gradients);
-    dataset().fill_step(step, config_.train.batch, first, std::min(micro_batch_, config_.train.batch - first),
-                        worker.batch);
+    dataset().fill_step(step, config_.train.batch, first, count, worker.batch);
     worker.tape.rewind();
     EvalSums sums;
     const Var sum = forward(worker.tape, worker.batch, training_options(step, first), sums);
@@ -197,7 +202,8 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
                       "train.clip_norm",
                       where, kind, describe(non_finite, config_.model)));
     }
-  }
+  };
+  for (std::int64_t shard = 0; shard < config_.train.shards; ++shard) for_micro_batches(shard, check);
   // All micro-batches are finite, so the sum of their gradients or of its squares overflows.
   const auto bad =
       std::ranges::find_if(segment_squares_, [](double square) { return !std::isfinite(square); });

@@ -56,6 +56,9 @@ TEST_CASE("a micro-batch is sized by the length, and in training by the shard", 
   CHECK(largest_micro_batch(train, 128) == 2);
   train.batch = 12;
   CHECK(largest_micro_batch(train, 16) == 3);
+  train.batch = 50;  // 13 sequences, 6 at most at once: 5 + 4 + 4
+  CHECK(micro_batches_of_shard(train, 37) == 3);
+  CHECK(largest_micro_batch(train, 37) == 5);
 }
 
 TEST_CASE("parameters, gradients and moments are the buffers of a trainer", "[train]") {

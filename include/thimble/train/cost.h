@@ -19,7 +19,10 @@ namespace thimble {
 // least 1.
 std::int64_t micro_batch(std::int64_t length);
 
-// Returns the largest micro-batch of training, which is at most a shard.
+// Returns the number of micro-batches of a shard in training: the fewest of at most micro_batch(length) sequences.
+std::int64_t micro_batches_of_shard(const TrainConfig&, std::int64_t length);
+
+// Returns the sequences of the largest micro-batch of training, as those of a shard are as even as possible.
 std::int64_t largest_micro_batch(const TrainConfig&, std::int64_t length);
 
 // The sequences of a model check.

@@ -78,12 +78,14 @@ class Trainer {
   // Ends the current phase of the worker and starts another, unless the name is empty.
   void phase(Worker& worker, std::string_view name) const;
   ForwardOptions training_options(std::int64_t step, std::int64_t first_sample) const;
-  std::int64_t shard_begin(std::int64_t shard) const;
+  // Calls f(first, count) for the micro-batches of a shard, which are as even as possible.
+  template <class F>
+  void for_micro_batches(std::int64_t shard, const F& f) const;
 
   Config config_;
   Evaluator evaluator_;
   Optimizer optimizer_;
-  std::int64_t micro_batch_;  // sequences
+  std::int64_t micro_batches_;  // of a shard
   std::vector<Shard> shards_;
   std::vector<Worker> workers_;
   std::vector<double> segment_squares_;
