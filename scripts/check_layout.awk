@@ -17,6 +17,7 @@ BEGIN {
   home["^hwy/"] = "^(src|tests)/kernels/"
   home["^yaml-cpp/"] = "^src/config/yaml\\.cpp$"
   home["^CLI/"] = "^src/cli/command_line\\.cpp$"
+  home["^mpi\\.h$"] = "^src/distributed/mpi\\.cpp$"
   home["^Random123/"] = "^src/core/random\\.cpp$"
   home["^catch2/"] = "^tests/"
 

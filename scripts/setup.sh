@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
 # Installs what thimble needs to build and test on Debian or Ubuntu, and does nothing when it is all there.
-# Usage: scripts/setup.sh [further packages]
+# Usage: scripts/setup.sh [further packages]   mpi stands for Open MPI and MPICH
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config git libopenblas-dev libfmt-dev libyaml-cpp-dev libhwy-dev
-  librandom123-dev libcli11-dev nlohmann-json3-dev libxxhash-dev catch2 "$@")
+  librandom123-dev libcli11-dev nlohmann-json3-dev libxxhash-dev catch2)
+for package in "$@"; do
+  case $package in
+    mpi) packages+=(libopenmpi-dev openmpi-bin libmpich-dev mpich) ;;
+    *) packages+=("$package") ;;
+  esac
+done
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   cat >&2 <<'NOTE'

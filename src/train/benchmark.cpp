@@ -94,8 +94,8 @@ std::map<std::string, OpCost> op_costs(const Config& config) {
 
 }  // namespace
 
-Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps) {
-  Trainer trainer(config);
+Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Communicator& ranks) {
+  Trainer trainer(config, ranks);
   Benchmark result;
   result.flops_per_step = step_cost(config).flops;
   result.threads = trainer.threads();

@@ -76,12 +76,13 @@ void Capture::observe(Site site, const Shape& shape, ConstMatrixView value) {
   }
 }
 
-Evaluator::Evaluator(const Config& config)
+Evaluator::Evaluator(const Config& config, Communicator& ranks)
     : config_(config),
+      ranks_(ranks),
       dataset_(make_dataset(config)),
       model_(make_model(config.model, dataset_)),
       packed_weights_(model_->parameters()),
-      pool_(config.train.threads),
+      pool_(ranks.threads(config.train.threads)),
       chunk_size_(micro_batch(dataset_.length() + dataset_.source_length())),
       workers_(static_cast<std::size_t>(pool_.threads())) {
   model_->init(config.train.seed);
@@ -165,19 +166,24 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
                      split_name(split));
   const bool generates = dataset_.layout() == Layout::seq2seq;
   if (!usual_answer_) usual_answer_ = usual_answer(dataset_);
+  const auto chunks = static_cast<std::size_t>((count + chunk_size_ - 1) / chunk_size_);
+  const std::vector<Range> parts = parts_of(chunks, ranks_.size());
+  const Range& own = ranks_.own(parts);
   ProgressCounter progress(fmt::format("evaluating the {} split", split_name(split)),
-                           static_cast<double>(count));
-  const std::int64_t chunks = (count + chunk_size_ - 1) / chunk_size_;
-  const auto sums = each_chunk(static_cast<std::size_t>(chunks), [&](std::size_t i, Worker& worker) {
+                           static_cast<double>(own.size()));
+  const std::vector<EvalSums> own_sums = each_chunk(own.size(), [&](std::size_t i, Worker& worker) {
     Chunk& chunk = worker.chunk;
-    chunk.first = static_cast<std::int64_t>(i) * chunk_size_;
+    chunk.first = static_cast<std::int64_t>(own.first + i) * chunk_size_;
     dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch);
     EvalSums sum = run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference));
     if (usual_answer_) sum.usual = std::ranges::count(chunk.batch.row_labels, *usual_answer_);
     if (generates) sum.exact_matches = count_exact_matches(chunk.batch);
-    progress.advance(static_cast<double>(chunk.batch.sequences));
+    progress.advance();
     return sum;
   });
+  std::vector<EvalSums> sums(chunks);
+  std::ranges::copy(own_sums, sums.begin() + static_cast<std::ptrdiff_t>(own.first));
+  ranks_.all_gather(std::span(sums), parts);
   EvalResult result = mean_of(sums, count);
   EvalSums all;
   for (const EvalSums& sum : sums) all.add(sum);

@@ -9,12 +9,13 @@
 
 namespace thimble {
 
-#define THIMBLE_JOBS                                                                      \
-  TrainResult run_training(const Config& config, const TrainOptions& options);            \
-  Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps); \
-  EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit);  \
-  std::vector<GradcheckResult> run_model_check(const Config& config);                     \
-  std::vector<GradcheckResult> run_op_checks(const std::string& only);                    \
+#define THIMBLE_JOBS                                                                     \
+  TrainResult run_training(const Config& config, const TrainOptions& options);           \
+  Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, \
+                          Communicator& ranks);                                          \
+  EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit); \
+  std::vector<GradcheckResult> run_model_check(const Config& config);                    \
+  std::vector<GradcheckResult> run_op_checks(const std::string& only);                   \
   ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);
 
 namespace f32 {
@@ -40,10 +41,10 @@ TrainResult train(const Config& config, const TrainOptions& options) {
   return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
 }
 
-Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps) {
+Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Communicator& ranks) {
   require_memory(Job::training, config);
-  return single(config) ? f32::run_benchmark(config, warmup, steps)
-                        : f64::run_benchmark(config, warmup, steps);
+  return single(config) ? f32::run_benchmark(config, warmup, steps, ranks)
+                        : f64::run_benchmark(config, warmup, steps, ranks);
 }
 
 EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit) {
@@ -103,6 +104,7 @@ Json to_json(const TrainResult& r) {
   json["version"] = version();
   json["seconds"] = r.seconds;
   json["threads"] = r.threads;
+  if (r.ranks > 1) json["ranks"] = r.ranks;
   if (!r.directory.empty()) json["directory"] = r.directory;
   return json;
 }

@@ -4,7 +4,10 @@
 #include <cmath>
 
 #include "thimble/core/error.h"
-#include "thimble/kernels/elementwise.h"
+#include "thimble/core/hash.h"
+#include "thimble/core/version.h"
+#include "thimble/kernels/arithmetic.h"
+#include "thimble/kernels/backend.h"
 #include "thimble/kernels/optimizer.h"
 #include "thimble/model/finite.h"
 #include "thimble/optim/schedule.h"
@@ -13,32 +16,60 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-namespace {
-
-MatrixView as_row(std::span<Real> x) {
-  const auto n = static_cast<std::int64_t>(x.size());
-  return {x.data(), 1, n, n};
-}
-
-}  // namespace
-
-Trainer::Trainer(const Config& config)
+Trainer::Trainer(const Config& config, Communicator& ranks)
     : config_(config),
-      evaluator_(config),
+      ranks_(ranks),
+      evaluator_(config, ranks),
       optimizer_(config.train.optimizer, model().parameters()),
       micro_batches_(micro_batches_of_shard(config.train, dataset().length() + dataset().source_length())),
-      shards_(static_cast<std::size_t>(config.train.shards)),
+      gradients_(ranks, static_cast<std::size_t>(config.train.shards), optimizer_.segments(),
+                 model().parameters().size()),
+      shard_sums_(static_cast<std::size_t>(config.train.shards)),
       workers_(static_cast<std::size_t>(threads())),
       segment_squares_(optimizer_.segments().size()) {
-  for (Shard& shard : shards_) shard.gradients.resize(model().parameters().size());
+  if (ranks.size() > 1) require_equal_ranks();
   // Any worker may run any shard, so every worker runs the largest micro-batch now, and allocates nothing
   // later. It runs it twice, as the tape merges its memory into one block when it is rewound.
   const std::int64_t largest =
       largest_micro_batch(config.train, dataset().length() + dataset().source_length());
   for (Worker& worker : workers_) {
-    for (int run = 0; run < 2; ++run) run_micro_batch(0, 0, largest, shards_.front(), worker);
+    for (int run = 0; run < 2; ++run) run_micro_batch(0, 0, largest, first_shard(), worker);
     worker.tape.rewind();
   }
+}
+
+void Trainer::require_equal_ranks() {
+  const auto require_equal = [&](const char* what, const std::string& text) {
+    ranks_.require_equal<ConfigError>(what, text, "start the same command, on the same files, for all ranks");
+  };
+  Config config = config_;
+  config.train.threads = 0;
+  DataRecord data = record_of(config_);
+  for (DataFile& file : data.files) file.path.clear();
+  require_equal("version of thimble", std::string(version()));
+  require_equal("arithmetic", kernels::uses_openblas() ? "openblas" : std::string(kernels::arithmetic()));
+  require_equal("hash of the config", hash_digits(to_yaml(config)));
+  require_equal("hash of the data", hash_digits(json_text(to_json(data))));
+  require_equal("hash of the initial weights", model().parameters().hash());
+}
+
+void Trainer::collect_state() {
+  if (ranks_.size() == 1) return;
+  ranks_.require_equal<Error>(
+      "hash of the weights", model().parameters().hash(),
+      "a rank or the network has computed or copied them wrongly; resume from the last "
+      "checkpoint");
+  for (const Optimizer::Moment& moment : optimizer_.moments())
+    ranks_.gather(moment.values, gradients_.elements());
+}
+
+void Trainer::distribute_state() {
+  if (ranks_.size() == 1) return;
+  std::int64_t steps = optimizer_.steps();
+  ranks_.broadcast(std::span(&steps, 1));
+  optimizer_.set_steps(steps);
+  ranks_.broadcast(model().parameters().values());
+  for (const Optimizer::Moment& moment : optimizer_.moments()) ranks_.broadcast(moment.values);
 }
 
 void Trainer::start_profile() {
@@ -87,24 +118,25 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& optio
   return add_loss(logits, batch, static_cast<Real>(config_.train.label_smoothing), sums);
 }
 
-void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, Shard& shard,
+void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, std::int64_t shard,
                               Worker& worker) {
-  worker.tape.bind(model().parameters(), shard.gradients, &evaluator_.packed_weights());
+  const auto index = static_cast<std::size_t>(shard);
+  worker.tape.bind(model().parameters(), gradients_.of_shard(index), &evaluator_.packed_weights());
   phase(worker, "data");
   dataset().fill_step(step, config_.train.batch, first, count, worker.batch);
   phase(worker, "forward");
   worker.tape.rewind();
-  const Var loss = forward(worker.tape, worker.batch, training_options(step, first), shard.sums);
+  const Var loss = forward(worker.tape, worker.batch, training_options(step, first), shard_sums_[index]);
   phase(worker, "backward");
   worker.tape.backward(loss, 1, Tape::RetainGrads::leaves);
   phase(worker, {});
 }
 
-void Trainer::run_shard(std::int64_t step, std::int64_t index, Worker& worker) {
-  Shard& shard = shards_[static_cast<std::size_t>(index)];
-  shard.sums = {};
-  std::ranges::fill(shard.gradients, Real{0});
-  for_micro_batches(index, [&](std::int64_t first, std::int64_t count) {
+void Trainer::run_shard(std::int64_t step, std::int64_t shard, Worker& worker) {
+  const auto index = static_cast<std::size_t>(shard);
+  shard_sums_[index] = {};
+  std::ranges::fill(gradients_.of_shard(index), Real{0});
+  for_micro_batches(shard, [&](std::int64_t first, std::int64_t count) {
     run_micro_batch(step, first, count, shard, worker);
   });
 }
@@ -118,22 +150,37 @@ void Trainer::pack_weights() {
   });
 }
 
-double Trainer::reduce_gradients() {
-  const auto& segments = optimizer_.segments();
-  run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
+template <class F>
+void Trainer::each_segment(std::string_view name, const Range& range, const F& f) {
+  run(static_cast<std::int64_t>(range.size()), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];
-    phase(worker, "gradients");
-    const auto& segment = segments[static_cast<std::size_t>(i)];
-    const auto part = [&](std::size_t shard) {
-      return std::span(shards_[shard].gradients).subspan(segment.offset, segment.size);
-    };
-    for (std::size_t gap = 1; gap < shards_.size(); gap *= 2) {
-      for (std::size_t s = 0; s + gap < shards_.size(); s += 2 * gap) {
-        kernels::accumulate(as_row(part(s)), as_row(part(s + gap)));
-      }
-    }
-    segment_squares_[static_cast<std::size_t>(i)] = kernels::sum_of_squares(part(0));
+    phase(worker, name);
+    const std::size_t index = range.first + static_cast<std::size_t>(i);
+    f(optimizer_.segments()[index], index);
     phase(worker, {});
+  });
+}
+
+template <class F>
+void Trainer::communicate(const F& f) {
+  if (ranks_.size() == 1) return;
+  phase(workers_.front(), "communication");
+  f();
+  phase(workers_.front(), {});
+}
+
+double Trainer::reduce_gradients() {
+  const Range& own = ranks_.own(gradients_.segments());
+  const auto sum_shards = [&](const auto& segment, std::size_t) { gradients_.sum_shards(segment); };
+  each_segment("gradients", {0, own.first}, sum_shards);
+  each_segment("gradients", {own.last, optimizer_.segments().size()}, sum_shards);
+  communicate([&] { gradients_.exchange(); });
+  each_segment("gradients", own, [&](const auto& segment, std::size_t i) {
+    segment_squares_[i] = kernels::sum_of_squares(gradients_.sum_ranks(segment));
+  });
+  communicate([&] {
+    ranks_.start_all_gather(std::span(shard_sums_), gradients_.shards());
+    ranks_.all_gather(std::span(segment_squares_), gradients_.segments());
   });
   double sum = 0;
   for (const double square : segment_squares_) sum += square;
@@ -143,26 +190,24 @@ double Trainer::reduce_gradients() {
 StepReport Trainer::step() {
   const std::int64_t step = optimizer_.steps();
   pack_weights();
-  run(config_.train.shards, [&](std::int64_t shard, int thread) {
-    run_shard(step, shard, workers_[static_cast<std::size_t>(thread)]);
+  run(static_cast<std::int64_t>(ranks_.own(gradients_.shards()).size()), [&](std::int64_t i, int thread) {
+    run_shard(step, first_shard() + i, workers_[static_cast<std::size_t>(thread)]);
   });
+  const double squares = reduce_gradients();
   EvalSums sums;
-  for (const Shard& shard : shards_) sums.add(shard.sums);
+  for (const EvalSums& shard : shard_sums_) sums.add(shard);
   const double labeled = sums.labels();
   const double loss = sums.loss / labeled;
-  const double norm = std::sqrt(reduce_gradients()) / labeled;
+  const double norm = std::sqrt(squares) / labeled;
   if (!std::isfinite(loss) || !std::isfinite(norm)) throw_non_finite(step, loss, norm);
 
   const double rate = learning_rate(step);
   optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labeled);
-  const auto& segments = optimizer_.segments();
-  run(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i, int thread) {
-    Worker& worker = workers_[static_cast<std::size_t>(thread)];
-    phase(worker, "optimizer");
-    optimizer_.update(segments[static_cast<std::size_t>(i)], model().parameters().values(),
-                      shards_.front().gradients);
-    phase(worker, {});
+  const std::span<Real> parameters = model().parameters().values();
+  each_segment("optimizer", ranks_.own(gradients_.segments()), [&](const auto& segment, std::size_t) {
+    optimizer_.update(segment, parameters, gradients_.total());
   });
+  communicate([&] { ranks_.all_gather(parameters, gradients_.elements()); });
   return {.step = step + 1,
           .loss = loss,
           .accuracy = static_cast<double>(sums.correct) / labeled,
@@ -182,9 +227,10 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
       fmt::format("step {}: the loss is {}, the gradient norm {}, the learning rate {:g}", step + 1,
                   std::abs(loss), std::abs(norm), learning_rate(step));
   Worker& worker = workers_.front();
+  const std::span<Real> gradients = gradients_.of_shard(static_cast<std::size_t>(first_shard()));
   const auto check = [&](std::int64_t first, std::int64_t count) {
-    std::ranges::fill(shards_.front().gradients, Real{0});
-    worker.tape.bind(model().parameters(), shards_.front().gradients);
+    std::ranges::fill(gradients, Real{0});
+    worker.tape.bind(model().parameters(), gradients);
     dataset().fill_step(step, config_.train.batch, first, count, worker.batch);
     worker.tape.rewind();
     EvalSums sums;

@@ -32,18 +32,12 @@ class TrainingRun {
       : config_(config),
         directory_(options.directory),
         observer_(options.observer != nullptr ? *options.observer : silent_),
-        trainer_(config),
+        ranks_(*options.ranks),
+        trainer_(config, ranks_),
         data_(json_text(to_json(record_of(config)))) {
     if (directory_.empty()) return;
-    if (config.train.log_heads) {
-      require<ConfigError>(
-          options.make_head_log != nullptr,
-          "train.log_heads: TrainOptions.make_head_log is missing; set it to head_log of inspect");
-      head_log_ = options.make_head_log(config);
-    }
-    writer_.emplace(directory_, config, options.resume);
-    if (options.resume) resume();
-    writer_->start_metrics(state_.metrics_bytes);
+    if (ranks_.rank() == 0) open(options);
+    if (options.resume) share_state();
   }
 
   TrainResult run() {
@@ -55,13 +49,35 @@ class TrainingRun {
     while (!stopped) {
       step();
       stopped = ending();
-      if (!stopped && observer_.wants_stop()) stopped = Stopped::interrupted;
+      if (!stopped && ranks_.any(observer_.wants_stop())) stopped = Stopped::interrupted;
       save_if_due(stopped);
     }
     return finish(*stopped);
   }
 
  private:
+  // Opens the run, to write it and to resume from it.
+  void open(const TrainOptions& options) {
+    if (config_.train.log_heads) {
+      require<ConfigError>(
+          options.make_head_log != nullptr,
+          "train.log_heads: TrainOptions.make_head_log is missing; set it to head_log of inspect");
+      head_log_ = options.make_head_log(config_);
+    }
+    writer_.emplace(directory_, config_, options.resume);
+    if (options.resume) resume();
+    writer_->start_metrics(state_.metrics_bytes);
+  }
+
+  // Copies what rank 0 has loaded to the other ranks.
+  void share_state() {
+    std::string state = json_text(to_json(state_));
+    ranks_.broadcast(state);
+    state_ = run_state(parse_json(state));
+    seconds_before_ = state_.seconds;
+    trainer_.distribute_state();
+  }
+
   double seconds() const { return seconds_before_ + timer_.seconds(); }
 
   // Appends a line to metrics.jsonl. Seconds come last, as only they differ between equal runs.
@@ -97,7 +113,7 @@ class TrainingRun {
     state_.best_step = state_.step;
     state_.best_loss = state_.validation->loss;
     state_.evaluations_since_best = 0;
-    if (writer_) save(writer_->best_path());
+    save(&RunWriter::best_path);
   }
 
   // Returns why training has ended; nothing if it has not.
@@ -111,14 +127,13 @@ class TrainingRun {
   }
 
   void save_if_due(std::optional<Stopped> stopped) {
-    if (!writer_) return;
     const TrainConfig& train = config_.train;
     const bool ended = stopped && *stopped != Stopped::interrupted;
     if (ended) {
-      save(writer_->final_path());
+      save(&RunWriter::final_path);
     } else if (stopped || (train.checkpoint_every > 0 && state_.step % train.checkpoint_every == 0) ||
                (train.checkpoint_series && in_series(state_.step))) {
-      save(writer_->step_path(state_.step));
+      save(&RunWriter::step_path, state_.step);
     } else {
       return;
     }
@@ -129,10 +144,15 @@ class TrainingRun {
     if (writer_) writer_->prune(ended, config_.train.checkpoint_series);
   }
 
-  void save(const std::filesystem::path& path) {
+  // Saves a checkpoint to the path that the function of the writer returns, if there is a run.
+  template <class... Arguments>
+  void save(std::filesystem::path (RunWriter::*path)(Arguments...) const, Arguments... arguments) {
+    if (directory_.empty()) return;
+    trainer_.collect_state();
+    if (!writer_) return;
     state_.metrics_bytes = writer_->sync_metrics();
     state_.seconds = seconds();
-    save_weights(path, trainer_.model().parameters(),
+    save_weights((*writer_.*path)(arguments...), trainer_.model().parameters(),
                  {{"format", kFormat},
                   {"step", std::to_string(state_.step)},
                   {"weights_hash", trainer_.model().parameters().hash()},
@@ -212,6 +232,7 @@ class TrainingRun {
     so_far.parameters = static_cast<std::int64_t>(trainer_.model().parameters().count());
     so_far.seconds = seconds();
     so_far.threads = trainer_.threads();
+    so_far.ranks = ranks_.size();
     so_far.directory = directory_;
     return so_far;
   }
@@ -221,10 +242,11 @@ class TrainingRun {
   const std::string directory_;
   TrainObserver silent_;
   TrainObserver& observer_;
+  Communicator& ranks_;
   Trainer trainer_;
-  const std::string data_;  // the record of the training data, for checkpoints
-  HeadLog head_log_;        // empty: heads are not logged
-  std::optional<RunWriter> writer_;
+  const std::string data_;           // the record of the training data, for checkpoints
+  HeadLog head_log_;                 // empty: heads are not logged
+  std::optional<RunWriter> writer_;  // of rank 0, if there is a run
   RunState state_;
   double seconds_before_ = 0;
 };

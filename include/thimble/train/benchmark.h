@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "thimble/config/config.h"
+#include "thimble/distributed/communicator.h"
 
 namespace thimble {
 
@@ -37,7 +38,9 @@ struct Benchmark {
   std::vector<Op> ops;  // by time, longest first
 };
 
-// Trains `warmup` steps and then `steps` timed ones, both at least 1, without writing anything.
-Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps);
+// Trains `warmup` steps and then `steps` timed ones, both at least 1, without writing anything. All ranks must
+// call it.
+Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps,
+                    Communicator& ranks = one_process());
 
 }  // namespace thimble

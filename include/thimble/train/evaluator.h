@@ -15,6 +15,7 @@
 #include "thimble/core/progress.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/data/dataset.h"
+#include "thimble/distributed/communicator.h"
 #include "thimble/model/model.h"
 #include "thimble/train/eval_sums.h"
 #include "thimble/train/run.h"
@@ -99,7 +100,7 @@ class Evaluator {
  public:
   // Builds the config's model with its initial values, or the model of the source. Throws DataError when the
   // task does not suit the output, and CheckpointError when the weights do not fit the config.
-  explicit Evaluator(const Config& config);
+  explicit Evaluator(const Config& config, Communicator& ranks = one_process());
   explicit Evaluator(const ModelSource& source);
 
   const Config& config() const { return config_; }
@@ -110,8 +111,9 @@ class Evaluator {
   int threads() const { return pool_.threads(); }
   PackedWeights& packed_weights() { return packed_weights_; }
 
-  // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Checks for
-  // a leak except on a finite training split, whose sequences the model was trained on.
+  // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Each rank
+  // computes some of the sequences, and all return the same result; so all must call it. Checks for a leak
+  // except on a finite training split, whose sequences the model was trained on.
   EvalResult evaluate(Split split, std::int64_t limit = 0);
 
   // Selects the first sequences of a split, at most as many as it has, for the functions below, and stores
@@ -171,6 +173,7 @@ class Evaluator {
       const Batch& batch) const;  // sequences whose whole target greedy decoding generates
 
   Config config_;
+  Communicator& ranks_;
   Dataset dataset_;
   std::unique_ptr<Model> model_;
   PackedWeights packed_weights_;

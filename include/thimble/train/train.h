@@ -13,6 +13,7 @@
 #include "thimble/autograd/gradcheck_result.h"
 #include "thimble/config/config.h"
 #include "thimble/core/json.h"
+#include "thimble/distributed/communicator.h"
 
 namespace thimble {
 
@@ -79,7 +80,7 @@ struct TrainResult {
   std::string_view arithmetic;  // "fused" or "separate", see kernels/arithmetic.h; or "openblas"
   std::int64_t parameters = 0;
   double seconds = 0;  // over all sessions of the run
-  int threads = 0;
+  int threads = 0, ranks = 1;
   std::string directory;  // of the run; empty: none
 };
 
@@ -93,7 +94,7 @@ class TrainObserver {
   virtual void on_validation(std::int64_t /*step*/, const EvalResult&) {}
   // Called for a damaged checkpoint, with the reason; the one before it is tried next.
   virtual void on_damaged(const std::string& /*reason*/) {}
-  // Called after every step; return true to save progress and stop.
+  // Called after every step; return true, on any rank, to save progress and stop.
   virtual bool wants_stop() { return false; }
 };
 
@@ -110,6 +111,8 @@ struct TrainOptions {
   TrainObserver* observer = nullptr;
   // Makes the log of train.log_heads: head_log of inspect. Called only if heads are logged to a run.
   std::function<HeadLog(const Config&)> make_head_log = nullptr;
+  // The ranks that train together; all of them must call train(). Rank 0 writes the run.
+  Communicator* ranks = &one_process();
 };
 
 // Every job below throws ConfigError, before it allocates or writes anything, if the memory of the config

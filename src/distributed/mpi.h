@@ -1,0 +1,16 @@
+// The communicator of MPI: mpi.cpp is part of the program if it is built with MPI, mpi_missing.cpp otherwise.
+#pragma once
+
+#include <memory>
+
+#include "thimble/distributed/communicator.h"
+
+namespace thimble {
+
+// Returns the communicator of all processes of the launcher, or null if the program is built without MPI.
+std::unique_ptr<Communicator> start_mpi();
+
+// Returns the name and version of the MPI library, or "" without one.
+std::string mpi_name();
+
+}  // namespace thimble

@@ -1,0 +1,98 @@
+#include "thimble/train/gradient_sum.h"
+
+#include <algorithm>
+
+#include "thimble/kernels/elementwise.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+namespace {
+
+MatrixView as_row(std::span<Real> x) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  return {x.data(), 1, n, n};
+}
+
+}  // namespace
+
+GradientSum::GradientSum(Communicator& ranks, std::size_t shards, std::span<const Segment> segments,
+                         std::size_t size)
+    : ranks_(ranks), sent_(static_cast<std::size_t>(ranks.size())), received_(shards) {
+  require<ConfigError>(
+      std::cmp_less_equal(ranks.size(), shards),
+      "train.shards is {}, but {} processes were started, and each computes at least one shard; "
+      "start at most {}, or raise train.shards, which changes rounding",
+      shards, ranks.size(), shards);
+  shards_ = parts_of(shards, ranks.size());
+  std::size_t first = 0;
+  for (const Range& share : parts_of(size, ranks.size())) {
+    const auto end = std::ranges::lower_bound(segments, share.last, {}, &Segment::offset);
+    const auto last = static_cast<std::size_t>(end - segments.begin());
+    const auto offset = [&](std::size_t i) { return i < segments.size() ? segments[i].offset : size; };
+    segments_.push_back({first, last});
+    elements_.push_back({offset(first), offset(last)});
+    first = last;
+  }
+  buffers_.resize(ranks_.own(shards_).size());
+  for (auto& buffer : buffers_) buffer.resize(size);
+
+  std::vector<bool> is_sent(shards, true);
+  for (std::size_t gap = 1; gap < shards; gap *= 2) {
+    for (std::size_t s = 0; s + gap < shards; s += 2 * gap) {
+      const std::size_t last = std::min(s + 2 * gap, shards) - 1;
+      const Range& of_rank = *std::ranges::find_if(shards_, [&](const Range& r) { return r.contains(s); });
+      if (!of_rank.contains(last)) {
+        shared_.push_back({s, s + gap});
+        continue;
+      }
+      if (&of_rank == &ranks_.own(shards_)) local_.push_back({s, s + gap});
+      is_sent[s + gap] = false;
+    }
+  }
+  for (std::size_t rank = 0; rank < sent_.size(); ++rank) {
+    for (std::size_t s = shards_[rank].first; s < shards_[rank].last; ++s) {
+      if (!is_sent[s]) continue;
+      sent_[rank].push_back(s);
+      if (&shards_[rank] != &ranks_.own(shards_)) received_[s].resize(ranks_.own(elements_).size());
+    }
+  }
+}
+
+std::span<Real> GradientSum::part(std::size_t shard, const Segment& segment) {
+  if (ranks_.own(shards_).contains(shard)) return of_shard(shard).subspan(segment.offset, segment.size);
+  return std::span(received_[shard]).subspan(segment.offset - ranks_.own(elements_).first, segment.size);
+}
+
+void GradientSum::add(const Node& node, const Segment& segment) {
+  kernels::accumulate(as_row(part(node.to, segment)), as_row(part(node.from, segment)));
+}
+
+void GradientSum::sum_shards(const Segment& segment) {
+  for (const Node& node : local_) add(node, segment);
+}
+
+void GradientSum::exchange() {
+  const int size = ranks_.size();
+  for (int i = 1; i < size; ++i) {
+    const int from = (ranks_.rank() + size - i) % size, to = (ranks_.rank() + i) % size;
+    for (const std::size_t shard : sent_[static_cast<std::size_t>(from)])
+      ranks_.receive(from, std::as_writable_bytes(std::span(received_[shard])));
+    const Range& theirs = elements_[static_cast<std::size_t>(to)];
+    for (const std::size_t shard : sent_[static_cast<std::size_t>(ranks_.rank())])
+      ranks_.send(to, std::as_bytes(of_shard(shard).subspan(theirs.first, theirs.size())));
+  }
+  ranks_.wait();
+}
+
+std::span<const Real> GradientSum::sum_ranks(const Segment& segment) {
+  sum_shards(segment);
+  for (const Node& node : shared_) add(node, segment);
+  const std::span<Real> sum = part(0, segment);
+  const std::span<Real> total = std::span(buffers_.front()).subspan(segment.offset, segment.size);
+  if (sum.data() != total.data()) std::ranges::copy(sum, total.begin());
+  return total;
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

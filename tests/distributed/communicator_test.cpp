@@ -1,0 +1,150 @@
+#include "thimble/distributed/communicator.h"
+
+#include <numeric>
+
+#include "catch.h"
+#include "distributed/thread_ranks.h"
+
+using namespace thimble;
+
+namespace {
+
+// The results of a function on each rank.
+template <class F>
+auto on_ranks(int size, const F& f) {
+  std::vector<decltype(f(one_process()))> results(static_cast<std::size_t>(size));
+  require_success(run_ranks(
+      size, [&](Communicator& ranks) { results[static_cast<std::size_t>(ranks.rank())] = f(ranks); }));
+  return results;
+}
+
+constexpr int kSizes[] = {1, 2, 3, 5, 8};
+
+}  // namespace
+
+TEST_CASE("the parts of ranks are consecutive, and differ by one item at most", "[distributed]") {
+  for (const std::size_t count : {0, 1, 4, 7, 100}) {
+    for (const int size : kSizes) {
+      std::size_t end = 0;
+      for (const Range& part : parts_of(count, size)) {
+        CHECK(part.first == end);
+        CHECK(part.size() >= count / static_cast<std::size_t>(size));
+        CHECK(part.size() <= count / static_cast<std::size_t>(size) + 1);
+        end = part.last;
+      }
+      CHECK(end == count);
+    }
+  }
+}
+
+TEST_CASE("an all-gather gives every rank the parts of all, a gather rank 0", "[distributed]") {
+  std::vector<int> all(11);
+  std::iota(all.begin(), all.end(), 100);
+  for (const int size : kSizes) {
+    CAPTURE(size);
+    const auto parts = parts_of(all.size(), size);
+    const auto own_part = [&](const Communicator& ranks) {
+      std::vector<int> values(all.size());
+      for (std::size_t i = ranks.own(parts).first; i < ranks.own(parts).last; ++i) values[i] = all[i];
+      return values;
+    };
+    const auto everywhere = on_ranks(size, [&](Communicator& ranks) {
+      std::vector<int> values = own_part(ranks);
+      ranks.all_gather(std::span(values), parts);
+      return values;
+    });
+    for (const auto& values : everywhere) CHECK(values == all);
+    const auto collected = on_ranks(size, [&](Communicator& ranks) {
+      std::vector<int> values = own_part(ranks);
+      ranks.gather(std::span(values), parts);
+      if (ranks.rank() == 0) return values;
+      return values == own_part(ranks) ? all : values;  // other ranks get nothing
+    });
+    for (const auto& values : collected) CHECK(values == all);
+  }
+}
+
+TEST_CASE("texts of any length reach all ranks", "[distributed]") {
+  for (const int size : kSizes) {
+    CAPTURE(size);
+    const auto texts = on_ranks(size, [](Communicator& ranks) {
+      return ranks.all_gather(std::string(static_cast<std::size_t>(ranks.rank() * 3 % 7), 'x'));
+    });
+    for (const auto& of_rank : texts)
+      for (std::size_t rank = 0; rank < of_rank.size(); ++rank) CHECK(of_rank[rank].size() == rank * 3 % 7);
+    const auto copies = on_ranks(size, [](Communicator& ranks) {
+      std::string text =
+          ranks.rank() == 0 ? "from rank 0" : std::string(static_cast<std::size_t>(ranks.rank()), '?');
+      ranks.broadcast(text);
+      return text;
+    });
+    for (const std::string& text : copies) CHECK(text == "from rank 0");
+  }
+}
+
+TEST_CASE("a condition of one rank is one of all", "[distributed]") {
+  for (const int size : kSizes) {
+    for (int which = -1; which < size; ++which) {
+      const auto found =
+          on_ranks(size, [&](Communicator& ranks) { return ranks.any(ranks.rank() == which) ? 1 : 0; });
+      CHECK(found == std::vector(static_cast<std::size_t>(size), which >= 0 ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("ranks that differ are named on all ranks, and rank 0 reports", "[distributed]") {
+  const auto ends = run_ranks(4, [](Communicator& ranks) {
+    ranks.require_equal<ConfigError>("version", "1.0", "install one");
+    ranks.require_equal<ConfigError>("config", ranks.rank() % 2 == 0 ? "a" : "b", "use one file");
+  });
+  for (const RankEnd& end : ends) {
+    CHECK(end.error ==
+          "config: rank 0 has a, rank 1 has b; ranks 1, 3 differ of 4 from rank 0; use one file");
+    CHECK(end.ending.status == 2);
+    CHECK(end.ending.has_message == (&end == &ends.front()));
+  }
+}
+
+TEST_CASE("when a rank fails, the others end with its status and no message", "[distributed]") {
+  const auto ends = run_ranks(3, [](Communicator& ranks) {
+    require<Error>(ranks.rank() != 1, "disk full");
+    ranks.any(false);
+  });
+  CHECK(ends[1].error == "disk full");
+  CHECK(ends[1].ending.has_message);
+  for (const std::size_t rank : {0, 2}) {
+    CHECK(ends[rank].error == "rank 1 ended with exit status 2");
+    CHECK(ends[rank].ending.status == 2);
+    CHECK_FALSE(ends[rank].ending.has_message);
+  }
+}
+
+TEST_CASE("a rank that fails after the others are done gives all its status", "[distributed]") {
+  const auto ends = run_ranks(3, [](Communicator& ranks) {
+    ranks.any(false);
+    require<Error>(ranks.rank() != 0, "disk full");
+  });
+  for (const RankEnd& end : ends) CHECK(end.ending.status == 2);
+  CHECK(ends[0].ending.has_message);
+  CHECK_FALSE(ends[1].ending.has_message);
+}
+
+TEST_CASE("ranks that do not answer in time are named", "[distributed]") {
+  std::atomic<bool> waiting = true;
+  const auto ends = run_ranks(4, [&](Communicator& ranks) {
+    if (ranks.rank() % 2 == 1) {  // these hang
+      while (waiting) std::this_thread::yield();
+      return;
+    }
+    if (ranks.rank() == 0) ranks.set_timeout(0.05);
+    try {
+      ranks.any(false);
+    } catch (const Error&) {
+      waiting = false;
+      throw;
+    }
+  });
+  CHECK_THAT(ends[0].error, StartsWith("rank 0: no answer from ranks 1, 3 for 0.05 s"));
+  CHECK(ends[2].error == "rank 0 ended with exit status 2");
+  CHECK(ends[0].ending.has_message);
+}

@@ -1,0 +1,205 @@
+#!/usr/bin/env bash
+# Training with several processes: every config gives the weights of one process for any number of ranks and threads, and
+# runs that are killed, interrupted or run out of disk end within seconds and resume with another number of ranks.
+# Usage: mpi_test.sh SOURCE_DIR [PROGRAM LAUNCHER]...
+#   PROGRAM LAUNCHER: a program that is built with MPI, and the mpirun of that MPI; none: the test is skipped
+#   $STEPS, $KILLS: steps of the hash table (default 20), kills (default 10) for each MPI
+#   $TABLE: a file for the hash table
+set -euo pipefail
+source=$(realpath "$1")
+shift
+if (($# == 0)); then
+  echo "mpi_test: skipped: thimble is built without MPI; scripts/setup.sh mpi, cmake --preset mpi" >&2
+  exit 77
+fi
+steps=${STEPS:-20} kills=${KILLS:-10} table=${TABLE:-/dev/null}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
+unset OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS PMIX_RANK
+
+fail() {
+  echo "mpi_test: $launcher: $1" >&2
+  [[ ! -s said ]] || sed 's/^/  /' said >&2
+  exit 1
+}
+
+# launch RANKS ARGUMENT...: runs the program on that many ranks; more than there are cores may share them.
+launch() {
+  local options=(-n "$1")
+  [[ $("$launcher" --version) != *Open*MPI* ]] || options+=(--oversubscribe --bind-to none)
+  "$launcher" "${options[@]}" "$program" "${@:2}"
+}
+hash_of() { sed -n 's/.*"weights_hash": "\([0-9a-f]*\)".*/\1/p' "$1/summary.json"; }
+timeless() { sed 's/,"seconds":[^,]*}$/}/' "$1/metrics.jsonl"; }
+processes() { pgrep -f -- "$program train" || true; }
+# ended_within SECONDS WHAT: requires that the job in the background ends in time and leaves no process; sets `status`.
+ended_within() {
+  local left=$((10 * $1))
+  while kill -0 $job 2>/dev/null && ((left-- > 0)); do sleep 0.1; done
+  kill -0 $job 2>/dev/null && fail "$2: still running after $1 s"
+  status=0
+  wait $job || status=$?
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    [[ -n $(processes) ]] || return 0
+    sleep 0.2
+  done
+  fail "$2: processes are left: $(processes)"
+}
+messages() { grep -c '^thimble: ' said || true; }
+
+# The weights of one process, to compare with.
+short=(train.schedule.warmup=20 "train.steps=$steps" "train.evaluate_every=$steps" train.checkpoint_every=0 train.shards=8
+  data.validation=40 data.test=8)
+configs=(reverse translation translation_recurrent bench/tiny bench/base)
+
+table() {
+  local config ranks threads alone
+  for config in "${configs[@]}"; do
+    "$program" train "$source/configs/$config.yaml" "${short[@]}" --out one --quiet 2>said || (($? == 1)) || fail "$config"
+    alone=$(hash_of one)
+    for ranks in 1 2 3 4 7; do
+      for threads in 1 2; do
+        launch $ranks train "$source/configs/$config.yaml" "${short[@]}" --threads $threads --out several --quiet \
+          2>said || (($? == 1)) || fail "$config, $ranks ranks"
+        [[ $(hash_of several) == "$alone" ]] ||
+          fail "$config, $ranks ranks, $threads threads: weights $(hash_of several), not $alone"
+        cmp -s <(timeless one) <(timeless several) || fail "$config, $ranks ranks, $threads threads: other metrics"
+        printf '%-28s %-16s %s ranks %s threads %s\n' "$config" "$launcher" $ranks $threads "$alone" >>"$table"
+        rm -r several
+      done
+    done
+    rm -r one
+  done
+}
+
+config=("$source/configs/reverse.yaml" train.steps=300 train.batch=32 train.shards=7 data.train=5000 data.validation=100
+  data.test=100 train.evaluate_every=20 train.checkpoint_every=12 train.log_heads=true --threads 1)
+
+same_as_whole() {  # RUN WHAT
+  [[ $(hash_of "$1") == $(hash_of whole) ]] || fail "$2: other weights"
+  cmp -s <(timeless "$1") <(timeless whole) || fail "$2: other metrics"
+}
+
+# Kills a random rank, or the launcher, at a random time; each time another number of ranks resumes.
+killed() {
+  local number=0 ranks victims victim
+  rm -rf run
+  while ((number < kills)); do
+    ranks=$((RANDOM % 4 + 2))
+    launch $ranks train "${config[@]}" --out run --resume --quiet >/dev/null 2>said &
+    job=$!
+    sleep "0.$((RANDOM % 9))$((RANDOM % 10))"
+    mapfile -t victims < <(processes)
+    if ((${#victims[@]} > 0)); then
+      victim=${victims[RANDOM % ${#victims[@]}]}
+      ! kill -9 "$victim" 2>/dev/null || number=$((number + 1))
+    fi
+    ended_within 20 "kill $number"
+    if [[ -e run/summary.json ]] || ((number == kills)); then
+      launch $((RANDOM % 4 + 1)) train "${config[@]}" --out run --resume --quiet 2>said || fail "resuming"
+      same_as_whole run "kill $number"
+      [[ -z $(find run -name '*.tmp') ]] || fail "leftovers: $(ls -aR run)"
+      ((number == kills)) || rm -rf run
+    fi
+  done
+}
+
+started() {  # STEP: waits until the run has come to that step
+  until grep -q "\"step\":$1," run/metrics.jsonl 2>/dev/null; do
+    kill -0 $job 2>/dev/null || fail "ended before step $1"
+    sleep 0.05
+  done
+}
+
+# SIGTERM to one rank: all stop after the same step, and rank 0 saves it.
+interrupted() {
+  local steps
+  rm -rf run
+  launch 3 train "${config[@]}" train.steps=600000 --out run 2>said >/dev/null &
+  job=$!
+  started 40
+  kill -TERM "$(processes | tail -n 1)"
+  ended_within 20 "SIGTERM to a rank"
+  ((status == 130)) || fail "SIGTERM to a rank: exit status $status"
+  steps=$(sed -n 's/.*stopped after step \([0-9]*\);.*/\1/p' said)
+  [[ -f run/checkpoints/step-$steps.safetensors ]] || fail "SIGTERM to a rank: step ${steps:-?} is not saved"
+  (($(messages) == 1)) || fail "SIGTERM to a rank: $(messages) messages"
+
+  rm -rf run
+  launch 3 train "${config[@]}" train.steps=600000 --out run --quiet 2>said >/dev/null &
+  job=$!
+  started 40
+  kill -TERM "$(pgrep -P $$ -f -- "$launcher" | head -n 1)" 2>/dev/null || kill -TERM $job
+  ended_within 20 "SIGTERM to the launcher"
+}
+
+# Errors of one rank or of all: one message, the exit status of one process.
+errors() {
+  status=0
+  launch 3 train "${config[@]}" train.optimizer.lr=1e30 --out numeric --quiet 2>said >/dev/null || status=$?
+  ((status == 3)) || fail "not finite: exit status $status"
+  (($(messages) == 1)) || fail "not finite: $(messages) messages"
+  status=0
+  launch 8 train "${config[@]}" --out many --quiet 2>said >/dev/null || status=$?
+  ((status == 2)) && grep -q 'train.shards is 7, but 8 processes' said || fail "more ranks than shards: $status"
+  (($(messages) == 1)) || fail "more ranks than shards: $(messages) messages"
+  [[ ! -e many ]] || fail "more ranks than shards: something was written"
+
+  # Ranks with another config. An environment variable is the rank in both launchers.
+  cat >differing.sh <<'END'
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+exec "$@" train.seed=$((rank == 1 ? 7 : 8))
+END
+  status=0
+  program_before=$program program=bash
+  launch 3 differing.sh "$program_before" train "${config[@]}" --out differ --quiet 2>said >/dev/null || status=$?
+  program=$program_before
+  ((status == 2)) && grep -q 'hash of the config: rank 0 has .*rank 1 differs' said || fail "differing configs: $status"
+  (($(messages) == 1)) || fail "differing configs: $(messages) messages"
+
+  if mkdir -p small && mount -t tmpfs -o size=420k tmpfs small 2>/dev/null; then
+    status=0
+    launch 3 train "${config[@]}" --out small/run --quiet 2>said >/dev/null || status=$?
+    ((status == 2)) && grep -q 'No space left on device' said || fail "full disk: exit status $status"
+    (($(messages) == 1)) || fail "full disk: $(messages) messages"
+    mount -o remount,size=8m small
+    launch 2 train "${config[@]}" --out small/run --resume --quiet 2>said || fail "full disk, resuming"
+    same_as_whole small/run "full disk"
+    umount small
+  fi
+
+  # A rank that hangs is named.
+  rm -rf run
+  THIMBLE_RANK_TIMEOUT=2 launch 3 train "${config[@]}" train.steps=600000 --out run --quiet >/dev/null 2>said &
+  job=$!
+  started 40
+  kill -STOP "$(processes | tail -n 1)"
+  ended_within 30 "a rank that hangs"
+  ((status != 0)) || fail "a rank that hangs: exit status 0"
+  grep -q 'no answer from rank [0-9] for 2 s' said || fail "a rank that hangs is not named"
+}
+
+# Programs without MPI, or started by the launcher of another MPI.
+launchers() {
+  status=0
+  OMPI_COMM_WORLD_SIZE=3 "$program" train "${config[@]}" --out wrong 2>said >/dev/null || status=$?
+  ((status == 2)) && grep -q 'started as 3 processes, but ' said || fail "another launcher: exit status $status"
+  [[ ! -e wrong ]] || fail "another launcher: something was written"
+  launch 2 bench "$source/configs/bench/micro.yaml" --steps 20 --json bench.json >/dev/null 2>said || fail "bench"
+  grep -q '"ranks": 2' bench.json && grep -q '"bytes_sent_per_step"' bench.json || fail "bench: $(cat bench.json)"
+}
+
+while (($# > 0)); do
+  program=$(realpath "$1") launcher=$2
+  shift 2
+  table
+  "$program" train "${config[@]}" --out whole --quiet 2>said || fail "one process"
+  errors
+  interrupted
+  killed
+  launchers
+  rm -rf whole run
+  echo "mpi_test: $launcher: ok, $steps steps, $kills kills"
+done

@@ -1,0 +1,192 @@
+#include <array>
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "distributed/thread_ranks.h"
+#include "thimble/core/file.h"
+#include "thimble/core/json.h"
+#include "thimble/tensor/safetensors.h"
+#include "thimble/train/run.h"
+#include "thimble/train/trainer.h"
+#include "train/run_files.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace {
+
+// Everything that a rank computes in some steps.
+struct Computed {
+  std::vector<std::array<double, 6>> steps;
+  std::string validation, hash;
+  bool operator==(const Computed&) const = default;
+};
+
+Computed train_steps(const Config& config, Communicator& ranks) {
+  Trainer trainer(config, ranks);
+  Computed result;
+  for (int i = 0; i < 6; ++i) {
+    const StepReport r = trainer.step();
+    result.steps.push_back({static_cast<double>(r.step), r.loss, r.accuracy, r.sequence_accuracy,
+                            r.learning_rate, r.gradient_norm});
+  }
+  result.validation = json_text(to_json(trainer.evaluate(Split::validation)));
+  trainer.collect_state();
+  result.hash = trainer.model().parameters().hash();
+  return result;
+}
+
+std::vector<std::pair<std::string, Config>> configs_of_ranks() {
+  Config sgd = small_config();
+  sgd.train.optimizer.name = OptimizerKind::sgd;
+  sgd.data.validation = 200;  // several chunks
+  Config uneven = small_config();
+  uneven.train.batch = 5;  // less than shards
+  return {
+      {"everything", rich_config()}, {"encoder-decoder", writing_config()}, {"SGD", sgd}, {"uneven", uneven}};
+}
+
+}  // namespace
+
+TEST_CASE("the number of ranks changes no bit of anything", "[train][ranks]") {
+  for (auto [name, config] : configs_of_ranks()) {
+    for (const std::int64_t shards : {5, 7, 16}) {
+      config.train.shards = shards;
+      const Computed alone = train_steps(config, one_process());
+      for (const int size : {2, 3, 5, 7}) {
+        if (size > shards) continue;
+        config.train.threads = size % 2 + 1;
+        CAPTURE(name, shards, size);
+        std::vector<Computed> results(static_cast<std::size_t>(size));
+        require_success(run_ranks(size, [&](Communicator& ranks) {
+          results[static_cast<std::size_t>(ranks.rank())] = train_steps(config, ranks);
+        }));
+        for (const Computed& result : results) CHECK((result == alone));
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank sends each element of its gradients and of its parameters once", "[train][ranks]") {
+  Config config = small_config();
+  config.train.shards = 4;
+  std::array<double, 4> bytes{};
+  double parameters = 0;
+  require_success(run_ranks(4, [&](Communicator& ranks) {
+    Trainer trainer(config, ranks);
+    const std::int64_t before = ranks.traffic().bytes;
+    trainer.step();
+    bytes[static_cast<std::size_t>(ranks.rank())] = static_cast<double>(ranks.traffic().bytes - before);
+    if (ranks.rank() == 0) parameters = static_cast<double>(trainer.model().parameters().size());
+  }));
+  for (const double sent : bytes) CHECK_THAT(sent, WithinRel(1.5 * parameters * sizeof(Real), 0.25));
+}
+
+TEST_CASE("more ranks than shards, and ranks that differ, are refused", "[train][ranks]") {
+  const auto too_many = run_ranks(5, [](Communicator& ranks) { Trainer(small_config(), ranks); });
+  for (const RankEnd& end : too_many)
+    CHECK_THAT(end.error, StartsWith("train.shards is 4, but 5 processes were started"));
+
+  const auto differing = run_ranks(3, [](Communicator& ranks) {
+    Config config = small_config();
+    if (ranks.rank() == 2) config.train.optimizer.lr = 0.5;
+    config.train.threads = ranks.rank() + 1;  // may differ
+    Trainer(config, ranks);
+  });
+  for (const RankEnd& end : differing) {
+    CHECK_THAT(end.error, StartsWith("hash of the config: rank 0 has "));
+    CHECK_THAT(end.error, ContainsSubstring("rank 2 differs of 3 from rank 0"));
+  }
+}
+
+TEST_CASE("a rank whose weights differ is named at the next checkpoint", "[train][ranks]") {
+  const auto ends = run_ranks(3, [](Communicator& ranks) {
+    Trainer trainer(small_config(), ranks);
+    trainer.step();
+    trainer.collect_state();
+    if (ranks.rank() == 1) trainer.model().parameters().values()[3] += 1;
+    trainer.collect_state();
+  });
+  for (const RankEnd& end : ends) {
+    CHECK_THAT(end.error, StartsWith("hash of the weights: rank 0 has "));
+    CHECK_THAT(end.error, ContainsSubstring("rank 1 differs"));
+  }
+}
+
+namespace {
+
+// Stops training on one rank after a step.
+class StopAt : public TrainObserver {
+ public:
+  StopAt(bool stops, std::int64_t step) : stops_(stops), step_(step) {}
+  void on_step(const StepReport& report) override { now_ = report.step; }
+  bool wants_stop() override { return stops_ && now_ == step_; }
+
+ private:
+  const bool stops_;
+  const std::int64_t step_;
+  std::int64_t now_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a run that is stopped and resumed with other numbers of ranks is the run of one process",
+          "[train][ranks]") {
+  Config config = small_config();
+  config.train.evaluate_every = 4;
+  config.train.checkpoint_every = 3;
+  config.train.shards = 7;
+  const TemporaryDirectory folder;
+  const auto directory = [&](const char* name) { return (folder / name).string(); };
+  train(config, {.directory = directory("alone")});
+  std::int64_t stop = 4;
+  for (const int size : {3, 1, 5, 7, 2}) {
+    std::vector<TrainResult> results(static_cast<std::size_t>(size));
+    require_success(run_ranks(size, [&](Communicator& ranks) {
+      StopAt observer(ranks.rank() == size - 1, stop);
+      results[static_cast<std::size_t>(ranks.rank())] = train(config, {.directory = directory("ranks"),
+                                                                       .resume = true,
+                                                                       .observer = &observer,
+                                                                       .make_head_log = {},
+                                                                       .ranks = &ranks});
+    }));
+    for (const TrainResult& result : results) {
+      CHECK(result.stopped == (stop < 20 ? Stopped::interrupted : Stopped::at_last_step));
+      CHECK(result.steps == stop);
+      CHECK(result.ranks == size);
+    }
+    stop += 4;
+  }
+  CHECK(timeless_metrics(directory("ranks")) == timeless_metrics(directory("alone")));
+  const SafetensorsFile of_ranks(directory("ranks") + "/checkpoints/final.safetensors"),
+      of_one(directory("alone") + "/checkpoints/final.safetensors");
+  for (const auto& [tensor, entry] : of_one.entries()) {
+    CAPTURE(tensor);
+    CHECK((of_ranks.values<Real>(tensor) == of_one.values<Real>(tensor)));
+  }
+  const Json alone = parse_json(read_file(directory("alone") + "/summary.json")),
+             ranks = parse_json(read_file(directory("ranks") + "/summary.json"));
+  CHECK(ranks["weights_hash"] == alone["weights_hash"]);
+  CHECK(ranks["test"] == alone["test"]);
+  CHECK(ranks["ranks"] == 2);
+}
+
+TEST_CASE("an error of one rank ends all of them", "[train][ranks]") {
+  Config config = small_config();
+  config.train.optimizer.lr = 1e30;
+  const auto numeric =
+      run_ranks(3, [&](Communicator& ranks) { train(config, {.directory = "", .ranks = &ranks}); });
+  for (const RankEnd& end : numeric) CHECK_THAT(end.error, ContainsSubstring("not finite"));
+  CHECK(numeric[0].ending.has_message);
+  CHECK_FALSE(numeric[1].ending.has_message);
+
+  // Only rank 0 writes the run, and so finds that there is one.
+  const TemporaryDirectory folder;
+  const std::string directory = (folder / "run").string();
+  train(small_config(), {.directory = directory});
+  const auto occupied = run_ranks(
+      3, [&](Communicator& ranks) { train(small_config(), {.directory = directory, .ranks = &ranks}); });
+  CHECK_THAT(occupied[0].error, ContainsSubstring("exists and is not an empty directory"));
+  CHECK(occupied[2].error == "rank 0 ended with exit status 2");
+  CHECK(occupied[0].ending.has_message);
+}
