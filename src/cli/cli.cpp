@@ -11,6 +11,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/text.h"
 #include "thimble/core/width.h"
+#include "thimble/distributed/world.h"
 
 namespace thimble::cli {
 
@@ -22,7 +23,7 @@ void Output::add_to(Command& command) {
 }
 
 void Output::write(const Json& result) const {
-  if (json.empty()) return;
+  if (json.empty() || is_silent()) return;
   const std::string text = escape_controls_in_json(json_text(result, 2) + "\n");
   if (json == "-") {
     write_picture(text);
@@ -88,6 +89,12 @@ Config ConfigArguments::load() const {
   Config result = open_config(file, overrides);
   if (threads >= 0) result.train.threads = threads;
   return result;
+}
+
+Communicator& start_ranks() {
+  Communicator& ranks = world();
+  if (ranks.rank() > 0) silence();
+  return ranks;
 }
 
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }

@@ -10,6 +10,7 @@
 #include "cli/print.h"
 #include "thimble/config/config.h"
 #include "thimble/core/json.h"
+#include "thimble/distributed/communicator.h"
 #include "thimble/train/run.h"
 
 namespace thimble::cli {
@@ -46,6 +47,9 @@ struct ConfigArguments {
   void add_to(Command& command, bool required = true);
   Config load() const;
 };
+
+// Returns world(). Only rank 0 prints and writes results from then on.
+Communicator& start_ranks();
 
 bool is_terminal(int descriptor);
 

@@ -6,6 +6,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/memory.h"
 #include "thimble/core/version.h"
+#include "thimble/distributed/world.h"
 
 namespace {
 
@@ -19,13 +20,31 @@ constexpr const char* kFooter =
 constexpr const char* kOutOfMemory =
     "thimble: out of memory; lower train.batch, task.length or the sizes of the model\n";
 
-int report(std::string_view message, int status) noexcept {
+// Returns the exit status of the exception being handled, and reports it unless another rank does.
+int report() noexcept {
+  using namespace thimble;
+  const auto end = [](int status, const char* message) {
+    const Ending ending = end_world({status, message != nullptr});
+    if (!ending.has_message) return ending.status;
+    cli::silence(false);
+    try {
+      cli::write_err(fmt::format("thimble: {}\n", message));
+    } catch (...) {  // no memory for the message
+      cli::write_plain(kOutOfMemory);
+    }
+    return ending.status;
+  };
   try {
-    thimble::cli::write_err(fmt::format("thimble: {}\n", message));
-  } catch (...) {  // no memory for the message
-    thimble::cli::write_plain(kOutOfMemory);
+    throw;
+  } catch (const PeerError& e) {
+    return end(e.status(), nullptr);
+  } catch (const NumericError& e) {
+    return end(cli::kNotFinite, e.what());
+  } catch (const std::bad_alloc&) {
+    return end(cli::kBadInput, "out of memory; lower train.batch, task.length or the sizes of the model");
+  } catch (const std::exception& e) {
+    return end(cli::kBadInput, e.what());
   }
-  return status;
 }
 
 }  // namespace
@@ -55,13 +74,8 @@ int main(int argc, char** argv) {
     cli::add_manual(program);
     const int status = program.run(argc, argv);
     cli::flush_out();
-    return status;
-  } catch (const NumericError& e) {
-    return report(e.what(), cli::kNotFinite);
-  } catch (const std::bad_alloc&) {
-    cli::write_plain(kOutOfMemory);
-    return cli::kBadInput;
-  } catch (const std::exception& e) {
-    return report(e.what(), cli::kBadInput);
+    return end_world({.status = status}).status;
+  } catch (...) {
+    return report();
   }
 }

@@ -19,6 +19,8 @@ namespace thimble::cli {
 
 namespace {
 
+bool silent = false;
+
 [[noreturn]] void fail_out() {
   const int error = errno;
   if (error == EPIPE) {
@@ -36,7 +38,12 @@ void open_standard_streams() {
   std::signal(SIGPIPE, SIG_IGN);  // training continues when the reader of its messages is gone
 }
 
+void silence(bool silent_from_now_on) { silent = silent_from_now_on; }
+
+bool is_silent() { return silent; }
+
 void write_picture(std::string_view picture) {
+  if (silent) return;
   if (std::fwrite(picture.data(), 1, picture.size(), stdout) != picture.size()) fail_out();
 }
 
@@ -66,6 +73,7 @@ void flush_out() {
 }
 
 void write_plain(std::string_view text) noexcept {
+  if (silent) return;
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;

@@ -33,6 +33,11 @@ void write_status(std::string_view text) noexcept;
 // Writes text to standard error as it is, without allocating memory.
 void write_plain(std::string_view text) noexcept;
 
+// Makes all of the functions above do nothing, on ranks whose output is that of another rank, or do their work
+// again.
+void silence(bool silent = true);
+bool is_silent();
+
 template <class... Args>
 void print_out(fmt::format_string<Args...> format, Args&&... arguments) {
   write_out(fmt::format(format, std::forward<Args>(arguments)...));

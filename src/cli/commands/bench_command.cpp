@@ -19,9 +19,11 @@ struct BenchArguments {
 };
 
 int run(const BenchArguments& arguments) {
+  Communicator& ranks = start_ranks();
   const ProgressMeter meter(arguments.output.quiet);
   const Config config = arguments.config.load();
-  const Benchmark b = benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps);
+  const Benchmark b =
+      benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps, ranks);
   const Spread times = spread(b.step_ms);
   const double ms = times.median;
   std::vector<double> deviations;

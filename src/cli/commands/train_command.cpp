@@ -46,6 +46,7 @@ int report(const TrainResult& result, const Output& output) {
 }
 
 int run(TrainArguments arguments) {
+  Communicator& ranks = start_ranks();
   const ProgressMeter meter(arguments.output.quiet);
   const std::filesystem::path source = arguments.config.file;
   const bool is_run = std::filesystem::is_directory(source);
@@ -64,7 +65,7 @@ int run(TrainArguments arguments) {
         arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);
   catch_signals();
   Progress progress(arguments.output.quiet);
-  return report(train(config, {arguments.directory, arguments.resume, &progress, head_log}),
+  return report(train(config, {arguments.directory, arguments.resume, &progress, head_log, &ranks}),
                 arguments.output);
 }
 
