@@ -7,6 +7,7 @@
 
 #include "thimble/core/memory.h"
 #include "thimble/core/progress.h"
+#include "thimble/core/statistics.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/kernels/backend.h"
 #include "thimble/kernels/peak.h"
@@ -29,6 +30,30 @@ std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCou
     progress.advance();
   }
   return ms;
+}
+
+// Times steps of all ranks and, alone on rank 0, of one process.
+void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Communicator& ranks,
+                ProgressCounter& progress, Benchmark& result) {
+  result.ranks = ranks.size();
+  const Communicator::Traffic start = ranks.traffic();
+  double waited = start.wait_seconds;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    result.step_ms.push_back(time_steps(trainer, 1, progress).front());
+    result.wait_ms.push_back(1e3 * (ranks.traffic().wait_seconds - waited));
+    waited = ranks.traffic().wait_seconds;
+  }
+  result.bytes_sent = static_cast<double>(ranks.traffic().bytes - start.bytes) / static_cast<double>(steps);
+  result.messages_sent =
+      static_cast<double>(ranks.traffic().messages - start.messages) / static_cast<double>(steps);
+  if (ranks.size() > 1 && ranks.rank() == 0) {
+    Config alone = config;
+    alone.train.threads = trainer.threads();
+    Trainer one(alone);
+    time_steps(one, 2, progress);
+    result.one_rank_ms = spread(time_steps(one, std::max<std::int64_t>(1, steps / 4), progress)).median;
+  }
+  ranks.any(false);
 }
 
 // Returns the best rate per second of several rounds of f(part), which returns an amount, on all threads.
@@ -102,7 +127,7 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
   const std::int64_t profiled = std::max<std::int64_t>(1, steps / 4);
   ProgressCounter progress("timing steps", static_cast<double>(warmup + steps + profiled));
   time_steps(trainer, warmup, progress);
-  result.step_ms = time_steps(trainer, steps, progress);
+  time_ranks(config, steps, trainer, ranks, progress, result);
   result.peak_bytes = peak_memory();
 
   trainer.start_profile();

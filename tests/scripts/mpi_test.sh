@@ -3,7 +3,7 @@
 # runs that are killed, interrupted or run out of disk end within seconds and resume with another number of ranks.
 # Usage: mpi_test.sh SOURCE_DIR [PROGRAM LAUNCHER]...
 #   PROGRAM LAUNCHER: a program that is built with MPI, and the mpirun of that MPI; none: the test is skipped
-#   $STEPS, $KILLS: steps of the hash table (default 20), kills (default 10) for each MPI
+#   $STEPS, $KILLS: steps of the hash table (default 10), kills (default 10) for each MPI
 #   $TABLE: a file for the hash table
 set -euo pipefail
 source=$(realpath "$1")
@@ -12,7 +12,7 @@ if (($# == 0)); then
   echo "mpi_test: skipped: thimble is built without MPI; scripts/setup.sh mpi, cmake --preset mpi" >&2
   exit 77
 fi
-steps=${STEPS:-20} kills=${KILLS:-10} table=${TABLE:-/dev/null}
+steps=${STEPS:-10} kills=${KILLS:-10} table=${TABLE:-/dev/null}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -28,7 +28,7 @@ fail() {
 # launch RANKS ARGUMENT...: runs the program on that many ranks; more than there are cores may share them.
 launch() {
   local options=(-n "$1")
-  [[ $("$launcher" --version) != *Open*MPI* ]] || options+=(--oversubscribe --bind-to none)
+  [[ $("$launcher" --version) != *Open* ]] || options+=(--oversubscribe --bind-to none)
   "$launcher" "${options[@]}" "$program" "${@:2}"
 }
 hash_of() { sed -n 's/.*"weights_hash": "\([0-9a-f]*\)".*/\1/p' "$1/summary.json"; }
@@ -50,7 +50,7 @@ ended_within() {
 messages() { grep -c '^thimble: ' said || true; }
 
 # The weights of one process, to compare with.
-short=(train.schedule.warmup=20 "train.steps=$steps" "train.evaluate_every=$steps" train.checkpoint_every=0 train.shards=8
+short=("train.schedule.warmup=$((steps / 10))" "train.steps=$steps" "train.evaluate_every=$steps" train.checkpoint_every=0 train.shards=8
   data.validation=40 data.test=8)
 configs=(reverse translation translation_recurrent bench/tiny bench/base)
 

@@ -20,6 +20,12 @@ struct Benchmark {
   std::int64_t peak_bytes = 0;  // of the process, before that product
   int threads = 0;
 
+  // With several ranks, on rank 0.
+  int ranks = 1;
+  std::vector<double> wait_ms;  // milliseconds of each timed step in which this rank waited for others
+  double bytes_sent = 0, messages_sent = 0;  // per step
+  double one_rank_ms = 0;                    // median step of a single rank, while the others are idle
+
   // Milliseconds per step, summed over threads, measured on further steps, as profiling takes time.
   struct Phase {
     std::string name;

@@ -29,6 +29,7 @@ int run(const BenchArguments& arguments) {
   std::vector<double> deviations;
   for (const double t : b.step_ms) deviations.push_back(std::abs(t - ms));
   const double deviation = spread(deviations).median;
+  const double wait = b.ranks > 1 ? spread(b.wait_ms).median : 0, efficiency = b.one_rank_ms / (b.ranks * ms);
   const double sequences = 1e3 * static_cast<double>(config.train.batch) / ms;
   const double gflops = 1e-6 * b.flops_per_step / ms, blas = 1e-9 * b.blas_flops, fma = 1e-9 * b.fma_flops;
   // What an op does in its time, as a share of what its thread could do at `peak` per second of all threads.
@@ -62,6 +63,13 @@ int run(const BenchArguments& arguments) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
     print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms, times.min,
               deviation);
+    if (b.ranks > 1) {
+      print_out("ranks       {}; {:.3f} ms of a step waiting for other ranks (median)\n", b.ranks, wait);
+      print_out("sent        {:.3f} MB a step by rank 0, in {:.0f} messages\n", 1e-6 * b.bytes_sent,
+                b.messages_sent);
+      print_out("efficiency  {:.2f}; one rank with {} takes {:.3f} ms\n", efficiency,
+                counted(b.threads, "thread"), b.one_rank_ms);
+    }
     print_out("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
     print_out("FMA peak    {:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", fma,
               counted(b.threads, "thread"), gflops / fma);
@@ -81,18 +89,27 @@ int run(const BenchArguments& arguments) {
                 fma_peak.is_null() ? "" : fmt::format("{:.2f}", fma_peak.get<double>()), memory_share(op));
     }
   }
-  arguments.output.write({{"step_ms", {{"median", ms}, {"min", times.min}, {"mad", deviation}}},
-                          {"sequences_per_s", sequences},
-                          {"gflops", gflops},
-                          {"fma_peak_gflops", fma},
-                          {"share_of_fma_peak", gflops / fma},
-                          {"memory_bandwidth_gb_per_s", 1e-9 * b.memory_bandwidth},
-                          {"sgemm_gflops", blas},
-                          {"share_of_sgemm", gflops / blas},
-                          {"peak_rss_mb", peak},
-                          {"threads", b.threads},
-                          {"phases_ms", phases},
-                          {"ops", ops}});
+  Json result{{"step_ms", {{"median", ms}, {"min", times.min}, {"mad", deviation}}},
+              {"sequences_per_s", sequences},
+              {"gflops", gflops},
+              {"fma_peak_gflops", fma},
+              {"share_of_fma_peak", gflops / fma},
+              {"memory_bandwidth_gb_per_s", 1e-9 * b.memory_bandwidth},
+              {"sgemm_gflops", blas},
+              {"share_of_sgemm", gflops / blas},
+              {"peak_rss_mb", peak},
+              {"threads", b.threads},
+              {"phases_ms", phases},
+              {"ops", ops}};
+  if (b.ranks > 1) {
+    result["ranks"] = b.ranks;
+    result["wait_ms"] = wait;
+    result["bytes_sent_per_step"] = b.bytes_sent;
+    result["messages_sent_per_step"] = b.messages_sent;
+    result["one_rank_ms"] = b.one_rank_ms;
+    result["efficiency"] = efficiency;
+  }
+  arguments.output.write(result);
   return kDone;
 }
 
