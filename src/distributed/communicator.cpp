@@ -162,7 +162,6 @@ bool Communicator::all_ended() const {
 }
 
 Ending Communicator::end(Ending mine) {
-  if (size_ == 1) return mine;
   constexpr double kGrace = 5;  // seconds
   cancel();
   endings_[static_cast<std::size_t>(rank_)] = mine;
@@ -178,7 +177,10 @@ Ending Communicator::end(Ending mine) {
   const auto first =
       std::ranges::find_if(endings_, [](const auto& ending) { return ending && ending->has_message; });
   if (first == endings_.end()) return mine;
-  return {(*first)->status, first - endings_.begin() == rank_};
+  const bool reports = first - endings_.begin() == rank_;
+  // The first of the others to leave may end all ranks that are left, so the one that reports goes ahead.
+  if (!reports && !all_ended()) std::this_thread::sleep_for(std::chrono::seconds(1));
+  return {(*first)->status, reports};
 }
 
 Communicator& one_process() {

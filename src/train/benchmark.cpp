@@ -32,6 +32,29 @@ std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCou
   return ms;
 }
 
+// Measures messages to all ranks at once: their latency with a byte each, and the rate at which as many bytes as
+// the model has leave a rank.
+void time_messages(const Trainer& trainer, Communicator& ranks, Benchmark& result) {
+  constexpr int kRounds = 21;
+  const auto median_seconds = [&](std::size_t bytes) {
+    std::vector<char> values(bytes);
+    const std::vector<Range> parts = parts_of(bytes, ranks.size());
+    std::vector<double> seconds;
+    for (int round = 0; round < kRounds; ++round) {
+      const Stopwatch timer;
+      ranks.all_gather(std::span(values), parts);
+      seconds.push_back(timer.seconds());
+    }
+    return spread(seconds).median;
+  };
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const std::size_t bytes = std::max(trainer.model().parameters().size() * sizeof(Real), 1000 * size);
+  const double sent = static_cast<double>(bytes) * (ranks.size() - 1) / ranks.size();
+  const double small = median_seconds(size);
+  result.latency_us = 1e6 * small / (ranks.size() - 1);
+  result.bandwidth = sent / std::max(1e-9, median_seconds(bytes) - small);
+}
+
 // Times steps of all ranks and, alone on rank 0, of one process.
 void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Communicator& ranks,
                 ProgressCounter& progress, Benchmark& result) {
@@ -46,7 +69,9 @@ void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Comm
   result.bytes_sent = static_cast<double>(ranks.traffic().bytes - start.bytes) / static_cast<double>(steps);
   result.messages_sent =
       static_cast<double>(ranks.traffic().messages - start.messages) / static_cast<double>(steps);
-  if (ranks.size() > 1 && ranks.rank() == 0) {
+  if (ranks.size() == 1) return;
+  time_messages(trainer, ranks, result);
+  if (ranks.rank() == 0) {
     Config alone = config;
     alone.train.threads = trainer.threads();
     Trainer one(alone);

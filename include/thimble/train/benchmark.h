@@ -24,7 +24,8 @@ struct Benchmark {
   int ranks = 1;
   std::vector<double> wait_ms;  // milliseconds of each timed step in which this rank waited for others
   double bytes_sent = 0, messages_sent = 0;  // per step
-  double one_rank_ms = 0;                    // median step of a single rank, while the others are idle
+  double latency_us = 0, bandwidth = 0;  // of a message without content, and bytes per second of large ones
+  double one_rank_ms = 0;                // median step of a single rank, while the others are idle
 
   // Milliseconds per step, summed over threads, measured on further steps, as profiling takes time.
   struct Phase {

@@ -67,6 +67,7 @@ int run(const BenchArguments& arguments) {
       print_out("ranks       {}; {:.3f} ms of a step waiting for other ranks (median)\n", b.ranks, wait);
       print_out("sent        {:.3f} MB a step by rank 0, in {:.0f} messages\n", 1e-6 * b.bytes_sent,
                 b.messages_sent);
+      print_out("messages    {:.0f} µs each, {:.0f} MB/s sent by a rank\n", b.latency_us, 1e-6 * b.bandwidth);
       print_out("efficiency  {:.2f}; one rank with {} takes {:.3f} ms\n", efficiency,
                 counted(b.threads, "thread"), b.one_rank_ms);
     }
@@ -105,6 +106,8 @@ int run(const BenchArguments& arguments) {
     result["ranks"] = b.ranks;
     result["wait_ms"] = wait;
     result["bytes_sent_per_step"] = b.bytes_sent;
+    result["latency_us"] = b.latency_us;
+    result["bandwidth_mb_per_s"] = 1e-6 * b.bandwidth;
     result["messages_sent_per_step"] = b.messages_sent;
     result["one_rank_ms"] = b.one_rank_ms;
     result["efficiency"] = efficiency;
