@@ -31,6 +31,7 @@ class TrainingRun {
   TrainingRun(const Config& config, const TrainOptions& options)
       : config_(config),
         directory_(options.directory),
+        stop_after_(options.stop_after),
         observer_(options.observer != nullptr ? *options.observer : silent_),
         ranks_(*options.ranks),
         trainer_(config, ranks_),
@@ -123,6 +124,7 @@ class TrainingRun {
     if (state_.step >= train.steps) return Stopped::at_last_step;
     if (train.patience > 0 && state_.evaluations_since_best >= train.patience)
       return Stopped::out_of_patience;
+    if (stop_after_ > 0 && state_.step >= stop_after_) return Stopped::interrupted;
     return std::nullopt;
   }
 
@@ -240,6 +242,7 @@ class TrainingRun {
   const Stopwatch timer_;
   const Config config_;
   const std::string directory_;
+  const std::int64_t stop_after_;
   TrainObserver silent_;
   TrainObserver& observer_;
   Communicator& ranks_;

@@ -111,6 +111,7 @@ struct TrainOptions {
   TrainObserver* observer = nullptr;
   // Makes the log of train.log_heads: head_log of inspect. Called only if heads are logged to a run.
   std::function<HeadLog(const Config&)> make_head_log = nullptr;
+  std::int64_t stop_after = 0;  // step to stop after as the observer would; 0: none
   // The ranks that train together; all of them must call train(). Rank 0 writes the run.
   Communicator* ranks = &one_process();
 };

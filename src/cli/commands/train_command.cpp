@@ -16,14 +16,16 @@ struct TrainArguments {
   Output output;
   std::string directory;
   bool resume = false;
+  std::int64_t stop_after = 0;
 };
 
-int report(const TrainResult& result, const Output& output) {
+int report(const TrainResult& result, const TrainArguments& arguments) {
+  const Output& output = arguments.output;
   output.write(to_json(result));
   if (result.stopped == Stopped::interrupted) {
     print_err("thimble: stopped after step {}; progress saved; resume with:\n  thimble train {} --resume\n",
               result.steps, result.directory);
-    return kInterrupted;
+    return arguments.stop_after > 0 && result.steps >= arguments.stop_after ? kDone : kInterrupted;
   }
   if (output.prints_text()) {
     if (result.stopped == Stopped::at_target) print_out("target reached at step {}\n", result.steps);
@@ -65,8 +67,9 @@ int run(TrainArguments arguments) {
         arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);
   catch_signals();
   Progress progress(arguments.output.quiet);
-  return report(train(config, {arguments.directory, arguments.resume, &progress, head_log, &ranks}),
-                arguments.output);
+  return report(train(config, {arguments.directory, arguments.resume, &progress, head_log,
+                               arguments.stop_after, &ranks}),
+                arguments);
 }
 
 }  // namespace
@@ -78,6 +81,11 @@ void add_train(Command& program) {
   command.add_option("--out", arguments->directory, "Run directory (default: a new one under runs/)")
       .value_name("DIR", Value::directory);
   command.add_flag("--resume", arguments->resume, "Resume the run; CONFIG may be its run directory");
+  command
+      .add_option("--stop-after", arguments->stop_after,
+                  "Save and stop after this step, to be resumed (0 = train to the end)")
+      .between(0, 1'000'000'000)
+      .value_name("STEP");
   command
       .add_option("--threads", arguments->config.threads, "Threads (0 = all cores); never changes the result")
       .between(0, 4096)
