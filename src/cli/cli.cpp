@@ -113,11 +113,12 @@ Colors colors() {
 
 namespace {
 
-volatile std::sig_atomic_t signals = 0;
+volatile std::sig_atomic_t first_signal = 0;
 
-extern "C" void on_signal(int) {
-  if (signals > 0) ::_exit(kInterrupted);
-  signals = 1;
+// A launcher or Slurm may send SIGTERM to every process, beside the signal that a sweep sends to its runs.
+extern "C" void on_signal(int signal) {
+  if (first_signal == signal) ::_exit(kInterrupted);
+  if (first_signal == 0) first_signal = signal;
 }
 
 }  // namespace
@@ -129,7 +130,7 @@ void catch_signals() {
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
 }
 
-bool stop_requested() { return signals > 0; }
+bool stop_requested() { return first_signal != 0; }
 
 bool warn_of_leak(const std::string& name, const EvalResult& report) {
   if (!report.leak) return false;

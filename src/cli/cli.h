@@ -58,7 +58,7 @@ bool is_terminal(int descriptor);
 enum class Colors { none, fixed, all };
 Colors colors();
 
-// Makes SIGINT and SIGTERM set stop_requested(); a second signal ends the program at once.
+// Makes SIGINT and SIGTERM set stop_requested(); the same signal again ends the program at once.
 void catch_signals();
 bool stop_requested();
 
