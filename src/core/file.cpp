@@ -79,14 +79,17 @@ void write_file(const fs::path& path, std::string_view content) {
 
 void require_writable(const fs::path& path) { const NewFile probe(path); }
 
-NewFile::NewFile(const fs::path& path)
-    : path_(path), aside_(path.string() + fmt::format(".{}.tmp", ::getpid())) {
+NewFile::NewFile(const fs::path& path) : path_(path) {
   std::error_code unknown;
   const fs::file_status there = fs::status(path, unknown);
   require<FileError>(!fs::exists(there) || fs::is_regular_file(there), "{}: cannot be written: {}",
                      path.string(), fs::is_directory(there) ? "Is a directory" : "Is not a regular file");
   if (!path.has_filename()) fail(path_, "cannot be written", ENOENT);
-  descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // Another machine may have a process of the same number.
+  for (int n = 0; n == 0 || (descriptor_ < 0 && errno == EEXIST); ++n) {
+    aside_ = path.string() + fmt::format(".{}-{}.tmp", ::getpid(), n);
+    descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  }
   if (descriptor_ < 0) fail(path_, "cannot be written", errno);
 }
 

@@ -16,15 +16,12 @@
 
 namespace thimble {
 
-namespace {
-
-std::string own_name() {
+std::string process_name() {
   std::array<char, HOST_NAME_MAX + 1> host{};
   ::gethostname(host.data(), host.size() - 1);
   return fmt::format("process {} on {}", ::getpid(), host.data());
 }
 
-// Returns whether the path still leads to that open file.
 bool is_same_file(int descriptor, const std::filesystem::path& path) {
   struct stat opened {
   }, there{};
@@ -32,10 +29,8 @@ bool is_same_file(int descriptor, const std::filesystem::path& path) {
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
-}  // namespace
-
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(directory / kFile) {
-  const std::string name = own_name();
+  const std::string name = process_name();
   for (;;) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     require<FileError>(descriptor_ >= 0, "{}: cannot be written: {}", path_.string(), std::strerror(errno));
@@ -60,6 +55,14 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(dir
 DirectoryLock::~DirectoryLock() {
   ::unlink(path_.c_str());
   ::close(descriptor_);
+}
+
+bool DirectoryLock::is_held(const std::filesystem::path& directory) {
+  const int descriptor = ::open((directory / kFile).c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return held;
 }
 
 }  // namespace thimble

@@ -16,9 +16,12 @@ std::filesystem::path path_under_runs(const std::string& name, std::string_view 
   return fmt::format("runs/{}-{:08x}", name, static_cast<std::uint32_t>(hash_of(content)));
 }
 
-void remove_temporary_files(const std::filesystem::path& directory) {
+void remove_temporary_files(const std::filesystem::path& directory, std::chrono::seconds age) {
+  const auto oldest = std::filesystem::file_time_type::clock::now() - age;
+  std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator(directory))
-    if (entry.path().extension() == ".tmp") std::filesystem::remove(entry.path());
+    if (entry.path().extension() == ".tmp" && (age.count() == 0 || entry.last_write_time(gone) < oldest))
+      std::filesystem::remove(entry.path());
 }
 
 }  // namespace thimble

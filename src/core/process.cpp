@@ -6,12 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "thimble/core/error.h"
+#include "thimble/core/text.h"
 
 namespace thimble {
 
@@ -30,9 +33,25 @@ void enqueue(int signal) {
   errno = error;
 }
 
+// Returns the environment without what Open MPI, MPICH and Slurm tell a process of theirs. SLURM_CONF is where
+// the commands of Slurm find their configuration.
+std::vector<char*> environment_of_child() {
+  constexpr std::string_view kPrefixes[] = {"OMPI_",  "PMI_",  "PMIX_",     "PRTE_",
+                                            "HYDRA_", "HYDI_", "MPI_LOCAL", "SLURM_"};
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const auto starts = [&](std::string_view prefix) { return text.starts_with(prefix); };
+    if (text.starts_with("SLURM_CONF=") || std::ranges::none_of(kPrefixes, starts)) kept.push_back(*entry);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
+
 // Makes the child process run the command. Calls only functions that are safe after fork in a process with
 // threads (signal-safety(7)).
-[[noreturn]] void become(char* const* command, int input, int output, pid_t parent, const sigset_t& signals) {
+[[noreturn]] void become(char* const* command, char* const* environment, int input, int output, pid_t parent,
+                         const sigset_t& signals) {
   for (const int signal : kQueued) ::signal(signal, SIG_DFL);
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -41,7 +60,7 @@ void enqueue(int signal) {
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
-  ::execv(command[0], command);
+  ::execve(command[0], command, environment);
   constexpr std::string_view kMessage = "the program cannot be run\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
   ::_exit(127);
@@ -49,10 +68,26 @@ void enqueue(int signal) {
 
 }  // namespace
 
+Rank launcher_rank() {
+  constexpr std::pair<const char*, const char*> kVariables[] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+      {"PMI_RANK", "PMI_SIZE"},
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},  // the second is set by srun only
+  };
+  for (const auto& [rank, size] : kVariables) {
+    const char *rank_text = std::getenv(rank), *size_text = std::getenv(size);
+    if (rank_text == nullptr || size_text == nullptr) continue;
+    const auto r = parse_number<std::int64_t>(rank_text), n = parse_number<std::int64_t>(size_text);
+    if (r && n) return {*r, *n};
+  }
+  return {};
+}
+
 pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  const std::vector<char*> environment = environment_of_child();
   const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   require<FileError>(out >= 0, "{}: cannot be written: {}", output.string(), std::strerror(errno));
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -67,7 +102,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &signals);
   const pid_t parent = ::getpid(), child = ::fork();
-  if (child == 0) become(arguments.data(), in, out, parent, signals);
+  if (child == 0) become(arguments.data(), environment.data(), in, out, parent, signals);
   const int error = errno;
   ::pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   ::close(in);

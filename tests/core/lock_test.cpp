@@ -64,3 +64,14 @@ TEST_CASE("a directory that is not there cannot be locked", "[core]") {
   const TemporaryDirectory directory;
   CHECK_THROWS_AS(DirectoryLock(directory / "none"), FileError);
 }
+
+TEST_CASE("whether a directory is locked", "[core]") {
+  const TemporaryDirectory directory;
+  CHECK_FALSE(DirectoryLock::is_held(directory / ""));
+  {
+    const DirectoryLock lock(directory / "");
+    CHECK(DirectoryLock::is_held(directory / ""));
+  }
+  write_file(directory / DirectoryLock::kFile, "left by a process that was killed");
+  CHECK_FALSE(DirectoryLock::is_held(directory / ""));
+}

@@ -20,4 +20,11 @@ TEST_CASE("what killed processes left is removed, and nothing else", "[core]") {
   CHECK_FALSE(std::filesystem::exists(directory / "a.json.123.tmp"));
   CHECK(std::filesystem::exists(directory / "a.json"));
   CHECK(std::filesystem::exists(directory / "tmp"));
+
+  for (const char* name : {"new.1.tmp", "old.1.tmp"}) write_file(directory / name, "x");
+  const auto now = std::filesystem::file_time_type::clock::now();
+  std::filesystem::last_write_time(directory / "old.1.tmp", now - std::chrono::hours(2));
+  remove_temporary_files(directory / "", std::chrono::hours(1));
+  CHECK_FALSE(std::filesystem::exists(directory / "old.1.tmp"));
+  CHECK(std::filesystem::exists(directory / "new.1.tmp"));
 }

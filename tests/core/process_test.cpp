@@ -39,6 +39,29 @@ TEST_CASE("a child leads a process group, and no signal is kept from it", "[core
   CHECK(shell("grep SigBlk /proc/self/status").second == "SigBlk:\t0000000000000000\n");
 }
 
+TEST_CASE("a child is no process of the launcher of its parent", "[core]") {
+  const std::string names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "SLURM_CONF"};
+  for (const std::string& name : names) ::setenv(name.c_str(), "1", 1);
+  const std::string seen = shell("env | grep -E '^(OMPI|PMI|PMIX|SLURM)_'").second;
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+  CHECK(seen == "SLURM_CONF=1\n");
+}
+
+TEST_CASE("the rank of a process is that of its launcher", "[core]") {
+  CHECK((launcher_rank().rank == 0 && launcher_rank().size == 1));
+  const std::pair<const char*, const char*> launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                                           {"PMI_RANK", "PMI_SIZE"},
+                                                           {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+  for (const auto& [rank, size] : launchers) {
+    ::setenv(rank, "2", 1);
+    CHECK(launcher_rank().size == 1);  // a task of a job array has a SLURM_PROCID too
+    ::setenv(size, "3", 1);
+    CHECK((launcher_rank().rank == 2 && launcher_rank().size == 3));
+    ::unsetenv(rank);
+    ::unsetenv(size);
+  }
+}
+
 TEST_CASE("a child that still runs has no status", "[core]") {
   const TemporaryDirectory directory;
   const pid_t child = start_process({"/bin/sleep", "100"}, directory / "out");

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,8 +11,14 @@
 
 namespace thimble {
 
-// Starts command[0], a path, with these arguments, and returns its id. Its input is empty, and its output
-// goes to the file `output`. It runs in a process group of its own, so that Ctrl-C reaches it only through
+// This process among those that a launcher has started (mpirun, srun). Without one: 0 of 1.
+struct Rank {
+  std::int64_t rank = 0, size = 1;
+};
+Rank launcher_rank();
+
+// Starts command[0], a path, with these arguments, and returns its id. Its input is empty, its output goes to
+// the file `output`, and its environment has no variables of a launcher, whose process it is not. It runs in a process group of its own, so that Ctrl-C reaches it only through
 // its parent, and gets SIGTERM when the calling thread ends. If the command cannot be run, a message is
 // written to `output` and the exit status is 127. Throws FileError when `output` cannot be written or there
 // are too many processes.
