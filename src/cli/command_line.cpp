@@ -196,8 +196,13 @@ int Command::run(int argc, char** argv) {
     require<ConfigError>(utf8_size(argument) == argument.size(), "argument {} ({}): not UTF-8 text", i,
                          printable(argument));
   }
+  char** end = argv + argc;
+  if (const Command* command = argc > 1 ? find(argv[1]) : nullptr; command != nullptr && command->rest_) {
+    end = std::find(argv, argv + argc, std::string_view("--"));
+    if (end != argv + argc) command->rest_->assign(end + 1, argv + argc);
+  }
   try {
-    parsed_->parse(argc, argv);
+    parsed_->parse(static_cast<int>(end - argv), argv);
   } catch (const CLI::CallForHelp&) {
     write_out(help(chosen(), std::min<std::size_t>(80, line_width(1))));
     return 0;

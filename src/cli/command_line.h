@@ -89,6 +89,9 @@ class Command {
   Option& add_option(const std::string& name, T& variable, const std::string& help);
   Option& add_flag(const std::string& name, bool& variable, const std::string& help);
 
+  // Gives the words after -- to the variable.
+  void add_rest(std::vector<std::string>& variable) { rest_ = &variable; }
+
   // Sets the end of the help text, for this command and those below without an ending of their own.
   void ending(const std::string& text) { ending_ = text; }
   // Sets the function that runs the command; it returns the exit status.
@@ -115,6 +118,7 @@ class Command {
   std::string name_, summary_, ending_;
   std::list<Command> commands_;
   std::deque<Option> options_;
+  std::vector<std::string>* rest_ = nullptr;
   std::function<int()> run_;
 };
 

@@ -2,9 +2,10 @@
 
 #include <sys/wait.h>
 
-#include <charconv>
+#include <algorithm>
+#include <chrono>
 #include <csignal>
-#include <fstream>
+#include <limits>
 #include <map>
 
 #include "thimble/core/error.h"
@@ -16,12 +17,18 @@
 #include "thimble/core/progress.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/core/thread_pool.h"
+#include "thimble/sweep/claim.h"
+#include "thimble/sweep/halving.h"
+#include "thimble/sweep/slurm.h"
+#include "thimble/sweep/sweep_state.h"
 
 namespace thimble {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::chrono::hours kLeftOver{1};  // the age of temporary files that nobody still writes
 
 // Returns the first line of the last message in a log, without the program's name, or the last line that is
 // not blank if there is no message.
@@ -36,24 +43,6 @@ std::string last_message(const fs::path& file) {
   return text.substr(begin, std::min(text.find_first_of("\r\n", begin), end + 1) - begin);
 }
 
-// Returns the step of the last complete line of a metrics.jsonl; 0 when there is none near its end.
-std::int64_t last_step(const fs::path& metrics) {
-  constexpr std::streamoff kEnd = 1 << 16;
-  constexpr std::string_view kStart = R"({"step":)";
-  std::ifstream file(metrics, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file.tellg();
-  if (size <= 0) return 0;
-  std::string text(static_cast<std::size_t>(std::min(size, kEnd)), '\0');
-  file.seekg(size - std::ssize(text));
-  file.read(text.data(), std::ssize(text));
-  const std::size_t end = text.rfind('\n');
-  const std::size_t start = end == std::string::npos ? end : text.rfind(kStart, end);
-  std::int64_t step = 0;
-  if (start != std::string::npos)
-    std::from_chars(text.data() + start + kStart.size(), text.data() + end, step);
-  return step;
-}
-
 class Runner {
  public:
   Runner(const Sweep& sweep, const SweepOptions& options, SweepResult& result)
@@ -63,39 +52,67 @@ class Runner {
         finished_(finished(result.runs)),
         progress_("training runs", static_cast<double>(std::ssize(result.runs) - finished_)) {}
   ~Runner() {  // children are left only after an error
-    signal_all(SIGTERM);
+    signal_all(SIGINT);
     for (const auto& [child, running] : children_) ::waitpid(child, nullptr, 0);
   }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
+  // Trains runs until none is left that this process may train; without a limit on their number, also waits
+  // for the runs of other processes, whose claims may end.
   void run(std::size_t jobs) {
     save();
-    auto next = result_.runs.begin();
-    for (;;) {
-      while (!result_.interrupted && children_.size() < jobs && next != result_.runs.end()) {
-        if (next->status == RunStatus::waiting) start(*next);
-        ++next;
-      }
-      if (children_.empty()) return;
-      constexpr int kRefresh = 1000;  // milliseconds
-      const int signal = signals_.wait(kRefresh);
-      if (signal == SIGINT || signal == SIGTERM) interrupt();
+    for (int idle = kRefresh / 2;;) {
+      const bool may_start = !result_.interrupted && started_ < limit();
+      if (may_start) start_free(jobs);
+      if (children_.empty() && (!may_start || !others_run())) return save();
+      idle = children_.empty() ? std::min(2 * idle, kMaxIdle) : kRefresh;
+      const int signal = signals_.wait(idle);
+      if (signal == SIGINT || signal == SIGTERM) interrupt(signal);
+      renew();
       collect();  // after a timeout too, as SIGCHLD may have been lost
+      if (read_state(result_.directory, sweep_.halving, result_.runs, options_.lease)) save();
       report();
     }
   }
 
  private:
+  static constexpr int kRefresh = 1000, kMaxIdle = 10000;  // milliseconds
+
   struct Running {
     SweepRun* run;
+    std::unique_ptr<Claim> claim;
     Stopwatch timer;
   };
 
-  fs::path directory(const SweepRun& run) const { return result_.directory / "runs" / run.name; }
-  fs::path log(const SweepRun& run) const { return result_.directory / "runs" / (run.name + ".log"); }
+  fs::path directory(const SweepRun& run) const { return run_path(result_.directory, run); }
+  fs::path log(const SweepRun& run) const { return run_path(result_.directory, run, ".log"); }
 
-  void start(SweepRun& run) {
+  std::int64_t limit() const {
+    return options_.max_runs > 0 ? options_.max_runs : std::numeric_limits<std::int64_t>::max();
+  }
+
+  bool others_run() const {
+    return options_.max_runs == 0 &&
+           std::ranges::find(result_.runs, RunStatus::running, &SweepRun::status) != result_.runs.end();
+  }
+
+  // Starts free runs, as many as there is room for.
+  void start_free(std::size_t jobs) {
+    for (SweepRun& run : result_.runs) {
+      if (children_.size() >= jobs || started_ >= limit()) return;
+      if (is_finished(run) || run.status == RunStatus::running || run.reached) continue;
+      std::unique_ptr<Claim> claim = Claim::take(directory(run), options_.lease);
+      // Before the claim, another process may have finished the run, or have been killed while its child is
+      // still saving.
+      if (claim == nullptr || DirectoryLock::is_held(directory(run)))
+        run.status = RunStatus::running;
+      else if (!read_record(result_.directory, run))
+        start(run, std::move(claim));
+    }
+  }
+
+  void start(SweepRun& run, std::unique_ptr<Claim> claim) {
     const SweepSetting& setting = sweep_.settings[run.setting];
     std::vector<std::string> command{options_.program.string(), "train", setting.file};
     command.insert(command.end(), sweep_.overrides.begin(), sweep_.overrides.end());
@@ -103,11 +120,16 @@ class Runner {
     command.push_back(fmt::format("train.seed={}", run.config.train.seed));
     for (const char* option : {"--threads", "1", "--quiet", "--out"}) command.emplace_back(option);
     command.push_back(directory(run).string());
+    if (run.stop_after > 0) command.push_back(fmt::format("--stop-after={}", run.stop_after));
     if (fs::exists(directory(run))) command.emplace_back("--resume");
     // Allocates the entry first, so that a child cannot run without one.
-    auto child = std::map<pid_t, Running>{{0, {.run = &run, .timer = {}}}}.extract(0);
+    std::map<pid_t, Running> entry;
+    entry.emplace(0, Running{.run = &run, .claim = std::move(claim), .timer = {}});
+    auto child = entry.extract(0);
     child.key() = start_process(command, log(run));
     children_.insert(std::move(child));
+    run.status = RunStatus::running;
+    ++started_;
   }
 
   // Finishes the runs whose process has ended.
@@ -118,11 +140,13 @@ class Runner {
         ++child;
         continue;
       }
-      const Running ended = child->second;
+      Running ended = std::move(child->second);
       child = children_.erase(child);
+      if (!ended.claim->renew()) continue;  // another process has the run
       finish(*ended.run, *exit);
+      ended.claim.reset();
       save();
-      if (options_.observer != nullptr)
+      if (options_.observer != nullptr && ended.run->status != RunStatus::waiting)
         options_.observer->on_finished(result_.runs, *ended.run, ended.timer.seconds());
     }
   }
@@ -130,20 +154,32 @@ class Runner {
   void finish(SweepRun& run, int exit) {
     constexpr int kInterrupted = 130, kSignal = 128;  // of thimble train; added to a signal's number
     const fs::path summary = directory(run) / "summary.json";
-    const bool stopped = result_.interrupted && (exit == kSignal + SIGTERM || exit == kSignal + SIGKILL);
-    run.exit = exit;
-    if (exit == kInterrupted || stopped)
+    if (exit == kInterrupted ||
+        (result_.interrupted &&
+         (exit == kSignal + SIGINT || exit == kSignal + SIGTERM || exit == kSignal + SIGKILL))) {
       run.status = RunStatus::interrupted;
-    else if (exit > 1 || !fs::exists(summary))
+      return;
+    }
+    const bool has_result = fs::exists(summary);
+    run.losses = halving_losses(sweep_.halving, directory(run) / "metrics.jsonl", has_result);
+    if (exit == 0 && !has_result && !run.losses.empty() &&
+        sweep_.halving.steps[run.losses.size() - 1] == run.stop_after) {
+      run.status = RunStatus::waiting;
+      return write_record(result_.directory, run);
+    }
+    run.exit = exit;
+    if (exit > 1 || !has_result)
       run.status = RunStatus::failed;
     else
       run.status = exit == 0 ? RunStatus::done : RunStatus::missed_target;
-    if (run.status == RunStatus::failed || run.status == RunStatus::missed_target)
-      run.error = last_message(log(run));
+    if (exit == kDiverged)
+      run.losses.resize(sweep_.halving.steps.size(), std::numeric_limits<double>::infinity());
+    if (run.status != RunStatus::done) run.error = last_message(log(run));
     if (run.status == RunStatus::failed && run.error.empty())
       run.error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
                                  : fmt::format("exit status {}", exit);
-    if (run.status == RunStatus::done || run.status == RunStatus::missed_target) read_result(run, summary);
+    if (run.status != RunStatus::failed) read_result(run, summary);
+    write_record(result_.directory, run);
   }
 
   static void read_result(SweepRun& run, const fs::path& summary) {
@@ -155,21 +191,32 @@ class Runner {
     }
   }
 
+  // Renews the claims, several times in a lease. A run that another process has taken over is stopped at
+  // once, so that it does not write to its directory.
+  void renew() {
+    if (renewed_.seconds() < options_.lease / 8) return;
+    renewed_ = Stopwatch();
+    for (const auto& [child, running] : children_)
+      if (!running.claim->renew()) ::kill(child, SIGKILL);
+  }
+
   // Reports progress: finished runs, plus the finished share of each run in training.
   void report() {
     auto done = static_cast<double>(finished(result_.runs) - finished_);
     for (const auto& [child, running] : children_) {
       const auto steps = static_cast<double>(running.run->config.train.steps);
-      done += static_cast<double>(last_step(directory(*running.run) / "metrics.jsonl")) / steps;
+      done += static_cast<double>(trained_steps(directory(*running.run))) / steps;
     }
     if (done <= reported_) return;
     progress_.advance(done - reported_);
     reported_ = done;
   }
 
-  void interrupt() {
-    signal_all(result_.interrupted ? SIGKILL : SIGTERM);
+  void interrupt(int signal) {
+    if (result_.interrupted && signal != first_signal_) return;  // Slurm and its task may both send one
+    signal_all(result_.interrupted ? SIGKILL : SIGINT);
     result_.interrupted = true;
+    first_signal_ = signal;
     if (options_.observer != nullptr) options_.observer->on_interrupt(children_.size());
   }
 
@@ -177,10 +224,7 @@ class Runner {
     for (const auto& [child, running] : children_) ::kill(child, signal);
   }
 
-  void save() const {
-    write_file(result_.directory / "sweep.json",
-               json_text(to_json(sweep_, result_.runs, result_.directory), 2) + "\n");
-  }
+  void save() { write_sweep_json(result_.directory, sweep_, result_.runs, options_.lease); }
 
   const Sweep& sweep_;
   const SweepOptions& options_;
@@ -190,6 +234,9 @@ class Runner {
   double reported_ = 0;
   SignalQueue signals_;
   std::map<pid_t, Running> children_;
+  std::int64_t started_ = 0;
+  int first_signal_ = 0;
+  Stopwatch renewed_;
 };
 
 }  // namespace
@@ -200,12 +247,18 @@ SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options) {
   result.directory = options.directory;
   if (result.directory.empty()) result.directory = sweep_directory(sweep, result.runs);
   require_utf8(result.directory);
-  recall_runs(result.directory, sweep, result.runs);
+  require_same_sweep(result.directory, sweep, result.runs);
   const std::int64_t jobs = options.jobs > 0 ? options.jobs : usable_cores();
   try {
     fs::create_directories(result.directory / "runs");
-    const DirectoryLock lock(result.directory);
-    remove_temporary_files(result.directory);
+    remove_temporary_files(result.directory, kLeftOver);
+    read_state(result.directory, sweep.halving, result.runs, options.lease);
+    if (options.max_runs == 0) result.queued = slurm_state(result.directory);
+    if (!result.queued.empty()) {
+      write_sweep_json(result.directory, sweep, result.runs, options.lease);
+      return result;
+    }
+    if (options.repeat_failures) forget_failures(result.directory, sweep.halving, result.runs);
     if (options.observer != nullptr) options.observer->on_start(result.runs, result.directory, jobs);
     Runner(sweep, options, result).run(static_cast<std::size_t>(jobs));
   } catch (const fs::filesystem_error& e) {

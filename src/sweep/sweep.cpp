@@ -6,8 +6,10 @@
 #include <map>
 #include <set>
 
+#include "sweep/random_search.h"
 #include "thimble/config/changes.h"
 #include "thimble/config/yaml.h"
+#include "thimble/core/text.h"
 
 namespace thimble {
 namespace {
@@ -20,10 +22,11 @@ using config::YamlNode;
 // A reader of a sweep file and of the config of every setting.
 class SweepReader {
  public:
-  SweepReader(Sweep& sweep, Report& report) : sweep_(sweep), report_(report), changes_(report) {}
+  SweepReader(Sweep& sweep, Report& report)
+      : sweep_(sweep), report_(report), changes_(report), random_(changes_, report) {}
 
   void read(const YamlNode& root) {
-    static constexpr std::string_view kKeys[] = {"config", "grid", "list", "seeds"};
+    static constexpr std::string_view kKeys[] = {"config", "grid", "list", "seeds", "random", "halving"};
     if (!root.is_map())
       return must_be(root, "", fmt::format("a map with {}", fmt::join(kKeys, ", ")), report_);
     bool has_config = false;
@@ -38,6 +41,10 @@ class SweepReader {
         read_list(value);
       } else if (key.text == "seeds") {
         changes_.read_seeds(value, sweep_.seeds);
+      } else if (key.text == "random") {
+        random_.read(value);
+      } else if (key.text == "halving") {
+        read_halving(value);
       } else {
         unknown_key(key, kKeys, report_);
       }
@@ -52,7 +59,8 @@ class SweepReader {
   void load_settings() {
     std::size_t points = 1;
     double runs = static_cast<double>(std::max<std::size_t>(1, list_.size()) *
-                                      std::max<std::size_t>(1, sweep_.seeds.size()));
+                                      std::max<std::size_t>(1, sweep_.seeds.size())) *
+                  static_cast<double>(std::max<std::int64_t>(1, random_.samples()));
     for (const Changes& values : grid_) runs *= static_cast<double>(values.size());
     if (runs > kMaxSweepRuns)
       return report_.problem(report_.start_of_file(), "",
@@ -60,8 +68,12 @@ class SweepReader {
     if (sweep_.config.empty()) return;
     if (list_.empty()) list_.emplace_back();
     for (const Changes& values : grid_) points *= values.size();
+    std::vector<Changes> samples = random_.draw();
+    if (samples.empty()) samples.emplace_back();
     for (const Changes& entry : list_)
-      for (std::size_t point = 0; point < points; ++point) load(entry, point);
+      for (std::size_t point = 0; point < points; ++point)
+        for (const Changes& sample : samples) load(entry, point, sample);
+    check_halving();
   }
 
  private:
@@ -93,6 +105,67 @@ class SweepReader {
     }
   }
 
+  void read_halving(const YamlNode& node) {
+    static constexpr std::string_view kKeys[] = {"steps", "reduction_factor"};
+    if (!node.is_filled(YamlNode::Kind::map))
+      return must_be(node, "halving", fmt::format("a map with {}", fmt::join(kKeys, ", ")), report_);
+    bool has_steps = false;
+    for_entries(node, "halving.", report_, [&](const YamlNode& key, const YamlNode& value) {
+      if (key.text == "steps") {
+        has_steps = true;
+        halving_location_ = value.location;
+        read_halving_steps(value);
+      } else if (key.text == "reduction_factor") {
+        if (const auto factor = read_integer(value); factor && *factor >= 2)
+          sweep_.halving.reduction_factor = *factor;
+        else
+          must_be(value, "halving.reduction_factor", "an integer from 2", report_);
+      } else {
+        unknown_key(key, kKeys, report_);
+      }
+    });
+    if (!has_steps)
+      report_.problem(node.location, "halving.steps",
+                      "missing key; set it to the steps after which the worse settings stop");
+  }
+
+  void read_halving_steps(const YamlNode& node) {
+    constexpr std::string_view kRule = "a list of steps in ascending order";
+    std::vector<std::int64_t>& steps = sweep_.halving.steps;
+    if (!node.is_filled(YamlNode::Kind::list)) return must_be(node, "halving.steps", kRule, report_);
+    for (const YamlNode& entry : node.values) {
+      const auto step = read_integer(entry);
+      if (!step || *step < 1 || (!steps.empty() && *step <= steps.back()))
+        return must_be(entry, "halving.steps", kRule, report_);
+      steps.push_back(*step);
+    }
+  }
+
+  static std::optional<std::int64_t> read_integer(const YamlNode& node) {
+    return node.is_text() && !node.quoted ? parse_number<std::int64_t>(node.text) : std::nullopt;
+  }
+
+  // Reports steps of halving after which a setting is not evaluated, or training has ended.
+  void check_halving() {
+    const auto problem = [&](const std::string& rule) {
+      report_.problem(halving_location_, "halving.steps", rule);
+    };
+    for (const SweepSetting& setting : sweep_.settings)
+      for (const std::int64_t step : sweep_.halving.steps) {
+        const TrainConfig& train = setting.config.train;
+        const std::string where =
+            setting.overrides.empty() ? "" : fmt::format(" with {}", fmt::join(setting.overrides, " "));
+        if (step >= train.steps)
+          return problem(fmt::format("step {} must be before the last step, train.steps ({}){}", step,
+                                     train.steps, where));
+        if (train.evaluate_every == 0 || step % train.evaluate_every != 0)
+          return problem(fmt::format(
+              "step {} must be a multiple of train.evaluate_every ({}){}, as settings are compared by their "
+              "validation loss; change one of them",
+              step, train.evaluate_every, where));
+      }
+  }
+
   // Reads the changes of the command line.
   void read_common() {
     int number = 0;
@@ -104,28 +177,32 @@ class SweepReader {
 
   // Reports keys that a sweep must not set, and keys that are set twice.
   void check_keys() {
-    std::set<std::string> in_grid, in_list;
-    for (const Changes& values : grid_) in_grid.insert(values[0].key);
-    for (const Changes& entry : list_)
-      for (const Change& change : entry) in_list.insert(change.key);
-    const auto check = [&](const Change& change) { changes_.check_change(change, !sweep_.seeds.empty()); };
+    std::map<std::string, std::string_view> set_by;
+    const auto check = [&](const Change& change) {
+      changes_.check_change(change, !sweep_.seeds.empty());
+      if (const auto found = set_by.find(change.key); found != set_by.end())
+        report_.problem(change.location, change.key,
+                        fmt::format("the {} sets it too; remove one of them", found->second));
+    };
+    const Changes in_random = random_.keys();
     for (const Changes& values : grid_) check(values[0]);
+    for (const Changes& values : grid_) set_by.emplace(values[0].key, "grid");
+    for (const Change& change : in_random) check(change);
+    for (const Change& change : in_random) set_by.emplace(change.key, "random search");
     for (const Changes& entry : list_)
-      for (const Change& change : entry) {
-        check(change);
-        if (in_grid.contains(change.key))
-          report_.problem(change.location, change.key, "the grid sets it too; remove one of them");
-      }
+      for (const Change& change : entry) check(change);
+    for (const Changes& entry : list_)
+      for (const Change& change : entry) set_by.emplace(change.key, "list");
     for (const Change& change : common_) {
-      check(change);
-      if (in_grid.contains(change.key) || in_list.contains(change.key))
+      changes_.check_change(change, !sweep_.seeds.empty());
+      if (set_by.contains(change.key))
         report_.problem(change.location, change.key, "the sweep file sets it; change it there");
     }
   }
 
   // Opens the config of a setting: an entry of the list at a point of the grid, whose last key varies
-  // fastest.
-  void load(const Changes& entry, std::size_t point) {
+  // fastest, with a sample of the random search.
+  void load(const Changes& entry, std::size_t point, const Changes& sample) {
     Changes in_grid;
     for (auto values = grid_.rbegin(); values != grid_.rend(); ++values) {
       in_grid.insert(in_grid.begin(), (*values)[point % values->size()]);
@@ -133,6 +210,7 @@ class SweepReader {
     }
     Changes own = entry;
     own.insert(own.end(), in_grid.begin(), in_grid.end());
+    own.insert(own.end(), sample.begin(), sample.end());
     Changes all = common_;
     all.insert(all.end(), own.begin(), own.end());
     std::optional<Config> config = changes_.load(sweep_.config, config_location_, all);
@@ -157,7 +235,8 @@ class SweepReader {
   Sweep& sweep_;
   Report& report_;
   config::ChangeReader changes_;
-  SourceLocation config_location_;
+  RandomSearch random_;
+  SourceLocation config_location_, halving_location_;
   Changes common_;                                            // from the command line
   std::vector<Changes> list_;                                 // entries of at least one change
   std::vector<Changes> grid_;                                 // values of each key, at least one

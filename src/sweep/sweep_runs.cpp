@@ -6,7 +6,6 @@
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
-#include "thimble/core/lock.h"
 #include "thimble/core/path.h"
 #include "thimble/train/run.h"
 
@@ -16,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kStatusNames[] = {"waiting", "done", "missed target", "failed", "interrupted"};
+constexpr std::string_view kStatusNames[] = {"waiting",       "running", "interrupted", "done",
+                                             "missed target", "failed",  "stopped"};
 
 // Returns "-heads_2" for "model.heads=2".
 std::string suffix(std::string_view text) {
@@ -58,15 +58,17 @@ Json overrides_json(const std::vector<std::string>& overrides, const Config& con
 }
 
 Json run_json(const SweepRun& run, const fs::path& directory) {
-  return {{"seed", run.config.train.seed},
-          {"directory", (directory / "runs" / run.name).string()},
-          {"status", name(run.status)},
-          {"exit", run.exit ? Json(*run.exit) : Json()},
-          {"error", run.error.empty() ? Json() : Json(run.error)},
-          {"result", run.result}};
+  Json json{{"seed", run.config.train.seed},
+            {"directory", (directory / "runs" / run.name).string()},
+            {"status", name(run.status)},
+            {"exit", run.exit ? Json(*run.exit) : Json()},
+            {"error", run.error.empty() ? Json() : Json(run.error)},
+            {"result", run.result}};
+  if (!run.losses.empty()) json["halving_losses"] = run.losses;
+  return json;
 }
 
-// Returns a text for each setting in a sweep.json; equal texts mean equal sweeps.
+// Returns a text for each setting in a sweep.json; with equal halving, equal texts mean equal sweeps.
 std::vector<std::string> identity(const Json& sweep) {
   std::vector<std::string> out;
   for (const Json& setting : sweep.at("settings")) {
@@ -79,6 +81,12 @@ std::vector<std::string> identity(const Json& sweep) {
 }
 
 void require_same(const fs::path& directory, const Json& before, const Json& now) {
+  const Json none, &old_halving = before.contains("halving") ? before["halving"] : none;
+  const Json& halving = now.contains("halving") ? now["halving"] : none;
+  require<CheckpointError>(
+      old_halving == halving,
+      "{}: belongs to another sweep: its halving is {}, here {}; choose another directory with --out",
+      directory.string(), json_text(old_halving), json_text(halving));
   const std::vector<std::string> old = identity(before), planned = identity(now);
   require<CheckpointError>(old.size() == planned.size(),
                            "{}: belongs to another sweep: it has {} settings, this one {}; choose "
@@ -109,8 +117,7 @@ bool is_unused(const fs::path& directory) {
   return fs::is_directory(directory) &&
          std::ranges::all_of(fs::directory_iterator(directory), [](const auto& entry) {
            const fs::path& path = entry.path();
-           return path.filename() == DirectoryLock::kFile || path.extension() == ".tmp" ||
-                  (path.filename() == "runs" && fs::is_empty(path));
+           return path.extension() == ".tmp" || (path.filename() == "runs" && fs::is_empty(path));
          });
 }
 
@@ -137,9 +144,12 @@ std::vector<SweepRun> plan_runs(const Sweep& sweep) {
   return runs;
 }
 
-std::int64_t finished(const std::vector<SweepRun>& runs) {
-  return std::ssize(runs) - std::ranges::count(runs, RunStatus::waiting, &SweepRun::status);
+bool is_finished(const SweepRun& run) {
+  return run.status == RunStatus::done || run.status == RunStatus::missed_target ||
+         run.status == RunStatus::failed || run.status == RunStatus::stopped;
 }
+
+std::int64_t finished(const std::vector<SweepRun>& runs) { return std::ranges::count_if(runs, is_finished); }
 
 fs::path sweep_directory(const Sweep& sweep, const std::vector<SweepRun>& runs) {
   std::string all;
@@ -176,35 +186,22 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
     settings.push_back(std::move(entry));
   }
   const auto has_failed = [](const SweepRun& run) { return run.status == RunStatus::failed; };
-  return {{"sweep", sweep.file},
-          {"config", sweep.config},
-          {"overrides", sweep.overrides},
-          {"settings", settings},
-          {"failed", std::ranges::count_if(runs, has_failed)}};
+  Json json{{"sweep", sweep.file}, {"config", sweep.config}, {"overrides", sweep.overrides}};
+  if (!sweep.halving.steps.empty())
+    json["halving"] = {{"steps", sweep.halving.steps}, {"reduction_factor", sweep.halving.reduction_factor}};
+  json["settings"] = settings;
+  json["failed"] = std::ranges::count_if(runs, has_failed);
+  return json;
 }
 
-void recall_runs(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs) {
+void require_same_sweep(const fs::path& directory, const Sweep& sweep, const std::vector<SweepRun>& runs) {
   if (!fs::exists(directory) || is_unused(directory)) return;
   require<CheckpointError>(fs::exists(directory / "sweep.json"),
                            "{}: exists and is not a sweep directory; choose another with --out",
                            directory.string());
-  std::vector<Json> known;
   try {
-    const Json before = read_json(directory / "sweep.json");
-    require_same(directory, before, to_json(sweep, runs, directory));
-    for (const Json& setting : before.at("settings"))
-      for (const Json& run : setting.at("runs")) known.push_back(run);
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      SweepRun& run = runs[i];
-      const fs::path place = directory / "runs" / run.name;
-      require_config(place, run);
-      const Json& status = known.at(i).at("status");
-      const bool missed = status == name(RunStatus::missed_target);
-      if (!(missed || status == name(RunStatus::done)) || !fs::exists(place / "summary.json")) continue;
-      run.status = missed ? RunStatus::missed_target : RunStatus::done;
-      run.exit = missed ? 1 : 0;
-      run.result = read_json(place / "summary.json");
-    }
+    require_same(directory, read_json(directory / "sweep.json"), to_json(sweep, runs, directory));
+    for (const SweepRun& run : runs) require_config(directory / "runs" / run.name, run);
   } catch (const Json::exception& e) {
     throw CheckpointError(fmt::format("{}: invalid: {}", (directory / "sweep.json").string(), e.what()));
   } catch (const FileError& e) {

@@ -2,70 +2,23 @@
 #include "thimble/sweep/run_sweep.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "sweep/workshop.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
+#include "thimble/core/lock.h"
+#include "thimble/sweep/claim.h"
 
 using namespace thimble;
 
 namespace fs = std::filesystem;
 
 namespace {
-
-// The commands of the script, in place of training: $out is the run's directory, $* its arguments.
-constexpr const char* kScript = R"(#!/bin/sh
-for argument; do
-  [ "$option" != --out ] || out=$argument
-  option=$argument
-done
-echo "$*" >>"$(dirname "$0")/calls"
-finish() {
-  mkdir -p "$out"
-  echo '{"steps": 5, "test": {"loss": 0.5}}' >"$out/summary.json"
-}
-)";
-
-struct Workshop {
-  TemporaryDirectory directory;
-  Sweep sweep;
-  SweepOptions options;
-
-  explicit Workshop(const std::string& text = "grid: {model.heads: [1, 2]}\nseeds: [7, 8]\n") {
-    write_file(directory / "base.yaml", "model: {d_model: 32}\n");
-    write_file(directory / "s.yaml", "config: base.yaml\n" + text);
-    load();
-    options.directory = directory / "out";
-    options.program = directory / "script";
-    script("finish");
-  }
-  void load() { sweep = load_sweep((directory / "s.yaml").string()); }
-  void script(const std::string& commands) const {
-    write_file(options.program, kScript + commands + "\n");
-    fs::permissions(options.program, fs::perms::owner_all);
-  }
-  SweepResult run() const { return run_sweep(sweep, options); }
-  Json json() const { return parse_json(read_file(directory / "out/sweep.json")); }
-  std::string calls() const { return read_file(directory / "calls"); }
-  std::string refusal() const {
-    try {
-      run();
-    } catch (const CheckpointError& e) {
-      return e.what();
-    }
-    return "";
-  }
-};
-
-std::string statuses(const std::vector<SweepRun>& runs) {
-  std::string out;
-  for (const SweepRun& run : runs)
-    out += std::string(out.empty() ? "" : ", ") + std::string(name(run.status));
-  return out;
-}
 
 SweepRun run_with(std::size_t setting, const Json& result) {
   SweepRun run;
@@ -216,9 +169,7 @@ TEST_CASE("a run without a result is a failure", "[sweep]") {
 TEST_CASE("a sweep that was killed starts runs again that it has not recorded as finished", "[sweep]") {
   const Workshop w("seeds: [7]\n");
   w.run();
-  Json json = w.json();
-  json["settings"][0]["runs"][0]["status"] = "waiting";
-  write_file(w.directory / "out/sweep.json", json_text(json));
+  fs::remove(w.directory / "out/runs/001-seed_7.json");
   fs::remove(w.directory / "calls");
   CHECK(statuses(w.run().runs) == "done");
   CHECK_THAT(w.calls(), EndsWith(" --resume\n"));
@@ -231,7 +182,6 @@ TEST_CASE("a sweep that was killed starts runs again that it has not recorded as
 TEST_CASE("a directory that is not this sweep's is refused and left as it is", "[sweep]") {
   Workshop w;
   fs::create_directories(w.directory / "out/runs");
-  write_file(w.directory / "out/.lock", "");
   CHECK(w.refusal().empty());  // a sweep that has done nothing may have left that
   const std::string out = (w.directory / "out").string();
 
@@ -271,43 +221,97 @@ TEST_CASE("a run of another config is refused", "[sweep]") {
                            "sweep; choose another directory with --out");
 }
 
-TEST_CASE("no more runs at a time than jobs, and one sweep in a directory", "[sweep]") {
-  struct Second : SweepObserver {
-    const Workshop* workshop = nullptr;
-    std::string refusal;
-    void on_finished(const std::vector<SweepRun>&, const SweepRun&, double) override {
-      const SweepOptions options{.directory = workshop->options.directory, .jobs = 1};
-      try {
-        run_sweep(workshop->sweep, options);
-      } catch (const CheckpointError& e) {
-        refusal = e.what();
-      }
-    }
-  } second;
+TEST_CASE("no more runs at a time than jobs", "[sweep]") {
   Workshop w;
-  second.workshop = &w;
-  w.options.observer = &second;
   w.options.jobs = 1;
   w.script("mkdir \"$0.busy\" || exit 4; sleep 0.05; rmdir \"$0.busy\"; finish");
   CHECK(statuses(w.run().runs) == "done, done, done, done");
-  CHECK_THAT(second.refusal, ContainsSubstring(": in use by process "));
+}
+
+TEST_CASE("a limited number of runs is trained, and none that has failed before", "[sweep]") {
+  Workshop w;
+  w.options.jobs = 1;
+  w.options.max_runs = 1;
+  w.script("exit 3");
+  CHECK(statuses(w.run().runs) == "failed, waiting, waiting, waiting");
+  w.script("finish");
+  w.options.repeat_failures = false;
+  CHECK(statuses(w.run().runs) == "failed, done, waiting, waiting");
+  w.options.max_runs = 0;
+  CHECK(statuses(w.run().runs) == "failed, done, done, done");
+  w.options.repeat_failures = true;
+  CHECK(statuses(w.run().runs) == "done, done, done, done");
+}
+
+TEST_CASE("a run that another process has claimed is left to it", "[sweep]") {
+  Workshop w;
+  w.options.max_runs = 4;
+  fs::create_directories(w.directory / "out");
+  write_file(w.directory / "out/sweep.json", json_text(to_json(w.sweep, plan_runs(w.sweep), "out")));
+  fs::create_directories(w.directory / "out/runs");
+  const auto claim = Claim::take(w.directory / "out/runs/002-heads_1-seed_8", kLease);
+  CHECK(statuses(w.run().runs) == "done, running, done, done");
+  CHECK(w.json()["settings"][0]["runs"][1]["status"] == "running");
+  CHECK_THAT(w.calls(), !ContainsSubstring("heads=1 train.seed=8"));
+}
+
+TEST_CASE("a sweep waits for the runs of others, and takes them over when a lease ends", "[sweep]") {
+  Workshop w;
+  w.options.lease = 1.5;
+  fs::create_directories(w.directory / "out");
+  write_file(w.directory / "out/sweep.json", json_text(to_json(w.sweep, plan_runs(w.sweep), "out")));
+  fs::create_directories(w.directory / "out/runs");
+  const std::string elsewhere = "process 1 on elsewhere\n0-0-0-0\n1\n";
+  write_file(w.directory / "out/runs/001-heads_1-seed_7.claim-1", elsewhere);
+  write_file(w.directory / "out/runs/003-heads_2-seed_7.claim-1", elsewhere);
+  std::thread other([&] {  // finishes the first of them, and never renews the second
+    while (!fs::exists(w.directory / "out/runs/004-heads_2-seed_8.json"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    SweepRun run = plan_runs(w.sweep)[0];
+    run.status = RunStatus::missed_target;
+    run.exit = 1;
+    fs::create_directories(w.directory / "out/runs" / run.name);
+    write_file(w.directory / "out/runs" / run.name / "summary.json", R"({"steps": 9})");
+    write_record(w.directory / "out", run);
+  });
+  const SweepResult result = w.run();
+  other.join();
+  CHECK(statuses(result.runs) == "missed target, done, done, done");
+  CHECK(result.runs[0].result["steps"] == 9);
+  CHECK(w.json()["settings"][0]["runs"][0]["result"]["steps"] == 9);
+  CHECK_THAT(w.calls(), !ContainsSubstring("heads=1 train.seed=7"));
+  CHECK(fs::exists(w.directory / "out/runs/003-heads_2-seed_7.json"));
+}
+
+TEST_CASE("a run whose process is still saving is not started again until it has ended", "[sweep]") {
+  const Workshop w("seeds: [7]\n");
+  w.script("mkdir -p $out; exit 130");
+  CHECK(statuses(w.run().runs) == "interrupted");
+  auto lock = std::make_unique<DirectoryLock>(w.directory / "out/runs/001-seed_7");
+  w.script("[ ! -e $out/.lock ] || exit 5; finish");
+  std::thread saving([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    lock.reset();
+  });
+  CHECK(statuses(w.run().runs) == "done");
+  saving.join();
 }
 
 TEST_CASE("a signal lets the runs end, a second one ends them", "[sweep]") {
   Workshop w;
   w.options.jobs = 2;
-  w.script("trap 'mkdir -p $out; exit 130' TERM; kill -INT $PPID; while :; do sleep 0.02; done");
+  w.script("trap 'mkdir -p $out; exit 130' INT; kill -INT $PPID; while :; do sleep 0.02; done");
   const SweepResult stopped = w.run();
   CHECK(stopped.interrupted);
   CHECK_THAT(statuses(stopped.runs), StartsWith("interrupted, ") && EndsWith("waiting, waiting"));
   CHECK(w.json()["settings"][0]["runs"][0]["status"] == "interrupted");
   CHECK(w.json()["failed"] == 0);
   w.options.jobs = 1;
-  w.script("trap 'kill -TERM $PPID' TERM; kill -TERM $PPID; while :; do sleep 0.02; done");
+  w.script("trap 'kill -INT $PPID; kill -TERM $PPID' INT; kill -TERM $PPID; while :; do sleep 0.02; done");
   const SweepResult killed = w.run();
   CHECK(killed.interrupted);
-  CHECK(named(killed.runs, "001-heads_1-seed_7").exit == 128 + 9);
-  CHECK(statuses(killed.runs) == "interrupted, waiting, waiting, waiting");
+  CHECK_THAT(w.calls(), EndsWith("001-heads_1-seed_7 --resume\n"));
+  CHECK_THAT(statuses(killed.runs), StartsWith("interrupted, ") && EndsWith("waiting, waiting"));
   w.script("finish");
   CHECK(statuses(w.run().runs) == "done, done, done, done");
 }

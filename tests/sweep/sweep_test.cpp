@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
@@ -203,10 +204,110 @@ TEST_CASE("what a sweep may not set, or not twice", "[sweep]") {
   CHECK(sweep_place("list: [{model.heads: 2}]\n", {"model.heads=4"}) == "argument 1 model.heads");
 }
 
+TEST_CASE("a random search draws values by seed, key and sample", "[sweep]") {
+  const std::string keys =
+      "model.norm: [pre, post], model.dropout: {uniform: [0, 0.3]}, train.optimizer.lr: {log_uniform: [1e-4, "
+      "1e-2]}, model.layers: {int_uniform: [1, 3]}";
+  const auto draw = [](const std::string& random) {
+    return settings_of(load_text("random: {" + random + "}\n"));
+  };
+  const auto settings = draw("samples: 3, seed: 7, " + keys);
+  CHECK(settings ==
+        std::vector<Texts>{
+            {"model.norm=pre", "model.dropout=0.01999", "train.optimizer.lr=0.0002846", "model.layers=3"},
+            {"model.norm=post", "model.dropout=0.1602", "train.optimizer.lr=0.0001452", "model.layers=2"},
+            {"model.norm=pre", "model.dropout=0.1941", "train.optimizer.lr=0.0001463", "model.layers=1"}});
+  // More samples do not change the first ones, another key does not change those of a key, another seed does.
+  const auto more = draw("samples: 40, seed: 7, " + keys);
+  CHECK(std::equal(settings.begin(), settings.end(), more.begin()));
+  const auto fewer = draw("samples: 3, seed: 7, train.optimizer.lr: {log_uniform: [1e-4, 1e-2]}");
+  for (std::size_t i = 0; i < 3; ++i) CHECK(fewer[i][0] == settings[i][2]);
+  CHECK(draw("samples: 3, seed: 8, " + keys) != settings);
+
+  std::set<std::string> norms, layers;
+  double low_rates = 0;
+  for (const Texts& texts : more) {
+    norms.insert(texts[0]);
+    layers.insert(texts[3]);
+    const double dropout = std::stod(texts[1].substr(14)), rate = std::stod(texts[2].substr(19));
+    CHECK((dropout >= 0 && dropout <= 0.3 && rate >= 1e-4 && rate <= 1e-2));
+    low_rates += rate < 1e-3 ? 1 : 0;  // half of them, by the logarithm
+  }
+  CHECK(norms.size() == 2);
+  CHECK(layers.size() == 3);
+  CHECK((low_rates > 10 && low_rates < 30));
+}
+
+TEST_CASE("samples meet every entry of the list and point of the grid, and differ", "[sweep]") {
+  const auto settings = settings_of(load_text(
+      "list: [{model.norm: pre}, {model.norm: post}]\nrandom: {samples: 2, model.layers: [1, 2]}\n"));
+  REQUIRE(settings.size() == 4);
+  CHECK((settings[0][0] == "model.norm=pre" && settings[3][0] == "model.norm=post"));
+  CHECK(settings[0][1] != settings[1][1]);
+  CHECK((settings[0][1] == settings[2][1] && settings[1][1] == settings[3][1]));
+  CHECK(settings_of(load_text("random: {samples: 4, model.layers: {int_uniform: [1, 4]}}\n")).size() == 4);
+  CHECK(sweep_place("random: {samples: 3, model.layers: [1, 2]}\n") == "2:9 random");
+}
+
+TEST_CASE("a value that rounding moves out of its range is the end of the range", "[sweep]") {
+  for (const Texts& texts :
+       settings_of(load_text("random: {samples: 1, model.dropout: {uniform: [0.100049, 0.10004900001]}}\n")))
+    CHECK(texts == Texts{"model.dropout=0.100049"});
+  for (const Texts& texts :
+       settings_of(load_text("random: {samples: 1, model.dropout: {uniform: [0.10009, 0.10009000001]}}\n")))
+    CHECK(texts == Texts{"model.dropout=0.10009000001"});
+}
+
+TEST_CASE("problems of a random search", "[sweep]") {
+  CHECK(sweep_place("random: [1]\n") == "2:9 random");
+  CHECK(sweep_place("random: {model.layers: [1, 2]}\n") == "2:9 random.samples");
+  CHECK(sweep_place("random: {samples: 0, model.layers: [1, 2]}\n") == "2:19 random.samples");
+  CHECK(sweep_place("random: {samples: 1, seed: -1, model.layers: [1, 2]}\n") == "2:28 random.seed");
+  CHECK(sweep_place("random: {samples: 1, model.layers: 2}\n") == "2:36 model.layers");
+  CHECK(sweep_place("random: {samples: 1, model.layers: {unifrm: [1, 2]}}\n") == "2:37 unifrm");
+  CHECK(sweep_place("random: {samples: 1, model.layers: {int_uniform: [2, 1]}}\n") == "2:50 model.layers");
+  CHECK(sweep_place("random: {samples: 1, model.layers: {int_uniform: [1, 2.5]}}\n") == "2:50 model.layers");
+  CHECK(sweep_place("random: {samples: 1, model.dropout: {uniform: [0]}}\n") == "2:47 model.dropout");
+  CHECK(sweep_place("random: {samples: 1, model.dropout: {log_uniform: [0, 0.1]}}\n") ==
+        "2:51 model.dropout");
+  CHECK(sweep_place("random: {samples: 1, model.dropout: {uniform: [2, 3]}}\n") == "2:48 model.dropout");
+  CHECK(sweep_place("random: {samples: 1, train.threads: [1, 2]}\n") == "2:38 train.threads");
+  CHECK(sweep_place("grid: {model.layers: [1]}\nrandom: {samples: 1, model.layers: [1, 2]}\n") ==
+        "3:37 model.layers");
+  CHECK(sweep_place("list: [{model.layers: 1}]\nrandom: {samples: 1, model.layers: [1, 2]}\n") ==
+        "2:23 model.layers");
+  CHECK(sweep_place("random: {samples: 1, model.layers: [1, 2]}\n", {"model.layers=1"}) ==
+        "argument 1 model.layers");
+}
+
+TEST_CASE("halving compares settings at steps of evaluations before the last step", "[sweep]") {
+  const std::string config = "list: [{train.steps: 100, train.evaluate_every: 10}]\n";
+  const Sweep sweep = load_text(config + "halving: {steps: [10, 40], reduction_factor: 3}\n");
+  CHECK(sweep.halving.steps == std::vector<std::int64_t>{10, 40});
+  CHECK(sweep.halving.reduction_factor == 3);
+  CHECK(load_text(config + "halving: {steps: [10]}\n").halving.reduction_factor == 2);
+  const auto halving_place = [&](const std::string& text) {
+    return sweep_place(config + "halving: " + text + "\n");
+  };
+  CHECK(halving_place("[1]") == "3:10 halving");
+  CHECK(halving_place("{reduction_factor: 2}") == "3:10 halving.steps");
+  CHECK(halving_place("{steps: 10}") == "3:18 halving.steps");
+  CHECK(halving_place("{steps: [20, 10]}") == "3:23 halving.steps");
+  CHECK(halving_place("{steps: [0]}") == "3:19 halving.steps");
+  CHECK(halving_place("{steps: [10], reduction_factor: 1}") == "3:42 halving.reduction_factor");
+  CHECK(halving_place("{steps: [10], factor: 3}") == "3:24 factor");
+  CHECK(halving_place("{steps: [15]}") == "3:18 halving.steps");
+  CHECK(halving_place("{steps: [100]}") == "3:18 halving.steps");
+  CHECK_THAT(sweep_problem("halving: {steps: [100]}\n").rule,
+             ContainsSubstring("a multiple of train.evaluate_every (0)"));
+}
+
 TEST_CASE("a sweep with too many runs is refused before its configs are read", "[sweep]") {
   std::string values = "0";
   for (int i = 1; i < 101; ++i) values += ", " + std::to_string(i);
   const std::string grid =
       "grid: {train.optimizer.momentum: [" + values + "], task.length: [" + values + "]}\n";
   CHECK(sweep_place(grid) == "1:1");
+  CHECK(sweep_place("random: {samples: 5001, train.optimizer.lr: {uniform: [0.1, 0.2]}}\nseeds: [1, 2]\n") ==
+        "1:1");
 }

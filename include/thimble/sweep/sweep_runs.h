@@ -15,12 +15,16 @@
 namespace thimble {
 
 enum class RunStatus {
-  waiting,        // not finished yet
+  waiting,
+  running,        // claimed by a process that trains it
+  interrupted,    // started, and not running now
   done,           // exit status 0
   missed_target,  // trained to the end, exit status 1
   failed,
-  interrupted,
+  stopped,  // by halving
 };
+inline constexpr int kDiverged = 3;  // exit status of training that met a number that is not finite
+
 // Returns "done", "missed target" and so on, as in sweep.json.
 std::string_view name(RunStatus);
 
@@ -32,12 +36,19 @@ struct SweepRun {
   std::optional<int> exit;  // exit status
   std::string error;        // last message of the log, if the run failed or missed its target
   Json result = nullptr;    // summary.json, once it exists
+
+  std::vector<double> losses;   // validation losses at the steps of halving that it has reached
+  std::int64_t stop_after = 0;  // the next of these steps; 0: it trains to the end
+  bool reached = false;         // whether it waits there for others
 };
 
 // Returns a run for every setting and seed; the seed varies fastest.
 std::vector<SweepRun> plan_runs(const Sweep&);
 
-// Returns how many runs are no longer waiting.
+// Returns whether the run has ended: it is done, has missed its target, has failed or was stopped.
+bool is_finished(const SweepRun&);
+
+// Returns how many runs are finished.
 std::int64_t finished(const std::vector<SweepRun>&);
 
 // Returns runs/sweep-NAME-HASH, with the sweep's file name and a hash of all its configs, so that the same
@@ -59,13 +70,13 @@ inline constexpr std::string_view kSweepMetrics[] = {
 // Returns the spread of a metric over the results of one setting.
 Spread metric_spread(const std::vector<SweepRun>&, std::size_t setting, std::string_view metric);
 
-// Returns what sweep.json holds: {"sweep", "config", "overrides", "settings": [{"overrides", "runs":
-// [{"seed", "directory", "status", "exit", "error", "result"}], "mean", "sd", "min", "max"}], "failed"}.
+// Returns what sweep.json holds: {"sweep", "config", "overrides", "halving": {"steps", "reduction_factor"},
+// "settings": [{"overrides", "runs": [{"seed", "directory", "status", "exit", "error", "result",
+// "halving_losses"}], "mean", "sd", "min", "max"}], "failed"}; with halving only what belongs to it.
 Json to_json(const Sweep&, const std::vector<SweepRun>&, const std::filesystem::path& directory);
 
-// Sets status and result of the runs that are finished in `directory`; all others stay waiting. Throws
-// CheckpointError when the directory exists but is not a sweep directory, or belongs to a sweep with other
-// settings, seeds or configs.
-void recall_runs(const std::filesystem::path& directory, const Sweep&, std::vector<SweepRun>&);
+// Throws CheckpointError when the directory exists but is not a sweep directory, or belongs to a sweep with
+// other settings, seeds or configs.
+void require_same_sweep(const std::filesystem::path& directory, const Sweep&, const std::vector<SweepRun>&);
 
 }  // namespace thimble

@@ -1,0 +1,161 @@
+#include "thimble/sweep/sweep_state.h"
+
+#include <charconv>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include "thimble/core/error.h"
+#include "thimble/core/file.h"
+#include "thimble/sweep/claim.h"
+#include "thimble/sweep/halving.h"
+
+namespace thimble {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+RunStatus status_of(const Json& json) {
+  for (const RunStatus status : {RunStatus::done, RunStatus::missed_target, RunStatus::failed})
+    if (json == name(status)) return status;
+  return RunStatus::waiting;
+}
+
+// Returns the names of the files in a directory.
+std::set<std::string> names_in(const fs::path& directory) {
+  std::set<std::string> names;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(directory, missing))
+    names.insert(entry.path().filename().string());
+  return names;
+}
+
+// Returns a number that grows with every record.
+std::size_t recorded(const std::vector<SweepRun>& runs) {
+  std::size_t count = 0;
+  for (const SweepRun& run : runs) count += run.losses.size() + (is_finished(run) ? 1 : 0);
+  return count;
+}
+
+}  // namespace
+
+fs::path run_path(const fs::path& directory, const SweepRun& run, const std::string& ending) {
+  return directory / "runs" / (run.name + ending);
+}
+
+std::int64_t trained_steps(const fs::path& run) {
+  constexpr std::streamoff kEnd = 1 << 16;
+  constexpr std::string_view kStart = R"({"step":)";
+  std::ifstream file(run / "metrics.jsonl", std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  if (size <= 0) return 0;
+  std::string text(static_cast<std::size_t>(std::min(size, kEnd)), '\0');
+  file.seekg(size - std::ssize(text));
+  file.read(text.data(), std::ssize(text));
+  const std::size_t end = text.rfind('\n');
+  const std::size_t start = end == std::string::npos ? end : text.rfind(kStart, end);
+  std::int64_t step = 0;
+  if (start != std::string::npos)
+    std::from_chars(text.data() + start + kStart.size(), text.data() + end, step);
+  return step;
+}
+
+void write_record(const fs::path& directory, const SweepRun& run) {
+  const Json record{{"status", name(run.status)},
+                    {"exit", run.exit ? Json(*run.exit) : Json()},
+                    {"error", run.error},
+                    {"halving_losses", run.losses}};
+  write_file(run_path(directory, run, ".json"), json_text(record, 2, Json::error_handler_t::replace) + "\n");
+}
+
+bool read_record(const fs::path& directory, SweepRun& run) {
+  const fs::path file = run_path(directory, run, ".json"),
+                 summary = run_path(directory, run) / "summary.json";
+  if (!fs::exists(file)) return false;
+  try {
+    const Json record = read_json(file);
+    const RunStatus status = status_of(record.at("status"));
+    run.losses.clear();
+    for (const Json& loss : record.at("halving_losses"))
+      run.losses.push_back(loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::infinity());
+    if (status != RunStatus::failed) {
+      if (status == RunStatus::waiting || !fs::exists(summary)) return false;
+      run.result = read_json(summary);
+    }
+    run.status = status;
+    if (record.at("exit").is_number()) run.exit = record.at("exit").get<int>();
+    record.at("error").get_to(run.error);
+  } catch (const Json::exception& e) {
+    throw CheckpointError(fmt::format("{}: invalid: {}; remove the file", file.string(), e.what()));
+  }
+  return true;
+}
+
+bool read_state(const fs::path& directory, const Halving& halving, std::vector<SweepRun>& runs,
+                double lease) {
+  const std::set<std::string> names = names_in(directory / "runs");
+  const std::size_t before = recorded(runs);
+  for (SweepRun& run : runs) {
+    if (is_finished(run)) continue;
+    if (names.contains(run.name + ".json") && read_record(directory, run)) continue;
+    if (names.contains(run.name + ".claim-1") && !claim_holder(run_path(directory, run), lease).empty())
+      run.status = RunStatus::running;
+    else
+      run.status = names.contains(run.name) ? RunStatus::interrupted : RunStatus::waiting;
+  }
+  apply_halving(halving, runs);
+  return recorded(runs) != before;
+}
+
+void forget_failures(const fs::path& directory, const Halving& halving, std::vector<SweepRun>& runs) {
+  for (SweepRun& run : runs) {
+    const bool counts = !halving.steps.empty() && run.exit == kDiverged;
+    if (run.status != RunStatus::failed || counts) continue;
+    run.status = RunStatus::waiting;
+    run.exit.reset();
+    run.error.clear();
+    write_record(directory, run);
+  }
+}
+
+void write_sweep_json(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs,
+                      double lease) {
+  do {
+    write_file(directory / "sweep.json", json_text(to_json(sweep, runs, directory), 2) + "\n");
+  } while (read_state(directory, sweep.halving, runs, lease));
+}
+
+RecordedSweep open_sweep(const fs::path& directory) {
+  const fs::path file = directory / "sweep.json";
+  require<CheckpointError>(fs::exists(file), "{}: not a sweep directory; create one with thimble sweep --out",
+                           directory.string());
+  RecordedSweep recorded;
+  try {
+    const Json json = read_json(file);
+    if (json.contains("halving")) {
+      json["halving"].at("steps").get_to(recorded.sweep.halving.steps);
+      json["halving"].at("reduction_factor").get_to(recorded.sweep.halving.reduction_factor);
+    }
+    for (const Json& setting : json.at("settings")) {
+      SweepSetting& to = recorded.sweep.settings.emplace_back();
+      for (const auto& [key, value] : setting.at("overrides").items())
+        to.overrides.push_back(
+            fmt::format("{}={}", key, value.is_string() ? value.get<std::string>() : json_text(value)));
+      for (const Json& from : setting.at("runs")) {
+        SweepRun& run = recorded.runs.emplace_back();
+        run.setting = recorded.sweep.settings.size() - 1;
+        from.at("seed").get_to(run.config.train.seed);
+        run.name = fs::path(from.at("directory").get<std::string>()).filename().string();
+      }
+    }
+    read_state(directory, recorded.sweep.halving, recorded.runs);
+  } catch (const Json::exception& e) {
+    throw CheckpointError(fmt::format("{}: invalid: {}", file.string(), e.what()));
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  }
+  return recorded;
+}
+
+}  // namespace thimble
