@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what thimble needs to build and test on Debian or Ubuntu, and does nothing when it is all there.
-# Usage: scripts/setup.sh [further packages]   mpi stands for Open MPI and MPICH
+# Usage: scripts/setup.sh [further packages]
+#   mpi: Open MPI and MPICH, for the preset mpi; cluster: a Slurm, for scripts/test.sh -L cluster
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config git libopenblas-dev libfmt-dev libyaml-cpp-dev libhwy-dev
@@ -8,6 +9,7 @@ packages=(g++ cmake ninja-build pkg-config git libopenblas-dev libfmt-dev libyam
 for package in "$@"; do
   case $package in
     mpi) packages+=(libopenmpi-dev openmpi-bin libmpich-dev mpich) ;;
+    cluster) packages+=(munge slurm-client slurmctld slurmd) ;;
     *) packages+=("$package") ;;
   esac
 done

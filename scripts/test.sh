@@ -2,7 +2,7 @@
 # Installs what is missing, builds everything and runs the tests; names the slowest ten before the summary.
 # Usage: scripts/test.sh [--all] [ctest arguments], for example: scripts/test.sh -R attention
 #   --all: the slow ones too, which run what README and docs show, and open reports in a browser
-#   -L cluster: those of several processes instead, in build/mpi if preset mpi was configured
+#   -L cluster: those of MPI, in build/mpi if preset mpi was configured, and of Slurm (scripts/setup.sh mpi cluster)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

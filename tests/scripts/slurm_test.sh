@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# A sweep by a real Slurm, which this starts with a configuration of its own and stops at the end: one task is killed,
+# one preempted and queued again, and the table must be that of a local sweep. Also ranks of Open MPI and MPICH, of which
+# one is killed. Skipped without root, munge, slurmctld and slurmd (scripts/setup.sh cluster).
+# Usage: slurm_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+for program in munged slurmctld slurmd sbatch squeue; do
+  PATH=$PATH:/usr/sbin command -v $program >/dev/null ||
+    { echo "slurm_test: skipped: $program is missing; install it with scripts/setup.sh cluster"; exit 77; }
+done
+((EUID == 0)) || { echo "slurm_test: skipped: Slurm needs root"; exit 77; }
+source "$(dirname "$0")/expect.sh" "$@"
+subcommand=(sweep)
+PATH=$PATH:/usr/sbin
+
+stop_slurm() {
+  [[ ! -e $work/slurm.conf ]] || scancel --user root 2>/dev/null || true
+  for daemon in slurmd slurmctld munged; do
+    [[ ! -s $work/$daemon.pid ]] || kill "$(cat "$work/$daemon.pid")" 2>/dev/null || true
+  done
+  for _ in {1..50}; do
+    local left=
+    for daemon in slurmd slurmctld munged; do
+      [[ ! -s $work/$daemon.pid ]] || ! kill -0 "$(cat "$work/$daemon.pid")" 2>/dev/null || left=1
+    done
+    [[ -n $left ]] || break
+    sleep 0.1
+  done
+  rm -rf "$work"
+}
+trap stop_slurm EXIT
+
+wait_for() {  # SECONDS COMMAND...: until the command succeeds
+  local end=$((SECONDS + $1))
+  until "${@:2}" >/dev/null 2>&1; do
+    ((SECONDS < end)) || fail "no success in $1 s: ${*:2}" "$(squeue 2>&1)" "$(tail -n 30 "$work"/slurmctld.log 2>&1)"
+    sleep 0.2
+  done
+}
+
+# Waits until no job is left; those that were queued again start at once instead of after two minutes.
+finish_jobs() {
+  local job
+  for _ in {1..300}; do
+    [[ -n $(squeue --noheader) ]] || return 0
+    for job in $(squeue --noheader --array --states=PENDING --format='%i %r' | sed -n 's/ BeginTime//p'); do
+      scontrol update JobId="$job" StartTime=now || true
+    done
+    sleep 0.5
+  done
+  fail "jobs are left" "$(squeue)"
+}
+
+# One node with 4 CPUs, whatever the machine has; partition `high` preempts `low`, whose jobs are queued again.
+chmod 755 "$work"
+host=$(hostname -s)
+port=$((20000 + RANDOM % 20000))
+head -c 128 /dev/urandom >munge.key
+chmod 600 munge.key
+mkdir state spool
+cat >slurm.conf <<END
+ClusterName=thimble
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+SlurmctldPort=$port
+SlurmdPort=$((port + 1))
+AuthType=auth/munge
+AuthInfo=socket=$work/munge.socket
+CryptoType=crypto/munge
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/spool
+SlurmctldPidFile=$work/slurmctld.pid
+SlurmdPidFile=$work/slurmd.pid
+SlurmctldLogFile=$work/slurmctld.log
+SlurmdLogFile=$work/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=sched_interval=2,bf_interval=2,requeue_delay=1
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+JobRequeue=1
+MaxArraySize=100
+KillWait=10
+ReturnToService=2
+MpiDefault=none
+SlurmdParameters=config_overrides
+NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
+PartitionName=low Nodes=$host Default=YES MaxTime=10 PriorityTier=1 PreemptMode=REQUEUE State=UP
+PartitionName=high Nodes=$host MaxTime=10 PriorityTier=9 PreemptMode=OFF State=UP
+END
+export SLURM_CONF=$work/slurm.conf
+munged --key-file="$work/munge.key" --socket="$work/munge.socket" --pid-file="$work/munged.pid" \
+  --log-file="$work/munged.log" --seed-file="$work/munge.seed" --force
+slurmctld
+slurmd -N "$host"
+wait_for 30 sinfo --noheader --state=idle --format=%n
+
+cat >s.yaml <<END
+config: $configs/reverse.yaml
+grid: {model.heads: [1, 2, 4], train.optimizer.lr: [5e-4, 1e-3]}
+seeds: [7, 8]
+END
+changes=(train.steps=1500 train.schedule.warmup=2 train.checkpoint_every=100 data.validation=50 data.test=50)
+hashes() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/sweep.json"; }
+table() { "$thimble" sweep s.yaml "${changes[@]}" --out "$1" 2>/dev/null | sed 's/ *[0-9.]*$//' | grep -v '^sweep'; }
+
+expect 0 '^Slurm job [0-9]+: 12 tasks$' s.yaml "${changes[@]}" --out S --slurm -- --partition=low --time=5
+job=$(sed -n 's/^Slurm job \([0-9]*\):.*/\1/p' <<<"$output")
+running() { squeue --noheader --array --states=RUNNING --jobs="$job" --format=%K; }
+training() { [[ -s $(echo "S/runs/$1"*/metrics.jsonl) ]]; }
+wait_for 60 training 001
+wait_for 60 training 002
+expect 0 'running, step [0-9]+, process [0-9]+ on ' --status S
+echo "slurm_test: while it runs: $(head -n 1 <<<"$output"); $(tail -n 1 <<<"$output")"
+
+# One task is killed, with its runs: Slurm ends it as failed, and its run is missing.
+victim=$(sed -n 's/.*running, step [0-9]*, process \([0-9]*\) on .*/\1/p' <<<"$output" | head -n 1)
+kill -9 "$(awk '/^PPid/ { print $2 }' "/proc/$victim/status")" "$victim"
+# A job of partition `high` needs all CPUs: what runs is preempted and queued again.
+before=$(running | wc -l)
+((before > 0)) || fail "nothing runs that could be preempted" "$(squeue)"
+sbatch --partition=high --cpus-per-task=4 --output=/dev/null --wrap='sleep 1' >/dev/null
+wait_for 60 grep -q Requeuing "$work/slurmctld.log"
+finish_jobs
+expect 0 '^S: 12 runs: ' --status S
+echo "slurm_test: after one kill and $before preempted tasks: $(head -n 1 <<<"$output")"
+
+# What is missing is submitted again, and the table is that of a local sweep.
+expect 0 '^Slurm job [0-9]+: [1-9][0-9]* tasks?$|^no run is missing$' s.yaml "${changes[@]}" --out S --slurm
+echo "slurm_test: submitted again: $(head -n 1 <<<"$output")"
+finish_jobs
+expect 0 '^S: 12 runs: 12 done$' --status S
+expect 0 '12 already finished' s.yaml "${changes[@]}" --out S
+"$thimble" sweep s.yaml "${changes[@]}" --out local --quiet
+[[ $(hashes S) == "$(hashes local)" ]] || fail "weights differ from those of a local sweep"
+cmp <(table S) <(table local) || fail "the table differs from that of a local sweep"
+table S
+
+echo "slurm_test: ok"
