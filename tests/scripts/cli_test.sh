@@ -203,6 +203,14 @@ expect 3 'step [0-9]+: .*op [a-z_]+, layer [a-z]' train "$configs/reverse.yaml" 
   train.optimizer.name=sgd train.optimizer.lr=100 train.optimizer.momentum=0.99 train.clip_norm=0 \
   model.norm=pre model.layers=4 model.positions=none
 
+# A launcher's processes would be copies of each other without MPI; a batch script of Slurm is one process.
+for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
+  export $variable=3
+  refuse 'started as 3 processes, but ' train "$configs/reverse.yaml" "${short[@]}" --out copies
+  unset $variable
+done
+SLURM_NTASKS=3 SLURM_PROCID=0 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" --out batch_script
+
 # A missed target: status 1.
 expect 1 'train.target was not reached' train "$configs/reverse.yaml" "${short[@]}" train.target.accuracy=1 --out missed
 
