@@ -4,7 +4,7 @@
 The model: a step of R ranks takes  T / R + 4 (R - 1) a + 2 P (R - 1) / R / b  seconds, where T is a step of one rank, a the
 latency of a message, b the bytes per second that a rank sends, and P the bytes of the parameters. In a step, each rank
 sends every other rank its share of the gradients, of two sets of sums, and of the parameters. T, a and b are measured.
-The last table has what the model predicts for other numbers of ranks and other networks.
+The last tables have what the model predicts for other numbers of ranks and other networks.
 """
 
 import argparse
@@ -75,17 +75,25 @@ def main():
             note = f" ({cores} cores)" if ranks > cores else ""
             print(f"| {config} | {ranks}{note} | {1e3 * measured:.3f} | {1e3 * model:.3f} | {measured / model:.2f} "
                   f"| {1e-6 * sent:.2f} | {median(ranks, 'wait_ms'):.3f} | {one / ranks / measured:.2f} |", flush=True)
-        predictions.append((config, one, parameter_bytes))
+        batch = round(one * median(1, "sequences_per_s"))
+        predictions.append((config, one, parameter_bytes, batch))
 
     print(f"\nOne thread for each rank, {cores} cores, median of {args.rounds} interleaved runs.\n")
-    print("| config | network | " + " | ".join(str(ranks) for ranks in PREDICTED) + " |")
-    print("|---" * (2 + len(PREDICTED)) + "|")
-    for config, one, parameter_bytes in predictions:
-        for name, latency, rate in NETWORKS:
-            speedups = (one / seconds(one, ranks, latency, rate, parameter_bytes) for ranks in PREDICTED)
-            print(f"| {config} | {name} | " + " | ".join(f"{speedup:.2f}" for speedup in speedups) + " |")
-    print("\nHow many times as fast as one rank, by the model, with latencies of "
-          + ", ".join(f"{1e6 * latency:.0f}" for _, latency, _ in NETWORKS) + " µs.")
+    def table(title, value):
+        print(f"{title}\n\n| config | network | " + " | ".join(str(ranks) for ranks in PREDICTED) + " |")
+        print("|---" * (2 + len(PREDICTED)) + "|")
+        for config, one, parameter_bytes, batch in predictions:
+            for name, latency, rate in NETWORKS:
+                values = (value(one, ranks, (latency, rate, parameter_bytes), batch) for ranks in PREDICTED)
+                print(f"| {config} | {name} | " + " | ".join(values) + " |")
+        print()
+
+    table("Times as fast as one rank, at the batch of the config; - : more ranks than sequences",
+          lambda one, ranks, network, batch:
+          f"{one / seconds(one, ranks, *network):.1f}" if ranks <= batch else "-")
+    table("Efficiency if every rank has a batch of that size",
+          lambda one, ranks, network, batch: f"{one / seconds(ranks * one, ranks, *network):.2f}")
+    print("Latencies: " + ", ".join(f"{name} {1e6 * latency:.0f} µs" for name, latency, _ in NETWORKS))
 
 
 if __name__ == "__main__":

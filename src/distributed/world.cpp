@@ -1,11 +1,11 @@
 #include "thimble/distributed/world.h"
 
-#include <charconv>
 #include <cstdlib>
-#include <initializer_list>
 #include <string_view>
 
 #include "distributed/mpi.h"
+#include "thimble/core/process.h"
+#include "thimble/core/text.h"
 
 namespace thimble {
 
@@ -18,35 +18,16 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-double number_of(const char* name, std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require<ConfigError>(error == std::errc() && end == text.data() + text.size() && value > 0,
-                       "{}={}: must be a number of seconds above 0", name, text);
-  return value;
-}
-
 }  // namespace
-
-int launched_processes() {
-  // Open MPI; MPICH, Intel MPI and Slurm's PMI; srun. A batch script of Slurm is no step of several tasks.
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-    const std::string_view text = variable(name);
-    int size = 0;
-    std::from_chars(text.data(), text.data() + text.size(), size);
-    if (size > 1) return size;
-  }
-  return 1;
-}
 
 Communicator& world() {
   if (started) return *started;
-  const int size = launched_processes();
-  if (size == 1 && variable("PMIX_RANK").empty()) return one_process();
+  const std::int64_t size = launcher_rank().size;
+  if (size <= 1 && variable("PMIX_RANK").empty()) return one_process();
   started = start_mpi();
   if (!started) {
     require<ConfigError>(
-        size == 1,
+        size <= 1,
         "started as {} processes, but built without MPI, so that each would do the same work; "
         "start one process, or build with -DTHIMBLE_MPI=ON",
         size);
@@ -58,8 +39,12 @@ Communicator& world() {
       "built with",
       size, mpi_name(), started->size());
   constexpr const char* kTimeout = "THIMBLE_RANK_TIMEOUT";
-  if (const std::string_view text = variable(kTimeout); !text.empty())
-    started->set_timeout(number_of(kTimeout, text));
+  if (const std::string_view text = variable(kTimeout); !text.empty()) {
+    const std::optional<double> seconds = parse_number<double>(text);
+    require<ConfigError>(seconds && *seconds > 0, "{}={}: must be a number of seconds above 0", kTimeout,
+                         text);
+    started->set_timeout(*seconds);
+  }
   return *started;
 }
 

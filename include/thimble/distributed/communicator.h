@@ -71,10 +71,6 @@ class Communicator {
   // Waits for all messages that were started. Throws PeerError when another rank has failed, and Error, naming
   // the ranks, when their messages are not there after the timeout.
   void wait();
-  // Makes progress on the messages that were started.
-  void poll() {
-    if (size_ > 1) done();
-  }
 
   // Collective: starts to copy the part of `values` that belongs to each rank to all ranks.
   template <class T>

@@ -5,9 +5,6 @@
 
 namespace thimble {
 
-// Returns the number of processes that a launcher says it has started; 1 without a launcher.
-int launched_processes();
-
 // Returns the communicator of all processes that the launcher started, through MPI, which the first call
 // starts; one_process() if this process is alone. Throws ConfigError when the program is built without MPI, or
 // with the MPI of another launcher, since every process would do the same work.
