@@ -204,10 +204,11 @@ expect 3 'step [0-9]+: .*op [a-z_]+, layer [a-z]' train "$configs/reverse.yaml" 
   model.norm=pre model.layers=4 model.positions=none
 
 # A launcher's processes would be copies of each other without MPI; a batch script of Slurm is one process.
-for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
-  export $variable=3
+for launcher in "OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE" "PMI_RANK PMI_SIZE" "SLURM_PROCID SLURM_STEP_NUM_TASKS"; do
+  read -r rank size <<<"$launcher"
+  export "$rank=1" "$size=3"
   refuse 'started as 3 processes, but ' train "$configs/reverse.yaml" "${short[@]}" --out copies
-  unset $variable
+  unset "$rank" "$size"
 done
 SLURM_NTASKS=3 SLURM_PROCID=0 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" --out batch_script
 

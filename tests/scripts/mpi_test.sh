@@ -17,7 +17,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
-unset OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS PMIX_RANK
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE SLURM_STEP_NUM_TASKS PMIX_RANK
 
 fail() {
   echo "mpi_test: $launcher: $1" >&2
@@ -191,7 +191,7 @@ END
 # Programs without MPI, or started by the launcher of another MPI.
 launchers() {
   status=0
-  OMPI_COMM_WORLD_SIZE=3 "$program" train "${config[@]}" --out wrong 2>said >/dev/null || status=$?
+  OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3 "$program" train "${config[@]}" --out wrong 2>said >/dev/null || status=$?
   ((status == 2)) && grep -q 'started as 3 processes, but ' said || fail "another launcher: exit status $status"
   [[ ! -e wrong ]] || fail "another launcher: something was written"
   launch 2 bench "$source/configs/bench/micro.yaml" --steps 20 --json bench.json >/dev/null 2>said || fail "bench"
