@@ -88,10 +88,10 @@ bool RandomSearch::read_range(const YamlNode& key, const YamlNode& node, Paramet
     if (valid) parameter.low = *low, parameter.high = *high;
   }
   if (!valid) {
-    must_be(ends, key.text,
-            is_integer ? "two integers [a, b] with 0 <= a < b"
-                       : fmt::format("two numbers [a, b] with {}a < b", is_log ? "0 < " : ""),
-            report_);
+    report_.problem(ends.location, key.text,
+                    is_integer
+                        ? "must be two integers [a, b] with 0 <= a < b"
+                        : fmt::format("must be two numbers [a, b] with {}a < b", is_log ? "0 < " : ""));
     return false;
   }
   for (const YamlNode& end : ends.values) changes_.read_change(key, end, parameter.values);

@@ -156,7 +156,7 @@ class SweepReader {
         const std::string where =
             setting.overrides.empty() ? "" : fmt::format(" with {}", fmt::join(setting.overrides, " "));
         if (step >= train.steps)
-          return problem(fmt::format("step {} must be before the last step, train.steps ({}){}", step,
+          return problem(fmt::format("step {} must be less than train.steps ({}){}; change one of them", step,
                                      train.steps, where));
         if (train.evaluate_every == 0 || step % train.evaluate_every != 0)
           return problem(fmt::format(

@@ -107,8 +107,6 @@ hashes() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/sweep.json"; }
 table() { "$thimble" sweep s.yaml "${changes[@]}" --out "$1" 2>/dev/null | sed 's/ *[0-9.]*$//' | grep -v '^sweep'; }
 
 expect 0 '^Slurm job [0-9]+: 12 tasks$' s.yaml "${changes[@]}" --out S --slurm -- --partition=low --time=5
-job=$(sed -n 's/^Slurm job \([0-9]*\):.*/\1/p' <<<"$output")
-running() { squeue --noheader --array --states=RUNNING --jobs="$job" --format=%K; }
 training() { [[ -s $(echo "S/runs/$1"*/metrics.jsonl) ]]; }
 wait_for 60 training 001
 wait_for 60 training 002
@@ -119,13 +117,11 @@ echo "slurm_test: while it runs: $(head -n 1 <<<"$output"); $(tail -n 1 <<<"$out
 victim=$(sed -n 's/.*running, step [0-9]*, process \([0-9]*\) on .*/\1/p' <<<"$output" | head -n 1)
 kill -9 "$(awk '/^PPid/ { print $2 }' "/proc/$victim/status")" "$victim"
 # A job of partition `high` needs all CPUs: what runs is preempted and queued again.
-before=$(running | wc -l)
-((before > 0)) || fail "nothing runs that could be preempted" "$(squeue)"
 sbatch --partition=high --cpus-per-task=4 --output=/dev/null --wrap='sleep 1' >/dev/null
-wait_for 60 grep -q Requeuing "$work/slurmctld.log"
+wait_for 60 grep -q Requeuing slurmctld.log
 finish_jobs
 expect 0 '^S: 12 runs: ' --status S
-echo "slurm_test: after one kill and $before preempted tasks: $(head -n 1 <<<"$output")"
+echo "slurm_test: after one kill and $(grep -c Requeuing slurmctld.log) preempted tasks: $(head -n 1 <<<"$output")"
 
 # What is missing is submitted again, and the table is that of a local sweep.
 expect 0 '^Slurm job [0-9]+: [1-9][0-9]* tasks?$|^no run is missing$' s.yaml "${changes[@]}" --out S --slurm
@@ -138,4 +134,48 @@ expect 0 '12 already finished' s.yaml "${changes[@]}" --out S
 cmp <(table S) <(table local) || fail "the table differs from that of a local sweep"
 table S
 
-echo "slurm_test: ok"
+# USR1, as before the time limit: the task saves, is queued again, and ends with the same weights.
+expect 0 '^Slurm job [0-9]+: 12 tasks$' s.yaml "${changes[@]}" --out U --slurm -- --signal=B:USR1@30 --time=5
+job=$(sed -n 's/^Slurm job \([0-9]*\):.*/\1/p' <<<"$output")
+training() { [[ -s $(echo "U/runs/$1"*/metrics.jsonl) ]]; }
+wait_for 60 training 001
+timeout 3 scancel --batch --signal=USR1 "${job}_1" || true  # tries again while the job is queued
+queued_again() { squeue --noheader --array --format='%i %r' | grep -q "^${job}_1 BeginTime"; }
+wait_for 30 queued_again
+compgen -G 'U/runs/*/checkpoints/step-*' >/dev/null || fail "USR1: nothing was saved" "$(cat U/slurm-*_1.log)"
+finish_jobs
+expect 0 '^U: 12 runs: 12 done$' --status U
+cmp <(hashes U) <(hashes local) || fail "USR1 changes results"
+
+# srun, and mpirun of Open MPI and of MPICH: the table of a local sweep. One rank is killed, and the sweep resumed.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+srun --ntasks=4 "$thimble" sweep s.yaml "${changes[@]}" --out srun --quiet || fail "srun"
+"$thimble" sweep s.yaml "${changes[@]}" --out srun --quiet
+cmp <(hashes srun) <(hashes local) || fail "srun changes results"
+ranks=0
+launch() {  # NAME COMMAND...
+  command -v "$2" >/dev/null || { echo "slurm_test: without $2, which is missing"; return 0; }
+  local name=$1 killed=0 launcher
+  shift
+  "$@" "$thimble" sweep s.yaml "${changes[@]}" --out "$name" >"$name.log" 2>&1 &
+  launcher=$!
+  wait_for 60 eval "[[ -s \$(echo $name/runs/002*/metrics.jsonl) ]]"
+  "$thimble" sweep --status "$name" >status
+  killed=$(sed -n 's/.*running, .*process \([0-9]*\) on .*/\1/p' status | tail -n 1)
+  kill -9 "$killed"
+  status=0
+  wait $launcher || status=$?
+  echo "slurm_test: $name: rank killed, status $status, $("$thimble" sweep --status "$name" | head -n 1)"
+  if [[ $name == recovery ]]; then
+    grep -q '12 done$' < <("$thimble" sweep --status "$name") || fail "$name: ranks did not go on" "$(cat "$name.log")"
+  else
+    ((status != 0)) || fail "$name: a killed rank is no error" "$(cat "$name.log")"
+    "$@" "$thimble" sweep s.yaml "${changes[@]}" --out "$name" >"$name.log" 2>&1 || fail "$name: not resumed" "$(cat "$name.log")"
+  fi
+  cmp <(hashes "$name") <(hashes local) || fail "$name changes results"
+  ranks=$((ranks + 1))
+}
+launch openmpi mpirun.openmpi --oversubscribe -n 3
+launch recovery mpirun.openmpi --oversubscribe --enable-recovery -n 3
+launch mpich mpiexec.mpich -n 3
+echo "slurm_test: ok, $ranks of 3 launchers"
