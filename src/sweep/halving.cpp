@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -15,12 +14,12 @@ namespace {
 
 constexpr double kWorst = std::numeric_limits<double>::infinity();
 
-// Returns the mean of the losses at a step, by setting; NaN counts as infinity. Empty if a run has no loss yet.
+// Returns the mean of the losses at a step, by setting. Empty if a run has no loss yet.
 std::map<std::size_t, double> mean_losses(std::span<const SweepRun* const> runs, std::size_t at) {
   std::map<std::size_t, double> sums, counts;
   for (const SweepRun* run : runs) {
     if (run->losses.size() <= at) return {};
-    sums[run->setting] += std::isnan(run->losses[at]) ? kWorst : run->losses[at];
+    sums[run->setting] += run->losses[at];
     ++counts[run->setting];
   }
   for (auto& [setting, sum] : sums) sum /= counts[setting];
