@@ -83,13 +83,14 @@ std::string script_of(const SlurmOptions& options, std::int64_t runs_per_task) {
   std::vector<std::string> command = options.task;
   command.push_back(fmt::format("--max-runs={}", runs_per_task));
   return fmt::format(R"(#!/bin/sh
-# A task of a sweep: trains up to {} that no other task has claimed.
-# USR1 comes before the time limit: what was trained is saved, and the task is queued again.
+# A task of a sweep: trains {} that no other task has claimed.
+# USR1 comes before the time limit: what was trained is saved, and the task is queued again. TERM comes to every process
+# of a task that is preempted or canceled; the same signal twice would end the sweep before it has saved.
 cd {} || exit 2
 {} &
 sweep=$!
 trap 'signaled=1 requeue=1; kill -TERM $sweep' USR1
-trap 'signaled=1; kill -TERM $sweep' TERM
+trap 'signaled=1; kill -INT $sweep' TERM
 while
   signaled=
   wait $sweep
@@ -101,7 +102,7 @@ if [ -n "$requeue" ] && [ $status -eq 130 ]; then
 fi
 exit $status
 )",
-                     runs_per_task == 1 ? "a run" : fmt::format("{} runs", runs_per_task),
+                     runs_per_task == 1 ? "a run" : fmt::format("up to {} runs", runs_per_task),
                      shell_command({fs::current_path().string()}), shell_command(command));
 }
 

@@ -186,11 +186,16 @@ for signal in USR1 TERM; do
   else
     read -r sweep </proc/$task/task/$task/children || true
     read -r child </proc/$sweep/task/$sweep/children || true
+    kill -STOP $child  # so that it saves after both signals have come
     kill -TERM $task $sweep $child
+    until grep -q 'interrupted: waiting for' task.log; do sleep 0.02; done
+    sleep 1
+    kill -CONT $child || fail "TERM: the run was killed" "$(cat task.log)"
   fi
   status=0
   wait $task || status=$?
   expect 0 '^heads=1 seed 7: interrupted, step [1-9]' --status L
+  [[ $(grep -c 'interrupted: waiting for' task.log) == 1 ]] || fail "$signal: not one interruption" "$(cat task.log)"
   compgen -G 'L/runs/001*/checkpoints/step-*' >/dev/null || fail "$signal: nothing was saved" "$(cat task.log)"
   if [[ $signal == USR1 ]]; then
     ((status == 0)) && [[ $(cat fake/requeued) == 977 ]] || fail "USR1: status $status, not queued again" "$(cat task.log)"
