@@ -7,6 +7,7 @@
 #include <csignal>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -101,7 +102,8 @@ class Runner {
   void start_free(std::size_t jobs) {
     for (SweepRun& run : result_.runs) {
       if (children_.size() >= jobs || started_ >= limit()) return;
-      if (is_finished(run) || run.status == RunStatus::running || run.reached) continue;
+      if (is_finished(run) || run.status == RunStatus::running || run.reached || left_.contains(&run))
+        continue;
       std::unique_ptr<Claim> claim = Claim::take(directory(run), options_.lease);
       // Before the claim, another process may have finished the run, or have been killed while its child is
       // still saving.
@@ -158,6 +160,7 @@ class Runner {
         (result_.interrupted &&
          (exit == kSignal + SIGINT || exit == kSignal + SIGTERM || exit == kSignal + SIGKILL))) {
       run.status = RunStatus::interrupted;
+      left_.insert(&run);
       return;
     }
     const bool has_result = fs::exists(summary);
@@ -236,6 +239,7 @@ class Runner {
   std::map<pid_t, Running> children_;
   std::int64_t started_ = 0;
   int first_signal_ = 0;
+  std::set<const SweepRun*> left_;  // interrupted, by this process or by themselves
   Stopwatch renewed_;
 };
 
