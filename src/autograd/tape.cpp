@@ -187,13 +187,13 @@ void Tape::recycle(Node& node) {
   node.grad = nullptr;
 }
 
-void Tape::backward(Var loss, Real scale, RetainGrads retain) {
+void Tape::backward(Var loss, Real scale, RetainGrads retain, const PostAccumulateGradHook& hook) {
   require<ShapeError>(loss.shape().elements() == 1,
                       "backward: the loss has shape {}, not one element; give a seed", loss.shape());
-  backward(loss, ConstMatrixView{&scale, 1, 1, 1}, retain);
+  backward(loss, ConstMatrixView{&scale, 1, 1, 1}, retain, hook);
 }
 
-void Tape::backward(Var y, ConstMatrixView seed, RetainGrads retain) {
+void Tape::backward(Var y, ConstMatrixView seed, RetainGrads retain, const PostAccumulateGradHook& hook) {
   require<Error>(mode_ != Mode::inference, "backward: this tape is in inference mode");
   if (profile_ != nullptr) profile_->forward.stop();
   for (Node& node : nodes_) {
@@ -206,9 +206,11 @@ void Tape::backward(Var y, ConstMatrixView seed, RetainGrads retain) {
                       y.shape());
   if (mode_ == Mode::plan) return plan_backward(retain);
   kernels::accumulate(dy, seed);
-  // Closures request only gradients of earlier nodes, and add no nodes.
+  // Closures request only gradients of earlier nodes, and add no nodes. A parameter comes before all nodes that
+  // read it.
   for (std::size_t i = y.index_ + 1; i-- > 0;) {
     Node& node = nodes_[i];
+    if (node.parameter >= 0 && hook) hook({node.parameter});
     if (node.run == nullptr || node.grad == nullptr) continue;
     if (profile_ != nullptr) profile_->backward.start(node.op);
     node.run(node.closure, Var(this, static_cast<std::uint32_t>(i), generation_));

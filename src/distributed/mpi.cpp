@@ -134,6 +134,9 @@ class Mpi : public Communicator {
 std::unique_ptr<Communicator> start_mpi() {
   int provided = 0, rank = 0, size = 1;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+  require<ConfigError>(provided >= MPI_THREAD_SERIALIZED,
+                       "{}: does not permit calls of several threads; use an MPI library that does",
+                       mpi_name());
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   return std::make_unique<Mpi>(rank, size);

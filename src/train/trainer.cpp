@@ -23,17 +23,21 @@ Trainer::Trainer(const Config& config, Communicator& ranks)
       optimizer_(config.train.optimizer, model().parameters()),
       micro_batches_(micro_batches_of_shard(config.train, dataset().length() + dataset().source_length())),
       gradients_(ranks, static_cast<std::size_t>(config.train.shards), optimizer_.segments(),
-                 model().parameters().size()),
+                 model().parameters()),
       shard_sums_(static_cast<std::size_t>(config.train.shards)),
       workers_(static_cast<std::size_t>(threads())),
       segment_squares_(optimizer_.segments().size()) {
-  if (ranks.size() > 1) require_equal_ranks();
+  if (ranks.size() > 1) {
+    require_equal_ranks();
+    complete_ = [this](Parameter p) { gradients_.complete(p); };
+  }
   // Any worker may run any shard, so every worker runs the largest micro-batch now, and allocates nothing
   // later. It runs it twice, as the tape merges its memory into one block when it is rewound.
   const std::int64_t largest =
       largest_micro_batch(config.train, dataset().length() + dataset().source_length());
   for (Worker& worker : workers_) {
-    for (int run = 0; run < 2; ++run) run_micro_batch(0, 0, largest, first_shard(), worker);
+    for (int run = 0; run < 2; ++run)
+      run_micro_batch(0, {.shard = first_shard(), .first = 0, .count = largest, .is_last = false}, worker);
     worker.tape.rewind();
   }
 }
@@ -108,7 +112,7 @@ void Trainer::for_micro_batches(std::int64_t shard, const F& f) const {
   const std::int64_t parts = std::min(micro_batches_, size);
   for (std::int64_t i = 0; i < parts; ++i) {
     const std::int64_t first = size * i / parts, end = size * (i + 1) / parts;
-    f(begin + first, end - first);
+    f(MicroBatch{shard, begin + first, end - first, i + 1 == parts});
   }
 }
 
@@ -118,17 +122,18 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& optio
   return add_loss(logits, batch, static_cast<Real>(config_.train.label_smoothing), sums);
 }
 
-void Trainer::run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, std::int64_t shard,
-                              Worker& worker) {
-  const auto index = static_cast<std::size_t>(shard);
+void Trainer::run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker& worker) {
+  const auto index = static_cast<std::size_t>(batch.shard);
   worker.tape.bind(model().parameters(), gradients_.of_shard(index), &evaluator_.packed_weights());
   phase(worker, "data");
-  dataset().fill_step(step, config_.train.batch, first, count, worker.batch);
+  dataset().fill_step(step, config_.train.batch, batch.first, batch.count, worker.batch);
   phase(worker, "forward");
   worker.tape.rewind();
-  const Var loss = forward(worker.tape, worker.batch, training_options(step, first), shard_sums_[index]);
+  const Var loss =
+      forward(worker.tape, worker.batch, training_options(step, batch.first), shard_sums_[index]);
   phase(worker, "backward");
-  worker.tape.backward(loss, 1, Tape::RetainGrads::leaves);
+  worker.tape.backward(loss, 1, Tape::RetainGrads::leaves,
+                       batch.is_last ? complete_ : Tape::PostAccumulateGradHook());
   phase(worker, {});
 }
 
@@ -136,9 +141,7 @@ void Trainer::run_shard(std::int64_t step, std::int64_t shard, Worker& worker) {
   const auto index = static_cast<std::size_t>(shard);
   shard_sums_[index] = {};
   std::ranges::fill(gradients_.of_shard(index), Real{0});
-  for_micro_batches(shard, [&](std::int64_t first, std::int64_t count) {
-    run_micro_batch(step, first, count, shard, worker);
-  });
+  for_micro_batches(shard, [&](const MicroBatch& batch) { run_micro_batch(step, batch, worker); });
 }
 
 void Trainer::pack_weights() {
@@ -170,12 +173,8 @@ void Trainer::communicate(const F& f) {
 }
 
 double Trainer::reduce_gradients() {
-  const Range& own = ranks_.own(gradients_.segments());
-  const auto sum_shards = [&](const auto& segment, std::size_t) { gradients_.sum_shards(segment); };
-  each_segment("gradients", {0, own.first}, sum_shards);
-  each_segment("gradients", {own.last, optimizer_.segments().size()}, sum_shards);
   communicate([&] { gradients_.exchange(); });
-  each_segment("gradients", own, [&](const auto& segment, std::size_t i) {
+  each_segment("gradients", ranks_.own(gradients_.segments()), [&](const auto& segment, std::size_t i) {
     segment_squares_[i] = kernels::sum_of_squares(gradients_.sum_ranks(segment));
   });
   communicate([&] {
@@ -189,6 +188,7 @@ double Trainer::reduce_gradients() {
 
 StepReport Trainer::step() {
   const std::int64_t step = optimizer_.steps();
+  gradients_.start();
   pack_weights();
   run(static_cast<std::int64_t>(ranks_.own(gradients_.shards()).size()), [&](std::int64_t i, int thread) {
     run_shard(step, first_shard() + i, workers_[static_cast<std::size_t>(thread)]);
@@ -228,13 +228,13 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
                   std::abs(loss), std::abs(norm), learning_rate(step));
   Worker& worker = workers_.front();
   const std::span<Real> gradients = gradients_.of_shard(static_cast<std::size_t>(first_shard()));
-  const auto check = [&](std::int64_t first, std::int64_t count) {
+  const auto check = [&](const MicroBatch& batch) {
     std::ranges::fill(gradients, Real{0});
     worker.tape.bind(model().parameters(), gradients);
-    dataset().fill_step(step, config_.train.batch, first, count, worker.batch);
+    dataset().fill_step(step, config_.train.batch, batch.first, batch.count, worker.batch);
     worker.tape.rewind();
     EvalSums sums;
-    const Var sum = forward(worker.tape, worker.batch, training_options(step, first), sums);
+    const Var sum = forward(worker.tape, worker.batch, training_options(step, batch.first), sums);
     const char* kind = "value";
     Tape::NonFinite non_finite = worker.tape.first_non_finite_value();
     if (!non_finite) {

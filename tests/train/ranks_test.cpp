@@ -5,6 +5,7 @@
 #include "distributed/thread_ranks.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
+#include "thimble/core/random.h"
 #include "thimble/tensor/safetensors.h"
 #include "thimble/train/run.h"
 #include "thimble/train/trainer.h"
@@ -65,6 +66,102 @@ TEST_CASE("the number of ranks changes no bit of anything", "[train][ranks]") {
       }
     }
   }
+}
+
+namespace {
+
+// A model's parameters and segments.
+struct Parameters {
+  explicit Parameters(const Config& config)
+      : dataset(make_dataset(config)),
+        model(make_model(config.model, dataset)),
+        optimizer(config.train.optimizer, model->parameters()) {}
+
+  const ParameterStore& store() const { return model->parameters(); }
+  std::size_t count() const { return store().entries().size(); }
+
+  Dataset dataset;
+  std::unique_ptr<Model> model;
+  Optimizer optimizer;
+};
+
+void fill_shards(GradientSum& sum, const Range& shards) {
+  for (std::size_t shard = shards.first; shard < shards.last; ++shard)
+    for (std::uint64_t i = 0; Real & x : sum.of_shard(shard))
+      x = static_cast<Real>(Random(shard, Stream::gradcheck).normal(i++, 0, 0));
+}
+
+}  // namespace
+
+TEST_CASE("gradients are summed in buckets of any size, completed in any order", "[train][ranks]") {
+  const Parameters p(small_config());
+  GradientSum alone(one_process(), 7, p.optimizer.segments(), p.store());
+  fill_shards(alone, {0, 7});
+  for (const auto& segment : p.optimizer.segments()) alone.sum_ranks(segment);
+  for (const std::size_t bucket : {1, 100, 1000, 100000}) {
+    for (const int size : {2, 3, 7}) {
+      CAPTURE(bucket, size);
+      std::vector<int> differing(static_cast<std::size_t>(size));
+      require_success(run_ranks(size, [&](Communicator& ranks) {
+        GradientSum sum(ranks, 7, p.optimizer.segments(), p.store(), bucket);
+        const Range& shards = ranks.own(sum.shards());
+        for (int step = 0; step < 2; ++step) {
+          sum.start();
+          fill_shards(sum, shards);
+          for (std::size_t shard = shards.first; shard < shards.last; ++shard)
+            for (std::size_t i = 0; i < p.count() - static_cast<std::size_t>(step); ++i)  // some never are
+              sum.complete({static_cast<int>((i + 3 * shard) % p.count())});
+          sum.exchange();
+          const Range& own = ranks.own(sum.segments());
+          for (std::size_t i = own.first; i < own.last; ++i) {
+            const auto& segment = p.optimizer.segments()[i];
+            if (!std::ranges::equal(sum.sum_ranks(segment),
+                                    alone.total().subspan(segment.offset, segment.size)))
+              ++differing[static_cast<std::size_t>(ranks.rank())];
+          }
+        }
+      }));
+      CHECK(differing == std::vector<int>(static_cast<std::size_t>(size)));
+    }
+  }
+}
+
+TEST_CASE("a bucket is sent once it is complete in all shards of a rank, after those behind it",
+          "[train][ranks]") {
+  const Parameters p(small_config());
+  const auto last = static_cast<int>(p.count()) - 1;
+  std::array<std::array<std::int64_t, 5>, 2> bytes{};
+  std::array<std::int64_t, 2> all{};  // bytes that each rank sums
+  require_success(run_ranks(2, [&](Communicator& ranks) {
+    GradientSum sum(ranks, 4, p.optimizer.segments(), p.store(), 1);
+    auto& sent = bytes[static_cast<std::size_t>(ranks.rank())];
+    const auto complete = [&](int parameter) {
+      sum.complete({parameter});
+      return ranks.traffic().bytes;
+    };
+    sum.start();
+    for (int i = last; i >= 0; --i) sent[0] = complete(i);  // of one shard
+    sent[1] = complete(last - 1);
+    sent[2] = complete(last);
+    for (int i = last - 2; i > 0; --i) sent[3] = complete(i);
+    sent[4] = complete(0);
+    const Range& own = ranks.own(sum.segments());
+    for (std::size_t i = own.first; i < own.last; ++i)
+      all[static_cast<std::size_t>(ranks.rank())] +=
+          static_cast<std::int64_t>(p.optimizer.segments()[i].size * sizeof(Real));
+    sum.exchange();
+    if (ranks.traffic().bytes != sent[4]) throw std::logic_error("a bucket was sent late");
+  }));
+  const auto& entries = p.store().entries();
+  const auto end = static_cast<std::int64_t>(entries.back().size() * sizeof(Real));
+  CHECK(bytes[0][0] == 0);
+  CHECK(bytes[0][1] == 0);
+  CHECK(bytes[0][2] >= end);
+  CHECK(bytes[0][3] == all[1]);
+  CHECK(bytes[1][2] == 0);
+  CHECK(bytes[1][3] > 0);
+  CHECK(bytes[1][3] < bytes[1][4]);
+  CHECK(bytes[1][4] == all[0]);
 }
 
 TEST_CASE("a rank sends each element of its gradients and of its parameters once", "[train][ranks]") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string_view>
@@ -125,11 +126,16 @@ class Tape {
   // as they have been propagated, which keeps it in cache.
   enum class RetainGrads { all, leaves };
 
+  // A function that backward() calls with each parameter of the tape once it adds no more to its gradient.
+  using PostAccumulateGradHook = std::function<void(Parameter)>;
+
   // Adds d(sum(loss * seed))/dx to the gradient of every leaf x that requires one, and sets the gradients of
   // the other nodes. `loss` may have any shape; without a seed it must have one element, whose seed is
   // `scale`. Throws ShapeError otherwise, Error on an inference tape.
-  void backward(Var loss, Real scale = 1, RetainGrads retain = RetainGrads::all);
-  void backward(Var y, ConstMatrixView seed, RetainGrads retain = RetainGrads::all);
+  void backward(Var loss, Real scale = 1, RetainGrads retain = RetainGrads::all,
+                const PostAccumulateGradHook& hook = {});
+  void backward(Var y, ConstMatrixView seed, RetainGrads retain = RetainGrads::all,
+                const PostAccumulateGradHook& hook = {});
 
   // Adds the time of ops, forward and backward, to the profile from now on; null: none.
   struct OpProfile {

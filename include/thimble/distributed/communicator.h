@@ -68,6 +68,8 @@ class Communicator {
   // bytes must stay in place until wait() returns or throws; no bytes make no message.
   void send(int to, std::span<const std::byte> bytes);
   void receive(int from, std::span<std::byte> bytes);
+  // Makes progress with the messages that were started, which some networks need between send() and wait().
+  void poll() { done(); }
   // Waits for all messages that were started. Throws PeerError when another rank has failed, and Error, naming
   // the ranks, when their messages are not there after the timeout.
   void wait();

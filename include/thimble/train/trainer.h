@@ -67,6 +67,11 @@ class Trainer {
   std::span<const Real> gradients() const { return gradients_.total(); }
 
  private:
+  // Sequences of a step's batch.
+  struct MicroBatch {
+    std::int64_t shard, first, count;
+    bool is_last;  // of the shard
+  };
   struct Worker {
     Tape tape;
     Batch batch;
@@ -75,8 +80,7 @@ class Trainer {
 
   // Returns the loss of a batch, summed over labeled positions.
   Var forward(Tape& tape, const Batch& batch, const ForwardOptions& options, EvalSums& sums) const;
-  void run_micro_batch(std::int64_t step, std::int64_t first, std::int64_t count, std::int64_t shard,
-                       Worker& worker);
+  void run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker& worker);
   void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
   void pack_weights();
   double reduce_gradients();  // sums the gradients of all shards and returns the sum of squares
@@ -95,7 +99,7 @@ class Trainer {
   // Ends the current phase of the worker and starts another, unless the name is empty.
   void phase(Worker& worker, std::string_view name) const;
   ForwardOptions training_options(std::int64_t step, std::int64_t first_sample) const;
-  // Calls f(first, count) for the micro-batches of a shard, which are as even as possible.
+  // Calls f(micro-batch) for the micro-batches of a shard, which are as even as possible.
   template <class F>
   void for_micro_batches(std::int64_t shard, const F& f) const;
 
@@ -105,6 +109,7 @@ class Trainer {
   Optimizer optimizer_;
   std::int64_t micro_batches_;  // of a shard
   GradientSum gradients_;
+  Tape::PostAccumulateGradHook complete_;  // of the last micro-batch of a shard; empty without other ranks
   std::vector<EvalSums> shard_sums_;
   std::vector<Worker> workers_;
   std::vector<double> segment_squares_;
