@@ -30,9 +30,10 @@ std::string slurm_output(const std::vector<std::string>& command) {
   for (std::size_t size; (size = std::fread(buffer, 1, sizeof buffer, output)) > 0;)
     text.append(buffer, size);
   const int status = ::pclose(output);
-  require<CheckpointError>(status == 0, "{} failed: {}", command[0],
-                           printable(text.substr(0, text.find_last_not_of('\n') + 1)));
-  return text;
+  if (status == 0) return text;
+  text.erase(text.find_last_not_of('\n') + 1);
+  std::ranges::replace(text, '\n', ' ');
+  throw CheckpointError(fmt::format("{} failed: {}", command[0], printable(text)));
 }
 
 // Returns the most tasks that an array may have: MaxArraySize is above the highest number of a task. Without
@@ -42,8 +43,9 @@ std::int64_t max_tasks(bool required) {
   std::string text;
   try {
     text = slurm_output({"scontrol", "show", "config"});
-  } catch (const CheckpointError&) {
-    if (required) throw;
+  } catch (const CheckpointError& e) {
+    require<CheckpointError>(!required, "{}; submit on a machine of a Slurm cluster, or leave out --slurm",
+                             e.what());
     return kDefault;
   }
   const std::size_t key = text.find("MaxArraySize"), begin = text.find_first_not_of("= ", key + 12);
@@ -173,6 +175,7 @@ SlurmSubmission submit_sweep(const Sweep& sweep, const SweepOptions& sweep_optio
   require<CheckpointError>(
       queued.empty(), "{}: its Slurm jobs have not ended: {}; wait for them, or cancel them with scancel {}",
       out.directory.string(), queued, fmt::join(submitted_jobs(out.directory), " "));
+  const std::int64_t tasks = max_tasks(options.submit);  // throws without Slurm, before anything is written
   read_state(out.directory, sweep.halving, out.runs, sweep_options.lease);
   if (options.submit) {
     fs::create_directories(out.directory / "runs");
@@ -182,7 +185,7 @@ SlurmSubmission submit_sweep(const Sweep& sweep, const SweepOptions& sweep_optio
   const std::vector<std::int64_t> counts = stages(sweep, out.runs);
   const std::int64_t most = std::ranges::max(counts);
   if (most == 0) return out;
-  const std::int64_t tasks = max_tasks(options.submit), per_task = (most + tasks - 1) / tasks;
+  const std::int64_t per_task = (most + tasks - 1) / tasks;
   out.script = script_of(options, per_task);
   const std::string script = fs::absolute(out.directory / "slurm.sh").lexically_normal().string();
   if (options.submit) write_file(script, out.script);

@@ -45,7 +45,7 @@ class TrainingRun {
     observer_.on_start(config_, result());
     std::optional<Stopped> stopped = ending();
     if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
-    if (stopped) prune(true);  // the run may have been killed between its last checkpoint and pruning
+    if (ends(stopped)) prune(true);  // the run may have been killed between its last checkpoint and pruning
     if (state_.step == 0) log_heads();
     while (!stopped) {
       step();
@@ -128,10 +128,12 @@ class TrainingRun {
     return std::nullopt;
   }
 
+  // Returns whether training is over, rather than interrupted.
+  static bool ends(std::optional<Stopped> stopped) { return stopped && *stopped != Stopped::interrupted; }
+
   void save_if_due(std::optional<Stopped> stopped) {
     const TrainConfig& train = config_.train;
-    const bool ended = stopped && *stopped != Stopped::interrupted;
-    if (ended) {
+    if (ends(stopped)) {
       save(&RunWriter::final_path);
     } else if (stopped || (train.checkpoint_every > 0 && state_.step % train.checkpoint_every == 0) ||
                (train.checkpoint_series && in_series(state_.step))) {
@@ -139,7 +141,7 @@ class TrainingRun {
     } else {
       return;
     }
-    prune(ended);
+    prune(ends(stopped));
   }
 
   void prune(bool ended) {

@@ -115,6 +115,7 @@ END
 cat >fake/scontrol <<'END'
 #!/bin/bash
 [[ $1 != requeue ]] || echo "$2" >>"$SLURM_TEST/requeued"
+[[ ! -e $SLURM_TEST/down ]] || { printf 'scontrol: error: lookup failed\nscontrol: fatal: no configuration\n'; exit 1; }
 echo "MaxArraySize            = $(cat "$SLURM_TEST/max")"
 END
 printf '#!/bin/bash\ncat "$SLURM_TEST/queue"\n' >fake/squeue
@@ -130,6 +131,13 @@ submit 0 '^# sbatch --parsable .*--array=1-6 .*--signal=B:USR1@60 -p short .*slu
 sh -n <<<"$output" || fail "the script is not one of sh" "$output"
 [[ $before == "$(find . | sort)" ]] || fail "a dry run wrote something"
 grep -qF -- "/it'\''s 100%A'" <<<"$output" || fail "the folder is not quoted" "$output"
+
+# No Slurm: nothing is written.
+touch fake/down
+before=$(find . | sort)
+submit 2 "scontrol failed: scontrol: error: lookup failed scontrol: fatal: no configuration; submit on a machine"
+[[ $before == "$(find . | sort)" ]] || fail "something was written without Slurm"
+rm fake/down
 
 # Refused by sbatch: its message, and nothing in the queue.
 touch fake/refuse

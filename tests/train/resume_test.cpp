@@ -99,6 +99,19 @@ TEST_CASE("a run that is stopped again and again still ends the same", "[train]"
   CHECK(timeless_metrics(directory / "run") == timeless_metrics(directory / "whole"));
 }
 
+TEST_CASE("a run that has been stopped after a step keeps the checkpoint before it", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run";
+  for (int i = 0; i < 2; ++i) {
+    const TrainResult result =
+        train(long_config(), {.directory = run.string(), .resume = true, .stop_after = 7});
+    CHECK(result.stopped == Stopped::interrupted);
+    CHECK(result.steps == 7);
+    CHECK(checkpoints(run) ==
+          std::vector<std::string>{"best.safetensors", "step-6.safetensors", "step-7.safetensors"});
+  }
+}
+
 TEST_CASE("resuming starts at the newest checkpoint, or at the beginning", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run";
