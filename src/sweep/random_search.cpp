@@ -7,6 +7,7 @@
 #include "thimble/core/hash.h"
 #include "thimble/core/portable_math.h"
 #include "thimble/core/random.h"
+#include "thimble/core/suggest.h"
 #include "thimble/core/text.h"
 #include "thimble/sweep/sweep.h"
 
@@ -18,6 +19,7 @@ using config::YamlNode;
 
 namespace {
 
+constexpr std::string_view kKeys[] = {"samples", "seed"};
 constexpr std::string_view kRangeNames[] = {"", "uniform", "log_uniform", "int_uniform"};
 
 template <class T>
@@ -46,6 +48,9 @@ void RandomSearch::read(const YamlNode& node) {
         seed_ = *seed;
       else
         must_be(value, "random.seed", "an integer from 0 to 18446744073709551615", report_);
+    } else if (const auto nearest = nearest_name(key.text, kKeys); !nearest.empty()) {
+      has_samples |= nearest == "samples";
+      unknown_key(key, kKeys, report_);
     } else {
       read_parameter(key, value);
     }

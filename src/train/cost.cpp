@@ -1,6 +1,7 @@
 #include "thimble/train/cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "thimble/core/error.h"
@@ -47,7 +48,7 @@ double real_size(const Config& config) {
   return config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
 }
 
-MemoryEstimate training_memory(const Config& config) {
+MemoryEstimate training_memory(const Config& config, int ranks) {
   const std::int64_t length = tokens_of(config);
   const std::int64_t evaluated = std::max(config.data.validation, config.data.test);
   const std::int64_t evaluated_at_once = std::min(micro_batch(length), evaluated);
@@ -61,10 +62,13 @@ MemoryEstimate training_memory(const Config& config) {
   const double weights = real_size(config) * training.parameters;
   const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
   const auto threads = static_cast<double>(threads_of(config));
+  // A rank has whole gradients of its shards, and of the others its share, if it gets them one by one.
+  const auto shards = static_cast<double>(config.train.shards);
+  const double own = std::ceil(shards / ranks);
   constexpr double kSums = 40;  // bytes of an evaluation per micro-batch
   return {.program = program_memory(threads),
           .parameters = models * (weights + training.packed_bytes),
-          .gradients = static_cast<double>(config.train.shards) * weights,
+          .gradients = (own + (shards - own) / ranks) * weights,
           .optimizer = moments * weights,
           .activations = threads * tapes,
           .checkpoint = (1 + moments) * weights,
@@ -225,10 +229,10 @@ StepCost step_cost(const Config& config) {
   return cost;
 }
 
-MemoryEstimate estimate_memory(Job job, const Config& config) {
+MemoryEstimate estimate_memory(Job job, const Config& config, int ranks) {
   switch (job) {
     case Job::training:
-      return training_memory(config);
+      return training_memory(config, ranks);
     case Job::inspection:
       return inspection_memory(config);
     case Job::model_check:
@@ -244,8 +248,8 @@ std::string describe(const MemoryEstimate& memory) {
   return lines;
 }
 
-void require_memory(Job job, const Config& config, const MemoryLimit& limit) {
-  const MemoryEstimate memory = estimate_memory(job, config);
+void require_memory(Job job, const Config& config, const MemoryLimit& limit, int ranks) {
+  const MemoryEstimate memory = estimate_memory(job, config, ranks);
   if (memory.total() <= limit.available) return;
   const std::string needed = format_bytes(memory.total()), left = format_bytes(limit.available);
   if (limit.kind == MemoryLimit::address_space)
@@ -256,8 +260,8 @@ void require_memory(Job job, const Config& config, const MemoryLimit& limit) {
       describe(memory), remedy(memory)));
 }
 
-void require_memory(Job job, const Config& config) {
-  require_memory(job, config, available_memory(job == Job::model_check ? 1 : threads_of(config)));
+void require_memory(Job job, const Config& config, int ranks) {
+  require_memory(job, config, available_memory(job == Job::model_check ? 1 : threads_of(config)), ranks);
 }
 
 Json cost_json(const Config& config) {

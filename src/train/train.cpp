@@ -37,12 +37,12 @@ std::string_view name(Stopped stopped) {
 }  // namespace
 
 TrainResult train(const Config& config, const TrainOptions& options) {
-  require_memory(Job::training, config);
+  require_memory(Job::training, config, options.ranks->size());
   return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
 }
 
 Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Communicator& ranks) {
-  require_memory(Job::training, config);
+  require_memory(Job::training, config, ranks.size());
   return single(config) ? f32::run_benchmark(config, warmup, steps, ranks)
                         : f64::run_benchmark(config, warmup, steps, ranks);
 }

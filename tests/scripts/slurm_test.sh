@@ -152,6 +152,21 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 srun --ntasks=4 "$thimble" sweep s.yaml "${changes[@]}" --out srun --quiet || fail "srun"
 "$thimble" sweep s.yaml "${changes[@]}" --out srun --quiet
 cmp <(hashes srun) <(hashes local) || fail "srun changes results"
+# Ranks of one training, if the program is built with MPI; otherwise it must not train copies.
+one=("$configs/reverse.yaml" train.steps=40 train.schedule.warmup=5 train.evaluate_every=20 data.validation=50 data.test=50)
+weights() { sed -n 's/.*"weights_hash": "\([0-9a-f]*\)".*/\1/p' "$1/summary.json"; }
+"$thimble" train "${one[@]}" --out one --quiet || (($? == 1))
+status=0
+srun --mpi=pmix --ntasks=3 "$thimble" train "${one[@]}" --out pmix --quiet 2>said || status=$?
+if ((status <= 1)); then
+  [[ -n $(weights one) && $(weights pmix) == "$(weights one)" ]] || fail "srun --mpi=pmix: $(weights pmix), not $(weights one)"
+  grep -q '"ranks": 3' pmix/summary.json || fail "srun --mpi=pmix: not 3 ranks" "$(cat pmix/summary.json)"
+  echo "slurm_test: srun --mpi=pmix: 3 ranks train to the weights of one process"
+else
+  [[ $status == 2 && ! -e pmix ]] && grep -q 'built without MPI' said || fail "srun --mpi=pmix" "$(cat said)"
+  echo "slurm_test: srun --mpi=pmix: refused, as the program is built without MPI"
+fi
+
 ranks=0
 launch() {  # NAME COMMAND...
   command -v "$2" >/dev/null || { echo "slurm_test: without $2, which is missing"; return 0; }

@@ -261,6 +261,7 @@ TEST_CASE("a value that rounding moves out of its range is the end of the range"
 TEST_CASE("problems of a random search", "[sweep]") {
   CHECK(sweep_place("random: [1]\n") == "2:9 random");
   CHECK(sweep_place("random: {model.layers: [1, 2]}\n") == "2:9 random.samples");
+  CHECK(sweep_place("random: {sample: 4, model.layers: [1, 2]}\n") == "2:10 sample");
   CHECK(sweep_place("random: {samples: 0, model.layers: [1, 2]}\n") == "2:19 random.samples");
   CHECK(sweep_place("random: {samples: 1, seed: -1, model.layers: [1, 2]}\n") == "2:28 random.seed");
   CHECK(sweep_place("random: {samples: 1, model.layers: 2}\n") == "2:36 model.layers");

@@ -70,6 +70,8 @@ TEST_CASE("parameters, gradients and moments are the buffers of a trainer", "[tr
   const MemoryEstimate adam = estimate_memory(Job::training, config);
   CHECK(adam.parameters == kBytes * count + packed_bytes(config));
   CHECK(adam.gradients == 3 * kBytes * count);
+  CHECK(estimate_memory(Job::training, config, 2).gradients == 2.5 * kBytes * count);
+  CHECK(estimate_memory(Job::training, config, 3).gradients == (1 + 2.0 / 3) * kBytes * count);
   CHECK(adam.optimizer == 2 * kBytes * count);
   config.train.optimizer.name = OptimizerKind::sgd;
   CHECK(estimate_memory(Job::training, config).optimizer == kBytes * count);

@@ -68,15 +68,16 @@ struct MemoryEstimate {
   }
 };
 
-MemoryEstimate estimate_memory(Job, const Config&);
+// Returns the memory of a process; ranks: those that train together.
+MemoryEstimate estimate_memory(Job, const Config&, int ranks = 1);
 
 // Returns a line for each part that is not 0.
 std::string describe(const MemoryEstimate&);
 
 // Throws ConfigError when the estimate exceeds the limit, by default available_memory() of the job's threads.
 // The message has the estimate by part, the origin of the limit and the keys to lower.
-void require_memory(Job, const Config&, const MemoryLimit& limit);
-void require_memory(Job, const Config&);
+void require_memory(Job, const Config&, const MemoryLimit& limit, int ranks = 1);
+void require_memory(Job, const Config&, int ranks = 1);
 
 // Returns the cost of training: {"parameters", "flops_per_step", "memory_bytes": {"total", part...},
 // "micro_batch", "ops": [{"layer", "op", "calls", "bytes", "forward_flops", "backward_flops"}]}; see
