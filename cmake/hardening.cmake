@@ -14,7 +14,7 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 check_cxx_compiler_flag(-fcf-protection THIMBLE_HAS_CF_PROTECTION) # x86 only
 
 function(thimble_harden target)
-  if(THIMBLE_SANITIZE OR THIMBLE_FUZZ)
+  if(THIMBLE_SANITIZE OR THIMBLE_FUZZ OR EMSCRIPTEN)
     return()
   endif()
   # Fortified functions need the optimizer; distributions may have asked for them already.

@@ -187,12 +187,21 @@ double Trainer::reduce_gradients() {
 }
 
 StepReport Trainer::step() {
-  const std::int64_t step = optimizer_.steps();
+  compute(shards());
+  return update();
+}
+
+void Trainer::compute(const Range& shards) {
+  const std::int64_t step = optimizer_.steps(), first = static_cast<std::int64_t>(shards.first);
   gradients_.start();
   pack_weights();
-  run(static_cast<std::int64_t>(ranks_.own(gradients_.shards()).size()), [&](std::int64_t i, int thread) {
-    run_shard(step, first_shard() + i, workers_[static_cast<std::size_t>(thread)]);
+  run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i, int thread) {
+    run_shard(step, first + i, workers_[static_cast<std::size_t>(thread)]);
   });
+}
+
+StepReport Trainer::update() {
+  const std::int64_t step = optimizer_.steps();
   const double squares = reduce_gradients();
   EvalSums sums;
   for (const EvalSums& shard : shard_sums_) sums.add(shard);

@@ -3,13 +3,9 @@
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
-#include "thimble/core/stopwatch.h"
 #include "thimble/kernels/arithmetic.h"
 #include "thimble/kernels/backend.h"
 #include "thimble/train/checkpoint.h"
-#include "thimble/train/run.h"
-#include "thimble/train/trainer.h"
-#include "train/run_state.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -25,238 +21,217 @@ bool reached(const TargetConfig& target, const std::optional<EvalResult>& report
          (target.loss == 0 || report->loss <= target.loss);
 }
 
-// A call of train(): the trainer, the run directory and the state.
-class TrainingRun {
- public:
-  TrainingRun(const Config& config, const TrainOptions& options)
-      : config_(config),
-        directory_(options.directory),
-        stop_after_(options.stop_after),
-        observer_(options.observer != nullptr ? *options.observer : silent_),
-        ranks_(*options.ranks),
-        trainer_(config, ranks_),
-        data_(json_text(to_json(record_of(config)))) {
-    if (directory_.empty()) return;
-    if (ranks_.rank() == 0) open(options);
-    if (options.resume) share_state();
-  }
-
-  TrainResult run() {
-    observer_.on_start(config_, result());
-    std::optional<Stopped> stopped = ending();
-    if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
-    if (ends(stopped)) prune(true);  // the run may have been killed between its last checkpoint and pruning
-    if (state_.step == 0) log_heads();
-    while (!stopped) {
-      step();
-      stopped = ending();
-      if (!stopped && ranks_.any(observer_.wants_stop())) stopped = Stopped::interrupted;
-      save_if_due(stopped);
-    }
-    return finish(*stopped);
-  }
-
- private:
-  // Opens the run, to write it and to resume from it.
-  void open(const TrainOptions& options) {
-    if (config_.train.log_heads) {
-      require<ConfigError>(
-          options.make_head_log != nullptr,
-          "train.log_heads: TrainOptions.make_head_log is missing; set it to head_log of inspect");
-      head_log_ = options.make_head_log(config_);
-    }
-    writer_.emplace(directory_, config_, options.resume);
-    if (options.resume) resume();
-    writer_->start_metrics(state_.metrics_bytes);
-  }
-
-  // Copies what rank 0 has loaded to the other ranks.
-  void share_state() {
-    std::string state = json_text(to_json(state_));
-    ranks_.broadcast(state);
-    state_ = run_state(parse_json(state));
-    seconds_before_ = state_.seconds;
-    trainer_.distribute_state();
-  }
-
-  double seconds() const { return seconds_before_ + timer_.seconds(); }
-
-  // Appends a line to metrics.jsonl. Seconds come last, as only they differ between equal runs.
-  void metrics(std::string_view split, const Json& report) {
-    if (!writer_) return;
-    Json line{{"step", state_.step}, {"split", split}};
-    line.update(report);
-    line["seconds"] = seconds();
-    writer_->metrics(line);
-  }
-
-  void step() {
-    state_.train = trainer_.step();
-    state_.step = state_.train.step;
-    observer_.on_step(state_.train);
-    metrics("train", to_json(state_.train));
-    if (is_logging_step(state_.step)) log_heads();
-    const std::int64_t every = config_.train.evaluate_every;
-    if (state_.step == config_.train.steps || (every > 0 && state_.step % every == 0)) validate();
-  }
-
-  void log_heads() {
-    if (head_log_) metrics("heads", head_log_(std::as_const(trainer_).model().parameters().values()));
-  }
-
-  void validate() {
-    if (trainer_.dataset().size(Split::validation) == 0) return;
-    state_.validation = trainer_.evaluate(Split::validation);
-    observer_.on_validation(state_.step, *state_.validation);
-    metrics("validation", to_json(*state_.validation));
-    ++state_.evaluations_since_best;
-    if (state_.best_step > 0 && state_.validation->loss >= state_.best_loss) return;
-    state_.best_step = state_.step;
-    state_.best_loss = state_.validation->loss;
-    state_.evaluations_since_best = 0;
-    save(&RunWriter::best_path);
-  }
-
-  // Returns why training has ended; nothing if it has not.
-  std::optional<Stopped> ending() const {
-    const TrainConfig& train = config_.train;
-    if (state_.step > 0 && reached(train.target, state_.validation)) return Stopped::at_target;
-    if (state_.step >= train.steps) return Stopped::at_last_step;
-    if (train.patience > 0 && state_.evaluations_since_best >= train.patience)
-      return Stopped::out_of_patience;
-    if (stop_after_ > 0 && state_.step >= stop_after_) return Stopped::interrupted;
-    return std::nullopt;
-  }
-
-  // Returns whether training is over, rather than interrupted.
-  static bool ends(std::optional<Stopped> stopped) { return stopped && *stopped != Stopped::interrupted; }
-
-  void save_if_due(std::optional<Stopped> stopped) {
-    const TrainConfig& train = config_.train;
-    if (ends(stopped)) {
-      save(&RunWriter::final_path);
-    } else if (stopped || (train.checkpoint_every > 0 && state_.step % train.checkpoint_every == 0) ||
-               (train.checkpoint_series && in_series(state_.step))) {
-      save(&RunWriter::step_path, state_.step);
-    } else {
-      return;
-    }
-    prune(ends(stopped));
-  }
-
-  void prune(bool ended) {
-    if (writer_) writer_->prune(ended, config_.train.checkpoint_series);
-  }
-
-  // Saves a checkpoint to the path that the function of the writer returns, if there is a run.
-  template <class... Arguments>
-  void save(std::filesystem::path (RunWriter::*path)(Arguments...) const, Arguments... arguments) {
-    if (directory_.empty()) return;
-    trainer_.collect_state();
-    if (!writer_) return;
-    state_.metrics_bytes = writer_->sync_metrics();
-    state_.seconds = seconds();
-    save_weights((*writer_.*path)(arguments...), trainer_.model().parameters(),
-                 {{"format", kFormat},
-                  {"step", std::to_string(state_.step)},
-                  {"weights_hash", trainer_.model().parameters().hash()},
-                  {"config", to_yaml(config_)},
-                  {"data", data_},
-                  {"state", json_text(to_json(state_))}},
-                 &trainer_.optimizer());
-  }
-
-  // Loads the newest valid checkpoint, and sets damaged ones aside. A file that cannot be read throws, as its
-  // content may be valid.
-  void resume() {
-    for (const std::filesystem::path& path : writer_->checkpoints()) {
-      std::string content = read_file(path);
-      try {
-        load(SafetensorsFile(std::move(content), path.string()));
-        break;
-      } catch (const CheckpointError& e) {
-        writer_->set_aside(path);
-        observer_.on_damaged(e.what());
-      }
-    }
-    require<ConfigError>(
-        state_.step <= config_.train.steps,
-        "train.steps ({}) must be at least the {} steps that {} has trained; raise it, or start a new run",
-        config_.train.steps, state_.step, directory_);
-  }
-
-  void load(const SafetensorsFile& file) {
-    const auto& metadata = file.metadata();
-    const auto format = metadata.find("format"), state = metadata.find("state");
-    require<CheckpointError>(format != metadata.end() && format->second == kFormat && state != metadata.end(),
-                             "{}: not a checkpoint of format {}", file.path(), kFormat);
-    RunState read;
-    try {
-      read = run_state(parse_json(state->second));
-    } catch (const Json::exception& e) {
-      throw CheckpointError(fmt::format("{}: invalid state: {}", file.path(), e.what()));
-    }
-    writer_->require_metrics(read.metrics_bytes);
-    load_checkpoint(file, trainer_.model().parameters(), trainer_.optimizer());
-    trainer_.optimizer().set_steps(read.step);
-    state_ = read;
-    seconds_before_ = read.seconds;
-  }
-
-  TrainResult finish(Stopped stopped) {
-    TrainResult done = result();
-    done.stopped = stopped;
-    if (stopped == Stopped::interrupted) return done;
-    if (!is_logging_step(state_.step)) log_heads();
-    if (trainer_.dataset().size(Split::test) > 0) {
-      done.test = trainer_.evaluate(Split::test);
-      metrics("test", to_json(*done.test));
-    }
-    done.target_missed = has_target(config_.train.target) && !reached(config_.train.target, done.validation);
-    done.seconds = seconds();
-    if (writer_) {
-      writer_->sync_metrics();
-      writer_->finish(done);
-    }
-    return done;
-  }
-
-  TrainResult result() const {
-    const Dataset& data = trainer_.dataset();
-    TrainResult so_far;
-    so_far.steps = state_.step;
-    so_far.train = state_.train;
-    so_far.validation = state_.validation;
-    so_far.best_step = state_.best_step;
-    so_far.best_loss = state_.best_loss;
-    so_far.shared_validation = data.shared_with_training(Split::validation);
-    so_far.shared_test = data.shared_with_training(Split::test);
-    so_far.weights_hash = trainer_.model().parameters().hash();
-    so_far.arithmetic = kernels::uses_openblas() ? "openblas" : kernels::arithmetic();
-    so_far.parameters = static_cast<std::int64_t>(trainer_.model().parameters().count());
-    so_far.seconds = seconds();
-    so_far.threads = trainer_.threads();
-    so_far.ranks = ranks_.size();
-    so_far.directory = directory_;
-    return so_far;
-  }
-
-  const Stopwatch timer_;
-  const Config config_;
-  const std::string directory_;
-  const std::int64_t stop_after_;
-  TrainObserver silent_;
-  TrainObserver& observer_;
-  Communicator& ranks_;
-  Trainer trainer_;
-  const std::string data_;           // the record of the training data, for checkpoints
-  HeadLog head_log_;                 // empty: heads are not logged
-  std::optional<RunWriter> writer_;  // of rank 0, if there is a run
-  RunState state_;
-  double seconds_before_ = 0;
-};
+// Returns whether training is over, rather than interrupted.
+bool ends(std::optional<Stopped> stopped) { return stopped && *stopped != Stopped::interrupted; }
 
 }  // namespace
+
+TrainingRun::TrainingRun(const Config& config, const TrainOptions& options)
+    : config_(config),
+      directory_(options.directory),
+      stop_after_(options.stop_after),
+      observer_(options.observer != nullptr ? *options.observer : silent_),
+      ranks_(*options.ranks),
+      trainer_(config, ranks_),
+      data_(json_text(to_json(record_of(config)))) {
+  if (directory_.empty()) return;
+  if (ranks_.rank() == 0) open(options);
+  if (options.resume) share_state();
+}
+
+TrainResult TrainingRun::run() {
+  std::optional<Stopped> stopped = start();
+  while (!stopped) stopped = record(trainer_.step());
+  return finish(*stopped);
+}
+
+std::optional<Stopped> TrainingRun::start() {
+  observer_.on_start(config_, result());
+  std::optional<Stopped> stopped = ending();
+  if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
+  if (ends(stopped)) prune(true);  // the run may have been killed between its last checkpoint and pruning
+  if (state_.step == 0) log_heads();
+  return stopped;
+}
+
+std::optional<Stopped> TrainingRun::record(const StepReport& step) {
+  state_.train = step;
+  state_.step = step.step;
+  observer_.on_step(step);
+  metrics("train", to_json(step));
+  if (is_logging_step(state_.step)) log_heads();
+  const std::int64_t every = config_.train.evaluate_every;
+  if (state_.step == config_.train.steps || (every > 0 && state_.step % every == 0)) validate();
+  std::optional<Stopped> stopped = ending();
+  if (!stopped && ranks_.any(observer_.wants_stop())) stopped = Stopped::interrupted;
+  save_if_due(stopped);
+  return stopped;
+}
+
+void TrainingRun::checkpoint() {
+  if (!ends(ending())) save_if_due(Stopped::interrupted);
+}
+
+void TrainingRun::open(const TrainOptions& options) {
+  if (config_.train.log_heads) {
+    require<ConfigError>(
+        options.make_head_log != nullptr,
+        "train.log_heads: TrainOptions.make_head_log is missing; set it to head_log of inspect");
+    head_log_ = options.make_head_log(config_);
+  }
+  writer_.emplace(directory_, config_, options.resume);
+  if (options.resume) resume();
+  writer_->start_metrics(state_.metrics_bytes);
+}
+
+void TrainingRun::share_state() {
+  std::string state = json_text(to_json(state_));
+  ranks_.broadcast(state);
+  state_ = run_state(parse_json(state));
+  seconds_before_ = state_.seconds;
+  trainer_.distribute_state();
+}
+
+void TrainingRun::metrics(std::string_view split, const Json& report) {
+  if (!writer_) return;
+  Json line{{"step", state_.step}, {"split", split}};
+  line.update(report);
+  line["seconds"] = seconds();
+  writer_->metrics(line);
+}
+
+void TrainingRun::log_heads() {
+  if (head_log_) metrics("heads", head_log_(std::as_const(trainer_).model().parameters().values()));
+}
+
+void TrainingRun::validate() {
+  if (trainer_.dataset().size(Split::validation) == 0) return;
+  state_.validation = trainer_.evaluate(Split::validation);
+  observer_.on_validation(state_.step, *state_.validation);
+  metrics("validation", to_json(*state_.validation));
+  ++state_.evaluations_since_best;
+  if (state_.best_step > 0 && state_.validation->loss >= state_.best_loss) return;
+  state_.best_step = state_.step;
+  state_.best_loss = state_.validation->loss;
+  state_.evaluations_since_best = 0;
+  save(&RunWriter::best_path);
+}
+
+std::optional<Stopped> TrainingRun::ending() const {
+  const TrainConfig& train = config_.train;
+  if (state_.step > 0 && reached(train.target, state_.validation)) return Stopped::at_target;
+  if (state_.step >= train.steps) return Stopped::at_last_step;
+  if (train.patience > 0 && state_.evaluations_since_best >= train.patience) return Stopped::out_of_patience;
+  if (stop_after_ > 0 && state_.step >= stop_after_) return Stopped::interrupted;
+  return std::nullopt;
+}
+
+void TrainingRun::save_if_due(std::optional<Stopped> stopped) {
+  const TrainConfig& train = config_.train;
+  if (ends(stopped)) {
+    save(&RunWriter::final_path);
+  } else if (stopped || (train.checkpoint_every > 0 && state_.step % train.checkpoint_every == 0) ||
+             (train.checkpoint_series && in_series(state_.step))) {
+    save(&RunWriter::step_path, state_.step);
+  } else {
+    return;
+  }
+  prune(ends(stopped));
+}
+
+void TrainingRun::prune(bool ended) {
+  if (writer_) writer_->prune(ended, config_.train.checkpoint_series);
+}
+
+template <class... Arguments>
+void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) const, Arguments... arguments) {
+  if (directory_.empty()) return;
+  trainer_.collect_state();
+  if (!writer_) return;
+  state_.metrics_bytes = writer_->sync_metrics();
+  state_.seconds = seconds();
+  save_weights((*writer_.*path)(arguments...), trainer_.model().parameters(),
+               {{"format", kFormat},
+                {"step", std::to_string(state_.step)},
+                {"weights_hash", trainer_.model().parameters().hash()},
+                {"config", to_yaml(config_)},
+                {"data", data_},
+                {"state", json_text(to_json(state_))}},
+               &trainer_.optimizer());
+}
+
+void TrainingRun::resume() {
+  for (const std::filesystem::path& path : writer_->checkpoints()) {
+    std::string content = read_file(path);
+    try {
+      load(SafetensorsFile(std::move(content), path.string()));
+      break;
+    } catch (const CheckpointError& e) {
+      writer_->set_aside(path);
+      observer_.on_damaged(e.what());
+    }
+  }
+  require<ConfigError>(
+      state_.step <= config_.train.steps,
+      "train.steps ({}) must be at least the {} steps that {} has trained; raise it, or start a new run",
+      config_.train.steps, state_.step, directory_);
+}
+
+void TrainingRun::load(const SafetensorsFile& file) {
+  const auto& metadata = file.metadata();
+  const auto format = metadata.find("format"), state = metadata.find("state");
+  require<CheckpointError>(format != metadata.end() && format->second == kFormat && state != metadata.end(),
+                           "{}: not a checkpoint of format {}", file.path(), kFormat);
+  RunState read;
+  try {
+    read = run_state(parse_json(state->second));
+  } catch (const Json::exception& e) {
+    throw CheckpointError(fmt::format("{}: invalid state: {}", file.path(), e.what()));
+  }
+  writer_->require_metrics(read.metrics_bytes);
+  load_checkpoint(file, trainer_.model().parameters(), trainer_.optimizer());
+  trainer_.optimizer().set_steps(read.step);
+  state_ = read;
+  seconds_before_ = read.seconds;
+}
+
+TrainResult TrainingRun::finish(Stopped stopped) {
+  TrainResult done = result();
+  done.stopped = stopped;
+  if (stopped == Stopped::interrupted) return done;
+  if (!is_logging_step(state_.step)) log_heads();
+  if (trainer_.dataset().size(Split::test) > 0) {
+    done.test = trainer_.evaluate(Split::test);
+    metrics("test", to_json(*done.test));
+  }
+  done.target_missed = has_target(config_.train.target) && !reached(config_.train.target, done.validation);
+  done.seconds = seconds();
+  if (writer_) {
+    writer_->sync_metrics();
+    writer_->finish(done);
+  }
+  return done;
+}
+
+TrainResult TrainingRun::result() const {
+  const Dataset& data = trainer_.dataset();
+  TrainResult so_far;
+  so_far.steps = state_.step;
+  so_far.train = state_.train;
+  so_far.validation = state_.validation;
+  so_far.best_step = state_.best_step;
+  so_far.best_loss = state_.best_loss;
+  so_far.shared_validation = data.shared_with_training(Split::validation);
+  so_far.shared_test = data.shared_with_training(Split::test);
+  so_far.weights_hash = trainer_.model().parameters().hash();
+  so_far.arithmetic = kernels::uses_openblas() ? "openblas" : kernels::arithmetic();
+  so_far.parameters = static_cast<std::int64_t>(trainer_.model().parameters().count());
+  so_far.seconds = seconds();
+  so_far.threads = trainer_.threads();
+  so_far.ranks = ranks_.size();
+  so_far.directory = directory_;
+  return so_far;
+}
 
 TrainResult run_training(const Config& config, const TrainOptions& options) {
   return TrainingRun(config, options).run();

@@ -31,6 +31,14 @@ class Trainer {
   // Throws NumericError when the loss or the gradient is not finite, and then leaves the parameters unchanged.
   StepReport step();
 
+  // The two halves of step(), between which the shards of a batch can come from elsewhere. compute() leaves the
+  // gradients and sums of some of this rank's shards, and update() makes the step of all of them; as step().
+  void compute(const Range& shards);
+  StepReport update();
+  std::span<Real> shard_gradients(std::size_t shard) { return gradients_.of_shard(shard); }
+  EvalSums& shard_sums(std::size_t shard) { return shard_sums_[shard]; }
+  const Range& shards() const { return ranks_.own(gradients_.shards()); }  // of this rank
+
   // Does what Evaluator::evaluate() does. Collective.
   EvalResult evaluate(Split split, std::int64_t limit = 0) { return evaluator_.evaluate(split, limit); }
 
@@ -85,9 +93,7 @@ class Trainer {
   void pack_weights();
   double reduce_gradients();  // sums the gradients of all shards and returns the sum of squares
   void require_equal_ranks();
-  std::int64_t first_shard() const {
-    return static_cast<std::int64_t>(ranks_.own(gradients_.shards()).first);
-  }
+  std::int64_t first_shard() const { return static_cast<std::int64_t>(shards().first); }
   // Calls f(segment, its index) for some segments of the optimizer, on all threads.
   template <class F>
   void each_segment(std::string_view name, const Range& range, const F& f);

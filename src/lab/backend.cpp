@@ -1,0 +1,15 @@
+// The lab has the kernels of WebAssembly, and no other library of matrix products.
+#include "thimble/kernels/backend.h"
+#include "thimble/core/real.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
+
+bool uses_openblas() { return false; }
+
+void blas_gemm(MatrixView, ConstMatrixView, Op, ConstMatrixView, Op, Real, Real) {}
+
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
