@@ -91,7 +91,8 @@ SafetensorsFile::Entry checked_entry(const std::string& file, const SafetensorsH
                            data_size);
   require<CheckpointError>(end - begin == bits / 8, "{}: {} bytes of data for a shape that needs {}", where,
                            end - begin, bits / 8);
-  return {static_cast<DType>(dtype - kDTypes), shape, begin, end};
+  return {static_cast<DType>(dtype - kDTypes), shape, static_cast<std::size_t>(begin),
+          static_cast<std::size_t>(end)};
 }
 
 void check_text(const std::filesystem::path& path, const std::string& text) {

@@ -29,12 +29,12 @@ namespace {
 
 bool single(const Config& config) { return config.train.precision == Precision::float32; }
 
-std::string_view name(Stopped stopped) {
+}  // namespace
+
+std::string_view stopped_name(Stopped stopped) {
   constexpr std::string_view kNames[] = {"last step", "target", "patience", "interrupted"};
   return kNames[static_cast<std::size_t>(stopped)];
 }
-
-}  // namespace
 
 TrainResult train(const Config& config, const TrainOptions& options) {
   require_memory(Job::training, config, options.ranks->size());
@@ -91,7 +91,7 @@ Json to_json(const EvalResult& r) {
 }
 
 Json to_json(const TrainResult& r) {
-  Json json{{"steps", r.steps}, {"stopped", name(r.stopped)}, {"train", to_json(r.train)}};
+  Json json{{"steps", r.steps}, {"stopped", stopped_name(r.stopped)}, {"train", to_json(r.train)}};
   if (r.validation) json["validation"] = to_json(*r.validation);
   if (r.test) json["test"] = to_json(*r.test);
   if (r.best_step > 0) json["best"] = {{"step", r.best_step}, {"loss", r.best_loss}};

@@ -37,6 +37,7 @@ class TrainingRun {
   void checkpoint();
 
   Trainer& trainer() { return trainer_; }
+  const Trainer& trainer() const { return trainer_; }
   const RunState& state() const { return state_; }
 
  private:

@@ -64,6 +64,7 @@ struct StepReport {
 
 // Why training ended.
 enum class Stopped { at_last_step, at_target, out_of_patience, interrupted };
+std::string_view stopped_name(Stopped);  // "last step", "target", "patience", "interrupted"
 
 // The result of training.
 struct TrainResult {

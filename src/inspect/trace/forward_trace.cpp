@@ -94,10 +94,7 @@ Names vocabulary(const ModelSource& model) {
   return token_names(model.config.task, layout_of(model.config.model));
 }
 
-namespace {
-
-// Returns the tokens of the user's input.
-std::vector<std::int32_t> parse_input(const ModelSource& model, std::string_view text) {
+std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_view text) {
   std::vector<std::int32_t> tokens = parse_tokens(vocabulary(model), text);
   require<DataError>(std::ssize(tokens) <= max_input_length(model.config),
                      "input: {} tokens; this model accepts at most {}", tokens.size(),
@@ -105,15 +102,13 @@ std::vector<std::int32_t> parse_input(const ModelSource& model, std::string_view
   return tokens;
 }
 
-}  // namespace
-
 std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text, std::int64_t beams) {
   require<ConfigError>(
       layout_of(model.config.model) == Layout::seq2seq,
       "generate: requires model.kind encoder_decoder or recurrent, this model is an encoder; `thimble "
       "inspect --input` shows its predictions");
   require_memory(Job::inspection, model.config);
-  const std::vector<std::int32_t> tokens = parse_input(model, text);
+  const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
   std::vector<GeneratedSequence> sequences;
   for (const Hypothesis& hypothesis : single(model) ? f32::run_generation(model, tokens, beams)
@@ -144,7 +139,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
       seen[static_cast<std::size_t>(all[first + static_cast<std::size_t>(t)])] = true;
   }
   std::vector<std::string> unseen;
-  for (const std::int32_t token : parse_input(model, text)) {
+  for (const std::int32_t token : input_tokens(model, text)) {
     const auto index = static_cast<std::size_t>(token);
     if (!seen[index]) unseen.push_back(names[index]);
     seen[index] = true;  // reported once
@@ -154,7 +149,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
 
 ForwardTrace trace_input(const ModelSource& model, std::string_view text) {
   require_memory(Job::inspection, model.config);
-  const std::vector<std::int32_t> tokens = parse_input(model, text);
+  const std::vector<std::int32_t> tokens = input_tokens(model, text);
   return single(model) ? f32::run_input(model, tokens) : f64::run_input(model, tokens);
 }
 

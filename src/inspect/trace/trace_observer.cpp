@@ -114,12 +114,33 @@ void set_source(Batch& batch, const std::vector<std::int32_t>& tokens) {
   batch.source_lengths = length_of(tokens);
 }
 
+// Hooks that let others intervene, and observe the values that the rest of the pass uses.
+class Intervened : public Hooks {
+ public:
+  Intervened(Hooks& interventions, Hooks& observer) : interventions_(interventions), observer_(observer) {}
+
+  bool may_replace(Site site) const override { return interventions_.may_replace(site); }
+  bool replace(Site site, const Shape& shape, MatrixView value) override {
+    return interventions_.replace(site, shape, value);
+  }
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
+    interventions_.observe(site, shape, value);
+    observer_.observe(site, shape, value);
+  }
+
+ private:
+  Hooks &interventions_, &observer_;
+};
+
 }  // namespace
 
 ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens) {
   const Evaluator evaluator(model);
-  const Dataset& dataset = evaluator.dataset();
-  const Model& network = evaluator.model();
+  return trace_tokens(evaluator.model(), evaluator.dataset(), tokens);
+}
+
+ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
+                          const std::vector<std::int32_t>& tokens, ChunkHooks* interventions) {
   Chunk chunk;
   Batch& batch = chunk.batch;
   batch.sequences = 1;
@@ -135,9 +156,15 @@ ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>
   Tape tape(Tape::Mode::inference);
   tape.bind(network.parameters(), {});
   hooks.begin(chunk);
-  network(tape, model_input(batch), {.hooks = &hooks});
+  if (interventions != nullptr) {
+    Intervened both(*interventions, hooks);
+    network(tape, model_input(batch), {.hooks = &both});
+  } else {
+    network(tape, model_input(batch), {.hooks = &hooks});
+  }
   require_finite(tape, network.config(), "input");
   hooks.end();
+  if (interventions != nullptr) return trace;
   each_lens(network, tape, model_input(batch), [&](std::size_t depth, Var logits) {
     if (depth + 1 == lens_names(network.config()).size()) return;
     const MatrixView z = logits.value();

@@ -43,6 +43,10 @@ struct ForwardTrace {
 // Returns the names of the model's tokens.
 Names vocabulary(const ModelSource& model);
 
+// Returns the tokens of the user's sequence, names separated by white space. Throws DataError when it is empty, longer
+// than the model accepts or has a token outside the vocabulary. Reads no weights.
+std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_view text);
+
 // Runs the model on the user's sequence, token names separated by white space: the model input, so for output
 // `next` the input with the known part of the target. For an encoder-decoder it is the source; the decoder
 // input is then the model's greedy output. Throws DataError when the sequence is empty, longer than the model

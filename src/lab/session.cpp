@@ -1,0 +1,518 @@
+#include "lab/session.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "inspect/scores/require_heads.h"
+#include "inspect/trace/trace_observer.h"
+#include "thimble/core/error.h"
+#include "thimble/core/stopwatch.h"
+#include "thimble/data/listing.h"
+#include "thimble/inspect/effects/head_names.h"
+#include "thimble/inspect/effects/measure_effects.h"
+#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/timeline/head_log.h"
+#include "thimble/nn/attention.h"
+#include "thimble/train/checkpoint.h"
+#include "thimble/train/cost.h"
+#include "train/training.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+std::unique_ptr<lab::Session> make_session(const Config& config, const lab::SessionOptions& options);
+
+namespace {
+
+using Weights = std::vector<Real>;
+
+// What happens to the heads of one pass, and what is read from it.
+class Interventions : public ChunkHooks {
+ public:
+  struct Row {
+    HeadId head;
+    std::int64_t query = 0;
+    std::vector<double> weights;
+  };
+  using Outputs = std::map<Site, std::vector<std::vector<Real>>>;  // rows of H Dv values, by site
+
+  explicit Interventions(std::span<const AttentionLayer> layers) : layers_(layers) {}
+
+  std::vector<HeadId> ablated;
+  std::vector<Row> rows;
+  std::map<HeadId, Outputs> patches;  // the outputs of another pass
+  Outputs outputs, projections;       // of this pass
+
+  bool replace(Site site, const Shape& shape, MatrixView value) override {
+    bool replaced = false;
+    if (site.kind == SiteKind::attention_weights) {
+      const std::int64_t queries = shape[2];
+      for (const Row& row : rows) {
+        const std::int64_t query = row.query - site.position;
+        if (row.head.layer != site.layer || query < 0 || query >= queries) continue;
+        Real* to = value.row(row.head.head * queries + query);
+        std::ranges::transform(row.weights, to, [](double x) { return static_cast<Real>(x); });
+        replaced = true;
+      }
+    }
+    if (site.kind != SiteKind::head_output) return replaced;
+    const std::int64_t width = layers_[static_cast<std::size_t>(site.layer)].d_value;
+    for (const auto& [head, donor] : patches) {
+      const auto found = donor.find(site);
+      if (head.layer != site.layer || found == donor.end()) continue;
+      const std::int64_t shared = std::min(value.rows, std::ssize(found->second));
+      for (std::int64_t row = 0; row < shared; ++row)
+        std::copy_n(found->second[static_cast<std::size_t>(row)].begin() + head.head * width, width,
+                    value.row(row) + head.head * width);
+      replaced = true;
+    }
+    for (const HeadId& head : ablated) {
+      if (head.layer != site.layer) continue;
+      for (std::int64_t row = 0; row < value.rows; ++row)
+        std::fill_n(value.row(row) + head.head * width, width, Real{0});
+      replaced = true;
+    }
+    return replaced;
+  }
+
+  void observe(Site site, const Shape&, ConstMatrixView value) override {
+    if (site.kind == SiteKind::head_output) outputs[site] = rows_of(value);
+    if (site.kind == SiteKind::projections) projections[site] = rows_of(value);
+  }
+
+ private:
+  static std::vector<std::vector<Real>> rows_of(ConstMatrixView value) {
+    std::vector<std::vector<Real>> all;
+    for (std::int64_t row = 0; row < value.rows; ++row)
+      all.emplace_back(value.row(row), value.row(row) + value.cols);
+    return all;
+  }
+
+  std::span<const AttentionLayer> layers_;
+};
+
+// Weights at some steps of training, so many that they fit in kBytes.
+class History {
+ public:
+  void keep(std::int64_t step, std::span<const Real> weights) {
+    steps_[step].assign(weights.begin(), weights.end());
+    // Every second step goes, but for the series of a run, and once nothing else is left, of that too.
+    for (const bool all : {false, true}) {
+      for (bool found = true; found && bytes() > kBytes && steps_.size() > 2;) {
+        found = false;
+        for (auto i = std::next(steps_.begin()); i != steps_.end() && std::next(i) != steps_.end();) {
+          if (!all && in_series(i->first)) {
+            ++i;
+            continue;
+          }
+          i = steps_.erase(i);
+          found = true;
+          if (i != steps_.end()) ++i;
+        }
+      }
+    }
+  }
+
+  std::span<const Real> at(std::int64_t step) const {
+    const auto found = steps_.find(step);
+    if (found != steps_.end()) return found->second;
+    std::vector<std::int64_t> kept;
+    for (const auto& entry : steps_) kept.push_back(entry.first);
+    throw ConfigError(
+        fmt::format("at: there are no weights of step {}; choose one of {}", step, fmt::join(kept, ", ")));
+  }
+
+  std::size_t bytes() const {
+    return steps_.empty() ? 0 : steps_.size() * steps_.begin()->second.size() * sizeof(Real);
+  }
+  const std::map<std::int64_t, Weights>& steps() const { return steps_; }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{64} << 20;
+  std::map<std::int64_t, Weights> steps_;
+};
+
+// Other values in place of those of a buffer, for the lifetime of the object.
+class Exchanged {
+ public:
+  Exchanged(std::span<Real> values, std::span<const Real> others)
+      : values_(values), saved_(values.begin(), values.end()) {
+    std::ranges::copy(others, values.begin());
+  }
+  ~Exchanged() { std::ranges::copy(saved_, values_.begin()); }
+  Exchanged(const Exchanged&) = delete;
+  Exchanged& operator=(const Exchanged&) = delete;
+
+ private:
+  std::span<Real> values_;
+  Weights saved_;
+};
+
+class Run final : public lab::Session, private TrainObserver {
+ public:
+  Run(const Config& config, const lab::SessionOptions& options) : config_(config), options_(options) {
+    const bool records = !options.directory.empty();
+    run_.emplace(config, TrainOptions{.directory = options.directory.string(),
+                                      .resume = options.resume,
+                                      .observer = this,
+                                      .make_head_log = [this](const Config&) { return head_log(); }});
+    if (!options.weights.empty()) load_weights(options.weights, model().parameters());
+    if (records) stopped_ = run_->start();
+    if (records || trained()) {
+      keep();
+      if (run_->state().step == 0) log_heads();
+    }
+  }
+
+  const Config& config() const override { return config_; }
+
+  Json describe() override {
+    const Dataset& data = dataset();
+    Json json{{"step", run_->state().step},
+              {"config", to_json(config_)},
+              {"yaml", to_yaml(config_)},
+              {"parameters", model().parameters().count()},
+              {"attentions", attentions()},
+              {"vocabulary", data.names()},
+              {"length", data.length()},
+              {"source_length", data.source_length()},
+              {"output", to_json(config_)["model"]["output"]["per"]},
+              {"shards", config_.train.shards},
+              {"steps", config_.train.steps},
+              {"memory_bytes", estimate_memory(Job::training, config_).total()}};
+    if (data.size(Split::validation) > 0) {
+      const EvalResult result = run_->trainer().evaluate(Split::validation);
+      json["validation"] = to_json(result);
+      if (result.chance) json["chance"] = *result.chance;
+      if (result.lowest_loss) json["lowest_loss"] = *result.lowest_loss;
+    }
+    if (stopped_) json["stopped"] = stopped_name(*stopped_);
+    if (trained()) json["trained"] = true;
+    return json;
+  }
+
+  Json step(double milliseconds, std::int64_t steps) override {
+    require_trainable();
+    const Stopwatch timer;
+    std::int64_t made = 0;
+    do {
+      record(run_->trainer().step());
+      ++made;
+    } while (!stopped_ && made < steps && 1000 * timer.seconds() < milliseconds);
+    return take_reports(timer.seconds());
+  }
+
+  void compute(const Range& shards) override {
+    if (!options_.directory.empty()) require_trainable();
+    timer_.emplace();
+    run_->trainer().compute(shards);
+  }
+
+  Json update() override {
+    const StepReport report = run_->trainer().update();
+    if (options_.directory.empty()) return Json::object();
+    record(report);
+    return take_reports(timer_ ? timer_->seconds() : 0);
+  }
+
+  Json buffers() override {
+    const auto bytes = [](const void* data, std::size_t size) {
+      return Json{reinterpret_cast<std::uintptr_t>(data), size};
+    };
+    Json json = Json::array();
+    Trainer& trainer = run_->trainer();
+    for (std::size_t s = 0; s < trainer.shards().size(); ++s) {
+      const std::span<Real> gradients = trainer.shard_gradients(s);
+      json.push_back({{"gradients", bytes(gradients.data(), gradients.size_bytes())},
+                      {"sums", bytes(&trainer.shard_sums(s), sizeof(EvalSums))}});
+    }
+    return json;
+  }
+
+  Json evaluate(Split split, std::int64_t limit) override {
+    return to_json(run_->trainer().evaluate(split, limit));
+  }
+
+  Json examples(Split split, std::int64_t first, std::int64_t count) override {
+    const Dataset& data = dataset();
+    const Names& names = data.names();
+    Batch batch;
+    data.fill(split, first, count, batch);
+    const auto named = [&](std::span<const std::int32_t> tokens) {
+      Json list = Json::array();
+      for (const std::int32_t token : tokens)
+        list.push_back(token == kIgnore ? Json() : Json(names[static_cast<std::size_t>(token)]));
+      return list;
+    };
+    const auto part = [&](const std::vector<std::int32_t>& all, std::size_t i, std::size_t used) {
+      return std::span(all).subspan(i * (all.size() / static_cast<std::size_t>(count)), used);
+    };
+    Json list = Json::array();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      const auto length = static_cast<std::size_t>(batch.lengths[i]);
+      const std::size_t outputs = batch.labels.size() / static_cast<std::size_t>(count);
+      Json& entry =
+          list.emplace_back(Json{{"tokens", named(part(batch.tokens, i, length))},
+                                 {"targets", named(part(batch.labels, i, std::min(length, outputs)))}});
+      if (batch.source_length > 0)
+        entry["source"] = named(part(batch.sources, i, static_cast<std::size_t>(batch.source_lengths[i])));
+    }
+    return list;
+  }
+
+  Json trace(const Json& request) override {
+    const std::vector<AttentionLayer>& layers = model().attention_layers();
+    const ModelSource names_only{config_, {}};
+    const auto tokens = [&](const Json& text) { return input_tokens(names_only, text.get<std::string>()); };
+    const auto head = [&](const Json& name) {
+      const std::vector<HeadId> found = parse_heads(name.get<std::string>(), layers);
+      require<ConfigError>(found.size() == 1, "head: {} must be one head", name.get<std::string>());
+      return found.front();
+    };
+    const std::vector<std::int32_t> input = tokens(request.at("input"));
+    const auto list = [&](const char* key) { return request.value(key, Json::array()); };
+    return with_weights(request.value("at", Json()), [&] {
+      Interventions hooks(layers);
+      for (const Json& name : list("ablate")) hooks.ablated.push_back(head(name));
+      for (const Json& row : list("attention"))
+        hooks.rows.push_back({head(row.at("head")), row.at("query").get<std::int64_t>(),
+                              row.at("weights").get<std::vector<double>>()});
+      for (const Json& patch : list("patch")) {
+        Interventions donor(layers);
+        trace_tokens(model(), dataset(), tokens(patch.at("input")), &donor);
+        hooks.patches[head(patch.at("head"))] = std::move(donor.outputs);
+      }
+      const bool intervenes = !hooks.ablated.empty() || !hooks.rows.empty() || !hooks.patches.empty();
+      const bool reads = request.contains("vectors");
+      if (!hooks.rows.empty()) {
+        Interventions sizes(layers);
+        check_rows(hooks.rows, trace_tokens(model(), dataset(), input, &sizes));
+      }
+      const ForwardTrace trace =
+          trace_tokens(model(), dataset(), input, intervenes || reads ? &hooks : nullptr);
+      Json json = to_json(trace, config_.model, dataset().names());
+      if (!reads) return json;
+      Json& vectors = json["vectors"] = Json::array();
+      for (const Json& entry : request.at("vectors"))
+        vectors.push_back(vectors_of(hooks.projections, entry, head(entry.at("head")),
+                                     entry.at("token").get<std::int64_t>()));
+      return json;
+    });
+  }
+
+  Json scores(const Json& at) override {
+    require_heads(config_.model);
+    return head_log()(weights(at));
+  }
+
+  Json ablate(const std::string& heads, std::int64_t sequences, const Json& at) override {
+    require_heads(config_.model);
+    const std::vector<HeadId> set = parse_heads(heads, model().attention_layers());
+    require_memory(Job::inspection, config_);
+    if (!evaluator_) evaluator_.emplace(config_);
+    evaluator_->select(Split::test, sequences);
+    std::ranges::copy(weights(at), evaluator_->model().parameters().values().begin());
+    return to_json(measure_ablation(*evaluator_, set));
+  }
+
+  Json inspect(std::int64_t sequences) override {
+    const std::filesystem::path file = "/weights.safetensors";
+    save_weights(file, model().parameters(), {});
+    return to_json(thimble::inspect({config_, file, options_.directory}, {.sequences = sequences}));
+  }
+
+  Json history() const override {
+    Json steps = Json::array();
+    for (const auto& entry : history_.steps()) steps.push_back(entry.first);
+    return {{"steps", steps}, {"bytes", history_.bytes()}};
+  }
+
+  Json hash() const override {
+    return {{"weights_hash", model().parameters().hash()}, {"step", run_->state().step}};
+  }
+
+  void checkpoint() override {
+    require<ConfigError>(!trained(), "save: only a run can be saved; this model was opened without one");
+    run_->checkpoint();
+  }
+
+ private:
+  Model& model() { return run_->trainer().model(); }
+  const Model& model() const { return run_->trainer().model(); }
+  const Dataset& dataset() const { return run_->trainer().dataset(); }
+  bool trained() const { return !options_.weights.empty(); }
+
+  void require_trainable() const {
+    require<ConfigError>(!trained(),
+                         "step: these weights have no run to go on with; open their config to train anew");
+    require<ConfigError>(!stopped_,
+                         "step: training has ended ({}); open the config anew, or raise train.steps",
+                         stopped_ ? stopped_name(*stopped_) : "");
+  }
+
+  // Returns the head log of the session, which also serves train.log_heads.
+  HeadLog head_log() {
+    if (!head_log_) head_log_ = thimble::head_log(config_);
+    return [this](WeightsView view) {
+      Json line = head_log_(view);
+      if (is_training_) last_heads_ = line;
+      return line;
+    };
+  }
+
+  bool can_log_heads() const {
+    return config_.data.validation > 0 && !model().attention_layers().empty() &&
+           kind_of(config_.model.attention.score).softmax;
+  }
+
+  // Adds the heads of the present step to the reports, as the run has logged them or else anew.
+  void log_heads() {
+    if (!can_log_heads()) return;
+    const std::int64_t step = run_->state().step;
+    Json line{{"step", step}};
+    line.update(last_heads_.is_null() ? head_log()(weights({})) : std::exchange(last_heads_, Json()));
+    heads_.push_back(std::move(line));
+  }
+
+  void record(const StepReport& report) {
+    is_training_ = true;
+    stopped_ = run_->record(report);
+    is_training_ = false;
+    if (is_logging_step(report.step)) {
+      keep();
+      log_heads();
+    }
+    if (!stopped_) return;
+    result_ = to_json(run_->finish(*stopped_));
+    if (is_logging_step(report.step)) return;
+    keep();
+    log_heads();
+  }
+
+  void keep() { history_.keep(run_->state().step, weights({})); }
+
+  void on_step(const StepReport& report) override { reports_.push_back(to_json(report)); }
+  void on_validation(std::int64_t step, const EvalResult& result) override {
+    Json line{{"step", step}};
+    line.update(to_json(result));
+    validations_.push_back(std::move(line));
+  }
+
+  Json take_reports(double seconds) {
+    Json json{{"step", run_->state().step},
+              {"reports", std::exchange(reports_, Json::array())},
+              {"validations", std::exchange(validations_, Json::array())},
+              {"heads", std::exchange(heads_, Json::array())},
+              {"seconds", seconds}};
+    json["sequences"] = std::ssize(json["reports"]) * config_.train.batch;
+    if (stopped_) {
+      json["stopped"] = stopped_name(*stopped_);
+      json["result"] = result_;
+    }
+    return json;
+  }
+
+  std::span<const Real> weights(const Json& at) const {
+    if (at.is_null()) return model().parameters().values();
+    return history_.at(at.get<std::int64_t>());
+  }
+
+  // Returns f() with other weights in the model.
+  template <class F>
+  Json with_weights(const Json& at, const F& f) {
+    if (at.is_null()) return f();
+    const Exchanged others(model().parameters().values(), weights(at));
+    return f();
+  }
+
+  Json attentions() const {
+    Json list = Json::array();
+    for (const AttentionLayer& layer : model().attention_layers())
+      list.push_back({{"name", layer.name()},
+                      {"title", layer.title()},
+                      {"heads", layer.heads},
+                      {"queries", layer.queries_source ? "source" : "tokens"},
+                      {"keys", layer.keys_source ? "source" : "tokens"},
+                      {"causal", layer.causal},
+                      {"cross", layer.cross()}});
+    return list;
+  }
+
+  void check_rows(const std::vector<Interventions::Row>& rows, const ForwardTrace& trace) const {
+    for (const Interventions::Row& row : rows) {
+      const AttentionLayer& layer = model().attention_layers()[static_cast<std::size_t>(row.head.layer)];
+      require<ConfigError>(row.query >= 0 && row.query < trace.queries(layer),
+                           "attention: query {} must be from 0 to {}", row.query, trace.queries(layer) - 1);
+      require<ConfigError>(std::ssize(row.weights) == trace.keys(layer),
+                           "attention: a row of {} weights, but there are {} keys", row.weights.size(),
+                           trace.keys(layer));
+      require<ConfigError>(std::ranges::all_of(row.weights, [](double x) { return std::isfinite(x); }),
+                           "attention: weights must be finite numbers");
+    }
+  }
+
+  Json vectors_of(const Interventions::Outputs& projections, const Json& entry, HeadId id,
+                  std::int64_t token) const {
+    const AttentionLayer& layer = model().attention_layers()[static_cast<std::size_t>(id.layer)];
+    const MultiHeadAttention* module = model().attention(layer);
+    const auto found = projections.find(Site{SiteKind::projections, static_cast<std::int32_t>(id.layer)});
+    require<ConfigError>(
+        module != nullptr && module->config.in_proj && found != projections.end(),
+        "vectors: head {} has no projections of its own tokens; choose a head of self-attention",
+        entry.at("head").get<std::string>());
+    const std::vector<std::vector<Real>>& rows = found->second;
+    require<ConfigError>(token >= 0 && token < std::ssize(rows), "vectors: token {} must be from 0 to {}",
+                         token, std::ssize(rows) - 1);
+    const AttentionSizes& sizes = module->sizes;
+    const std::int64_t kv = id.head / sizes.heads_per_kv_head();
+    const std::int64_t first_key = sizes.heads * sizes.d_key,
+                       first_value = first_key + sizes.kv_heads * sizes.d_key;
+    const auto part = [&](std::int64_t row, std::int64_t first, std::int64_t count) {
+      const auto begin = rows[static_cast<std::size_t>(row)].begin() + first;
+      return std::vector<double>(begin, begin + count);
+    };
+    const std::vector<double> query = part(token, id.head * sizes.d_key, sizes.d_key);
+    Json dots = Json::array();
+    for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
+      const std::vector<double> key = part(row, first_key + kv * sizes.d_key, sizes.d_key);
+      dots.push_back(std::inner_product(key.begin(), key.end(), query.begin(), 0.0));
+    }
+    Json json{{"head", entry.at("head")},
+              {"token", token},
+              {"query", query},
+              {"key", part(token, first_key + kv * sizes.d_key, sizes.d_key)},
+              {"value", part(token, first_value + kv * sizes.d_value, sizes.d_value)},
+              {"dots", std::move(dots)}};
+    const ScoreKind& score = kind_of(module->config.score);
+    if (score.product && score.parameter == ScoreKind::Parameter::none)
+      json["scale"] = score.scaled ? 1 / std::sqrt(static_cast<double>(sizes.d_key)) : 1;
+    return json;
+  }
+
+  const Config config_;
+  const lab::SessionOptions options_;
+  std::optional<TrainingRun> run_;
+  std::optional<Stopped> stopped_;
+  std::optional<Stopwatch> timer_;  // of the step that update() ends
+  HeadLog head_log_;
+  std::optional<Evaluator> evaluator_;  // of ablations
+  History history_;
+  bool is_training_ = false;
+  Json reports_ = Json::array(), validations_ = Json::array(), heads_ = Json::array();
+  Json last_heads_, result_;
+};
+
+}  // namespace
+
+std::unique_ptr<lab::Session> make_session(const Config& config, const lab::SessionOptions& options) {
+  return std::make_unique<Run>(config, options);
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
