@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what thimble needs to build and test on Debian or Ubuntu, and does nothing when it is all there.
 # Usage: scripts/setup.sh [further packages]
-#   mpi: Open MPI and MPICH, for the preset mpi; cluster: a Slurm, for scripts/test.sh -L cluster
+#   lab: what builds the lab; mpi: Open MPI and MPICH, for the preset mpi; cluster: a Slurm, for scripts/test.sh -L cluster
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config git libopenblas-dev libfmt-dev libyaml-cpp-dev libhwy-dev
@@ -9,6 +9,7 @@ packages=(g++ cmake ninja-build pkg-config git libopenblas-dev libfmt-dev libyam
 for package in "$@"; do
   case $package in
     mpi) packages+=(libopenmpi-dev openmpi-bin libmpich-dev mpich) ;;
+    lab) packages+=(emscripten libc++-16-dev-wasm32 libeigen3-dev node-acorn nodejs npm) ;;
     cluster) packages+=(munge slurm-client slurmctld slurmd) ;;
     *) packages+=("$package") ;;
   esac

@@ -45,7 +45,7 @@ Session& open_session() {
   return *session;
 }
 
-std::unique_ptr<Session> make_session(const Config& config, const SessionOptions& options) {
+std::unique_ptr<Session> session_of(const Config& config, const SessionOptions& options) {
   require_memory(Job::training, config);
   return config.train.precision == Precision::float32 ? f32::make_session(config, options)
                                                       : f64::make_session(config, options);
@@ -86,6 +86,13 @@ Json tasks(const Json&) {
   return json;
 }
 
+Json task(const Json& request) {
+  const Config config = task_config(request.at("name").get<std::string>(), overrides_of(request));
+  Json keys = to_json(config)["task"];
+  keys.erase("name");
+  return task_page(config.task, keys, config.train.seed, request.value("examples", std::int64_t{3})).json;
+}
+
 Json fields(const Json&) {
   Config config;
   Json json = Json::object();
@@ -109,7 +116,7 @@ Json open(const Json& request) {
     session.reset();  // whose run is in the directory
     fs::remove_all(directory);
   }
-  return opened(make_session(config, {.directory = directory}));
+  return opened(session_of(config, {.directory = directory}));
 }
 
 // Opens the run that is in its directory.
@@ -117,14 +124,14 @@ Json resumed(const Json& request, const std::vector<std::string>& overrides) {
   const fs::path directory = directory_of(request);
   const Config config = open_config((fs::path(kRun) / kConfigName).string(), overrides);
   session.reset();
-  return opened(make_session(config, {.directory = directory, .resume = true}));
+  return opened(session_of(config, {.directory = directory, .resume = true}));
 }
 
 Json load(const Json& request) {
   const std::string weights = request.value("weights", std::string());
   if (weights.empty()) return resumed(request, {});
   const ModelSource source = open_weights(weights, request.value("config", std::string()));
-  return opened(make_session(source.config, {.weights = source.weights}));
+  return opened(session_of(source.config, {.weights = source.weights}));
 }
 
 // Goes on with another value of a key: writes a checkpoint, and opens the run again.
@@ -169,11 +176,7 @@ using Method = Json (*)(const Json& request);
 const std::map<std::string_view, Method> kMethods = {
     {"about", about},
     {"tasks", tasks},
-    {"task",
-     [](const Json& r) {
-       return describe_task(r.at("name").get<std::string>(), overrides_of(r), r.value("examples", 3), 80)
-           .json;
-     }},
+    {"task", task},
     {"schema", [](const Json&) { return config_schema(); }},
     {"fields", fields},
     {"resolve", resolve},

@@ -66,7 +66,7 @@ class Interventions : public ChunkHooks {
     for (const auto& [head, donor] : patches) {
       const auto found = donor.find(site);
       if (head.layer != site.layer || found == donor.end()) continue;
-      const std::int64_t shared = std::min(value.rows, std::ssize(found->second));
+      const std::int64_t shared = std::min<std::int64_t>(value.rows, std::ssize(found->second));
       for (std::int64_t row = 0; row < shared; ++row)
         std::copy_n(found->second[static_cast<std::size_t>(row)].begin() + head.head * width, width,
                     value.row(row) + head.head * width);

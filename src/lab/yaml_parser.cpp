@@ -2,13 +2,14 @@
 #include "config/yaml_parser.h"
 
 #include <emscripten.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <memory>
 
 #include "thimble/core/json.h"
 
-// Returns {"problem": {"line", "column", "message"}} or a node: {"kind", "line", "column", "text"?, "quoted"?, "tag"?,
+// Returns {"problem": {"line", "column", "message", "syntax"}} or a node: {"kind", "line", "column", "text"?, "quoted"?, "tag"?,
 // "keys"?, "values"?}. The caller frees the text.
 EM_JS(char*, lab_parse_yaml, (const char* text), {
   const json = Module['parseYaml'](UTF8ToString(text));
@@ -51,7 +52,10 @@ std::optional<YamlNode> parse_nodes(const std::string& text, const SourceLocatio
   const Json tree = parse_json(answer.get());
   if (!tree.contains("problem")) return node_of(tree, source);
   const Json& problem = tree["problem"];
-  report.problem(location_of(problem, source), "", problem.at("message").get<std::string>());
+  const std::string_view syntax = source.argument > 0 ? "invalid YAML value: " : "invalid YAML: ";
+  report.problem(location_of(problem, source), "",
+                 fmt::format("{}{}", problem.at("syntax").get<bool>() ? syntax : "",
+                             problem.at("message").get<std::string>()));
   return std::nullopt;
 }
 

@@ -75,6 +75,10 @@ Config open_config(const std::string& path, const std::vector<std::string>& over
 Config open_config_text(const std::string& yaml, const std::string& name,
                         const std::vector<std::string>& overrides = {}, const DataRecord* trained = nullptr);
 
+// Returns a config of the task with the overrides, to describe the task, and a model that fits it. Throws as
+// open_config does.
+Config task_config(const std::string& name, std::vector<std::string> overrides);
+
 struct ResolvedConfig {
   Config config;
   std::map<std::string, SourceLocation> origins;  // by dotted path; a value without one is a default

@@ -30,28 +30,9 @@ void list(const Output& output) {
 
 bool is_task(const std::string& name) { return std::ranges::find(task_names(), name) != task_names().end(); }
 
-// Returns a config of the task with the overrides, and a model that fits it.
-Config config_of(const TasksArguments& arguments) {
-  std::string yaml = "{}";
-  if (is_task(arguments.name)) {
-    constexpr std::string_view kPer[] = {"position", "sequence", "next"};  // in the order of Layout
-    const Task& task = find_task(arguments.name);
-    // The rows of a file are not read yet; any rows fit the layout `next`.
-    const Layout layout =
-        task.table != nullptr ? Layout::next : usual_layout(task.size({.name = arguments.name}));
-    // The task is described, not trained, so any number of rows is enough.
-    yaml = fmt::format(
-        "train: {{batch: 1, shards: 1}}\nmodel: {{attention: {{mask: {}}}, output: {{per: {}}}}}",
-        task.causal || layout == Layout::next ? "causal" : "none", kPer[static_cast<std::size_t>(layout)]);
-  }
-  std::vector<std::string> overrides = arguments.overrides;
-  overrides.insert(overrides.begin(), "task.name=" + arguments.name);
-  return open_config_text(yaml, "tasks", overrides);
-}
-
 void describe_task(const TasksArguments& arguments) {
   try {
-    const Config config = config_of(arguments);
+    const Config config = task_config(arguments.name, arguments.overrides);
     Json keys = to_json(config)["task"];
     keys.erase("name");
     const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples, line_width(1));

@@ -41,7 +41,7 @@ void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
   shuffle(rng, example.input);
   shuffle(rng, example.target);
   const std::int64_t room = longest.input - std::ssize(example.input);
-  const std::int64_t more = rng.below(std::min(room, std::ssize(other.input)) + 1);
+  const std::int64_t more = rng.below(std::min<std::int64_t>(room, std::ssize(other.input)) + 1);
   const auto put = [&](std::vector<std::int32_t>& to, const std::vector<std::int32_t>& from) {
     to.insert(to.begin(), from.begin(), from.begin() + more);
   };

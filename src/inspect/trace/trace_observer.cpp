@@ -59,7 +59,7 @@ void TraceObserver::add_predictions(ConstMatrixView logits) {
   for (std::size_t b = 0; b < traces_.size(); ++b) {
     ForwardTrace& trace = traces_[b];
     const std::int64_t first = static_cast<std::int64_t>(b) * rows;
-    const std::int64_t outputs = std::min(rows, std::ssize(trace.tokens));
+    const std::int64_t outputs = std::min<std::int64_t>(rows, std::ssize(trace.tokens));
     if (!batch_->labels.empty())
       trace.targets.assign(batch_->labels.begin() + first, batch_->labels.begin() + first + outputs);
     for (std::int64_t row = first; row < first + outputs; ++row) {

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Builds the lab, build/lab/thimble-lab.html: the engine in WebAssembly and its page in one file.
+# Usage: scripts/lab.sh [test]
+#   test: also runs the tests of the engine in Node; needs build/release/thimble
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build=build/lab
+{ command -v emcc && command -v npm && [[ -d /usr/include/eigen3 && -d /usr/share/nodejs/acorn ]] &&
+  [[ -d /usr/lib/llvm-16/include/wasm32-wasi ]]; } >/dev/null || scripts/setup.sh lab
+
+# Debian's emscripten has its libraries still to build, which takes minutes, once; EM_CACHE is where it keeps them.
+mkdir -p $build/npm
+sed 's/^FROZEN_CACHE *=.*/FROZEN_CACHE = False/' /usr/share/emscripten/.emscripten >$build/emscripten.py
+export EM_CONFIG=$PWD/$build/emscripten.py EM_CACHE=${EM_CACHE:-$PWD/$build/emscripten} NODE_PATH=/usr/share/nodejs
+[[ -f $build/build.ninja ]] || cmake --preset lab
+cmake --build --preset lab
+
+if ! cmp -s src/lab/page/package.json $build/npm/package.json; then
+  rm -rf $build/npm/node_modules
+  cp src/lab/page/package.json $build/npm/
+  npm install --prefix $build/npm --no-audit --no-fund
+fi
+NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/lab/worker.js --bundle --minify --format=iife \
+  --log-level=warning --outfile=$build/worker.js
+[[ ! -f src/lab/page/build.mjs ]] ||
+  node src/lab/page/build.mjs $build/npm src/lab/worker.js $build/src/lab/lab.wasm $build/thimble-lab.html
+
+if [[ ${1:-} == test ]]; then node --test tests/lab/; fi
