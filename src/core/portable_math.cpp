@@ -131,6 +131,38 @@ double power(double x, std::int64_t n) {
   return result;
 }
 
+// The error of 1 + x, or of e^x, is divided out (Kahan; Higham, "Accuracy and Stability of Numerical Algorithms", 2002,
+// section 1.14.1).
+double log1p(double x) {
+  const double u = 1 + x;
+  return u == 1 || u == std::numeric_limits<double>::infinity() ? x : log(u) * (x / (u - 1));
+}
+
+double expm1(double x) {
+  const double u = exp(x);
+  if (u == 1) return x;
+  return u == std::numeric_limits<double>::infinity() ? u : (u - 1) * (x / log(u));
+}
+
+double cbrt(double x) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  const double a = std::abs(x), root = exp(log(a) / 3);
+  return std::copysign(root - (root - a / (root * root)) / 3, x);
+}
+
+// The series of erf (Abramowitz and Stegun, 7.1.6), and from 2 on the continued fraction of erfc (7.1.14).
+double erfc(double x) {
+  const double scale = exp(-x * x) / std::sqrt(std::numbers::pi);
+  if (x < 2) {
+    double term = x, sum = x;
+    for (int n = 1; n < 50; ++n) sum += term *= 2 * x * x / (2 * n + 1);
+    return 1 - 2 * scale * sum;
+  }
+  double tail = x;
+  for (int n = 60; n > 0; --n) tail = x + n / (2 * tail);
+  return scale / tail;
+}
+
 double sin(double x) { return sin_after(x, 0); }
 double cos(double x) { return sin_after(x, 1); }
 

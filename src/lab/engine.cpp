@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 #include <new>
-#include <optional>
+#include <utility>
 
 #include "config/fields.h"
 #include "lab/session.h"
@@ -39,16 +39,11 @@ namespace fs = std::filesystem;
 const std::string kConfigName = "config.yaml";
 
 std::unique_ptr<Session> session;
+fs::path run;  // of the session; empty: none
 
 Session& open_session() {
   require<ConfigError>(session != nullptr, "no run is open; call open or load first");
   return *session;
-}
-
-std::unique_ptr<Session> session_of(const Config& config, const SessionOptions& options) {
-  require_memory(Job::training, config);
-  return config.train.precision == Precision::float32 ? f32::make_session(config, options)
-                                                      : f64::make_session(config, options);
 }
 
 std::vector<std::string> overrides_of(const Json& request) {
@@ -59,16 +54,30 @@ Config config_of(const Json& request) {
   return open_config_text(request.at("yaml").get<std::string>(), kConfigName, overrides_of(request));
 }
 
-Json opened(std::unique_ptr<Session> made) {
-  session = std::move(made);
-  Json json = session->describe();
-  json["buffers"] = session->buffers();
-  return json;
-}
+bool is_for_shards(const Json& request) { return request.value("role", std::string()) == "shards"; }
 
-// Returns where a session writes its run: nowhere in an instance that only computes shards.
-fs::path directory_of(const Json& request) {
-  return request.value("role", std::string()) == "shards" ? fs::path() : fs::path(kRun);
+// Opens a session whose run is in a new directory, which prepare(directory) fills, in place of the present one, which
+// stays if that fails.
+template <class F>
+Json opened(const Json& request, const F& prepare) {
+  static int number = 0;
+  const fs::path directory = fs::path(kFiles) / fmt::format("run-{}", ++number);
+  try {
+    SessionOptions options{.directory = directory, .shards_only = is_for_shards(request)};
+    const Config config = prepare(options);
+    require_memory(Job::training, config);
+    std::unique_ptr<Session> made = config.train.precision == Precision::float32
+                                        ? f32::make_session(config, options)
+                                        : f64::make_session(config, options);
+    Json json = made->describe();
+    json["buffers"] = made->buffers();
+    session = std::move(made);
+    fs::remove_all(std::exchange(run, directory));
+    return json;
+  } catch (...) {
+    fs::remove_all(directory);
+    throw;
+  }
 }
 
 Json about(const Json&) {
@@ -109,29 +118,30 @@ Json resolve(const Json& request) {
 }
 
 Json open(const Json& request) {
-  const Config config = config_of(request);
-  const fs::path directory = directory_of(request);
-  require_memory(Job::training, config);
-  if (!directory.empty()) {
-    session.reset();  // whose run is in the directory
-    fs::remove_all(directory);
-  }
-  return opened(session_of(config, {.directory = directory}));
+  return opened(request, [&](SessionOptions& options) {
+    if (options.shards_only) options.directory.clear();
+    return config_of(request);
+  });
 }
 
-// Opens the run that is in its directory.
-Json resumed(const Json& request, const std::vector<std::string>& overrides) {
-  const fs::path directory = directory_of(request);
-  const Config config = open_config((fs::path(kRun) / kConfigName).string(), overrides);
-  session.reset();
-  return opened(session_of(config, {.directory = directory, .resume = true}));
+// Opens the run that the options name.
+Config resumed(SessionOptions& options) {
+  options.resume = true;
+  return open_config((options.directory / kConfigName).string());
 }
 
 Json load(const Json& request) {
   const std::string weights = request.value("weights", std::string());
-  if (weights.empty()) return resumed(request, {});
-  const ModelSource source = open_weights(weights, request.value("config", std::string()));
-  return opened(session_of(source.config, {.weights = source.weights}));
+  return opened(request, [&](SessionOptions& options) {
+    if (weights.empty()) {
+      fs::rename(kLoaded, options.directory);
+      return resumed(options);
+    }
+    const ModelSource source = open_weights(weights, request.value("config", std::string()));
+    options.directory.clear();
+    options.weights = source.weights;
+    return source.config;
+  });
 }
 
 // Goes on with another value of a key: writes a checkpoint, and opens the run again.
@@ -146,8 +156,11 @@ Json set(const Json& request) {
     require<ConfigError>(difference.may_change || difference.key == "train.optimizer.lr",
                          "{}: cannot change while the run goes on; open a new one", difference.key);
   present.checkpoint();
-  write_file(fs::path(kRun) / kConfigName, to_yaml(changed));
-  return resumed(request, {});
+  return opened(request, [&](SessionOptions& options) {
+    fs::copy(run, options.directory, fs::copy_options::recursive);
+    write_file(options.directory / kConfigName, to_yaml(changed));
+    return resumed(options);
+  });
 }
 
 Split split_of(const Json& request) {
@@ -221,7 +234,7 @@ const std::map<std::string_view, Method> kMethods = {
     {"save",
      [](const Json&) {
        open_session().checkpoint();
-       return Json{{"directory", kRun}};
+       return Json{{"directory", run.string()}};
      }},
 };
 

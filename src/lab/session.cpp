@@ -157,17 +157,15 @@ class Exchanged {
 class Run final : public lab::Session, private TrainObserver {
  public:
   Run(const Config& config, const lab::SessionOptions& options) : config_(config), options_(options) {
-    const bool records = !options.directory.empty();
     run_.emplace(config, TrainOptions{.directory = options.directory.string(),
                                       .resume = options.resume,
                                       .observer = this,
                                       .make_head_log = [this](const Config&) { return head_log(); }});
     if (!options.weights.empty()) load_weights(options.weights, model().parameters());
-    if (records) stopped_ = run_->start();
-    if (records || trained()) {
-      keep();
-      if (run_->state().step == 0) log_heads();
-    }
+    if (options.shards_only) return;
+    if (!trained()) stopped_ = run_->start();
+    keep();
+    if (run_->state().step == 0) log_heads();
   }
 
   const Config& config() const override { return config_; }
@@ -186,7 +184,7 @@ class Run final : public lab::Session, private TrainObserver {
               {"shards", config_.train.shards},
               {"steps", config_.train.steps},
               {"memory_bytes", estimate_memory(Job::training, config_).total()}};
-    if (data.size(Split::validation) > 0) {
+    if (data.size(Split::validation) > 0 && !options_.shards_only) {
       const EvalResult result = run_->trainer().evaluate(Split::validation);
       json["validation"] = to_json(result);
       if (result.chance) json["chance"] = *result.chance;
@@ -209,14 +207,14 @@ class Run final : public lab::Session, private TrainObserver {
   }
 
   void compute(const Range& shards) override {
-    if (!options_.directory.empty()) require_trainable();
+    require_trainable();
     timer_.emplace();
     run_->trainer().compute(shards);
   }
 
   Json update() override {
     const StepReport report = run_->trainer().update();
-    if (options_.directory.empty()) return Json::object();
+    if (options_.shards_only) return Json::object();
     record(report);
     return take_reports(timer_ ? timer_->seconds() : 0);
   }

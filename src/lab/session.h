@@ -15,8 +15,9 @@ namespace thimble::lab {
 
 // How a session opens its run.
 struct SessionOptions {
-  std::filesystem::path directory;  // of the run; empty: none, for an instance that only computes shards
+  std::filesystem::path directory;  // of the run; empty: none
   bool resume = false;              // go on with the run in the directory
+  bool shards_only = false;         // only computes shards: records, evaluates and writes nothing
   std::filesystem::path weights;    // of a trained model without a run, which cannot be trained; empty: none
 };
 

@@ -4,7 +4,7 @@
 import makeLab from "../../build/lab/src/lab/lab.js";
 import {parseYaml} from "./yaml.js";
 
-const FILES = "/lab", RUN = "/lab/run";
+const FILES = "/lab", LOADED = "/lab/loaded";
 
 // An instance of the engine.
 class Engine {
@@ -156,15 +156,15 @@ class Worker {
   async step({milliseconds = Infinity, steps = milliseconds === Infinity ? 1 : Infinity}) {
     const start = performance.now();
     const all = {reports: [], validations: [], heads: []};
-    let made = 0, last;
+    let made = 0, sequences = 0, last;
     do {
       last = await this.makeStep();
       if (last.error) return made === 0 ? last : {...all, ...last};
       for (const list of Object.keys(all)) all[list].push(...last[list]);
-      all.sequences = (all.sequences ?? 0) + last.sequences;
+      sequences += last.sequences;
       ++made;
     } while (!last.stopped && made < steps && performance.now() - start < milliseconds);
-    return {...last, ...all, seconds: (performance.now() - start) / 1000};
+    return {...last, ...all, sequences, seconds: (performance.now() - start) / 1000};
   }
 
   async answer({method, ...given}) {
@@ -200,9 +200,9 @@ class Worker {
       if (config) this.engine.write(FILES, {"config.yaml": config});
       return this.engine.call("load", {weights: `${FILES}/${weights}`, role, ...(config ? {config: `${FILES}/config.yaml`} : {})});
     }
-    this.engine.remove(RUN);
+    this.engine.remove(LOADED);
     for (const name of names)
-      if (name.startsWith(top)) this.engine.write(RUN, {[name.slice(top.length)]: files[name]});
+      if (name.startsWith(top)) this.engine.write(LOADED, {[name.slice(top.length)]: files[name]});
       else this.engine.write(FILES, {[name]: files[name]});
     return this.engine.call("load", {role});
   }
@@ -211,7 +211,10 @@ class Worker {
   save() {
     const answer = this.engine.call("save");
     if (answer.error) return answer;
-    const files = this.engine.read(FILES);
+    const folder = `${answer.directory.slice(FILES.length + 1)}/`, files = {};
+    for (const [path, bytes] of Object.entries(this.engine.read(FILES)))
+      if (path.startsWith(folder)) files[`run/${path.slice(folder.length)}`] = bytes;
+      else if (!path.includes("/")) files[path] = bytes;
     const text = new TextDecoder().decode(files["run/config.yaml"]);
     files["run/config.yaml"] = new TextEncoder().encode(text.replaceAll(/: ("?)\/lab\//g, ": $1../"));
     return {files, name: "run"};

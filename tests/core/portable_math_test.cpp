@@ -55,6 +55,20 @@ TEST_CASE("portable functions are within an ulp of the C library's in long doubl
   }
 }
 
+TEST_CASE("portable functions of statistics are close to the C library's in long double", "[core]") {
+  CHECK(worst_ulps(0, 1, portable::log1p, [](long double x) { return std::log1p(x); }) < 3);
+  CHECK(worst_ulps(0, 1e6, portable::log1p, [](long double x) { return std::log1p(x); }) < 3);
+  CHECK(worst_ulps(0, 1e-6, portable::expm1, [](long double x) { return std::expm1(x); }) < 3);
+  CHECK(worst_ulps(0, 5, portable::expm1, [](long double x) { return std::expm1(x); }) < 3);
+  CHECK(worst_ulps(-100, 100, portable::cbrt, [](long double x) { return std::cbrt(x); }) < 2);
+  CHECK(portable::cbrt(0) == 0);
+  for (double x = 0; x < 25; x += 0.01) {
+    CAPTURE(x);
+    const double expected = static_cast<double>(std::erfc(static_cast<long double>(x)));
+    CHECK(std::abs(portable::erfc(x) - expected) <= 1e-12 * expected);
+  }
+}
+
 TEST_CASE("portable sine and cosine keep their digits next to a zero", "[core]") {
   for (const int n : {1, 2, 3, 4, 7, 100, 9999, 60000}) {
     CAPTURE(n);

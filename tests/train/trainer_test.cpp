@@ -1,5 +1,6 @@
 #include "thimble/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -94,6 +95,30 @@ TEST_CASE("the number of threads changes no bit of anything", "[train]") {
       CHECK(several.hash == one.hash);
     }
   }
+}
+
+TEST_CASE("trainers that exchange the shards of a step make the step of one", "[train]") {
+  const Config config = small_config();
+  Trainer whole(config), first(config), second(config);
+  const std::size_t shards = whole.shards().size(), half = shards / 2;
+  REQUIRE(half > 0);
+  const auto copy = [](Trainer& from, Trainer& to, const Range& range) {
+    for (std::size_t s = range.first; s < range.last; ++s) {
+      std::ranges::copy(from.shard_gradients(s), to.shard_gradients(s).begin());
+      to.shard_sums(s) = from.shard_sums(s);
+    }
+  };
+  for (int step = 0; step < 5; ++step) {
+    first.compute({0, half});
+    second.compute({half, shards});
+    copy(first, second, {0, half});
+    copy(second, first, {half, shards});
+    const Numbers expected = numbers(whole.step());
+    CHECK(numbers(first.update()) == expected);
+    CHECK(numbers(second.update()) == expected);
+  }
+  CHECK(first.model().parameters().hash() == whole.model().parameters().hash());
+  CHECK(second.model().parameters().hash() == whole.model().parameters().hash());
 }
 
 TEST_CASE("the same config gives the same run, another seed another one", "[train]") {

@@ -19,6 +19,13 @@ double pow(double x, double y);
 // Returns x^n for n >= 0 by repeated squaring, exactly where the powers have at most 53 bits.
 double power(double x, std::int64_t n);
 
+// Return log(1 + x) and e^x - 1 for x >= 0, and the cube root of any x, within a few ulps.
+double log1p(double x);
+double expm1(double x);
+double cbrt(double x);
+// Returns the complementary error function of x >= 0, with a relative error below 1e-12.
+double erfc(double x);
+
 // Return the sine and the cosine of x for |x| <= 10^5.
 double sin(double x);
 double cos(double x);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "thimble/core/portable_math.h"
 #include "thimble/core/random.h"
 
 namespace thimble {
@@ -63,7 +64,7 @@ std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
     for (std::size_t row = 0; row < batch.row_labels.size(); ++row) {
       const std::int32_t label = batch.row_labels[row];
       SequenceResult& result = results[static_cast<std::size_t>(chunk.first + batch.rows[row] / of_sequence)];
-      result.loss += std::log(all / counts[static_cast<std::size_t>(label)]);
+      result.loss += portable::log(all / counts[static_cast<std::size_t>(label)]);
       result.correct += label == usual;
       ++result.labeled;
     }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "thimble/core/error.h"
+#include "thimble/core/portable_math.h"
 
 namespace thimble {
 
@@ -17,12 +18,12 @@ constexpr double kNormal975 = 1.959963984540054;  // quantile of the normal dist
 // Mathematical Statistics 30, 1959: t with n degrees of freedom is about as likely as the normal number
 // (8n + 1) / (8n + 3) sqrt(n ln(1 + t²/n)), with an error below 0.002 for n >= 4.
 double normal_from_t(double t, double n) {
-  return (8 * n + 1) / (8 * n + 3) * std::copysign(std::sqrt(n * std::log1p(t * t / n)), t);
+  return (8 * n + 1) / (8 * n + 3) * std::copysign(std::sqrt(n * portable::log1p(t * t / n)), t);
 }
 
 double t_from_normal(double z, double n) {
   const double u = z * (8 * n + 3) / (8 * n + 1);
-  return std::copysign(std::sqrt(n * std::expm1(u * u / n)), z);
+  return std::copysign(std::sqrt(n * portable::expm1(u * u / n)), z);
 }
 
 // Hall's transformation: with a = skewness / sqrt(N), g(t) = t + a t²/3 + a² t³/27 + a/6.
@@ -31,7 +32,7 @@ double without_skewness(double t, double a) { return t + a * t * t / 3 + a * a *
 double with_skewness(double g, double a) {
   constexpr double kLinear = 1e-6;  // the next term of the inverse is below a x²
   const double x = g - a / 6;
-  return std::abs(a) < kLinear ? x : 3 / a * (std::cbrt(1 + a * x) - 1);
+  return std::abs(a) < kLinear ? x : 3 / a * (portable::cbrt(1 + a * x) - 1);
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ MeanChange mean_change(std::span<const double> changes, std::span<const double> 
   out.interval = {out.mean - error * with_skewness(quantile, a),
                   out.mean - error * with_skewness(-quantile, a)};
   const double g = without_skewness(out.mean / error, a);
-  out.p = std::erfc(std::abs(normal_from_t(g, degrees)) / std::sqrt(2.0));
+  out.p = portable::erfc(std::abs(normal_from_t(g, degrees)) / std::sqrt(2.0));
   return out;
 }
 

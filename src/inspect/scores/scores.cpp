@@ -5,6 +5,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/core/portable_math.h"
 
 namespace thimble {
 
@@ -98,7 +99,7 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
     total += row[j];
     offset[j] += row[j];
     position_[at(j)] += row[j];
-    if (row[j] > 0) entropy -= row[j] * std::log(row[j]);
+    if (row[j] > 0) entropy -= row[j] * portable::log(row[j]);
   }
   require<NumericError>(
       std::abs(total - 1) <= kRowError,
@@ -106,7 +107,7 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
       "and softmax, before dropout",
       query, visible, total);
   if (visible > 1) {
-    entropy_ += entropy / std::log(static_cast<double>(visible));
+    entropy_ += entropy / portable::log(static_cast<double>(visible));
     ++entropy_queries_;
   }
   const std::int64_t mirrored = targets.keys() - 1 - query;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "inspect/trace/trace_observer.h"
+#include "thimble/core/portable_math.h"
 #include "thimble/inspect/circuits/logit_lens.h"
 #include "thimble/model/decoding.h"
 #include "thimble/model/finite.h"
@@ -67,10 +68,11 @@ void TraceObserver::add_predictions(ConstMatrixView logits) {
       const auto best = std::ranges::max_element(z);
       trace.predictions.push_back(static_cast<std::int32_t>(best - z.begin()));
       double sum = 0;
-      for (const Real x : z) sum += std::exp(static_cast<double>(x) - static_cast<double>(*best));
+      for (const Real x : z) sum += portable::exp(static_cast<double>(x) - static_cast<double>(*best));
       for (const Real x : z) {
         trace.logits.push_back(static_cast<double>(x));
-        trace.probabilities.push_back(std::exp(static_cast<double>(x) - static_cast<double>(*best)) / sum);
+        trace.probabilities.push_back(portable::exp(static_cast<double>(x) - static_cast<double>(*best)) /
+                                      sum);
       }
     }
   }
@@ -172,7 +174,7 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
       const std::span<const Real> all(z.row(row), static_cast<std::size_t>(z.cols));
       const auto best = std::ranges::max_element(all);
       double sum = 0;
-      for (const Real x : all) sum += std::exp(static_cast<double>(x) - static_cast<double>(*best));
+      for (const Real x : all) sum += portable::exp(static_cast<double>(x) - static_cast<double>(*best));
       trace.lens_predictions.push_back(static_cast<std::int32_t>(best - all.begin()));
       trace.lens_probabilities.push_back(1 / sum);
     }
