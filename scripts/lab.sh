@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the lab, build/lab/thimble-lab.html: the engine in WebAssembly and its page in one file.
-# Usage: scripts/lab.sh [test]
-#   test: also runs the tests of the engine in Node; needs build/release/thimble
+# Usage: scripts/lab.sh [test | browsers]
+#   test: also runs the tests of the engine in Node; browsers: those of the page in Chromium and Firefox. Both need
+#   build/release/thimble.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,4 +27,12 @@ NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/
 [[ ! -f src/lab/page/build.mjs ]] ||
   node src/lab/page/build.mjs $build/npm src/lab/worker.js $build/src/lab/lab.wasm $build/thimble-lab.html
 
-if [[ ${1:-} == test ]]; then node --test tests/lab/; fi
+if [[ ${1:-} == test ]]; then node --test tests/lab/engine_test.mjs; fi
+if [[ ${1:-} == browsers ]]; then
+  browsers=()
+  for name in chromium firefox; do
+    path=$(command -v $name || command -v $name-esr) || { echo "lab: no $name; install one: scripts/setup.sh lab" >&2 && exit 1; }
+    browsers+=("$name=$path")
+  done
+  node tests/lab/browser_test.mjs $build build/release/thimble "${browsers[@]}"
+fi

@@ -40,6 +40,7 @@ const std::string kConfigName = "config.yaml";
 
 std::unique_ptr<Session> session;
 fs::path run;  // of the session; empty: none
+int runs_so_far = 0;
 
 Session& open_session() {
   require<ConfigError>(session != nullptr, "no run is open; call open or load first");
@@ -56,12 +57,11 @@ Config config_of(const Json& request) {
 
 bool is_for_shards(const Json& request) { return request.value("role", std::string()) == "shards"; }
 
-// Opens a session whose run is in a new directory, which prepare(directory) fills, in place of the present one, which
-// stays if that fails.
+// Opens a session whose run is in a new directory, which prepare(directory) fills, in place of the present
+// one, which stays if that fails.
 template <class F>
 Json opened(const Json& request, const F& prepare) {
-  static int number = 0;
-  const fs::path directory = fs::path(kFiles) / fmt::format("run-{}", ++number);
+  const fs::path directory = fs::path(kFiles) / fmt::format("run-{}", ++runs_so_far);
   try {
     SessionOptions options{.directory = directory, .shards_only = is_for_shards(request)};
     const Config config = prepare(options);

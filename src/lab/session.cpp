@@ -1,16 +1,14 @@
 #include "lab/session.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "inspect/scores/require_heads.h"
 #include "inspect/trace/trace_observer.h"
+#include "lab/history.h"
+#include "lab/interventions.h"
 #include "thimble/core/error.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/data/listing.h"
@@ -18,7 +16,6 @@
 #include "thimble/inspect/effects/measure_effects.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/timeline/head_log.h"
-#include "thimble/nn/attention.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/cost.h"
 #include "train/training.h"
@@ -29,114 +26,6 @@ inline namespace THIMBLE_PRECISION {
 std::unique_ptr<lab::Session> make_session(const Config& config, const lab::SessionOptions& options);
 
 namespace {
-
-using Weights = std::vector<Real>;
-
-// What happens to the heads of one pass, and what is read from it.
-class Interventions : public ChunkHooks {
- public:
-  struct Row {
-    HeadId head;
-    std::int64_t query = 0;
-    std::vector<double> weights;
-  };
-  using Outputs = std::map<Site, std::vector<std::vector<Real>>>;  // rows of H Dv values, by site
-
-  explicit Interventions(std::span<const AttentionLayer> layers) : layers_(layers) {}
-
-  std::vector<HeadId> ablated;
-  std::vector<Row> rows;
-  std::map<HeadId, Outputs> patches;  // the outputs of another pass
-  Outputs outputs, projections;       // of this pass
-
-  bool replace(Site site, const Shape& shape, MatrixView value) override {
-    bool replaced = false;
-    if (site.kind == SiteKind::attention_weights) {
-      const std::int64_t queries = shape[2];
-      for (const Row& row : rows) {
-        const std::int64_t query = row.query - site.position;
-        if (row.head.layer != site.layer || query < 0 || query >= queries) continue;
-        Real* to = value.row(row.head.head * queries + query);
-        std::ranges::transform(row.weights, to, [](double x) { return static_cast<Real>(x); });
-        replaced = true;
-      }
-    }
-    if (site.kind != SiteKind::head_output) return replaced;
-    const std::int64_t width = layers_[static_cast<std::size_t>(site.layer)].d_value;
-    for (const auto& [head, donor] : patches) {
-      const auto found = donor.find(site);
-      if (head.layer != site.layer || found == donor.end()) continue;
-      const std::int64_t shared = std::min<std::int64_t>(value.rows, std::ssize(found->second));
-      for (std::int64_t row = 0; row < shared; ++row)
-        std::copy_n(found->second[static_cast<std::size_t>(row)].begin() + head.head * width, width,
-                    value.row(row) + head.head * width);
-      replaced = true;
-    }
-    for (const HeadId& head : ablated) {
-      if (head.layer != site.layer) continue;
-      for (std::int64_t row = 0; row < value.rows; ++row)
-        std::fill_n(value.row(row) + head.head * width, width, Real{0});
-      replaced = true;
-    }
-    return replaced;
-  }
-
-  void observe(Site site, const Shape&, ConstMatrixView value) override {
-    if (site.kind == SiteKind::head_output) outputs[site] = rows_of(value);
-    if (site.kind == SiteKind::projections) projections[site] = rows_of(value);
-  }
-
- private:
-  static std::vector<std::vector<Real>> rows_of(ConstMatrixView value) {
-    std::vector<std::vector<Real>> all;
-    for (std::int64_t row = 0; row < value.rows; ++row)
-      all.emplace_back(value.row(row), value.row(row) + value.cols);
-    return all;
-  }
-
-  std::span<const AttentionLayer> layers_;
-};
-
-// Weights at some steps of training, so many that they fit in kBytes.
-class History {
- public:
-  void keep(std::int64_t step, std::span<const Real> weights) {
-    steps_[step].assign(weights.begin(), weights.end());
-    // Every second step goes, but for the series of a run, and once nothing else is left, of that too.
-    for (const bool all : {false, true}) {
-      for (bool found = true; found && bytes() > kBytes && steps_.size() > 2;) {
-        found = false;
-        for (auto i = std::next(steps_.begin()); i != steps_.end() && std::next(i) != steps_.end();) {
-          if (!all && in_series(i->first)) {
-            ++i;
-            continue;
-          }
-          i = steps_.erase(i);
-          found = true;
-          if (i != steps_.end()) ++i;
-        }
-      }
-    }
-  }
-
-  std::span<const Real> at(std::int64_t step) const {
-    const auto found = steps_.find(step);
-    if (found != steps_.end()) return found->second;
-    std::vector<std::int64_t> kept;
-    for (const auto& entry : steps_) kept.push_back(entry.first);
-    throw ConfigError(
-        fmt::format("at: there are no weights of step {}; choose one of {}", step, fmt::join(kept, ", ")));
-  }
-
-  std::size_t bytes() const {
-    return steps_.empty() ? 0 : steps_.size() * steps_.begin()->second.size() * sizeof(Real);
-  }
-  const std::map<std::int64_t, Weights>& steps() const { return steps_; }
-
- private:
-  static constexpr std::size_t kBytes = std::size_t{64} << 20;
-  std::map<std::int64_t, Weights> steps_;
-};
 
 // Other values in place of those of a buffer, for the lifetime of the object.
 class Exchanged {
@@ -151,7 +40,7 @@ class Exchanged {
 
  private:
   std::span<Real> values_;
-  Weights saved_;
+  std::vector<Real> saved_;
 };
 
 class Run final : public lab::Session, private TrainObserver {
@@ -298,7 +187,7 @@ class Run final : public lab::Session, private TrainObserver {
       if (!reads) return json;
       Json& vectors = json["vectors"] = Json::array();
       for (const Json& entry : request.at("vectors"))
-        vectors.push_back(vectors_of(hooks.projections, entry, head(entry.at("head")),
+        vectors.push_back(vectors_of(model(), hooks.projections, head(entry.at("head")),
                                      entry.at("token").get<std::int64_t>()));
       return json;
     });
@@ -453,44 +342,6 @@ class Run final : public lab::Session, private TrainObserver {
       require<ConfigError>(std::ranges::all_of(row.weights, [](double x) { return std::isfinite(x); }),
                            "attention: weights must be finite numbers");
     }
-  }
-
-  Json vectors_of(const Interventions::Outputs& projections, const Json& entry, HeadId id,
-                  std::int64_t token) const {
-    const AttentionLayer& layer = model().attention_layers()[static_cast<std::size_t>(id.layer)];
-    const MultiHeadAttention* module = model().attention(layer);
-    const auto found = projections.find(Site{SiteKind::projections, static_cast<std::int32_t>(id.layer)});
-    require<ConfigError>(
-        module != nullptr && module->config.in_proj && found != projections.end(),
-        "vectors: head {} has no projections of its own tokens; choose a head of self-attention",
-        entry.at("head").get<std::string>());
-    const std::vector<std::vector<Real>>& rows = found->second;
-    require<ConfigError>(token >= 0 && token < std::ssize(rows), "vectors: token {} must be from 0 to {}",
-                         token, std::ssize(rows) - 1);
-    const AttentionSizes& sizes = module->sizes;
-    const std::int64_t kv = id.head / sizes.heads_per_kv_head();
-    const std::int64_t first_key = sizes.heads * sizes.d_key,
-                       first_value = first_key + sizes.kv_heads * sizes.d_key;
-    const auto part = [&](std::int64_t row, std::int64_t first, std::int64_t count) {
-      const auto begin = rows[static_cast<std::size_t>(row)].begin() + first;
-      return std::vector<double>(begin, begin + count);
-    };
-    const std::vector<double> query = part(token, id.head * sizes.d_key, sizes.d_key);
-    Json dots = Json::array();
-    for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
-      const std::vector<double> key = part(row, first_key + kv * sizes.d_key, sizes.d_key);
-      dots.push_back(std::inner_product(key.begin(), key.end(), query.begin(), 0.0));
-    }
-    Json json{{"head", entry.at("head")},
-              {"token", token},
-              {"query", query},
-              {"key", part(token, first_key + kv * sizes.d_key, sizes.d_key)},
-              {"value", part(token, first_value + kv * sizes.d_value, sizes.d_value)},
-              {"dots", std::move(dots)}};
-    const ScoreKind& score = kind_of(module->config.score);
-    if (score.product && score.parameter == ScoreKind::Parameter::none)
-      json["scale"] = score.scaled ? 1 / std::sqrt(static_cast<double>(sizes.d_key)) : 1;
-    return json;
   }
 
   const Config config_;

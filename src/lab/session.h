@@ -21,8 +21,8 @@ struct SessionOptions {
   std::filesystem::path weights;    // of a trained model without a run, which cannot be trained; empty: none
 };
 
-// A model that is trained step by step, evaluated and inspected. The functions throw as those of the library that they
-// call, and leave the session as it was then. README.md states the JSON of each.
+// A model that is trained step by step, evaluated and inspected. The functions throw as those of the library
+// that they call, and leave the session as it was then. README.md states the JSON of each.
 class Session {
  public:
   virtual ~Session() = default;

@@ -9,12 +9,13 @@ const FILES = "/lab", LOADED = "/lab/loaded";
 // An instance of the engine.
 class Engine {
   static async make(wasm) {
-    const instantiateWasm = async (imports, ready) => {
-      const made = await WebAssembly.instantiate(wasm, imports);
-      ready(made.instance ?? made, made.module ?? wasm);
-    };
-    const lab = await makeLab({parseYaml, instantiateWasm: (...given) => (instantiateWasm(...given), {})});
-    return new Engine(lab);
+    return new Promise((resolve, reject) => {
+      const instantiateWasm = (imports, ready) => {
+        WebAssembly.instantiate(wasm, imports).then(made => ready(made.instance ?? made, made.module ?? wasm)).catch(reject);
+        return {};
+      };
+      makeLab({parseYaml, instantiateWasm}).then(lab => resolve(new Engine(lab)), reject);
+    });
   }
 
   constructor(lab) {
@@ -137,8 +138,9 @@ class Worker {
     const computed = this.engine.call("compute", this.share);
     const mine = this.shards.slice(this.share.first, this.share.last);
     for (const port of others) {
-      const parts = mine.flatMap(shard => [this.engine.bytes(shard.gradients).slice(), this.engine.bytes(shard.sums).slice()]);
-      port.postMessage({shards: {first: this.share.first, parts, error: computed.error}}, parts.map(part => part.buffer));
+      const parts = mine.flatMap(({gradients, sums}) => [gradients, sums].map(place => this.engine.bytes(place).slice()));
+      const shards = {first: this.share.first, parts, error: computed.error};
+      port.postMessage({shards}, parts.map(part => part.buffer));
     }
     while (queues.some(queue => queue.length === 0)) await new Promise(resolve => (this.arrival = resolve));
     const arrived = queues.map(queue => queue.shift());

@@ -9,8 +9,8 @@
 
 #include "thimble/core/json.h"
 
-// Returns {"problem": {"line", "column", "message", "syntax"}} or a node: {"kind", "line", "column", "text"?, "quoted"?, "tag"?,
-// "keys"?, "values"?}. The caller frees the text.
+// Returns {"problem": {"line", "column", "message", "syntax"}} or a node: {"kind", "line", "column", "text"?,
+// "quoted"?, "tag"?, "keys"?, "values"?}. The caller frees the text.
 EM_JS(char*, lab_parse_yaml, (const char* text), {
   const json = Module['parseYaml'](UTF8ToString(text));
   const bytes = lengthBytesUTF8(json) + 1;

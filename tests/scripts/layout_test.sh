@@ -106,8 +106,8 @@ rejects src/kernels/planted.cpp '#include <lapacke.h>' 1 "allowed only in src/ke
 rejects src/kernels/planted.cpp 'void dgeev_(const char*);' 1 "LAPACK is called only"
 rejects src/inspect/planted.cpp 'int f() { return LAPACKE_dgesvd(1); }' 1 "LAPACK is called only"
 rejects tests/kernels/planted.cpp 'void f() { dsyev_("N", "U"); }' 1 "LAPACK is called only"
-rejects src/config/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/yaml.cpp"
-rejects src/train/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/yaml.cpp"
+rejects src/config/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/yaml_parser.cpp"
+rejects src/train/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/config/yaml_parser.cpp"
 rejects tests/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
 rejects src/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in (src|tests)/kernels/"
 rejects src/cli/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/cli/command_line.cpp"
@@ -116,7 +116,7 @@ rejects src/autograd/planted.cpp '#include <catch2/catch.hpp>' 1 "allowed only i
 accepts src/kernels/planted.cpp '#include "hwy/highway.h"'
 accepts src/train/planted.cpp 'X::X() : sorted_(1), steps_(2), degrees_(3), store_(4), states_(5) {} // dgeev_(x)'
 plant include/thimble/config/yaml.h '#pragma once'
-accepts src/config/yaml.cpp $'#include <yaml-cpp/yaml.h>\nYAML::Node n;'
+accepts src/config/yaml_parser.cpp $'#include <yaml-cpp/yaml.h>\nYAML::Node n;'
 accepts tests/planted.cpp '#include <catch2/catch_test_macros.hpp>'
 
 # The terminal.

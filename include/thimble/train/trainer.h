@@ -31,8 +31,9 @@ class Trainer {
   // Throws NumericError when the loss or the gradient is not finite, and then leaves the parameters unchanged.
   StepReport step();
 
-  // The two halves of step(), between which the shards of a batch can come from elsewhere. compute() leaves the
-  // gradients and sums of some of this rank's shards, and update() makes the step of all of them; as step().
+  // The two halves of step(), between which the shards of a batch can come from elsewhere. compute() leaves
+  // the gradients and sums of some of this rank's shards, and update() makes the step of all of them; as
+  // step().
   void compute(const Range& shards);
   StepReport update();
   std::span<Real> shard_gradients(std::size_t shard) { return gradients_.of_shard(shard); }

@@ -36,8 +36,8 @@ class TraceObserver : public ChunkHooks {
   std::vector<ForwardTrace> traces_;  // by sequence of the chunk
 };
 
-// Runs the model on the user's tokens, as trace_input() does. With interventions, which may replace values of the pass
-// or observe them, there is no logit lens; the decoder input is that without them.
+// Runs the model on the user's tokens, as trace_input() does. With interventions, which may replace values of
+// the pass or observe them, there is no logit lens; the decoder input is that without them.
 ForwardTrace trace_tokens(const Model& model, const Dataset& dataset, const std::vector<std::int32_t>& tokens,
                           ChunkHooks* interventions = nullptr);
 

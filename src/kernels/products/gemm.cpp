@@ -1,7 +1,7 @@
 // Matrix products.
 //   c = start + a b
 // A tile of c stays in registers while one column of a and one row of b after the other are multiplied: 6 x 2
-// vectors, or 12 x 2 where there are 32 registers. From the inside out:
+// vectors, 12 x 2 where there are 32 registers, or 4 x 2 where the product needs one of its own. From the inside out:
 //   rows of a tile, which stay in the first cache for all panels of b, so that rows of c are written in order
 //   panels of b, two vectors wide and contiguous, up to 256 KiB of which stay in the second cache
 //   256 steps of the inner index, after which tiles continue from c
@@ -27,7 +27,7 @@ inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
 constexpr std::int64_t kDepth = 256;  // steps of the inner index at a time
-constexpr int kTileRows = kManyRegisters ? 12 : 6, kTileVectors = 2;
+constexpr int kTileRows = kManyRegisters ? 12 : HWY_TARGET == HWY_WASM ? 4 : 6, kTileVectors = 2;
 constexpr std::int64_t kPanel = kTileVectors * hn::MaxLanes(Wide());
 constexpr std::int64_t kBlock = (256 << 10) / sizeof(Real);  // of b, in elements
 

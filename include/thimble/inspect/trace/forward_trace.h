@@ -27,8 +27,8 @@ struct ForwardTrace {
   std::vector<double> probabilities;      // (R, V)
   // Attention weights after mask and softmax: for each attention layer (H, queries, keys).
   std::vector<double> attention;
-  // Predictions of the logit lens and their probabilities, (depths of lens_names() - 1, R); of the user's input
-  // alone. The last depth is the model's own.
+  // Predictions of the logit lens and their probabilities, (depths of lens_names() - 1, R); of the user's
+  // input alone. The last depth is the model's own.
   std::vector<std::int32_t> lens_predictions;
   std::vector<double> lens_probabilities;
 
@@ -43,8 +43,8 @@ struct ForwardTrace {
 // Returns the names of the model's tokens.
 Names vocabulary(const ModelSource& model);
 
-// Returns the tokens of the user's sequence, names separated by white space. Throws DataError when it is empty, longer
-// than the model accepts or has a token outside the vocabulary. Reads no weights.
+// Returns the tokens of the user's sequence, names separated by white space. Throws DataError when it is
+// empty, longer than the model accepts or has a token outside the vocabulary. Reads no weights.
 std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_view text);
 
 // Runs the model on the user's sequence, token names separated by white space: the model input, so for output

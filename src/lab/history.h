@@ -1,0 +1,33 @@
+// The weights of a session at earlier steps.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "thimble/core/real.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+// Weights at some steps of training, as many as fit in kBytes.
+class History {
+ public:
+  void keep(std::int64_t step, std::span<const Real> weights);
+  // Throws ConfigError, with the steps that there are, when there are none of that step.
+  std::span<const Real> at(std::int64_t step) const;
+  std::size_t bytes() const;
+  const std::map<std::int64_t, std::vector<Real>>& steps() const { return steps_; }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{64} << 20;
+
+  // Removes every second step but the first and the last, or of those outside of the series of a run only.
+  void thin(bool all);
+
+  std::map<std::int64_t, std::vector<Real>> steps_;
+};
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
