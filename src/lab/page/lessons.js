@@ -1,0 +1,237 @@
+// Four lessons of five steps, on what docs/class.md teaches. A step has `ask`, a question; `task`, the one action that it
+// waits for, in the element `wanted`; and seen(before), which returns "" until the action is done, and then one sentence.
+import { grouped, percent, shorter, state } from "lab:report";
+import configs from "lab:configs";
+import { changed } from "./document.js";
+import { heads, scoreName, selected } from "./names.js";
+import { patternOf } from "./timeline.js";
+
+// Returns a config of configs/ with other values.
+const withValues = (name, values) => Object.entries(values).reduce((text, [key, value]) => changed(text, key, value), configs[name]);
+
+const accuracy = () => state.curves.train.at(-1)?.[2] ?? 0;
+const weight = (head, row, column) => state.trace.attention[head.layer][head.head][row]?.[column];
+const isIdle = () => state.phase !== "training";
+
+// Returns the share of the positions with an answer that are right, waiting for as much accuracy as is wanted.
+const trainedTo = (wanted, then) => () => {
+  const enough = accuracy() >= wanted || state.phase === "finished";
+  return enough && state.step > 0 ? then({ step: grouped(state.step), accuracy: percent(accuracy()) }) : "";
+};
+
+const effectOf = (then) => (before) => {
+  const { effect } = state;
+  const { ablate } = state.interventions;
+  if (!effect || ablate.length <= before.interventions.ablate.length || !isIdle()) return "";
+  const { accuracy: from } = effect.baseline;
+  const change = effect.zero.accuracy_change;
+  return then({ heads: ablate.join(" and "), from: percent(from), to: percent(from + change), points: shorter(-100 * change, 1) });
+};
+
+const last = (head, score) => {
+  const found = state.snapshots.at(-1)?.heads.find((h) => h.layer === head.layer && h.head === head.head)?.scores[score];
+  return typeof found === "object" ? found?.value : found;
+};
+
+// Waits for the head with the highest score among the heads of a layer.
+const foundHead = (layer, score, then) => (before) => {
+  if (state.picked === before.picked) return "";
+  const head = selected();
+  const rivals = heads().filter((h) => h.place === layer);
+  const best = Math.max(...rivals.map((h) => last(h, score) ?? 0));
+  if (head?.place !== layer || !(last(head, score) >= best) || !isIdle()) return "";
+  const formed = patternOf(head)?.score === score ? patternOf(head).formed : undefined;
+  const when = formed === undefined ? "" : `, and it was half of the way there at step ${grouped(formed)}`;
+  return then({ head: head.name, share: percent(last(head, score)), name: scoreName(score), when });
+};
+
+const reverse = {
+  title: "Reverse: one head",
+  config: () => withValues("reverse.yaml", { "train.evaluate_every": 100, "train.log_heads": true, "train.target": { accuracy: 0.999 } }),
+  steps: [
+    {
+      ask: "The model is to write its input backwards. Which input does output 0 need?",
+      task: "Point at the cell of the map that a perfect head would fill in row 0.",
+      wanted: "#map",
+      seen: () => {
+        const { row, column } = state.cell ?? {};
+        const size = state.trace.tokens.length;
+        if (row !== 0 || column !== size - 1) return "";
+        return `Output 0 is input ${size - 1}. Before training this weight is ${percent(weight(selected(), 0, size - 1))}; uniform attention would give ${percent(1 / size)}.`;
+      },
+    },
+    {
+      ask: "What will the map look like when the model can do it?",
+      task: "Press Train, and wait until 99 % are right.",
+      wanted: "#train",
+      seen: trainedTo(0.99, (n) => `${n.accuracy} right after ${n.step} steps: the map has become the anti-diagonal.`),
+    },
+    {
+      ask: "Did the head form slowly, or at once?",
+      task: "Move the slider “training so far” back to an earlier step.",
+      wanted: "#past",
+      seen: () => {
+        if (state.at === null || state.at >= state.step) return "";
+        const size = state.trace.tokens.length;
+        const mean = Array.from({ length: size }, (_, i) => weight(selected(), i, size - 1 - i)).reduce((a, b) => a + b, 0) / size;
+        const formed = patternOf(selected())?.formed;
+        return `At step ${grouped(state.at)} the mirrored key had ${percent(mean)} of the attention here${formed === undefined ? "" : `; the head was half of the way there at step ${grouped(formed)}`}.`;
+      },
+    },
+    {
+      ask: "A map is not yet a proof. Does the model use this head?",
+      task: "Go back to now, pause, and ablate the head.",
+      wanted: "#ablate",
+      seen: effectOf((n) => `Without the head, accuracy falls from ${n.from} to ${n.to}: the model depends on it.`),
+    },
+    {
+      ask: "Output 0 copies what its row attends to. Can you make it say something else?",
+      task: "End the ablation, open “Change a row of attention by hand” and move the weight of query 0 to another key.",
+      wanted: "#row-editor",
+      seen: () => {
+        const { rows, ablate } = state.interventions;
+        if (!rows.length || ablate.length) return "";
+        const { query } = rows[0];
+        const [was, is] = [state.plain.predictions[query], state.trace.predictions[query]];
+        return was === is ? "" : `Output ${query} was ${was} and is now ${is}: the head decides which token is written.`;
+      },
+    },
+  ],
+};
+
+const sort = {
+  title: "Sort: many heads",
+  config: () => withValues("sort.yaml", { "train.log_heads": true }),
+  steps: [
+    {
+      ask: "The model reads six digits and continues with the same digits in order. May it look ahead?",
+      task: "Point at a cell above the diagonal of the map.",
+      wanted: "#map",
+      seen: () => {
+        const { row, column } = state.cell ?? {};
+        if (!(column > row)) return "";
+        return `Query ${row} may not attend to key ${column}: it is masked, or the model could read its own answer.`;
+      },
+    },
+    {
+      ask: "Chance is about one in three. How fast does it learn?",
+      task: "Press Train, and wait until 95 % are right.",
+      wanted: "#train",
+      seen: trainedTo(0.95, (n) => `${n.accuracy} right at step ${n.step}, with chance at ${percent(state.model.chance)}.`),
+    },
+    {
+      ask: "Does it sort digits that you choose?",
+      task: "Type six digits, 0, 1 or 2, with spaces, into the input and press Enter.",
+      wanted: "#input",
+      seen: (before) => {
+        if (state.input === before.input || state.expected !== null || state.trace.tokens.length < 6) return "";
+        const digits = state.trace.tokens.slice(0, 6);
+        return `After ${digits.join(" ")} it writes ${state.trace.predictions[5]}; the smallest of them is ${[...digits].sort()[0]}.`;
+      },
+    },
+    {
+      ask: "Nine heads: does every one matter?",
+      task: "Pause, choose a head and ablate it.",
+      wanted: "#ablate",
+      seen: effectOf((n) => `Without head ${n.heads}, accuracy goes from ${n.from} to ${n.to}.`),
+    },
+    {
+      ask: "Does another head stand in for it?",
+      task: "Choose a second head and ablate it as well.",
+      wanted: "#ablate",
+      seen: effectOf(
+        (n) => `Without heads ${n.heads} it is ${n.to}, ${n.points} points less than with both: effects of heads do not simply add up.`,
+      ),
+    },
+  ],
+};
+
+const induction = {
+  title: "Induction: two layers",
+  config: () => withValues("induction_lengths.yaml", { "train.evaluate_every": 100 }),
+  steps: [
+    {
+      ask: "A random sequence occurs twice: 7 2 9 4 7 2 _. What comes next, and how did you find it?",
+      task: "Choose a head of layer 1.",
+      wanted: ".tiles",
+      seen: (before) => {
+        if (selected()?.place !== "1" || state.picked === before.picked) return "";
+        return "You looked for the 2 before and took what followed, 9. This head does not: it is untrained.";
+      },
+    },
+    {
+      ask: "Nobody tells the model that rule. Can it find it?",
+      task: "Press Train, and wait until 45 % are right: the first half of a sequence can only be guessed.",
+      wanted: "#train",
+      seen: trainedTo(0.45, (n) => `${n.accuracy} right at step ${n.step}; chance is ${percent(state.model.chance)}.`),
+    },
+    {
+      ask: "To find the position after a 2, a position must know the token before it. Which head tells it?",
+      task: "Pause, and choose the head of layer 0 that attends to the previous token.",
+      wanted: ".tiles",
+      seen: foundHead("0", "previous_token", (n) => `${n.head} puts ${n.share} of its attention on the previous token${n.when}.`),
+    },
+    {
+      ask: "Which head uses that?",
+      task: "Choose the head of layer 1 with the clearest induction pattern.",
+      wanted: ".tiles",
+      seen: foundHead("1", "induction", (n) => `${n.head} puts ${n.share} of its attention on the token that followed last time${n.when}.`),
+    },
+    {
+      ask: "Which head does the most harm when it is ablated?",
+      task: "Ablate the previous-token head of layer 0.",
+      wanted: "#ablate",
+      seen: effectOf((n) => `Without head ${n.heads}, accuracy falls from ${n.from} to ${n.to}: the heads above depend on it.`),
+    },
+  ],
+};
+
+const translation = {
+  title: "Translation: alignment",
+  config: () => withValues("translation.yaml", { "train.log_heads": true }),
+  steps: [
+    {
+      ask: "An English word needs the French word that it translates. Where can it look?",
+      task: "Choose a head of cross-attention.",
+      wanted: ".tiles",
+      seen: (before) => {
+        if (!selected()?.attention.cross || state.picked === before.picked) return "";
+        const [rows, columns] = [state.trace.tokens.length, state.trace.source.length];
+        return `Rows are ${rows} English tokens, columns ${columns} French ones; before training no word is aligned.`;
+      },
+    },
+    {
+      ask: "The model only reads pairs of sentences. Will it find out which words belong together?",
+      task: "Press Train, and wait until 97 % are right.",
+      wanted: "#train",
+      seen: trainedTo(0.97, (n) => `${n.accuracy} of the words are right at step ${n.step}.`),
+    },
+    {
+      ask: "Which head aligns the words?",
+      task: "Pause, and choose the head of cross-attention that attends most to the translated word.",
+      wanted: ".tiles",
+      seen: foundHead(
+        "cross.0",
+        "task_target",
+        (n) => `${n.head} puts ${n.share} of its attention on the word that is translated${n.when}.`,
+      ),
+    },
+    {
+      ask: "French puts most adjectives behind the noun. What does the map do there?",
+      task: "Press Another until the source has an adjective such as noir or blanc, and read the map.",
+      wanted: "#another",
+      seen: (before) => {
+        if (state.input === before.input || state.trace.source?.join(" ") !== state.input) return "";
+        return `“${state.input}” became “${state.trace.predictions.filter((t) => !t.startsWith("<")).join(" ")}”: where the order of words differs, the map leaves the diagonal.`;
+      },
+    },
+    {
+      ask: "Is the alignment needed?",
+      task: "Ablate the head.",
+      wanted: "#ablate",
+      seen: effectOf((n) => `Without head ${n.heads}, accuracy goes from ${n.from} to ${n.to}.`),
+    },
+  ],
+};
+
+export const kLessons = { reverse, sort, induction, translation };

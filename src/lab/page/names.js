@@ -1,0 +1,30 @@
+// Names of heads and tokens.
+import { state } from "lab:report";
+
+/** Returns a token with control, format and bidirectional characters spelled out, so that it cannot disguise itself. */
+export const shown = (token) =>
+  String(token).replace(/\p{C}/gu, (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+
+/** Returns the heads of the open model in order: [{layer, head, place, id, name, attention}], `id` as on the command line. */
+export const heads = () => state.model?.heads ?? [];
+
+/** Returns the selected head, or undefined without attention. */
+export const selected = () => heads()[state.head];
+
+/** Returns the heads of a model's attentions, [{name, heads, queries, keys, causal}]. */
+export function headList(attentions) {
+  return attentions.flatMap((attention, layer) =>
+    Array.from({ length: attention.heads }, (_, head) => {
+      const place = attention.title.startsWith("layer ") ? attention.title.slice(6) : attention.name;
+      return { layer, head, attention, place, id: `${place}.${head}`, name: `${attention.title} head ${head}` };
+    }),
+  );
+}
+
+const kNames = { signed_distance: "signed distance", same_token: "same token", task_target: "task target" };
+
+/** Returns the name of a score for people. */
+export const scoreName = (score) => kNames[score] ?? score.replaceAll("_", " ");
+
+/** Returns a count with its noun. */
+export const counted = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
