@@ -9,7 +9,12 @@ packages=(g++ cmake ninja-build pkg-config git libopenblas-dev libfmt-dev libyam
 for package in "$@"; do
   case $package in
     mpi) packages+=(libopenmpi-dev openmpi-bin libmpich-dev mpich) ;;
-    lab) packages+=(emscripten libc++-16-dev-wasm32 libeigen3-dev node-acorn nodejs npm) ;;
+    lab)
+      packages+=(emscripten libc++-16-dev-wasm32 libeigen3-dev node-acorn)
+      command -v npm >/dev/null || packages+=(nodejs npm) # others may bring both in one package
+      command -v chromium >/dev/null || packages+=(chromium)
+      command -v firefox-esr firefox >/dev/null || packages+=(firefox-esr)
+      ;;
     cluster) packages+=(munge slurm-client slurmctld slurmd) ;;
     *) packages+=("$package") ;;
   esac

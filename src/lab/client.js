@@ -11,43 +11,51 @@ class Lab {
 
   constructor(workers) {
     this.#workers = workers;
-    workers.forEach(worker => {
-      worker.onmessage = ({data: {id, result}}) => {
+    workers.forEach((worker) => {
+      worker.onmessage = ({ data: { id, result } }) => {
         this.#waiting.get(id)(result);
         this.#waiting.delete(id);
       };
-      worker.onerror = event => {
+      worker.onerror = (event) => {
         for (const [id, resolve] of this.#waiting)
-          resolve({error: {kind: "internal", message: `the worker failed: ${event.message}`, problems: []}}), this.#waiting.delete(id);
+          (resolve({ error: { kind: "internal", message: `the worker failed: ${event.message}`, problems: [] } }),
+            this.#waiting.delete(id));
       };
     });
   }
 
   async start(wasm) {
-    const {length} = this.#workers;
+    const { length } = this.#workers;
     const ports = this.#workers.map(() => Array(length).fill(null));
     for (let a = 0; a < length; ++a)
       for (let b = a + 1; b < length; ++b) {
-        const {port1, port2} = new MessageChannel();
+        const { port1, port2 } = new MessageChannel();
         ports[a][b] = port1;
         ports[b][a] = port2;
       }
-    const answers = await Promise.all(this.#workers.map((worker, index) =>
-      this.#post(worker, {wasm, index, ports: ports[index]}, ports[index].filter(port => port))));
-    const failed = answers.find(answer => answer.error);
+    const answers = await Promise.all(
+      this.#workers.map((worker, index) =>
+        this.#post(
+          worker,
+          { wasm, index, ports: ports[index] },
+          ports[index].filter((port) => port),
+        ),
+      ),
+    );
+    const failed = answers.find((answer) => answer.error);
     if (failed) throw new Error(failed.error.message);
   }
 
   #post(worker, message, transfer = []) {
-    return new Promise(resolve => {
+    return new Promise((resolve) => {
       const id = ++this.#next;
       this.#waiting.set(id, resolve);
-      worker.postMessage({...message, id}, transfer);
+      worker.postMessage({ ...message, id }, transfer);
     });
   }
 
   #request(index, method, given) {
-    return this.#post(this.#workers[index], {request: {...given, method}});
+    return this.#post(this.#workers[index], { request: { ...given, method } });
   }
 
   // Resolves to the answer, after those of earlier calls.
@@ -64,8 +72,8 @@ class Lab {
     // Others start like the session, or with the state that it has saved.
     const [same, same_given] = method === "set" ? ["load", await this.#request(0, "save", {})] : [method, given];
     if (same_given.error) return same_given;
-    const answers = await Promise.all(others.map(index => this.#request(index, same, same_given)));
-    return answers.find(other => other.error) ?? answer;
+    const answers = await Promise.all(others.map((index) => this.#request(index, same, same_given)));
+    return answers.find((other) => other.error) ?? answer;
   }
 
   close() {
@@ -74,9 +82,9 @@ class Lab {
 }
 
 // Starts `workers` workers with the engine `wasm`, an ArrayBuffer or a WebAssembly.Module.
-export async function startLab({makeWorker, wasm, workers = 1}) {
+export async function startLab({ makeWorker, wasm, workers = 1 }) {
   const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm);
-  const lab = new Lab(Array.from({length: Math.min(Math.max(workers, 1), MAX_WORKERS)}, makeWorker));
+  const lab = new Lab(Array.from({ length: Math.min(Math.max(workers, 1), MAX_WORKERS) }, makeWorker));
   await lab.start(module);
   return lab;
 }

@@ -2,19 +2,22 @@
 // instances of other workers.
 
 import makeLab from "../../build/lab/src/lab/lab.js";
-import {parseYaml} from "./yaml.js";
+import { parseYaml } from "./yaml.js";
 
-const FILES = "/lab", LOADED = "/lab/loaded";
+const FILES = "/lab",
+  LOADED = "/lab/loaded";
 
 // An instance of the engine.
 class Engine {
   static async make(wasm) {
     return new Promise((resolve, reject) => {
       const instantiateWasm = (imports, ready) => {
-        WebAssembly.instantiate(wasm, imports).then(made => ready(made.instance ?? made, made.module ?? wasm)).catch(reject);
+        WebAssembly.instantiate(wasm, imports)
+          .then((made) => ready(made.instance ?? made, made.module ?? wasm))
+          .catch(reject);
         return {};
       };
-      makeLab({parseYaml, instantiateWasm}).then(lab => resolve(new Engine(lab)), reject);
+      makeLab({ parseYaml, instantiateWasm }).then((lab) => resolve(new Engine(lab)), reject);
     });
   }
 
@@ -23,8 +26,8 @@ class Engine {
   }
 
   call(method, given = {}) {
-    const {lab} = this;
-    const text = JSON.stringify({...given, method});
+    const { lab } = this;
+    const text = JSON.stringify({ ...given, method });
     const size = lab.lengthBytesUTF8(text) + 1;
     const request = lab._malloc(size);
     if (request === 0) return failure("memory", "not enough memory for the request");
@@ -45,7 +48,7 @@ class Engine {
   // Writes files below a folder, which may have folders of their own.
   write(folder, files) {
     for (const [name, content] of Object.entries(files ?? {})) {
-      const parts = name.split("/").filter(part => part !== "" && part !== "." && part !== "..");
+      const parts = name.split("/").filter((part) => part !== "" && part !== "." && part !== "..");
       const path = [folder, ...parts].join("/");
       this.lab.FS.mkdirTree(path.slice(0, path.lastIndexOf("/")));
       this.lab.FS.writeFile(path, content);
@@ -54,7 +57,7 @@ class Engine {
 
   // Returns the files below a folder: {path: bytes}.
   read(folder, prefix = "", found = {}) {
-    const {FS} = this.lab;
+    const { FS } = this.lab;
     for (const name of FS.readdir(folder)) {
       if (name === "." || name === "..") continue;
       const path = `${folder}/${name}`;
@@ -65,7 +68,7 @@ class Engine {
   }
 
   remove(folder) {
-    const {FS} = this.lab;
+    const { FS } = this.lab;
     if (!FS.analyzePath(folder).exists) return;
     for (const name of FS.readdir(folder)) {
       if (name === "." || name === "..") continue;
@@ -80,11 +83,13 @@ class Engine {
   }
 }
 
-const failure = (kind, message) => ({error: {kind, message, problems: []}});
+const failure = (kind, message) => ({ error: { kind, message, problems: [] } });
 
 // The shards of a step that an instance computes, of `count` shards.
-const share = (count, index, workers) =>
-  ({first: Math.floor(count * index / workers), last: Math.floor(count * (index + 1) / workers)});
+const share = (count, index, workers) => ({
+  first: Math.floor((count * index) / workers),
+  last: Math.floor((count * (index + 1)) / workers),
+});
 
 // An instance among those that compute the shards of a step. Worker 0 says when a step starts; then each computes its
 // shards, sends them to all others, and makes the step of all shards.
@@ -92,13 +97,13 @@ class Worker {
   constructor(engine, index, ports) {
     this.engine = engine;
     this.index = index;
-    this.ports = ports;  // by worker; none for itself
+    this.ports = ports; // by worker; none for itself
     this.shards = [];
-    this.arrived = ports.map(() => []);  // shards of others, a step after the other
+    this.arrived = ports.map(() => []); // shards of others, a step after the other
     this.arrival = null;
     this.queue = Promise.resolve();
     ports.forEach((port, i) => {
-      if (port) port.onmessage = ({data}) => this.receive(i, data);
+      if (port) port.onmessage = ({ data }) => this.receive(i, data);
     });
   }
 
@@ -109,7 +114,7 @@ class Worker {
     return result;
   }
 
-  receive(from, {shards}) {
+  receive(from, { shards }) {
     if (!shards) {
       this.enqueue(() => this.makeStep());
       return;
@@ -131,22 +136,25 @@ class Worker {
 
   // Returns the answer of `update`, or the first error.
   async makeStep() {
-    const {workers, index} = this;
+    const { workers, index } = this;
     const others = this.ports.filter((port, i) => port && i < workers);
     const queues = this.arrived.filter((_, i) => i !== index && i < workers);
     if (index === 0) for (const port of others) port.postMessage({});
     const computed = this.engine.call("compute", this.share);
     const mine = this.shards.slice(this.share.first, this.share.last);
     for (const port of others) {
-      const parts = mine.flatMap(({gradients, sums}) => [gradients, sums].map(place => this.engine.bytes(place).slice()));
-      const shards = {first: this.share.first, parts, error: computed.error};
-      port.postMessage({shards}, parts.map(part => part.buffer));
+      const parts = mine.flatMap(({ gradients, sums }) => [gradients, sums].map((place) => this.engine.bytes(place).slice()));
+      const shards = { first: this.share.first, parts, error: computed.error };
+      port.postMessage(
+        { shards },
+        parts.map((part) => part.buffer),
+      );
     }
-    while (queues.some(queue => queue.length === 0)) await new Promise(resolve => (this.arrival = resolve));
-    const arrived = queues.map(queue => queue.shift());
-    const failed = [computed, ...arrived].find(({error}) => error);
-    if (failed) return {error: failed.error};
-    for (const {first, parts} of arrived)
+    while (queues.some((queue) => queue.length === 0)) await new Promise((resolve) => (this.arrival = resolve));
+    const arrived = queues.map((queue) => queue.shift());
+    const failed = [computed, ...arrived].find(({ error }) => error);
+    if (failed) return { error: failed.error };
+    for (const { first, parts } of arrived)
       parts.forEach((part, i) => {
         const shard = this.shards[first + (i >> 1)];
         this.engine.bytes(i % 2 === 0 ? shard.gradients : shard.sums).set(part);
@@ -155,22 +163,24 @@ class Worker {
   }
 
   // Makes steps as the method `step` of one instance does.
-  async step({milliseconds = Infinity, steps = milliseconds === Infinity ? 1 : Infinity}) {
+  async step({ milliseconds = Infinity, steps = milliseconds === Infinity ? 1 : Infinity }) {
     const start = performance.now();
-    const all = {reports: [], validations: [], heads: []};
-    let made = 0, sequences = 0, last;
+    const all = { reports: [], validations: [], heads: [] };
+    let made = 0,
+      sequences = 0,
+      last;
     do {
       last = await this.makeStep();
-      if (last.error) return made === 0 ? last : {...all, ...last};
+      if (last.error) return made === 0 ? last : { ...all, ...last };
       for (const list of Object.keys(all)) all[list].push(...last[list]);
       sequences += last.sequences;
       ++made;
     } while (!last.stopped && made < steps && performance.now() - start < milliseconds);
-    return {...last, ...all, sequences, seconds: (performance.now() - start) / 1000};
+    return { ...last, ...all, sequences, seconds: (performance.now() - start) / 1000 };
   }
 
-  async answer({method, ...given}) {
-    const {engine} = this;
+  async answer({ method, ...given }) {
+    const { engine } = this;
     const others = this.index > 0;
     if (others) given.role = "shards";
     if (given.files && method !== "load") engine.write(FILES, given.files);
@@ -192,48 +202,49 @@ class Worker {
   }
 
   // Opens the files of a run directory, in a folder of any name, or weights alone.
-  load({files, config, role}) {
+  load({ files, config, role }) {
     const names = Object.keys(files);
-    const top = names.find(name => /(^|\/)checkpoints\//.test(name))?.replace(/checkpoints\/.*/, "");
+    const top = names.find((name) => /(^|\/)checkpoints\//.test(name))?.replace(/checkpoints\/.*/, "");
     if (top === undefined) {
-      const weights = names.find(name => name.endsWith(".safetensors"));
+      const weights = names.find((name) => name.endsWith(".safetensors"));
       if (!weights) return failure("data", "no checkpoint among these files; open a run or a .safetensors file");
       this.engine.write(FILES, files);
-      if (config) this.engine.write(FILES, {"config.yaml": config});
-      return this.engine.call("load", {weights: `${FILES}/${weights}`, role, ...(config ? {config: `${FILES}/config.yaml`} : {})});
+      if (config) this.engine.write(FILES, { "config.yaml": config });
+      return this.engine.call("load", { weights: `${FILES}/${weights}`, role, ...(config ? { config: `${FILES}/config.yaml` } : {}) });
     }
     this.engine.remove(LOADED);
     for (const name of names)
-      if (name.startsWith(top)) this.engine.write(LOADED, {[name.slice(top.length)]: files[name]});
-      else this.engine.write(FILES, {[name]: files[name]});
-    return this.engine.call("load", {role});
+      if (name.startsWith(top)) this.engine.write(LOADED, { [name.slice(top.length)]: files[name] });
+      else this.engine.write(FILES, { [name]: files[name] });
+    return this.engine.call("load", { role });
   }
 
   // Returns the run and the data files next to it, whose paths in its config become relative.
   save() {
     const answer = this.engine.call("save");
     if (answer.error) return answer;
-    const folder = `${answer.directory.slice(FILES.length + 1)}/`, files = {};
+    const folder = `${answer.directory.slice(FILES.length + 1)}/`,
+      files = {};
     for (const [path, bytes] of Object.entries(this.engine.read(FILES)))
       if (path.startsWith(folder)) files[`run/${path.slice(folder.length)}`] = bytes;
       else if (!path.includes("/")) files[path] = bytes;
     const text = new TextDecoder().decode(files["run/config.yaml"]);
     files["run/config.yaml"] = new TextEncoder().encode(text.replaceAll(/: ("?)\/lab\//g, ": $1../"));
-    return {files, name: "run"};
+    return { files, name: "run" };
   }
 }
 
 // Answers the page, which starts with {wasm, index, ports}.
 export function serve(scope) {
   let worker = null;
-  const result = async ({wasm, index, ports, request}) => {
+  const result = async ({ wasm, index, ports, request }) => {
     if (!wasm) return worker.enqueue(() => worker.answer(request));
     worker = new Worker(await Engine.make(wasm), index, ports);
     return worker.engine.call("about");
   };
-  scope.onmessage = async ({data}) => {
-    const failed = error => failure("internal", String(error?.message ?? error));
-    scope.postMessage({id: data.id, result: await result(data).catch(failed)});
+  scope.onmessage = async ({ data }) => {
+    const failed = (error) => failure("internal", String(error?.message ?? error));
+    scope.postMessage({ id: data.id, result: await result(data).catch(failed) });
   };
 }
 

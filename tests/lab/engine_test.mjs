@@ -1,31 +1,37 @@
 // The engine of the lab in Node, compared with the native program on an instruction set of the same arithmetic.
 // Usage: node --test tests/lab/, after scripts/lab.sh; $THIMBLE is the native program.
 import assert from "node:assert/strict";
-import {execFileSync} from "node:child_process";
-import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
-import {tmpdir} from "node:os";
-import {dirname, join} from "node:path";
-import {after, test} from "node:test";
-import {fileURLToPath} from "node:url";
-import {withLab} from "./node_lab.mjs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { withLab } from "./node_lab.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const thimble = process.env.THIMBLE ?? join(root, "build/release/thimble");
 const folder = mkdtempSync(join(tmpdir(), "lab-"));
-after(() => rmSync(folder, {recursive: true}));
+after(() => rmSync(folder, { recursive: true }));
 
-const config = name => readFileSync(join(root, "configs", `${name}.yaml`), "utf8");
+const config = (name) => readFileSync(join(root, "configs", `${name}.yaml`), "utf8");
 // Those of tests/scripts/bits_test.sh.
-const short = ["train.steps=200", "train.schedule.warmup=20", "train.evaluate_every=200", "train.checkpoint_every=0",
-               "data.validation=8", "data.test=8"];
-const separate = name => readFileSync(join(root, "tests/bits/hashes.txt"), "utf8")
-  .match(new RegExp(`^configs/${name}\\.yaml +\\S+ (\\S+)$`, "m"))[1];
+const short = [
+  "train.steps=200",
+  "train.schedule.warmup=20",
+  "train.evaluate_every=200",
+  "train.checkpoint_every=0",
+  "data.validation=8",
+  "data.test=8",
+];
+const separate = (name) =>
+  readFileSync(join(root, "tests/bits/hashes.txt"), "utf8").match(new RegExp(`^configs/${name}\\.yaml +\\S+ (\\S+)$`, "m"))[1];
 
 // Returns what the native program writes.
 function native(...command) {
   try {
-    const env = {...process.env, THIMBLE_TARGET: "sse4"};
-    return execFileSync(thimble, command, {cwd: folder, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28});
+    const env = { ...process.env, THIMBLE_TARGET: "sse4" };
+    return execFileSync(thimble, command, { cwd: folder, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 });
   } catch (error) {
     if (error.status !== 1) throw new Error(error.stderr || error.message);
     return error.stdout;
@@ -34,20 +40,20 @@ function native(...command) {
 
 function writeFiles(files, to = folder) {
   for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(to, name)), {recursive: true});
+    mkdirSync(dirname(join(to, name)), { recursive: true });
     writeFileSync(join(to, name), content);
   }
 }
 
-const summary = run => JSON.parse(readFileSync(join(folder, run, "summary.json"), "utf8"));
+const summary = (run) => JSON.parse(readFileSync(join(folder, run, "summary.json"), "utf8"));
 
 test("200 steps end with the weights of the native program, for any number of workers", async () => {
   const configs = ["reverse", "sort", "induction", "translation", "translation_recurrent", "masked", "dates"];
   for (const workers of [1, 2, 3])
     await withLab(workers, async (lab, call) => {
       for (const name of workers === 1 ? configs : ["reverse", "translation"]) {
-        await call("open", {yaml: config(name), overrides: short});
-        const {stopped, step} = await call("step", {steps: 1000});
+        await call("open", { yaml: config(name), overrides: short });
+        const { stopped, step } = await call("step", { steps: 1000 });
         assert.deepEqual([stopped, step], ["last step", 200]);
         assert.equal((await call("hash")).weights_hash, separate(name), `${name}, ${workers} workers`);
       }
@@ -55,19 +61,20 @@ test("200 steps end with the weights of the native program, for any number of wo
 });
 
 test("a saved run is resumed by the native program and ends with the same weights", async () => {
-  writeFiles({"data.tsv": Array.from({length: 400}, (_, i) => `${i % 7} x ${i % 11}\t${(i % 7) + (i % 11)} y z\n`).join("")});
-  const own = "task: {name: file, file: data.tsv}\nmodel: {d_model: 16, d_ff: 16, output: {per: position}}\n" +
+  writeFiles({ "data.tsv": Array.from({ length: 400 }, (_, i) => `${i % 7} x ${i % 11}\t${(i % 7) + (i % 11)} y z\n`).join("") });
+  const own =
+    "task: {name: file, file: data.tsv}\nmodel: {d_model: 16, d_ff: 16, output: {per: position}}\n" +
     "train: {steps: 60, batch: 16, log_heads: true, evaluate_every: 20}\n";
-  writeFiles({"own.yaml": own, "plain.yaml": config("sort")});
+  writeFiles({ "own.yaml": own, "plain.yaml": config("sort") });
   const short = ["train.steps=60", "data.validation=64", "data.test=64", "train.log_heads=true"];
   for (const [name, yaml, files, overrides] of [
-    ["own", own, {"data.tsv": readFileSync(join(folder, "data.tsv"))}, []],
+    ["own", own, { "data.tsv": readFileSync(join(folder, "data.tsv")) }, []],
     ["plain", config("sort"), {}, short],
   ]) {
     native("train", `${name}.yaml`, ...overrides, "--out", `${name}-whole`, "--quiet");
     await withLab(2, async (lab, call) => {
-      await call("open", {yaml, files, overrides});
-      await call("step", {steps: 33});
+      await call("open", { yaml, files, overrides });
+      await call("step", { steps: 33 });
       const saved = await call("save");
       writeFiles(saved.files, join(folder, `${name}-saved`));
       native("train", `${name}-saved/${saved.name}`, "--resume", "--quiet");
@@ -75,32 +82,37 @@ test("a saved run is resumed by the native program and ends with the same weight
       assert.equal(summary(`${name}-saved/${saved.name}`).weights_hash, whole, name);
 
       // The lab itself resumes it too, and a run that the native program has saved.
-      assert.equal((await call("load", {files: saved.files})).step, 33);
-      await call("step", {steps: 1000});
+      assert.equal((await call("load", { files: saved.files })).step, 33);
+      await call("step", { steps: 1000 });
       assert.equal((await call("hash")).weights_hash, whole, name);
     });
   }
 });
 
 test("heads, ablations and traces are those of the native program", async () => {
-  for (const [name, input] of [["induction", null], ["translation", null]]) {
+  for (const [name, input] of [
+    ["induction", null],
+    ["translation", null],
+  ]) {
     const overrides = ["train.steps=40", "train.schedule.warmup=10", "data.validation=64", "data.test=200"];
-    writeFiles({[`${name}.yaml`]: config(name)});
+    writeFiles({ [`${name}.yaml`]: config(name) });
     native("train", `${name}.yaml`, ...overrides, "--out", `${name}-run`, "--quiet");
     await withLab(1, async (lab, call) => {
-      await call("open", {yaml: config(name), overrides});
-      await call("step", {steps: 1000});
-      const run = `${name}-run`, read = (...given) => JSON.parse(native("inspect", run, ...given, "--json", "-", "--quiet"));
+      await call("open", { yaml: config(name), overrides });
+      await call("step", { steps: 1000 });
+      const run = `${name}-run`,
+        read = (...given) => JSON.parse(native("inspect", run, ...given, "--json", "-", "--quiet"));
 
       const heads = name === "induction" ? ["0.0", "1.0"] : ["encoder.0.0", "cross.0.1"];
-      assert.deepEqual(await call("ablate", {heads, sequences: 200}), read("--ablate", heads.join(","), "--sequences", "200"));
+      assert.deepEqual(await call("ablate", { heads, sequences: 200 }), read("--ablate", heads.join(","), "--sequences", "200"));
 
-      const [example] = await call("examples", {split: "test", count: 1});
+      const [example] = await call("examples", { split: "test", count: 1 });
       const text = (example.source ?? example.tokens).join(" ");
-      assert.deepEqual(await call("trace", {input: text}), read("--input", text));
+      assert.deepEqual(await call("trace", { input: text }), read("--input", text));
 
-      const here = await call("inspect", {sequences: 64}), there = read("--sequences", "64");
-      const scores = ({heads}) => heads.map(({scores, ablation, importance, label}) => ({scores, ablation, importance, label}));
+      const here = await call("inspect", { sequences: 64 }),
+        there = read("--sequences", "64");
+      const scores = ({ heads }) => heads.map(({ scores, ablation, importance, label }) => ({ scores, ablation, importance, label }));
       assert.deepEqual(scores(here), scores(there));
       assert.equal(here.weights_hash, there.weights_hash);
     });
@@ -109,55 +121,62 @@ test("heads, ablations and traces are those of the native program", async () => 
 
 test("interventions act in one pass", async () => {
   await withLab(1, async (lab, call) => {
-    await call("open", {yaml: config("induction"), overrides: ["train.steps=60", "data.validation=64", "data.test=64"]});
-    await call("step", {steps: 60});
-    const [a, b] = (await call("examples", {split: "test", count: 2})).map(({tokens}) => tokens.join(" "));
-    const plain = await call("trace", {input: a, vectors: [{head: "0.0", token: 3}]});
-    const [{query, key, dots, scale}] = plain.vectors;
+    await call("open", { yaml: config("induction"), overrides: ["train.steps=60", "data.validation=64", "data.test=64"] });
+    await call("step", { steps: 60 });
+    const [a, b] = (await call("examples", { split: "test", count: 2 })).map(({ tokens }) => tokens.join(" "));
+    const plain = await call("trace", { input: a, vectors: [{ head: "0.0", token: 3 }] });
+    const [{ query, key, dots, scale }] = plain.vectors;
     assert.equal(query.length, key.length);
     assert.ok(Math.abs(dots[3] - query.reduce((sum, x, i) => sum + x * key[i], 0)) < 1e-9);
     // Without what positions add, the weights of a causal row are the softmax of the products.
-    const exps = dots.slice(0, 4).map(dot => Math.exp(scale * dot)), sum = exps.reduce((x, y) => x + y);
+    const exps = dots.slice(0, 4).map((dot) => Math.exp(scale * dot)),
+      sum = exps.reduce((x, y) => x + y);
     exps.forEach((x, k) => assert.ok(Math.abs(x / sum - plain.attention[0][0][3][k]) < 1e-5));
 
-    const ablated = await call("trace", {input: a, ablate: ["0.0"]});
+    const ablated = await call("trace", { input: a, ablate: ["0.0"] });
     assert.notDeepEqual(ablated.logits, plain.logits);
-    const same = await call("trace", {input: a, patch: [{head: "0.0", input: a}]});
+    const same = await call("trace", { input: a, patch: [{ head: "0.0", input: a }] });
     assert.deepEqual(same.logits, plain.logits);
-    const other = await call("trace", {input: a, patch: [{head: "0.0", input: b}]});
+    const other = await call("trace", { input: a, patch: [{ head: "0.0", input: b }] });
     assert.notDeepEqual(other.logits, plain.logits);
     const weights = plain.attention[1][0][5].map((_, k) => Number(k === 0));
-    const edited = await call("trace", {input: a, attention: [{head: "1.0", query: 5, weights}]});
+    const edited = await call("trace", { input: a, attention: [{ head: "1.0", query: 5, weights }] });
     assert.deepEqual(edited.attention[1][0][5], weights);
     assert.notDeepEqual(edited.logits[5], plain.logits[5]);
     assert.deepEqual(edited.logits[4], plain.logits[4]);
 
-    const {steps} = await call("history");
+    const { steps } = await call("history");
     assert.deepEqual(steps.slice(0, 4), [0, 1, 2, 3]);
-    assert.notDeepEqual((await call("trace", {input: a, at: 0})).logits, plain.logits);
-    assert.deepEqual((await call("trace", {input: a})).logits, (await call("trace", {input: a, at: 60})).logits);
-    assert.notDeepEqual((await call("scores", {at: 0})).heads, (await call("scores")).heads);
+    assert.notDeepEqual((await call("trace", { input: a, at: 0 })).logits, plain.logits);
+    assert.deepEqual((await call("trace", { input: a })).logits, (await call("trace", { input: a, at: 60 })).logits);
+    assert.notDeepEqual((await call("scores", { at: 0 })).heads, (await call("scores")).heads);
   });
 });
 
 test("problems of a config are those of the native program, at the same keys", async () => {
   const bad = "task: {name: revers, length: 16.5}\nmodel:\n  d_model: 32\n  heads: 5\n  hedas: 2\ntrain: {steps: 0, optimizer: {lr: -1}}\n";
-  writeFiles({"bad.yaml": bad});
-  await withLab(1, async lab => {
-    const {error} = await lab.call("resolve", {yaml: bad});
+  writeFiles({ "bad.yaml": bad });
+  await withLab(1, async (lab) => {
+    const { error } = await lab.call("resolve", { yaml: bad });
     let message;
     try {
       native("config", "show", "bad.yaml");
     } catch (found) {
       message = found.message;
     }
-    const lines = error.problems.map(({key, line, column, message}) => `bad.yaml:${line}:${column}: ${key}: ${message}`);
+    const lines = error.problems.map(({ key, line, column, message }) => `bad.yaml:${line}:${column}: ${key}: ${message}`);
     for (const line of lines) assert.ok(message.includes(line), `${line}\nis not in\n${message}`);
     assert.equal(lines.length, message.match(/^\s*bad\.yaml:\d/gm).length);
 
-    for (const [yaml, kind] of [["a: [", "config"], ["train: *x", "config"], ["\tx: 1", "config"], ["", "config"],
-                                ["task: {name: file}", "config"], ["model: {d_model: 4096, layers: 64}", "config"]]) {
-      const {error} = await lab.call("open", {yaml});
+    for (const [yaml, kind] of [
+      ["a: [", "config"],
+      ["train: *x", "config"],
+      ["\tx: 1", "config"],
+      ["", "config"],
+      ["task: {name: file}", "config"],
+      ["model: {d_model: 4096, layers: 64}", "config"],
+    ]) {
+      const { error } = await lab.call("open", { yaml });
       assert.equal(error?.kind, kind, yaml);
       assert.ok(error.message.length > 0 && !error.message.includes("internal"));
     }
@@ -168,21 +187,34 @@ test("problems of a config are those of the native program, at the same keys", a
 
 test("a run changes its learning rate, refuses other changes, and diverges without harm", async () => {
   await withLab(2, async (lab, call) => {
-    const open = lr => call("open", {yaml: config("reverse"), overrides: [`train.optimizer.lr=${lr}`, "data.validation=64", "data.test=64"]});
+    const open = (lr) =>
+      call("open", { yaml: config("reverse"), overrides: [`train.optimizer.lr=${lr}`, "data.validation=64", "data.test=64"] });
     await open(0.25);
-    const faster = (await call("step", {steps: 5})).reports.slice(3);
+    const faster = (await call("step", { steps: 5 })).reports.slice(3);
     await open(0.0005);
-    await call("step", {steps: 3});
-    assert.equal((await call("set", {key: "train.optimizer.lr", value: 0.25})).step, 3);
-    const {reports} = await call("step", {steps: 2});
-    assert.deepEqual(reports.map(({step, learning_rate}) => [step, learning_rate]),
-                     faster.map(({step, learning_rate}) => [step, learning_rate]));
-    assert.equal((await lab.call("set", {key: "model.d_model", value: 64})).error.kind, "config");
-    assert.equal((await lab.call("step", {steps: 1})).step, 6);
+    await call("step", { steps: 3 });
+    assert.equal((await call("set", { key: "train.optimizer.lr", value: 0.25 })).step, 3);
+    const { reports } = await call("step", { steps: 2 });
+    assert.deepEqual(
+      reports.map(({ step, learning_rate }) => [step, learning_rate]),
+      faster.map(({ step, learning_rate }) => [step, learning_rate]),
+    );
+    assert.equal((await lab.call("set", { key: "model.d_model", value: 64 })).error.kind, "config");
+    assert.equal((await lab.call("step", { steps: 1 })).step, 6);
 
-    await call("open", {yaml: config("reverse"), overrides: ["train.optimizer.name=sgd", "train.optimizer.lr=100",
-      "train.optimizer.weight_decay=100", "train.clip_norm=0", "train.schedule.warmup=0", "data.validation=8", "data.test=8"]});
-    const {error} = await lab.call("step", {steps: 2000});
+    await call("open", {
+      yaml: config("reverse"),
+      overrides: [
+        "train.optimizer.name=sgd",
+        "train.optimizer.lr=100",
+        "train.optimizer.weight_decay=100",
+        "train.clip_norm=0",
+        "train.schedule.warmup=0",
+        "data.validation=8",
+        "data.test=8",
+      ],
+    });
+    const { error } = await lab.call("step", { steps: 2000 });
     assert.equal(error.kind, "numeric");
     await call("hash");
   });
@@ -191,17 +223,17 @@ test("a run changes its learning rate, refuses other changes, and diverges witho
 test("gradients are right, and tokens of any kind are harmless", async () => {
   await withLab(1, async (lab, call) => {
     const tokens = ["<b>", "&amp;", '"', "'", "\\", "</script>", "\u202e", "\u200f", "{{", "`", "${x}", "日本", "🧵", "-", "%s", "\u00a0x"];
-    const data = Array.from({length: 300}, (_, i) => {
+    const data = Array.from({ length: 300 }, (_, i) => {
       const [a, b] = [tokens[i % tokens.length], tokens[(i * 7) % tokens.length]];
       return `${a} ${b} ${i % 23}\t${b}\n`;
     }).join("");
     const yaml = "task: {name: file, file: own.tsv}\nmodel: {d_model: 8, d_ff: 8, output: {per: sequence}}\ntrain: {steps: 5, batch: 8}\n";
-    const run = await call("open", {yaml, files: {"own.tsv": data}});
+    const run = await call("open", { yaml, files: { "own.tsv": data } });
     for (const token of tokens) assert.ok(run.vocabulary.includes(token), token);
-    await call("step", {steps: 5});
+    await call("step", { steps: 5 });
     const checks = await call("gradcheck");
-    assert.ok(checks.length > 5 && checks.every(({passed}) => passed));
-    const {error} = await lab.call("open", {yaml, files: {"own.tsv": "a\tb\n\nc\td\n"}});
+    assert.ok(checks.length > 5 && checks.every(({ passed }) => passed));
+    const { error } = await lab.call("open", { yaml, files: { "own.tsv": "a\tb\n\nc\td\n" } });
     assert.equal(error.kind, "data");
     assert.match(error.message, /own\.tsv:2/);
   });

@@ -87,7 +87,8 @@ void add_train(Command& program) {
       .between(0, 1'000'000'000)
       .value_name("STEP");
   command
-      .add_option("--threads", arguments->config.threads, "Threads (0 = all cores, which MPI ranks share); never changes the result")
+      .add_option("--threads", arguments->config.threads,
+                  "Threads (0 = all cores, which MPI ranks share); never changes the result")
       .between(0, 4096)
       .value_name("N");
   arguments->output.add_to(command);
