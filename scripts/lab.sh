@@ -31,7 +31,7 @@ if [[ ${1:-} == test ]]; then node --test tests/lab/engine_test.mjs; fi
 if [[ ${1:-} == browsers ]]; then
   browsers=()
   for name in chromium firefox; do
-    path=$(command -v $name || command -v $name-esr) || { echo "lab: no $name; install one: scripts/setup.sh lab" >&2 && exit 1; }
+    path=$(command -v $name || command -v $name-esr) || { echo "lab: no $name; on Debian: scripts/setup.sh chromium firefox-esr" >&2 && exit 1; }
     browsers+=("$name=$path")
   done
   node tests/lab/browser_test.mjs $build build/release/thimble "${browsers[@]}"

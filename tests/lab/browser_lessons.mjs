@@ -11,7 +11,7 @@ const trained = async (page) => {
   if ((await text(page, "#train")) === "Pause") await click(page, "#train");
   await page.waitForFunction(() => document.querySelector("#train").textContent !== "Pause");
 };
-const tile = (page, name) => page.$$eval(".tile", (all, id) => all.find((one) => one.textContent === id).click(), name);
+const tile = (page, name) => click(page, `.tile[data-head="${name}"]`);
 
 // Chooses heads until one is what the step looks for.
 const search = (names) => async (page) => {

@@ -16,7 +16,7 @@ const kReport = join(root, "src/inspect/report/page");
 // The parts of the HTML report that the lab uses, and what it takes from them.
 const kPieces = ["base", "chart", "map", "save", "tokens"];
 const kTaken = `report, state, update, subscribe, element, isNumber, shorter, signed, grouped, percent, points, number, clipped, plainTable,
-  themeButton, capital, color, thumbnail, layOut, drawMap, legend, scales, axes, lines, kLayout, saveButtons, word, inkOn, positions`;
+  themeButton, color, thumbnail, layOut, drawMap, legend, scales, axes, lines, kLayout, saveButtons, word, inkOn, positions`;
 
 const configs = () => {
   const folder = join(root, "configs");

@@ -1,5 +1,5 @@
 // Attention as maps: small ones of all heads, and the large one of the selected head.
-import { capital, drawMap, element, layOut, legend, saveButtons, shorter, state, subscribe, thumbnail, update, word } from "lab:report";
+import { drawMap, element, layOut, legend, saveButtons, shorter, state, subscribe, thumbnail, update, word } from "lab:report";
 import { heads, selected, shown } from "./names.js";
 
 Object.assign(state, { picked: 0 }); // how often a head was chosen
@@ -26,9 +26,9 @@ function tile(head, index) {
   const canvas = element("canvas", { "aria-hidden": "true" });
   const button = element(
     "button",
-    { class: "tile", click: () => update({ head: index, cell: null, picked: state.picked + 1 }) },
+    { class: "tile", "data-head": head.id, click: () => update({ head: index, cell: null, picked: state.picked + 1 }) },
     canvas,
-    element("span", {}, head.id),
+    element("span", {}, `head ${head.head}`),
   );
   const draw = () => {
     button.setAttribute("aria-pressed", String(index === state.head));
@@ -126,7 +126,7 @@ export function largeMap() {
   const title = () => {
     const head = selected();
     const at = state.at === null ? `step ${state.step}` : `step ${state.at}`;
-    heading.textContent = head ? capital(head.name) : state.model ? "This model has no attention." : "";
+    heading.textContent = head ? head.name.replace(/^layer/, "Layer") : state.model ? "This model has no attention." : "";
     node.setAttribute("aria-label", head ? `Attention of ${head.name}: arrow keys move between cells` : "Attention");
     if (map && head) below.replaceChildren(legend(map), saveButtons(map, `${head.name} ${at}`));
   };
