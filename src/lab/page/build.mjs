@@ -15,8 +15,8 @@ const esbuild = createRequire(join(directory, "package.json"))("esbuild");
 const kReport = join(root, "src/inspect/report/page");
 // The parts of the HTML report that the lab uses, and what it takes from them.
 const kPieces = ["base", "chart", "map", "save", "tokens"];
-const kTaken = `report, state, update, subscribe, element, isNumber, shorter, signed, grouped, percent, points, number, clipped, plainTable,
-  themeButton, color, thumbnail, layOut, drawMap, legend, scales, axes, lines, kLayout, saveButtons, word, inkOn, positions`;
+const kTaken = `state, update, subscribe, element, isNumber, shorter, grouped, percent, points, plainTable, themeButton,
+  color, thumbnail, layOut, drawMap, legend, scales, axes, lines, kLayout, saveButtons, word`;
 
 const configs = () => {
   const folder = join(root, "configs");

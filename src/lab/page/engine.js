@@ -2,7 +2,7 @@
 import { startLab } from "../client.js";
 
 /** An error that the engine answered with; `problems` are those of a config, [{key, line, column, message}]. */
-export class EngineError extends Error {
+class EngineError extends Error {
   constructor({ kind = "internal", message = "unknown error", problems = [] }) {
     super(plain(message));
     this.kind = kind;

@@ -19,14 +19,14 @@ const kFirst = [
 const kLeftOut = ["base", "task.file", "task.validation_file", "task.test_file", "task.vocabulary_file", "train.threads"];
 
 /** Returns the fields of a schema, [{key, ...}], in order. */
-export function fieldsOf(schema, prefix = "") {
+function fieldsOf(schema, prefix = "") {
   return Object.entries(schema.properties ?? {}).flatMap(([name, one]) =>
     one.type === "object" ? fieldsOf(one, `${prefix}${name}.`) : [{ ...one, key: prefix + name }],
   );
 }
 
 /** Returns a value of a JSON object by its key, "model.heads". */
-export const valueAt = (json, key) => key.split(".").reduce((at, part) => at?.[part], json);
+const valueAt = (json, key) => key.split(".").reduce((at, part) => at?.[part], json);
 
 // Returns the value that was typed: a number where the field has one, otherwise the text, which the checks then refuse.
 function typed({ type }, text) {

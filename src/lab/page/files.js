@@ -46,7 +46,7 @@ function unpack(bytes) {
 }
 
 /** Opens files that were chosen or dropped: an archive of a run, or a .safetensors with its config. */
-export async function openFiles(list) {
+async function openFiles(list) {
   try {
     const total = list.reduce((sum, file) => sum + file.size, 0);
     if (total > kLimit) throw new Error(`the files have ${total >> 20} MB, of which at most ${kLimit >> 20} are opened`);

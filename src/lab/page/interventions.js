@@ -40,7 +40,7 @@ export function ablation() {
 }
 
 // Returns weights with another value at an index, so that they still sum to 1.
-export function withWeight(weights, index, value) {
+function withWeight(weights, index, value) {
   const rest = weights.reduce((sum, w, i) => (i === index ? sum : sum + w), 0);
   const visible = weights.filter((w, i) => i !== index && w !== null).length;
   return weights.map((w, i) => {

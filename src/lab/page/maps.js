@@ -5,7 +5,7 @@ import { heads, selected, shown } from "./names.js";
 Object.assign(state, { picked: 0 }); // how often a head was chosen
 
 /** Returns the attention of a head in the trace as a map of the report. */
-export function mapOf({ layer, head, attention }) {
+function mapOf({ layer, head, attention }) {
   const weights = state.trace.attention[layer][head];
   const rowLabels = state.trace[attention.queries].map(shown);
   const columnLabels = state.trace[attention.keys].map(shown);

@@ -9,20 +9,20 @@ const kWindow = 16; // tokens of a piece of text: the first half is the input, t
 const kArrow = /\s+(?:->|→)\s+/;
 
 /** Returns the lines of pairs; where a line has no tab, its first arrow between spaces becomes one. */
-export function pairLines(text) {
+function pairLines(text) {
   const lines = text.split(/\r?\n/).filter((line) => /[^ \t]/.test(line));
   return lines.map((line) => (line.includes("\t") ? line : line.replace(kArrow, "\t")));
 }
 
 /** Returns what the output must be for pairs: one label, one for each position, or a sequence of any length. */
-export function outputOf(lines) {
+function outputOf(lines) {
   const sizes = lines.map((line) => line.split("\t").map((side) => side.split(" ").filter(Boolean).length));
   if (sizes.every(([, target]) => target === 1)) return "sequence";
   return sizes.every(([input, target]) => input === target) ? "position" : "next";
 }
 
 /** Returns JSON Lines of pieces of a text: how each goes on. */
-export function pieces(text, by) {
+function pieces(text, by) {
   const clean = text.trim().replace(/\s+/g, " ");
   const tokens = by === "words" ? clean.split(" ") : [...clean.replaceAll(" ", "␣")];
   const half = kWindow / 2;
@@ -32,7 +32,7 @@ export function pieces(text, by) {
 }
 
 /** Takes over pasted data: makes its file and a config, and opens it. */
-export async function useOwn(text, kind) {
+async function useOwn(text, kind) {
   if (text.length > kLimit) {
     say(`The data have ${text.length.toLocaleString("en")} characters; at most ${kLimit.toLocaleString("en")} are read. Paste a part.`);
     return;

@@ -86,7 +86,7 @@ function show(model, text, rest = {}) {
 }
 
 /** Opens the config: a model with the initial weights of its seed. */
-export async function open() {
+async function open() {
   pause();
   const text = state.text;
   try {

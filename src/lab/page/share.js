@@ -29,13 +29,13 @@ const encode = (bytes) =>
 const decode = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
 
 /** Returns the fragment of a config with its own files. */
-export async function fragmentOf(yaml, own) {
+async function fragmentOf(yaml, own) {
   const text = new TextEncoder().encode(JSON.stringify({ yaml, own }));
   return `#lab=${encode(await through(text, new CompressionStream("deflate-raw"), kLimit))}`;
 }
 
 /** Returns {yaml, own} of a fragment; null without one. Throws Error for one that is not valid. */
-export async function read(fragment) {
+async function read(fragment) {
   if (!fragment.startsWith("#lab=")) return null;
   if (fragment.length > kLongest) throw new Error(`it has more than ${kLongest} characters`);
   const bytes = await through(decode(fragment.slice(5)), new DecompressionStream("deflate-raw"), kLimit);

@@ -62,7 +62,7 @@ let busy = false;
 let again = false;
 
 /** Reads the pass again; calls while one is under way are answered by one more. */
-export async function refresh() {
+async function refresh() {
   again = true;
   if (busy || !state.model || !state.input) return;
   busy = true;
