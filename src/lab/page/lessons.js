@@ -140,7 +140,8 @@ const sort = {
       task: "Choose a second head and ablate it as well.",
       wanted: "#ablate",
       seen: effectOf(
-        (n) => `Without heads ${n.heads} it is ${n.to}, ${n.points} points less than with both: effects of heads do not simply add up.`,
+        (n) =>
+          `Without heads ${n.heads} it is ${n.to}, ${n.points} points less than with both. Is that more than each of them costs alone? Then one stands in for the other.`,
       ),
     },
   ],
@@ -181,7 +182,7 @@ const induction = {
       ask: "Which head does the most harm when it is ablated?",
       task: "Ablate the previous-token head of layer 0.",
       wanted: "#ablate",
-      seen: effectOf((n) => `Without head ${n.heads}, accuracy falls from ${n.from} to ${n.to}: the heads above depend on it.`),
+      seen: effectOf((n) => `Without head ${n.heads}, accuracy goes from ${n.from} to ${n.to}. The maps of layer 1 change too: they read what it writes.`),
     },
   ],
 };
