@@ -182,7 +182,10 @@ const induction = {
       ask: "Which head does the most harm when it is ablated?",
       task: "Ablate the previous-token head of layer 0.",
       wanted: "#ablate",
-      seen: effectOf((n) => `Without head ${n.heads}, accuracy goes from ${n.from} to ${n.to}. The maps of layer 1 change too: they read what it writes.`),
+      seen: effectOf(
+        (n) =>
+          `Without head ${n.heads}, accuracy goes from ${n.from} to ${n.to}. The maps of layer 1 change too: they read what it writes.`,
+      ),
     },
   ],
 };
