@@ -3,17 +3,8 @@ import { element, grouped, percent, state, subscribe, update } from "lab:report"
 import { liveChart } from "./curves.js";
 import { scoreName, selected } from "./names.js";
 
-const kPatterns = [
-  "previous_token",
-  "next_token",
-  "mirror",
-  "offset",
-  "same_token",
-  "duplicate_token",
-  "induction",
-  "absolute",
-  "task_target",
-];
+// Scores whose chance and attainable values the log of heads has; those of the best of many offsets have none.
+const kPatterns = ["previous_token", "next_token", "mirror", "same_token", "duplicate_token", "induction", "task_target"];
 const kStyles = ["first", "second", "third"];
 const kClear = 0.2; // a head has a pattern from here on, on the way from chance to attainable
 
@@ -22,8 +13,8 @@ const valueOf = (score) => (typeof score === "object" ? score?.value : score);
 /** Returns how far a score is on the way from chance to the largest attainable value, or null. */
 function strength(snapshot, head, score) {
   const value = valueOf(head.scores[score]);
-  const chance = (head.chance ?? snapshot.chance)?.[score] ?? head.scores[score]?.chance ?? 0;
-  const top = (head.attainable ?? snapshot.attainable)?.[score] ?? head.scores[score]?.attainable ?? 1;
+  const chance = (head.chance ?? snapshot.chance)[score];
+  const top = (head.attainable ?? snapshot.attainable)[score];
   return typeof value === "number" && top > chance ? (value - chance) / (top - chance) : null;
 }
 
@@ -40,7 +31,7 @@ export function patternOf(head) {
   const score = kPatterns.filter((name) => name in now.scores).reduce((best, name) => (of(name) > of(best) ? name : best), "mirror");
   if (of(score) < kClear) return null;
   const first = state.snapshots.find((s) => (strength(s, find(s), score) ?? 0) >= of(score) / 2);
-  const chance = (now.chance ?? last.chance)?.[score] ?? now.scores[score]?.chance;
+  const chance = (now.chance ?? last.chance)[score];
   return { score, value: valueOf(now.scores[score]), chance, formed: first?.step };
 }
 
