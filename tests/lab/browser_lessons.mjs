@@ -77,7 +77,7 @@ const kActions = {
         await search(["0.0", "0.1"])(page);
         await ablate(page);
       },
-      /Without head 0\.\d, accuracy falls/,
+      /Without head 0\.\d, accuracy goes from/,
     ],
   ],
   translation: [
