@@ -6,6 +6,19 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+mode=${1:-build}
+case $mode in
+  build) ;;
+  test | browsers)
+    [[ -x build/release/thimble ]] ||
+      { echo "lab: build/release/thimble is missing, with which the tests compare; run scripts/build.sh" >&2; exit 2; }
+    ;;
+  *)
+    echo "lab: unknown argument $mode: must be test or browsers, or be left out" >&2
+    exit 2
+    ;;
+esac
+
 build=build/lab
 { command -v emcc && command -v npm && [[ -d /usr/include/eigen3 && -d /usr/share/nodejs/acorn ]] &&
   [[ -d /usr/lib/llvm-16/include/wasm32-wasi ]]; } >/dev/null || scripts/setup.sh lab
@@ -24,11 +37,10 @@ if ! cmp -s src/lab/page/package.json $build/npm/package.json; then
 fi
 NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/lab/worker.js --bundle --minify --format=iife \
   --log-level=warning --outfile=$build/worker.js
-[[ ! -f src/lab/page/build.mjs ]] ||
-  node src/lab/page/build.mjs $build/npm src/lab/worker.js $build/src/lab/lab.wasm $build/thimble-lab.html
+node src/lab/page/build.mjs $build/npm src/lab/worker.js $build/src/lab/lab.wasm $build/thimble-lab.html
 
-if [[ ${1:-} == test ]]; then node --test tests/lab/engine_test.mjs; fi
-if [[ ${1:-} == browsers ]]; then
+if [[ $mode == test ]]; then node --test tests/lab/engine_test.mjs; fi
+if [[ $mode == browsers ]]; then
   browsers=()
   for name in chromium firefox; do
     path=$(command -v $name || command -v $name-esr) || { echo "lab: no $name; on Debian: scripts/setup.sh chromium firefox-esr" >&2 && exit 1; }

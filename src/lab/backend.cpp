@@ -1,5 +1,6 @@
 // The lab has the kernels of WebAssembly, and no other library of matrix products.
 #include "thimble/kernels/backend.h"
+#include "thimble/core/error.h"
 #include "thimble/core/real.h"
 
 namespace thimble {
@@ -8,7 +9,9 @@ namespace kernels {
 
 bool uses_openblas() { return false; }
 
-void blas_gemm(MatrixView, ConstMatrixView, Op, ConstMatrixView, Op, Real, Real) {}
+void blas_gemm(MatrixView, ConstMatrixView, Op, ConstMatrixView, Op, Real, Real) {
+  throw Error("blas_gemm: the lab has no OpenBLAS");
+}
 
 }  // namespace kernels
 }  // namespace THIMBLE_PRECISION

@@ -10,6 +10,7 @@
 
 #include "config/fields.h"
 #include "lab/session.h"
+#include "thimble/autograd/gradcheck_json.h"
 #include "thimble/config/differences.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -170,19 +171,7 @@ Split split_of(const Json& request) {
   throw ConfigError(fmt::format("split: must be train, validation or test, not {}", name));
 }
 
-Json gradcheck(const Json&) {
-  Json list = Json::array();
-  for (const GradcheckResult& r : check_model(open_session().config()))
-    list.push_back({{"op", r.op},
-                    {"input", r.input},
-                    {"worst_error", r.worst_error},
-                    {"analytic", r.analytic},
-                    {"numeric", r.numeric},
-                    {"index", r.index},
-                    {"passed", r.passed},
-                    {"failure", r.failure}});
-  return list;
-}
+Json gradcheck(const Json&) { return to_json(check_model(open_session().config())); }
 
 using Method = Json (*)(const Json& request);
 

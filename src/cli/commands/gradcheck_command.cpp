@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/text/progress_meter.h"
+#include "thimble/autograd/gradcheck_json.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 
@@ -28,21 +29,6 @@ void print(const GradcheckResult& r, bool of_model) {
   if (!r.passed) print_out("     {}: {}\n", name, r.failure);
 }
 
-Json to_json(const std::vector<GradcheckResult>& results, bool passed) {
-  Json checks = Json::array();
-  for (const GradcheckResult& r : results) {
-    checks.push_back({{"op", r.op},
-                      {"input", r.input},
-                      {"worst_error", r.worst_error},
-                      {"analytic", r.analytic},
-                      {"numeric", r.numeric},
-                      {"index", r.index},
-                      {"passed", r.passed}});
-    if (!r.passed) checks.back()["failure"] = r.failure;
-  }
-  return {{"passed", passed}, {"checks", checks}};
-}
-
 int run(const GradcheckArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const bool of_model = !arguments.config.file.empty();
@@ -58,7 +44,7 @@ int run(const GradcheckArguments& arguments) {
     print_out("{} gradients checked in double, {} wrong, worst relative error {:.1e}\n", results.size(),
               failed, worst);
   }
-  arguments.output.write(to_json(results, failed == 0));
+  arguments.output.write({{"passed", failed == 0}, {"checks", to_json(results)}});
   return failed == 0 ? kDone : kCheckFailed;
 }
 
