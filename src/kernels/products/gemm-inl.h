@@ -27,16 +27,17 @@ struct Left {
 
 // Computes a tile of M rows by N vectors, c = start + a b, kept in registers over the whole of k: each element
 // is one chain of multiply-adds. Vector j is at column j * w, the last one at column `last`. start(i, column)
-// returns the vector that the chains start from.
-template <int M, int N, class D, class Start>
+// returns the vector that the chains start from; fetch() is called at each step of the inner index.
+template <int M, int N, class D, class Start, class Fetch>
 HWY_INLINE void multiply_tile(D d, Real* c, std::int64_t ldc, const Start& start, Left a, const Real* b,
-                              std::int64_t ldb, std::int64_t k, std::int64_t last) {
+                              std::int64_t ldb, std::int64_t k, std::int64_t last, Fetch fetch) {
   const auto column = [=](int j) { return j + 1 < N ? j * width(D()) : last; };
   decltype(hn::Zero(d)) sum[M][N];
   for (int i = 0; i < M; ++i) {
     for (int j = 0; j < N; ++j) sum[i][j] = start(i, column(j));
   }
   for (; k > 0; --k, a.data += a.col, b += ldb) {
+    fetch();
     decltype(hn::Zero(d)) right[N];
     for (int j = 0; j < N; ++j) right[j] = hn::LoadU(d, b + column(j));
     for (int i = 0; i < M; ++i) {
@@ -62,7 +63,7 @@ HWY_INLINE void multiply_columns(D d, Real* c, std::int64_t ldc, Left a, const R
       if constexpr (kStore == Store::add) return hn::LoadU(d, to + row * ldc + column);
       return hn::Zero(d);
     };
-    multiply_tile<kRows, N>(d, to, ldc, start, {a.data + i * a.row, a.row, a.col}, b, ldb, k, last);
+    multiply_tile<kRows, N>(d, to, ldc, start, {a.data + i * a.row, a.row, a.col}, b, ldb, k, last, [] {});
   };
   std::int64_t i = 0;
   for (; i + M <= m; i += M) tile.template operator()<M>(i);

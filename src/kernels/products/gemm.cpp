@@ -6,10 +6,12 @@
 //   panels of b, two vectors wide and contiguous, up to 256 KiB of which stay in the second cache
 //   256 steps of the inner index, after which tiles continue from c
 // a is read in place, unless its columns are operands (op_a = transpose) and its rows are far apart. b is packed,
-// but for narrow matrices, whose lines are next to each other already.
+// but for narrow matrices, whose lines are next to each other already. While a tile is computed, what the next ones
+// read is fetched into the first cache: CPUs foresee neither steps from row to row nor the start of another panel.
 #include "thimble/kernels/gemm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "thimble/core/error.h"
 #include "thimble/kernels/backend.h"
@@ -18,6 +20,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/products/gemm.cpp"
 #include <hwy/foreach_target.h>
+
+#include <hwy/cache_control.h>
 
 #include "kernels/products/gemm-inl.h"
 
@@ -30,52 +34,81 @@ constexpr std::int64_t kDepth = 256;  // steps of the inner index at a time
 constexpr int kTileRows = kManyRegisters ? 12 : HWY_TARGET == HWY_WASM ? 4 : 6, kTileVectors = 2;
 constexpr std::int64_t kPanel = kTileVectors * hn::MaxLanes(Wide());
 constexpr std::int64_t kBlock = (256 << 10) / sizeof(Real);  // of b, in elements
+constexpr std::int64_t kLine = 64 / sizeof(Real);            // of a cache, in elements
 
 std::int64_t panel_columns() { return kPanel; }
 
+// Fetches a row of a panel into the first cache.
+HWY_INLINE void fetch(const Real* row) {
+  hwy::Prefetch(row);
+  if constexpr (kPanel > kLine) hwy::Prefetch(row + kPanel / 2);
+}
+
+// Fetches one row after the other.
+struct Ahead {
+  const Real* row = nullptr;
+  std::int64_t stride = 0;
+
+  HWY_INLINE void operator()() {
+    fetch(row);
+    row += stride;
+  }
+};
+
 // Computes M rows of c = start + a b, of up to kPanel columns.
-template <int M>
+template <int M, class Fetch>
 HWY_INLINE void multiply_panel(MatrixView c, ConstMatrixView start, Left a, const Real* b, std::int64_t ldb,
-                               std::int64_t k) {
+                               std::int64_t k, Fetch ahead) {
   const Wide d;
   const std::int64_t w = width(d);
   if (c.cols == kPanel) {
     const auto from = [&](int row, std::int64_t column)
                           HWY_ATTR { return hn::LoadU(d, start.row(row) + column); };
-    return multiply_tile<M, kTileVectors>(d, c.data, c.stride, from, a, b, ldb, k, w);
+    return multiply_tile<M, kTileVectors>(d, c.data, c.stride, from, a, b, ldb, k, w, ahead);
   }
   HWY_ALIGN Real edge[M * kPanel];
   const auto from = [&](int row, std::int64_t column)
                         HWY_ATTR { return hn::Load(d, edge + row * kPanel + column); };
   for (int r = 0; r < M; ++r) std::copy_n(start.row(r), c.cols, edge + r * kPanel);
   if (c.cols <= w) {
-    multiply_tile<M, 1>(d, edge, kPanel, from, a, b, ldb, k, 0);
+    multiply_tile<M, 1>(d, edge, kPanel, from, a, b, ldb, k, 0, ahead);
   } else {
-    multiply_tile<M, 2>(d, edge, kPanel, from, a, b, ldb, k, w);
+    multiply_tile<M, 2>(d, edge, kPanel, from, a, b, ldb, k, w, ahead);
   }
   for (int r = 0; r < M; ++r) std::copy_n(edge + r * kPanel, c.cols, c.row(r));
 }
 
-// Computes M rows of c = start + a b. The panels of b are `panel` elements apart, and their rows ldb.
+// Computes rows i to i + M - 1 of c = start + a b, with these rows of a. The panels of b are `panel` elements apart,
+// and their rows ldb. `next`: of the next rows of a.
 template <int M>
-void multiply_rows(MatrixView c, ConstMatrixView start, Left a, const Real* b, std::int64_t panel,
-                   std::int64_t ldb, std::int64_t k) {
+void multiply_rows(MatrixView c, ConstMatrixView start, std::int64_t i, Left a, const Real* b,
+                   std::int64_t panel, std::int64_t ldb, std::int64_t k, Ahead next) {
+  const std::int64_t rows_left = std::min<std::int64_t>(M, c.rows - i - M);
   for (std::int64_t j = 0; j < c.cols; j += kPanel, b += panel) {
     const std::int64_t columns = std::min(kPanel, c.cols - j);
-    multiply_panel<M>(c.column_block(j, columns), start.column_block(j, columns), a, b, ldb, k);
+    const bool last = j + kPanel >= c.cols;
+    Ahead ahead;
+    if (i == 0 && !last) {
+      ahead = {b + panel, ldb};
+    } else if (i == 0 || j == 0) {
+      ahead = next;
+    }
+    const Real* const to = last ? c.row(i + M) : c.row(i) + j + kPanel;
+    for (std::int64_t r = 0; r < (last ? rows_left : M); ++r) fetch(to + r * c.stride);
+    const MatrixView tile = c.row_block(i, M).column_block(j, columns);
+    const ConstMatrixView from{start.row(i) + j, M, columns, start.stride};
+    if (ahead.row == nullptr) {
+      multiply_panel<M>(tile, from, a, b, ldb, k, [] {});
+    } else {
+      multiply_panel<M>(tile, from, a, b, ldb, k, ahead);
+    }
   }
 }
 
-// Copies columns of a (k, columns) to rows of kTileRows.
-HWY_INLINE void pack_columns(Real* to, const Real* a, std::int64_t stride, std::int64_t k,
-                             std::int64_t columns) {
-  for (std::int64_t p = 0; p < k; ++p, to += kTileRows, a += stride) {
-    if (columns == kTileRows) {
-      std::copy_n(a, kTileRows, to);
-    } else {
-      std::copy_n(a, columns, to);
-    }
-  }
+// Copies M columns of a (k, columns) to rows of kTileRows.
+template <int M>
+HWY_INLINE void pack_columns(Real* to, const Real* a, std::int64_t stride, std::int64_t k) {
+  for (std::int64_t p = 0; p < k; ++p, to += kTileRows, a += stride) std::memcpy(to, a, M * sizeof(Real));
 }
 
 // Computes c = start + op(a) b for k <= kDepth steps of the inner index. `packs`: copies the columns of a.
@@ -87,18 +120,22 @@ void compute_block(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op
   const std::int64_t step = std::max<std::int64_t>(1, kBlock / (k * kPanel)) * kPanel;
   for (std::int64_t j = 0; j < c.cols; j += step) {
     const std::int64_t columns = std::min(step, c.cols - j);
-    const MatrixView to = c.column_block(j, columns);
-    const ConstMatrixView from = start.column_block(j, columns);
     const Real* const right = b + j / kPanel * panel;
     const auto rows = [&]<int M>(std::int64_t i) HWY_ATTR {
       Left left{a.data + i * a.stride, a.stride, 1};
-      if (transposed) left = {a.data + i, 1, a.stride};
+      Ahead next;
+      if (transposed) {
+        left = {a.data + i, 1, a.stride};
+        next = {a.data + std::min(i + M + kTileRows, c.rows) - 1, a.stride};
+      } else if (a.stride == k) {
+        next = {a.data + std::min(i + M, c.rows - 1) * a.stride, kLine};
+      }
       if (packs) {
-        pack_columns(tile, a.data + i, a.stride, k, M);
+        pack_columns<M>(tile, a.data + i, a.stride, k);
         left = {tile, 1, kTileRows};
       }
-      multiply_rows<M>(to.row_block(i, M), {from.row(i), M, columns, from.stride}, left, right, panel, ldb,
-                       k);
+      multiply_rows<M>(c.column_block(j, columns), start.column_block(j, columns), i, left, right, panel, ldb,
+                       k, next);
     };
     std::int64_t i = 0;
     for (; i + kTileRows <= c.rows; i += kTileRows) rows.template operator()<kTileRows>(i);
@@ -111,15 +148,16 @@ void pack_panels(Real* to, ConstMatrixView b, Op op_b) {
   const bool transposed = op_b == Op::transpose;
   const std::int64_t rows = transposed ? b.cols : b.rows, cols = transposed ? b.rows : b.cols;
   if (!transposed) {
-    constexpr std::int64_t kRows = 16;  // at a time, so that few pages are read at once
+    constexpr std::int64_t kRows = 4;  // at a time, while the next ones are fetched
     for (std::int64_t first = 0; first < rows; first += kRows) {
       for (std::int64_t j = 0; j < cols; j += kPanel) {
         for (std::int64_t p = first; p < std::min(rows, first + kRows); ++p) {
           Real* const row = to + j * rows + p * kPanel;
           const std::int64_t columns = std::min(kPanel, cols - j);
+          fetch(b.row(std::min(p + kRows, rows - 1)) + j);
           if (columns < kPanel)
             std::fill_n(std::copy_n(b.row(p) + j, columns, row), kPanel - columns, Real{0});
-          if (columns == kPanel) std::copy_n(b.row(p) + j, kPanel, row);
+          if (columns == kPanel) std::memcpy(row, b.row(p) + j, kPanel * sizeof(Real));
         }
       }
     }
@@ -155,7 +193,8 @@ namespace {
 
 constexpr std::int64_t kDepth = HWY_STATIC_DISPATCH(kDepth);
 constexpr std::int64_t kBlockColumns = 256;  // of b at a time
-constexpr std::int64_t kNear = 1024;         // bytes between rows of an operand that is read in place
+constexpr std::int64_t kNear = 1024;         // bytes between rows of an operand that is read in place,
+constexpr std::int64_t kFewRows = 64;        // half as many for b and more rows of a: packed panels pay then
 
 std::int64_t panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_columns)(); }
 
@@ -254,7 +293,8 @@ void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op 
   if (uses_openblas()) return blas_gemm(c, a, op_a, b, op_b, 1, c.uninitialized ? 0 : 1);
   const std::int64_t w = panel_columns();
   const ConstMatrixView start = c.uninitialized ? ConstMatrixView{} : c;
-  if (op_b != Op::none || c.cols % w != 0 || bytes(b.stride) > kNear)
+  const std::int64_t near = c.rows > kFewRows ? kNear / 2 : kNear;
+  if (op_b != Op::none || c.cols % w != 0 || bytes(b.stride) > near)
     return compute_packing(c, start, a, op_a, b, op_b);
   compute(c, start, a, op_a, [&](std::int64_t j, std::int64_t, std::int64_t p, std::int64_t) -> RightBlock {
     return {b.row(p) + j, w, b.stride};
