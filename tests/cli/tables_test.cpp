@@ -82,6 +82,37 @@ TEST_CASE("the table of a sweep has means, deviations and failed runs", "[cli]")
             "  seed 3: failed: out of memory"});
 }
 
+TEST_CASE("the table of successive halving starts with the best setting", "[cli]") {
+  SweepCase c("5e-");
+  c.sweep.settings.push_back(setting({"train.steps=390", "model.heads=8", "train.optimizer.lr=5e-8"}));
+  c.sweep.halving.steps = {10, 20};
+  c.runs.resize(3);
+  const auto run = [&](std::size_t i, RunStatus status, std::vector<double> losses) {
+    c.runs[i] = {};
+    c.runs[i].setting = i;
+    c.runs[i].status = status;
+    c.runs[i].losses = std::move(losses);
+  };
+  const auto first_words = [&] {
+    std::string words;
+    for (const std::string& line : lines_of(cli::sweep_table(c.sweep, c.runs, 80)))
+      if (line.starts_with("heads")) words += line.substr(0, 8);
+    return words;
+  };
+  run(0, RunStatus::stopped, {1.5});
+  run(1, RunStatus::stopped, {1.25, 1.75});  // stopped later, with a higher loss
+  run(2, RunStatus::done, {1.4, 1.0});
+  c.runs[2].result = {{"steps", 30}, {"validation", {{"loss", 2.0}}}};
+  CHECK(first_words() == "heads=8 heads=4 heads=1 ");
+  run(1, RunStatus::stopped, {1.25});
+  CHECK(first_words() == "heads=8 heads=4 heads=1 ");
+  run(0, RunStatus::stopped, {1.0});
+  CHECK(first_words() == "heads=8 heads=1 heads=4 ");
+  CHECK(lines_of(cli::sweep_table(c.sweep, c.runs, 80)).size() == 6);  // no deviations of one seed
+  c.sweep.halving = {};
+  CHECK(first_words() == "heads=1 heads=4 heads=8 ");
+}
+
 TEST_CASE("the table of a sweep leaves out columns from the right that do not fit", "[cli]") {
   const SweepCase c("0.00000000000000000000000000000005e-");
   for (const std::size_t width : {60, 80, 120}) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "thimble/core/width.h"
 
@@ -32,6 +34,27 @@ constexpr SweepColumn kSweepColumns[] = {
     {"steps", "/steps", 1, 8, 0},
     {"s", "/seconds", 1, 7, 1},
 };
+
+// Returns the settings from the best to the worst where halving has compared them: by the stage that they reached, then
+// by their mean validation loss. Else in the order of the sweep.
+std::vector<std::size_t> row_order(const Sweep& sweep, const std::vector<SweepRun>& runs) {
+  std::vector<std::size_t> order(sweep.settings.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (sweep.halving.steps.empty()) return order;
+  std::vector<std::pair<std::int64_t, double>> ranks(order.size());  // minus the stages, and the loss
+  for (const std::size_t i : order) {
+    const Spread finished = metric_spread(runs, i, "/validation/loss");
+    std::vector<double> losses;
+    for (const SweepRun& run : runs) {
+      if (run.setting != i) continue;
+      ranks[i].first = std::min(ranks[i].first, -std::ssize(run.losses) - (finished.count > 0 ? 1 : 0));
+      if (!run.losses.empty()) losses.push_back(run.losses.back());
+    }
+    ranks[i].second = finished.count > 0 ? finished.mean : spread(losses).mean;
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return ranks[i]; });
+  return order;
+}
 
 }  // namespace
 
@@ -75,7 +98,7 @@ std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, s
   for (const SweepColumn& column : columns) out += fmt::format("{:>{}}", column.title, column.width);
   out += '\n';
   const std::size_t seeds = runs.size() / sweep.settings.size();
-  for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
+  for (const std::size_t i : row_order(sweep, runs)) {
     const bool fits = display_width(labels[i]) <= label_width;
     if (!fits) out += wrapped(labels[i], width, kIndent);
     const auto done = metric_spread(runs, i, "/steps").count;
@@ -91,7 +114,8 @@ std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, s
       means += cell(values.count > 0, values.mean);
       deviations += cell(values.sd.has_value(), values.sd.value_or(0));
     }
-    out += means + '\n' + deviations + '\n';
+    out += means + '\n';
+    if (seeds > 1) out += deviations + '\n';
     for (const SweepRun& run : runs)
       if (run.setting == i && run.status != RunStatus::done)
         out += wrapped(fmt::format("  seed {}: {}{}{}", run.config.train.seed, name(run.status),
