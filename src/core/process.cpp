@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -97,6 +98,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
     throw FileError(fmt::format("/dev/null: cannot be read: {}", std::strerror(error)));
   }
 
+  std::fflush(nullptr);  // the thread sanitizer's _exit would write the child's copy of the buffers
   // No signal may reach the child while it has the handlers and the queue of its parent.
   sigset_t all, signals;
   ::sigfillset(&all);
