@@ -37,7 +37,7 @@ if ! cmp -s src/lab/page/package.json $build/npm/package.json; then
 fi
 NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/lab/worker.js --bundle --minify --format=iife \
   --log-level=warning --outfile=$build/worker.js
-node src/lab/page/build.mjs $build/npm src/lab/worker.js $build/src/lab/lab.wasm $build/thimble-lab.html
+node src/lab/page/build.mjs $build/npm $build/worker.js $build/src/lab/lab.wasm $build/thimble-lab.html
 
 if [[ $mode == test ]]; then node --test tests/lab/engine_test.mjs; fi
 if [[ $mode == browsers ]]; then

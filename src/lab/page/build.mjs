@@ -1,5 +1,5 @@
 // Bundles the lab into one HTML file. Usage: build.mjs DIRECTORY WORKER WASM OUTPUT
-//   DIRECTORY holds node_modules; WORKER is the script of the engine, with its imports; WASM the engine.
+//   DIRECTORY holds node_modules; WORKER is the bundled script of the engine; WASM the engine.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -36,7 +36,10 @@ const virtual = {
   },
 };
 
-// Returns a script with its imports in one text, which does not end a <script> element.
+// Returns a script that does not end its <script> element.
+const escaped = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+
+// Returns a script with its imports in one text.
 async function bundle(entry) {
   const result = await esbuild.build({
     entryPoints: [entry],
@@ -47,12 +50,11 @@ async function bundle(entry) {
     target: "es2022",
     charset: "utf8",
     platform: "browser",
-    external: ["fs", "path", "crypto", "worker_threads", "node:*"],
     nodePaths: [join(directory, "node_modules")],
     plugins: [virtual],
     logLevel: "warning",
   });
-  return result.outputFiles[0].text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+  return result.outputFiles[0].text;
 }
 
 async function styles() {
@@ -62,12 +64,12 @@ async function styles() {
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-const script = await bundle(join(here, "main.js"));
+const script = escaped(await bundle(join(here, "main.js")));
 const style = await styles();
 const parts = {
   style,
   script,
-  worker: await bundle(worker),
+  worker: escaped(readFileSync(worker, "utf8")),
   wasm: gzipSync(readFileSync(wasm), { level: 9 }).toString("base64"),
   policy: [
     "default-src 'none'",
