@@ -9,6 +9,7 @@ import { join, resolve } from "node:path";
 
 import { cell, click, closed, downloaded, launch, open, put, text, textOf, train, yaml } from "./browser.mjs";
 import { walk } from "./browser_lessons.mjs";
+import { pictureTests } from "./browser_pictures.mjs";
 
 const [directory, thimble] = process.argv.slice(2, 4).map((path) => resolve(path));
 const browsers = process.argv.slice(4).map((argument) => argument.split("="));
@@ -286,6 +287,8 @@ test("every width, light and dark", async (b) => {
       await closed(page);
     }
 });
+
+pictureTests(test, kPage);
 
 let failed = 0;
 const only = process.env.ONLY ? new RegExp(process.env.ONLY) : /./;

@@ -16,7 +16,7 @@ const kReport = join(root, "src/inspect/report/page");
 // The parts of the HTML report that the lab uses, and what it takes from them.
 const kPieces = ["base", "chart", "map", "save", "tokens"];
 const kTaken = `state, update, subscribe, element, isNumber, shorter, grouped, percent, points, plainTable, themeButton,
-  color, thumbnail, layOut, drawMap, legend, scales, axes, lines, kLayout, saveButtons, word`;
+  color, thumbnail, layOut, drawMap, legend, scales, axes, lines, kLayout, report, themeColor, kFont, pictureOf, saveButtons, word`;
 
 const configs = () => {
   const folder = join(root, "configs");

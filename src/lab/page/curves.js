@@ -1,5 +1,6 @@
 // Loss and accuracy as they develop, with the lowest loss and chance.
-import { axes, element, isNumber, kLayout, lines, percent, scales, shorter, state, subscribe } from "lab:report";
+import { axes, element, isNumber, kLayout, lines, percent, saveButtons, scales, shorter, state, subscribe } from "lab:report";
+import { chartPicture } from "./chart_picture.js";
 
 const kPoints = 240; // of a line
 
@@ -13,7 +14,10 @@ function thinned(points) {
   });
 }
 
-/** Returns a chart whose lines are replaced by show(spec); `spec` is as for lineChart of the report. */
+// Returns the lines of a chart that have a name, [{name, style}].
+const namesOf = ({ series, rules = [] }) => [...series, ...rules.filter(({ y }) => isNumber(y))].filter(({ name }) => name);
+
+/** Returns a chart whose lines are replaced by show(spec); `spec` is as for lineChart of the report; its `title` is that of a saved file. */
 export function liveChart(title, height) {
   const picture = element("div", { class: "picture", role: "img" });
   const readout = element("output", { class: "now number" });
@@ -54,13 +58,18 @@ export function liveChart(title, height) {
   });
   new ResizeObserver(draw).observe(picture);
   return {
-    node: element("figure", { class: "chart" }, element("figcaption", {}, element("b", {}, title), readout, keys), picture),
+    node: element(
+      "figure",
+      { class: "chart" },
+      element("figcaption", {}, element("b", {}, title), readout, keys),
+      picture,
+      saveButtons(() => chartPicture(picture.firstChild, `${spec.title ?? title} step ${state.step}`, namesOf(spec)), `the chart ${title}`),
+    ),
     show(next) {
       spec = next;
       picture.setAttribute("aria-label", `${title} by step. ${spec.now}`);
       if (pointed === null) readout.textContent = spec.now;
-      const named = [...spec.series, ...(spec.rules ?? []).filter(({ y }) => isNumber(y))].filter(({ name }) => name);
-      keys.replaceChildren(...named.map((s) => element("span", { class: "key" }, element("i", { class: s.style }), s.name)));
+      keys.replaceChildren(...namesOf(spec).map((s) => element("span", { class: "key" }, element("i", { class: s.style }), s.name)));
       draw();
     },
   };

@@ -1,5 +1,5 @@
 // Attention as maps: small ones of all heads, and the large one of the selected head.
-import { drawMap, element, layOut, legend, saveButtons, shorter, state, subscribe, thumbnail, update, word } from "lab:report";
+import { drawMap, element, layOut, legend, pictureOf, saveButtons, shorter, state, subscribe, thumbnail, update, word } from "lab:report";
 import { heads, selected, shown } from "./names.js";
 
 Object.assign(state, { picked: 0 }); // how often a head was chosen
@@ -95,7 +95,10 @@ export function largeMap() {
     canvas,
   );
   const cell = element("p", { id: "cell", class: "cell number", "aria-live": "polite" });
-  const below = element("div", { class: "below" });
+  const scale = element("div");
+  const step = () => `step ${state.at ?? state.step}`;
+  const picture = () => pictureOf(map, `${selected().name} ${step()}`);
+  const below = element("div", { class: "below", hidden: true }, scale, saveButtons(picture, "this map"));
   const heading = element("h3", { id: "map-title" });
   let map, box;
   let kept = false;
@@ -125,10 +128,9 @@ export function largeMap() {
   };
   const title = () => {
     const head = selected();
-    const at = state.at === null ? `step ${state.step}` : `step ${state.at}`;
     heading.textContent = head ? head.name.replace(/^layer/, "Layer") : state.model ? "This model has no attention." : "";
     node.setAttribute("aria-label", head ? `Attention of ${head.name}: arrow keys move between cells` : "Attention");
-    if (map && head) below.replaceChildren(legend(map), saveButtons(map, `${head.name} ${at}`));
+    if (map && head) scale.replaceChildren(legend(map));
   };
   const cellAt = (event) => {
     const at = canvas.getBoundingClientRect();
@@ -163,8 +165,8 @@ export function largeMap() {
   subscribe(["model"], () => {
     map = null;
     kept = false;
-    below.replaceChildren();
+    below.hidden = true;
   });
-  subscribe(["trace", "head", "model", "theme", "at"], title);
+  subscribe(["trace", "head", "model", "theme"], title);
   return { heading, node: [node, cell], below };
 }

@@ -1,5 +1,5 @@
 // The session: the config that is open, the run that trains, and what the page shows of it.
-import { state, update } from "lab:report";
+import { report, state, update } from "lab:report";
 import configs from "lab:configs";
 import { call } from "./engine.js";
 import { headList } from "./names.js";
@@ -73,6 +73,7 @@ const kStart = { step: 0, rate: null, snapshots: [], at: null, stopped: "", stal
 
 function show(model, text, rest = {}) {
   const attentions = model.attentions ?? [];
+  report.task = model.config.task.name; // names the files of saved pictures
   update({
     ...kStart,
     curves: { train: [], validation: [] },

@@ -87,6 +87,7 @@ export function scores() {
     }));
     const width = { style: "unseen", points: [0, Math.max(50, state.step)].map((x) => [x, 0]) };
     chart.show({
+      title: `Scores of ${head.name}`,
       xLabel: "step",
       range: [0, 1],
       series: [...series, width],

@@ -244,7 +244,10 @@ function largeMap(name, describe, pick) {
     show: (next, title) => {
       [map, cursor] = [next, null];
       tip.hidden = true;
-      below.replaceChildren(legend(map), saveButtons(map, title));
+      below.replaceChildren(
+        legend(map),
+        saveButtons(() => pictureOf(map, title), `the map of ${title}`),
+      );
       draw();
     },
   };

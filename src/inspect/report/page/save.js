@@ -1,6 +1,7 @@
-// Saves a map as an SVG or PNG file.
+// Saves pictures as SVG or PNG files. A picture is {title, width, height, rectangles: [[x, y, width, height, fill]], texts, paths},
+// in pixels; texts are as drawText takes them, and paths, which a map has none of, [{d, fill, stroke, width, dash}].
 
-// Returns the map with its title and legend as rectangles [x, y, width, height, fill] and texts, in pixels.
+// Returns the map with its title and legend as a picture.
 function pictureOf(map, title) {
   const kMargin = 12,
     kHeader = 30,
@@ -48,14 +49,17 @@ function pictureOf(map, title) {
     rectangles.push([left + kRamp + 24, low, 10, 10, themeColor("masked")], ...frame(left + kRamp + 24, low, 10, 10));
     texts.push({ text: "masked key", x: left + kRamp + 40, y: low + 5, align: "start" });
   }
-  return { width: Math.ceil(width), height: Math.ceil(top + tall + kFooter), rectangles, texts };
+  return { title, width: Math.ceil(width), height: Math.ceil(top + tall + kFooter), rectangles, texts, paths: [] };
 }
 
-function svgOf({ width, height, rectangles, texts }) {
+function svgOf({ width, height, rectangles, texts, paths }) {
   const svg = element(
     "svg",
     { xmlns: kSvg, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": kFont.slice(5), "font-size": 11 },
     rectangles.map(([x, y, w, h, fill]) => element("rect", { x, y, width: w, height: h, fill, "shape-rendering": "crispEdges" })),
+    paths.map(({ d, fill, stroke, width: thick, dash }) =>
+      element("path", { d, fill, stroke, "stroke-width": thick, "stroke-dasharray": dash.join(" ") || null, "stroke-linejoin": "round" }),
+    ),
     texts.map(({ text, x, y, align, turned, chosen }) =>
       element(
         "text",
@@ -73,7 +77,7 @@ function svgOf({ width, height, rectangles, texts }) {
   return new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
 }
 
-function pngOf({ width, height, rectangles, texts }) {
+function pngOf({ width, height, rectangles, texts, paths }) {
   const kDensity = 2;
   const canvas = element("canvas", { width: kDensity * width, height: kDensity * height });
   const context = canvas.getContext("2d");
@@ -82,26 +86,34 @@ function pngOf({ width, height, rectangles, texts }) {
     context.fillStyle = fill;
     context.fillRect(x, y, w, h);
   }
+  context.lineJoin = "round";
+  for (const { d, fill, stroke, width: thick, dash } of paths) {
+    const path = new Path2D(d);
+    Object.assign(context, { fillStyle: fill, strokeStyle: stroke, lineWidth: thick });
+    context.setLineDash(dash);
+    if (fill !== "none") context.fill(path);
+    if (stroke !== "none") context.stroke(path);
+  }
   for (const text of texts) drawText(context, text);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-async function save(map, title, extension) {
-  const picture = pictureOf(map, title);
+async function save(picture, extension) {
   const href = URL.createObjectURL(await (extension === "svg" ? svgOf : pngOf)(picture));
-  const name = `${report.task} ${title}`.replace(/[^\p{L}\p{N}]+/gu, "_");
+  const name = `${report.task} ${picture.title}`.replace(/[^\p{L}\p{N}]+/gu, "_");
   element("a", { href, download: `${name}.${extension}` }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 1000);
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
-function saveButtons(map, title) {
+// Returns buttons that save what picture() returns when they are clicked; `what` names it.
+function saveButtons(picture, what) {
   return element(
     "span",
     { class: "save" },
     ["svg", "png"].map((extension) =>
       element(
         "button",
-        { title: `Save this map as ${extension.toUpperCase()}: ${title}`, click: () => save(map, title, extension) },
+        { title: `Save ${what} as ${extension.toUpperCase()}`, click: () => save(picture(), extension) },
         `save ${extension.toUpperCase()}`,
       ),
     ),
