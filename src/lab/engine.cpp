@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -38,6 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kConfigName = "config.yaml";
+const std::string kChanges = "changes.json";  // of keys of a run: [{step, key, from, to}]
 
 std::unique_ptr<Session> session;
 fs::path run;  // of the session; empty: none
@@ -59,9 +61,9 @@ Config config_of(const Json& request) {
 bool is_for_shards(const Json& request) { return request.value("role", std::string()) == "shards"; }
 
 // Opens a session whose run is in a new directory, which prepare(directory) fills, in place of the present
-// one, which stays if that fails.
+// one, which stays if that fails. The history of the session `before`, if any, goes on.
 template <class F>
-Json opened(const Json& request, const F& prepare) {
+Json opened(const Json& request, const F& prepare, Session* before = nullptr) {
   const fs::path directory = fs::path(kFiles) / fmt::format("run-{}", ++runs_so_far);
   try {
     SessionOptions options{.directory = directory, .shards_only = is_for_shards(request)};
@@ -72,6 +74,7 @@ Json opened(const Json& request, const F& prepare) {
                                         : f64::make_session(config, options);
     Json json = made->describe();
     json["buffers"] = made->buffers();
+    if (before != nullptr) made->take_history(*before);
     session = std::move(made);
     fs::remove_all(std::exchange(run, directory));
     return json;
@@ -145,7 +148,19 @@ Json load(const Json& request) {
   });
 }
 
-// Goes on with another value of a key: writes a checkpoint, and opens the run again.
+// Returns the changes of a run with one more. Changes of a key at the same step are one.
+Json with_change(Json changes, Json change) {
+  if (!changes.empty() && changes.back()["step"] == change["step"] &&
+      changes.back()["key"] == change["key"]) {
+    change["from"] = changes.back()["from"];
+    changes.erase(changes.size() - 1);
+  }
+  if (change["from"] != change["to"]) changes.push_back(std::move(change));
+  return changes;
+}
+
+// Goes on with another value of a key: writes a checkpoint, and opens the run again. A file of the run says
+// when which key was changed.
 Json set(const Json& request) {
   Session& present = open_session();
   const auto key = request.at("key").get<std::string>();
@@ -157,11 +172,22 @@ Json set(const Json& request) {
     require<ConfigError>(difference.may_change || difference.key == "train.optimizer.lr",
                          "{}: cannot change while the run goes on; open a new one", difference.key);
   present.checkpoint();
-  return opened(request, [&](SessionOptions& options) {
+  const auto fill = [&](SessionOptions& options) {
     fs::copy(run, options.directory, fs::copy_options::recursive);
     write_file(options.directory / kConfigName, to_yaml(changed));
+    const fs::path file = options.directory / kChanges;
+    std::string path = "/" + key;
+    std::ranges::replace(path, '.', '/');
+    const Json::json_pointer at(path);
+    const Json change{{"step", present.hash().at("step")},
+                      {"key", key},
+                      {"from", to_json(present.config()).at(at)},
+                      {"to", to_json(changed).at(at)}};
+    const Json changes = fs::exists(file) ? parse_json(read_file(file)) : Json::array();
+    write_file(file, json_text(with_change(changes, change), 2) + "\n");
     return resumed(options);
-  });
+  };
+  return opened(request, fill, &present);
 }
 
 Split split_of(const Json& request) {

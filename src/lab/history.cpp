@@ -5,27 +5,23 @@
 #include <iterator>
 
 #include "thimble/core/error.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 void History::keep(std::int64_t step, std::span<const Real> weights) {
   steps_[step].assign(weights.begin(), weights.end());
-  if (bytes() > kBytes) thin(false);
-  while (bytes() > kBytes && steps_.size() > 2) thin(true);
+  while (bytes() > kBytes && steps_.size() > 2) drop();
 }
 
-void History::thin(bool all) {
-  bool removes = true;
-  for (auto i = std::next(steps_.begin()); i != steps_.end() && std::next(i) != steps_.end();) {
-    if (!all && in_series(i->first)) {
-      ++i;
-      continue;
-    }
-    i = removes ? steps_.erase(i) : std::next(i);
-    removes = !removes;
-  }
+void History::drop() {
+  const auto gap = [](auto i) {
+    return static_cast<double>(std::next(i)->first + 1) / static_cast<double>(std::prev(i)->first + 1);
+  };
+  auto least = std::next(steps_.begin());
+  for (auto i = least; std::next(i) != steps_.end(); ++i)
+    if (gap(i) < gap(least)) least = i;
+  steps_.erase(least);
 }
 
 std::span<const Real> History::at(std::int64_t step) const {

@@ -11,7 +11,8 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Weights at some steps of training, as many as fit in kBytes.
+// Weights at some steps of training, as many as fit in kBytes: the first, the last, and steps in between that
+// are spread evenly in the logarithm of step + 1.
 class History {
  public:
   void keep(std::int64_t step, std::span<const Real> weights);
@@ -23,8 +24,8 @@ class History {
  private:
   static constexpr std::size_t kBytes = std::size_t{64} << 20;
 
-  // Removes every second step but the first and the last, or of those outside of the series of a run only.
-  void thin(bool all);
+  // Removes the step in between whose neighbors are closest to each other.
+  void drop();
 
   std::map<std::int64_t, std::vector<Real>> steps_;
 };

@@ -229,6 +229,11 @@ class Run final : public lab::Session, private TrainObserver {
     run_->checkpoint();
   }
 
+  void take_history(lab::Session& from) override {
+    history_ = std::move(static_cast<Run&>(from).history_);
+    keep();
+  }
+
  private:
   Model& model() { return run_->trainer().model(); }
   const Model& model() const { return run_->trainer().model(); }

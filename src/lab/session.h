@@ -47,6 +47,8 @@ class Session {
   virtual Json history() const = 0;
   virtual Json hash() const = 0;
   virtual void checkpoint() = 0;  // writes one, so that the run can be resumed
+  // Moves the history of a session of the same run and precision into this one.
+  virtual void take_history(Session& from) = 0;
 };
 
 }  // namespace thimble::lab

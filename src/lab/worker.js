@@ -228,8 +228,11 @@ class Worker {
     for (const [path, bytes] of Object.entries(this.engine.read(FILES)))
       if (path.startsWith(folder)) files[`run/${path.slice(folder.length)}`] = bytes;
       else if (!path.includes("/")) files[path] = bytes;
-    const text = new TextDecoder().decode(files["run/config.yaml"]);
-    files["run/config.yaml"] = new TextEncoder().encode(text.replaceAll(/: ("?)\/lab\//g, ": $1../"));
+    const read = (name) => new TextDecoder().decode(files[name]);
+    const changes = "run/changes.json" in files ? JSON.parse(read("run/changes.json")) : [];
+    const said = changes.map(({ step, key, from, to }) => `# ${key} was ${from} up to step ${step}, then ${to}.\n`);
+    const text = read("run/config.yaml").replaceAll(/: ("?)\/lab\//g, ": $1../");
+    files["run/config.yaml"] = new TextEncoder().encode(said.join("") + text);
     return { files, name: "run" };
   }
 }

@@ -220,6 +220,85 @@ test("a run changes its learning rate, refuses other changes, and diverges witho
   });
 });
 
+test("a changed learning rate acts as in a native run whose config is changed, and the run says so", async () => {
+  const overrides = ["train.steps=50", "data.validation=64", "data.test=64", "train.evaluate_every=10"];
+  writeFiles({ "rate.yaml": config("reverse") });
+  native("train", "rate.yaml", ...overrides, "--stop-after", "20", "--out", "rate", "--quiet");
+  const yaml = readFileSync(join(folder, "rate/config.yaml"), "utf8");
+  writeFiles({ "rate/config.yaml": yaml.replace("lr: 0.0005", "lr: 0.004") });
+  native("train", "rate", "--resume", "--quiet");
+  const expected = summary("rate").weights_hash;
+  for (const workers of [1, 2])
+    await withLab(workers, async (lab, call) => {
+      const rate = (value) => call("set", { key: "train.optimizer.lr", value });
+      await call("open", { yaml: config("reverse"), overrides });
+      await call("step", { steps: 20 });
+      const before = await call("history");
+      const past = await call("scores", { at: 5 });
+      await rate(0.1);
+      const run = await rate(0.004);
+      assert.deepEqual([run.step, run.config.train.optimizer.lr], [20, 0.004]);
+      assert.deepEqual(await call("history"), before);
+      assert.deepEqual(await call("scores", { at: 5 }), past);
+      await call("step", { steps: 10 });
+      const { files } = await call("save");
+      await call("step", { steps: 1000 });
+      assert.equal((await call("hash")).weights_hash, expected, `${workers} workers`);
+
+      const text = (name) => new TextDecoder().decode(files[name]);
+      assert.deepEqual(JSON.parse(text("run/changes.json")), [{ step: 20, key: "train.optimizer.lr", from: 0.0005, to: 0.004 }]);
+      assert.ok(text("run/config.yaml").startsWith("# train.optimizer.lr was 0.0005 up to step 20, then 0.004.\n"));
+      writeFiles(files, join(folder, `rate-saved-${workers}`));
+      native("train", `rate-saved-${workers}/run`, "--resume", "--quiet");
+      assert.equal(summary(`rate-saved-${workers}/run`).weights_hash, expected);
+
+      // A value that is taken back has not changed.
+      await call("load", { files });
+      await rate(0.25);
+      await rate(0.004);
+      const again = await call("save");
+      assert.equal(JSON.parse(new TextDecoder().decode(again.files["run/changes.json"])).length, 1);
+    });
+});
+
+test("weights of earlier steps stay within their budget, and the steps are spread over the run", async () => {
+  const kBudget = 64 << 20;
+  await withLab(1, async (lab, call) => {
+    const yaml =
+      "task: {name: reverse, length: 4}\nmodel: {d_model: 352, layers: 2, d_ff: 704}\ndata: {validation: 1, test: 1}\n" +
+      "train: {steps: 320, batch: 1, shards: 1, evaluate_every: 320, optimizer: {lr: 1e-5}}\n";
+    await call("open", { yaml });
+    const fitting = Math.floor(kBudget / (await call("history")).bytes);
+    assert.ok(fitting >= 6 && fitting <= 10, `${fitting} fit`);
+    const first = await call("scores", { at: 0 });
+    for (let step = 20; step <= 320; step += 20) {
+      await call("step", { steps: 20 });
+      const { steps, bytes } = await call("history");
+      assert.ok(bytes <= kBudget, `${bytes} bytes at step ${step}`);
+      assert.equal(steps[0], 0);
+      if (steps.length < fitting) continue;
+      // No gap is more than twice as long as among steps that are spread evenly, in the logarithm of step + 1.
+      const even = Math.log(steps.at(-1) + 1) / (steps.length - 1);
+      steps.slice(1).forEach((later, i) => {
+        const gap = Math.log((later + 1) / (steps[i] + 1));
+        assert.ok(gap <= 2 * even, `no step between ${steps[i]} and ${later}, of ${steps}`);
+      });
+    }
+    const { steps } = await call("history");
+    assert.equal(steps.length, fitting);
+    assert.deepEqual([steps[0], steps.at(-1)], [0, 320]);
+    assert.deepEqual(await call("scores", { at: 0 }), first);
+    assert.deepEqual((await call("scores", { at: 320 })).heads, (await call("scores")).heads);
+    for (const at of steps) await call("trace", { input: "1 2 3 4", at });
+    const dropped = [1, 2, 3, 10, 100].find((step) => !steps.includes(step));
+    const { error } = await lab.call("trace", { input: "1 2 3 4", at: dropped });
+    assert.deepEqual(
+      [error.kind, error.message],
+      ["config", `at: there are no weights of step ${dropped}; choose one of ${steps.join(", ")}`],
+    );
+  });
+});
+
 test("gradients are right, and tokens of any kind are harmless", async () => {
   await withLab(1, async (lab, call) => {
     const tokens = ["<b>", "&amp;", '"', "'", "\\", "</script>", "\u202e", "\u200f", "{{", "`", "${x}", "日本", "🧵", "-", "%s", "\u00a0x"];

@@ -220,11 +220,14 @@ export async function reset() {
   await open();
 }
 
-/** Changes a key of the config that may change while the run goes on. */
+/** Changes a key of the config that may change while the run goes on, and returns the config of the run. */
 export async function set(key, value) {
+  const { model } = state;
   try {
-    await call("set", { key, value });
+    const { config } = await call("set", { key, value });
+    model.config = config;
   } catch (error) {
     sayError(error);
   }
+  return state.model.config;
 }

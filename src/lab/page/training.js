@@ -32,19 +32,22 @@ function learningRate() {
   const slider = element("input", { type: "range", id: "rate", min: -5, max: -1, step: 0.05 });
   const text = (x) => Number(x.toPrecision(2)).toString();
   const chosen = () => Number((10 ** slider.value).toPrecision(2));
-  slider.addEventListener("input", () => {
-    shown.textContent = text(chosen());
-    slider.setAttribute("aria-valuetext", text(chosen()));
-  });
-  slider.addEventListener("change", () => set("train.optimizer.lr", chosen()));
-  subscribe(["model"], () => {
-    const value = state.model?.config?.train?.optimizer?.lr;
-    slider.disabled = !value;
-    if (!value) return;
-    slider.value = Math.log10(value);
+  const say = (value) => {
     shown.textContent = text(value);
     slider.setAttribute("aria-valuetext", text(value));
+  };
+  const show = (config) => {
+    const value = config?.train?.optimizer?.lr;
+    if (!value) return;
+    slider.value = Math.log10(value);
+    say(value);
+  };
+  slider.addEventListener("input", () => say(chosen()));
+  slider.addEventListener("change", async () => show(await set("train.optimizer.lr", chosen())));
+  subscribe(["model", "phase"], () => {
+    slider.disabled = state.phase !== "ready" && state.phase !== "training";
   });
+  subscribe(["model"], () => show(state.model?.config));
   return element("label", { class: "rate", for: "rate" }, element("span", {}, "learning rate"), slider, shown);
 }
 
