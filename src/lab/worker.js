@@ -202,20 +202,27 @@ class Worker {
   }
 
   // Opens the files of a run directory, in a folder of any name, or weights alone.
-  load({ files, config, role }) {
+  load({ files, config: given, role }) {
     const names = Object.keys(files);
     const top = names.find((name) => /(^|\/)checkpoints\//.test(name))?.replace(/checkpoints\/.*/, "");
     if (top === undefined) {
       const weights = names.find((name) => name.endsWith(".safetensors"));
       if (!weights) return failure("data", "no checkpoint among these files; open a run or a .safetensors file");
       this.engine.write(FILES, files);
-      if (config) this.engine.write(FILES, { "config.yaml": config });
-      return this.engine.call("load", { weights: `${FILES}/${weights}`, role, ...(config ? { config: `${FILES}/config.yaml` } : {}) });
+      if (given) this.engine.write(FILES, { "config.yaml": given });
+      return this.engine.call("load", { weights: `${FILES}/${weights}`, role, ...(given ? { config: `${FILES}/config.yaml` } : {}) });
     }
     this.engine.remove(LOADED);
     for (const name of names)
       if (name.startsWith(top)) this.engine.write(LOADED, { [name.slice(top.length)]: files[name] });
       else this.engine.write(FILES, { [name]: files[name] });
+    // A run of the native program names data files where they were there; those that came with it are here.
+    const config = new TextDecoder().decode(files[`${top}config.yaml`] ?? new Uint8Array());
+    const missing = [];
+    const here = (whole, start, name, end) => (name in files ? `${start}${FILES}/${name}${end}` : (missing.push(name), whole));
+    const moved = config.replace(/^( +(?:\w+_)?file: "?).*\/([^/"\n]+)("?)$/gm, here);
+    if (missing.length) return failure("data", `the run was trained on ${missing.join(", ")}; open the run and its data together`);
+    if (config) this.engine.write(LOADED, { "config.yaml": moved });
     return this.engine.call("load", { role });
   }
 

@@ -65,6 +65,8 @@ export async function closed(page) {
   await page.close();
 }
 
+export const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
 export const text = (page, selector) => page.$eval(selector, (node) => node.textContent);
 
 /** Waits until the text of an element matches, and returns it. */

@@ -7,8 +7,9 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:f
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 
-import { cell, click, closed, downloaded, launch, open, put, text, textOf, train, yaml } from "./browser.mjs";
+import { cell, click, closed, downloaded, launch, open, put, sleep, text, textOf, train, yaml } from "./browser.mjs";
 import { walk } from "./browser_lessons.mjs";
+import { openingTests } from "./browser_opening.mjs";
 import { pictureTests } from "./browser_pictures.mjs";
 
 const [directory, thimble] = process.argv.slice(2, 4).map((path) => resolve(path));
@@ -20,7 +21,6 @@ const { unzipSync } = createRequire(join(kModules, "package.json"))("fflate");
 
 const native = (...given) =>
   execFileSync(thimble, given, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], env: { ...process.env, THIMBLE_TARGET: "sse4" } });
-const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 const tests = [];
 const test = (name, run) => tests.push({ name, run });
@@ -289,6 +289,7 @@ test("every width, light and dark", async (b) => {
 });
 
 pictureTests(test, kPage);
+openingTests(test, kPage, { native, modules: kModules, root });
 
 let failed = 0;
 const only = process.env.ONLY ? new RegExp(process.env.ONLY) : /./;

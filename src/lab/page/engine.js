@@ -11,7 +11,7 @@ class EngineError extends Error {
 }
 
 // Returns a message without the folder of the engine that holds the user's files.
-const plain = (message) => message.replaceAll("/lab/", "");
+const plain = (message) => message.replace(/(?<![\w.-])\/lab\//g, "");
 
 const kMostWorkers = 4; // as many as a config has shards by default
 const textOf = (id) => document.getElementById(id).textContent;

@@ -1,8 +1,9 @@
 // Saves the run as an archive, and opens archives and model files.
 import { unzipSync, zipSync } from "fflate";
-import { element, state } from "lab:report";
+import { element, state, update } from "lab:report";
 import { call } from "./engine.js";
-import { load, pause, say, sayError } from "./session.js";
+import { hasPairs, useOwn } from "./own.js";
+import { load, pause, say, sayError, setText } from "./session.js";
 
 const kLimit = 256 << 20; // bytes that are opened
 const kFiles = 2000;
@@ -27,7 +28,7 @@ export async function save() {
   }
 }
 
-// Returns the files of an archive, without a folder that holds them all. Throws Error where they are too large.
+// Returns the files of an archive. Throws Error where they are too large.
 function unpack(bytes) {
   let [size, count] = [0, 0];
   const files = unzipSync(bytes, {
@@ -39,28 +40,97 @@ function unpack(bytes) {
       return !file.name.endsWith("/");
     },
   });
+  return files;
+}
+
+// Returns files without a folder that holds them all.
+function withoutFolder(files) {
   const names = Object.keys(files);
   const folder = names[0]?.match(/^[^/]+\//)?.[0];
   if (!folder || !names.every((name) => name.startsWith(folder))) return files;
   return Object.fromEntries(names.map((name) => [name.slice(folder.length), files[name]]));
 }
 
-/** Opens files that were chosen or dropped: an archive of a run, or a .safetensors with its config. */
-async function openFiles(list) {
-  try {
-    const total = list.reduce((sum, file) => sum + file.size, 0);
-    if (total > kLimit) throw new Error(`the files have ${total >> 20} MB, of which at most ${kLimit >> 20} are opened`);
-    let files = {};
-    for (const file of list) {
-      const bytes = new Uint8Array(await file.arrayBuffer());
-      if (/\.zip$/i.test(file.name)) files = { ...files, ...unpack(bytes) };
-      else files[file.name] = bytes;
+// Opens {path: bytes}: a run, weights with their config unless they hold it, a config with its data, or data.
+async function openContents(contents) {
+  const names = Object.keys(contents);
+  const text = (name) => {
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(contents[name]);
+    } catch {
+      throw new Error(`${name} is not a text in UTF-8`);
     }
-    await load(files);
+  };
+  const folders = names.map((name) => name.match(/^((?:.*\/)?)checkpoints\/[^/]+$/)?.[1]);
+  const runs = new Set(folders.filter((folder) => folder !== undefined));
+  const of = (pattern) => names.filter((name) => pattern.test(name));
+  const [weights, configs, data] = [/\.safetensors$/i, /^[^/]*\.ya?ml$/i, /^[^/]*\.(tsv|txt)$/i].map(of);
+  if (runs.size > 1) throw new Error(`there are ${runs.size} runs; open one`);
+  if (runs.size) return load(contents, { run: [...runs][0] });
+  if (weights.length > 1) throw new Error(`there are ${weights.length} files of weights; open one`);
+  const config = configs.length > 1 ? configs.find((name) => name === "config.yaml") : configs[0];
+  if (configs.length && !config) throw new Error(`there are ${configs.length} configs; name the one to open config.yaml`);
+  if (weights.length) return load(contents, { config: config && text(config) });
+  if (config) {
+    const others = names.filter((name) => name !== config);
+    update({ own: Object.fromEntries(others.map((name) => [name, text(name)])) });
+    return setText(text(config), { keepRun: false });
+  }
+  if (names.length === 1 && data.length) {
+    const content = text(data[0]);
+    return useOwn(content, /\.tsv$/i.test(data[0]) || hasPairs(content) ? "pairs" : "letters");
+  }
+  const what = names.length === 1 ? `${names[0]} is` : `these ${names.length} files are`;
+  throw new Error(`${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv or .txt)`);
+}
+
+/** Opens files that were chosen or dropped, of which find() returns [[path, File]]. */
+async function openFiles(find) {
+  try {
+    const found = await find();
+    const total = found.reduce((sum, [, file]) => sum + file.size, 0);
+    if (total > kLimit) throw new Error(`the files have ${total >> 20} MB, of which at most ${kLimit >> 20} are opened`);
+    const archive = found.find(([path]) => /\.zip$/i.test(path));
+    if (archive && found.length > 1) throw new Error("there is an archive among other files; open it alone");
+    const contents = {};
+    for (const [path, file] of found) contents[path] = new Uint8Array(await file.arrayBuffer());
+    await openContents(withoutFolder(archive ? unpack(contents[archive[0]]) : contents));
   } catch (error) {
     if (error.problems) sayError(error);
     else say(`Not opened: ${error.message}.`);
   }
+}
+
+// Returns what is in a dropped directory, a FileSystemDirectoryHandle or FileSystemDirectoryEntry.
+async function childrenOf(directory) {
+  const found = [];
+  if (directory.values) {
+    for await (const child of directory.values()) found.push(child);
+    return found;
+  }
+  const reader = directory.createReader();
+  const next = () => new Promise((done, failed) => reader.readEntries(done, failed));
+  for (let some = await next(); some.length; some = await next()) found.push(...some);
+  return found;
+}
+
+// Returns [[path, File]] of files, and of those in directories.
+async function filesIn(entries, folder = "", found = []) {
+  for (const entry of entries) {
+    const one = await entry;
+    const path = folder + one.name;
+    if (one instanceof File) found.push([path, one]);
+    else if (one.isDirectory || one.kind === "directory") await filesIn(await childrenOf(one), `${path}/`, found);
+    else found.push([path, await (one.getFile?.() ?? new Promise((done, failed) => one.file(done, failed)))]);
+    if (found.length > kFiles) throw new Error(`there are more than ${kFiles} files`);
+  }
+  return found;
+}
+
+// Returns a dropped file or directory. Chromium lets pages that are opened from a file read directories by handles alone.
+function dropped(item) {
+  const entry = item.webkitGetAsEntry();
+  return entry?.isDirectory ? (item.getAsFileSystemHandle?.() ?? entry) : item.getAsFile();
 }
 
 /** Returns a button that opens files; files dropped on the page are opened too. */
@@ -70,16 +140,21 @@ export function openButton() {
     id: "open-files",
     multiple: true,
     hidden: true,
-    accept: ".zip,.safetensors,.yaml,.json,.jsonl",
+    accept: ".zip,.safetensors,.yaml,.yml,.tsv,.txt,.jsonl",
   });
   input.addEventListener("change", () => {
-    openFiles([...input.files]);
+    const chosen = [...input.files];
+    openFiles(() => filesIn(chosen));
     input.value = "";
   });
-  document.addEventListener("dragover", (event) => event.preventDefault());
+  const holdsFiles = ({ dataTransfer }) => dataTransfer.types.includes("Files");
+  document.addEventListener("dragover", (event) => holdsFiles(event) && event.preventDefault());
   document.addEventListener("drop", (event) => {
+    if (!holdsFiles(event)) return;
     event.preventDefault();
-    if (event.dataTransfer.files.length) openFiles([...event.dataTransfer.files]);
+    const items = [...event.dataTransfer.items].filter(({ kind }) => kind === "file");
+    const entries = items.map(dropped);
+    openFiles(() => filesIn(entries));
   });
   return [
     input,

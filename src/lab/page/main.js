@@ -41,12 +41,12 @@ function header() {
 // Says what the page computes with, and how much memory it takes.
 function footer() {
   const line = element("span");
-  subscribe(["model", "phase"], async () => {
+  subscribe(["model", "phase", "step"], async () => {
     if (state.phase === "training" || state.phase === "starting") return;
-    const [{ version, arithmetic, memory }, { weights_hash: hash }] = await Promise.all([call("about"), call("hash")]);
+    const [{ version, arithmetic, memory }, { weights_hash: hash, step }] = await Promise.all([call("about"), call("hash")]);
     const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
     line.textContent =
-      `thimble ${version}, arithmetic ${arithmetic}; weights ${hash} at step ${state.step}; ` +
+      `thimble ${version}, arithmetic ${arithmetic}; weights ${hash} at step ${step}; ` +
       `${megabytes(memory.used)} of ${megabytes(memory.limit)} of memory. `;
   });
   return [line, "The page is self-contained: it loads nothing from the network and keeps your data here."];

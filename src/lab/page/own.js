@@ -8,6 +8,9 @@ const kLimit = 2_000_000; // characters
 const kWindow = 16; // tokens of a piece of text: the first half is the input, the second the target
 const kArrow = /\s+(?:->|→)\s+/;
 
+/** Returns whether a text is pairs: its first line that is not empty has a tab or an arrow. */
+export const hasPairs = (text) => /\t|\s(->|→)\s/.test(text.trimStart().split("\n", 1)[0]);
+
 /** Returns the lines of pairs; where a line has no tab, its first arrow between spaces becomes one. */
 function pairLines(text) {
   const lines = text.split(/\r?\n/).filter((line) => /[^ \t]/.test(line));
@@ -31,8 +34,8 @@ function pieces(text, by) {
   return starts.map((at) => JSON.stringify({ input: tokens.slice(at, at + half), target: tokens.slice(at + half, at + kWindow) }));
 }
 
-/** Takes over pasted data: makes its file and a config, and opens it. */
-async function useOwn(text, kind) {
+/** Takes over data, "pairs" or a text by "letters" or "words": makes its file and a config, and opens it. */
+export async function useOwn(text, kind) {
   if (text.length > kLimit) {
     say(`The data have ${text.length.toLocaleString("en")} characters; at most ${kLimit.toLocaleString("en")} are read. Paste a part.`);
     return;

@@ -29,8 +29,8 @@ Object.assign(state, {
 const uncommented = (text) => text.replace(/#.*$/gm, "");
 
 // Returns the user's own files, and those of configs/ that a text names, with those that they name.
-function files(text = state.text) {
-  const found = { ...state.own };
+function files(text = state.text, own = state.own) {
+  const found = { ...own };
   const add = (from) => {
     for (const [name, content] of Object.entries(configs))
       if (!(name in found) && from.includes(name)) {
@@ -99,21 +99,26 @@ async function open() {
   }
 }
 
-/** Opens the files of a run, or weights with their config.yaml unless they hold it. Throws EngineError. */
-export async function load(contents) {
+const kData = /^[\w.-]{1,64}\.(tsv|jsonl|txt)$/;
+
+/**
+ * Opens a run, whose directory is `run` in the names of the files, or weights with the text of their config unless they
+ * hold it. Throws EngineError.
+ */
+export async function load(contents, { run = null, config = "" }) {
   pause();
-  const name = Object.keys(contents).find((path) => path.endsWith(".yaml") && !path.includes("/"));
-  const isRun = Object.keys(contents).some((path) => /(^|\/)checkpoints\//.test(path));
-  const config = name && !isRun ? { config: new TextDecoder().decode(contents[name]) } : {};
-  const model = await call("load", { files: contents, ...config });
+  const text = (name) => new TextDecoder().decode(contents[name] ?? new Uint8Array());
+  const own = Object.keys(contents).filter((name) => kData.test(name) && run !== "");
+  const model = await call("load", { files: files(config, contents), ...(config ? { config } : {}) });
   checks += 1;
-  const metrics = contents["metrics.jsonl"] ? new TextDecoder().decode(contents["metrics.jsonl"]) : "";
+  update({ own: Object.fromEntries(own.map((name) => [name, text(name)])) });
   show(model, model.yaml, {
     text: model.yaml,
     step: model.step,
     phase: model.trained || model.stopped ? "finished" : "ready",
+    stopped: model.stopped ?? "",
     problems: [],
-    ...past(metrics),
+    ...past(run === null ? "" : text(`${run}metrics.jsonl`)),
   });
   const resolved = await call("resolve", { yaml: model.yaml, files: files() }).catch(() => null);
   update({ resolved });
