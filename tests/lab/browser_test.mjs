@@ -9,6 +9,7 @@ import { join, resolve } from "node:path";
 
 import { cell, click, closed, downloaded, launch, open, put, sleep, text, textOf, train, yaml } from "./browser.mjs";
 import { walk } from "./browser_lessons.mjs";
+import { contrast, inksOf, kReadable } from "./contrast.mjs";
 import { openingTests } from "./browser_opening.mjs";
 import { pictureTests } from "./browser_pictures.mjs";
 
@@ -290,6 +291,44 @@ test("every width, light and dark", async (b) => {
 
 pictureTests(test, kPage);
 openingTests(test, kPage, { native, modules: kModules, root });
+
+test("every text and control has enough contrast, light and dark", async (b) => {
+  for (const scheme of ["light", "dark"]) {
+    const page = await open(b, kPage, { scheme });
+    const faint = new Set();
+    let texts = 0;
+    const check = async () => {
+      for (const { what, ink, ground, least } of await inksOf(page, kReadable)) {
+        const ratio = contrast(ink, ground);
+        texts += 1;
+        if (ratio < least) faint.add(`${what}: ${ratio.toFixed(2)}, least ${least}`);
+      }
+    };
+    await page.select("#lesson-choice", "sort");
+    await textOf(page, "#lesson-title", /step 1 of 5/);
+    await page.$$eval("details", (all) => all.forEach((one) => (one.open = true)));
+    await check();
+    await click(page, "#train");
+    await textOf(page, "#status", /^step \d\d/);
+    await click(page, "#train");
+    await cell(page, 2, 1);
+    await click(page, "#ablate");
+    await textOf(page, "#effect", /^Accuracy/);
+    await put(page, "#first-train-steps", "0");
+    await textOf(page, "#yaml-problems", /must be/);
+    await put(page, "#input", "no such token");
+    await textOf(page, "#message", /token/);
+    await click(page, "#share");
+    await textOf(page, "#note", /./);
+    await check();
+    await click(page, "#tab-YAML");
+    await page.waitForSelector(".numbers .wrong");
+    await check();
+    assert.ok(texts > 500, `${texts} were seen`);
+    assert.deepEqual([...faint], [], scheme);
+    await closed(page);
+  }
+});
 
 let failed = 0;
 const only = process.env.ONLY ? new RegExp(process.env.ONLY) : /./;
