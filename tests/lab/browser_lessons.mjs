@@ -69,15 +69,18 @@ const kActions = {
   ],
   induction: [
     [(page) => tile(page, "1.0"), /untrained/],
-    [trained, /right at step/],
-    [search(["0.0", "0.1"]), /attention on the previous token/],
-    [search(["1.0", "1.1"]), /token that followed last time/],
+    [trained, /^(4[7-9]|5\d)\.\d\d % right at step/],
+    [search(["0.0", "0.1"]), /puts [4-9]\d\.\d\d % \(chance 1\d\.\d\d %\) of its attention on the previous token, and it was half/],
+    [
+      search(["1.0", "1.1"]),
+      /puts [7-9]\d\.\d\d % \(chance \d\.\d\d %\) of its attention on the token that followed last time, and it was half/,
+    ],
     [
       async (page) => {
-        await search(["0.0", "0.1"])(page);
+        await tile(page, "0.0");
         await ablate(page);
       },
-      /Without head 0\.\d, accuracy goes from/,
+      /Without head 0\.0, accuracy goes from 4\d\.\d\d % to [12]?\d\.\d\d %\. On this input, layer 1 head \d puts [0-5]?\d\.\d\d % .* before it was [6-9]\d\./,
     ],
   ],
   translation: [

@@ -3,8 +3,8 @@
 import { grouped, percent, shorter, state } from "lab:report";
 import configs from "lab:configs";
 import { changed } from "./document.js";
-import { heads, scoreName, selected } from "./names.js";
-import { patternOf } from "./timeline.js";
+import { heads, selected } from "./names.js";
+import { patternOf, scoreOf } from "./timeline.js";
 
 // Returns a config of configs/ with other values.
 const withValues = (name, values) => Object.entries(values).reduce((text, [key, value]) => changed(text, key, value), configs[name]);
@@ -19,30 +19,44 @@ const trainedTo = (wanted, then) => () => {
   return enough && state.step > 0 ? then({ step: grouped(state.step), accuracy: percent(accuracy()) }) : "";
 };
 
-const effectOf = (then) => (before) => {
-  const { effect } = state;
-  const { ablate } = state.interventions;
-  if (!effect || ablate.length <= before.interventions.ablate.length || !isIdle()) return "";
-  const { accuracy: from } = effect.baseline;
-  const change = effect.zero.accuracy_change;
-  return then({ heads: ablate.join(" and "), from: percent(from), to: percent(from + change), points: shorter(-100 * change, 1) });
-};
+// Waits for the effect of ablating one more head; `isWanted`, if given, says of which.
+const effectOf =
+  (then, isWanted = () => true) =>
+  (before) => {
+    const { effect } = state;
+    const { ablate } = state.interventions;
+    if (!effect || ablate.length <= before.interventions.ablate.length || !isWanted(ablate.at(-1)) || !isIdle()) return "";
+    const { accuracy: from } = effect.baseline;
+    const change = effect.zero.accuracy_change;
+    return then({ heads: ablate.join(" and "), from: percent(from), to: percent(from + change), points: shorter(-100 * change, 1) });
+  };
 
-const last = (head, score) => {
-  const found = state.snapshots.at(-1)?.heads.find((h) => h.layer === head.layer && h.head === head.head)?.scores[score];
-  return typeof found === "object" ? found?.value : found;
+// Returns the head of a layer with the highest score.
+const bestOf = (layer, score) => {
+  const value = (head) => scoreOf(head, score)?.value ?? 0;
+  return heads()
+    .filter((head) => head.place === layer)
+    .reduce((best, head) => (value(head) > value(best) ? head : best));
 };
 
 // Waits for the head with the highest score among the heads of a layer.
 const foundHead = (layer, score, then) => (before) => {
-  if (state.picked === before.picked) return "";
   const head = selected();
-  const rivals = heads().filter((h) => h.place === layer);
-  const best = Math.max(...rivals.map((h) => last(h, score) ?? 0));
-  if (head?.place !== layer || !(last(head, score) >= best) || !isIdle()) return "";
+  if (state.picked === before.picked || head?.place !== layer || head !== bestOf(layer, score) || !isIdle()) return "";
+  const found = scoreOf(head, score);
+  if (!found) return "";
   const formed = patternOf(head)?.score === score ? patternOf(head).formed : undefined;
   const when = formed === undefined ? "" : `, and it was half of the way there at step ${grouped(formed)}`;
-  return then({ head: head.name, share: percent(last(head, score)), name: scoreName(score), when });
+  return then({ head: head.name, share: `${percent(found.value)} (chance ${percent(found.chance)})`, when });
+};
+
+// Returns the mean attention of a head, in a trace, on what followed earlier occurrences of the token at each position.
+const onSuccessor = (head, { tokens, attention }) => {
+  const rows = tokens.map((token, query) => tokens.slice(0, query).flatMap((other, key) => (other === token ? [key + 1] : [])));
+  const sums = rows.flatMap((keys, query) =>
+    keys.length ? [keys.reduce((sum, key) => sum + attention[head.layer][head.head][query][key], 0)] : [],
+  );
+  return sums.length ? sums.reduce((a, b) => a + b) / sums.length : null;
 };
 
 const reverse = {
@@ -149,7 +163,8 @@ const sort = {
 
 const induction = {
   title: "Induction: two layers",
-  config: () => withValues("induction_lengths.yaml", { "train.evaluate_every": 100 }),
+  config: () =>
+    withValues("induction_lengths.yaml", { "data.validation": 200, "train.evaluate_every": 100, "train.target": { accuracy: 0.47 } }),
   steps: [
     {
       ask: "A random sequence occurs twice: 7 2 9 4 7 2 _. What comes next, and how did you find it?",
@@ -161,14 +176,19 @@ const induction = {
       },
     },
     {
-      ask: "Nobody tells the model that rule. Can it find it?",
-      task: "Press Train, and wait until 45 % are right: the first half of a sequence can only be guessed.",
+      ask: "Nobody tells the model that rule. Can it find it? The first half of a sequence can only be guessed, so about half is the most.",
+      task: "Press Train, and wait until the target is reached: 47 % of validation tokens right.",
       wanted: "#train",
-      seen: trainedTo(0.45, (n) => `${n.accuracy} right at step ${n.step}; chance is ${percent(state.model.chance)}.`),
+      seen: () => {
+        const [step, , right] = state.curves.validation.at(-1) ?? [];
+        return state.phase === "finished" && right !== undefined
+          ? `${percent(right)} right at step ${grouped(step)}; chance is ${percent(state.model.chance)}.`
+          : "";
+      },
     },
     {
       ask: "To find the position after a 2, a position must know the token before it. Which head tells it?",
-      task: "Pause, and choose the head of layer 0 that attends to the previous token.",
+      task: "Choose the head of layer 0 that attends to the previous token.",
       wanted: ".tiles",
       seen: foundHead("0", "previous_token", (n) => `${n.head} puts ${n.share} of its attention on the previous token${n.when}.`),
     },
@@ -179,12 +199,20 @@ const induction = {
       seen: foundHead("1", "induction", (n) => `${n.head} puts ${n.share} of its attention on the token that followed last time${n.when}.`),
     },
     {
-      ask: "Which head does the most harm when it is ablated?",
-      task: "Ablate the previous-token head of layer 0.",
+      ask: "Does the induction head need the previous-token head?",
+      task: "Ablate the head of layer 0 that attends most to the previous token.",
       wanted: "#ablate",
       seen: effectOf(
-        (n) =>
-          `Without head ${n.heads}, accuracy goes from ${n.from} to ${n.to}. The maps of layer 1 change too: they read what it writes.`,
+        (n) => {
+          const head = bestOf("1", "induction");
+          const [before, now] = [state.plain, state.trace].map((trace) => onSuccessor(head, trace));
+          const share =
+            before === null
+              ? ""
+              : ` On this input, ${head.name} puts ${percent(now)} of its attention on what followed last time; before it was ${percent(before)}.`;
+          return `Without head ${n.heads}, accuracy goes from ${n.from} to ${n.to}.${share}`;
+        },
+        (id) => id === bestOf("0", "previous_token").id,
       ),
     },
   ],

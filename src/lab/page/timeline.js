@@ -8,6 +8,7 @@ const kPatterns = ["previous_token", "next_token", "mirror", "same_token", "dupl
 const kStyles = ["first", "second", "third"];
 const kClear = 0.2; // a head has a pattern from here on, on the way from chance to attainable
 
+const headIn = (snapshot, head) => snapshot?.heads.find((h) => h.layer === head.layer && h.head === head.head);
 const valueOf = (score) => (typeof score === "object" ? score?.value : score);
 
 /** Returns how far a score is on the way from chance to the largest attainable value, or null. */
@@ -18,21 +19,27 @@ function strength(snapshot, head, score) {
   return typeof value === "number" && top > chance ? (value - chance) / (top - chance) : null;
 }
 
+/** Returns a score of a head in the newest snapshot, {value, chance}, or null. */
+export function scoreOf(head, score) {
+  const last = state.snapshots.at(-1);
+  const now = head && headIn(last, head);
+  const value = valueOf(now?.scores[score]);
+  return typeof value === "number" ? { value, chance: (now.chance ?? last.chance)[score] } : null;
+}
+
 /**
  * Returns the pattern of a head in the newest snapshot and when it formed, the first step at half of its strength:
  * {score, value, chance, formed}; null without a clear pattern.
  */
 export function patternOf(head) {
   const last = state.snapshots.at(-1);
-  const find = (snapshot) => snapshot.heads.find((h) => h.layer === head.layer && h.head === head.head);
-  const now = last && find(last);
+  const now = headIn(last, head);
   if (!now) return null;
   const of = (score) => strength(last, now, score) ?? -1;
   const score = kPatterns.filter((name) => name in now.scores).reduce((best, name) => (of(name) > of(best) ? name : best), "mirror");
   if (of(score) < kClear) return null;
-  const first = state.snapshots.find((s) => (strength(s, find(s), score) ?? 0) >= of(score) / 2);
-  const chance = (now.chance ?? last.chance)[score];
-  return { score, value: valueOf(now.scores[score]), chance, formed: first?.step };
+  const first = state.snapshots.find((s) => (strength(s, headIn(s, head), score) ?? 0) >= of(score) / 2);
+  return { score, ...scoreOf(head, score), formed: first?.step };
 }
 
 /** Returns the slider over the training that has been. */
@@ -75,7 +82,7 @@ export function scores() {
     node.hidden = !head || !last;
     if (node.hidden) return;
     const pattern = patternOf(head);
-    const find = (s) => s.heads.find((h) => h.layer === head.layer && h.head === head.head);
+    const find = (s) => headIn(s, head);
     const names = kPatterns
       .filter((name) => typeof valueOf(find(last)?.scores[name]) === "number")
       .sort((a, b) => strength(last, find(last), b) - strength(last, find(last), a))
