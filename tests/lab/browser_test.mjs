@@ -23,6 +23,15 @@ const { unzipSync } = createRequire(join(kModules, "package.json"))("fflate");
 const native = (...given) =>
   execFileSync(thimble, given, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], env: { ...process.env, THIMBLE_TARGET: "sse4" } });
 
+// Unpacks an archive into a new folder.
+function unpack(archive, folder) {
+  rmSync(folder, { recursive: true, force: true });
+  for (const [path, bytes] of Object.entries(unzipSync(readFileSync(archive)))) {
+    mkdirSync(join(folder, path, ".."), { recursive: true });
+    writeFileSync(join(folder, path), bytes);
+  }
+}
+
 const tests = [];
 const test = (name, run) => tests.push({ name, run });
 
@@ -53,11 +62,7 @@ test("a run has the native weights, its ablation the native numbers, and its arc
   await click(page, "#save");
   const archive = await downloaded(b, /\.zip$/);
   const folder = join(b.directory, `saved_${b.name}`);
-  rmSync(folder, { recursive: true, force: true });
-  for (const [path, bytes] of Object.entries(unzipSync(readFileSync(archive)))) {
-    mkdirSync(join(folder, path, ".."), { recursive: true });
-    writeFileSync(join(folder, path), bytes);
-  }
+  unpack(archive, folder);
   const resumed = JSON.parse(native("train", join(folder, "run"), "--resume", "--json", "-", "--quiet"));
   assert.equal(resumed.weights_hash, uninterrupted.weights_hash);
 
@@ -79,6 +84,46 @@ test("a run has the native weights, its ablation the native numbers, and its arc
   await textOf(page, "#status", /^step (2\d\d|3\d\d) of 800/);
   await train(page, /^Finished/);
   await textOf(page, "#foot", new RegExp(`weights ${uninterrupted.weights_hash} at step 800`));
+  await closed(page);
+});
+
+test("the learning rate changes while training goes on, and the archive says so", async (b) => {
+  const page = await open(b, kPage);
+  await yaml(page, (before) => before.replace("steps: 3900", "steps: 250").replace("evaluate_every: 390", "evaluate_every: 250"));
+  await click(page, "#train");
+  await textOf(page, "#status", /^step \d\d/);
+  await put(page, "#rate", "-2.5");
+  await textOf(page, ".rate output", /^0\.0032$/);
+  await textOf(page, "#status", /^step 1\d\d/);
+  await click(page, "#train");
+  await textOf(page, "#foot", /at step 1\d\d;/);
+  const slider = await page.$eval("#past", ({ max }) => Number(max));
+  assert.ok(slider > 20, `the slider has ${slider} steps before the present`);
+  await click(page, "#save");
+  const archive = await downloaded(b, /^reverse-1\d\d\.zip$/);
+  const folder = join(b.directory, `rate_${b.name}`);
+  unpack(archive, folder);
+  rmSync(archive);
+  const read = (name) => readFileSync(join(folder, "run", name), "utf8");
+  const [{ step, ...change }, ...others] = JSON.parse(read("changes.json"));
+  assert.deepEqual([change, others], [{ key: "train.optimizer.lr", from: 0.0005, to: 0.0032 }, []]);
+  assert.match(read("config.yaml"), new RegExp(`^# train\\.optimizer\\.lr was 0\\.0005 up to step ${step}, then 0\\.0032\\.\\n`));
+  // The schedule is that of 250 steps with 50 of warmup; its rate is multiplied by the one of the moment.
+  const lines = read("metrics.jsonl").trim().split("\n").map(JSON.parse);
+  const rates = lines.filter(({ split }) => split === "train").map((line) => [line.step, line.learning_rate]);
+  const schedule = (made) => (Math.min(1, made / 50) * (1 + Math.cos((Math.PI * made) / 250))) / 2;
+  for (const [at, rate] of rates) {
+    const base = at <= step ? 0.0005 : 0.0032;
+    assert.ok(Math.abs(rate - base * schedule(at - 1)) < 0.01 * base, `${rate} at step ${at}, after a change at ${step}`);
+  }
+  assert.ok(rates.at(0)[0] <= step && rates.at(-1)[0] > step);
+
+  const resumed = JSON.parse(native("train", join(folder, "run"), "--resume", "--json", "-", "--quiet"));
+  await train(page, /^Finished/);
+  await textOf(page, "#foot", new RegExp(`weights ${resumed.weights_hash} at step 250`));
+  assert.ok(await page.$eval("#rate", (input) => input.disabled));
+  await click(page, "#reset");
+  await textOf(page, ".rate output", /^0\.0005$/);
   await closed(page);
 });
 
