@@ -191,9 +191,10 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
   }
   if (!config_file.empty())
     return source_of(open_config(config_file, overrides, &trained), weights, {}, trained);
-  require<CheckpointError>(!text("config").empty(),
-                           "{}: no config in the metadata; give the config of the model as well (--config FILE)",
-                           weights.string());
+  require<CheckpointError>(
+      !text("config").empty(),
+      "{}: no config in the metadata; give the config of the model as well (--config FILE)",
+      weights.string());
   return source_of(open_config_text(text("config"), weights.string(), overrides, &trained), weights, {},
                    trained);
 }
