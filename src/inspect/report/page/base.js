@@ -38,7 +38,7 @@ function element(name, attributes = {}, ...children) {
 function section(id, title, about, ...children) {
   return element(
     "section",
-    { id, "aria-labeledby": `${id}-title`, "data-title": title },
+    { id, "aria-labelledby": `${id}-title`, "data-title": title },
     element("h2", { id: `${id}-title` }, title),
     about ? element("p", { class: "about" }, about) : null,
     ...children,
