@@ -60,9 +60,8 @@ grep -q '6 runs, 0 already finished, 1 in parallel' <<<"$output" && grep -qE 'he
   fail "rank 0 does not report" "$output"
 [[ ! -s rank1 ]] || fail "rank 1 reports" "$(cat rank1)"
 [[ $(hashes ranks) == "$(hashes whole)" ]] || fail "ranks change results"
-status=0
-rank 1 none.yaml >rank1 2>&1 || status=$?
-((status == 2)) && [[ ! -s rank1 ]] || fail "rank 1: exit status $status" "$(cat rank1)"
+# A rank that failed first could end rank 0 before it has said why.
+rank 1 none.yaml >rank1 2>&1 && [[ ! -s rank1 ]] || fail "rank 1 reports or fails" "$(cat rank1)"
 
 # Halving and random search: the same runs stop for any number of processes; the others end with the weights of thimble
 # train, and a stopped one can be resumed by hand.
