@@ -1,5 +1,6 @@
 #include "thimble/core/json.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -44,6 +45,12 @@ SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth) {
   } catch (const SortedJson::out_of_range&) {
     throw DataError("not valid JSON: a number is out of range");
   }
+}
+
+Json::json_pointer pointer_of(std::string_view key) {
+  std::string text = fmt::format("/{}", key);
+  std::ranges::replace(text, '.', '/');
+  return Json::json_pointer(text);
 }
 
 std::string json_text(const Json& json, int indent, Json::error_handler_t invalid) {

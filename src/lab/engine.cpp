@@ -2,7 +2,6 @@
 
 #include <malloc.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -176,9 +175,7 @@ Json set(const Json& request) {
     fs::copy(run, options.directory, fs::copy_options::recursive);
     write_file(options.directory / kConfigName, to_yaml(changed));
     const fs::path file = options.directory / kChanges;
-    std::string path = "/" + key;
-    std::ranges::replace(path, '.', '/');
-    const Json::json_pointer at(path);
+    const Json::json_pointer at = pointer_of(key);
     const Json change{{"step", present.hash().at("step")},
                       {"key", key},
                       {"from", to_json(present.config()).at(at)},

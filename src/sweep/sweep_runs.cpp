@@ -50,9 +50,7 @@ Json overrides_json(const std::vector<std::string>& overrides, const Config& con
   Json out = Json::object();
   for (const std::string& text : overrides) {
     const std::string key = text.substr(0, text.find('='));
-    std::string pointer = "/" + key;
-    std::ranges::replace(pointer, '.', '/');
-    out[key] = values.at(Json::json_pointer(pointer));
+    out[key] = values.at(pointer_of(key));
   }
   return out;
 }

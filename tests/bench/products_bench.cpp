@@ -81,11 +81,11 @@ class Operands {
   }
 #endif
 
-  // Returns the largest difference to OpenBLAS of a product that starts from 0, as a share of a typical element.
+  // Returns the largest difference to OpenBLAS of a product that starts from 1, as a share of a typical element.
   double difference(void (Operands::*product)()) {
     const Set& s = sets_[0];
     const auto result = [&](void (Operands::*function)()) {
-      std::fill_n(s.c.data, s.c.elements(), Real{0});
+      std::fill_n(s.c.data, s.c.elements(), Real{1});
       next_ = 0;
       (this->*function)();
       return std::vector<Real>(s.c.data, s.c.data + s.c.elements());

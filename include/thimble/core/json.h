@@ -26,6 +26,9 @@ using SortedJson = nlohmann::json;
 // text.
 SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth = 127);
 
+// Returns the pointer to a key such as train.seed: /train/seed.
+Json::json_pointer pointer_of(std::string_view key);
+
 // Returns the JSON as text, indented over several lines, or on one line for -1. Throws Json::type_error on
 // bytes that are not UTF-8, unless `invalid` replaces them.
 std::string json_text(const Json& json, int indent = -1,

@@ -193,8 +193,8 @@ namespace {
 
 constexpr std::int64_t kDepth = HWY_STATIC_DISPATCH(kDepth);
 constexpr std::int64_t kBlockColumns = 256;  // of b at a time
-constexpr std::int64_t kNear = 1024;         // bytes between rows of an operand that is read in place,
-constexpr std::int64_t kFewRows = 64;        // half as many for b and more rows of a: packed panels pay then
+constexpr std::int64_t kNear = 1024;         // bytes between rows of an operand that is read in place
+constexpr std::int64_t kFewRows = 64;        // of a; with more of them, b is packed from half of kNear on
 
 std::int64_t panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_columns)(); }
 

@@ -31,7 +31,7 @@ export async function save() {
 // Returns the files of an archive. Throws Error where they are too large.
 function unpack(bytes) {
   let [size, count] = [0, 0];
-  const files = unzipSync(bytes, {
+  return unzipSync(bytes, {
     filter: (file) => {
       size += file.originalSize;
       count += 1;
@@ -40,7 +40,6 @@ function unpack(bytes) {
       return !file.name.endsWith("/");
     },
   });
-  return files;
 }
 
 // Returns files without a folder that holds them all.
