@@ -27,5 +27,7 @@ for target in "${targets[@]}"; do
     echo "fuzz: $target: found something; the input is in build/fuzz/findings, make it a unit test"
   fi
   grep -E '^stat::|^Done' "build/fuzz/$target.log" || true
+  [[ -z ${THIMBLE_NUMBERS:-} ]] || awk -v target="$target" '$1 == "stat::number_of_executed_units:" {
+    print "fuzzing of readers, " target ": executions\t" $2 }' "build/fuzz/$target.log" >>"$THIMBLE_NUMBERS"
 done
 exit $status
