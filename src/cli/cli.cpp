@@ -28,7 +28,7 @@ void Output::write(const Json& result) const {
   if (json == "-") {
     write_picture(text);
   } else {
-    write_file(json, text);
+    write_output(json, text);
   }
 }
 
@@ -55,13 +55,18 @@ void ModelArguments::require_one_text(const std::string& input) const {
       fmt::format("--input takes one argument; quote the tokens: --input \"{}\"", known ? text : "a b c"));
 }
 
+void warn_of_changes(const std::vector<std::string>& changes) {
+  for (const std::string& change : changes)
+    print_err(
+        "thimble: {}\n"
+        "the splits are those of the file as it is now; token ids are unchanged\n",
+        change);
+}
+
 ModelSource ModelArguments::open() const {
   const auto warned = [](const ModelSource& model) {
-    for (const std::string& change : model.changes)
-      print_err(
-          "thimble: {}\n"
-          "the splits are those of the file as it is now; token ids are unchanged\n",
-          change);
+    require_separate_outputs();
+    warn_of_changes(model.changes);
     return model;
   };
   if (config.empty() && weights.empty()) {
@@ -87,6 +92,7 @@ void ConfigArguments::add_to(Command& command, bool required) {
 
 Config ConfigArguments::load() const {
   Config result = open_config(file, overrides);
+  require_separate_outputs();
   if (threads >= 0) result.train.threads = threads;
   return result;
 }

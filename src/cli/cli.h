@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/outputs.h"
 #include "cli/print.h"
 #include "thimble/config/config.h"
 #include "thimble/core/json.h"
@@ -68,6 +69,9 @@ std::string describe(const std::string& name, const EvalResult& report);
 // Returns a line, with its line break, with the lowest possible loss and the chance level, aligned with those
 // of describe; "" when neither is known.
 std::string describe_reference(const EvalResult& report);
+
+// Warns on standard error of data files that have changed since training, see ModelSource::changes.
+void warn_of_changes(const std::vector<std::string>& changes);
 
 // Warns on standard error if the accuracy on a split is no better than chance.
 void warn_of_chance(const std::string& name, const EvalResult& report);

@@ -8,6 +8,7 @@
 
 #include "cli/find_config.h"
 #include "cli/help.h"
+#include "cli/outputs.h"
 #include "cli/print.h"
 #include "thimble/core/error.h"
 #include "thimble/core/suggest.h"
@@ -92,6 +93,7 @@ Option& Option::writable(void (*check)(const std::filesystem::path&)) {
     return "";
   };
   parsed_->check(CLI::Validator(test, ""));
+  info_.output = true;
   return *this;
 }
 
@@ -190,6 +192,19 @@ std::string Command::explain(const CLI::ParseError& e) const {
   return e.what();
 }
 
+void Command::check_outputs() const {
+  std::vector<NamedPath> outputs;
+  std::vector<std::string> directories;
+  for (const Option& option : options_) {
+    if (option.text_ == nullptr) continue;
+    if (option.info_.output)
+      outputs.push_back({option.info_.name, *option.text_});
+    else if (option.info_.kind == Value::directory)
+      directories.push_back(*option.text_);
+  }
+  declare_outputs(outputs, directories);
+}
+
 int Command::run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -217,6 +232,7 @@ int Command::run(int argc, char** argv) {
   for (const Option& option : command.options_)
     if (option.info_.kind == Value::config && !option.text_->empty())
       *option.text_ = find_config(*option.text_);
+  command.check_outputs();
   return command.run_();
 }
 

@@ -32,7 +32,7 @@ class Option {
     std::string name = {}, help = {}, value_name = {}, default_text = {};
     std::vector<std::string> choices = {};
     Value kind = Value::text;
-    bool required = false, repeats = false, flag = false;
+    bool required = false, repeats = false, flag = false, output = false;
     std::int64_t min = std::numeric_limits<std::int64_t>::min(),
                  max = std::numeric_limits<std::int64_t>::max();
 
@@ -111,6 +111,7 @@ class Command {
  private:
   const Command& chosen() const;
   std::string explain(const CLI::ParseError&) const;
+  void check_outputs() const;  // throws ConfigError as declare_outputs() does
 
   std::unique_ptr<CLI::App> program_;  // null except in the program
   CLI::App* parsed_;

@@ -13,6 +13,7 @@
 #include "thimble/core/hash.h"
 #include "thimble/inspect/timeline/timeline.h"
 #include "thimble/sweep/sweep_runs.h"
+#include "thimble/train/run_files.h"
 
 namespace thimble {
 
@@ -81,7 +82,9 @@ RecordedRun read_run(const fs::path& directory) {
     RecordedRun run;
     run.config = flat(to_json(load_config((directory / "config.yaml").string())));
     add_data(directory, run);
-    if (fs::exists(directory / "summary.json")) run.result = read_json(directory / "summary.json");
+    if (const auto checkpoint = newest_checkpoint(directory))
+      require_run(SafetensorsFile(*checkpoint), directory);
+    run.result = read_summary(directory);
     for (const auto& [key, name] : {std::pair("version", "thimble version"), {"weights_hash", "weights"}})
       if (run.result.contains(key)) run.records.emplace_back(name, text_of(run.result[key]));
     run.curves = read_timeline(directory).curves;
@@ -303,6 +306,7 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
       add_sweep(directory, comparison, recorded);
     } else {
       models.push_back(open_run(directory));
+      std::ranges::copy(models.back().changes, std::back_inserter(comparison.changes));
       comparison.runs.push_back({.name = "", .directories = {directory}});
       recorded.push_back({read_run(directory)});
     }

@@ -211,8 +211,8 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
 }
 
 Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides) {
-  return resolve(yaml, name, overrides, false).config;
+                    const std::vector<std::string>& overrides, const DataRecord* trained) {
+  return resolve(yaml, name, overrides, false, trained).config;
 }
 
 Config open_config(const std::string& path, const std::vector<std::string>& overrides,

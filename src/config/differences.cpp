@@ -27,4 +27,14 @@ std::vector<Difference> differences(const Config& a, const Config& b, std::strin
   return out;
 }
 
+std::string fixed_values(const Config& c) {
+  Config copy = c;
+  const config::Section root = config::describe(copy);
+  std::string lines;
+  for (const auto& [path, field] : config::flatten(root))
+    if (field->section() == nullptr && field->applies && !field->may_change)
+      lines += fmt::format("{}: {}\n", path, config::value_text(*field));
+  return lines;
+}
+
 }  // namespace thimble

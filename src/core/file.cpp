@@ -4,36 +4,41 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "thimble/core/error.h"
 
 namespace thimble {
 
-namespace {
-
 namespace fs = std::filesystem;
+
+namespace {
 
 [[noreturn]] void fail(const fs::path& path, const char* what, int error) {
   throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
 }
 
-// A file descriptor that closes itself.
-class Descriptor {
+// The files that this process has read, by device and inode, and those that it wrote as outputs.
+class KnownFiles {
  public:
-  Descriptor(const fs::path& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
+  void add(const struct stat& status) {
+    const std::lock_guard guard(mutex_);
+    files_.emplace(status.st_dev, status.st_ino);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  bool open() const { return value_ >= 0; }
-  int value() const { return value_; }
+  bool contains(const struct stat& status) const {
+    const std::lock_guard guard(mutex_);
+    return files_.contains({status.st_dev, status.st_ino});
+  }
 
  private:
-  int value_;
+  mutable std::mutex mutex_;
+  std::set<std::pair<dev_t, ino_t>> files_;
 };
+KnownFiles known_files;
 
 // Writes the content and returns 0 or the number of the error.
 int write_all(int descriptor, std::string_view content) {
@@ -48,27 +53,88 @@ int write_all(int descriptor, std::string_view content) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path, std::uintmax_t max_bytes) {
-  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // does not wait for the writer of a pipe
+int open_regular(const fs::path& path, int flags) {
+  const bool reads = (flags & O_ACCMODE) == O_RDONLY;
+  const char* what = reads ? "cannot be read" : "cannot be written";
+  const int descriptor =
+      ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | (reads ? 0 : O_NOFOLLOW), 0644);
+  const int error = errno;
   struct stat status {};
-  if (!file.open() || ::fstat(file.value(), &status) != 0) fail(path, "cannot be read", errno);
-  require<FileError>(S_ISREG(status.st_mode), "{}: cannot be read: {}", path.string(),
-                     S_ISDIR(status.st_mode) ? "Is a directory" : "Is not a regular file");
+  if (descriptor < 0) {
+    if (::lstat(path.c_str(), &status) == 0) {
+      require<FileError>(reads || !S_ISLNK(status.st_mode),
+                         "{}: {}: it is a symbolic link; put a file in its place", path.string(), what);
+      require<FileError>(reads || S_ISREG(status.st_mode), "{}: {}: {}", path.string(), what,
+                         S_ISDIR(status.st_mode) ? "Is a directory" : "Is not a regular file");
+    }
+    fail(path, what, error);
+  }
+  const bool known = ::fstat(descriptor, &status) == 0, shared = !reads && status.st_nlink > 1;
+  if (known && S_ISREG(status.st_mode) && !shared) return descriptor;
+  const int reason = errno;
+  ::close(descriptor);
+  if (!known) fail(path, what, reason);
+  require<FileError>(!shared || !S_ISREG(status.st_mode),
+                     "{}: {}: it has {} names (hard links), all of which would change; replace it by a copy",
+                     path.string(), what, status.st_nlink);
+  throw FileError(fmt::format("{}: {}: {}", path.string(), what,
+                              S_ISDIR(status.st_mode) ? "Is a directory" : "Is not a regular file"));
+}
+
+InputFile::InputFile(const fs::path& path) : path_(path), descriptor_(open_regular(path, O_RDONLY)) {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) {
+    const int error = errno;
+    ::close(descriptor_);
+    fail(path, "cannot be read", error);
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  known_files.add(status);
+}
+
+InputFile::~InputFile() { ::close(descriptor_); }
+
+std::string InputFile::read(std::uint64_t offset, std::uint64_t bytes) const {
+  std::string content;
+  content.reserve(std::min(bytes, size_ - std::min(offset, size_)));
+  char buffer[1 << 16];
+  while (content.size() < bytes) {
+    const std::size_t wanted = std::min<std::uint64_t>(sizeof buffer, bytes - content.size());
+    const ssize_t n = ::pread(descriptor_, buffer, wanted, static_cast<off_t>(offset + content.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, "cannot be read", errno);
+    if (n == 0) break;
+    content.append(buffer, static_cast<std::size_t>(n));
+  }
+  return content;
+}
+
+std::string read_file(const fs::path& path, std::uintmax_t max_bytes) {
+  const InputFile file(path);
   const auto check_size = [&](std::uintmax_t size) {
     require<FileError>(size <= max_bytes, "{}: {} bytes; {} is the most", path.string(), size, max_bytes);
   };
-  check_size(static_cast<std::uintmax_t>(status.st_size));
-  std::string content;
-  content.reserve(static_cast<std::size_t>(status.st_size));
-  char buffer[1 << 16];
-  for (;;) {
-    check_size(content.size());
-    const ssize_t n = ::read(file.value(), buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path, "cannot be read", errno);
-    if (n == 0) return content;
-    content.append(buffer, static_cast<std::size_t>(n));
+  check_size(file.size());
+  std::string content = file.read(0, max_bytes < UINT64_MAX ? max_bytes + 1 : max_bytes);
+  check_size(content.size());
+  return content;
+}
+
+bool is_known(const fs::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && known_files.contains(status);
+}
+
+fs::path followed(const fs::path& path) {
+  constexpr int kMaxLinks = 40;  // as the system
+  fs::path target = path;
+  std::error_code no_link;
+  for (int i = 0; i < kMaxLinks; ++i) {
+    const fs::path next = fs::read_symlink(target, no_link);
+    if (no_link) return target;
+    target = target.parent_path() / next;
   }
+  fail(path, "cannot be written", ELOOP);
 }
 
 void write_file(const fs::path& path, std::string_view content) {
@@ -77,20 +143,40 @@ void write_file(const fs::path& path, std::string_view content) {
   file.commit();
 }
 
-void require_writable(const fs::path& path) { const NewFile probe(path); }
+void require_writable(const fs::path& path) { const NewFile probe(followed(path)); }
+
+void write_output(const fs::path& path, std::string_view content) {
+  require<FileError>(!is_known(path), "{}: is an input or another output of this command; {}", path.string(),
+                     "choose another file");
+  write_file(followed(path), content);
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) known_files.add(status);
+}
 
 NewFile::NewFile(const fs::path& path) : path_(path) {
-  std::error_code unknown;
-  const fs::file_status there = fs::status(path, unknown);
-  require<FileError>(!fs::exists(there) || fs::is_regular_file(there), "{}: cannot be written: {}",
-                     path.string(), fs::is_directory(there) ? "Is a directory" : "Is not a regular file");
+  struct stat there {};
+  const bool replaces = ::lstat(path.c_str(), &there) == 0;
+  require<FileError>(!replaces || S_ISREG(there.st_mode), "{}: cannot be written: {}", path.string(),
+                     S_ISDIR(there.st_mode)   ? "Is a directory"
+                     : S_ISLNK(there.st_mode) ? "it is a symbolic link; put a file in its place"
+                                              : "Is not a regular file");
   if (!path.has_filename()) fail(path_, "cannot be written", ENOENT);
+  if (replaces && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+    fail(path_, "cannot be written", errno);
   // Another machine may have a process of the same number.
   for (int n = 0; n == 0 || (descriptor_ < 0 && errno == EEXIST); ++n) {
     aside_ = path.string() + fmt::format(".{}-{}.tmp", ::getpid(), n);
-    descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0644);
   }
   if (descriptor_ < 0) fail(path_, "cannot be written", errno);
+  if (!replaces) return;
+  // Only root may give a file away; for others, the new file is their own.
+  [[maybe_unused]] const int kept = ::fchown(descriptor_, there.st_uid, there.st_gid);
+  if (::fchmod(descriptor_, there.st_mode & 07777) == 0) return;
+  const int error = errno;
+  ::close(descriptor_);
+  ::unlink(aside_.c_str());
+  fail(path_, "cannot be written", error);
 }
 
 NewFile::~NewFile() {
@@ -108,12 +194,13 @@ void NewFile::commit() {
     fail(path_, "cannot be written", errno);
   ::close(descriptor_);
   descriptor_ = -1;
-  const Descriptor directory(path_.has_parent_path() ? path_.parent_path() : fs::path("."),
-                             O_RDONLY | O_DIRECTORY);
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
+  const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // Accepts a directory that may be written but not read, and a file system that flushes no directories.
-  const bool flushed =
-      directory.open() ? ::fsync(directory.value()) == 0 || errno == EINVAL : errno == EACCES;
-  if (!flushed) fail(path_, "cannot be flushed to the disk", errno);
+  const bool flushed = directory >= 0 ? ::fsync(directory) == 0 || errno == EINVAL : errno == EACCES;
+  const int error = errno;
+  if (directory >= 0) ::close(directory);
+  if (!flushed) fail(path_, "cannot be flushed to the disk", error);
 }
 
 NewDirectory::NewDirectory(const fs::path& path) : path_(path) {
@@ -128,9 +215,8 @@ NewDirectory::~NewDirectory() {
   if (made_) fs::remove(path_, not_empty);
 }
 
-AppendFile::AppendFile(const fs::path& path, std::uint64_t size) : path_(path), size_(size) {
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail(path, "cannot be written", errno);
+AppendFile::AppendFile(const fs::path& path, std::uint64_t size)
+    : path_(path), size_(size), descriptor_(open_regular(path, O_WRONLY | O_CREAT | O_APPEND)) {
   const off_t there = ::lseek(descriptor_, 0, SEEK_END);
   int error = there < 0 ? errno : 0;
   const bool enough = there >= static_cast<off_t>(size);

@@ -7,9 +7,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -30,10 +32,9 @@ bool is_same_file(int descriptor, const std::filesystem::path& path) {
 }
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(directory / kFile) {
-  const std::string name = process_name();
-  for (;;) {
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    require<FileError>(descriptor_ >= 0, "{}: cannot be written: {}", path_.string(), std::strerror(errno));
+  constexpr int kAttempts = 100;
+  for (int attempt = 0;; ++attempt) {
+    descriptor_ = open_regular(path_, O_RDWR | O_CREAT);
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       ::close(descriptor_);
@@ -45,7 +46,13 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(dir
     // The previous holder may have removed the file after it was opened here.
     if (is_same_file(descriptor_, path_)) break;
     ::close(descriptor_);
+    require<FileError>(attempt < kAttempts,
+                       "{}: cannot be locked: the file system shows another file each time it is opened; "
+                       "choose a directory on another file system",
+                       path_.string());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  const std::string name = process_name();
   if (::ftruncate(descriptor_, 0) != 0 ||
       ::pwrite(descriptor_, name.data(), name.size(), 0) != std::ssize(name)) {
     // The lock holds without the name of its holder; the next file that is written reports a full disk.
@@ -58,7 +65,7 @@ DirectoryLock::~DirectoryLock() {
 }
 
 bool DirectoryLock::is_held(const std::filesystem::path& directory) {
-  const int descriptor = ::open((directory / kFile).c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open((directory / kFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return false;
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(descriptor);

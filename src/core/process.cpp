@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "thimble/core/error.h"
+#include "thimble/core/file.h"
 #include "thimble/core/text.h"
 
 namespace thimble {
@@ -89,8 +90,8 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   const std::vector<char*> environment = environment_of_child();
-  const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  require<FileError>(out >= 0, "{}: cannot be written: {}", output.string(), std::strerror(errno));
+  const int out = open_regular(output, O_WRONLY | O_CREAT);
+  [[maybe_unused]] const int emptied = ::ftruncate(out, 0);  // the first write reports a full disk
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (in < 0) {
     const int error = errno;

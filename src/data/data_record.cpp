@@ -4,6 +4,7 @@
 #include <set>
 
 #include "thimble/core/error.h"
+#include "thimble/core/hash.h"
 #include "thimble/core/json.h"
 #include "thimble/data/table.h"
 
@@ -112,6 +113,32 @@ std::vector<std::string> differing_files(const std::vector<DataFile>& before,
     };
     lines.push_back(fmt::format("task.{}: {} then; {} now", key, text(then), text(file)));
   }
+  return lines;
+}
+
+std::vector<std::string> differing_records(const DataRecord& a, const DataRecord& b, std::string_view name_a,
+                                           std::string_view name_b) {
+  std::vector<std::string> lines;
+  const auto compare = [&](std::string_view what, const std::string& in_a, const std::string& in_b) {
+    if (in_a != in_b)
+      lines.push_back(fmt::format("{}: {} in {}, {} in {}", what, in_a, name_a, in_b, name_b));
+  };
+  const auto vocabulary = [](const DataRecord& r) {
+    return fmt::format("{} tokens, hash {}", r.vocabulary.size(), hash_digits(json_text(Json(r.vocabulary))));
+  };
+  const auto file = [](const DataRecord& r, const std::string& key) {
+    const DataFile* found = find_key(r.files, key);
+    return found == nullptr ? std::string("none") : state_text(*found);
+  };
+  compare("vocabulary", vocabulary(a), vocabulary(b));
+  compare("longest input", std::to_string(a.longest.input), std::to_string(b.longest.input));
+  compare("longest target", std::to_string(a.longest.target), std::to_string(b.longest.target));
+  compare("length", std::to_string(a.length), std::to_string(b.length));
+  compare("source_length", std::to_string(a.source_length), std::to_string(b.source_length));
+  std::set<std::string> keys;
+  for (const auto* files : {&a.files, &b.files})
+    for (const DataFile& one : *files) keys.insert(one.key);
+  for (const std::string& key : keys) compare("task." + key, file(a, key), file(b, key));
   return lines;
 }
 

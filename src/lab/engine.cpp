@@ -38,7 +38,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kConfigName = "config.yaml";
-const std::string kChanges = "changes.json";  // of keys of a run: [{step, key, from, to}]
 
 std::unique_ptr<Session> session;
 fs::path run;  // of the session; empty: none
@@ -147,17 +146,6 @@ Json load(const Json& request) {
   });
 }
 
-// Returns the changes of a run with one more. Changes of a key at the same step are one.
-Json with_change(Json changes, Json change) {
-  if (!changes.empty() && changes.back()["step"] == change["step"] &&
-      changes.back()["key"] == change["key"]) {
-    change["from"] = changes.back()["from"];
-    changes.erase(changes.size() - 1);
-  }
-  if (change["from"] != change["to"]) changes.push_back(std::move(change));
-  return changes;
-}
-
 // Goes on with another value of a key: writes a checkpoint, and opens the run again. A file of the run says
 // when which key was changed.
 Json set(const Json& request) {
@@ -174,14 +162,7 @@ Json set(const Json& request) {
   const auto fill = [&](SessionOptions& options) {
     fs::copy(run, options.directory, fs::copy_options::recursive);
     write_file(options.directory / kConfigName, to_yaml(changed));
-    const fs::path file = options.directory / kChanges;
-    const Json::json_pointer at = pointer_of(key);
-    const Json change{{"step", present.hash().at("step")},
-                      {"key", key},
-                      {"from", to_json(present.config()).at(at)},
-                      {"to", to_json(changed).at(at)}};
-    const Json changes = fs::exists(file) ? parse_json(read_file(file)) : Json::array();
-    write_file(file, json_text(with_change(changes, change), 2) + "\n");
+    record_changes(options.directory, present.hash().at("step"), present.config(), changed);
     return resumed(options);
   };
   return opened(request, fill, &present);

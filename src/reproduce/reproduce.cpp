@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::int64_t kTraced = 20;  // sequences, for "permutation" and "softmax"
 
-Json read_lines(const fs::path& file) {
-  std::istringstream lines(read_file(file));
+Json metrics_lines(const fs::path& run) {
+  std::istringstream lines(read_metrics(run));
   Json out = Json::array();
   for (std::string line; std::getline(lines, line);) out.push_back(parse_json(line));
   return out;
@@ -53,7 +53,7 @@ class ResultStore {
                        "{}: {}", name(trained.status), trained.error);
     const fs::path directory = sweep_.directory / "runs" / trained.name;
     if (of == "train") return trained.result;
-    if (of == "metrics") return read_lines(directory / "metrics.jsonl");
+    if (of == "metrics") return metrics_lines(directory);
     if (of == "inspect") return to_json(inspect(open_run(directory, {threads_}), {.examples = 0}));
     if (of == "embedding") return embedding_cosines(open_run(directory));
     if (of == "permutation") return to_json(measure_permutation(open_run(directory), kTraced));

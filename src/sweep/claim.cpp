@@ -68,8 +68,9 @@ struct FoundClaim {
 
 FoundClaim find_claim(const fs::path& file, double lease) {
   FoundClaim found;
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);  // NFS then fetches the time of the file
-  if (descriptor < 0) return found;                                   // released meanwhile
+  const int descriptor =
+      ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // NFS then fetches its time
+  if (descriptor < 0) return found;                             // released meanwhile
   char buffer[1024];
   const ssize_t size = ::read(descriptor, buffer, sizeof buffer);
   struct stat status {};

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <span>
+#include <sstream>
+
+#include "thimble/train/run_files.h"
 
 namespace thimble {
 
@@ -38,11 +40,11 @@ std::vector<std::size_t> best_settings(const std::map<std::size_t, double>& loss
 
 }  // namespace
 
-std::vector<double> halving_losses(const Halving& halving, const std::filesystem::path& metrics, bool ended) {
+std::vector<double> halving_losses(const Halving& halving, const std::filesystem::path& run, bool ended) {
   std::vector<double> losses;
   double last = kWorst;
-  std::ifstream file(metrics);
-  for (std::string line; std::getline(file, line) && losses.size() < halving.steps.size();) {
+  std::istringstream lines(read_metrics(run));
+  for (std::string line; std::getline(lines, line) && losses.size() < halving.steps.size();) {
     // A process that was killed may have left a part of its last line.
     if (line.find(R"("split":"validation")") == std::string::npos || !line.ends_with('}')) continue;
     const Json json = parse_json(line);

@@ -22,6 +22,7 @@
 #include "thimble/sweep/halving.h"
 #include "thimble/sweep/slurm.h"
 #include "thimble/sweep/sweep_state.h"
+#include "thimble/train/run_files.h"
 
 namespace thimble {
 
@@ -164,7 +165,11 @@ class Runner {
       return;
     }
     const bool has_result = fs::exists(summary);
-    run.losses = halving_losses(sweep_.halving, directory(run) / "metrics.jsonl", has_result);
+    try {
+      run.losses = halving_losses(sweep_.halving, directory(run), has_result);
+    } catch (const CheckpointError& e) {
+      return fail(run, exit, e.what());
+    }
     if (exit == 0 && !has_result && !run.losses.empty() &&
         sweep_.halving.steps[run.losses.size() - 1] == run.stop_after) {
       run.status = RunStatus::waiting;
@@ -181,17 +186,19 @@ class Runner {
     if (run.status == RunStatus::failed && run.error.empty())
       run.error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
                                  : fmt::format("exit status {}", exit);
-    if (run.status != RunStatus::failed) read_result(run, summary);
+    try {
+      if (run.status != RunStatus::failed) run.result = read_summary(directory(run));
+    } catch (const CheckpointError& e) {
+      return fail(run, exit, e.what());
+    }
     write_record(result_.directory, run);
   }
 
-  static void read_result(SweepRun& run, const fs::path& summary) {
-    try {
-      run.result = read_json(summary);
-    } catch (const FileError& e) {
-      run.status = RunStatus::failed;
-      run.error = e.what();
-    }
+  void fail(SweepRun& run, int exit, const std::string& error) {
+    run.status = RunStatus::failed;
+    run.exit = exit;
+    run.error = error;
+    write_record(result_.directory, run);
   }
 
   // Renews the claims, several times in a lease. A run that another process has taken over is stopped at

@@ -1,7 +1,6 @@
 #include "thimble/sweep/sweep_state.h"
 
 #include <charconv>
-#include <fstream>
 #include <limits>
 #include <set>
 
@@ -9,6 +8,7 @@
 #include "thimble/core/file.h"
 #include "thimble/sweep/claim.h"
 #include "thimble/sweep/halving.h"
+#include "thimble/train/run_files.h"
 
 namespace thimble {
 
@@ -45,14 +45,12 @@ fs::path run_path(const fs::path& directory, const SweepRun& run, const std::str
 }
 
 std::int64_t trained_steps(const fs::path& run) {
-  constexpr std::streamoff kEnd = 1 << 16;
+  constexpr std::uint64_t kEnd = 1 << 16;
   constexpr std::string_view kStart = R"({"step":)";
-  std::ifstream file(run / "metrics.jsonl", std::ios::binary | std::ios::ate);
-  const std::streamoff size = file.tellg();
-  if (size <= 0) return 0;
-  std::string text(static_cast<std::size_t>(std::min(size, kEnd)), '\0');
-  file.seekg(size - std::ssize(text));
-  file.read(text.data(), std::ssize(text));
+  const fs::path metrics = run / "metrics.jsonl";
+  if (!fs::exists(metrics)) return 0;
+  const InputFile file(metrics);
+  const std::string text = file.read(file.size() - std::min(file.size(), kEnd), kEnd);
   const std::size_t end = text.rfind('\n');
   const std::size_t start = end == std::string::npos ? end : text.rfind(kStart, end);
   std::int64_t step = 0;
@@ -81,7 +79,7 @@ bool read_record(const fs::path& directory, SweepRun& run) {
       run.losses.push_back(loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::infinity());
     if (status != RunStatus::failed) {
       if (status == RunStatus::waiting || !fs::exists(summary)) return false;
-      run.result = read_json(summary);
+      run.result = read_summary(run_path(directory, run));
     }
     run.status = status;
     if (record.at("exit").is_number()) run.exit = record.at("exit").get<int>();

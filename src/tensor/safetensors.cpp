@@ -143,33 +143,27 @@ void check_header_size(const std::string& file, std::uint64_t size, std::uint64_
                            kMaxHeader);
 }
 
-// Throws, before the data is read, unless the path is a regular file of no more bytes than its header
-// describes.
-void check_size(const std::filesystem::path& path) {
-  std::error_code unknown;
-  const std::filesystem::file_status there = std::filesystem::status(path, unknown);
-  require<CheckpointError>(!std::filesystem::exists(there) || std::filesystem::is_regular_file(there),
-                           "{}: cannot be read: Is not a regular file", path.string());
-  std::ifstream file(path, std::ios::binary);
-  std::uint64_t header_size = 0;
-  file.read(reinterpret_cast<char*>(&header_size), sizeof header_size);
-  if (!file) return;  // no such file, or a short one
-  const std::uint64_t size = std::filesystem::file_size(path), rest = size - sizeof header_size;
-  check_header_size(path.string(), header_size, rest);
-  std::string text(header_size, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file) return;
-  std::uint64_t data_size = 0;
-  for (const auto& tensor : parse_safetensors_header(text, path.string()).tensors)
-    data_size = std::max(data_size, tensor.offsets[1]);
-  require<CheckpointError>(rest - header_size <= data_size, "{}: {} bytes of data follow the last tensor",
-                           path.string(), rest - header_size - data_size);
+// Returns the header of a file. Throws, before its text is read, if it is longer than the file or the format.
+SafetensorsHeader read_header(const InputFile& file, const std::string& name, std::uint64_t& size) {
+  const std::string start = file.read(0, sizeof size);
+  require<CheckpointError>(start.size() == sizeof size, "{}: {} bytes are too few for a safetensors file",
+                           name, start.size());
+  std::memcpy(&size, start.data(), sizeof size);
+  check_header_size(name, size, file.size() - sizeof size);
+  return parse_safetensors_header(file.read(sizeof size, size), name);
 }
 
+// Returns the content. Throws, before the data is read, if it has more bytes than the header describes.
 std::string read_checkpoint(const std::filesystem::path& path) {
-  check_size(path);
   try {
-    return read_file(path);
+    const InputFile file(path);
+    std::uint64_t header_size = 0, data_size = 0;
+    for (const auto& tensor : read_header(file, path.string(), header_size).tensors)
+      data_size = std::max(data_size, tensor.offsets[1]);
+    const std::uint64_t size = file.size() - sizeof header_size - header_size;
+    require<CheckpointError>(size <= data_size, "{}: {} bytes of data follow the last tensor", path.string(),
+                             size - data_size);
+    return file.read(0, file.size());
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }
@@ -194,6 +188,15 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
   }
   content.replace(kDigits, kDigitCount, hash_digits(content));
   write_file(path, content);
+}
+
+std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
+  try {
+    std::uint64_t size = 0;
+    return read_header(InputFile(path), path.string(), size).metadata;
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  }
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)

@@ -5,7 +5,9 @@ namespace thimble {
 Json to_json(const RunState& s) {
   Json json{{"step", s.step},
             {"seconds", s.seconds},
+            {"run", s.run},
             {"metrics_bytes", s.metrics_bytes},
+            {"metrics_check", s.metrics_check},
             {"train", to_json(s.train)},
             {"best_step", s.best_step},
             {"best_loss", s.best_loss},
@@ -18,7 +20,9 @@ RunState run_state(const Json& json) {
   RunState s;
   json.at("step").get_to(s.step);
   json.at("seconds").get_to(s.seconds);
+  s.run = json.value("run", "");
   json.at("metrics_bytes").get_to(s.metrics_bytes);
+  s.metrics_check = json.value("metrics_check", "");
   json.at("best_step").get_to(s.best_step);
   json.at("best_loss").get_to(s.best_loss);
   json.at("evaluations_since_best").get_to(s.evaluations_since_best);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "thimble/core/json.h"
 #include "thimble/train/train.h"
@@ -13,7 +14,9 @@ namespace thimble {
 struct RunState {
   std::int64_t step = 0;
   double seconds = 0;               // of training so far
+  std::string run;                  // identity of the run, from its config and data; "": an older version's
   std::uint64_t metrics_bytes = 0;  // of metrics.jsonl
+  std::string metrics_check;        // MetricsCheck of these bytes
   StepReport train;                 // the last step
   std::optional<EvalResult> validation;
   std::int64_t best_step = 0;  // step of best_loss, the lowest validation loss; 0: none

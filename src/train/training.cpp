@@ -1,5 +1,6 @@
 #include "train/training.h"
 
+#include "thimble/config/differences.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
@@ -34,6 +35,7 @@ TrainingRun::TrainingRun(const Config& config, const TrainOptions& options)
       ranks_(*options.ranks),
       trainer_(config, ranks_),
       data_(json_text(to_json(record_of(config)))) {
+  state_.run = run_identity(config, record_of(config));
   if (directory_.empty()) return;
   if (ranks_.rank() == 0) open(options);
   if (options.resume) share_state();
@@ -80,8 +82,9 @@ void TrainingRun::open(const TrainOptions& options) {
     head_log_ = options.make_head_log(config_);
   }
   writer_.emplace(directory_, config_, options.resume);
-  if (options.resume) resume();
-  writer_->start_metrics(state_.metrics_bytes);
+  std::vector<std::filesystem::path> damaged;
+  if (options.resume) damaged = resume();
+  writer_->start(state_, damaged);
 }
 
 void TrainingRun::share_state() {
@@ -96,8 +99,7 @@ void TrainingRun::metrics(std::string_view split, const Json& report) {
   if (!writer_) return;
   Json line{{"step", state_.step}, {"split", split}};
   line.update(report);
-  line["seconds"] = seconds();
-  writer_->metrics(line);
+  writer_->metrics(line, seconds());
 }
 
 void TrainingRun::log_heads() {
@@ -148,7 +150,7 @@ void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) co
   if (directory_.empty()) return;
   trainer_.collect_state();
   if (!writer_) return;
-  state_.metrics_bytes = writer_->sync_metrics();
+  writer_->sync_metrics(state_);
   state_.seconds = seconds();
   save_weights((*writer_.*path)(arguments...), trainer_.model().parameters(),
                {{"format", kFormat},
@@ -160,35 +162,49 @@ void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) co
                &trainer_.optimizer());
 }
 
-void TrainingRun::resume() {
+std::vector<std::filesystem::path> TrainingRun::resume() {
+  std::vector<std::filesystem::path> damaged;
+  std::vector<std::string> reasons;
+  std::optional<SafetensorsFile> checkpoint;
   for (const std::filesystem::path& path : writer_->checkpoints()) {
     std::string content = read_file(path);
     try {
-      load(SafetensorsFile(std::move(content), path.string()));
+      checkpoint.emplace(std::move(content), path.string());
       break;
     } catch (const CheckpointError& e) {
-      writer_->set_aside(path);
-      observer_.on_damaged(e.what());
+      damaged.push_back(path);
+      reasons.emplace_back(e.what());
     }
   }
+  if (checkpoint) load(*checkpoint);
   require<ConfigError>(
       state_.step <= config_.train.steps,
       "train.steps ({}) must be at least the {} steps that {} has trained; raise it, or start a new run",
       config_.train.steps, state_.step, directory_);
+  for (const std::string& reason : reasons) observer_.on_damaged(reason);
+  if (!checkpoint) return damaged;
+  const DataRecord any;
+  const Config before = parse_config(checkpoint->metadata().at("config"), checkpoint->path(), {}, &any);
+  for (const Difference& change : differences(before, config_, "the checkpoint", "this config"))
+    observer_.on_change(change.text);
+  record_changes(directory_, state_.step, before, config_);
+  return damaged;
 }
 
 void TrainingRun::load(const SafetensorsFile& file) {
   const auto& metadata = file.metadata();
   const auto format = metadata.find("format"), state = metadata.find("state");
   require<CheckpointError>(format != metadata.end() && format->second == kFormat && state != metadata.end(),
-                           "{}: not a checkpoint of format {}", file.path(), kFormat);
+                           "{}: not a checkpoint of format {}; resume with the version that wrote it",
+                           file.path(), kFormat);
+  require_run(file, directory_);
   RunState read;
   try {
     read = run_state(parse_json(state->second));
   } catch (const Json::exception& e) {
     throw CheckpointError(fmt::format("{}: invalid state: {}", file.path(), e.what()));
   }
-  writer_->require_metrics(read.metrics_bytes);
+  writer_->require_metrics(read);
   load_checkpoint(file, trainer_.model().parameters(), trainer_.optimizer());
   trainer_.optimizer().set_steps(read.step);
   state_ = read;
@@ -206,10 +222,7 @@ TrainResult TrainingRun::finish(Stopped stopped) {
   }
   done.target_missed = has_target(config_.train.target) && !reached(config_.train.target, done.validation);
   done.seconds = seconds();
-  if (writer_) {
-    writer_->sync_metrics();
-    writer_->finish(done);
-  }
+  if (writer_) writer_->finish(done);
   return done;
 }
 

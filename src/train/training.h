@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thimble/core/stopwatch.h"
 #include "thimble/tensor/safetensors.h"
@@ -56,9 +57,9 @@ class TrainingRun {
   // Saves a checkpoint to the path that the function of the writer returns, if there is a run.
   template <class... Arguments>
   void save(std::filesystem::path (RunWriter::*path)(Arguments...) const, Arguments... arguments);
-  // Loads the newest valid checkpoint, and sets damaged ones aside. A file that cannot be read throws, as its
-  // content may be valid.
-  void resume();
+  // Loads the newest intact checkpoint, and returns the damaged ones: those whose checksum does not match, or
+  // which are no safetensors files. Any other fault throws, as does a file that cannot be read.
+  std::vector<std::filesystem::path> resume();
   void load(const SafetensorsFile& file);
   TrainResult result() const;
 

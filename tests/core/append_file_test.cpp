@@ -61,3 +61,12 @@ TEST_CASE("a file that cannot grow any more is an error", "[core]") {
   CHECK(status == 0);
   CHECK(read_file(directory / "log") == std::string(90, 'x'));  // no part of what did not fit
 }
+
+TEST_CASE("a file with several names is not appended to", "[core]") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "file", copy = directory / "copy";
+  write_file(path, "mine\n");
+  std::filesystem::create_hard_link(path, copy);
+  CHECK_THROWS_WITH(AppendFile(path, 0), StartsWith(path.string() + ": cannot be written: it has 2 names"));
+  CHECK(read_file(copy) == "mine\n");
+}

@@ -13,6 +13,7 @@
 
 #include "catch.h"
 #include "core/temporary_directory.h"
+#include "thimble/core/lock.h"
 
 using namespace thimble;
 
@@ -150,6 +151,74 @@ TEST_CASE("only regular files are replaced", "[core]") {
         pipe.string() + ": cannot be written: Is not a regular file");
   CHECK(fs::is_fifo(pipe));
   CHECK(directory.files() == 1);
+}
+
+TEST_CASE("a file that is replaced keeps its mode, and one that is read-only stays", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file";
+  for (const auto mode : {0600, 0640, 0644, 0755}) {
+    write_file(path, "old");
+    fs::permissions(path, static_cast<fs::perms>(mode));
+    write_file(path, "new");
+    CHECK(static_cast<int>(fs::status(path).permissions()) == mode);
+  }
+  fs::permissions(path, static_cast<fs::perms>(0444));
+  if (::geteuid() == 0) return;
+  CHECK(error_of([&] { write_file(path, "newer"); }) ==
+        path.string() + ": cannot be written: Permission denied");
+  CHECK(read_file(path) == "new");
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("files of thimble are not written through links, outputs of users are", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path target = directory / "target", link = directory / "link", chain = directory / "chain";
+  write_file(target, "mine");
+  fs::create_symlink("target", link);
+  fs::create_symlink(link, chain);
+  const std::string refusal = ": cannot be written: it is a symbolic link; put a file in its place";
+  CHECK(error_of([&] { write_file(link, "x"); }) == link.string() + refusal);
+  CHECK(error_of([&] { AppendFile(link, 0); }) == link.string() + refusal);
+  CHECK(read_file(target) == "mine");
+  CHECK(followed(chain) == directory / "target");
+  CHECK_NOTHROW(require_writable(directory / "none"));
+  fs::remove(target);
+  CHECK_NOTHROW(require_writable(chain));
+  write_output(chain, "yours");
+  CHECK(read_file(target) == "yours");
+  CHECK(fs::is_symlink(chain));
+  fs::create_symlink("circle", directory / "circle");
+  CHECK_THAT(error_of([&] { followed(directory / "circle"); }),
+             EndsWith("Too many levels of symbolic links"));
+}
+
+TEST_CASE("an output is no file that was read or written as an output, by any name", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path input = directory / "input", hard = directory / "hard", soft = directory / "soft";
+  write_file(input, "data");
+  fs::create_hard_link(input, hard);
+  fs::create_symlink("input", soft);
+  CHECK(read_file(soft) == "data");
+  for (const fs::path& name : {input, hard, soft}) {
+    CHECK(is_known(name));
+    CHECK_THAT(error_of([&] { write_output(name, "result"); }),
+               StartsWith(name.string() + ": is an input or another output of this command"));
+  }
+  CHECK(read_file(input) == "data");
+  write_output(directory / "output", "first");
+  CHECK_THROWS_AS(write_output(directory / "output", "second"), FileError);
+  CHECK(read_file(directory / "output") == "first");
+}
+
+TEST_CASE("opening never waits for the other end of a pipe", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path pipe = directory / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THAT(error_of([&] { read_file(pipe); }), EndsWith("cannot be read: Is not a regular file"));
+  CHECK_THAT(error_of([&] { AppendFile(pipe, 0); }), EndsWith("cannot be written: Is not a regular file"));
+  fs::rename(pipe, directory / DirectoryLock::kFile);
+  CHECK_THAT(error_of([&] { DirectoryLock lock(directory.path()); }), EndsWith("Is not a regular file"));
+  CHECK_FALSE(DirectoryLock::is_held(directory.path()));
 }
 
 TEST_CASE("a directory that is made for files goes if it stays empty and is not kept", "[core]") {

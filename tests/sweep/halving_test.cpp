@@ -107,18 +107,18 @@ TEST_CASE("a run that has ended stays as it is", "[sweep]") {
 
 TEST_CASE("losses at the steps of halving are those of evaluations", "[sweep]") {
   const TemporaryDirectory directory;
-  const fs::path file = directory / "metrics.jsonl";
+  const fs::path& run = directory.path();
   const Halving halving{.steps = {10, 20, 30}, .reduction_factor = 2};
-  CHECK(halving_losses(halving, file, false).empty());
-  CHECK(halving_losses(halving, file, true) == std::vector<double>{kInf, kInf, kInf});
+  CHECK(halving_losses(halving, run, false).empty());
+  CHECK(halving_losses(halving, run, true) == std::vector<double>{kInf, kInf, kInf});
   write_file(
-      file,
+      run / "metrics.jsonl",
       "{\"step\":10,\"split\":\"train\",\"loss\":7}\n{\"step\":5,\"split\":\"validation\",\"loss\":6}\n"
       "{\"step\":10,\"split\":\"validation\",\"loss\":5}\n{\"step\":15,\"split\":\"validation\",\"loss\":4}\n"
       "{\"step\":20,\"split\":\"validation\",\"lo");
-  CHECK(halving_losses(halving, file, false) == std::vector<double>{5});
-  CHECK(halving_losses(halving, file, true) == std::vector<double>{5, 4, 4});
-  CHECK(halving_losses({}, file, true).empty());
+  CHECK(halving_losses(halving, run, false) == std::vector<double>{5});
+  CHECK(halving_losses(halving, run, true) == std::vector<double>{5, 4, 4});
+  CHECK(halving_losses({}, run, true).empty());
 }
 
 TEST_CASE("halving stops the same runs for any number of jobs and after interruptions", "[sweep]") {

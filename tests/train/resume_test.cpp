@@ -188,29 +188,44 @@ TEST_CASE("a checkpoint that cannot be read is not taken for damaged", "[train]"
   CHECK(resume(long_config(), run).weights_hash == expected.weights_hash);
 }
 
-TEST_CASE("with every checkpoint damaged, a run starts again", "[train]") {
+TEST_CASE("with every other checkpoint damaged, a run resumes from the best, or starts again", "[train]") {
   const TemporaryDirectory directory;
   const TrainResult expected = train(long_config(), {.directory = (directory / "whole").string()});
-  kill(long_config(), directory / "run", 8);
-  for (const char* name : {"step-3.safetensors", "step-6.safetensors"})
-    write_file(directory / "run" / "checkpoints" / name, "nothing");
-  Stopper observer(100);
-  CHECK(resume(long_config(), directory / "run", &observer).weights_hash == expected.weights_hash);
-  CHECK(observer.first_step == 0);
-  CHECK(observer.damaged.size() == 2);
+  const std::vector<const char*> names = {"step-3.safetensors", "step-6.safetensors", "best.safetensors"};
+  for (const std::size_t damaged : {std::size_t{2}, std::size_t{3}}) {
+    const fs::path run = directory / ("run" + std::to_string(damaged));
+    kill(long_config(), run, 8);
+    for (std::size_t i = 0; i < damaged; ++i) write_file(run / "checkpoints" / names[i], "nothing");
+    Stopper observer(100);
+    CHECK(resume(long_config(), run, &observer).weights_hash == expected.weights_hash);
+    CHECK(observer.first_step == (damaged == 2 ? 4 : 0));
+    CHECK(observer.damaged.size() == damaged);
+    CHECK(timeless_metrics(run) == timeless_metrics(directory / "whole"));
+  }
 }
 
-TEST_CASE("a checkpoint whose metrics are lost is not resumed from", "[train]") {
+TEST_CASE("an intact checkpoint whose metrics are lost is refused, and nothing changes", "[train]") {
   const TemporaryDirectory directory;
-  const TrainResult expected = train(long_config(), {.directory = (directory / "whole").string()});
-  const fs::path run = directory / "run";
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
   kill(long_config(), run, 8);
-  fs::resize_file(run / "metrics.jsonl", fs::file_size(run / "metrics.jsonl") / 2);
-  Stopper observer(100);
-  CHECK(resume(long_config(), run, &observer).weights_hash == expected.weights_hash);
-  CHECK(observer.first_step == 3);
-  CHECK_THAT(observer.damaged.at(0), ContainsSubstring("metrics.jsonl: has "));
-  CHECK(timeless_metrics(run) == timeless_metrics(directory / "whole"));
+  const std::string intact = read_file(metrics);
+  const auto swap_lines = [](const std::string& text) {
+    const std::size_t first = text.find('\n') + 1, second = text.find('\n', first) + 1;
+    return text.substr(first, second - first) + text.substr(0, first) + text.substr(second);
+  };
+  std::string digit = intact;
+  digit[digit.find("loss") + 6] ^= 1;
+  for (const std::string& text : {intact.substr(0, intact.size() / 2), std::string(intact.size(), '\0'),
+                                  digit, swap_lines(intact), std::string()}) {
+    write_file(metrics, text);
+    const auto before = tree(run);
+    CHECK_THROWS_AS(resume(long_config(), run), CheckpointError);
+    CHECK_THROWS_WITH(resume(long_config(), run), StartsWith(metrics.string() + ": ") &&
+                                                      EndsWith("restore the file, or start a new run"));
+    CHECK(tree(run) == before);
+  }
+  write_file(metrics, intact);
+  CHECK_NOTHROW(resume(long_config(), run));
 }
 
 TEST_CASE("resuming with another config is refused, field by field, and changes nothing", "[train]") {
@@ -271,9 +286,9 @@ TEST_CASE("what holds no run is not resumed in", "[train]") {
   CHECK(read_file(directory / "note") == "mine");
   // Leftovers of a run that was killed before it had a config.
   fs::create_directories(directory / "run" / "checkpoints");
-  write_file(directory / "run" / "config.yaml.77.tmp", "task: {na");
+  write_file(directory / "run" / "config.yaml.77-0.tmp", "task: {na");
   CHECK_NOTHROW(resume(long_config(), directory / "run"));
-  CHECK_FALSE(fs::exists(directory / "run" / "config.yaml.77.tmp"));
+  CHECK_FALSE(fs::exists(directory / "run" / "config.yaml.77-0.tmp"));
 }
 
 TEST_CASE("a run in use is refused, and an old one is not overwritten", "[train]") {

@@ -62,6 +62,7 @@ struct Comparison {
   bool has_sweep = false;  // whether a run is a setting of a sweep
   std::vector<ComparedValue> config, records;
   std::vector<std::string> data_differs;  // keys and records of the data in which runs differ
+  std::vector<std::string> changes;       // a line for each data file that has changed since training
   std::vector<ComparedResult> results;
   std::vector<ComparedCurve> curves;
   std::vector<ComparedHeads> heads;  // empty with a sweep

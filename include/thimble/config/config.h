@@ -57,9 +57,10 @@ struct Config {
 // message is a summary and then every problem, a line each: file:line:column: key: rule; remedy.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// Does what load_config does for YAML text, with `name` in place of the path.
+// Does what load_config does for YAML text, with `name` in place of the path. With `trained`, rules that only
+// training needs are not checked, see open_config.
 Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides = {});
+                    const std::vector<std::string>& overrides = {}, const DataRecord* trained = nullptr);
 
 // Reads a config to train, evaluate or inspect its model. Opens the data files of task `file`, once the
 // values have no problems, and checks that they suit the model. Throws ConfigError as load_config does, and

@@ -9,20 +9,55 @@
 
 namespace thimble {
 
+// Opens a regular file with the flags of open(2) and returns its descriptor. Does not wait for the other end of
+// a pipe, and writes neither through symbolic links nor to files with several names. Throws FileError, naming
+// the path and the reason.
+int open_regular(const std::filesystem::path& path, int flags);
+
+// A regular file, open for reading. All functions throw FileError.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  std::uint64_t size() const { return size_; }  // when it was opened
+  // Returns up to that many bytes from `offset` on, fewer at the end of the file.
+  std::string read(std::uint64_t offset, std::uint64_t bytes) const;
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_;
+  std::uint64_t size_ = 0;
+};
+
 // Returns the content. Throws FileError, naming the path and the reason, when the file cannot be read, is not
 // a regular file, or has more than `max_bytes`.
 std::string read_file(const std::filesystem::path& path,
                       std::uintmax_t max_bytes = std::numeric_limits<std::uintmax_t>::max());
 
 // Writes the file atomically: to a temporary file beside `path`, which is flushed to the disk and renamed, so
-// that `path` holds the old content or the new one even if the machine stops. Throws FileError.
+// that `path` holds the old content or the new one even if the machine stops. A file that is replaced keeps
+// its mode, and its owner where the system allows it. Throws FileError, also for a symbolic link and for a
+// file that is read-only.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-// Throws FileError if write_file() could not write there now. Changes nothing.
+// Does what write_file() does for a file that the user named, following symbolic links. Throws FileError also
+// for a file that this process has read, or has written as an output.
+void write_output(const std::filesystem::path& path, std::string_view content);
+
+// Returns whether this process has read the file, or written it with write_output(), under whatever name.
+bool is_known(const std::filesystem::path& path);
+
+// Returns where the symbolic links at the path lead; the path itself where there is none.
+std::filesystem::path followed(const std::filesystem::path& path);
+
+// Throws FileError if write_output() could not write there now. Changes nothing.
 void require_writable(const std::filesystem::path& path);
 
 // A file that is written in pieces and takes its place atomically with commit(), as in write_file(). Without
-// commit() nothing remains of it. Replaces nothing but regular files. All functions throw FileError.
+// commit() nothing remains of it. Replaces regular files only. All functions throw FileError.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path);
@@ -35,7 +70,7 @@ class NewFile {
 
  private:
   std::filesystem::path path_, aside_;
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 // A directory, made if it does not exist. The destructor removes it unless keep() was called, it existed

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "thimble/core/json.h"
@@ -53,5 +54,10 @@ std::vector<std::string> changed_files(const DataRecord& trained, const std::vec
 // Returns a line for each key whose files differ in content, whatever their paths.
 std::vector<std::string> differing_files(const std::vector<DataFile>& before,
                                          const std::vector<DataFile>& now);
+
+// Returns a line, with the names of the records, for each of vocabulary, lengths and contents of files that
+// differ.
+std::vector<std::string> differing_records(const DataRecord& a, const DataRecord& b, std::string_view name_a,
+                                           std::string_view name_b);
 
 }  // namespace thimble

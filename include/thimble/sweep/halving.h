@@ -10,7 +10,7 @@ namespace thimble {
 
 // Returns the validation losses of a run at the steps of halving that it has reached, from its metrics.jsonl.
 // A run that has `ended` keeps its last loss for the steps after its end, infinity if it has none.
-std::vector<double> halving_losses(const Halving&, const std::filesystem::path& metrics, bool ended);
+std::vector<double> halving_losses(const Halving&, const std::filesystem::path& run, bool ended);
 
 // Decides which settings go on, and sets for each run stop_after, reached and the status `stopped`. The mean
 // loss over the runs of a setting counts; of equal ones the setting before goes on. Nothing is decided at a

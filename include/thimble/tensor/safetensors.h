@@ -58,6 +58,9 @@ struct NamedBytes {
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata);
 
+// Returns the metadata in the header of a file, with a checksum that is not compared. Throws CheckpointError.
+std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path);
+
 // A safetensors file in memory.
 class SafetensorsFile {
  public:

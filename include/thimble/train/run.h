@@ -1,7 +1,8 @@
 // Run directories:
 //   config.yaml     every value, ready to train with
 //   data.json       vocabulary, and path, size and hash of each data file; see data_record.h
-//   metrics.jsonl   an object per line: step, split (train, validation, test, heads), loss, ..., seconds
+//   metrics.jsonl   an object per line: step, split (train, validation, test, heads), loss, ..., check, seconds
+//   changes.json    values that changed on resuming, once there is one; see run_files.h
 //   checkpoints/    step-N.safetensors (the last two, and those of checkpoint_series), best.safetensors,
 //                   and final.safetensors once training has ended
 //   summary.json    the result, once training has ended
@@ -16,9 +17,12 @@
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/core/lock.h"
+#include "thimble/train/run_files.h"
 #include "thimble/train/train.h"
 
 namespace thimble {
+
+struct RunState;
 
 // A trained model: that of a run, or a config with weights made elsewhere.
 struct ModelSource {
@@ -30,7 +34,7 @@ struct ModelSource {
 
 // Opens the newest checkpoint of a run, or the one named: "best", "final" or a step. `overrides` are those of
 // open_config. Finishes the pruning of a run that was killed at its end. Throws CheckpointError when there is
-// no such run or checkpoint.
+// no such run or checkpoint, and ConfigError as require_run() does, see run_files.h.
 ModelSource open_run(const std::filesystem::path& directory, const std::vector<std::string>& overrides = {},
                      const std::string& checkpoint = "");
 
@@ -63,16 +67,18 @@ class RunWriter {
   // or data file that differs, when it holds a run with another config or other data.
   RunWriter(const std::filesystem::path& directory, const Config& config, bool resume);
 
-  // Returns the checkpoints to resume from, newest first.
+  // Returns the checkpoints to resume from, newest first; the best one comes last.
   std::vector<std::filesystem::path> checkpoints() const;
-  void set_aside(const std::filesystem::path& damaged);  // renames it to NAME.damaged
 
-  // Throws CheckpointError when metrics.jsonl is shorter.
-  void require_metrics(std::uint64_t bytes) const;
-  // Opens metrics.jsonl and truncates it to that size. Call before metrics().
-  void start_metrics(std::uint64_t bytes);
-  void metrics(const Json& line);  // appends a line
-  std::uint64_t sync_metrics();    // flushes the file to disk and returns its size
+  // Throws CheckpointError when metrics.jsonl is shorter than the state says, or has other lines.
+  void require_metrics(const RunState& state) const;
+  // Renames the damaged checkpoints to NAME.damaged, writes config and data, and opens metrics.jsonl, cut to
+  // the size in the state. Until then nothing in the directory changes. Throws CheckpointError when the run
+  // starts again over metrics of another one.
+  void start(const RunState& state, const std::vector<std::filesystem::path>& damaged);
+  void metrics(const Json& line, double seconds);  // appends a line
+  // Flushes metrics.jsonl to disk, and stores its size and check.
+  void sync_metrics(RunState& state);
 
   // Return paths of checkpoints.
   std::filesystem::path step_path(std::int64_t step) const;
@@ -84,10 +90,13 @@ class RunWriter {
   // except steps 1, 2, 5, 10, 20, 50, ... of a `series`.
   void prune(bool ended, bool series);
 
-  void finish(const TrainResult& result);  // writes summary.json
+  void finish(const TrainResult& result);  // flushes metrics.jsonl and writes summary.json
 
  private:
   std::filesystem::path directory_;
+  Config config_;
+  std::string identity_;
+  MetricsCheck check_;
   std::optional<DirectoryLock> lock_;
   std::optional<AppendFile> metrics_;
 };

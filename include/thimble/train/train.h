@@ -95,6 +95,9 @@ class TrainObserver {
   virtual void on_validation(std::int64_t /*step*/, const EvalResult&) {}
   // Called for a damaged checkpoint, with the reason; the one before it is tried next.
   virtual void on_damaged(const std::string& /*reason*/) {}
+  // Called for each value that a resumed run changes, such as "train.steps: 100 in the checkpoint, 200 in this
+  // config".
+  virtual void on_change(const std::string& /*difference*/) {}
   // Called after every step; return true, on any rank, to save progress and stop.
   virtual bool wants_stop() { return false; }
 };

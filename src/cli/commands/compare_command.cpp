@@ -20,7 +20,9 @@ struct CompareArguments {
 int run(const CompareArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const Comparison comparison = compare(arguments.runs, arguments.options);
-  if (!arguments.html.empty()) write_file(arguments.html, compare_page(comparison));
+  require_separate_outputs();
+  warn_of_changes(comparison.changes);
+  if (!arguments.html.empty()) write_output(arguments.html, compare_page(comparison));
   if (arguments.output.prints_text())
     print_out("{}", compare_text(comparison, arguments.all, !is_terminal(1), line_width(1)));
   arguments.output.write(to_json(comparison));

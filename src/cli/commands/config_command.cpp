@@ -83,6 +83,7 @@ void add_config(Command& program) {
   output->add_to(show);
   show.action([arguments, output] {
     const ResolvedConfig resolved = resolve_config(arguments->file, arguments->overrides);
+    require_separate_outputs();
     if (output->prints_text()) {
       print_out("{}", narrowed(to_yaml(resolved), line_width(1)));
       print_cost(resolved.config, "# ");

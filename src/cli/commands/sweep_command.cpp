@@ -176,6 +176,7 @@ int run(const SweepArguments& arguments) {
   if (rank.rank > 0) return help_rank_0(arguments, options);
   const ProgressMeter meter(arguments.output.quiet);
   const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
+  require_separate_outputs();
   SweepProgress progress(sweep, arguments.output.quiet);
   options.observer = &progress;
   const SweepResult result = run_sweep(sweep, options);
@@ -184,7 +185,8 @@ int run(const SweepArguments& arguments) {
               result.queued);
   if (arguments.output.prints_text() && options.max_runs == 0)
     print_out("{}sweep {}\n", sweep_table(sweep, result.runs, line_width(1)), result.directory.string());
-  if (!arguments.html.empty()) write_file(arguments.html, compare_page(compare({result.directory.string()})));
+  if (!arguments.html.empty())
+    write_output(arguments.html, compare_page(compare({result.directory.string()})));
   arguments.output.write(to_json(sweep, result.runs, result.directory));
   if (result.interrupted) {
     print_err("thimble: interrupted; progress saved; resume with the same command and --out {}\n",

@@ -52,6 +52,7 @@ void print_sequences(const TasksArguments& arguments) {
   if (!arguments.name.empty())
     overrides.insert(overrides.begin(), arguments.name);  // with --config, NAME is an override
   const Config config = open_config(arguments.config, overrides);
+  require_separate_outputs();
   const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
   const Names& names = data.names();
   Json json = {{"task", config.task.name}, {"split", arguments.split}, {"seed", config.train.seed},

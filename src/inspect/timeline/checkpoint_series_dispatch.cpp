@@ -4,6 +4,7 @@
 #include "thimble/inspect/timeline/checkpoint_series.h"
 #include "thimble/tensor/safetensors.h"
 #include "thimble/train/cost.h"
+#include "thimble/train/run_files.h"
 
 namespace thimble {
 
@@ -24,6 +25,7 @@ std::map<std::int64_t, std::filesystem::path> checkpoints_by_step(const std::fil
     const std::filesystem::path& path = entry.path();
     if (path.extension() != ".safetensors" || path.filename() == "best.safetensors") continue;
     const SafetensorsFile file(path);
+    require_run(file, run);
     const auto step = file.metadata().find("step");
     std::int64_t number = 0;
     if (step != file.metadata().end())

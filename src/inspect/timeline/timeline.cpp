@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "thimble/core/error.h"
-#include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/core/progress.h"
+#include "thimble/train/run_files.h"
 
 namespace thimble {
 
@@ -69,14 +69,8 @@ void thin(std::vector<CurvePoint>& curves) {
 
 Timeline read_timeline(const std::filesystem::path& run) {
   const std::filesystem::path path = run / "metrics.jsonl";
+  const std::string text = read_metrics(run);
   Timeline timeline;
-  if (!std::filesystem::exists(path)) return timeline;
-  std::string text;
-  try {
-    text = read_file(path);
-  } catch (const FileError& e) {
-    throw CheckpointError(e.what());
-  }
   ProgressCounter progress("reading metrics", static_cast<double>(text.size()));
   std::size_t begin = 0;
   for (int line = 1; begin < text.size(); ++line) {

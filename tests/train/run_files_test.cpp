@@ -1,0 +1,276 @@
+// A run is compared with its checkpoints before it is used.
+#include "thimble/train/run_files.h"
+
+#include "catch.h"
+#include "core/temporary_directory.h"
+#include "thimble/compare/compare.h"
+#include "thimble/core/error.h"
+#include "thimble/core/text.h"
+#include "thimble/inspect/timeline/checkpoint_series.h"
+#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/train/run.h"
+#include "train/run_files.h"
+#include "train/small_config.h"
+
+using namespace thimble;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Config config_of(std::int64_t steps) {
+  Config config = small_config();
+  config.train.steps = steps;
+  config.train.evaluate_every = 4;
+  config.train.checkpoint_every = 5;
+  config.train.schedule.name = ScheduleKind::constant;
+  return config;
+}
+
+void replace_in(const fs::path& file, const std::string& from, const std::string& to) {
+  std::string text = read_file(file);
+  const std::size_t at = text.find(from);
+  REQUIRE(at != text.npos);
+  write_file(file, text.replace(at, from.size(), to));
+}
+
+TrainResult resume(const fs::path& run) {
+  return train(open_config((run / "config.yaml").string()), {.directory = run.string(), .resume = true});
+}
+
+}  // namespace
+
+TEST_CASE("a changed config.yaml is refused with key and values, and nothing changes", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path finished = directory / "finished", stopped = directory / "stopped";
+  train(config_of(12), {.directory = finished.string()});
+  train(config_of(12), {.directory = stopped.string(), .stop_after = 7});
+  const std::vector<std::vector<std::string>> changes = {
+      {"seed: 42", "seed: 43"},     {"lr: 0.003", "lr: 0.004"},     {"batch: 24", "batch: 25"},
+      {"shards: 4", "shards: 3"},   {"d_model: 16", "d_model: 18"}, {"length: 4", "length: 5"},
+      {"train: 600", "train: 601"}, {"beta1: 0.9", "beta1: 0.8"}};
+  for (const fs::path& run : {finished, stopped})
+    for (const auto& change : changes) {
+      CAPTURE(run, change);
+      const std::string intact = read_file(run / "config.yaml");
+      replace_in(run / "config.yaml", change[0], change[1]);
+      const auto before = tree(run);
+      const std::string now = change[1].substr(change[1].find(' ') + 1);
+      const auto check_refused = [&](const auto& open) {
+        CHECK_THROWS_AS(open(), ConfigError);
+        CHECK_THROWS_WITH(open(), StartsWith(run.string() + ": is not what ") &&
+                                      ContainsSubstring(" in the checkpoint, " + now + " in config.yaml"));
+      };
+      check_refused([&] { resume(run); });
+      check_refused([&] { open_run(run); });
+      check_refused([&] { open_run(run, {"train.seed=7"}, "best"); });
+      check_refused([&] { compare({run.string(), run.string()}); });
+      CHECK(tree(run) == before);
+      write_file(run / "config.yaml", intact);
+    }
+  CHECK_NOTHROW(open_run(finished, {"train.seed=7"}));
+  CHECK_NOTHROW(compare({finished.string(), finished.string()}));
+}
+
+TEST_CASE("a changed data.json is refused with both values, and nothing changes", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", file = run / "data.json";
+  train(config_of(12), {.directory = run.string()});
+  const std::string intact = read_file(file);
+  const auto is_refused = [&](const std::string& from, const std::string& to, const std::string& message) {
+    CAPTURE(to);
+    replace_in(file, from, to);
+    const auto before = tree(run);
+    CHECK_THROWS_WITH(open_run(run), ContainsSubstring(message));
+    CHECK_THROWS_WITH(compare({run.string(), run.string()}), ContainsSubstring(message));
+    CHECK(tree(run) == before);
+    write_file(file, intact);
+  };
+  is_refused("\"length\": 4", "\"length\": 5", "length: 4 in the checkpoint, 5 in data.json");
+  is_refused("\"1\"", "\"7\"", "vocabulary: 6 tokens, hash ");
+  is_refused("{", "[", "data.json: invalid record of the training data");
+  fs::remove(file);
+  CHECK_THROWS_WITH(open_run(run), StartsWith(file.string() + ": missing; restore the file"));
+}
+
+TEST_CASE("changes on resuming are recorded, and those recorded are accepted", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", changes = run / "changes.json";
+  const Config first = config_of(8);
+  train(first, {.directory = run.string()});
+  CHECK_FALSE(fs::exists(changes));
+  Config longer = config_of(12);
+  longer.train.checkpoint_every = 3;
+  train(longer, {.directory = run.string(), .resume = true});
+  CHECK(read_json(changes) == Json::parse(R"([{"step": 8, "key": "train.steps", "from": 8, "to": 12},
+                        {"step": 8, "key": "train.checkpoint_every", "from": 5, "to": 3}])"));
+  // Another learning rate, as the lab sets it; the best checkpoint is older.
+  Config other = longer;
+  other.train.optimizer.lr = 0.25;
+  write_file(run / "config.yaml", to_yaml(other));
+  CHECK_THROWS_AS(open_run(run), ConfigError);
+  record_changes(run, 12, longer, other);
+  CHECK_NOTHROW(open_run(run));
+  CHECK_NOTHROW(open_run(run, {}, "best"));
+  replace_in(changes, "0.25", "0.5");
+  CHECK_THROWS_WITH(open_run(run),
+                    ContainsSubstring("train.optimizer.lr: 0.003 in the checkpoint, 0.25 in config.yaml"));
+  // A change before the checkpoint does not explain a difference from it.
+  fs::remove(changes);
+  record_changes(run, 3, longer, other);
+  CHECK_THROWS_AS(open_run(run), ConfigError);
+}
+
+TEST_CASE("changes at one step become one, and none if they cancel", "[train]") {
+  const TemporaryDirectory directory;
+  const Config one = config_of(8), two = config_of(9), three = config_of(10);
+  record_changes(directory.path(), 5, one, two);
+  record_changes(directory.path(), 5, two, three);
+  CHECK(read_json(directory / "changes.json") ==
+        Json::parse(R"([{"step": 5, "key": "train.steps", "from": 8, "to": 10}])"));
+  record_changes(directory.path(), 5, three, one);
+  CHECK(read_json(directory / "changes.json") == Json::array());
+}
+
+TEST_CASE("an intact checkpoint is never set aside, and what is set aside replaces nothing", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", aside = run / "checkpoints" / "final.safetensors.damaged";
+  train(config_of(12), {.directory = run.string()});
+  const fs::path final_path = run / "checkpoints" / "final.safetensors";
+  SECTION("of another format") {
+    const SafetensorsFile file(final_path);
+    auto metadata = file.metadata();
+    metadata["format"] = "thimble 9";
+    write_safetensors(final_path, {}, metadata);
+    const auto before = tree(run);
+    CHECK_THROWS_WITH(resume(run), ContainsSubstring("not a checkpoint of format thimble 2; resume with"));
+    CHECK(tree(run) == before);
+  }
+  SECTION("of another run") {
+    Config other = config_of(12);
+    other.train.seed = 1;
+    train(other, {.directory = (directory / "other").string()});
+    fs::copy_file(directory / "other" / "checkpoints" / "final.safetensors", final_path,
+                  fs::copy_options::overwrite_existing);
+    const auto before = tree(run);
+    CHECK_THROWS_WITH(resume(run), ContainsSubstring("train.seed: 1 in the checkpoint, 42 in config.yaml"));
+    CHECK(tree(run) == before);
+  }
+  SECTION("damaged twice") {
+    for (const char* name : {"first", "second"}) {
+      write_file(final_path, name);
+      resume(run);
+    }
+    CHECK(read_file(aside) == "first");
+    CHECK(read_file(aside.string() + "-2") == "second");
+  }
+}
+
+TEST_CASE("a checkpoint under another name, or of more steps than the run, is refused", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", checkpoints = run / "checkpoints";
+  train(config_of(12), {.directory = run.string(), .stop_after = 11});
+  const auto refused = [&](const fs::path& from, const char* name, const std::string& message) {
+    const fs::path saved = directory / "saved";
+    fs::remove_all(saved);
+    fs::copy(run, saved, fs::copy_options::recursive);
+    fs::copy_file(from, checkpoints / name, fs::copy_options::overwrite_existing);
+    const auto before = tree(run);
+    const std::string checkpoint = name == std::string("best.safetensors") ? "best" : "";
+    CHECK_THROWS_WITH(open_run(run, {}, checkpoint), ContainsSubstring(message));
+    if (checkpoint.empty()) CHECK_THROWS_WITH(resume(run), ContainsSubstring(message));
+    CHECK(tree(run) == before);
+    fs::remove_all(run);
+    fs::rename(saved, run);
+  };
+  refused(checkpoints / "step-10.safetensors", "step-12.safetensors",
+          "holds step 10; restore the file, or rename it to step-10.safetensors");
+  refused(checkpoints / "step-11.safetensors", "best.safetensors", "holds step 11, which is not the best");
+  const fs::path longer = directory / "longer";
+  train(config_of(20), {.directory = longer.string()});
+  refused(longer / "checkpoints" / "final.safetensors", "final.safetensors",
+          "holds step 20, but the run has 12");
+}
+
+TEST_CASE("metrics that were changed, cut, zeroed or are another run's are refused", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
+  train(config_of(12), {.directory = run.string()});
+  Config other = config_of(12);
+  other.train.seed = 1;
+  train(other, {.directory = (directory / "other").string()});
+  const std::string intact = read_file(metrics);
+  CHECK(read_metrics(run) == intact);
+  std::vector<std::string> broken = {read_file(directory / "other" / "metrics.jsonl"),
+                                     std::string(intact.size(), '\0'), intact + "{\"step\":13}\n",
+                                     intact.substr(0, intact.size() - 1),
+                                     intact.substr(0, intact.rfind('\n', intact.size() - 2) + 1)};
+  for (const std::size_t at : {intact.find("loss") + 7, intact.find("check") + 9, intact.rfind("test") + 1}) {
+    broken.push_back(intact);
+    broken.back()[at] ^= 1;
+  }
+  for (const std::string& text : broken) {
+    CAPTURE(text);
+    write_file(metrics, text);
+    CHECK_THROWS_AS(read_metrics(run), CheckpointError);
+    CHECK_THROWS_WITH(read_timeline(run),
+                      StartsWith(metrics.string() + ":") && EndsWith("delete it to go without"));
+    CHECK_THROWS_AS(compare({run.string(), run.string()}), CheckpointError);
+  }
+  fs::remove(metrics);
+  CHECK(read_metrics(run).empty());
+}
+
+TEST_CASE("the last line of a run that goes on may be incomplete", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
+  train(config_of(12), {.directory = run.string(), .stop_after = 7});
+  const std::string intact = read_file(metrics);
+  write_file(metrics, intact + R"({"step":8,"split":"tr)");
+  CHECK_NOTHROW(read_metrics(run));
+  write_file(metrics, intact + std::string(20, '\0'));
+  CHECK_THROWS_AS(read_metrics(run), CheckpointError);
+  write_file(metrics, intact.substr(0, intact.size() - 3));  // lines before the checkpoint are whole
+  CHECK_THROWS_AS(read_metrics(run), CheckpointError);
+}
+
+TEST_CASE("a summary that was changed, cut, zeroed or is another run's is refused", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", summary = run / "summary.json";
+  train(config_of(12), {.directory = run.string()});
+  Config other = config_of(12);
+  other.train.seed = 1;
+  train(other, {.directory = (directory / "other").string()});
+  const std::string intact = read_file(summary);
+  CHECK(read_summary(run).at("steps") == 12);
+  const std::string foreign = read_file(directory / "other" / "summary.json");
+  std::string digit = intact;
+  digit[digit.find("loss") + 8] ^= 1;
+  for (const std::string& text :
+       {foreign, digit, std::string(intact.size(), '\0'), intact.substr(0, intact.size() / 2),
+        std::string("{}"), std::string("3"), std::string()}) {
+    CAPTURE(text);
+    write_file(summary, text);
+    CHECK_THROWS_AS(read_summary(run), CheckpointError);
+    CHECK_THROWS_WITH(read_summary(run),
+                      StartsWith(summary.string() + ": ") && EndsWith("or resume the run to write it again"));
+    CHECK_THROWS_AS(compare({run.string(), run.string()}), CheckpointError);
+  }
+  resume(run);
+  CHECK(read_summary(run).at("steps") == 12);
+}
+
+TEST_CASE("a series of checkpoints is of one run", "[train]") {
+  const TemporaryDirectory directory;
+  Config config = config_of(12), other = config;
+  config.train.checkpoint_series = other.train.checkpoint_series = true;
+  other.train.seed = 1;
+  train(config, {.directory = (directory / "run").string()});
+  train(other, {.directory = (directory / "other").string()});
+  CHECK(checkpoints_by_step(directory / "run").size() == 5);  // 1, 2, 5, 10, 12
+  fs::copy_file(directory / "other" / "checkpoints" / "step-5.safetensors",
+                directory / "run" / "checkpoints" / "step-5.safetensors",
+                fs::copy_options::overwrite_existing);
+  CHECK_THROWS_WITH(checkpoints_by_step(directory / "run"),
+                    ContainsSubstring("train.seed: 1 in the checkpoint, 42 in config.yaml"));
+}
