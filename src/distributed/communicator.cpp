@@ -76,9 +76,15 @@ void Communicator::wait() {
 
 void Communicator::require_answers(double seconds) {
   receive_endings();
-  for (int rank = 0; rank < size_; ++rank) {
-    const auto& ending = endings_[static_cast<std::size_t>(rank)];
-    if (ending && ending->has_message) throw PeerError(rank, ending->status);
+  const auto failed =
+      std::ranges::find_if(endings_, [](const auto& ending) { return ending && ending->has_message; });
+  if (failed != endings_.end() && !done()) {
+    // What the failed rank has sent before may be here now, and others may still send theirs.
+    constexpr double kGrace = 1;  // seconds
+    if (!since_failure_) since_failure_.emplace();
+    const auto has_ended = [&](int rank) { return endings_[static_cast<std::size_t>(rank)].has_value(); };
+    if (std::ranges::any_of(unanswered(), has_ended) || since_failure_->seconds() > kGrace)
+      throw PeerError(static_cast<int>(failed - endings_.begin()), (*failed)->status);
   }
   require<Error>(
       seconds < timeout_,

@@ -148,3 +148,72 @@ TEST_CASE("ranks that do not answer in time are named", "[distributed]") {
   CHECK(ends[2].error == "rank 0 ended with exit status 2");
   CHECK(ends[0].ending.has_message);
 }
+
+namespace {
+
+// Rank 2 of 3, whose messages and endings arrive as they are set.
+class Scripted : public Communicator {
+ public:
+  Scripted() : Communicator(2, 3) { set_timeout(60); }
+  int calls_until_done = 1 << 30;  // of done()
+  std::vector<int> waits_for;
+  std::vector<std::pair<int, Ending>> arriving;
+
+ protected:
+  bool done() override { return --calls_until_done <= 0; }
+  std::vector<int> unanswered() const override { return waits_for; }
+  std::optional<std::pair<int, Ending>> next_ending() override {
+    if (arriving.empty()) return std::nullopt;
+    const auto first = arriving.front();
+    arriving.erase(arriving.begin());
+    return first;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a rank that has failed ends a wait for what cannot come any more", "[distributed]") {
+  SECTION("its last message arrives just before its ending") {
+    Scripted ranks;
+    ranks.calls_until_done = 2;
+    ranks.waits_for = {0};
+    ranks.arriving = {{0, {2, true}}};
+    CHECK_NOTHROW(ranks.wait());
+  }
+  SECTION("another rank answers later") {
+    Scripted ranks;
+    ranks.calls_until_done = 9;
+    ranks.waits_for = {1};
+    ranks.arriving = {{0, {2, true}}};
+    CHECK_NOTHROW(ranks.wait());
+  }
+  SECTION("another rank hangs") {
+    Scripted ranks;
+    ranks.waits_for = {1};
+    ranks.arriving = {{0, {3, true}}};
+    CHECK_THROWS_WITH(ranks.wait(), "rank 0 ended with exit status 3");
+  }
+  SECTION("it never answers") {
+    Scripted ranks;
+    ranks.waits_for = {1, 0};
+    ranks.arriving = {{0, {3, true}}};
+    CHECK_THROWS_WITH(ranks.wait(), "rank 0 ended with exit status 3");
+  }
+  SECTION("another rank has given up because of it") {
+    Scripted ranks;
+    ranks.waits_for = {1};
+    ranks.arriving = {{0, {3, true}}, {1, {3, false}}};
+    CHECK_THROWS_WITH(ranks.wait(), "rank 0 ended with exit status 3");
+  }
+}
+
+TEST_CASE("the seconds of all waits add up", "[distributed]") {
+  const auto grows = on_ranks(2, [](Communicator& ranks) {
+    if (ranks.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ranks.any(false);
+    const double first = ranks.traffic().wait_seconds;
+    ranks.wait();  // for nothing
+    return ranks.rank() == 1 || (first > 0 && ranks.traffic().wait_seconds >= first) ? 1 : 0;
+  });
+  CHECK(grows == std::vector{1, 1});
+}

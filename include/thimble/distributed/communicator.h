@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "thimble/core/error.h"
+#include "thimble/core/stopwatch.h"
 
 namespace thimble {
 
@@ -70,8 +71,9 @@ class Communicator {
   void receive(int from, std::span<std::byte> bytes);
   // Makes progress with the messages that were started, which some networks need between send() and wait().
   void poll() { done(); }
-  // Waits for all messages that were started. Throws PeerError when another rank has failed, and Error, naming
-  // the ranks, when their messages are not there after the timeout.
+  // Waits for all messages that were started. Throws PeerError when another rank has failed and the messages
+  // cannot come, as their ranks have ended too, or have not come a second later; Error, naming the ranks, when
+  // they are not there after the timeout.
   void wait();
 
   // Collective: starts to copy the part of `values` that belongs to each rank to all ranks.
@@ -151,6 +153,7 @@ class Communicator {
   const int rank_, size_;
   double timeout_ = kTimeout;
   Traffic traffic_;
+  std::optional<Stopwatch> since_failure_;  // of another rank, seen in wait()
   std::vector<std::optional<Ending>> endings_ =
       std::vector<std::optional<Ending>>(static_cast<std::size_t>(size_));
 };
