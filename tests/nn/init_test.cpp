@@ -70,6 +70,14 @@ TEST_CASE("attention starts by Glorot and Bengio, its output by the columns that
   }
 }
 
+TEST_CASE("attention starts normal with in_proj_std, if that is given", "[nn]") {
+  ParameterStore store;
+  const MultiHeadAttention attention(store, "attention", 20, 4, {.in_proj_std = 0.35});
+  attention.init(store, 1);
+  expect_normal(store, attention.in_proj_weight, 0.35);
+  expect_uniform(store, attention.out_proj_weights[0], 1 / std::sqrt(20.0));
+}
+
 TEST_CASE("parameters and seeds have random numbers of their own", "[nn]") {
   ParameterStore store, again, other;
   for (ParameterStore* s : {&store, &again, &other}) {

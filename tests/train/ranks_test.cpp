@@ -43,8 +43,14 @@ std::vector<std::pair<std::string, Config>> configs_of_ranks() {
   sgd.data.validation = 200;  // several chunks
   Config uneven = small_config();
   uneven.train.batch = 5;  // less than shards
-  return {
-      {"everything", rich_config()}, {"encoder-decoder", writing_config()}, {"SGD", sgd}, {"uneven", uneven}};
+  Config micro_batches = small_config();
+  micro_batches.task.length = 40;  // 6 sequences per micro-batch
+  micro_batches.train.batch = 70;
+  return {{"everything", rich_config()},
+          {"encoder-decoder", writing_config()},
+          {"SGD", sgd},
+          {"uneven", uneven},
+          {"micro-batches", micro_batches}};
 }
 
 }  // namespace

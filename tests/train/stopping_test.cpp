@@ -205,3 +205,41 @@ TEST_CASE("the standard error of a loss is its deviation between samples", "[tra
   CHECK(error > 0.7 * std::sqrt(squares));
   CHECK(error < 1.4 * std::sqrt(squares));
 }
+
+TEST_CASE("the standard error of a loss is the spread between at least eight chunks", "[train]") {
+  std::vector<EvalSums> chunks;
+  double loss = 0, labels = 0;
+  for (std::int64_t n = 1; n <= 12; ++n) {
+    EvalSums& chunk = chunks.emplace_back();
+    chunk.labeled = 3 + n % 4;
+    chunk.loss = std::abs(std::sin(static_cast<double>(n))) * static_cast<double>(n);
+    loss += chunk.loss;
+    labels += chunk.labels();
+    double squares = 0;
+    for (const EvalSums& c : chunks) squares += std::pow(c.loss - loss / labels * c.labels(), 2);
+    const auto count = static_cast<double>(n);
+    const EvalResult result = mean_of(chunks, 100);
+    CAPTURE(n);
+    CHECK_THAT(result.loss, WithinRel(loss / labels, 1e-12));
+    if (n < 8)
+      CHECK(result.loss_error == 0);
+    else
+      CHECK_THAT(result.loss_error, WithinRel(std::sqrt(squares * count / (count - 1)) / labels, 1e-12));
+  }
+}
+
+TEST_CASE("a resume finishes the pruning that a kill cut short", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", checkpoints = run / "checkpoints";
+  Config config = evaluated(9, 4);
+  config.train.checkpoint_every = 3;
+  train(config, {.directory = run.string(), .stop_after = 3});
+  const std::string extra = read_file(checkpoints / "step-3.safetensors");
+  const TrainOptions options{.directory = run.string(), .resume = true};
+  train(config, options);
+  const auto pruned = tree(checkpoints);
+  REQUIRE_FALSE(pruned.contains("step-3.safetensors"));
+  write_file(checkpoints / "step-3.safetensors", extra);
+  train(config, options);
+  CHECK(tree(checkpoints) == pruned);
+}

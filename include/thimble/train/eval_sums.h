@@ -27,7 +27,8 @@ struct EvalSums {
   }  // at least 1, as a divisor
 };
 
-// Returns the means over `sequences`, summed in chunks, with their standard errors.
+// Returns the means over `sequences`, summed in chunks, with their standard errors; that of the loss is 0 for
+// fewer than 8 chunks, whose spread says little.
 EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences);
 
 // Returns the most frequent label of the training sequences, if Task::chance does not apply: for data files,
