@@ -1,6 +1,7 @@
 // Ablation of sets of heads: against PyTorch, and pairs that start from the inputs of a later block.
 #include <fmt/ranges.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,33 @@ TEST_CASE("ablations of sets of heads agree with PyTorch, intervals too", "[insp
   }
   CHECK(8 * number == zero.size());
   fixture.check_all_used();
+}
+
+TEST_CASE("sequences are paired if both their sources and their targets are as long", "[inspect]") {
+  std::string rows;
+  std::map<std::pair<int, int>, int> counts;
+  // Sums of both lengths, and one length alone, are equal more often than both.
+  for (const auto& [source, target] :
+       {std::pair{1, 3}, {3, 1}, {2, 2}, {2, 2}, {4, 2}, {1, 1}, {3, 3}, {1, 4}, {1, 4}, {1, 4}, {2, 1}}) {
+    const auto row = [](int length) {
+      return fmt::format("{}",
+                         fmt::join(std::vector<std::string>(static_cast<std::size_t>(length), "a"), " "));
+    };
+    rows += row(source) + "\t" + row(target) + "\n";
+    ++counts[{source, target}];
+  }
+  TableTexts texts;
+  texts.main = {"rows.tsv", rows};
+  texts.validation = {"validation.tsv", rows};
+  texts.test = {"test.tsv", rows};
+  Config config = writing_config();
+  config.task = {.name = "file"};
+  config.task.table = std::make_shared<const Table>(texts);
+  Evaluator evaluator(config);
+  evaluator.select(Split::test, 100);
+  const HeadId head{0, 0};
+  CHECK(measure_ablation(evaluator, {&head, 1}).unpaired ==
+        std::ranges::count_if(counts, [](const auto& lengths) { return lengths.second == 1; }));
 }
 
 TEST_CASE("one head ablated as a set has the effects of the head", "[inspect]") {

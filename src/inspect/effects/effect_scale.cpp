@@ -74,9 +74,9 @@ std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
 
 // Sets the rounding errors: the mean over labels of the absolute move of each sequence, in the worse pass.
 void measure_rounding(Evaluator& evaluator, const EvalResult& baseline, EffectScale& scale) {
-  const Random random(evaluator.config().train.seed, Stream::inspect);
   for (std::uint32_t pass = 0; pass < kRoundingPasses; ++pass) {
-    const EvalResult moved = evaluator.run([&] { return std::make_unique<Nudge>(random, pass); });
+    const EvalResult moved =
+        evaluator.run([&] { return rounding_hooks(evaluator.config().train.seed, pass); });
     double loss = 0, accuracy = 0, labels = 0;
     for (std::size_t i = 0; i < moved.per_sequence.size(); ++i) {
       const SequenceResult &before = baseline.per_sequence[i], &after = moved.per_sequence[i];
@@ -124,15 +124,24 @@ EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, doub
   scale.smallest_loss = smallest_effect * std::max(0.0, scale.chance_loss - scale.lowest_loss);
   measure_rounding(evaluator, baseline, scale);
   measure_untrained(evaluator, scale);
-  const Effect& above = scale.above_chance = effect_between(constant, baseline.per_sequence);
+  scale.above_chance = effect_between(constant, baseline.per_sequence);
+  scale.at_chance = is_at_chance(scale, baseline);
+  return scale;
+}
+
+std::unique_ptr<ChunkHooks> rounding_hooks(std::uint64_t seed, std::uint32_t pass) {
+  return std::make_unique<Nudge>(Random(seed, Stream::inspect), pass);
+}
+
+bool is_at_chance(const EffectScale& scale, const EvalResult& baseline) {
+  const Effect& above = scale.above_chance;
   const double usual_luck = kUntrainedDeviations * scale.untrained_accuracy.sd.value_or(0),
                usual_fall = kUntrainedDeviations * scale.untrained_loss.sd.value_or(0);
   const bool right = above.accuracy_interval.low > 0 && above.accuracy_change >= scale.smallest_accuracy &&
                      baseline.accuracy > scale.untrained_accuracy.mean + usual_luck;
   const bool sure = above.interval.high < 0 && -above.loss_change >= scale.smallest_loss &&
                     baseline.loss < scale.untrained_loss.mean - usual_fall;
-  scale.at_chance = (!right && !sure) || scale.chance_accuracy == 1;
-  return scale;
+  return !right && !sure;
 }
 
 }  // namespace THIMBLE_PRECISION

@@ -16,9 +16,9 @@ struct Cost {
   Interval interval;
   double p = 1, smallest = 0, rounding = 0;
 
-  bool counts() const {
-    return p <= kErrorRate && std::abs(change) >= smallest && std::abs(change) > rounding;
-  }
+  // Returns whether a change is at least the smallest effect and more than the rounding error.
+  bool is_large(double x) const { return x >= smallest && x > rounding; }
+  bool counts() const { return p <= kErrorRate && is_large(std::abs(change)); }
   // Returns whether the interval excludes costs and gains of the smallest effect; false where it is unknown.
   bool is_small() const { return interval.low > -smallest && interval.high < smallest; }
 };
@@ -94,9 +94,8 @@ void judge_sets(std::span<JointEffect> sets, const EffectScale& scale, double co
     const Cost accuracy = accuracy_cost(sets[i].excess, scale, corrected_for * p[2 * i]),
                loss = loss_cost(sets[i].excess, scale, corrected_for * p[2 * i + 1]);
     const Effect& all = sets[i].effect;
-    sets[i].costly =
-        (accuracy.counts() && accuracy.change > 0 && -all.accuracy_change >= scale.smallest_accuracy) ||
-        (loss.counts() && loss.change > 0 && all.loss_change >= scale.smallest_loss);
+    sets[i].costly = (accuracy.counts() && accuracy.change > 0 && accuracy.is_large(-all.accuracy_change)) ||
+                     (loss.counts() && loss.change > 0 && loss.is_large(all.loss_change));
   }
 }
 
