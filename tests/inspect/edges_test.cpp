@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "catch.h"
+#include "core/progress_recorder.h"
 #include "inspect/interventions.h"
 #include "inspect/patching/residual_paths.h"
 #include "thimble/core/random.h"
@@ -251,7 +252,12 @@ TEST_CASE("a circuit is what is left after removing edges as long as one can be 
     for (std::size_t e = 0; e < model.graph.edges.size(); ++e) effects.push_back(model.effect_of(e));
     for (const double keep : {kCircuitKeeps, 0.5}) {
       CAPTURE(keep);
+      const ProgressRecorder recorder;
       const EdgesReport report = measure_edges(model.runner, kSeed, keep);
+      for (const auto& [work, parts] : {std::pair("patching edges", effects.size()),
+                                        {"finding the circuit", effects.size()},
+                                        {"measuring random circuits", std::size_t{kRandomCircuits}}})
+        CHECK(std::ranges::count(recorder.works, work) == 1 + static_cast<std::int64_t>(parts));
       const FoundCircuit found = search_circuit(model, effects, keep);
       CHECK(report.keep == keep);
       CHECK(report.circuit.kept >= keep);
@@ -261,4 +267,12 @@ TEST_CASE("a circuit is what is left after removing edges as long as one can be 
     }
   }
   CHECK(passes > 2);
+}
+
+TEST_CASE("if no edge can be removed, the circuit is the model", "[inspect]") {
+  EdgeModel model(rich_config());
+  const Circuit circuit = measure_edges(model.runner, kSeed, 10).circuit;
+  check_circuit(model, circuit, model.none());
+  CHECK(circuit.kept == 1);
+  CHECK_THAT(circuit.random_mean, WithinAbs(1, kEdgeTolerance));
 }

@@ -87,25 +87,8 @@ class EdgeMeasurement {
     return sums;
   }
 
-  // Removes edges, the least effect first, while the rest keeps the share.
   Circuit find_circuit(const std::vector<std::size_t>& by_effect, double keep) {
-    ProgressCounter progress("finding the circuit", static_cast<double>(by_effect.size()));
-    EdgeSet removed(by_effect.size());
-    double share = 1;
-    for (bool first = true, again = true; again; first = false) {
-      again = false;
-      for (auto e = by_effect.rbegin(); e != by_effect.rend(); ++e) {
-        if (first) progress.advance();
-        if (removed[*e]) continue;
-        removed[*e] = true;
-        const double now = kept(removed);
-        removed[*e] = now >= keep;
-        if (now < keep) continue;
-        share = now;
-        again = true;
-      }
-    }
-    return describe(removed, share);
+    return describe(removable(by_effect, keep));
   }
 
  private:
@@ -126,8 +109,27 @@ class EdgeMeasurement {
     return set;
   }
 
-  Circuit describe(const EdgeSet& removed, double share) {
-    Circuit circuit{.edges = {}, .kept = share};
+  // Removes edges, the least effect first, while the rest keeps the share.
+  EdgeSet removable(const std::vector<std::size_t>& by_effect, double keep) {
+    ProgressCounter progress("finding the circuit", static_cast<double>(by_effect.size()));
+    EdgeSet removed(by_effect.size());
+    for (bool first = true, again = true; again; first = false) {
+      again = false;
+      for (auto e = by_effect.rbegin(); e != by_effect.rend(); ++e) {
+        if (first) progress.advance();
+        if (removed[*e]) continue;
+        removed[*e] = true;
+        if (kept(removed) >= keep)
+          again = true;
+        else
+          removed[*e] = false;
+      }
+    }
+    return removed;
+  }
+
+  Circuit describe(const EdgeSet& removed) {
+    Circuit circuit{.edges = {}, .kept = kept(removed)};
     for (std::size_t e = 0; e < removed.size(); ++e)
       if (!removed[e]) circuit.edges.push_back(e);
     circuit.left = kept(complement(removed));
