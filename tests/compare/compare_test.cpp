@@ -100,6 +100,35 @@ TEST_CASE("the settings of a sweep are compared over their seeds", "[compare]") 
   CHECK(curve.runs[1][1].values.count == 1);
 }
 
+TEST_CASE("long curves are thinned evenly and end at the last step", "[compare]") {
+  const SweepCase sweep;
+  const auto points = [&](int steps, std::size_t sweeps) {
+    for (int run = 1; run <= 4; ++run) {
+      std::string metrics;
+      for (int step = 1; step <= steps; ++step)
+        metrics += fmt::format("{{\"step\":{0},\"split\":\"validation\",\"loss\":{1},\"accuracy\":0.5}}\n",
+                               step, step * run);
+      write_file(sweep.directory / "runs" / std::to_string(run) / "metrics.jsonl", metrics);
+    }
+    const std::vector<std::string> directories(sweeps, sweep.directory.path().string());
+    return compare(directories).curves.at(0).runs[0];
+  };
+  // At most 400 points, of 52 settings 20,000 / 52.
+  for (const auto& [steps, sweeps, every] : {std::tuple(400, std::size_t{1}, 1),
+                                             {401, std::size_t{1}, 2},
+                                             {1000, std::size_t{1}, 3},
+                                             {386, std::size_t{26}, 2}}) {
+    const std::vector<CurveSpread> curve = points(steps, sweeps);
+    CAPTURE(steps, sweeps);
+    REQUIRE(std::ssize(curve) == (steps + every - 1) / every);
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+      const std::int64_t step = steps - every * (std::ssize(curve) - 1 - static_cast<std::int64_t>(i));
+      CHECK(curve[i].step == step);
+      CHECK(curve[i].values.max == static_cast<double>(2 * step));  // of the second seed
+    }
+  }
+}
+
 TEST_CASE("values that differ between runs are known", "[compare]") {
   const Comparison comparison = SweepCase().comparison();
   CHECK(value_of(comparison, "model.heads").values == std::vector<std::string>{"1", "2"});

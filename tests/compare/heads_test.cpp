@@ -89,6 +89,46 @@ TEST_CASE("heads match themselves, and more heads stay unmatched", "[compare]") 
   CHECK(back.unmatched.size() == 2 - matched(back));
 }
 
+TEST_CASE("a match is held against other sequences and the best of untrained heads", "[compare]") {
+  const TemporaryDirectory directory;
+  Config two = small(1, 2), four = small(2, 4);
+  two.model.layers = four.model.layers = 2;
+  const ModelSource first = trained(directory, "two", two), second = trained(directory, "four", four);
+  ModelSource on_same_data = second;
+  on_same_data.config.train.seed = two.train.seed;
+  const auto attention = [](const ModelSource& model, std::optional<std::uint64_t> untrained = {}) {
+    Attention traces;
+    trace_split(
+        model, Split::test, 40, [&](const ForwardTrace& trace) { traces.push_back(trace); }, untrained);
+    return traces;
+  };
+  const Attention a = attention(first), b = attention(on_same_data);
+  const DoubleMatrix same = overlaps(two.model, a, four.model, b),
+                     elsewhere = overlaps(two.model, a, four.model, b, true);
+  std::vector<double> chance(4);
+  for (std::uint64_t k = 0; k < kChanceModels; ++k) {
+    const DoubleMatrix untrained =
+        overlaps(two.model, a, four.model, attention(on_same_data, 0x756e'7472'6169'6e00 + k));
+    for (std::int64_t i = 0; i < 4; ++i)
+      chance[static_cast<std::size_t>(i)] += *std::max_element(untrained.row(i), untrained.row(i) + 8) / 3;
+  }
+  const HeadComparison comparison = compare_heads(first, second, 40, 0);
+  bool in_second_layer = false;
+  REQUIRE(comparison.matches.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const HeadMatch& match = comparison.matches[i];
+    CAPTURE(i);
+    CHECK((match.head == HeadId{static_cast<std::int64_t>(i) / 2, static_cast<std::int64_t>(i) % 2}));
+    CHECK_THAT(match.chance, WithinAbs(chance[i], 1e-12));
+    if (!match.match) continue;
+    in_second_layer |= match.match->layer == 1;
+    const std::int64_t j = 4 * match.match->layer + match.match->head;
+    CHECK(match.overlap == same(static_cast<std::int64_t>(i), j));
+    CHECK(match.elsewhere == elsewhere(static_cast<std::int64_t>(i), j));
+  }
+  CHECK(in_second_layer);
+}
+
 TEST_CASE("a pair that is not above chance is no match", "[compare]") {
   const TemporaryDirectory directory;
   Config untrained = small(2, 4);

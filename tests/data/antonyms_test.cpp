@@ -35,6 +35,11 @@ TEST_CASE("the answer at the name of a scale is its adjective, either end equall
     CHECK(wanted == adjectives);
     CHECK(adjectives.size() == 4);
   }
+  // Four of the sixteen adjectives, no two of them of one scale, and their scales in any of 24 orders.
+  std::int64_t choices = 0;
+  for (int i = 0; i < 16 * 16 * 16 * 16; ++i)
+    choices += std::set<int>{i % 8, i / 16 % 8, i / 256 % 8, i / 4096 % 8}.size() == 4 ? 1 : 0;
+  CHECK(find_task("antonyms").distinct_inputs(config) == static_cast<double>(24 * choices));
   // 16 answers, each in a quarter of the sentences: 500 of 2,000, with a standard deviation of 19.
   CHECK(answers.size() == 16);
   for (const auto& [answer, count] : answers) CHECK(std::abs(count - 500) < 100);

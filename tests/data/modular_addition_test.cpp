@@ -55,3 +55,14 @@ TEST_CASE("the splits of modular addition share out all pairs, by seed", "[tasks
   CHECK(inputs(addition(1), Split::train, 50) == train);
   CHECK(inputs(addition(2), Split::train, 50) != train);
 }
+
+TEST_CASE("validation takes at most half of what training leaves of modular addition", "[tasks]") {
+  const auto sizes = [](std::int64_t validation, std::int64_t test) {
+    const Dataset data(kAddition, {.train = 100, .validation = validation, .test = test}, Layout::sequence,
+                       1);
+    return std::pair(data.size(Split::validation), data.size(Split::test));
+  };
+  CHECK(sizes(1000, 1000) == std::pair<std::int64_t, std::int64_t>(34, 35));  // of 169 - 100
+  CHECK(sizes(1000, 20) == std::pair<std::int64_t, std::int64_t>(34, 20));
+  CHECK(sizes(10, 1000) == std::pair<std::int64_t, std::int64_t>(10, 59));
+}

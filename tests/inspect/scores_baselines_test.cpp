@@ -1,6 +1,7 @@
 // Matched chance of scores, against a second implementation of the definitions.
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -44,7 +45,8 @@ std::vector<ScoredSequence> sequences_with_candidates(bool causal) {
   return out;
 }
 
-std::vector<HeadScore> compared_scores(const std::vector<ScoredSequence>& sequences, bool causal) {
+std::vector<HeadScore> compared_scores(const std::vector<ScoredSequence>& sequences, bool causal,
+                                       std::span<const HeadScore> like = {}) {
   constexpr std::string_view kKinds[] = {"left", "right"};
   std::vector<ScoreTargets> targets;
   TargetCounts counts;
@@ -54,7 +56,7 @@ std::vector<HeadScore> compared_scores(const std::vector<ScoredSequence>& sequen
   }
   HeadScorer scorer(kTime, causal);
   for (std::size_t i = 0; i < sequences.size(); ++i) scorer.add(targets[i], sequences[i].weights, &counts);
-  return scorer.scores(kKinds);
+  return scorer.scores(kKinds, like);
 }
 
 std::int64_t length(const ScoredSequence& s) { return std::ssize(s.tokens); }
@@ -126,6 +128,32 @@ double plain_candidates(const std::vector<ScoredSequence>& sequences, bool causa
     }
   }
   return sum / queries;
+}
+
+// Returns the mean weight that the tokens at a position get at others: of each token, what it gets anywhere without
+// what a token gets at the position.
+double plain_same_tokens(const std::vector<ScoredSequence>& sequences, bool causal, std::int64_t position) {
+  std::map<std::int32_t, double> weights, pairs, here;
+  double weight_here = 0, pairs_here = 0, queries = 0;
+  for (const ScoredSequence& s : sequences) {
+    for (std::int64_t i = 0; i < length(s); ++i, ++queries) {
+      for (std::int64_t j = 0; j < visible(i, length(s), causal); ++j) {
+        weights[token(s, j)] += cell(s, i, j);
+        ++pairs[token(s, j)];
+        if (j != position) continue;
+        ++here[token(s, j)];
+        ++pairs_here;
+        weight_here += cell(s, i, j);
+      }
+    }
+  }
+  double sum = 0, compared = 0;
+  for (const auto& [t, count] : here) {
+    if (pairs[t] == count) continue;
+    sum += count * std::max(0.0, weights[t] - count * weight_here / pairs_here) / (pairs[t] - count);
+    compared += count;
+  }
+  return sum / compared * pairs_here / queries;
 }
 
 const Target kSame = [](const ScoredSequence& s, std::int64_t i) {
@@ -206,6 +234,25 @@ TEST_CASE("a head that follows positions alone is at the baseline of positions",
   for (ScoredSequence& s : sequences) s.weights = sequences[0].weights;
   for (const HeadScore& score : compared_scores(sequences, true))
     if (!std::isnan(score.same_class)) CHECK_THAT(score.same_positions, WithinAbs(score.value, 1e-12));
+}
+
+TEST_CASE("every position has the baseline of its tokens, over the keys that queries can attend to",
+          "[inspect]") {
+  for (const bool causal : {false, true}) {
+    std::vector<ScoredSequence> sequences = sequences_with_candidates(causal);
+    sequences[0].tokens[3] = 20;                                    // nowhere else
+    sequences[2].tokens.front() = sequences[2].tokens.back() = 21;  // with little weight
+    sequences[2].weights = one_hot(kTime, [](std::int64_t i) { return i; });
+    std::vector<HeadScore> like = compared_scores(sequences, causal);
+    HeadScore& best = *std::ranges::find(like, "absolute_position", &HeadScore::name);
+    for (std::int64_t position = 0; position < kTime; ++position) {
+      CAPTURE(causal, position);
+      best.at = position;
+      const HeadScore score = find_score(compared_scores(sequences, causal, like), "absolute_position");
+      CHECK(score.at == position);
+      CHECK_THAT(score.same_tokens, WithinAbs(plain_same_tokens(sequences, causal, position), 1e-12));
+    }
+  }
 }
 
 TEST_CASE("the baseline of tokens is the weight on the same tokens at other positions", "[inspect]") {

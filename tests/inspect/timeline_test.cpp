@@ -90,6 +90,22 @@ TEST_CASE("a head that forms slowly did so from a quarter to three quarters of t
   CHECK(later[0].after == 50);
 }
 
+TEST_CASE("a rise begins after the last value below half of it that counts", "[inspect]") {
+  // A quarter is 0.3, half 0.5, three quarters 0.7.
+  const auto between = [](const Values& values) {
+    const auto events = find_events(steps_of({{"mirror", values}}));
+    return events.size() == 1 ? std::pair(events[0].before / 10, events[0].after / 10)
+                              : std::pair<std::int64_t, std::int64_t>();
+  };
+  using Steps = std::pair<std::int64_t, std::int64_t>;
+  CHECK(between({0.1, 0.1, 0.9, 0.45, 0.9, 0.9}) == Steps(1, 4));  // it sank below half again
+  CHECK(between({0.1, 0.1, 0.9, 0.55, 0.9, 0.9}) == Steps(1, 2));
+  CHECK(between({0.1, 0.1, 0.4, 0.2, 0.6, 0.9}) == Steps(3, 5));
+  // From 0.5, at the start, to 0.9: 0.6, 0.7 and 0.8.
+  CHECK(between({0.5, 0.5, 0.9, 0.65, 0.9, 0.9}) == Steps(1, 4));
+  CHECK(between({0.5, 0.5, 0.9, 0.75, 0.9, 0.9}) == Steps(1, 2));
+}
+
 TEST_CASE("a head that stays near chance, or near its start, has no event", "[inspect]") {
   CHECK(sentences("induction", {0.1, 0.1, 0.12, 0.15, 0.29}).empty());
   CHECK(sentences("induction", {0.0, 0.1, 0.12, 0.15, 0.29}).empty());

@@ -22,14 +22,14 @@ ExperimentResult result() {
   e.statement = "a < b & \"c\"";
   e.source = "<script>alert(1)</script>";
   e.kind = ExperimentKind::golden;
-  e.seeds = {1, 2};
+  e.seeds = {1, 2, 3};
   e.runs = {{"trained", {.file = "c.yaml", .overrides = {"model.heads=2"}, .config = {}}, {}}};
   e.values.resize(2);
   e.values[0].name = "loss";
   e.values[1].name = "solved_at";
   e.conditions = {{"loss", {.relation = Bound::below, .number = 0.5}}};
-  r.values = {{0.25, 0.75}, {kUnknown, std::numeric_limits<double>::infinity()}};
-  r.conditions = {{true, false}};
+  r.values = {{0.75, 0.25, 0.375}, {kUnknown, std::numeric_limits<double>::infinity(), 2}};
+  r.conditions = {{false, true, true}};
   return r;
 }
 
@@ -77,12 +77,12 @@ TEST_CASE("results as JSON", "[reproduce]") {
   const Json json = to_json(result());
   CHECK(json["verdict"] == "NOT SHOWN");
   CHECK(json["kind"] == "golden");
-  CHECK(json["seeds"] == Json({1, 2}));
+  CHECK(json["seeds"] == Json({1, 2, 3}));
   CHECK(json["runs"][0]["overrides"] == Json({"model.heads=2"}));
   CHECK(json_text(json["values"][0]) ==
-        R"({"name":"loss","min":0.25,"median":0.5,"max":0.75,"seeds":[0.25,0.75]})");
-  CHECK(json_text(json["values"][1]["seeds"]) == R"([null,"never"])");
-  CHECK(json_text(json["conditions"]) == R"([{"condition":"loss < 0.5","seeds":[true,false]}])");
+        R"({"name":"loss","min":0.25,"median":0.375,"max":0.75,"seeds":[0.75,0.25,0.375]})");
+  CHECK(json_text(json["values"][1]["seeds"]) == R"([null,"never",2.0])");
+  CHECK(json_text(json["conditions"]) == R"([{"condition":"loss < 0.5","seeds":[false,true,true]}])");
 }
 
 TEST_CASE("the page holds every number and runs nothing", "[reproduce]") {

@@ -90,6 +90,31 @@ TEST_CASE("a metric is taken over the results of one setting, where it is a numb
   CHECK(metric_spread(runs, 0, "/validation/loss").count == 0);
 }
 
+TEST_CASE("a sweep's metrics are summarized by setting, over the runs that have them", "[sweep]") {
+  const Workshop w("grid: {model.heads: [1, 2]}\nseeds: [7, 8, 9]\n");
+  std::vector<SweepRun> runs = plan_runs(w.sweep);
+  const std::vector<double> losses{0.5, 3, 1, 7, 2, 4};
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].result = {{"validation", {{"loss", losses[i]}}}};
+  runs[2].result["test"]["accuracy"] = 0.25;
+  runs[4].status = RunStatus::failed;
+  runs[5].status = RunStatus::missed_target;
+  const Json json = to_json(w.sweep, runs, w.directory / "out");
+  for (const std::size_t s : {0U, 1U}) {
+    const double a = losses[3 * s], b = losses[3 * s + 1], c = losses[3 * s + 2], mean = (a + b + c) / 3;
+    const auto of = [&](const char* what) {
+      return json["settings"][s][what]["validation"]["loss"].get<double>();
+    };
+    CHECK(of("min") == std::min({a, b, c}));
+    CHECK(of("max") == std::max({a, b, c}));
+    CHECK_THAT(of("mean"), WithinAbs(mean, 1e-12));
+    CHECK_THAT(of("sd"), WithinAbs(std::sqrt((a * a + b * b + c * c - 3 * mean * mean) / 2), 1e-12));
+  }
+  CHECK(json["settings"][0]["max"]["test"]["accuracy"] == 0.25);
+  CHECK(json["settings"][0]["sd"]["test"]["accuracy"].is_null());
+  CHECK_FALSE(json["settings"][1]["max"].contains("test"));
+  CHECK(json["failed"] == 1);
+}
+
 TEST_CASE("a sweep runs every run and writes what came of it", "[sweep]") {
   const Workshop w;
   const SweepResult result = w.run();
