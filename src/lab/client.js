@@ -8,19 +8,16 @@ class Lab {
   #waiting = new Map();
   #next = 0;
   #queue = Promise.resolve();
+  #ended = null; // the answer to every call, once the workers have ended
 
   constructor(workers) {
     this.#workers = workers;
     workers.forEach((worker) => {
       worker.onmessage = ({ data: { id, result } }) => {
-        this.#waiting.get(id)(result);
+        this.#waiting.get(id)?.(result);
         this.#waiting.delete(id);
       };
-      worker.onerror = (event) => {
-        for (const [id, resolve] of this.#waiting)
-          (resolve({ error: { kind: "internal", message: `the worker failed: ${event.message}`, problems: [] } }),
-            this.#waiting.delete(id));
-      };
+      worker.onerror = (event) => this.#end("failed", `the worker failed: ${event.message}`);
     });
   }
 
@@ -46,7 +43,16 @@ class Lab {
     if (failed) throw new Error(failed.error.message);
   }
 
+  // Ends the workers. Calls that wait, and all later ones, answer with the error.
+  #end(kind, message) {
+    this.#ended ??= { error: { kind, message, problems: [] } };
+    for (const worker of this.#workers) worker.terminate();
+    for (const resolve of this.#waiting.values()) resolve(this.#ended);
+    this.#waiting.clear();
+  }
+
   #post(worker, message, transfer = []) {
+    if (this.#ended) return Promise.resolve(this.#ended);
     return new Promise((resolve) => {
       const id = ++this.#next;
       this.#waiting.set(id, resolve);
@@ -71,13 +77,17 @@ class Lab {
     const others = this.#workers.slice(1).map((_, i) => i + 1);
     // Others start like the session, or with the state that it has saved.
     const [same, same_given] = method === "set" ? ["load", await this.#request(0, "save", {})] : [method, given];
-    if (same_given.error) return same_given;
-    const answers = await Promise.all(others.map((index) => this.#request(index, same, same_given)));
-    return answers.find((other) => other.error) ?? answer;
+    const answers = same_given.error ? [same_given] : await Promise.all(others.map((index) => this.#request(index, same, same_given)));
+    const failed = answers.find((other) => other.error);
+    if (!failed) return answer;
+    // The workers hold different sessions now, which must not make a step together.
+    this.#end("failed", failed.error.message);
+    return this.#ended;
   }
 
+  // Ends the workers, also in the middle of a call, which then answers with an error of kind "stopped".
   close() {
-    for (const worker of this.#workers) worker.terminate();
+    this.#end("stopped", "stopped");
   }
 }
 

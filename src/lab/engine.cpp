@@ -142,6 +142,7 @@ Json load(const Json& request) {
     const ModelSource source = open_weights(weights, request.value("config", std::string()));
     options.directory.clear();
     options.weights = source.weights;
+    options.warnings = source.changes;
     return source.config;
   });
 }

@@ -45,11 +45,16 @@ class Exchanged {
 
 class Run final : public lab::Session, private TrainObserver {
  public:
-  Run(const Config& config, const lab::SessionOptions& options) : config_(config), options_(options) {
+  Run(const Config& config, const lab::SessionOptions& options)
+      : config_(config), options_(options), warnings_(options.warnings) {
     run_.emplace(config, TrainOptions{.directory = options.directory.string(),
                                       .resume = options.resume,
                                       .observer = this,
                                       .make_head_log = [this](const Config&) { return head_log(); }});
+    require<CheckpointError>(damaged_.empty() || run_->state().step > 0,
+                             "no checkpoint of the run is intact: {}", fmt::join(damaged_, "; "));
+    for (const std::string& reason : damaged_)
+      warnings_.push_back(fmt::format("{}; this is the checkpoint before it", reason));
     if (!options.weights.empty()) load_weights(options.weights, model().parameters());
     if (options.shards_only) return;
     if (!trained()) stopped_ = run_->start();
@@ -81,6 +86,7 @@ class Run final : public lab::Session, private TrainObserver {
     }
     if (stopped_) json["stopped"] = stopped_name(*stopped_);
     if (trained()) json["trained"] = true;
+    if (!warnings_.empty()) json["warnings"] = warnings_;
     return json;
   }
 
@@ -289,6 +295,17 @@ class Run final : public lab::Session, private TrainObserver {
 
   void keep() { history_.keep(run_->state().step, weights({})); }
 
+  void on_start(const Config&, const TrainResult& so_far) override {
+    const auto shared = [&](const char* split, std::int64_t n) {
+      if (n > 0)
+        warnings_.push_back(fmt::format(
+            "of the {} sequences, {} are also in the training split: the task has too few distinct inputs",
+            split, n));
+    };
+    shared("validation", so_far.shared_validation);
+    shared("test", so_far.shared_test);
+  }
+  void on_damaged(const std::string& reason) override { damaged_.push_back(reason); }
   void on_step(const StepReport& report) override { reports_.push_back(to_json(report)); }
   void on_validation(std::int64_t step, const EvalResult& result) override {
     Json line{{"step", step}};
@@ -351,6 +368,8 @@ class Run final : public lab::Session, private TrainObserver {
 
   const Config config_;
   const lab::SessionOptions options_;
+  std::vector<std::string> damaged_;   // why checkpoints were passed over
+  std::vector<std::string> warnings_;  // for the user
   std::optional<TrainingRun> run_;
   std::optional<Stopped> stopped_;
   std::optional<Stopwatch> timer_;  // of the step that update() ends

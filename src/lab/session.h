@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "thimble/config/config.h"
 #include "thimble/core/json.h"
@@ -19,6 +20,7 @@ struct SessionOptions {
   bool resume = false;              // go on with the run in the directory
   bool shards_only = false;         // only computes shards: records, evaluates and writes nothing
   std::filesystem::path weights;    // of a trained model without a run, which cannot be trained; empty: none
+  std::vector<std::string> warnings{};  // for the user, in the answer
 };
 
 // A model that is trained step by step, evaluated and inspected. The functions throw as those of the library

@@ -6,6 +6,8 @@ import { parseYaml } from "./yaml.js";
 
 const FILES = "/lab",
   LOADED = "/lab/loaded";
+// The files of a run directory. Others in it are none of its own.
+const RUN_FILE = /^((config\.yaml|data\.json|metrics\.jsonl|summary\.json|changes\.json)|checkpoints\/(step-\d+|best|final)\.safetensors)$/;
 
 // An instance of the engine.
 class Engine {
@@ -47,11 +49,12 @@ class Engine {
 
   // Writes files below a folder, which may have folders of their own.
   write(folder, files) {
+    const { FS } = this.lab;
     for (const [name, content] of Object.entries(files ?? {})) {
-      const parts = name.split("/").filter((part) => part !== "" && part !== "." && part !== "..");
-      const path = [folder, ...parts].join("/");
-      this.lab.FS.mkdirTree(path.slice(0, path.lastIndexOf("/")));
-      this.lab.FS.writeFile(path, content);
+      const path = below(folder, name);
+      const parent = path.slice(0, path.lastIndexOf("/"));
+      if (!FS.analyzePath(parent).exists) FS.mkdirTree(parent);
+      FS.writeFile(path, content);
     }
   }
 
@@ -81,6 +84,15 @@ class Engine {
       }
     }
   }
+}
+
+// Returns the path of a file below a folder, which it does not leave.
+const below = (folder, name) => [folder, ...name.split("/").filter((part) => part !== "" && part !== "." && part !== "..")].join("/");
+
+// Throws unless the text is what save() reads.
+function requireChanges(text) {
+  const list = JSON.parse(text);
+  if (!Array.isArray(list) || !list.every((change) => Number.isInteger(change?.step) && typeof change.key === "string")) throw new Error();
 }
 
 const failure = (kind, message) => ({ error: { kind, message, problems: [] } });
@@ -183,6 +195,8 @@ class Worker {
     const { engine } = this;
     const others = this.index > 0;
     if (others) given.role = "shards";
+    // Files of an earlier config are none of this one.
+    if (method === "resolve" && this.shards.length === 0) engine.remove(FILES);
     if (given.files && method !== "load") engine.write(FILES, given.files);
     switch (method) {
       case "open":
@@ -212,34 +226,42 @@ class Worker {
       if (given) this.engine.write(FILES, { "config.yaml": given });
       return this.engine.call("load", { weights: `${FILES}/${weights}`, role, ...(given ? { config: `${FILES}/config.yaml` } : {}) });
     }
+    const decoded = (name) => new TextDecoder().decode(files[top + name] ?? new Uint8Array());
+    try {
+      if (`${top}changes.json` in files) requireChanges(decoded("changes.json"));
+    } catch {
+      return failure("data", "changes.json: not a list of changes; restore the file");
+    }
     this.engine.remove(LOADED);
-    for (const name of names)
-      if (name.startsWith(top)) this.engine.write(LOADED, { [name.slice(top.length)]: files[name] });
-      else this.engine.write(FILES, { [name]: files[name] });
+    const own = names.filter((name) => name.startsWith(top) && RUN_FILE.test(name.slice(top.length)));
+    for (const name of own) this.engine.write(LOADED, { [name.slice(top.length)]: files[name] });
     // A run of the native program names data files where they were there; those that came with it are here.
-    const config = new TextDecoder().decode(files[`${top}config.yaml`] ?? new Uint8Array());
     const missing = [];
-    const here = (whole, start, name, end) => (name in files ? `${start}${FILES}/${name}${end}` : (missing.push(name), whole));
-    const moved = config.replace(/^( +(?:\w+_)?file: "?).*\/([^/"\n]+)("?)$/gm, here);
+    const here = (whole, start, name, end) => {
+      const found = names.find((path) => !own.includes(path) && (path === name || path.endsWith(`/${name}`)));
+      if (!found) return missing.push(name) && whole;
+      this.engine.write(FILES, { [found]: files[found] });
+      return `${start}${below(FILES, found)}${end}`;
+    };
+    const moved = decoded("config.yaml").replace(/^( +(?:\w+_)?file: "?)(?:.*\/)?([^/"\n]+)("?)$/gm, here);
     if (missing.length) return failure("data", `the run was trained on ${missing.join(", ")}; open the run and its data together`);
-    if (config) this.engine.write(LOADED, { "config.yaml": moved });
+    if (moved) this.engine.write(LOADED, { "config.yaml": moved });
     return this.engine.call("load", { role });
   }
 
-  // Returns the run and the data files next to it, whose paths in its config become relative.
+  // Returns the run and the data files that its config names, whose paths there become relative.
   save() {
     const answer = this.engine.call("save");
     if (answer.error) return answer;
-    const folder = `${answer.directory.slice(FILES.length + 1)}/`,
-      files = {};
-    for (const [path, bytes] of Object.entries(this.engine.read(FILES)))
-      if (path.startsWith(folder)) files[`run/${path.slice(folder.length)}`] = bytes;
-      else if (!path.includes("/")) files[path] = bytes;
+    const { engine } = this;
+    const files = engine.read(answer.directory, "run/");
     const read = (name) => new TextDecoder().decode(files[name]);
     const changes = "run/changes.json" in files ? JSON.parse(read("run/changes.json")) : [];
     const said = changes.map(({ step, key, from, to }) => `# ${key} was ${from} up to step ${step}, then ${to}.\n`);
-    const text = read("run/config.yaml").replaceAll(/: ("?)\/lab\//g, ": $1../");
-    files["run/config.yaml"] = new TextEncoder().encode(said.join("") + text);
+    const text = read("run/config.yaml");
+    const named = /^( +(?:\w+_)?file: ("?))\/lab\/([^"\n]+)\2$/gm;
+    for (const [, , , name] of text.matchAll(named)) files[name] = engine.lab.FS.readFile(`${FILES}/${name}`);
+    files["run/config.yaml"] = new TextEncoder().encode(said.join("") + text.replaceAll(named, "$1../$3$2"));
     return { files, name: "run" };
   }
 }
