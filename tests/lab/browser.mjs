@@ -33,7 +33,11 @@ export async function launch(name, executablePath, directory, modules) {
 }
 
 /** Opens the lab, and collects its errors, warnings, dialogs and requests in page.complaints. */
-export async function open({ browser, name, downloads }, file, { fragment = "", width = 1280, height = 900, scheme = "light" } = {}) {
+export async function open(
+  { browser, name, downloads },
+  file,
+  { fragment = "", width = 1280, height = 900, scheme = "light", wait = "" } = {},
+) {
   const page = await browser.newPage();
   page.complaints = [];
   page.on("console", (message) => ["error", "warn", "warning"].includes(message.type()) && page.complaints.push(message.text()));
@@ -53,7 +57,9 @@ export async function open({ browser, name, downloads }, file, { fragment = "", 
   await page.setViewport({ width, height });
   const start = Date.now();
   await page.goto(url + fragment);
-  await page.waitForFunction(() => document.querySelector("#answer .chip") || document.querySelector("#message")?.textContent);
+  const isThere = (selector) =>
+    document.querySelector(selector || "#answer .chip") || (!selector && document.querySelector("#message")?.textContent);
+  await page.waitForFunction(isThere, {}, wait);
   page.opened = Date.now() - start;
   if (scheme === "dark" && name !== "chromium") await page.click(".theme");
   return page;
@@ -93,6 +99,19 @@ export const put = (page, selector, value) =>
       node.dispatchEvent(new Event("change", { bubbles: true }));
     },
     value,
+  );
+
+/** Drops files, {name: bytes}, on the page, as the browser's events have them. */
+export const drop = (page, files) =>
+  page.evaluate(
+    (given) => {
+      const dataTransfer = new DataTransfer();
+      for (const [name, base64] of given) dataTransfer.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name));
+      const event = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+      document.body.dispatchEvent(event);
+      return event.defaultPrevented;
+    },
+    Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString("base64")]),
   );
 
 /** Moves the cursor of the large map to a cell with the keyboard. */

@@ -12,6 +12,7 @@ import { walk } from "./browser_lessons.mjs";
 import { contrast, inksOf, kReadable } from "./contrast.mjs";
 import { openingTests } from "./browser_opening.mjs";
 import { pictureTests } from "./browser_pictures.mjs";
+import { stateTests } from "./browser_states.mjs";
 
 const [directory, thimble] = process.argv.slice(2, 4).map((path) => resolve(path));
 const browsers = process.argv.slice(4).map((argument) => argument.split("="));
@@ -335,7 +336,7 @@ test("every width, light and dark", async (b) => {
 });
 
 pictureTests(test, kPage);
-openingTests(test, kPage, { native, modules: kModules, root });
+for (const add of [openingTests, stateTests]) add(test, kPage, { native, modules: kModules, root });
 
 test("every text and control has enough contrast, light and dark", async (b) => {
   for (const scheme of ["light", "dark"]) {

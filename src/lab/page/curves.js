@@ -2,18 +2,6 @@
 import { axes, element, isNumber, kLayout, lines, percent, saveButtons, scales, shorter, state, subscribe } from "lab:report";
 import { chartPicture } from "./chart_picture.js";
 
-const kPoints = 240; // of a line
-
-/** Returns at most kPoints of the points, each the mean of its neighbors, and the last point as it is. */
-function thinned(points) {
-  if (points.length <= kPoints) return points;
-  const every = points.length / kPoints;
-  return Array.from({ length: kPoints }, (_, i) => {
-    const some = points.slice(Math.floor(i * every), Math.floor((i + 1) * every));
-    return [some.at(-1)[0], some.reduce((sum, [, y]) => sum + y, 0) / some.length];
-  });
-}
-
 // Returns the lines of a chart that have a name, [{name, style}].
 const namesOf = ({ series, rules = [] }) => [...series, ...rules.filter(({ y }) => isNumber(y))].filter(({ name }) => name);
 
@@ -82,12 +70,12 @@ export function curves() {
   subscribe(["curves", "model", "theme"], () => {
     const { train, validation } = state.curves;
     const series = (column) => [
-      { name: "training", style: "first", points: thinned(train.map((p) => [p[0], p[column]])) },
-      { name: "validation", style: "second", dots: true, points: validation.map((p) => [p[0], p[column]]) },
+      { name: "training", style: "first", points: train.points.map((p) => [p[0], p[column]]) },
+      { name: "validation", style: "second", dots: true, points: validation.points.map((p) => [p[0], p[column]]) },
     ];
-    const now = (column, show) => (train.length ? show(train.at(-1)[column]) : "");
+    const now = (column, show) => (train.last ? show(train.last[column]) : "");
     const { lowest_loss: lowest, chance } = state.model ?? {};
-    const top = Math.max(0.1, ...train.slice(0, 50).map((p) => p[1]));
+    const top = Math.max(0.1, ...train.points.slice(0, 50).map((p) => p[1]));
     // The axis has a width before there are points.
     const width = { style: "unseen", points: [0, Math.max(50, state.step)].map((x) => [x, 0]) };
     const spec = { xLabel: "step" };

@@ -17,12 +17,22 @@ export function editor() {
   });
   const numbers = element("div", { class: "numbers", "aria-hidden": "true" });
   const list = element("ul", { class: "problems", id: "yaml-problems", role: "status" });
-  let timer;
+  let timer = null;
+  const take = () => {
+    timer = null;
+    setText(area.value);
+  };
   area.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => setText(area.value), kPause);
+    timer = setTimeout(take, kPause);
     update({ checking: true });
     draw();
+  });
+  // Before another control changes the text, this one's changes are in it.
+  area.addEventListener("blur", () => {
+    if (timer === null) return;
+    clearTimeout(timer);
+    take();
   });
   area.addEventListener("scroll", () => {
     numbers.scrollTop = area.scrollTop;

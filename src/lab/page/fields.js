@@ -1,6 +1,7 @@
 // The config as a form, made from its JSON Schema. A change is written into the YAML text, and comes back resolved.
 import { element, state, subscribe } from "lab:report";
-import { changed } from "./document.js";
+import { changed, invalidAt, kFileKeys } from "./document.js";
+import { explained } from "./errors.js";
 import { setText } from "./session.js";
 
 const kFirst = [
@@ -16,7 +17,7 @@ const kFirst = [
   "train.seed",
 ];
 // The task is chosen above; its files are pasted; the rest has no effect in a page.
-const kLeftOut = ["base", "task.file", "task.validation_file", "task.test_file", "task.vocabulary_file", "train.threads"];
+const kLeftOut = [...kFileKeys, "train.threads"];
 
 /** Returns the fields of a schema, [{key, ...}], in order. */
 function fieldsOf(schema, prefix = "") {
@@ -40,10 +41,16 @@ function bounds(field) {
   return low === undefined ? "" : ` (${low} to ${high})`;
 }
 
-function control(field, id) {
+// Returns the control of a field; refuse(message) says why a value is not taken over.
+function control(field, id, refuse) {
   const change = (value) => {
-    const text = changed(state.text, field.key, value);
-    if (text !== null) setText(text);
+    let text;
+    try {
+      text = changed(state.text, field.key, value);
+    } catch (error) {
+      return refuse(`not changed: ${explained(error)}`);
+    }
+    setText(text);
   };
   const common = { id, "data-key": field.key, "aria-describedby": `${id}-about` };
   if (field.enum) {
@@ -57,8 +64,8 @@ function control(field, id) {
 
 function row(field, prefix) {
   const id = `${prefix}-${field.key.replaceAll(".", "-")}`;
-  const input = control(field, id);
   const problem = element("small", { class: "problem", id: `${id}-problem` });
+  const input = control(field, id, (message) => (problem.textContent = message));
   const node = element(
     "div",
     { class: "field", title: field.key },
@@ -103,9 +110,11 @@ export function form(schema) {
       some.map((field) => row(field, "all")),
     ),
   );
-  return element(
+  const note = element("p", { class: "problem", id: "form-problem", role: "status" });
+  const node = element(
     "div",
     { class: "form" },
+    note,
     element(
       "div",
       { class: "fields" },
@@ -114,4 +123,11 @@ export function form(schema) {
     ),
     element("details", { class: "more" }, element("summary", {}, "All keys"), rest),
   );
+  // A change could not be written into a text that is not valid, and would be lost.
+  subscribe(["text"], () => {
+    const invalid = invalidAt(state.text);
+    note.textContent = invalid ? `The form is off: ${invalid}. Correct it there.` : "";
+    for (const input of node.querySelectorAll("input, select")) input.disabled = Boolean(invalid);
+  });
+  return node;
 }

@@ -1,12 +1,12 @@
 // Saves the run as an archive, and opens archives and model files.
-import { unzipSync, zipSync } from "fflate";
-import { element, state, update } from "lab:report";
+import { zipSync } from "fflate";
+import { element, state } from "lab:report";
+import { kLimits, requireModest, unpack } from "./archive.js";
 import { call } from "./engine.js";
-import { hasPairs, useOwn } from "./own.js";
-import { load, pause, say, sayError, setText } from "./session.js";
-
-const kLimit = 256 << 20; // bytes that are opened
-const kFiles = 2000;
+import { PageError, explained } from "./errors.js";
+import { useOwn } from "./own.js";
+import { hasPairs } from "./pairs.js";
+import { load, pause, say, sayError, setOwn, setText } from "./session.js";
 
 /** Offers bytes as a download. */
 function download(bytes, name, type) {
@@ -24,22 +24,8 @@ export async function save() {
     download(zipSync(Object.fromEntries(stored)), `${state.model.config.task.name}-${state.step}.zip`, "application/zip");
     return `Saved. Unpack the archive and go on with: thimble train ${name} --resume`;
   } catch (error) {
-    return error.message;
+    return `Not saved: ${explained(error)}.`;
   }
-}
-
-// Returns the files of an archive. Throws Error where they are too large.
-function unpack(bytes) {
-  let [size, count] = [0, 0];
-  return unzipSync(bytes, {
-    filter: (file) => {
-      size += file.originalSize;
-      count += 1;
-      if (size > kLimit || count > kFiles)
-        throw new Error(`the archive is larger than ${kLimit >> 20} MB or has more than ${kFiles} files`);
-      return !file.name.endsWith("/");
-    },
-  });
 }
 
 // Returns files without a folder that holds them all.
@@ -57,22 +43,22 @@ async function openContents(contents) {
     try {
       return new TextDecoder("utf-8", { fatal: true }).decode(contents[name]);
     } catch {
-      throw new Error(`${name} is not a text in UTF-8`);
+      throw new PageError(`${name} is not a text in UTF-8`);
     }
   };
   const folders = names.map((name) => name.match(/^((?:.*\/)?)checkpoints\/[^/]+$/)?.[1]);
   const runs = new Set(folders.filter((folder) => folder !== undefined));
   const of = (pattern) => names.filter((name) => pattern.test(name));
   const [weights, configs, data] = [/\.safetensors$/i, /^[^/]*\.ya?ml$/i, /^[^/]*\.(tsv|txt)$/i].map(of);
-  if (runs.size > 1) throw new Error(`there are ${runs.size} runs; open one`);
+  if (runs.size > 1) throw new PageError(`there are ${runs.size} runs; open one`);
   if (runs.size) return load(contents, { run: [...runs][0] });
-  if (weights.length > 1) throw new Error(`there are ${weights.length} files of weights; open one`);
+  if (weights.length > 1) throw new PageError(`there are ${weights.length} files of weights; open one`);
   const config = configs.length > 1 ? configs.find((name) => name === "config.yaml") : configs[0];
-  if (configs.length && !config) throw new Error(`there are ${configs.length} configs; name the one to open config.yaml`);
+  if (configs.length && !config) throw new PageError(`there are ${configs.length} configs; name the one to open config.yaml`);
   if (weights.length) return load(contents, { config: config && text(config) });
   if (config) {
     const others = names.filter((name) => name !== config);
-    update({ own: Object.fromEntries(others.map((name) => [name, text(name)])) });
+    setOwn(Object.fromEntries(others.map((name) => [name, text(name)])));
     return setText(text(config), { keepRun: false });
   }
   if (names.length === 1 && data.length) {
@@ -80,23 +66,30 @@ async function openContents(contents) {
     return useOwn(content, /\.tsv$/i.test(data[0]) || hasPairs(content) ? "pairs" : "letters");
   }
   const what = names.length === 1 ? `${names[0]} is` : `these ${names.length} files are`;
-  throw new Error(`${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv or .txt)`);
+  throw new PageError(`${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv or .txt)`);
+}
+
+async function bytesOf(path, file) {
+  try {
+    return new Uint8Array(await file.arrayBuffer());
+  } catch {
+    throw new PageError(`${path} cannot be read; it may have changed since it was chosen`);
+  }
 }
 
 /** Opens files that were chosen or dropped, of which find() returns [[path, File]]. */
 async function openFiles(find) {
   try {
     const found = await find();
-    const total = found.reduce((sum, [, file]) => sum + file.size, 0);
-    if (total > kLimit) throw new Error(`the files have ${total >> 20} MB, of which at most ${kLimit >> 20} are opened`);
+    requireModest(found.map(([path, { size }]) => ({ path, size })));
     const archive = found.find(([path]) => /\.zip$/i.test(path));
-    if (archive && found.length > 1) throw new Error("there is an archive among other files; open it alone");
+    if (archive && found.length > 1) throw new PageError("there is an archive among other files; open it alone");
     const contents = {};
-    for (const [path, file] of found) contents[path] = new Uint8Array(await file.arrayBuffer());
-    await openContents(withoutFolder(archive ? unpack(contents[archive[0]]) : contents));
+    for (const [path, file] of found) contents[path] = await bytesOf(path, file);
+    await openContents(withoutFolder(archive ? await unpack(contents[archive[0]]) : contents));
   } catch (error) {
-    if (error.problems) sayError(error);
-    else say(`Not opened: ${error.message}.`);
+    if (error.problems) sayError(error, "Not opened: ");
+    else say(`Not opened: ${explained(error)}.`);
   }
 }
 
@@ -118,10 +111,11 @@ async function filesIn(entries, folder = "", found = []) {
   for (const entry of entries) {
     const one = await entry;
     const path = folder + one.name;
+    if (path.split("/").length - 1 > kLimits.folders) requireModest([{ path, size: 0 }]);
     if (one instanceof File) found.push([path, one]);
     else if (one.isDirectory || one.kind === "directory") await filesIn(await childrenOf(one), `${path}/`, found);
     else found.push([path, await (one.getFile?.() ?? new Promise((done, failed) => one.file(done, failed)))]);
-    if (found.length > kFiles) throw new Error(`there are more than ${kFiles} files`);
+    if (found.length > kLimits.files) throw new PageError(`there are more than ${kLimits.files} files`);
   }
   return found;
 }

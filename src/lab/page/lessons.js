@@ -9,7 +9,7 @@ import { patternOf, scoreOf } from "./timeline.js";
 // Returns a config of configs/ with other values.
 const withValues = (name, values) => Object.entries(values).reduce((text, [key, value]) => changed(text, key, value), configs[name]);
 
-const accuracy = () => state.curves.train.at(-1)?.[2] ?? 0;
+const accuracy = () => state.curves.train.last?.[2] ?? 0;
 const weight = (head, row, column) => state.trace.attention[head.layer][head.head][row]?.[column];
 const isIdle = () => state.phase !== "training";
 
@@ -180,7 +180,7 @@ const induction = {
       task: "Press Train, and wait until the target is reached: 47 % of validation tokens right.",
       wanted: "#train",
       seen: () => {
-        const [step, , right] = state.curves.validation.at(-1) ?? [];
+        const [step, , right] = state.curves.validation.last ?? [];
         return state.phase === "finished" && right !== undefined
           ? `${percent(right)} right at step ${grouped(step)}; chance is ${percent(state.model.chance)}.`
           : "";

@@ -1,11 +1,11 @@
 // Starts the page: the header, the areas, the engine.
 import { element, state, subscribe, themeButton } from "lab:report";
 import configs from "lab:configs";
-import { call } from "./engine.js";
+import { ask, call } from "./engine.js";
+import { explained } from "./errors.js";
 import { openButton, save } from "./files.js";
 import { headsArea } from "./heads.js";
 import { lessonArea, lessonChoice } from "./lesson.js";
-import { say } from "./session.js";
 import { setup } from "./setup.js";
 import { openAddress, share } from "./share.js";
 import { follow } from "./trace.js";
@@ -43,7 +43,9 @@ function footer() {
   const line = element("span");
   subscribe(["model", "phase", "step"], async () => {
     if (state.phase === "training" || state.phase === "starting") return;
-    const [{ version, arithmetic, memory }, { weights_hash: hash, step }] = await Promise.all([call("about"), call("hash")]);
+    const answers = await Promise.all([call("about"), call("hash")]).catch(() => null);
+    if (!answers) return;
+    const [{ version, arithmetic, memory }, { weights_hash: hash, step }] = answers;
     const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
     line.textContent =
       `thimble ${version}, arithmetic ${arithmetic}; weights ${hash} at step ${step}; ` +
@@ -57,16 +59,15 @@ async function start() {
   const main = document.getElementById("lab");
   subscribe(["checking"], () => main.setAttribute("aria-busy", String(state.checking)));
   try {
-    const schema = await call("schema");
+    const schema = await ask("schema");
     main.append(lessonArea(), element("div", { class: "areas" }, training(), headsArea(), results(), setup(schema)));
     document.getElementById("foot").append(...footer());
     follow();
     await openAddress(configs["reverse.yaml"]);
   } catch (error) {
-    main.append(element("p", { class: "warning", role: "alert" }, `The lab cannot start: ${error.message}`));
-    say(error.message);
+    main.append(element("p", { class: "warning", role: "alert" }, `The lab cannot start: ${explained(error)}`));
   }
-  addEventListener("hashchange", () => openAddress());
+  addEventListener("hashchange", () => openAddress(""));
 }
 
 start();

@@ -1,23 +1,28 @@
 // The session: the config that is open, the run that trains, and what the page shows of it.
-import { report, state, update } from "lab:report";
+import { grouped, report, state, update } from "lab:report";
 import configs from "lab:configs";
-import { call } from "./engine.js";
+import { filesOf } from "./document.js";
+import { ask, call, end, prepare } from "./engine.js";
+import { explained } from "./errors.js";
 import { headList } from "./names.js";
+import { located } from "./pairs.js";
+import { kNoCurve, past, take } from "./progress.js";
 
-const kPoints = 4000; // of the training curve; a longer one is thinned
 const kMilliseconds = 90; // of a call of `step`: short enough for maps that move
 
 Object.assign(state, {
   phase: "starting", // or ready, training, finished, broken
   text: "", // the config, YAML
-  own: {}, // files that were pasted or opened, by name
+  own: {}, // files that were pasted or opened, by name; the config need not name all of them
+  lines: null, // {name, numbers}: of the lines of a pasted file in the text that was pasted
+  busy: false, // a call takes long
   checking: false, // the config is being checked or opened
   problems: [], // of the config
   resolved: null, // the answer of `resolve`
   stale: false, // the config differs from the one that is open
   model: null, // the answer of `open`, with its heads
   step: 0,
-  curves: { train: [], validation: [] }, // [[step, loss, accuracy]]
+  curves: { train: kNoCurve, validation: kNoCurve },
   rate: null, // steps and sequences per second
   snapshots: [], // scores of heads, {step, heads, ...}
   history: [], // steps whose weights are kept
@@ -26,63 +31,130 @@ Object.assign(state, {
   message: "",
 });
 
-const uncommented = (text) => text.replace(/#.*$/gm, "");
+// Returns the files that the config names, the user's own before those of configs/.
+const files = () => filesOf(state.text, { ...configs, ...state.own });
 
-// Returns the user's own files, and those of configs/ that a text names, with those that they name.
-function files(text = state.text, own = state.own) {
-  const found = { ...own };
-  const add = (from) => {
-    for (const [name, content] of Object.entries(configs))
-      if (!(name in found) && from.includes(name)) {
-        found[name] = content;
-        add(uncommented(content));
-      }
-  };
-  add(uncommented(text));
-  return found;
-}
+/** Returns those of the files that are not in configs/. */
+export const ownFiles = () => Object.fromEntries(Object.entries(files()).filter(([name, content]) => configs[name] !== content));
+
+/** Takes over files of the user, {name: text}; `lines` is as in the state. */
+export const setOwn = (own, lines = null) => update({ own, lines });
 
 /** Shows a message, for screen readers too. */
 export const say = (message) => update({ message });
 
-/** Shows an error of the engine. */
-export const sayError = (error) => say(error.problems?.length ? error.problems.map((p) => p.message).join("\n") : error.message);
+// Returns a message with the numbers that lines have in the user's text.
+const placed = (message) => (state.lines ? located(message, state.lines) : message);
+
+// Returns the problems of a config that an error names, or the error as one.
+const problemsOf = (error) =>
+  (error.problems?.length ? error.problems : [{ key: "", message: explained(error) }]).map((problem) => ({
+    ...problem,
+    message: placed(problem.message),
+  }));
+
+/** Shows an error, unless the user or a later call has stopped what failed. */
+export function sayError(error, before = "") {
+  if (error.kind === "stopped") return;
+  say(
+    before +
+      problemsOf(error)
+        .map((problem) => problem.message)
+        .join("\n"),
+  );
+  if (error.kind === "failed") restore(state.message);
+}
 
 let checks = 0;
 
 /** Takes over the text of a config and checks it. Opens it at once unless a run has been trained. */
-export async function setText(text, { keepRun = true } = {}) {
+export async function setText(given, { keepRun = true } = {}) {
+  const text = given.replace(/^\ufeff/, "");
   const check = ++checks;
   update({ text, checking: true });
   try {
-    const resolved = await call("resolve", { yaml: text, files: files() });
+    const resolved = await ask("resolve", { yaml: text, files: files() });
     if (check !== checks) return;
     update({ resolved, problems: [] });
     if (state.model?.text === text && keepRun) update({ stale: false });
     else if (state.step > 0 && keepRun) update({ stale: true });
     else await open();
   } catch (error) {
-    if (check !== checks) return;
-    const problems = error.problems?.length ? error.problems : [{ key: "", message: error.message }];
-    update({ problems, resolved: null });
+    if (check !== checks || error.kind === "stopped") return;
+    update({ problems: problemsOf(error), resolved: null });
   }
   if (check === checks) update({ checking: false });
 }
 
 const kStart = { step: 0, rate: null, snapshots: [], at: null, stopped: "", stale: false, checking: false };
 
+// How to open the session again as it was lately: the call, and the state of the page. Steps since then are lost.
+let kept = null;
+let keptAt = 0; // when, in milliseconds
+let keepEvery = 0; // milliseconds
+let isRestoring = false;
+
+function keepState(method, given) {
+  const { phase, curves, snapshots, step, stopped, head, model } = state;
+  kept = {
+    method,
+    given,
+    text: model.text,
+    shown: { phase: phase === "training" ? "ready" : phase, curves, snapshots, step, stopped, head },
+  };
+}
+
+// Keeps the session as it is now, in a twentieth of the time.
+async function keep() {
+  const { model } = state;
+  if (!model || model.trained) return;
+  const start = performance.now();
+  const saved = await call("save").catch(() => null);
+  if (saved && model === state.model) keepState("load", { files: saved.files });
+  keptAt = performance.now();
+  keepEvery = Math.max(5000, 20 * (keptAt - start));
+}
+
+// Opens the session that was kept, in new workers.
+async function restore(message) {
+  if (!kept || isRestoring) return;
+  isRestoring = true;
+  update({ phase: "starting" });
+  try {
+    const { answer, accept } = await prepare(kept.method, kept.given);
+    accept();
+    show(answer, kept.text, { ...kept.shown, stale: state.stale, message });
+    await refreshHistory();
+  } catch (error) {
+    kept = null;
+    update({ model: null, phase: "broken" });
+    say(`${message} The run could not be opened again: ${explained(error)}. Choose a config to start with.`);
+  } finally {
+    isRestoring = false;
+  }
+}
+
+/** Ends what takes too long. The run that is open stays, as it was lately. */
+export async function stop() {
+  pause();
+  const isLost = end();
+  update({ checking: false });
+  if (!isLost) return say(state.model ? "Stopped. The run that was open before still is." : "Stopped.");
+  await restore(`Stopped. The run is as it was at step ${grouped(kept?.shown.step)}.`);
+}
+
 function show(model, text, rest = {}) {
   const attentions = model.attentions ?? [];
   report.task = model.config.task.name; // names the files of saved pictures
   update({
     ...kStart,
-    curves: { train: [], validation: [] },
+    curves: { train: kNoCurve, validation: kNoCurve },
     history: [0],
     head: 0,
     phase: "ready",
+    message: (model.warnings ?? []).join("\n"),
     ...rest,
     model: { ...model, text, heads: headList(attentions) },
-    message: "",
   });
 }
 
@@ -90,50 +162,59 @@ function show(model, text, rest = {}) {
 async function open() {
   pause();
   const text = state.text;
+  const given = { yaml: text, files: files() };
   try {
-    const model = await call("open", { yaml: text, files: files() });
-    if (text === state.text) show(model, text);
+    const { answer, accept, discard } = await prepare("open", given);
+    if (text !== state.text) return discard();
+    accept();
+    show(answer, text);
+    keepState("open", given);
   } catch (error) {
-    update({ phase: state.model ? state.phase : "broken", problems: error.problems ?? [] });
+    if (text !== state.text) return;
+    update({ phase: state.model ? state.phase : "broken", stale: Boolean(state.model) });
+    if (error.kind !== "stopped") update({ problems: error.problems?.length ? problemsOf(error) : [] });
     sayError(error);
   }
 }
 
-const kData = /^[\w.-]{1,64}\.(tsv|jsonl|txt)$/;
+const kData = /\.(tsv|jsonl|txt)$/;
 
 /**
  * Opens a run, whose directory is `run` in the names of the files, or weights with the text of their config unless they
- * hold it. Throws EngineError.
+ * hold it. What is open stays unless all of it can be shown. Throws PageError.
  */
 export async function load(contents, { run = null, config = "" }) {
   pause();
   const text = (name) => new TextDecoder().decode(contents[name] ?? new Uint8Array());
-  const own = Object.keys(contents).filter((name) => kData.test(name) && run !== "");
-  const model = await call("load", { files: files(config, contents), ...(config ? { config } : {}) });
+  const given = { files: { ...filesOf(config, configs), ...contents }, ...(config ? { config } : {}) };
+  const { answer: model, accept, discard } = await prepare("load", given);
+  let shown;
+  try {
+    shown = past(run === null ? "" : text(`${run}metrics.jsonl`), model.step);
+  } catch (error) {
+    discard();
+    throw error;
+  }
+  accept();
   checks += 1;
-  update({ own: Object.fromEntries(own.map((name) => [name, text(name)])) });
+  const texts = Object.fromEntries(
+    Object.keys(contents)
+      .filter((name) => kData.test(name))
+      .map((name) => [name, text(name)]),
+  );
+  setOwn(filesOf(model.yaml, texts));
   show(model, model.yaml, {
     text: model.yaml,
     step: model.step,
     phase: model.trained || model.stopped ? "finished" : "ready",
     stopped: model.stopped ?? "",
     problems: [],
-    ...past(run === null ? "" : text(`${run}metrics.jsonl`)),
+    ...shown,
   });
-  const resolved = await call("resolve", { yaml: model.yaml, files: files() }).catch(() => null);
-  update({ resolved });
+  keepState("load", given);
+  const resolved = await ask("resolve", { yaml: model.yaml, files: files() }).catch(() => null);
+  if (state.text === model.yaml) update({ resolved });
   await refreshHistory();
-}
-
-// Returns the curves and the scores of heads of a run's metrics.jsonl, whose last line may be incomplete.
-function past(text) {
-  const lines = text
-    .split("\n")
-    .filter((line) => line.endsWith("}"))
-    .map((line) => JSON.parse(line));
-  const of = (split) => lines.filter((m) => m.split === split);
-  const curve = (split) => of(split).map((m) => [m.step, m.loss, m.accuracy]);
-  return { curves: { train: curve("train"), validation: curve("validation") }, snapshots: of("heads") };
 }
 
 async function refreshHistory() {
@@ -142,27 +223,11 @@ async function refreshHistory() {
   if (model === state.model) update({ history: steps });
 }
 
-// Adds what a call of `step` reports.
-function take({ step, reports, validations, heads, stopped = "", seconds, sequences }) {
-  const { train } = state.curves;
-  const curves = {
-    train: [...(train.length > kPoints ? train.filter((_, i) => i % 2) : train), ...reports.map((r) => [r.step, r.loss, r.accuracy])],
-    validation: [...state.curves.validation, ...validations.map((v) => [v.step, v.loss, v.accuracy])],
-  };
-  const rate = seconds > 0 && reports.length ? smooth({ steps: reports.length / seconds, sequences: sequences / seconds }) : state.rate;
-  update({ curves, snapshots: [...state.snapshots, ...heads], rate, step, stopped });
-}
-
-// Returns the mean of the present rate and the ones before, the newest counting most.
-function smooth(rate) {
-  if (!state.rate) return rate;
-  const mean = (key) => 0.8 * state.rate[key] + 0.2 * rate[key];
-  return { steps: mean("steps"), sequences: mean("sequences") };
-}
-
 async function advance(request) {
+  const { model } = state;
   const answer = await call("step", request);
-  take(answer);
+  if (model !== state.model) return;
+  update(take(state, answer));
   if (answer.stopped) update({ phase: "finished" });
 }
 
@@ -172,22 +237,30 @@ const frame = () => new Promise((done) => (document.hidden ? setTimeout(done) : 
 // Trains until the phase changes. The engine makes the next steps while the page draws the last ones.
 async function loop() {
   const go = () => (state.phase === "training" ? call("step", { milliseconds: kMilliseconds }) : null);
+  const { model } = state;
   let listed = 0;
   try {
     for (let next = go(); next;) {
       const answer = await next;
-      next = answer.stopped ? null : go();
-      take(answer);
+      if (model !== state.model) return;
+      const isDue = performance.now() - keptAt > keepEvery;
+      next = answer.stopped || isDue ? null : go();
+      update(take(state, answer));
       if (answer.stopped) update({ phase: "finished" });
       if (performance.now() - listed > 1000) {
         listed = performance.now();
-        refreshHistory();
+        refreshHistory().catch(() => {});
+      }
+      if (isDue && !answer.stopped) {
+        await keep();
+        next = go();
       }
       await frame();
     }
     await refreshHistory();
+    await keep();
   } catch (error) {
-    update({ phase: "ready" });
+    if (model === state.model && state.phase === "training") update({ phase: "ready" });
     sayError(error);
   }
 }
@@ -213,6 +286,7 @@ export async function stepOnce() {
   try {
     await advance({ steps: 1 });
     await refreshHistory();
+    await keep();
   } catch (error) {
     sayError(error);
   }
@@ -231,6 +305,8 @@ export async function set(key, value) {
   try {
     const { config } = await call("set", { key, value });
     model.config = config;
+    keptAt = 0;
+    if (state.phase !== "training") await keep();
   } catch (error) {
     sayError(error);
   }

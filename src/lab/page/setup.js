@@ -27,7 +27,7 @@ function starts() {
   const about = element("p", { class: "about" });
   subscribe(["text"], () => {
     list.value = kStarts.find((name) => configs[name] === state.text) ?? "";
-    about.textContent = summaryOf(state.text);
+    about.textContent = shown(summaryOf(state.text, Boolean(list.value)));
   });
   return [element("label", { class: "start", for: "start" }, element("span", {}, "start with"), list), about];
 }

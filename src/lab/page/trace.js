@@ -1,7 +1,7 @@
 // The forward pass over the chosen input, as it is now or was at a step, with the interventions.
 import { state, subscribe, update } from "lab:report";
 import { call } from "./engine.js";
-import { say, sayError } from "./session.js";
+import { sayError } from "./session.js";
 import { selected } from "./names.js";
 
 const kNone = { ablate: [], rows: [], patches: [] };
@@ -76,8 +76,9 @@ async function refresh() {
       trace.of = { input, at, interventions: applied };
       if (model === state.model) update({ plain, trace, ...(state.message === kWrongInput.said ? { message: "" } : {}) });
     } catch (error) {
-      kWrongInput.said = error.message;
-      say(error.message);
+      if (error.kind === "stopped") continue;
+      sayError(error);
+      kWrongInput.said = state.message;
     }
   }
   busy = false;

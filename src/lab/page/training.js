@@ -2,7 +2,7 @@
 import { element, grouped, percent, shorter, state, subscribe } from "lab:report";
 import { curves } from "./curves.js";
 import { gradients } from "./gradients.js";
-import { pause, reset, set, stepOnce, train } from "./session.js";
+import { pause, reset, set, stepOnce, stop, train } from "./session.js";
 import { scores } from "./timeline.js";
 
 const kWhy = {
@@ -15,6 +15,10 @@ function buttons() {
   const main = element("button", { class: "primary", id: "train", click: () => (state.phase === "training" ? pause() : train()) });
   const one = element("button", { id: "step", click: stepOnce }, "Step");
   const again = element("button", { id: "reset", click: reset }, "Reset");
+  const halt = element("button", { id: "stop", title: "End what takes long; the run stays as it was lately", click: stop }, "Stop");
+  subscribe(["busy"], () => {
+    halt.hidden = !state.busy;
+  });
   subscribe(["phase", "step", "stale", "checking"], () => {
     const training = state.phase === "training";
     main.textContent = training ? "Pause" : state.step > 0 && state.phase !== "finished" ? "Continue" : "Train";
@@ -24,7 +28,7 @@ function buttons() {
     again.textContent = state.stale ? "Reset to the new config" : "Reset";
     again.classList.toggle("primary", state.stale);
   });
-  return element("div", { class: "row", role: "group", "aria-label": "Training" }, main, one, again);
+  return element("div", { class: "row", role: "group", "aria-label": "Training" }, main, one, again, halt);
 }
 
 function learningRate() {
@@ -58,7 +62,7 @@ function progress() {
     const steps = state.model?.steps ?? 1;
     bar.max = steps;
     bar.value = state.step;
-    const [, , accuracy] = state.curves.train.at(-1) ?? [];
+    const [, , accuracy] = state.curves.train.last ?? [];
     const parts = [`step ${grouped(state.step)} of ${grouped(steps)}`];
     if (accuracy !== undefined) parts.push(`${percent(accuracy)} right`);
     if (state.rate)
@@ -66,7 +70,7 @@ function progress() {
         `${shorter(state.rate.steps, state.rate.steps < 10 ? 1 : 0)} steps/s`,
         `${grouped(Math.round(state.rate.sequences))} sequences/s`,
       );
-    line.textContent = state.model ? parts.join(" · ") : "starting …";
+    line.textContent = state.model ? parts.join(" · ") : state.phase === "broken" ? "nothing is open" : "starting …";
   });
   return [bar, line];
 }
@@ -75,7 +79,7 @@ function progress() {
 function ending() {
   const line = element("p", { class: "ending", role: "status", id: "ending" });
   subscribe(["stopped", "phase"], () => {
-    const [, , accuracy] = state.curves.validation.at(-1) ?? [];
+    const [, , accuracy] = state.curves.validation.last ?? [];
     const result = accuracy === undefined ? "" : ` Validation accuracy ${percent(accuracy)}.`;
     line.textContent = state.phase === "finished" ? `Finished: ${kWhy[state.stopped] ?? state.stopped}.${result}` : "";
   });
