@@ -179,7 +179,7 @@ function readable(expression) {
 function end_file() {
   if (file == "") return
   if (file ~ /^include\/.*\.h$/ && !guarded) violation(1, "no #pragma once")
-  if (file ~ /\.(md|ya?ml|js|html|css)$/) return
+  if (file ~ /\.(md|ya?ml|js|html|css|json)$/) return
   if (lines > kLongest) violation(lines, lines " lines: at most " kLongest ", better under " kLong)
   else if (lines > kLong) printf "warning: %s: %d lines, better under %d\n", file, lines, kLong
 }
@@ -215,6 +215,11 @@ file == "docs/glossary.md" { glossary = 1 }
 file ~ /\.md$/ { find_terms() }
 
 /TO[D]O|FIX[M]E/ { violation(FNR, "TO" "DO or FIX" "ME: finish it, or open an issue") }
+
+# Registries differ from machine to machine.
+file ~ /package-lock\.json$/ && /"resolved"/ {
+  violation(FNR, "a lock file names a registry; make it with npm install --package-lock-only --omit-lockfile-registry-resolved")
+}
 
 !cpp { next }
 

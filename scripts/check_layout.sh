@@ -9,7 +9,8 @@ export LC_ALL=C
 
 mapfile -t files < <(find include src tests scripts configs docs README.md CONTRIBUTING.md -type f \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt -o \
-  -name '*.md' -o -name '*.yaml' -o -name '*.js' -o -name '*.mjs' -o -name '*.html' -o -name '*.css' \) 2>/dev/null | sort)
+  -name '*.md' -o -name '*.yaml' -o -name '*.js' -o -name '*.mjs' -o -name '*.html' -o -name '*.css' -o \
+  -name package-lock.json \) 2>/dev/null | sort)
 ((${#files[@]} > 0)) || { echo "layout: no sources in $PWD" >&2; exit 1; }
 
 # A tree with a page of its own must use every arrow of it.

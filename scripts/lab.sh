@@ -30,10 +30,13 @@ export EM_CONFIG=$PWD/$build/emscripten.py EM_CACHE=${EM_CACHE:-$PWD/$build/emsc
 [[ -f $build/build.ninja ]] || cmake --preset lab
 cmake --build --preset lab
 
-if ! cmp -s src/lab/page/package.json $build/npm/package.json; then
-  rm -rf $build/npm/node_modules
-  cp src/lab/page/package.json $build/npm/
-  npm install --prefix $build/npm --no-audit --no-fund
+# The lock file has the hashes of all packages. To change one: npm install --package-lock-only --ignore-scripts
+# --omit-lockfile-registry-resolved in src/lab/page.
+packages=(src/lab/page/package.json src/lab/page/package-lock.json)
+if ! cat "${packages[@]}" | cmp -s - $build/npm/installed; then
+  cp "${packages[@]}" $build/npm/
+  npm ci --prefix $build/npm --ignore-scripts --no-audit --no-fund
+  cat "${packages[@]}" >$build/npm/installed
 fi
 NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/lab/worker.js --bundle --minify --format=iife \
   --log-level=warning --outfile=$build/worker.js

@@ -17,12 +17,13 @@ command -v node >/dev/null || skip "no node; on Debian: scripts/setup.sh nodejs 
 
 mkdir -p "$directory"
 directory=$(cd "$directory" && pwd)
-if ! cmp -s "$here/package.json" "$directory/installed.json"; then
+packages=("$here/package.json" "$here/package-lock.json")
+if ! cat "${packages[@]}" | cmp -s - "$directory/installed"; then
   command -v npm >/dev/null || skip "no npm to install playwright-core with"
-  cp "$here/package.json" "$directory"
-  npm install --prefix "$directory" --no-audit --no-fund --no-package-lock </dev/null >"$directory/npm.log" 2>&1 ||
+  cp "${packages[@]}" "$directory"
+  npm ci --prefix "$directory" --ignore-scripts --no-audit --no-fund </dev/null >"$directory/npm.log" 2>&1 ||
     skip "npm could not install playwright-core, see $directory/npm.log"
-  cp "$here/package.json" "$directory/installed.json"
+  cat "${packages[@]}" >"$directory/installed"
 fi
 
 "$report" "$directory"

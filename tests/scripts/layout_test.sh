@@ -155,6 +155,9 @@ plant include/thimble/ops/planted.h "$op"
 accepts src/ops/planted.cpp "$cases"
 rm "$tree/include/thimble/ops/planted.h"
 
+rejects tests/package-lock.json $'{\n"resolved": "https://registry.example/x.tgz"}' 2 "a lock file names a registry"
+accepts tests/package-lock.json '{"integrity": "sha512-x", "funding": {"url": "https://example.org"}}'
+
 # Retired words, and terms that a page must say.
 rejects src/core/planted.cpp $'int f();\nstruct Culprit {};' 2 "Culprit: a retired name; use NonFinite"
 rejects src/core/planted.cpp 'constexpr int kLongestName = 8;' 1 "kLongestName: a retired name"
