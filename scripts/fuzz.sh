@@ -2,8 +2,15 @@
 # Builds the fuzz targets and runs each on what its seeds grow into, for SECONDS (60): a crash, a leak, undefined
 # behavior or more than 1 GiB is a finding. What finds one is kept in build/fuzz/findings, and the exit status is 1.
 # Usage: scripts/fuzz.sh [SECONDS [TARGET...]]   Needs clang-14 and libfuzzer-14-dev.
+#        scripts/fuzz.sh architecture [COUNT [FIRST_SEED [--json FILE]]]: random models, see tests/fuzz/architecture.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if [[ ${1:-} == architecture ]]; then
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target architecture_fuzz
+  exec tests/fuzz/architecture.sh build/release/tests/fuzz/architecture_fuzz . "${2:-1000}" "${3:-1}" "${@:4}"
+fi
 
 seconds=${1:-60}
 shift || true
