@@ -25,8 +25,8 @@ Architecture random_architecture(std::uint64_t seed);
 // Returns the config as YAML, and the batch in comments.
 std::string describe(const Architecture&);
 
-// Whether numerical gradients are affordable.
-bool is_short(const Architecture&);
+// Whether numerical gradients are compared: those of few tokens and parameters, and of a tenth of the larger models.
+bool has_numerical_gradients(const Architecture&, std::int64_t parameters);
 
 // Numbers by the name of their parameter, in double for both precisions.
 using NamedValues = std::map<std::string, std::vector<double>>;
