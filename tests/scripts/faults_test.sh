@@ -36,8 +36,9 @@ fail() {  # MESSAGE: what did not hold; the run goes on
 
 with_faults() {  # COMMAND...: with the chosen calls failing; sets status, and writes its messages to the file said
   status=0
-  env LD_PRELOAD="$library" FAULT_KIND=$kind FAULT_AT="$at" ${once:+FAULT_ONCE=1} FAULT_COMMAND=$command "$@" >out 2>said \
-    </dev/null || status=$?
+  local plan=$kind:$at+
+  [[ -z $once ]] || plan=$kind:$at
+  env LD_PRELOAD="$library" FAULTS="$plan" FAULT_COMMAND=$command "$@" >out 2>said </dev/null || status=$?
 }
 
 # Process substitutions are not used: after some ten thousand processes their numbers come again, and bash then takes
@@ -177,8 +178,8 @@ for subject in train resume inspect sweep child; do
     [[ $kind != allocation ]] || kind_is_allocation=1
     rm -f count
     "start_$subject"
-    "run_$subject" env LD_PRELOAD="$library" FAULT_KIND=$kind FAULT_COUNT="$PWD/count" FAULT_COMMAND=$command >/dev/null
-    calls=$(<count) runs=0 unharmed=0
+    "run_$subject" env LD_PRELOAD="$library" FAULT_COUNT="$PWD/count" FAULT_COMMAND=$command >/dev/null
+    calls=$(sed -n "s/^$kind //p" count) runs=0 unharmed=0
     for at in $(points "$calls"); do
       for once in "" ${all:+1}; do
         runs=$((runs + 1))
