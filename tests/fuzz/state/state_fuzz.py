@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Damages run directories and looks whether thimble refuses them or does what it must.
+
+usage: state_fuzz.py THIMBLE FAULTS_LIBRARY [--count N] [--seed S] [--workers N] [--only NAME] [--keep] [--json FILE]
+
+A random small config is trained, stopped and killed. Then, case by case, a byte, a digit, a file, a link or a permission of
+the run changes, an output is an input, or two or three calls of the system fail, and the run is resumed, evaluated,
+inspected, compared or generates. Each command refuses (exit status 2, a message that names the file, nothing changed on
+the disk), or does what it does on the undamaged run: the same bits, the same numbers. Whatever else happens is a
+finding, and the exit status is 1. COUNT is the number of executions of the program. A case has a name, WORLD.NUMBER, and
+--only repeats it; with --keep its folder stays. As root, every second world is an ordinary user's."""
+import argparse
+import collections
+import json
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+
+import sweeps
+from cases import control, run_case
+from commands import Finding
+from program import Program, remove
+from world import Unusable, World
+
+NOBODY = 65534
+MEMORY = 4 << 30
+CASES = 36  # of a world
+
+
+class Worker:
+    def __init__(self, options, root, user):
+        self.options, self.root, self.user = options, root, user
+        self.program = Program(os.path.join(options.root, "thimble"), os.path.join(options.root, "faults.so"),
+                               options.timeout)
+        self.kinds, self.findings, self.seen = collections.Counter(), {}, 0
+        self.worlds = self.cases = self.unusable = 0
+
+    def report(self, found):
+        for finding in found:
+            key = finding.key()
+            self.seen += 1
+            if key not in self.findings:
+                self.findings[key] = dict(vars(finding), count=0, user=self.user)
+                print(f"state_fuzz: {finding.name} ({finding.state}): {finding.damage}: {finding.command}: "
+                      f"{'; '.join(finding.problems)} [{finding.said}]", file=sys.stderr, flush=True)
+            self.findings[key]["count"] += 1
+
+    def world(self, number):
+        name = f"{self.options.seed}-{number}"
+        if number % 16 in (6, 13):
+            sweeps.run(name, self.program, self.root, self, self.wanted())
+            return
+        try:
+            world = World(name, self.program, self.root)
+        except Unusable:
+            self.unusable += 1
+            return
+        self.worlds += 1
+        self.report([Finding(name, "world", [what], "", detail, "") for what, detail in world.problems])
+        found = []
+        for state in world.states:
+            control(name, world, state, found)
+        self.report(found)
+        wanted = self.wanted()
+        for index in range(CASES) if wanted is None else [wanted]:
+            found = []
+            kind = run_case(f"{name}.{index}", world, found)
+            self.kinds[kind] += 1
+            self.cases += 1
+            self.report(found)
+            if self.done():
+                break
+
+    def wanted(self):
+        """Returns the number of the only case to run, or None."""
+        return int(self.options.only.split(".")[1]) if self.options.only else None
+
+    def done(self):
+        return self.program.executions >= self.options.share and not self.options.only
+
+    def run(self, numbers):
+        if self.user == "nobody":
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        for number in numbers:
+            self.world(number)
+            if self.done() or self.options.only:
+                break
+        return {"user": self.user, "executions": self.program.executions, "worlds": self.worlds, "cases": self.cases,
+                "unusable": self.unusable, "kinds": self.kinds, "seen": self.seen, "findings": self.findings}
+
+
+def users():
+    return ["root", "nobody"] if os.getuid() == 0 else ["user"]
+
+
+def fork(options, index):
+    """Starts a worker; returns its process and the file of its results."""
+    root = os.path.join(options.root, f"w{index}")
+    os.mkdir(root)
+    user = users()[index % len(users())]
+    if user == "nobody":
+        os.chown(root, NOBODY, NOBODY)
+    results = os.path.join(root, "results")
+    process = os.fork()
+    if process == 0:
+        status = 1
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        try:
+            numbers = [int(options.only.split(".")[0].split("-")[1])] if options.only else \
+                range(index, 10**9, options.shares)
+            done = Worker(options, root, user).run(numbers)
+            with open(results, "w", encoding="utf-8") as file:
+                json.dump(done, file)
+            status = 0
+        except Exception:  # the child must not return into the code of its parent
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    return process, results
+
+
+def run_all(options):
+    """Runs all shares, as many at a time as there are workers; returns their results."""
+    if options.only:
+        shares = [int(options.only.split(".")[0].split("-")[1]) % options.shares]
+    else:
+        shares = list(range(options.shares))
+    running, done, failed = {}, [], False
+    while shares or running:
+        while shares and len(running) < options.workers:
+            process, results = fork(options, shares.pop(0))
+            running[process] = results
+        process, status = os.wait()
+        results = running.pop(process)
+        if status != 0:
+            failed = True
+            print(f"state_fuzz: a worker ended with {os.waitstatus_to_exitcode(status)}", file=sys.stderr)
+            continue
+        with open(results, encoding="utf-8") as file:
+            done.append(json.load(file))
+    return done, failed
+
+
+def summary(options, done, seconds):
+    findings = {}
+    for part in done:
+        for key, finding in part["findings"].items():
+            if key in findings:
+                findings[key]["count"] += finding["count"]
+            else:
+                findings[key] = finding
+    kinds = sum((collections.Counter(part["kinds"]) for part in done), collections.Counter())
+    return {"seed": options.seed, "executions": sum(part["executions"] for part in done),
+            "worlds": sum(part["worlds"] for part in done), "cases": sum(part["cases"] for part in done),
+            "seconds": round(seconds, 1), "users": sorted({part["user"] for part in done}),
+            "kinds": dict(sorted(kinds.items())), "findings": sum(part["seen"] for part in done),
+            "kinds_of_findings": len(findings), "examples": list(findings.values())}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1][7:])
+    parser.add_argument("thimble")
+    parser.add_argument("library")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=10)
+    parser.add_argument("--only")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    if options.only:
+        options.seed = int(options.only.split("-")[0])
+    options.shares = 2
+    options.share = options.count / options.shares
+    options.root = tempfile.mkdtemp(prefix="state_fuzz.")
+    os.chmod(options.root, 0o755)
+    shutil.copy(options.thimble, os.path.join(options.root, "thimble"))
+    shutil.copy(options.library, os.path.join(options.root, "faults.so"))
+    start = time.monotonic()
+    try:
+        done, failed = run_all(options)
+    finally:
+        if options.keep:
+            print(f"state_fuzz: kept {options.root}")
+        else:
+            remove(options.root)
+    result = summary(options, done, time.monotonic() - start)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=2)
+    print(f"state_fuzz: {result['executions']} executions, {result['worlds']} worlds, {result['cases']} cases as "
+          f"{' and '.join(result['users'])} in {result['seconds']:.0f} s: {result['findings']} findings of "
+          f"{result['kinds_of_findings']} kinds")
+    for example in sorted(result["examples"], key=lambda example: -example["count"]):
+        print(f"  {example['count']} x {example['name']}: {example['damage']}: {example['command']}: {example['what']}")
+    return 1 if failed or result["findings"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
