@@ -80,6 +80,8 @@ void add_data(const fs::path& directory, RecordedRun& run) {
 RecordedRun read_run(const fs::path& directory) {
   try {
     RecordedRun run;
+    require<CheckpointError>(fs::exists(directory / "config.yaml"), "{}: not a run: config.yaml is missing",
+                             directory.string());
     run.config = flat(to_json(load_config((directory / "config.yaml").string())));
     add_data(directory, run);
     if (const auto checkpoint = newest_checkpoint(directory))
@@ -126,12 +128,19 @@ void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& 
       for (const Json& one : setting.at("runs")) {
         const fs::path place =
             directory / "runs" / fs::path(one.at("directory").get<std::string>()).filename();
-        if (one.at("result").is_null() || !fs::exists(place / "config.yaml")) {
+        if (one.at("result").is_null()) {
           ++run.failed;
           continue;
         }
         run.directories.push_back(place);
         runs.push_back(read_run(place));
+        Json expected = run.parameters;
+        expected["train.seed"] = one.at("seed");
+        for (const auto& [key, value] : expected.items())
+          require<CheckpointError>(runs.back().config.value(key, Json()) == value,
+                                   "{}: is not of the sweep: {} is {} there, {} in sweep.json",
+                                   place.string(), key, text_of(runs.back().config.value(key, Json())),
+                                   text_of(value));
       }
     }
   } catch (const Json::exception& e) {

@@ -97,6 +97,10 @@ DataRecord read_record(const fs::path& directory) {
 std::optional<fs::path> newest_checkpoint(const fs::path& run) {
   const fs::path checkpoints = run / kRunCheckpoints;
   if (fs::exists(checkpoints / kFinal)) return checkpoints / kFinal;
+  require<CheckpointError>(!fs::exists(run / kRunSummary),
+                           "{}: missing, though training has ended; restore the file, name another with "
+                           "--checkpoint, or resume the run",
+                           (checkpoints / kFinal).string());
   if (!fs::is_directory(checkpoints)) return std::nullopt;
   const std::vector<fs::path> steps = step_files(checkpoints);
   if (!steps.empty()) return steps.front();

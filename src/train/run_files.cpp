@@ -7,6 +7,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/hash.h"
+#include "thimble/core/text.h"
 #include "train/run_layout.h"
 #include "train/run_state.h"
 
@@ -111,9 +112,13 @@ std::string MetricsCheck::line(const Json& metrics, double seconds) {
 }
 
 bool MetricsCheck::accept(std::string_view line) {
+  constexpr std::string_view kSeconds = R"(","seconds":)";
   const std::size_t end = line.rfind(kCheck);
-  if (end == line.npos || line.size() < end + kCheck.size() + kDigits) return false;
-  const std::string_view stated = line.substr(end + kCheck.size(), kDigits);
+  if (end == line.npos) return false;
+  const std::string_view rest = line.substr(end + kCheck.size()), stated = rest.substr(0, kDigits);
+  const std::string_view seconds = rest.substr(std::min(rest.size(), kDigits + kSeconds.size()));
+  if (rest.substr(stated.size(), kSeconds.size()) != kSeconds || !seconds.ends_with('}')) return false;
+  if (!parse_number<double>(seconds.substr(0, seconds.size() - 1))) return false;
   // Without a checkpoint the identity is not known; the first line then begins the chain.
   value_ = value_.empty() ? std::string(stated) : hash_digits(value_ + std::string(line.substr(0, end)));
   return value_ == stated;

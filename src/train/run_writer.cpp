@@ -119,11 +119,13 @@ void RunWriter::require_metrics(const RunState& state) const {
   if (state.run.empty()) return;
   MetricsCheck check(state.run);
   bool valid = true;
-  for (std::size_t begin = 0; valid && begin < state.metrics_bytes;) {
+  std::size_t begin = 0;
+  while (valid && begin < state.metrics_bytes) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     valid = check.accept(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
   }
+  valid = valid && begin == state.metrics_bytes;  // another execution has other times, of other lengths
   require<CheckpointError>(valid && (state.metrics_bytes == 0 || check.value() == state.metrics_check),
                            "{}: was changed, or belongs to another run; restore the file, or start a new run",
                            path.string());

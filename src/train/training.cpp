@@ -51,7 +51,9 @@ std::optional<Stopped> TrainingRun::start() {
   observer_.on_start(config_, result());
   std::optional<Stopped> stopped = ending();
   if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
-  if (ends(stopped)) prune(true);  // the run may have been killed between its last checkpoint and pruning
+  // The run may have been killed after the best checkpoint of a step, before its other one, or before pruning.
+  if (ranks_.any(resumed_best_)) save_if_due(stopped);
+  if (ends(stopped)) prune(true);
   if (state_.step == 0) log_heads();
   return stopped;
 }
@@ -177,6 +179,7 @@ std::vector<std::filesystem::path> TrainingRun::resume() {
     }
   }
   if (checkpoint) load(*checkpoint);
+  resumed_best_ = checkpoint && checkpoint->path() == writer_->best_path().string();
   require<ConfigError>(
       state_.step <= config_.train.steps,
       "train.steps ({}) must be at least the {} steps that {} has trained; raise it, or start a new run",

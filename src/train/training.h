@@ -75,6 +75,7 @@ class TrainingRun {
   HeadLog head_log_;                 // empty: heads are not logged
   std::optional<RunWriter> writer_;  // of rank 0, if there is a run
   RunState state_;
+  bool resumed_best_ = false;  // from the best checkpoint, on rank 0
   double seconds_before_ = 0;
 };
 

@@ -51,7 +51,7 @@ differ() {  # FUNCTION RUN REFERENCE: whether the function prints something else
 
 hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
 timeless() { sed 's/,"seconds":[^,]*}$/}/' "$1/metrics.jsonl"; }
-files_of() { (cd "$1" && find . | sort); }
+files_of() { (cd "$1" && find . -not -name changes.json | sort); }
 
 same_run() {  # RUN REFERENCE
   if differ hash_of "$1" "$2"; then
@@ -78,7 +78,7 @@ whole_files() {  # DIRECTORY: every file in it is complete, and none is left tha
     case $file in
       *.tmp | */.lock) [[ $kind == allocation ]] || fail "$file is left" ;;  # a library's destructors need memory
       *.safetensors) complete_weights "$file" || fail "$file is torn" ;;
-      *.json) [[ $(tail -c 2 "$file") == "}" ]] || fail "$file is torn" ;;
+      *.json) [[ $(tail -c 2 "$file") == [}\]] ]] || fail "$file is torn" ;;
       *.jsonl) ! grep -vqE '^\{.*\}$' "$file" && [[ -z $(tail -c 1 "$file") ]] || fail "$file is torn" ;;
       *config.yaml) grep -q '^  threads:' "$file" || fail "$file is torn" ;;
     esac

@@ -221,6 +221,61 @@ TEST_CASE("metrics that were changed, cut, zeroed or are another run's are refus
   CHECK(read_metrics(run).empty());
 }
 
+TEST_CASE("metrics of another execution, whose times have other lengths, do not fit a checkpoint",
+          "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
+  train(config_of(12), {.directory = run.string(), .stop_after = 7});
+  const std::string intact = read_file(metrics);
+  for (const char* seconds : {"1", "123456.0123456789"}) {
+    const std::size_t at = intact.find("\"seconds\":") + 10;
+    write_file(metrics, intact.substr(0, at) + seconds + intact.substr(intact.find('}', at)) +
+                            intact.substr(intact.rfind('\n', intact.size() - 2) + 1));
+    CHECK_THROWS_AS(resume(run), CheckpointError);
+    CHECK_THROWS_AS(read_metrics(run), CheckpointError);
+  }
+  for (const char* broken : {"\"se\xe3onds\"", "\"seconds\":x", "\r"}) {
+    std::string text = intact;
+    write_file(metrics, text.insert(text.find("\"seconds\""), broken));
+    CHECK_THROWS_AS(read_metrics(run), CheckpointError);
+  }
+}
+
+TEST_CASE("a run that was killed after its best checkpoint goes on from there, and has the same files",
+          "[train]") {
+  const TemporaryDirectory directory;
+  Config config = config_of(12);
+  config.train.checkpoint_every = 4;
+  config.train.checkpoint_series = true;
+  for (const std::int64_t step : {4, 12}) {
+    const fs::path run = directory / std::to_string(step), checkpoints = run / "checkpoints";
+    Config part = config;
+    part.train.steps = step;
+    const TrainResult expected = train(part, {.directory = run.string()});
+    REQUIRE(expected.best_step == step);
+    const auto before = tree(run);
+    for (const auto& [name, content] : tree(checkpoints))
+      if (name != "best.safetensors" && name != "step-1.safetensors" && name != "step-2.safetensors")
+        fs::remove(checkpoints / name);
+    fs::remove(run / "summary.json");
+    CHECK(resume(run).weights_hash == expected.weights_hash);
+    for (const auto& [name, content] : before) CHECK(fs::exists(run / name));
+  }
+}
+
+TEST_CASE("a run whose last checkpoint is missing is refused, unless another is named", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run";
+  train(config_of(12), {.directory = run.string()});
+  fs::remove(run / "checkpoints" / "final.safetensors");
+  const std::string message = "final.safetensors: missing, though training has ended; restore the file";
+  CHECK_THROWS_WITH(open_run(run), ContainsSubstring(message));
+  CHECK_THROWS_WITH(compare({run.string(), run.string()}), ContainsSubstring(message));
+  CHECK_NOTHROW(open_run(run, {}, "best"));
+  resume(run);
+  CHECK_NOTHROW(open_run(run));
+}
+
 TEST_CASE("the last line of a run that goes on may be incomplete", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", metrics = run / "metrics.jsonl";

@@ -36,7 +36,8 @@ class MetricsCheck {
 // Returns the identity of a run: 16 hexadecimal digits.
 std::string run_identity(const Config& config, const DataRecord& data);
 
-// Returns the checkpoint with which training ended, or the newest one before; nothing if there is none.
+// Returns the checkpoint with which training ended, or the newest one before; nothing if there is none. Throws
+// CheckpointError if training has ended and its last checkpoint is missing.
 std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& run);
 
 // Returns metrics.jsonl; "" if there is none. Its last line may be incomplete. Throws CheckpointError, naming
