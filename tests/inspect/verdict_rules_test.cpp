@@ -130,6 +130,17 @@ TEST_CASE("sets of heads are costly by the rules, for random effects", "[inspect
   CHECK(by_excess_alone > 500);
 }
 
+TEST_CASE("the cost of an ablation is the larger one of both measures, in their smallest effects",
+          "[inspect]") {
+  Draw draw;
+  for (int round = 0; round < 200; ++round) {
+    const EffectScale scale = draw_scale(draw);
+    const Effect e = draw_effect(draw, scale);
+    const double cost = cost_in_smallest(e.loss_change, e.accuracy_change, scale);
+    CHECK(cost == std::max(e.loss_change * 16, -e.accuracy_change * 64));
+  }
+}
+
 TEST_CASE("a head of several groups is a backup in the first of them", "[inspect]") {
   std::vector<HeadEffects> heads(4);
   for (std::int64_t h = 0; h < 4; ++h) heads[static_cast<std::size_t>(h)].id = {0, h};
