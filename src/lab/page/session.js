@@ -310,5 +310,5 @@ export async function set(key, value) {
   } catch (error) {
     sayError(error);
   }
-  return state.model.config;
+  return state.model?.config;
 }
