@@ -1,8 +1,10 @@
-// Untrusted JSON.
+// The readers of JSON.
 #include "thimble/core/json.h"
 
 #include "catch.h"
+#include "temporary_directory.h"
 #include "thimble/core/error.h"
+#include "thimble/core/file.h"
 
 using namespace thimble;
 
@@ -41,9 +43,32 @@ TEST_CASE("what is no JSON is refused at its byte", "[core]") {
   CHECK(refused("") == "not valid JSON at byte 1");
 }
 
-TEST_CASE("many keys take no quadratic time", "[core]") {
-  std::string text = "{";
-  for (int i = 0; i < 300'000; ++i) text += fmt::format("\"{}\":1,", i);
-  text.back() = '}';
-  CHECK(parse_untrusted_json(text).size() == 300'000);
+TEST_CASE("JSON is read as the library reads it", "[core]") {
+  for (const char* text :
+       {"null", "[]", "{}", R"("a\u00e9\n")", "-3", "18446744073709551615", "-1.5e-3",
+        R"({"b": [1, {"z": true, "a": [[], {}]}, "x"], "a": {"c": null, "b": false}, "": [2, 3]})"}) {
+    CAPTURE(text);
+    CHECK(json_text(parse_json(text)) == Json::parse(text).dump());
+    CHECK(parse_untrusted_json(text) == SortedJson::parse(text));
+    CHECK(parse_untrusted_json(text).type() == SortedJson::parse(text).type());
+  }
+  CHECK(parse_json(std::string(1000, '[') + std::string(1000, ']')).size() == 1);
+}
+
+TEST_CASE("a file that is no JSON is named, with the reason", "[core]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "x.json";
+  const auto complaint = [&](std::string_view text) {
+    write_file(file, text);
+    try {
+      read_json(file);
+    } catch (const FileError& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK(complaint("[1,]") == file + ": not valid JSON at byte 4");
+  CHECK(complaint(R"({"loss": 1, "step": 2, "loss": 3})") == file + ": not valid JSON: duplicate key loss");
+  CHECK(complaint("[1e999]").starts_with(file + ": not valid JSON: "));
+  CHECK_THROWS_AS(parse_json(R"({"a": 1, "a": 1})"), Json::exception);
 }

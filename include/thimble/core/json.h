@@ -12,7 +12,8 @@ namespace thimble {
 // A JSON value whose objects keep the order in which members were added.
 using Json = nlohmann::ordered_json;
 
-// Returns the parsed text. Throws Json::parse_error.
+// Returns the parsed text, in n log n time. Throws Json::parse_error, Json::out_of_range for a number that a
+// double cannot hold, and another Json::exception for a duplicate key in an object.
 Json parse_json(std::string_view text);
 
 // Returns the parsed file. Throws FileError, naming it, when it cannot be read or is not valid JSON.
@@ -22,8 +23,8 @@ Json read_json(const std::filesystem::path& path);
 using SortedJson = nlohmann::json;
 
 // Returns the parsed text. Throws DataError, with the byte from 1, when the text is not valid JSON, nests
-// more than `max_depth` deep or has a duplicate key in an object. Takes up to 40 bytes of memory per byte of
-// text.
+// more than `max_depth` deep or has a duplicate key in an object. Takes n log n time, and up to 40 bytes of
+// memory per byte of text; readers limit the size of the text.
 SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth = 127);
 
 // Returns the pointer to a key such as train.seed: /train/seed.
