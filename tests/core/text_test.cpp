@@ -56,6 +56,7 @@ TEST_CASE("a line is UTF-8 without control characters", "[core]") {
 
 TEST_CASE("text becomes content of a page", "[core]") {
   CHECK(escape_markup("a < b & \"c\" > \xc3\xa9") == "a &lt; b &amp; &quot;c&quot; &gt; \xc3\xa9");
+  CHECK(escape_markup("<\u202e\u200b\x1b\xff") == "&lt;\\u{202e}\\u{200b}\\u{1b}\\x{ff}");
   CHECK(escape_markup("\xEF\xBF\xBE \xEF\xBF\xBF \xEF\xBF\xBD") == "? ? \xEF\xBF\xBD");  // U+FFFD is one
 }
 
@@ -84,19 +85,56 @@ TEST_CASE("an escaped text cannot steer a terminal", "[core]") {
   CHECK(escape_controls("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0") == "\\u{80}\\u{9b}\\u{9f}\xc2\xa0");
   // All of Bidi_Control, the separators of lines, and the neighbors of each range.
   const std::pair<std::string_view, std::string_view> cases[] = {
-      {"\xd8\x9b", ""},         {"\xd8\x9c", "61c"},      {"\xd8\x9d", ""},         {"\xe2\x80\x8d", ""},
-      {"\xe2\x80\x8e", "200e"}, {"\xe2\x80\x8f", "200f"}, {"\xe2\x80\x90", ""},     {"\xe2\x80\xa7", ""},
-      {"\xe2\x80\xa8", "2028"}, {"\xe2\x80\xa9", "2029"}, {"\xe2\x80\xaa", "202a"}, {"\xe2\x80\xae", "202e"},
-      {"\xe2\x80\xaf", ""},     {"\xe2\x81\xa5", ""},     {"\xe2\x81\xa6", "2066"}, {"\xe2\x81\xa9", "2069"},
-      {"\xe2\x81\xaa", ""}};
+      {"\u061b", ""},     {"\u061c", "61c"}, {"\u061d", ""},     {"\u200e", "200e"}, {"\u200f", "200f"},
+      {"\u2010", ""},     {"\u2027", ""},    {"\u2028", "2028"}, {"\u2029", "2029"}, {"\u202a", "202a"},
+      {"\u202e", "202e"}, {"\u202f", ""},    {"\u2066", "2066"}, {"\u2069", "2069"}};
   for (const auto& [text, point] : cases) {
     CAPTURE(text);
     CHECK(escape_controls(text) == (point.empty() ? std::string(text) : "\\u{" + std::string(point) + "}"));
   }
 }
 
+TEST_CASE("characters that cannot be seen are escaped", "[core]") {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"\u00ac", ""},          {"\u00ad", "ad"},        {"\u00ae", ""},          {"\u034e", ""},
+      {"\u034f", "34f"},       {"\u0350", ""},          {"\u115e", ""},          {"\u115f", "115f"},
+      {"\u1160", "1160"},      {"\u1161", ""},          {"\u17b4", "17b4"},      {"\u17b6", ""},
+      {"\u180e", "180e"},      {"\u1810", ""},          {"\u200a", ""},          {"\u200b", "200b"},
+      {"\u200c", "200c"},      {"\u200d", "200d"},      {"\u205f", ""},          {"\u2060", "2060"},
+      {"\u2064", "2064"},      {"\u206f", "206f"},      {"\u2070", ""},          {"\u3163", ""},
+      {"\u3164", "3164"},      {"\ufdff", ""},          {"\ufe00", "fe00"},      {"\ufe0f", "fe0f"},
+      {"\ufe10", ""},          {"\ufeff", "feff"},      {"\uffa0", "ffa0"},      {"\ufffb", "fffb"},
+      {"\ufffc", ""},          {"\U0001d173", "1d173"}, {"\U0001d17b", ""},      {"\U0001bca0", "1bca0"},
+      {"\U000e0001", "e0001"}, {"\U000e0041", "e0041"}, {"\U000e01ef", "e01ef"}, {"\U000e1000", ""},
+      {"e\u0301", ""},         {"\U000f0000", ""}};
+  for (const auto& [text, point] : cases) {
+    CAPTURE(text);
+    CHECK(escape_controls(text) == (point.empty() ? std::string(text) : "\\u{" + std::string(point) + "}"));
+  }
+}
+
+TEST_CASE("emoji stay whole, and nothing hides in what only looks like one", "[core]") {
+  const std::string family = "\U0001f468\u200d\U0001f469\U0001f3fd\u200d\U0001f467", heart = "\u2764\ufe0f",
+                    england = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f";
+  for (const std::string& emoji :
+       {family, heart, england, heart + "\u200d\U0001f525", std::string("1\ufe0f\u20e3"),
+        std::string("\U0001f1eb\U0001f1f7"), std::string("\u00a9\ufe0e")}) {
+    CAPTURE(emoji);
+    CHECK(escape_controls("a" + emoji + "\u200b") == "a" + emoji + "\\u{200b}");
+    CHECK(printable(emoji) == emoji);
+  }
+  CHECK(escape_controls("a\u200d" + family) == "a\\u{200d}" + family);
+  CHECK(escape_controls(family + "\u200da") == family + "\\u{200d}a");
+  CHECK(escape_controls(heart + "\ufe0f") == heart + "\\u{fe0f}");
+  CHECK(escape_controls("1\ufe0f") == "1\\u{fe0f}");
+  CHECK(escape_controls("x\ufe0f\u20e3") == "x\\u{fe0f}\u20e3");
+  CHECK(escape_controls("\U0001f3f4\U000e0067") == "\U0001f3f4\\u{e0067}");
+  CHECK(escape_controls("\U0001f3f4\U000e0041\U000e007f") == "\U0001f3f4\\u{e0041}\\u{e007f}");
+}
+
 TEST_CASE("escaped JSON says the same", "[core]") {
-  const Json value = {{"k\xc2\x9b", "\xe2\x80\xae\xd8\x9c\x7f\n\x1b \xc3\xa9\xf0\x9f\x98\x80"}};
+  const Json value = {
+      {"k\xc2\x9b", "\xe2\x80\xae\xd8\x9c\x7f\n\x1b \xc3\xa9\xf0\x9f\x98\x80\u200b\U000e0041"}};
   const std::string text = escape_controls_in_json(json_text(value, 2));
   CHECK(parse_json(text) == value);
   CHECK(escape_controls(text) == text);

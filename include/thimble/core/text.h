@@ -42,9 +42,9 @@ std::optional<T> parse_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-// Returns the text with everything escaped that could control a terminal or reorder a line: control
-// characters other than line breaks, and characters that change the direction of text, as \u{9b}; bytes that
-// are not UTF-8 as \x{ff}.
+// Returns the text with everything escaped that could control a terminal, reorder a line or hide in it, as
+// \u{9b}: control characters other than line breaks, and characters that change the direction of text or
+// cannot be seen, unless they join or modify emoji; bytes that are not UTF-8 as \x{ff}.
 std::string escape_controls(std::string_view text);
 
 // Returns an excerpt for one line of a message: escaped, including line breaks, and shortened.
@@ -53,7 +53,8 @@ std::string printable(std::string_view text);
 // Returns the UTF-8 text, cut between two characters and with "..." at its end if it is longer than `bytes`.
 std::string shortened(std::string_view text, std::size_t bytes);
 
-// Returns the UTF-8 text escaped for HTML or XML, with ? for characters that XML does not allow.
+// Returns the text escaped for HTML or XML, after escape_controls(), with ? for characters that XML does not
+// allow.
 std::string escape_markup(std::string_view text);
 
 // Returns the JSON with the characters that escape_controls() escapes written as \u009b.

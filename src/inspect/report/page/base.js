@@ -1,7 +1,16 @@
 "use strict";
 // Shared by all views: the report, the state, elements, numbers, tokens and packed maps.
 
-const report = JSON.parse(document.getElementById("report").textContent);
+// Emoji, or a character that is hidden as in escape_controls() of the program.
+const kHidden =
+  /([0-9#*]\uFE0F\u20E3|\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{1,6}\u{E007F}|[\p{ExtPict}\p{EMod}][\uFE0E\uFE0F]?(?:\u200D[\p{ExtPict}\p{EMod}][\uFE0E\uFE0F]?)*)|(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{DI}\uFFF9-\uFFFB]/gu;
+
+// Returns the text with characters escaped that would steer, reorder or hide text, as \u{202e}; emoji stay whole.
+const harmless = (text) => text.replace(kHidden, (c, emoji) => emoji ?? `\\u{${c.codePointAt(0).toString(16)}}`);
+
+const report = JSON.parse(document.getElementById("report").textContent, (_, value) =>
+  typeof value === "string" ? harmless(value) : value,
+);
 
 // `beside` is the head to compare with, or null; `source` is "example" or "mean" (over all sequences); `full` is the weight
 // that gets the full color.
@@ -60,7 +69,7 @@ function number(x, show = shorter) {
 
 // Returns a token with its white space made visible, and a sign for an empty one.
 function visible(token) {
-  const text = String(token);
+  const text = harmless(String(token));
   return text === "" ? "∅" : text.replace(/\s/g, "␣");
 }
 

@@ -8,7 +8,7 @@ const labeled = (e) =>
     .filter(({ target }) => target !== null && target !== undefined);
 const wrongIn = (e) => labeled(e).filter(({ target, prediction }) => target !== prediction).length;
 
-const word = (token) => element("bdi", { class: "token", title: String(token) }, clipped(token, 16));
+const word = (token) => element("bdi", { class: "token", title: harmless(String(token)) }, clipped(token, 16));
 
 // Returns a prediction, with a tick, or with a cross and the target; the prediction alone where targets are unknown.
 function prediction(e, i) {
