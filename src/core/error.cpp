@@ -1,6 +1,8 @@
 #include "thimble/core/error.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "thimble/core/format.h"
 #include "thimble/core/text.h"
@@ -18,6 +20,10 @@ std::string report_text(const std::string& file, const std::vector<ConfigProblem
 }
 
 }  // namespace
+
+std::string system_message(int error) {
+  return std::strerror(error) + std::string(error == EMFILE ? "; raise the limit (ulimit -n)" : "");
+}
 
 std::string problem_text(const ConfigProblem& problem) {
   constexpr std::size_t kMaxKey = 80;

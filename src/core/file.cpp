@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -19,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void fail(const fs::path& path, const char* what, int error) {
-  throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
+  throw FileError(fmt::format("{}: {}: {}", path.string(), what, system_message(error)));
 }
 
 // The files that this process has read, by device and inode, and those that it wrote as outputs.
@@ -207,7 +206,7 @@ NewDirectory::NewDirectory(const fs::path& path) : path_(path) {
   std::error_code error;
   made_ = fs::create_directory(path, error);
   if (!error && !fs::is_directory(path)) error = std::make_error_code(std::errc::not_a_directory);
-  require<FileError>(!error, "{}: cannot be made: {}", path.string(), error.message());
+  require<FileError>(!error, "{}: cannot be made: {}", path.string(), system_message(error.value()));
 }
 
 NewDirectory::~NewDirectory() {

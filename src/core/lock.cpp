@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <cstring>
 #include <string>
 #include <thread>
 
@@ -39,7 +38,7 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(dir
       const int error = errno;
       ::close(descriptor_);
       require<FileError>(error == EWOULDBLOCK, "{}: cannot be locked: {}", path_.string(),
-                         std::strerror(error));
+                         system_message(error));
       throw FileError(fmt::format("{}: in use by {}; wait for it, or choose another directory",
                                   directory.string(), read_file(path_)));
     }

@@ -12,7 +12,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -96,7 +95,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
   if (in < 0) {
     const int error = errno;
     ::close(out);
-    throw FileError(fmt::format("/dev/null: cannot be read: {}", std::strerror(error)));
+    throw FileError(fmt::format("/dev/null: cannot be read: {}", system_message(error)));
   }
 
   std::fflush(nullptr);  // the thread sanitizer's _exit would write the child's copy of the buffers
@@ -110,7 +109,9 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
   ::pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   ::close(in);
   ::close(out);
-  require<FileError>(child > 0, "{}: cannot be started: {}", command[0], std::strerror(error));
+  require<FileError>(
+      child > 0, "{}: its process cannot be started: {}{}", output.string(), system_message(error),
+      error == EAGAIN ? "; run fewer at once (--jobs), or raise the limit on processes (ulimit -u)" : "");
   return child;
 }
 
@@ -121,7 +122,8 @@ std::optional<int> exit_status(pid_t child) {
 }
 
 SignalQueue::SignalQueue() {
-  require<FileError>(::pipe2(queue, O_CLOEXEC) == 0, "a pipe cannot be made: {}", std::strerror(errno));
+  const bool made = ::pipe2(queue, O_CLOEXEC) == 0;  // before errno is read
+  require<FileError>(made, "a pipe for signals cannot be made: {}", system_message(errno));
   ::fcntl(queue[1], F_SETFL, O_NONBLOCK);
   struct sigaction action {};
   action.sa_handler = enqueue;

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -48,13 +47,13 @@ double file_system_time(const fs::path& directory) {
   std::string name = (directory / "clock.XXXXXX.tmp").string();
   constexpr int kSuffix = 4;
   const int descriptor = ::mkostemps(name.data(), kSuffix, O_CLOEXEC);
-  require<FileError>(descriptor >= 0, "{}: cannot be written: {}", directory.string(), std::strerror(errno));
+  require<FileError>(descriptor >= 0, "{}: cannot be written: {}", directory.string(), system_message(errno));
   struct stat status {};
   const bool known = ::futimens(descriptor, nullptr) == 0 && ::fstat(descriptor, &status) == 0;
   const int error = errno;
   ::close(descriptor);
   ::unlink(name.c_str());
-  require<FileError>(known, "{}: cannot be read: {}", name, std::strerror(error));
+  require<FileError>(known, "{}: cannot be read: {}", name, system_message(error));
   return seconds_of(status.st_mtim);
 }
 
@@ -115,7 +114,7 @@ std::unique_ptr<Claim> Claim::take(const fs::path& name, double lease) {
   const fs::path file = claim_file(name, before + 1);
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (descriptor < 0 && errno == EEXIST) return nullptr;
-  require<FileError>(descriptor >= 0, "{}: cannot be written: {}", file.string(), std::strerror(errno));
+  require<FileError>(descriptor >= 0, "{}: cannot be written: {}", file.string(), system_message(errno));
   std::unique_ptr<Claim> claim(new Claim(name, before + 1, descriptor));
   // Meanwhile the replaced claim may have been taken over, released and its number used again.
   claim->counts_ = newest_claim(name) == before + 1 &&

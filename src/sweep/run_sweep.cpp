@@ -273,8 +273,8 @@ SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options) {
     if (options.observer != nullptr) options.observer->on_start(result.runs, result.directory, jobs);
     Runner(sweep, options, result).run(static_cast<std::size_t>(jobs));
   } catch (const fs::filesystem_error& e) {
-    throw CheckpointError(
-        fmt::format("{}: cannot be created: {}", result.directory.string(), e.code().message()));
+    throw CheckpointError(fmt::format("{}: cannot be created: {}", result.directory.string(),
+                                      system_message(e.code().value())));
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <set>
 
@@ -24,7 +23,7 @@ namespace {
 // Runs a command of Slurm and returns its output. Throws CheckpointError with the output if it fails.
 std::string slurm_output(const std::vector<std::string>& command) {
   std::FILE* output = ::popen((shell_command(command) + " 2>&1 </dev/null").c_str(), "re");
-  require<CheckpointError>(output != nullptr, "{}: cannot be started: {}", command[0], std::strerror(errno));
+  require<CheckpointError>(output != nullptr, "{}: cannot be started: {}", command[0], system_message(errno));
   std::string text;
   char buffer[4096];
   for (std::size_t size; (size = std::fread(buffer, 1, sizeof buffer, output)) > 0;)

@@ -25,7 +25,7 @@ auto guarded(const F& f) {
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   } catch (const std::filesystem::filesystem_error& e) {
-    throw CheckpointError(fmt::format("{}: {}", e.path1().string(), e.code().message()));
+    throw CheckpointError(fmt::format("{}: {}", e.path1().string(), system_message(e.code().value())));
   }
 }
 

@@ -2,7 +2,10 @@
 #include "thimble/core/process.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+
+#include <cerrno>
 
 #include "catch.h"
 #include "temporary_directory.h"
@@ -78,6 +81,30 @@ TEST_CASE("what cannot be run or written", "[core]") {
   CHECK(WEXITSTATUS(status) == 127);
   CHECK(read_file(directory / "out") == "the program cannot be run\n");
   CHECK_THROWS_AS(start_process({"/bin/true"}, directory / "none/out"), FileError);
+}
+
+TEST_CASE("a limit of the process is named, with the remedy", "[core]") {
+  const TemporaryDirectory directory;
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  std::string queue = "made", process = "started";
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  errno = ENOENT;  // of an earlier call
+  try {
+    const SignalQueue signals;
+  } catch (const FileError& e) {
+    queue = e.what();
+  }
+  try {
+    start_process({"/bin/true"}, directory / "out");
+  } catch (const FileError& e) {
+    process = e.what();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  const std::string remedy = "Too many open files; raise the limit (ulimit -n)";
+  CHECK(queue == "a pipe for signals cannot be made: " + remedy);
+  CHECK(process == (directory / "out").string() + ": cannot be written: " + remedy);
 }
 
 TEST_CASE("queued signals come one by one, and afterwards do what they did before", "[core]") {

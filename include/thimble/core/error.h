@@ -13,6 +13,9 @@
 
 namespace thimble {
 
+// Returns what an errno means, with the remedy where it is a limit of the process.
+std::string system_message(int error);
+
 // The base of every error that thimble throws.
 class Error : public std::runtime_error {
  public:

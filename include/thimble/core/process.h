@@ -23,7 +23,7 @@ Rank launcher_rank();
 // the file `output`, and its environment has no variables of a launcher, whose process it is not. It runs in
 // a process group of its own, so that Ctrl-C reaches it only through its parent, and gets SIGTERM when the
 // calling thread ends. If the command cannot be run, a message is written to `output` and the exit status is
-// 127. Throws FileError when `output` cannot be written or there are too many processes.
+// 127. Throws FileError, naming `output`, when that cannot be written or there are too many processes.
 pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output);
 
 // Returns the exit status of a child that has ended, or 128 + the number of the signal that ended it; nothing
