@@ -2,7 +2,7 @@
 # checks and do not go together with these.
 #
 # thimble_harden(TARGET) gives a target the flags; the two variables are for every target of the build.
-include(CheckCXXCompilerFlag)
+include(CheckCXXSourceCompiles)
 include(CheckPIESupported)
 check_pie_supported()
 
@@ -11,7 +11,13 @@ check_pie_supported()
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-check_cxx_compiler_flag(-fcf-protection THIMBLE_HAS_CF_PROTECTION) # x86 only
+# Control-flow protection (x86 only) works where every object of a program has its note, and so the program. The start
+# files of Debian 12 have none: then the flag would be in vain.
+set(CMAKE_REQUIRED_FLAGS -fcf-protection)
+set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,-z,cet-report=error,--fatal-warnings)
+check_cxx_source_compiles("int main() {}" THIMBLE_CF_PROTECTION)
+unset(CMAKE_REQUIRED_FLAGS)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
 
 function(thimble_harden target)
   if(THIMBLE_SANITIZE OR THIMBLE_FUZZ OR EMSCRIPTEN)
@@ -19,7 +25,7 @@ function(thimble_harden target)
   endif()
   # Fortified functions need the optimizer; distributions may have asked for them already.
   target_compile_options(${target} PRIVATE -fstack-protector-strong
-                                           $<$<BOOL:${THIMBLE_HAS_CF_PROTECTION}>:-fcf-protection>
+                                           $<$<BOOL:${THIMBLE_CF_PROTECTION}>:-fcf-protection>
                                            $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
   target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack)
 endfunction()

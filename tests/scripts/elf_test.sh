@@ -56,8 +56,12 @@ check() {  # PROGRAM
   grep -q '__stack_chk_fail' <<<"$symbols" || fail "$1: no stack protector"
   [[ $type == Debug ]] || grep -qE '__[a-z_0-9]+_chk|__open_2' <<<"$symbols" || fail "$1: no _FORTIFY_SOURCE"
   if grep -q 'X86-64' <<<"$header"; then
-    # The start files of Debian have none, so that the note of the whole program says nothing.
-    (($(objdump -d --no-show-raw-insn "$1" | grep -c endbr64) > 1000)) || fail "$1: no control-flow protection"
+    # Code is compiled for control-flow protection where the program has the note of it, and nowhere else.
+    local targets note=no
+    targets=$(objdump -d --no-show-raw-insn "$1" | grep -c endbr64) || true
+    ! readelf -nW "$1" | grep -q 'x86 feature: IBT, SHSTK' || note=yes
+    [[ $note == yes && $targets -gt 1000 || $note == no && $targets -lt 100 ]] ||
+      fail "$1: control-flow protection: note: $note, $targets targets of jumps"
   fi
 }
 
