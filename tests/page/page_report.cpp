@@ -239,9 +239,12 @@ int main(int, char** argv) {
   add_run(report, large);
   write(directory / "large.html", thimble::html_page(report));
 
-  const std::vector<std::string> odd = {
-      "</script>", "<img src=x onerror=alert(1)>",        "&amp;", "\"'", " ", "é", "😀", "\u2028",
-      "שלום",      "a-very-long-token-that-does-not-fit", "<!--",  "0"};
+  const std::vector<std::string> odd = {"</script>",   "<img src=x onerror=alert(1)>",
+                                        "&amp;",       "\"'",
+                                        " ",           "é",
+                                        "👩‍💻", "\u2028\u202e\u200b",
+                                        "שלום",        "a-very-long-token-that-does-not-fit",
+                                        "<!--",        "0"};
   const Size small{1, 1, 12, 12, false};
   report = base(small, odd, 3);
   report.examples[2].targets = {5};  // one answer for the sequence

@@ -180,8 +180,12 @@ test("odd tokens, and sections without data", async () => {
   assert.equal(await page.locator("main img, main script").count(), 0);
   for (const sum of (await sums(page)).sums) assert.ok(Math.abs(sum - 1) < 12 / 65535, `a row sums to ${sum}`);
   const tokens = [...(await chips(page, "queries")), ...(await page.evaluate(() => report.tokens))];
-  for (const odd of ["</script>", "<img src=x onerror=alert(1)>", "&amp;", "\u2028", "😀"])
+  for (const odd of ["</script>", "<img src=x onerror=alert(1)>", "&amp;", "\\u{2028}\\u{202e}\\u{200b}", "👩‍💻"])
     assert.ok(tokens.includes(odd), `${odd} is lost`);
+  const shown = await page.evaluate(() =>
+    [...document.querySelectorAll("body *:not(script)")].flatMap((e) => [...e.attributes].map((a) => a.value).concat(e.innerText ?? "")),
+  );
+  assert.ok(!/[\u0080-\u009f\u200b\u2028\u202e]/.test(shown.join(" ")), "a hidden character is on the page");
   await page.locator('[data-choice="example"]').selectOption("2");
   assert.equal(await page.locator(".result").textContent(), "Example 3. Prediction: ✗ 0target é.");
   await closed(page);

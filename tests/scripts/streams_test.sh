@@ -63,14 +63,14 @@ wait $jobs || true
 grep -qE '^step 1/100000000 .* h [0-9]+ min left$' steps || fail "training does not show the time left" "$(cat steps)"
 [[ ! -s quiet ]] || fail "--quiet shows progress" "$(cat quiet)"
 
-# Text from outside is escaped: C0 and C1 controls, changes of direction, and bytes that are not UTF-8, printed by every
-# command, on a terminal and elsewhere.
-evil=$'\u009b31m\u009d0;title\u0007\u202e\u2066x\u061c\u200f'
-folder=$'\u202e\u2066x'  # a path in a config has no control characters
-line=$'\u009b31m\u202e\u2066x'  # valid in data
+# Text from outside is escaped: C0 and C1 controls, changes of direction, characters without width, and bytes that are
+# not UTF-8, printed by every command, on a terminal and elsewhere.
+evil=$'\u009b31m\u009d0;title\u0007\u202e\u2066x\u061c\u200f\u200b\ufeff\u00ad'
+folder=$'\u202e\u2066\u200bx'  # a path in a config has no control characters
+line=$'\u009b31m\u202e\u2066\u200bx'  # valid in data
 raw=$'\x9b31m\xff'
 harmless() {  # FILE WHAT
-  ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xd8\x9c|(?<![\xc2-\xf4\x80-\xbf])[\x80-\xbf]' "$1" ||
+  ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f\xad]|\xef\xbb\xbf|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xd8\x9c|(?<![\xc2-\xf4\x80-\xbf])[\x80-\xbf]' "$1" ||
     fail "$2: characters that steer a terminal" "$(cat -v "$1")"
 }
 shown=0
