@@ -98,21 +98,37 @@ RecordedRun read_run(const fs::path& directory) {
   }
 }
 
-// Returns "heads=2 lr=0.001": the parameters that differ between settings, with keys as short as possible.
-std::string setting_name(const Json& parameters, const Json& settings) {
-  std::string name;
-  for (const auto& [key, value] : parameters.items()) {
-    const std::string leaf = key.substr(key.rfind('.') + 1);
-    bool differs = false, is_unique = true;
-    for (const Json& setting : settings) {
-      const Json& other = setting.at("overrides");
-      differs |= !other.contains(key) || other.at(key) != value;
-      for (const auto& [other_key, other_value] : other.items())
-        is_unique &= other_key == key || other_key.substr(other_key.rfind('.') + 1) != leaf;
+// Returns the parameters that differ between settings, with names as short as possible.
+std::map<std::string, std::string> parameter_names(const Json& settings) {
+  struct Parameter {
+    const Json* first;
+    std::size_t settings = 0;
+    bool differs = false;
+  };
+  const auto leaf = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  std::map<std::string, Parameter> parameters;
+  std::map<std::string, int> leaves;  // how many parameters end in it
+  for (const Json& setting : settings) {
+    for (const auto& [key, value] : setting.at("overrides").items()) {
+      const auto [found, is_new] = parameters.try_emplace(key, Parameter{&value});
+      leaves[leaf(key)] += is_new;
+      ++found->second.settings;
+      found->second.differs |= *found->second.first != value;
     }
-    if (differs)
-      name += fmt::format("{}{}={}", name.empty() ? "" : " ", is_unique ? leaf : key, text_of(value));
   }
+  std::map<std::string, std::string> names;
+  for (const auto& [key, parameter] : parameters)
+    if (parameter.differs || parameter.settings < settings.size())
+      names[key] = leaves[leaf(key)] == 1 ? leaf(key) : key;
+  return names;
+}
+
+// Returns "heads=2 lr=0.001".
+std::string setting_name(const Json& parameters, const std::map<std::string, std::string>& names) {
+  std::string name;
+  for (const auto& [key, value] : parameters.items())
+    if (const auto found = names.find(key); found != names.end())
+      name += fmt::format("{}{}={}", name.empty() ? "" : " ", found->second, text_of(value));
   return name.empty() ? "(the config)" : name;
 }
 
@@ -120,10 +136,11 @@ std::string setting_name(const Json& parameters, const Json& settings) {
 void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& recorded) {
   try {
     const Json sweep = read_json(directory / "sweep.json");
+    const auto names = parameter_names(sweep.at("settings"));
     for (const Json& setting : sweep.at("settings")) {
       ComparedRun& run = comparison.runs.emplace_back();
       run.parameters = setting.at("overrides");
-      run.name = setting_name(run.parameters, sweep.at("settings"));
+      run.name = setting_name(run.parameters, names);
       auto& runs = recorded.emplace_back();
       for (const Json& one : setting.at("runs")) {
         const fs::path place =
