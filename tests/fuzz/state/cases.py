@@ -8,7 +8,7 @@ import outputs
 from commands import Command, Finding, random_command
 from mutations import mutate
 from program import changes
-from world import Case
+from world import MISSING_DATA, Case
 
 MAX_STEPS = 40
 
@@ -29,6 +29,8 @@ def config_keys(case):
     if before == after:
         return {}
     old, new = world.config_of(before), world.config_of(after)
+    if new == MISSING_DATA:
+        return {}
     if new is None or old is None:
         return None
     return {key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
@@ -109,6 +111,9 @@ def damaged(name, world, state, rng, findings):
         problems = oracle.judge(result, command, before, after, reference, damage)
         if problems:
             findings.append(Finding(name, "damage", problems, str(command), text, state, result))
+        else:
+            outcome = "refused" if result.status == 2 else "the same" if result.out == reference.out else "warned"
+            world.program.outcomes["resumed" if command.resumes and outcome != "refused" else outcome] += 1
         if command.resumes or changes(before, after):
             break
     return made[0].kind.split("'s")[0]

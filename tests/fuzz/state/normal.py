@@ -2,11 +2,10 @@
 import hashlib
 import json
 
-RUN_FILES = ("config.yaml", "data.json", "metrics.jsonl", "summary.json")
 IN_STATE = ("step", "train", "validation", "best_step", "best_loss", "evaluations_since_best")
 IN_METADATA = ("format", "step", "weights_hash", "config", "data")
 # Times, and sums over lines that contain times.
-VOLATILE = {"seconds", "threads", "checksum", "check", "hash", "run", "identity", "directory"}
+VOLATILE = {"seconds", "threads", "checksum", "check", "metrics", "directory"}
 
 
 def strip(value):

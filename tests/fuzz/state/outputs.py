@@ -3,9 +3,10 @@ import os
 
 import oracle
 from commands import Command, Finding
+from program import changes
 from world import Case
 
-TARGETS = ("run/config.yaml", "run/data.json", "run/metrics.jsonl", "run/summary.json", "run/.lock",
+TARGETS = ("run/config.yaml", "run/data.json", "run/metrics.jsonl", "run/summary.json", "run/.lock", "run/changes.json",
            "run/checkpoints/final.safetensors", "run/checkpoints/best.safetensors",
            "run/checkpoints/step-3.safetensors", "run/checkpoints/step-99.safetensors",
            "run/checkpoints/final.safetensors.damaged", "run/config.yaml.1-0.tmp", "run", "run/checkpoints")
@@ -57,7 +58,9 @@ def overwriting(name, world, state, rng, findings):
     problem = result.problem()
     problems = [problem] if problem else []
     if not problem and result.status == 2:
-        problems = list(oracle.refusal_problems(result, before, after, {""}))
+        pruned = {change for change in changes(before, after) if oracle.STEP.search(change)} if "killed" in state else set()
+        problems = [what for what in oracle.refusal_problems(result, before, after, {""})
+                    if not any(what.endswith(change[1:]) for change in pruned)]
     elif not problem and kind == "hard link" and before.get(path) == after.get(path):
         pass  # the link was replaced, not the file
     elif not problem:

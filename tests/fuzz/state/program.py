@@ -1,4 +1,5 @@
 """Runs thimble and reads what is on the disk before and after."""
+import collections
 import contextlib
 import os
 import re
@@ -10,7 +11,8 @@ import time
 
 # What a terminal could obey, or what shows text in another order than it has.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-SECONDS = re.compile(r'"seconds": ?[-+.0-9e]+')
+# Times, and sums over lines that contain times.
+TIMES = re.compile(r'"(seconds|bytes|check|checksum)": ?("[0-9a-f]*"|[-+.0-9e]+)')
 
 
 class Result:
@@ -19,7 +21,7 @@ class Result:
     def __init__(self, arguments, status, out, err, hung):
         self.arguments, self.status, self.hung = arguments, status, hung
         self.raw_out, self.raw_err = out, err
-        self.out = SECONDS.sub('"seconds": 0', out.decode("utf-8", "replace"))
+        self.out = TIMES.sub(r'"\1": 0', out.decode("utf-8", "replace"))
         self.err = err.decode("utf-8", "replace")
         self.message = " ".join(self.err.split())  # lines are wrapped at words
 
@@ -47,6 +49,7 @@ class Program:
     def __init__(self, binary, library, timeout):
         self.binary, self.library, self.timeout = binary, library, timeout
         self.executions = 0
+        self.outcomes = collections.Counter()  # of commands on damaged runs that did what they must
         self.environment = {"PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8",
                             "HOME": "/nonexistent"}
 

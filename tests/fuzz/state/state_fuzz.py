@@ -92,7 +92,7 @@ class Worker:
             if self.done() or self.options.only:
                 break
         return {"user": self.user, "executions": self.program.executions, "worlds": self.worlds, "cases": self.cases,
-                "unusable": self.unusable, "kinds": self.kinds, "seen": self.seen, "findings": self.findings}
+                "unusable": self.unusable, "kinds": self.kinds, "outcomes": self.program.outcomes, "seen": self.seen, "findings": self.findings}
 
 
 def users():
@@ -156,11 +156,12 @@ def summary(options, done, seconds):
                 findings[key]["count"] += finding["count"]
             else:
                 findings[key] = finding
-    kinds = sum((collections.Counter(part["kinds"]) for part in done), collections.Counter())
+    def total(name):
+        return dict(sorted(sum((collections.Counter(part[name]) for part in done), collections.Counter()).items()))
     return {"seed": options.seed, "executions": sum(part["executions"] for part in done),
             "worlds": sum(part["worlds"] for part in done), "cases": sum(part["cases"] for part in done),
             "seconds": round(seconds, 1), "users": sorted({part["user"] for part in done}),
-            "kinds": dict(sorted(kinds.items())), "findings": sum(part["seen"] for part in done),
+            "cases_by_kind": total("kinds"), "outcomes": total("outcomes"), "findings": sum(part["seen"] for part in done),
             "kinds_of_findings": len(findings), "examples": list(findings.values())}
 
 

@@ -9,6 +9,7 @@ import configs
 import normal
 from program import changes, copy, remove, snapshot
 
+MISSING_DATA = "a config with the path of a file that does not exist"
 SHOWN = ("out",)  # outputs that the user asked for
 
 
@@ -203,7 +204,8 @@ class World:
             with open(self.at("shown/run/config.yaml"), "wb") as file:
                 file.write(text)
             result = self.program.run(["config", "show", "run/config.yaml"], self.at("shown"))
-            self.shown[text] = normal.config_values(result.out) if result.status == 0 else None
+            self.shown[text] = normal.config_values(result.out) if result.status == 0 else \
+                MISSING_DATA if "No such file" in result.message else None
         return self.shown[text]
 
     def inputs(self):
