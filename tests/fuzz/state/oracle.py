@@ -143,6 +143,8 @@ def resume_problems(before, after, reference, damage):
         data = there[path][2] if there.get(path) else None
         if path in wanted and same(path, wanted[path][2], data):
             continue
+        if isinstance(data, tuple) and path in damage.touched:
+            continue  # it kept a mode that does not let it be read
         if data is None and path in wanted:
             set_aside = path + ".damaged" in there and path in damage.touched
             if not (set_aside or path in damage.touched and path not in REMADE):

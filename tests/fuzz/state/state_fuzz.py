@@ -15,6 +15,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -110,6 +111,7 @@ def fork(options, index):
     process = os.fork()
     if process == 0:
         status = 1
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         try:
             numbers = [int(options.only.split(".")[0].split("-")[1])] if options.only else \
@@ -133,6 +135,13 @@ def run_all(options):
     else:
         shares = list(range(options.shares))
     running, done, failed = {}, [], False
+
+    def end(*_):
+        for process in running:
+            os.kill(process, signal.SIGTERM)
+        sys.exit("state_fuzz: interrupted")
+
+    signal.signal(signal.SIGTERM, end)
     while shares or running:
         while shares and len(running) < options.workers:
             process, results = fork(options, shares.pop(0))
