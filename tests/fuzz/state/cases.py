@@ -3,6 +3,7 @@ import os
 import random
 
 import faulty
+import normal
 import oracle
 import outputs
 from commands import Command, Finding, random_command
@@ -71,6 +72,21 @@ def is_foreign_file(command, case, world):
         return file.read(1 << 22) in world.intact
 
 
+def ends_earlier(case):
+    """Returns whether metrics.jsonl of a run that goes on lacks nothing but its last lines, as after an earlier kill."""
+    stored, path = os.path.join(case.world.at(case.state), "metrics.jsonl"), case.at("run/metrics.jsonl")
+    if os.path.exists(case.at("run/summary.json")) or not os.path.isfile(stored) or not os.access(path, os.R_OK) or \
+            not os.path.isfile(path):
+        return False
+    with open(stored, "rb") as old, open(path, "rb") as new:
+        before, after = old.read(), new.read()
+    try:
+        lines = [normal.normal("metrics.jsonl", text[:text.rfind(b"\n") + 1]) for text in (before, after)]
+    except ValueError:
+        return False
+    return lines[0][:len(lines[1])] == lines[1] != lines[0]
+
+
 def set_aside(before, after):
     """Returns the files that were renamed because they are damaged."""
     return [path.removesuffix(".damaged") for path in after if path.endswith(".damaged") and path not in before]
@@ -101,6 +117,8 @@ def damaged(name, world, state, rng, findings):
             continue
         if is_foreign_file(command, case, world):
             continue  # which it is asked for
+        if not command.resumes and ends_earlier(case):
+            continue
         if damage.legal and "--html" in arguments:
             continue  # the page has the values of all keys
         result = world.execute(command.arguments)

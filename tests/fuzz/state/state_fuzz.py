@@ -203,6 +203,11 @@ def main():
         else:
             remove(options.root)
     result = summary(options, done, time.monotonic() - start)
+    if numbers := os.environ.get("THIMBLE_NUMBERS"):
+        with open(numbers, "a", encoding="utf-8") as file:
+            file.write(f"damaged runs: executions of the program\t{result['executions']}\n"
+                       f"damaged runs: cases\t{result['cases']}\n"
+                       f"damaged runs: findings\t{result['findings']}\n")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=2)
