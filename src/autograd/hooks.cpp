@@ -7,7 +7,8 @@ Var hook_point(Hooks* hooks, Site site, Var x) {
   if (hooks == nullptr) return x;
   if (hooks->may_replace(site)) {
     const Var copy = x.tape().zeros(x.shape());
-    std::copy_n(x.value().data, x.shape().elements(), copy.value().data);
+    if (x.tape().mode() != Tape::Mode::plan)
+      std::copy_n(x.value().data, x.shape().elements(), copy.value().data);
     if (hooks->replace(site, copy.shape(), copy.value())) x = copy;
   }
   hooks->observe(site, x.shape(), x.value());

@@ -8,6 +8,7 @@
 
 #include "thimble/compare/assignment.h"
 #include "thimble/core/error.h"
+#include "thimble/inspect/trace/trace_memory.h"
 
 namespace thimble {
 
@@ -88,14 +89,8 @@ ModelSource on_data_of(const Config& data, ModelSource model) {
 Attention read_attention(const ModelSource& model, std::int64_t sequences,
                          std::optional<std::uint64_t> untrained = {}) {
   Attention attention;
-  trace_split(
-      model, Split::test, sequences,
-      [&](const ForwardTrace& trace) {
-        ForwardTrace& kept = attention.emplace_back(trace);
-        kept.logits = {};
-        kept.probabilities = {};
-      },
-      untrained);
+  trace_split(model, Split::test, sequences, [&](const ForwardTrace& trace) { attention.push_back(trace); },
+              {.untrained = untrained, .logits = false});
   return attention;
 }
 
@@ -159,6 +154,18 @@ DoubleMatrix overlaps(const ModelConfig& first, const Attention& a, const ModelC
   return out;
 }
 
+MemoryEstimate comparison_memory(const Config& first, const Config& second, std::int64_t sequences) {
+  // The traces of one model are kept while those of the other are made, and both with those of its untrained
+  // copies, one by one.
+  const double traces = trace_bytes(first, sequences), other_traces = trace_bytes(second, sequences);
+  MemoryEstimate reading = trace_memory(first, sequences), other = trace_memory(second, sequences);
+  reading.sequences += traces;
+  reading.data += other.data;
+  other.sequences += traces + 2 * other_traces;
+  other.data = reading.data;
+  return peak({reading, other});
+}
+
 HeadComparison compare_heads(const ModelSource& first, const ModelSource& second, std::int64_t sequences,
                              std::int64_t examples) {
   HeadComparison comparison{.obstacle = obstacle_of(first, second)};
@@ -172,6 +179,7 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
     comparison.obstacle = "there are no test sequences";
     return comparison;
   }
+  require_memory(comparison_memory(first_here.config, second_here.config, sequences));
   const Attention a = read_attention(first_here, sequences), b = read_attention(second_here, sequences);
   comparison.sequences = std::ssize(a);
   for (std::size_t i = 0; i < heads_of(model); ++i) comparison.matches.push_back({.head = id_of(model, i)});

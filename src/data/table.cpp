@@ -162,6 +162,11 @@ void Table::example(std::int64_t row, Example& out) const {
   out.target.assign(answers.begin(), answers.end());
 }
 
+double Table::bytes() const {
+  const std::size_t numbers = ids_.capacity() + ends_.capacity() + order_.capacity();
+  return static_cast<double>(numbers * sizeof(std::uint32_t) + tokens_.capacity() * sizeof(std::string));
+}
+
 std::optional<Layout> Table::suitable_layout() const {
   bool sequence = true, position = true, next = true;
   for (std::uint32_t row = 0; row < order_.size(); ++row) {

@@ -66,7 +66,7 @@ Json opened(const Json& request, const F& prepare, Session* before = nullptr) {
   try {
     SessionOptions options{.directory = directory, .shards_only = is_for_shards(request)};
     const Config config = prepare(options);
-    require_memory(Job::training, config);
+    require_memory(estimate_memory(Job::training, config));
     std::unique_ptr<Session> made = config.train.precision == Precision::float32
                                         ? f32::make_session(config, options)
                                         : f64::make_session(config, options);

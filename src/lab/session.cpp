@@ -12,6 +12,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/data/listing.h"
+#include "thimble/inspect/effects/effect_memory.h"
 #include "thimble/inspect/effects/head_names.h"
 #include "thimble/inspect/effects/measure_effects.h"
 #include "thimble/inspect/report/inspect.h"
@@ -207,7 +208,7 @@ class Run final : public lab::Session, private TrainObserver {
   Json ablate(const std::string& heads, std::int64_t sequences, const Json& at) override {
     require_heads(config_.model);
     const std::vector<HeadId> set = parse_heads(heads, model().attention_layers());
-    require_memory(Job::inspection, config_);
+    require_memory(effects_memory(config_, sequences));
     if (!evaluator_) evaluator_.emplace(config_);
     evaluator_->select(Split::test, sequences);
     std::ranges::copy(weights(at), evaluator_->model().parameters().values().begin());

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "thimble/core/error.h"
 #include "thimble/core/format.h"
 #include "thimble/core/json.h"
 #include "thimble/core/memory.h"
 #include "thimble/core/thread_pool.h"
-#include "thimble/model/attention_layer.h"
+#include "thimble/data/table.h"
+#include "thimble/train/eval_sums.h"
 #include "thimble/train/plan.h"
 
 namespace thimble {
@@ -20,125 +20,69 @@ namespace {
 // configs/bench/tiny.yaml is a sixth faster with 256 than with 512, and larger models are 1 % slower.
 constexpr std::int64_t kMicroBatchTokens = 256;
 
-// Returns the tokens of the longest sequence and of its source.
-std::int64_t tokens_of(const Config& config) {
-  const ModelSizes sizes = model_sizes(config);
-  return sizes.length + sizes.source_length;
-}
-
-std::int64_t threads_of(const Config& config) {
-  return config.train.threads > 0 ? config.train.threads : usable_cores();
-}
-
-ModelPlan plan_of(const Config& config, std::int64_t sequences, const PlanOptions& options) {
-  return plan_model(config, full_batch(config, sequences), options);
-}
-
-constexpr PlanOptions kTrainingOptions{.gradients = true, .dropout = true}, kEvaluationOptions{},
-    kObservedOptions{.observed = true};
+constexpr PlanOptions kTrainingOptions{.gradients = true, .dropout = true}, kEvaluationOptions{};
 
 // Returns the bytes of the program before it computes, plus those of each thread: stack, heap, and the used
 // part of OpenBLAS's buffer; measured on Debian 12.
-double program_memory(double threads) {
-  constexpr double kProgram = 9.75 * (1 << 20), kThread = 0.25 * (1 << 20);
-  return kProgram + kThread * threads;
+double program_memory(std::int64_t threads) {
+  constexpr double kProgram = 10.25 * (1 << 20), kThread = 0.25 * (1 << 20);
+  return kProgram + kThread * static_cast<double>(threads);
 }
 
-double real_size(const Config& config) {
-  return config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
+double moments_of(const Config& config) { return config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2; }
+
+// Returns the bytes of the vocabulary, in the dataset and in a report, and of data files.
+double data_memory(const Config& config) {
+  constexpr double kCopies = 2;
+  return kCopies * sizeof(std::string) * static_cast<double>(model_sizes(config).vocabulary) +
+         (config.task.table != nullptr ? config.task.table->bytes() : 0);
 }
+
+// The tapes of a thread that evaluates a split, and the sums of all its micro-batches.
+struct Evaluation {
+  double tapes = 0, sums = 0;
+};
+
+Evaluation evaluation_of(const Config& config, std::int64_t sequences) {
+  const std::int64_t at_once = micro_batch(tokens_of(config)), largest = std::min(at_once, sequences);
+  if (sequences == 0) return {};
+  const ModelPlan decoding = plan_pass(config, largest, {.decoding = true});
+  return {
+      .tapes = decoding.tape_bytes + decoding.other_bytes +
+               plan_pass(config, largest, kEvaluationOptions).tape_bytes,
+      .sums = sizeof(EvalSums) * std::ceil(static_cast<double>(sequences) / static_cast<double>(at_once))};
+}
+
+std::int64_t evaluated(const Config& config) { return std::max(config.data.validation, config.data.test); }
 
 MemoryEstimate training_memory(const Config& config, int ranks) {
-  const std::int64_t length = tokens_of(config);
-  const std::int64_t evaluated = std::max(config.data.validation, config.data.test);
-  const std::int64_t evaluated_at_once = std::min(micro_batch(length), evaluated);
-  const ModelPlan training = plan_of(config, largest_micro_batch(config.train, length), kTrainingOptions);
-  const ModelPlan decoding = plan_of(config, evaluated_at_once, {.decoding = true});
-  double tapes = training.tape_bytes + decoding.tape_bytes + decoding.other_bytes +
-                 plan_of(config, evaluated_at_once, kEvaluationOptions).tape_bytes;
+  const std::int64_t length = tokens_of(config), threads = threads_of(config);
+  const ModelPlan training = plan_pass(config, largest_micro_batch(config.train, length), kTrainingOptions);
+  const Evaluation evaluation = evaluation_of(config, evaluated(config));
+  double tapes = training.tape_bytes + evaluation.tapes;
   // Logging heads takes another model with its tapes.
   const double models = config.train.log_heads ? 2 : 1;
-  if (config.train.log_heads) tapes += plan_of(config, micro_batch(length), kObservedOptions).tape_bytes;
-  const double weights = real_size(config) * training.parameters;
-  const double moments = config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2;
-  const auto threads = static_cast<double>(threads_of(config));
+  if (config.train.log_heads) tapes += plan_pass(config, micro_batch(length), {.observed = true}).tape_bytes;
+  const double weights = real_size(config) * training.parameters, moments = moments_of(config);
   // A rank has whole gradients of its shards, and of the others its share, if it gets them one by one.
   const auto shards = static_cast<double>(config.train.shards);
   const double own = std::ceil(shards / ranks);
-  constexpr double kSums = 40;  // bytes of an evaluation per micro-batch
-  return {.program = program_memory(threads),
+  return {.threads = threads,
+          .program = program_memory(threads),
+          .data = data_memory(config),
           .parameters = models * (weights + training.packed_bytes),
           .gradients = (own + (shards - own) / ranks) * weights,
           .optimizer = moments * weights,
-          .activations = threads * tapes,
+          .activations = static_cast<double>(threads) * tapes,
           .checkpoint = (1 + moments) * weights,
-          .other = kSums * static_cast<double>(evaluated) / static_cast<double>(micro_batch(length))};
-}
-
-constexpr double kInspected = 1000;  // sequences
-
-// Returns the bytes of the scores of heads, with those of varied examples and of the model before training: sums
-// of the weights, counts of target cells by length of the sequences, and the target cells of a micro-batch, with
-// every key as a candidate.
-double score_memory(const Config& config, std::int64_t at_once) {
-  constexpr double kScorers = 3, kCounts = 2, kTokenScores = 3, kCellBytes = 16, kCandidateBytes = 24;
-  const TaskConfig& c = config.task;
-  const Task& task = checked_task(c);
-  const double targets = task.kinds.size() > 1 ? 1 + static_cast<double>(task.kinds.size()) : 1;
-  const double lengths = c.min_length > 0 ? static_cast<double>(c.length - c.min_length + 1) : 1;
-  const double shortest =
-      c.min_length > 0 ? static_cast<double>(c.min_length) / static_cast<double>(c.length) : 1;
-  const double counts = kCounts * sizeof(std::uint32_t) * (kTokenScores + targets) *
-                        std::min(lengths, kInspected) * (1 + shortest + shortest * shortest) / 3;
-  const double cells = kScorers * static_cast<double>(at_once) *
-                       (kTokenScores * kCellBytes / static_cast<double>(c.symbols) +
-                        (task.candidates != nullptr ? targets * kCandidateBytes : 0));
-  const double sums =
-      sizeof(double) * (kScorers + 1) * static_cast<double>(config.model.heads);  // and the mean
-  const ModelSizes sizes = model_sizes(config);
-  std::set<std::pair<bool, bool>> kinds;  // of queries and keys, which have targets of their own
-  double bytes = 0;
-  for (const AttentionLayer& layer : attention_layers(config.model)) {
-    const bool is_new = kinds.insert({layer.queries_source, layer.keys_source}).second;
-    const auto queries = static_cast<double>(layer.queries_source ? sizes.source_length : sizes.length),
-               keys = static_cast<double>(layer.keys_source ? sizes.source_length : sizes.length);
-    bytes += queries * keys * (sums + (is_new ? counts + cells : 0));
-  }
-  return bytes;
-}
-
-MemoryEstimate inspection_memory(const Config& config) {
-  const ModelSizes sizes = model_sizes(config);
-  const std::int64_t at_once = micro_batch(tokens_of(config));
-  const ModelPlan pass = plan_of(config, at_once, kObservedOptions);
-  constexpr PlanOptions kGradients{.gradients = true, .dropout = true, .observed = true};
-  const double tapes = pass.tape_bytes + plan_of(config, at_once, kGradients).tape_bytes;
-  const double weights = real_size(config) * pass.parameters;
-  const auto longest = static_cast<double>(std::max(sizes.length, sizes.source_length));
-  const auto heads = static_cast<double>(config.model.heads);
-  const auto threads = static_cast<double>(threads_of(config));
-  // Of every sequence, inspection stores first the inputs of a layer, those of a decoder layer being two, and the
-  // outputs of its heads, then the inputs of all layers, and then scores. For recurrent models it stores no inputs.
-  const double inputs = config.model.kind == ModelKind::encoder           ? 1
-                        : config.model.kind == ModelKind::encoder_decoder ? 2
-                                                                          : 0;
-  const double inputs_width = inputs * static_cast<double>(config.model.d_model),
-               outputs_width = heads * static_cast<double>(config.model.attention_sizes().d_value);
-  const double stored =
-      real_size(config) * kInspected * longest *
-      std::max(inputs_width + outputs_width, static_cast<double>(config.model.layers) * inputs_width);
-  return {.program = program_memory(threads),
-          .parameters = weights + pass.packed_bytes,
-          .gradients = threads * weights,
-          .activations = threads * tapes + std::max(stored, score_memory(config, at_once)),
-          .checkpoint = weights};
+          .sums = evaluation.sums};
 }
 
 MemoryEstimate check_memory(Config config) {
   config.train.precision = Precision::float64;
   // Of two tapes, both apply dropout, and one has no gradients.
   const auto pass = [&](bool gradients) {
-    return plan_of(config, kModelCheckSequences, {.gradients = gradients, .dropout = true});
+    return plan_pass(config, kModelCheckSequences, {.gradients = gradients, .dropout = true});
   };
   const ModelPlan backward = pass(true);
   const double weights = sizeof(double) * backward.parameters;
@@ -155,13 +99,15 @@ std::string_view remedy(const MemoryEstimate& memory) {
   if (largest->first == "activations")
     return "task.length, train.threads, model.layers, model.heads or model.d_model";
   if (largest->first == "gradients") return "train.shards, model.d_model, model.d_ff or model.layers";
-  if (largest->first == "other") return "data.validation or data.test";
+  if (largest->first == "sums") return "data.validation or data.test";
+  if (largest->first == "sequences") return "--sequences, --examples, task.length or model.heads";
+  if (largest->first == "data") return "the size of task.file";
   return "model.d_model, model.d_ff, model.layers or task.symbols";
 }
 
 // Returns the message for a limit on address space, which also counts reserved memory.
-std::string address_space_message(const MemoryEstimate& memory, const MemoryLimit& limit,
-                                  std::int64_t threads) {
+std::string address_space_message(const MemoryEstimate& memory, const MemoryLimit& limit) {
+  const std::int64_t threads = memory.threads;
   const double reserved = limit.reserved * static_cast<double>(threads);
   const auto enough = static_cast<std::int64_t>((limit.taken + reserved + memory.total()) / 1024) + 1;
   return fmt::format(
@@ -219,7 +165,7 @@ Batch full_batch(const Config& config, std::int64_t sequences) {
 
 StepCost step_cost(const Config& config) {
   const std::int64_t sequences = largest_micro_batch(config.train, tokens_of(config));
-  ModelPlan plan = plan_of(config, sequences, kTrainingOptions);
+  ModelPlan plan = plan_pass(config, sequences, kTrainingOptions);
   StepCost cost{.parameters = plan.parameters, .sequences = sequences, .ops = std::move(plan.ops)};
   const double micro_batches = static_cast<double>(config.train.batch) / static_cast<double>(sequences);
   for (OpCost& op : cost.ops) {
@@ -229,16 +175,61 @@ StepCost step_cost(const Config& config) {
   return cost;
 }
 
+double MemoryEstimate::total() const {
+  double sum = 0;
+  for (const auto& [name, bytes] : parts()) sum += bytes;
+  return sum;
+}
+
 MemoryEstimate estimate_memory(Job job, const Config& config, int ranks) {
   switch (job) {
     case Job::training:
       return training_memory(config, ranks);
-    case Job::inspection:
-      return inspection_memory(config);
+    case Job::evaluation:
+      return evaluation_memory(config, evaluated(config));
     case Job::model_check:
       break;
   }
   return check_memory(config);
+}
+
+MemoryEstimate evaluation_memory(const Config& config, std::int64_t sequences) {
+  const Evaluation evaluation = evaluation_of(config, sequences);
+  MemoryEstimate running = evaluator_memory(config);
+  running.activations = static_cast<double>(running.threads) * evaluation.tapes;
+  running.sums = evaluation.sums;
+  return peak({evaluator_memory(config, true), running});
+}
+
+MemoryEstimate evaluator_memory(const Config& config, bool loading) {
+  const ModelPlan plan = plan_pass(config, 1, kEvaluationOptions);
+  const double weights = real_size(config) * plan.parameters;
+  return {.threads = threads_of(config),
+          .program = program_memory(threads_of(config)),
+          .data = data_memory(config),
+          .parameters = weights + plan.packed_bytes,
+          .checkpoint = loading ? (1 + moments_of(config)) * weights : 0};
+}
+
+MemoryEstimate peak(std::initializer_list<MemoryEstimate> phases) {
+  return *std::ranges::max_element(phases, {}, &MemoryEstimate::total);
+}
+
+ModelPlan plan_pass(const Config& config, std::int64_t sequences, const PlanOptions& options) {
+  return plan_model(config, full_batch(config, sequences), options);
+}
+
+double real_size(const Config& config) {
+  return config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
+}
+
+std::int64_t tokens_of(const Config& config) {
+  const ModelSizes sizes = model_sizes(config);
+  return sizes.length + sizes.source_length;
+}
+
+std::int64_t threads_of(const Config& config) {
+  return config.train.threads > 0 ? config.train.threads : usable_cores();
 }
 
 std::string describe(const MemoryEstimate& memory) {
@@ -248,27 +239,29 @@ std::string describe(const MemoryEstimate& memory) {
   return lines;
 }
 
-void require_memory(Job job, const Config& config, const MemoryLimit& limit, int ranks) {
-  const MemoryEstimate memory = estimate_memory(job, config, ranks);
+void require_memory(const MemoryEstimate& memory, const MemoryLimit& limit) {
   if (memory.total() <= limit.available) return;
   const std::string needed = format_bytes(memory.total()), left = format_bytes(limit.available);
-  if (limit.kind == MemoryLimit::address_space)
-    throw ConfigError(address_space_message(memory, limit, job == Job::model_check ? 1 : threads_of(config)));
+  if (limit.kind == MemoryLimit::address_space) throw ConfigError(address_space_message(memory, limit));
   throw ConfigError(fmt::format(
       "this config needs about {} of memory, but only {} is {}:\n{}lower {}", needed, left,
       limit.kind == MemoryLimit::control_group ? "left by the limit of its control group" : "free",
       describe(memory), remedy(memory)));
 }
 
-void require_memory(Job job, const Config& config, int ranks) {
-  require_memory(job, config, available_memory(job == Job::model_check ? 1 : threads_of(config)), ranks);
+void require_memory(const MemoryEstimate& memory) {
+  require_memory(memory, available_memory(memory.threads));
+}
+
+Json to_json(const MemoryEstimate& memory) {
+  Json bytes{{"total", memory.total()}};
+  for (const auto& [name, part] : memory.parts()) bytes[std::string(name)] = part;
+  return bytes;
 }
 
 Json cost_json(const Config& config) {
   const StepCost step = step_cost(config);
-  const MemoryEstimate memory = estimate_memory(Job::training, config);
-  Json bytes{{"total", memory.total()}}, ops = Json::array();
-  for (const auto& [name, part] : memory.parts()) bytes[std::string(name)] = part;
+  Json ops = Json::array();
   for (const OpCost& op : step.ops)
     ops.push_back({{"layer", op.layer},
                    {"op", op.op},
@@ -278,7 +271,7 @@ Json cost_json(const Config& config) {
                    {"backward_flops", op.flops.backward}});
   return {{"parameters", static_cast<std::int64_t>(step.parameters)},
           {"flops_per_step", step.flops},
-          {"memory_bytes", bytes},
+          {"memory_bytes", to_json(estimate_memory(Job::training, config))},
           {"micro_batch", step.sequences},
           {"ops", ops}};
 }

@@ -93,14 +93,12 @@ Evaluator::Evaluator(const ModelSource& source) : Evaluator(source.config) {
 }
 
 template <class F>
-std::vector<EvalSums> Evaluator::each_chunk(std::size_t count, const F& f) {
+void Evaluator::each_chunk(std::span<EvalSums> sums, const F& f) {
   pool_.run(packed_weights_.count(), [&](std::int64_t i, int) { packed_weights_.refresh(i); });
-  std::vector<EvalSums> sums(count);
-  pool_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
+  pool_.run(std::ssize(sums), [&](std::int64_t i, int thread) {
     sums[static_cast<std::size_t>(i)] =
         f(static_cast<std::size_t>(i), workers_[static_cast<std::size_t>(thread)]);
   });
-  return sums;
 }
 
 Tape& Evaluator::rewound_tape(Worker& worker, Tape::Mode mode) {
@@ -171,7 +169,8 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
   const Range& own = ranks_.own(parts);
   ProgressCounter progress(fmt::format("evaluating the {} split", split_name(split)),
                            static_cast<double>(own.size()));
-  const std::vector<EvalSums> own_sums = each_chunk(own.size(), [&](std::size_t i, Worker& worker) {
+  std::vector<EvalSums> sums(chunks);
+  each_chunk(std::span(sums).subspan(own.first, own.size()), [&](std::size_t i, Worker& worker) {
     Chunk& chunk = worker.chunk;
     chunk.first = static_cast<std::int64_t>(own.first + i) * chunk_size_;
     dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch);
@@ -181,8 +180,6 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
     progress.advance();
     return sum;
   });
-  std::vector<EvalSums> sums(chunks);
-  std::ranges::copy(own_sums, sums.begin() + static_cast<std::ptrdiff_t>(own.first));
   ranks_.all_gather(std::span(sums), parts);
   EvalResult result = mean_of(sums, count);
   EvalSums all;
@@ -229,7 +226,8 @@ void Evaluator::advance(double passes, const Chunk& chunk) const {
 
 EvalResult Evaluator::run(const MakeHooks& make_hooks, Tape::Mode mode, const BlockInput* from) {
   std::vector<SequenceResult> per_sequence(static_cast<std::size_t>(sequences_));
-  const auto sums = each_chunk(chunks_.size(), [&](std::size_t i, Worker& worker) {
+  std::vector<EvalSums> sums(chunks_.size());
+  each_chunk(sums, [&](std::size_t i, Worker& worker) {
     const Chunk& chunk = chunks_[i];
     const std::unique_ptr<ChunkHooks> hooks = make_hooks ? make_hooks() : nullptr;
     const EvalSums sum = run_chunk(split_, chunk, hooks.get(), rewound_tape(worker, mode), from,
@@ -266,6 +264,7 @@ class SeriesHooks : public ChunkHooks {
       : hooks_(std::move(hooks)), inputs_(sites) {}
 
   void begin(const Chunk& chunk) override { hooks_->begin(chunk); }
+  bool may_replace(Site site) const override { return hooks_->may_replace(site); }
   bool replace(Site site, const Shape& shape, MatrixView value) override {
     return hooks_->replace(site, shape, value);
   }
@@ -285,7 +284,8 @@ std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> block
   std::vector<std::vector<EvalSums>> sums(blocks.size(), std::vector<EvalSums>(chunks_.size()));
   std::vector<std::vector<SequenceResult>> per_sequence(
       blocks.size(), std::vector<SequenceResult>(static_cast<std::size_t>(sequences_)));
-  each_chunk(chunks_.size(), [&](std::size_t i, Worker& worker) {
+  std::vector<EvalSums> unused(chunks_.size());
+  each_chunk(unused, [&](std::size_t i, Worker& worker) {
     const Chunk& chunk = chunks_[i];
     std::vector<BlockInput> inputs(model_->blocks());
     Capture::Sites sites;

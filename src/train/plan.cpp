@@ -9,8 +9,14 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-struct Observer : Hooks {
-  bool may_replace(Site) const override { return false; }
+// Replaces every value but attention weights, or none.
+struct PlannedHooks : Hooks {
+  explicit PlannedHooks(bool replaces) : replaces_(replaces) {}
+  bool may_replace(Site site) const override { return replaces_ && site.kind != SiteKind::attention_weights; }
+  bool replace(Site, const Shape&, MatrixView) override { return true; }
+
+ private:
+  bool replaces_;
 };
 
 }  // namespace
@@ -25,13 +31,14 @@ ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& 
   if (options.decoding) {
     plan.other_bytes = sizeof(Real) * model->plan_decoding(tape, model_input(batch));
   } else {
-    Observer observer;
-    const Var logits =
-        (*model)(tape, labeled_input(batch),
-                 {.training = options.dropout, .hooks = options.observed ? &observer : nullptr});
+    PlannedHooks hooks(options.replaced);
+    const Var logits = (*model)(tape, labeled_input(batch),
+                                {.training = options.dropout, .hooks = options.observed ? &hooks : nullptr});
     tape.set_layer("loss");
-    const Var loss = cross_entropy(logits, batch.row_labels);
-    if (options.gradients) tape.backward(loss, 1, Tape::RetainGrads::leaves);
+    const Var loss = options.loss ? cross_entropy(logits, batch.row_labels) : logits;
+    if (options.per_sequence) tape.scratch(logits.value().rows, logits.value().cols);
+    if (options.gradients)
+      tape.backward(loss, 1, options.all ? Tape::RetainGrads::all : Tape::RetainGrads::leaves);
   }
   plan.tape_bytes = static_cast<double>(tape.bytes());
   plan.ops = tape.costs();

@@ -29,6 +29,11 @@ namespace {
 
 bool single(const Config& config) { return config.train.precision == Precision::float32; }
 
+// Throws ConfigError on all ranks when they differ in an option: they would wait for messages that no rank sends.
+void require_equal_option(Communicator& ranks, const char* option, const std::string& value) {
+  ranks.require_equal<ConfigError>(option, value, "start the same command for all ranks");
+}
+
 }  // namespace
 
 std::string_view stopped_name(Stopped stopped) {
@@ -37,24 +42,32 @@ std::string_view stopped_name(Stopped stopped) {
 }
 
 TrainResult train(const Config& config, const TrainOptions& options) {
-  require_memory(Job::training, config, options.ranks->size());
+  require_equal_option(*options.ranks, "--stop-after", std::to_string(options.stop_after));
+  require_equal_option(*options.ranks, "--resume", options.resume ? "set" : "not set");
+  require_equal_option(*options.ranks, "run directory", options.directory.empty() ? "none" : "one");
+  require_memory(estimate_memory(Job::training, config, options.ranks->size()));
   return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
 }
 
 Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Communicator& ranks) {
-  require_memory(Job::training, config, ranks.size());
+  require_equal_option(ranks, "--steps", std::to_string(steps));
+  require_memory(estimate_memory(Job::training, config, ranks.size()));
   return single(config) ? f32::run_benchmark(config, warmup, steps, ranks)
                         : f64::run_benchmark(config, warmup, steps, ranks);
 }
 
 EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit) {
-  require_memory(Job::training, source.config);
+  const DataConfig& data = source.config.data;
+  const std::int64_t size = split == Split::train        ? data.train
+                            : split == Split::validation ? data.validation
+                                                         : data.test;
+  require_memory(evaluation_memory(source.config, limit > 0 && (size == 0 || limit < size) ? limit : size));
   return single(source.config) ? f32::run_evaluation(source, split, limit)
                                : f64::run_evaluation(source, split, limit);
 }
 
 std::vector<GradcheckResult> check_model(const Config& config) {
-  require_memory(Job::model_check, config);
+  require_memory(estimate_memory(Job::model_check, config));
   return f64::run_model_check(config);
 }
 

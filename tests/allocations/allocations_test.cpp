@@ -16,7 +16,7 @@
 #include "thimble/core/progress.h"
 #include "thimble/inspect/effects/joint_effects.h"
 #include "thimble/inspect/effects/measure_effects.h"
-#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/report/inspection_memory.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
@@ -277,7 +277,7 @@ TEST_CASE("the estimated memory is what an inspection takes", "[allocations]") {
       ScoreObserver varied(evaluator, true);
       evaluator.observe(varied);
     }
-    const MemoryEstimate estimate = estimate_memory(Job::inspection, config);
+    const MemoryEstimate estimate = inspection_memory(config);
     CHECK_THAT(observer.bytes() - before,
                WithinRel(estimate.total() - estimate.program - estimate.checkpoint, 0.25));
   }

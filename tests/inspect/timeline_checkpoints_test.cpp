@@ -38,9 +38,8 @@ TEST_CASE("a series has the initialization, the kept checkpoints and the end") {
   // The map of the last step is that of the trained model, and that of step 0 is its initialization.
   std::vector<ForwardTrace> now, before;
   trace_split(model, Split::test, 1, [&](const ForwardTrace& trace) { now.push_back(trace); });
-  trace_split(
-      model, Split::test, 1, [&](const ForwardTrace& trace) { before.push_back(trace); },
-      model.config.train.seed);
+  trace_split(model, Split::test, 1, [&](const ForwardTrace& trace) { before.push_back(trace); },
+              {.untrained = model.config.train.seed});
   CHECK(series.back().examples[0].attention == now[0].attention);
   CHECK(series.front().examples[0].attention == before[0].attention);
 }

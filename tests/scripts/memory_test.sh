@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares the memory that `config cost` announces with the most that training has in memory at once: within 10 % or
-# 8 MiB, whichever is more, and never below by more than 5 % or 1 MiB. Then reads hostile files, which may not take
-# more than half a GiB.
+# 8 MiB, whichever is more, and never below by more than 5 % or 1 MiB. Then tries a few configs of memory_estimates.py,
+# which measures every command, and reads hostile files, which may not take more than half a GiB.
 # Usage: memory_test.sh thimble peak_memory source-directory
 set -euo pipefail
 thimble=$(readlink -f "$1") peak_memory=$(readlink -f "$2") configs=$(readlink -f "$3")/configs
@@ -52,6 +52,10 @@ compare translation train.threads=2 data.validation=1000 data.test=1000 model.d_
   train.steps=20
 compare translation_recurrent train.threads=2
 compare translation_recurrent train.threads=1 model.d_model=256
+
+# Many symbols, a large test split, and an encoder-decoder.
+python3 "$(dirname "$configs")/tests/scripts/memory_estimates.py" "$thimble" "$peak_memory" "$(dirname "$configs")" 4 12 19 ||
+  failed=$((failed + 1))
 
 # hostile MESSAGE ARGUMENT...: thimble refuses the file, with that message
 hostile() {

@@ -1,6 +1,7 @@
 // The cost of a config, and jobs that are refused since they would not fit.
 #include "thimble/train/cost.h"
 
+#include <cmath>
 #include <string>
 
 #include "catch.h"
@@ -10,6 +11,7 @@
 #include "thimble/core/thread_pool.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/train/benchmark.h"
+#include "thimble/train/eval_sums.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 
@@ -35,7 +37,7 @@ Config huge_config() {
 
 std::string complaint(const Config& config, double available, Job job = Job::training) {
   try {
-    require_memory(job, config, {.available = available});
+    require_memory(estimate_memory(job, config), {.available = available});
   } catch (const ConfigError& e) {
     return e.what();
   }
@@ -98,23 +100,31 @@ TEST_CASE("logging heads takes another model and tape", "[train]") {
   CHECK(after.activations > before.activations);
 }
 
-TEST_CASE("inspection has gradients for every thread, a check of the model's gradients is in double",
-          "[train]") {
+TEST_CASE("an evaluation has no gradients, a check of the model's gradients is in double", "[train]") {
   Config config = small_config();
   const double count = step_cost(config).parameters;
-  const MemoryEstimate inspection = estimate_memory(Job::inspection, config);
-  CHECK(inspection.parameters == kBytes * count + packed_bytes(config));
-  CHECK(inspection.gradients == kBytes * count);
-  CHECK(inspection.optimizer == 0);
-  CHECK(inspection.activations > 0);
-  const MemoryEstimate check = estimate_memory(Job::model_check, config);
+  config.data.test = 100'000;
+  const MemoryEstimate evaluation = estimate_memory(Job::evaluation, config);
+  CHECK(evaluation.parameters == kBytes * count + packed_bytes(config));
+  CHECK(evaluation.gradients + evaluation.optimizer + evaluation.checkpoint ==
+        0);  // the file is closed by then
+  CHECK(evaluation.activations > 0);
+  const std::int64_t at_once = micro_batch(config.task.length);
+  CHECK(evaluation.sums == sizeof(EvalSums) * std::ceil(1e5 / static_cast<double>(at_once)));
+  CHECK(evaluation_memory(config, 200'000).sums > 1.9 * evaluation.sums);
+  config.data.validation = config.data.test = 1;  // reading the file takes more than a sequence
+  config.model.d_ff = 4096;
+  const MemoryEstimate reading = estimate_memory(Job::evaluation, config);
+  CHECK(reading.checkpoint == 3 * kBytes * step_cost(config).parameters);
+  CHECK(reading.activations == 0);
+  const MemoryEstimate check = estimate_memory(Job::model_check, small_config());
   CHECK(check.parameters == 8 * count);
   CHECK(check.gradients == 8 * count);
   CHECK(check.activations > 0);
 }
 
 TEST_CASE("a config is refused when it needs more than there is", "[train]") {
-  for (const Job job : {Job::training, Job::inspection, Job::model_check}) {
+  for (const Job job : {Job::training, Job::evaluation, Job::model_check}) {
     const double needed = estimate_memory(job, small_config()).total();
     CHECK(complaint(small_config(), needed, job).empty());
     CHECK_THAT(complaint(small_config(), needed - 1, job), StartsWith("this config needs about "));
@@ -151,7 +161,7 @@ TEST_CASE("a refusal names what sets the limit, and for address space what threa
   Config config = small_config();
   const auto refused = [&](const MemoryLimit& limit) {
     try {
-      require_memory(Job::training, config, limit);
+      require_memory(estimate_memory(Job::training, config), limit);
     } catch (const ConfigError& e) {
       return std::string(e.what());
     }

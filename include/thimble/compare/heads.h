@@ -19,6 +19,7 @@
 
 #include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/kernels/spectral.h"
+#include "thimble/train/cost.h"
 #include "thimble/train/run.h"
 
 namespace thimble {
@@ -62,5 +63,8 @@ DoubleMatrix overlaps(const ModelConfig& first, const Attention& a, const ModelC
 // also the same lengths. Throws as trace_split.
 HeadComparison compare_heads(const ModelSource& first, const ModelSource& second, std::int64_t sequences,
                              std::int64_t examples);
+
+// Returns the memory of compare_heads(), estimated before anything is allocated.
+MemoryEstimate comparison_memory(const Config& first, const Config& second, std::int64_t sequences);
 
 }  // namespace thimble

@@ -60,6 +60,7 @@ class Table {
 
   ExampleSize longest() const { return longest_; }  // longest input and longest target, in any row
   double chance() const { return chance_; }         // share of the most frequent answer
+  double bytes() const;                             // of memory that the table takes
   const std::vector<DataFile>& sources() const { return sources_; }
 
   // Throws DataError, with the lines and a layout that suits all rows, when rows cannot be laid out that way.

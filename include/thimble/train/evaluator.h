@@ -161,9 +161,9 @@ class Evaluator {
     Chunk chunk;
   };
 
-  // Returns f(i, worker) for i in 0 .. count-1, computed on all threads.
+  // Sets sums[i] to f(i, worker), computed on all threads.
   template <class F>
-  std::vector<EvalSums> each_chunk(std::size_t count, const F& f);
+  void each_chunk(std::span<EvalSums> sums, const F& f);
   void advance(double passes, const Chunk& chunk) const;
   Tape& rewound_tape(Worker& worker, Tape::Mode mode);
   Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const;

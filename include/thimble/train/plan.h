@@ -14,10 +14,14 @@ namespace thimble {
 
 // What a planned pass includes.
 struct PlanOptions {
-  bool gradients = false;  // the backward pass, keeping only gradients of parameters
-  bool dropout = false;    // dropout, as in training
-  bool decoding = false;   // greedy decoding of the batch's sources, in place of the loss
-  bool observed = false;   // by hooks, for which attention keeps its weights
+  bool gradients = false;     // the backward pass, keeping only gradients of parameters
+  bool dropout = false;       // dropout, as in training
+  bool decoding = false;      // greedy decoding of the batch's sources, in place of the loss
+  bool observed = false;      // by hooks, for which attention keeps its weights
+  bool replaced = false;      // by hooks that replace every value but attention weights
+  bool loss = true;           // the loss; false: only logits
+  bool per_sequence = false;  // the loss of every sequence
+  bool all = false;           // keeping the gradients of all values
 };
 
 // The cost of a pass; bytes are for the config's precision.
@@ -31,6 +35,9 @@ struct ModelPlan {
 
 // Returns the cost of a pass over the batch.
 ModelPlan plan_model(const Config&, const Batch&, const PlanOptions&);
+
+// Returns the cost of a pass over `sequences` of the maximum length, with a label at every position.
+ModelPlan plan_pass(const Config&, std::int64_t sequences, const PlanOptions&);
 
 // Returns a batch of sequences of the maximum length, with a label at every position.
 Batch full_batch(const Config&, std::int64_t sequences);

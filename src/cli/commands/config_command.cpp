@@ -3,9 +3,12 @@
 #include <sstream>
 
 #include "cli/cli.h"
+#include "thimble/compare/compare.h"
 #include "thimble/core/format.h"
 #include "thimble/core/json.h"
 #include "thimble/core/width.h"
+#include "thimble/inspect/report/inspection_memory.h"
+#include "thimble/inspect/trace/trace_memory.h"
 #include "thimble/train/cost.h"
 
 namespace thimble::cli {
@@ -42,6 +45,19 @@ void print_cost(const Config& config, std::string_view prefix) {
   text += fmt::format("{:<16} {:>10}\n{}", "memory, about", format_bytes(memory.total()), describe(memory));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) print_out("{}{}\n", prefix, line);
+}
+
+// Returns the memory of the commands that apply to the model, with their default options: compare of two runs of
+// the config.
+std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const Config& config) {
+  std::vector<std::pair<const char*, MemoryEstimate>> all{{"train", estimate_memory(Job::training, config)},
+                                                          {"eval", estimate_memory(Job::evaluation, config)}};
+  if (!attention_layers(config.model).empty() && config.data.test > 0) {
+    all.emplace_back("inspect", inspection_memory(config));
+    all.emplace_back("compare", comparison_memory(config, config, CompareOptions().sequences));
+  }
+  if (layout_of(config.model) == Layout::seq2seq) all.emplace_back("generate", input_memory(config));
+  return all;
 }
 
 void print_ops(const Config& config) {
@@ -92,7 +108,7 @@ void add_config(Command& program) {
     return kDone;
   });
 
-  Command& cost = command.add_command("cost", "Estimate the FLOPs and memory of training");
+  Command& cost = command.add_command("cost", "Estimate the FLOPs of training and the memory of commands");
   arguments->add_to(cost);
   output->add_to(cost);
   auto by_op = std::make_shared<bool>(false);
@@ -101,9 +117,14 @@ void add_config(Command& program) {
     const Config config = arguments->load();
     if (output->prints_text()) {
       print_cost(config, "");
+      print_out("memory of commands, about\n");
+      for (const auto& [name, memory] : memory_by_command(config))
+        print_out("  {:<14} {:>10}\n", name, format_bytes(memory.total()));
       if (*by_op) print_ops(config);
     }
-    output->write(cost_json(config));
+    Json json = cost_json(config);
+    for (const auto& [name, memory] : memory_by_command(config)) json["memory_of"][name] = to_json(memory);
+    output->write(json);
     return kDone;
   });
 

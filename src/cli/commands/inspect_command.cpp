@@ -35,6 +35,7 @@ struct InspectArguments {
   InspectOptions inspection() const {
     InspectOptions out = options;
     out.series = !html.empty();
+    out.written = out.series || !output.json.empty();
     return out;
   }
 };
@@ -153,7 +154,7 @@ int run(InspectArguments& arguments) {
   if (!arguments.html.empty()) write_output(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments.svg, heads, report);
   if (arguments.output.prints_text()) print_report(report, heads);
-  arguments.output.write(to_json(report));
+  if (!arguments.output.json.empty()) arguments.output.write(to_json(report));
   return kDone;
 }
 

@@ -18,8 +18,8 @@ class Nudge : public ChunkHooks {
   Nudge(const Random& random, std::uint32_t pass) : random_(random), pass_(pass) {}
 
   void begin(const Chunk& chunk) override { chunk_ = &chunk; }
+  bool may_replace(Site site) const override { return site.kind != SiteKind::attention_weights; }
   bool replace(Site site, const Shape&, MatrixView value) override {
-    if (site.kind == SiteKind::attention_weights) return false;
     constexpr std::uint32_t kNudge = 2;  // resampling pairs use 1
     constexpr std::int64_t kBits = 128, kMaxLayers = 1 << 16;
     const auto where =

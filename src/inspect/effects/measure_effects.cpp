@@ -58,6 +58,7 @@ class Sensitivity : public ChunkHooks {
       : layers_(layers), scores_(scores), outputs_(layers.size()) {}
 
   void begin(const Chunk& chunk) override { chunk_ = &chunk; }
+  bool may_replace(Site) const override { return false; }
   void record(Site site, Var x) override {
     if (site.kind == SiteKind::head_output) outputs_[static_cast<std::size_t>(site.layer)].push_back(x);
   }
@@ -122,6 +123,7 @@ class LayerAblations : public ChunkHooks {
   void begin(const Chunk& chunk) override {
     for (Ablation& layer : layers_) layer.begin(chunk);
   }
+  bool may_replace(Site site) const override { return site.kind == SiteKind::head_output; }
   bool replace(Site site, const Shape& shape, MatrixView value) override {
     bool replaced = false;
     for (Ablation& layer : layers_) replaced |= layer.replace(site, shape, value);

@@ -1,12 +1,13 @@
 // Compiled once: checks the model and calls the code of its precision.
 #include "thimble/inspect/patching/patch.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "inspect/scores/require_heads.h"
 #include "thimble/core/error.h"
 #include "thimble/data/listing.h"
-#include "thimble/train/cost.h"
+#include "thimble/inspect/effects/effect_memory.h"
 
 namespace thimble {
 
@@ -25,26 +26,27 @@ THIMBLE_PATCHES
 namespace {
 
 // Checks the model and returns whether it computes in single precision.
-bool checked_single(const ModelSource& model) {
+bool checked_single(const ModelSource& model, std::int64_t sequences) {
   require_heads(model.config.model);
-  require_memory(Job::inspection, model.config);
+  require_memory(effects_memory(model.config, sequences));
   return model.config.train.precision == Precision::float32;
 }
 
 }  // namespace
 
 PatchingReport patch(const ModelSource& model, std::int64_t clean, std::int64_t corrupted) {
-  const bool single = checked_single(model);
+  const bool single = checked_single(model, std::max(clean, corrupted) + 1);
   return single ? f32::run_patching(model, clean, corrupted) : f64::run_patching(model, clean, corrupted);
 }
 
 PatchingReport patch_pairs(const ModelSource& model, std::int64_t pairs) {
-  return checked_single(model) ? f32::run_patching_pairs(model, pairs)
-                               : f64::run_patching_pairs(model, pairs);
+  return checked_single(model, std::max(pairs, kCandidates)) ? f32::run_patching_pairs(model, pairs)
+                                                             : f64::run_patching_pairs(model, pairs);
 }
 
 EdgesReport patch_edges(const ModelSource& model, std::int64_t pairs) {
-  return checked_single(model) ? f32::run_edges(model, pairs) : f64::run_edges(model, pairs);
+  return checked_single(model, std::max(pairs, kCandidates)) ? f32::run_edges(model, pairs)
+                                                             : f64::run_edges(model, pairs);
 }
 
 }  // namespace thimble

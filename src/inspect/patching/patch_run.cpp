@@ -15,8 +15,6 @@ EdgesReport run_edges(const ModelSource& model, std::int64_t pairs);
 
 namespace {
 
-constexpr std::int64_t kCandidates = 1000;  // test sequences that pairs are drawn from, at least
-
 std::vector<InputPair> select_pairs(Evaluator& evaluator, std::int64_t pairs) {
   evaluator.select(Split::test, std::max(pairs, kCandidates));
   return draw_pairs(evaluator, pairs);

@@ -2,7 +2,8 @@
 #include "inspect/scores/require_heads.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
-#include "thimble/train/cost.h"
+#include "thimble/inspect/effects/effect_memory.h"
+#include "thimble/inspect/report/inspection_memory.h"
 
 namespace thimble {
 
@@ -17,7 +18,7 @@ AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> he
 
 InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
   require_heads(model.config.model);
-  require_memory(Job::inspection, model.config);
+  require_memory(inspection_memory(model.config, options));
   const bool single = model.config.train.precision == Precision::float32;
   InspectReport report = single ? f32::run_inspection(model, options) : f64::run_inspection(model, options);
   if (!model.run.empty()) report.timeline = read_timeline(model.run);
@@ -29,7 +30,7 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
 
 AblationReport ablate(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences) {
   require_heads(model.config.model);
-  require_memory(Job::inspection, model.config);
+  require_memory(effects_memory(model.config, sequences));
   const bool single = model.config.train.precision == Precision::float32;
   return single ? f32::run_ablation(model, heads, sequences) : f64::run_ablation(model, heads, sequences);
 }

@@ -35,8 +35,9 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   report.logit_lens = logit_lens(evaluator, effects.baseline);
   ScoreObserver trained(evaluator, true), initial(evaluator);
   CircuitObserver circuit_observer(evaluator);
-  TraceObserver examples(evaluator.model(), options.examples,
-                         [&](const ForwardTrace& trace) { report.examples.push_back(trace); });
+  TraceObserver examples(
+      evaluator.model(), options.examples,
+      [&](const ForwardTrace& trace) { report.examples.push_back(trace); }, false);
   Observers observers{&trained, &circuit_observer, &examples};
   evaluator.observe(observers);
   progress.advance(evaluator.observe_cost());

@@ -22,8 +22,8 @@ SeriesStep read_step(Evaluator& evaluator, std::int64_t step, std::int64_t examp
   out.snapshot.step = step;
   out.snapshot.loss = evaluator.run().loss;
   ScoreObserver scores(evaluator);
-  TraceObserver traces(evaluator.model(), examples,
-                       [&](const ForwardTrace& trace) { out.examples.push_back(trace); });
+  TraceObserver traces(
+      evaluator.model(), examples, [&](const ForwardTrace& trace) { out.examples.push_back(trace); }, false);
   Observers observers{&scores, &traces};
   evaluator.observe(observers);
   for (std::size_t i = 0; i < scores.heads().size(); ++i) {

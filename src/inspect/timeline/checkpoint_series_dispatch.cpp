@@ -2,8 +2,9 @@
 
 #include "inspect/scores/require_heads.h"
 #include "thimble/inspect/timeline/checkpoint_series.h"
+#include "thimble/inspect/timeline/head_log.h"
+#include "thimble/inspect/trace/trace_memory.h"
 #include "thimble/tensor/safetensors.h"
-#include "thimble/train/cost.h"
 #include "thimble/train/run_files.h"
 
 namespace thimble {
@@ -38,7 +39,7 @@ std::map<std::int64_t, std::filesystem::path> checkpoints_by_step(const std::fil
 std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::int64_t examples) {
   if (model.run.empty() || !model.config.train.checkpoint_series) return {};
   require_heads(model.config.model);
-  require_memory(Job::inspection, model.config);
+  require_memory(trace_memory(model.config, kLoggedSequences));
   const auto checkpoints = checkpoints_by_step(model.run);
   const bool single = model.config.train.precision == Precision::float32;
   return single ? f32::run_series(model, checkpoints, examples)

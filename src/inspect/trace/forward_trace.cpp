@@ -7,16 +7,15 @@
 #include "thimble/core/text.h"
 #include "thimble/data/table.h"
 #include "thimble/inspect/circuits/lens_names.h"
+#include "thimble/inspect/trace/trace_memory.h"
 #include "thimble/model/decoding.h"
-#include "thimble/train/cost.h"
 
 namespace thimble {
 
 #define THIMBLE_TRACES                                                                                      \
   ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);                \
   void run_split(const ModelSource& model, Split split, std::int64_t count,                                 \
-                 const std::function<void(const ForwardTrace&)>& visit,                                     \
-                 std::optional<std::uint64_t> untrained);                                                   \
+                 const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options);       \
   std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens, \
                                          std::int64_t beams);
 
@@ -107,7 +106,7 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
       layout_of(model.config.model) == Layout::seq2seq,
       "generate: requires model.kind encoder_decoder or recurrent, this model is an encoder; `thimble "
       "inspect --input` shows its predictions");
-  require_memory(Job::inspection, model.config);
+  require_memory(input_memory(model.config, beams));
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
   std::vector<GeneratedSequence> sequences;
@@ -148,7 +147,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
 }
 
 ForwardTrace trace_input(const ModelSource& model, std::string_view text) {
-  require_memory(Job::inspection, model.config);
+  require_memory(input_memory(model.config));
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   return single(model) ? f32::run_input(model, tokens) : f64::run_input(model, tokens);
 }
@@ -161,13 +160,12 @@ std::int64_t readable(const ModelSource& model, Split split, std::int64_t count)
 }
 
 void trace_split(const ModelSource& model, Split split, std::int64_t count,
-                 const std::function<void(const ForwardTrace&)>& visit,
-                 std::optional<std::uint64_t> untrained) {
+                 const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options) {
   require_heads(model.config.model);
-  require_memory(Job::inspection, model.config);
   count = readable(model, split, count);
-  single(model) ? f32::run_split(model, split, count, visit, untrained)
-                : f64::run_split(model, split, count, visit, untrained);
+  require_memory(trace_memory(model.config, count));
+  single(model) ? f32::run_split(model, split, count, visit, options)
+                : f64::run_split(model, split, count, visit, options);
 }
 
 std::span<const double> ForwardTrace::weights(const ModelConfig& model, HeadId id) const {

@@ -128,19 +128,21 @@ void write_attention(const ModelSource& model, Split split, std::int64_t count, 
       sources.emplace(directory / "sources.npy", directory / "source_lengths.npy", sequences, longest_source);
   };
 
-  trace_split(model, split, sequences, [&](const ForwardTrace& trace) {
-    if (!tokens) open_files();
-    for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
-      const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
-      std::vector<float> weights;
-      for (std::int64_t head = 0; head < layer.heads; ++head)
-        append(weights, trace.weights(config.model, {l, head}), trace.keys(layer),
-               longest(layer.queries_source), longest(layer.keys_source));
-      attention.at(layer.stack).append(weights);
-    }
-    tokens->append(trace.tokens);
-    if (sources) sources->append(trace.source);
-  });
+  trace_split(model, split, sequences,
+              [&](const ForwardTrace& trace) {
+                if (!tokens) open_files();
+                for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
+                  const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
+                  std::vector<float> weights;
+                  for (std::int64_t head = 0; head < layer.heads; ++head)
+                    append(weights, trace.weights(config.model, {l, head}), trace.keys(layer),
+                           longest(layer.queries_source), longest(layer.keys_source));
+                  attention.at(layer.stack).append(weights);
+                }
+                tokens->append(trace.tokens);
+                if (sources) sources->append(trace.source);
+              },
+              {.logits = false});
   if (!tokens) open_files();  // there are no sequences
   for (auto& [name, file] : attention) file.commit();
   tokens->commit();

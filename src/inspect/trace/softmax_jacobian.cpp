@@ -25,19 +25,18 @@ double mean_jacobian(const ModelSource& model, std::int64_t sequences,
                      std::optional<std::uint64_t> untrained) {
   const std::vector<AttentionLayer> layers = attention_layers(model.config.model);
   double sum = 0, count = 0;
-  trace_split(
-      model, Split::test, sequences,
-      [&](const ForwardTrace& trace) {
-        std::span<const double> rest = trace.attention;
-        for (const AttentionLayer& layer : layers)
-          for (std::int64_t row = 0; row < layer.heads * trace.queries(layer); ++row) {
-            const auto keys = static_cast<std::size_t>(trace.keys(layer));
-            sum += jacobian_norm(rest.first(keys));
-            ++count;
-            rest = rest.subspan(keys);
-          }
-      },
-      untrained);
+  trace_split(model, Split::test, sequences,
+              [&](const ForwardTrace& trace) {
+                std::span<const double> rest = trace.attention;
+                for (const AttentionLayer& layer : layers)
+                  for (std::int64_t row = 0; row < layer.heads * trace.queries(layer); ++row) {
+                    const auto keys = static_cast<std::size_t>(trace.keys(layer));
+                    sum += jacobian_norm(rest.first(keys));
+                    ++count;
+                    rest = rest.subspan(keys);
+                  }
+              },
+              {.untrained = untrained, .logits = false});
   return sum / count;
 }
 

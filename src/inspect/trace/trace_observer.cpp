@@ -14,7 +14,7 @@ inline namespace THIMBLE_PRECISION {
 
 ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);
 void run_split(const ModelSource& model, Split split, std::int64_t count,
-               const std::function<void(const ForwardTrace&)>& visit, std::optional<std::uint64_t> untrained);
+               const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options);
 std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
                                        std::int64_t beams);
 
@@ -27,9 +27,14 @@ void TraceObserver::begin(const Chunk& chunk) {
     const auto row = static_cast<std::ptrdiff_t>(b);
     const auto first = batch_->tokens.begin() + row * batch_->length;
     traces_[b].tokens.assign(first, first + batch_->lengths[b]);
-    if (batch_->source_length == 0) continue;
-    const auto source = batch_->sources.begin() + row * batch_->source_length;
-    traces_[b].source.assign(source, source + batch_->source_lengths[b]);
+    if (batch_->source_length > 0) {
+      const auto source = batch_->sources.begin() + row * batch_->source_length;
+      traces_[b].source.assign(source, source + batch_->source_lengths[b]);
+    }
+    std::int64_t weights = 0;
+    for (const AttentionLayer& layer : layers_)
+      weights += layer.heads * traces_[b].queries(layer) * traces_[b].keys(layer);
+    traces_[b].attention.reserve(static_cast<std::size_t>(weights));
   }
 }
 
@@ -67,6 +72,7 @@ void TraceObserver::add_predictions(ConstMatrixView logits) {
       const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
       const auto best = std::ranges::max_element(z);
       trace.predictions.push_back(static_cast<std::int32_t>(best - z.begin()));
+      if (!has_logits_) continue;
       double sum = 0;
       for (const Real x : z) sum += portable::exp(static_cast<double>(x) - static_cast<double>(*best));
       for (const Real x : z) {
@@ -154,7 +160,8 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   batch.length = std::ssize(batch.tokens);
   batch.lengths = length_of(batch.tokens);
   ForwardTrace trace;
-  TraceObserver hooks(network, 1, [&](const ForwardTrace& visited) { trace = visited; });
+  TraceObserver hooks(
+      network, 1, [&](const ForwardTrace& visited) { trace = visited; }, true);
   Tape tape(Tape::Mode::inference);
   tape.bind(network.parameters(), {});
   hooks.begin(chunk);
@@ -191,12 +198,11 @@ std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vect
 }
 
 void run_split(const ModelSource& model, Split split, std::int64_t count,
-               const std::function<void(const ForwardTrace&)>& visit,
-               std::optional<std::uint64_t> untrained) {
+               const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options) {
   Evaluator evaluator(model);
-  if (untrained) evaluator.model().init(*untrained);
+  if (options.untrained) evaluator.model().init(*options.untrained);
   evaluator.select(split, count);
-  TraceObserver hooks(evaluator.model(), count, visit);
+  TraceObserver hooks(evaluator.model(), count, visit, options.logits);
   ProgressCounter progress("reading attention", evaluator.observe_cost());
   evaluator.report_to(progress);
   evaluator.observe(hooks);

@@ -11,13 +11,18 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Calls visit(trace) for each of the first `count` sequences, in order, during passes over all positions.
+// Calls visit(trace) for each of the first `count` sequences, in order, during passes over all positions. Traces
+// have logits and probabilities if `has_logits`.
 class TraceObserver : public ChunkHooks {
  public:
   using Visit = std::function<void(const ForwardTrace&)>;
 
-  TraceObserver(const Model& model, std::int64_t count, Visit visit)
-      : layers_(model.attention_layers()), whole_(layers_), count_(count), visit_(std::move(visit)) {}
+  TraceObserver(const Model& model, std::int64_t count, Visit visit, bool has_logits)
+      : layers_(model.attention_layers()),
+        whole_(layers_),
+        count_(count),
+        visit_(std::move(visit)),
+        has_logits_(has_logits) {}
 
   void begin(const Chunk& chunk) override;
   bool may_replace(Site) const override { return false; }
@@ -32,6 +37,7 @@ class TraceObserver : public ChunkHooks {
   WholeWeights whole_;
   const std::int64_t count_;
   const Visit visit_;
+  const bool has_logits_;
   const Batch* batch_ = nullptr;
   std::vector<ForwardTrace> traces_;  // by sequence of the chunk
 };

@@ -22,6 +22,7 @@ class Ablation : public ChunkHooks {
       : layers_(layers), heads_(heads), substitute_(substitute) {}
 
   void begin(const Chunk& chunk) override { first_ = chunk.first; }
+  bool may_replace(Site site) const override { return site.kind == SiteKind::head_output; }
   bool replace(Site site, const Shape& shape, MatrixView value) override;
 
  private:

@@ -10,6 +10,7 @@
 namespace thimble {
 
 inline constexpr std::int64_t kUsualPairs = 100;
+inline constexpr std::int64_t kCandidates = 1000;  // test sequences that pairs are drawn from, at least
 
 // The functions below require heads (ConfigError) and weights that match the config (CheckpointError).
 

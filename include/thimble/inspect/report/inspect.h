@@ -62,6 +62,7 @@ struct InspectOptions {
   std::int64_t examples = 16;     // of these, kept with all their attention weights
   bool series = false;            // whether to read the checkpoints of the run
   double smallest_effect = kSmallestEffect;
+  bool written = false;  // whether the report becomes JSON or a page, which takes memory
 };
 
 inline constexpr std::int64_t kVariedSequences =

@@ -68,12 +68,17 @@ struct GeneratedSequence {
 // model.
 std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text, std::int64_t beams);
 
+struct TraceOptions {
+  // The seed of the initial values that the model has in place of its weights, if any.
+  std::optional<std::uint64_t> untrained{};
+  bool logits = true;  // whether traces have logits and probabilities, which large vocabularies make large
+};
+
 // Runs the model on the first `count` sequences of a split, all if there are fewer, and calls visit(trace)
-// for each in order; with `untrained`, the model has the initial values of that seed in place of its weights.
-// Throws CheckpointError when the weights do not match the config, and DataError when there is no sequence.
+// for each in order. Throws CheckpointError when the weights do not match the config, and DataError when there
+// is no sequence.
 void trace_split(const ModelSource& model, Split split, std::int64_t count,
-                 const std::function<void(const ForwardTrace&)>& visit,
-                 std::optional<std::uint64_t> untrained = {});
+                 const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options = {});
 
 // Returns the number of sequences that trace_split reads.
 std::int64_t readable(const ModelSource& model, Split split, std::int64_t count);
