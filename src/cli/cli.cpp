@@ -97,9 +97,16 @@ Config ConfigArguments::load() const {
   return result;
 }
 
-Communicator& start_ranks() {
+Communicator& start_ranks(const std::string& command, const Output& output, const std::string& directory) {
   Communicator& ranks = world();
   if (ranks.rank() > 0) silence();
+  const auto require_equal = [&](const char* what, const std::string& value) {
+    ranks.require_equal<ConfigError>(what, value.empty() ? "none" : value,
+                                     "start the same command for all ranks");
+  };
+  require_equal("command", command);
+  require_equal("--out", directory);
+  require_equal("--json", output.json);
   return ranks;
 }
 

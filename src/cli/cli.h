@@ -49,8 +49,10 @@ struct ConfigArguments {
   Config load() const;
 };
 
-// Returns world(). Only rank 0 prints and writes results from then on.
-Communicator& start_ranks();
+// Returns world(). Only rank 0 prints and writes results from then on. Throws ConfigError on all ranks when they
+// run different commands, or with another --out or --json; --threads and --quiet may differ.
+Communicator& start_ranks(const std::string& command, const Output& output,
+                          const std::string& directory = "");
 
 bool is_terminal(int descriptor);
 

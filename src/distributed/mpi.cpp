@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cmath>
 #include <csignal>
+#include <string_view>
 
 namespace thimble {
 
@@ -15,8 +17,36 @@ namespace {
 
 enum Tag { kData, kEnding };
 
-// Exit status of a process whose MPI_Finalize hangs.
+// Exit status of a process that hangs while it leaves MPI.
 volatile std::sig_atomic_t final_status = 0;
+
+// Reports a crash, and ends the process by that signal. MPI libraries do not check every result of malloc: where
+// memory runs out, Open MPI crashes in MPI_Init, in a thread of its own or in MPI_Finalize.
+extern "C" void on_crash(int signal) {
+  constexpr std::string_view kMessage =
+      "thimble: crashed, most likely in the MPI library, which does so where memory runs out;\n"
+      "start fewer ranks on this machine, or a smaller model\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  std::raise(signal);
+}
+
+void report_crashes() {
+  struct sigaction action {};
+  action.sa_handler = on_crash;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGSEGV, SIGBUS}) ::sigaction(signal, &action, nullptr);
+}
+
+// Ends a process that waits in MPI_Init, as with MPICH when another rank has ended before.
+extern "C" void on_timeout(int) {
+  constexpr std::string_view kMessage =
+      "thimble: MPI_Init does not return; another rank has ended before it, or is slow: then set the seconds "
+      "to\n"
+      "wait with THIMBLE_RANK_TIMEOUT\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  constexpr int kFailed = 2;
+  ::_exit(kFailed);
+}
 
 // The communicator of all processes that an MPI launcher has started.
 class Mpi : public Communicator {
@@ -26,10 +56,10 @@ class Mpi : public Communicator {
   // Leaves MPI. After an error messages may be lost, and MPI_Finalize would wait for them.
   ~Mpi() override {
     constexpr unsigned kGrace = 10;  // seconds
+    std::signal(SIGALRM, [](int) { ::_exit(final_status); });
+    ::alarm(kGrace);  // without memory, any of these calls may hang
     cancel();
     if (!all_ended()) MPI_Abort(MPI_COMM_WORLD, final_status);
-    std::signal(SIGALRM, [](int) { ::_exit(final_status); });
-    ::alarm(kGrace);
     MPI_Finalize();
     ::alarm(0);
   }
@@ -131,9 +161,13 @@ class Mpi : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> start_mpi() {
+std::unique_ptr<Communicator> start_mpi(double timeout) {
   int provided = 0, rank = 0, size = 1;
+  report_crashes();
+  std::signal(SIGALRM, on_timeout);
+  ::alarm(static_cast<unsigned>(std::ceil(std::min<double>(timeout, INT_MAX))));
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+  ::alarm(0);
   require<ConfigError>(provided >= MPI_THREAD_SERIALIZED,
                        "{}: does not permit calls of several threads; use an MPI library that does",
                        mpi_name());

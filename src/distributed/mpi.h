@@ -7,8 +7,9 @@
 
 namespace thimble {
 
-// Returns the communicator of all processes of the launcher, or null if the program is built without MPI.
-std::unique_ptr<Communicator> start_mpi();
+// Returns the communicator of all processes of the launcher, or null if the program is built without MPI. Ends the
+// process when the others have not come within `timeout` seconds.
+std::unique_ptr<Communicator> start_mpi(double timeout);
 
 // Returns the name and version of the MPI library, or "" without one.
 std::string mpi_name();

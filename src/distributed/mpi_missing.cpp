@@ -2,7 +2,7 @@
 
 namespace thimble {
 
-std::unique_ptr<Communicator> start_mpi() { return nullptr; }
+std::unique_ptr<Communicator> start_mpi(double) { return nullptr; }
 
 std::string mpi_name() { return ""; }
 

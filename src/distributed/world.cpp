@@ -1,6 +1,7 @@
 #include "thimble/distributed/world.h"
 
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "distributed/mpi.h"
@@ -18,13 +19,25 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Returns the seconds that the user lets ranks wait for others, if any.
+std::optional<double> rank_timeout() {
+  constexpr const char* kName = "THIMBLE_RANK_TIMEOUT";
+  const std::string_view text = variable(kName);
+  if (text.empty()) return std::nullopt;
+  const std::optional<double> seconds = parse_number<double>(text);
+  require<ConfigError>(seconds && *seconds > 0, "{}={}: must be a number of seconds above 0", kName, text);
+  return seconds;
+}
+
 }  // namespace
 
 Communicator& world() {
   if (started) return *started;
   const std::int64_t size = launcher_rank().size;
   if (size <= 1 && variable("PMIX_RANK").empty()) return one_process();
-  started = start_mpi();
+  constexpr double kStart = 300;  // seconds for all processes to start
+  const std::optional<double> timeout = rank_timeout();
+  started = start_mpi(timeout.value_or(kStart));
   if (!started) {
     require<ConfigError>(
         size <= 1,
@@ -38,13 +51,7 @@ Communicator& world() {
       "started as {} processes, but {} finds {}; use the launcher of the MPI that thimble is "
       "built with",
       size, mpi_name(), started->size());
-  constexpr const char* kTimeout = "THIMBLE_RANK_TIMEOUT";
-  if (const std::string_view text = variable(kTimeout); !text.empty()) {
-    const std::optional<double> seconds = parse_number<double>(text);
-    require<ConfigError>(seconds && *seconds > 0, "{}={}: must be a number of seconds above 0", kTimeout,
-                         text);
-    started->set_timeout(*seconds);
-  }
+  if (timeout) started->set_timeout(*timeout);
   return *started;
 }
 

@@ -166,6 +166,23 @@ END
   ((status == 2)) && grep -q 'hash of the config: rank 0 has .*rank 1 differs' said || fail "differing configs: $status"
   (($(messages) == 1)) || fail "differing configs: $(messages) messages"
 
+  # Ranks with another option, which is named with both values.
+  cat >option.sh <<'END'
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+option=()
+((rank != 1)) || read -ra option <<<"$OPTION"
+exec "$@" "${option[@]}"
+END
+  for option in "--stop-after 5" --resume "--out other" "--json other"; do
+    status=0 program=bash
+    OPTION=$option launch 3 option.sh "$program_before" train "${config[@]}" --quiet 2>said >/dev/null || status=$?
+    program=$program_before
+    ((status == 2)) && grep -q "^thimble: ${option% *}: rank 0 has .*, rank 1 has .*; rank 1 differs" said ||
+      fail "ranks that differ in $option: exit status $status"
+    (($(messages) == 1)) || fail "ranks that differ in $option: $(messages) messages"
+    [[ ! -e runs && ! -e other ]] || fail "ranks that differ in $option: something was written"
+  done
+
   if mkdir -p small && mount -t tmpfs -o size=420k tmpfs small 2>/dev/null; then
     status=0
     launch 3 train "${config[@]}" --out small/run --quiet 2>said >/dev/null || status=$?
@@ -176,6 +193,22 @@ END
     same_as_whole small/run "full disk"
     umount small
   fi
+
+  # A rank that ends before MPI starts.
+  status=0 program=bash
+  OPTION=--unknown THIMBLE_RANK_TIMEOUT=5 launch 2 option.sh "$program_before" train "${config[@]}" --quiet 2>said \
+    >/dev/null || status=$?
+  program=$program_before
+  ((status == 2)) && grep -q 'unknown option --unknown' said || fail "an unknown option on a rank: exit status $status"
+
+  # A rank that crashes, as MPI libraries do without memory.
+  rm -rf run
+  launch 2 train "${config[@]}" train.steps=600000 --out run --quiet >/dev/null 2>said &
+  job=$!
+  started 40
+  kill -SEGV "$(processes | tail -n 1)"
+  ended_within 30 "a rank that crashes"
+  ((status != 0)) && grep -q '^thimble: crashed, ' said || fail "a rank that crashes: exit status $status"
 
   # A rank that hangs is named.
   rm -rf run

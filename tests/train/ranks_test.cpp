@@ -7,6 +7,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/random.h"
 #include "thimble/tensor/safetensors.h"
+#include "thimble/train/benchmark.h"
 #include "thimble/train/run.h"
 #include "thimble/train/trainer.h"
 #include "train/run_files.h"
@@ -292,4 +293,32 @@ TEST_CASE("an error of one rank ends all of them", "[train][ranks]") {
   CHECK_THAT(occupied[0].error, ContainsSubstring("exists and is not an empty directory"));
   CHECK(occupied[2].error == "rank 0 ended with exit status 2");
   CHECK(occupied[0].ending.has_message);
+}
+
+TEST_CASE("ranks with other options are named, and end before the first step", "[train][ranks]") {
+  const TemporaryDirectory directory;
+  const auto message_of = [](const TrainOptions& usual, const TrainOptions& other) {
+    const auto ends = run_ranks(3, [&](Communicator& ranks) {
+      TrainOptions options = ranks.rank() == 1 ? other : usual;
+      options.ranks = &ranks;
+      train(small_config(), options);
+    });
+    for (const RankEnd& end : ends) {
+      CHECK(end.error == ends[0].error);
+      CHECK(end.ending.status == 2);
+    }
+    return ends[0].error;
+  };
+  TrainOptions after_five;
+  after_five.stop_after = 5;
+  const std::string rest = "; rank 1 differs of 3 from rank 0; start the same command for all ranks",
+                    run = (directory / "run").string();
+  CHECK(message_of({}, after_five) == "--stop-after: rank 0 has 0, rank 1 has 5" + rest);
+  CHECK(message_of({.directory = run}, {.directory = run, .resume = true}) ==
+        "--resume: rank 0 has not set, rank 1 has set" + rest);
+  CHECK(message_of({.directory = run}, {}) == "run directory: rank 0 has one, rank 1 has none" + rest);
+  CHECK(directory.files() == 0);
+  const auto ends =
+      run_ranks(2, [](Communicator& ranks) { benchmark(small_config(), 1, 2 + ranks.rank(), ranks); });
+  CHECK_THAT(ends[1].error, StartsWith("--steps: rank 0 has 2, rank 1 has 3; "));
 }
