@@ -33,9 +33,10 @@ double moments_of(const Config& config) { return config.train.optimizer.name == 
 
 // Returns the bytes of the vocabulary, in the dataset and in a report, and of data files.
 double data_memory(const Config& config) {
-  constexpr double kCopies = 2;
-  return kCopies * sizeof(std::string) * static_cast<double>(model_sizes(config).vocabulary) +
-         (config.task.table != nullptr ? config.task.table->bytes() : 0);
+  constexpr double kCopies = 2, kNode = 96;  // of a map of tokens, which reading leaves in the heap
+  const auto vocabulary = static_cast<double>(model_sizes(config).vocabulary);
+  return kCopies * sizeof(std::string) * vocabulary +
+         (config.task.table != nullptr ? config.task.table->bytes() + kNode * vocabulary : 0);
 }
 
 // The tapes of a thread that evaluates a split, and the sums of all its micro-batches.
@@ -47,8 +48,9 @@ Evaluation evaluation_of(const Config& config, std::int64_t sequences) {
   const std::int64_t at_once = micro_batch(tokens_of(config)), largest = std::min(at_once, sequences);
   if (sequences == 0) return {};
   const ModelPlan decoding = plan_pass(config, largest, {.decoding = true});
+  constexpr double kSmallBlocks = 0.5 * (1 << 20);  // that decoding leaves in the heap of a thread
   return {
-      .tapes = decoding.tape_bytes + decoding.other_bytes +
+      .tapes = decoding.tape_bytes + decoding.other_bytes + (decoding.other_bytes > 0 ? kSmallBlocks : 0) +
                plan_pass(config, largest, kEvaluationOptions).tape_bytes,
       .sums = sizeof(EvalSums) * std::ceil(static_cast<double>(sequences) / static_cast<double>(at_once))};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "thimble/data/dataset.h"
 #include "thimble/inspect/effects/joint_effects.h"
 #include "thimble/model/attention_layer.h"
 #include "thimble/train/plan.h"
@@ -51,6 +52,19 @@ double joint_sequences(const Config& config, double sequences) {
   return std::min(sequences, std::max<double>(kMinJointSequences, kJointPasses / passes * sequences));
 }
 
+// Returns the micro-batch with the most labels of the first test sequences, of at most kDrawn of them.
+Batch largest_batch(const Config& config, std::int64_t sequences, std::int64_t at_once) {
+  constexpr std::int64_t kDrawn = 1000;
+  const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
+  sequences = std::min({sequences, data.size(Split::test), kDrawn});
+  Batch largest, batch;
+  for (std::int64_t first = 0; first < sequences; first += at_once) {
+    data.fill(Split::test, first, std::min(at_once, sequences - first), batch);
+    if (first == 0 || batch.row_labels.size() > largest.row_labels.size()) largest = batch;
+  }
+  return sequences > 0 ? largest : full_batch(config, at_once);
+}
+
 }  // namespace
 
 MemoryEstimate effects_memory(const Config& config, std::int64_t sequences, double stored) {
@@ -60,11 +74,15 @@ MemoryEstimate effects_memory(const Config& config, std::int64_t sequences, doub
   if (sequences == 0 || attention_layers(config.model).empty()) return loaded;
   const auto count = static_cast<double>(sequences),
              threads = static_cast<double>(std::min(loaded.threads, (sequences + micro - 1) / micro));
+  const Batch batch = largest_batch(config, sequences, at_once);
   const ModelPlan pass =
-      plan_pass(config, at_once, {.observed = true, .replaced = true, .per_sequence = true});
+      plan_model(config, batch, {.observed = true, .replaced = true, .per_sequence = true});
   const ModelPlan gradients =
-      plan_pass(config, at_once, {.gradients = true, .observed = true, .per_sequence = true, .all = true});
-  const double weights = real_size(config) * pass.parameters, results = sizeof(SequenceResult) * count;
+      plan_model(config, batch, {.gradients = true, .observed = true, .per_sequence = true, .all = true});
+  const double weights = real_size(config) * pass.parameters;
+  // Tokens, labels and rows of every sequence, and its results.
+  const double results =
+      count * (sizeof(SequenceResult) + 4 * sizeof(std::int32_t) * static_cast<double>(tokens_of(config)));
   const Captures captures = captures_of(config);
   double heads = 0;
   for (const AttentionLayer& layer : attention_layers(config.model))
