@@ -29,9 +29,10 @@ ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& 
   plan.parameters = static_cast<double>(model->parameters().count());
   plan.packed_bytes = static_cast<double>(sizeof(Real) * PackedWeights::size(model->parameters()));
   if (options.decoding) {
+    const double kept = model->plan_decoding(tape, model_input(batch));
     // A step has its logits on the tape and in a tensor.
     const double logits = 2 * static_cast<double>(batch.sequences * model->vocabulary());
-    plan.other_bytes = sizeof(Real) * (model->plan_decoding(tape, model_input(batch)) + logits);
+    if (kept > 0) plan.other_bytes = sizeof(Real) * (kept + logits);
   } else {
     PlannedHooks hooks(options.replaced);
     const Var logits = (*model)(tape, labeled_input(batch),
