@@ -303,11 +303,13 @@ TEST_CASE("ranks with other options are named, and end before the first step", "
       options.ranks = &ranks;
       train(small_config(), options);
     });
+    // A rank may learn that another has ended before it has all values itself.
+    std::string reported;
     for (const RankEnd& end : ends) {
-      CHECK(end.error == ends[0].error);
       CHECK(end.ending.status == 2);
+      if (end.ending.has_message) reported = end.error;
     }
-    return ends[0].error;
+    return reported;
   };
   TrainOptions after_five;
   after_five.stop_after = 5;
@@ -320,5 +322,6 @@ TEST_CASE("ranks with other options are named, and end before the first step", "
   CHECK(directory.files() == 0);
   const auto ends =
       run_ranks(2, [](Communicator& ranks) { benchmark(small_config(), 1, 2 + ranks.rank(), ranks); });
-  CHECK_THAT(ends[1].error, StartsWith("--steps: rank 0 has 2, rank 1 has 3; "));
+  CHECK_THAT(ends[ends[0].ending.has_message ? 0 : 1].error,
+             StartsWith("--steps: rank 0 has 2, rank 1 has 3; "));
 }
