@@ -98,8 +98,8 @@ TEST_CASE("a match is held against other sequences and the best of untrained hea
   on_same_data.config.train.seed = two.train.seed;
   const auto attention = [](const ModelSource& model, std::optional<std::uint64_t> untrained = {}) {
     Attention traces;
-    trace_split(
-        model, Split::test, 40, [&](const ForwardTrace& trace) { traces.push_back(trace); }, untrained);
+    trace_split(model, Split::test, 40, [&](const ForwardTrace& trace) { traces.push_back(trace); },
+                {.untrained = untrained});
     return traces;
   };
   const Attention a = attention(first), b = attention(on_same_data);
