@@ -201,6 +201,12 @@ export function stateTests(test, file, { native, modules, root }) {
     await textOf(page, "#status", /^step 0 of 3,900/);
     await yaml(page, (before) => before.replace("stepps: 5", "steps: 55"));
     await textOf(page, "#status", /^step 0 of 55/);
+    // The comment of a config of the page is its own, also when a value is changed.
+    await page.select("#start", "reverse.yaml");
+    await textOf(page, "#status", /^step 0 of 3,900/);
+    await put(page, "#first-train-steps", "77");
+    await textOf(page, "#status", /^step 0 of 77/);
+    assert.match(await text(page, "#setup .about"), /^Reverse/);
     await closed(page);
   });
 

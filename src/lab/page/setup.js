@@ -12,6 +12,7 @@ import { setText } from "./session.js";
 const kStarts = Object.keys(configs)
   .filter((name) => name.endsWith(".yaml"))
   .sort((a, b) => (b === "reverse.yaml") - (a === "reverse.yaml") || a.localeCompare(b));
+const kSummaries = new Set(kStarts.map((name) => summaryOf(configs[name], true))); // the page's own words
 const kExamples = 3;
 
 const title = (name) => name.replace(/\.yaml$/, "").replaceAll("_", " ");
@@ -27,7 +28,7 @@ function starts() {
   const about = element("p", { class: "about" });
   subscribe(["text"], () => {
     list.value = kStarts.find((name) => configs[name] === state.text) ?? "";
-    about.textContent = shown(summaryOf(state.text, Boolean(list.value)));
+    about.textContent = shown(summaryOf(state.text, kSummaries.has(summaryOf(state.text, true))));
   });
   return [element("label", { class: "start", for: "start" }, element("span", {}, "start with"), list), about];
 }
