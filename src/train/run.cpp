@@ -97,14 +97,15 @@ DataRecord read_record(const fs::path& directory) {
 std::optional<fs::path> newest_checkpoint(const fs::path& run) {
   const fs::path checkpoints = run / kRunCheckpoints;
   if (fs::exists(checkpoints / kFinal)) return checkpoints / kFinal;
+  if (!fs::is_directory(checkpoints)) return std::nullopt;
+  std::vector<fs::path> others = step_files(checkpoints);
+  if (fs::exists(checkpoints / kBest)) others.push_back(checkpoints / kBest);
+  if (others.empty()) return std::nullopt;
   require<CheckpointError>(!fs::exists(run / kRunSummary),
                            "{}: missing, though training has ended; restore the file, name another with "
                            "--checkpoint, or resume the run",
                            (checkpoints / kFinal).string());
-  if (!fs::is_directory(checkpoints)) return std::nullopt;
-  const std::vector<fs::path> steps = step_files(checkpoints);
-  if (!steps.empty()) return steps.front();
-  return fs::exists(checkpoints / kBest) ? std::optional(checkpoints / kBest) : std::nullopt;
+  return others.front();
 }
 
 DataRecord record_of(const Config& config) {

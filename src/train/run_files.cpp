@@ -58,11 +58,12 @@ Json read_changes(const fs::path& run) {
   return changes;
 }
 
-// Returns whether the changes since the step lead from one value of the key to the other.
+// Returns whether the changes since the step lead from one value of the key to the other. At the step itself a
+// checkpoint may have been saved between several changes, which the list has as one.
 bool is_recorded(const Json& changes, std::int64_t step, const std::string& key, Json from, const Json& to) {
   for (const Json& change : changes) {
     if (change["key"] != key || change["step"].get<std::int64_t>() < step) continue;
-    if (change["from"] != from) return false;
+    if (change["from"] != from && change["step"] != step) return false;
     from = change["to"];
   }
   return from == to;

@@ -115,6 +115,12 @@ TEST_CASE("changes on resuming are recorded, and those recorded are accepted", "
   replace_in(changes, "0.25", "0.5");
   CHECK_THROWS_WITH(open_run(run),
                     ContainsSubstring("train.optimizer.lr: 0.003 in the checkpoint, 0.25 in config.yaml"));
+  // A checkpoint that was saved between two changes at its step.
+  fs::remove(changes);
+  Config before = longer;
+  before.train.optimizer.lr = 0.5;
+  record_changes(run, 12, before, other);
+  CHECK_NOTHROW(open_run(run));
   // A change before the checkpoint does not explain a difference from it.
   fs::remove(changes);
   record_changes(run, 3, longer, other);

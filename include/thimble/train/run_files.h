@@ -37,7 +37,7 @@ class MetricsCheck {
 std::string run_identity(const Config& config, const DataRecord& data);
 
 // Returns the checkpoint with which training ended, or the newest one before; nothing if there is none. Throws
-// CheckpointError if training has ended and its last checkpoint is missing.
+// CheckpointError if training has ended and its last checkpoint is missing, but others are there.
 std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& run);
 
 // Returns metrics.jsonl; "" if there is none. Its last line may be incomplete. Throws CheckpointError, naming
