@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "autograd/planted.h"
+#include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/gelu.h"
 #include "thimble/kernels/gemm.h"
 #include "thimble/ops/ops.h"
@@ -25,13 +26,13 @@ Var matmul_with(Tape& tape, Inputs in, bool transpose_a, bool transpose_b) {
   const Var a = in[0], b = in[1];
   return record(
       "planted", {3, 3}, {a, b},
-      [&](Var y) {
-        kernels::gemm(y.value(), a.value(), kernels::Op::none, b.value(), kernels::Op::none, 1, 0);
-      },
+      [&](Var y) { kernels::gemm(y.value(), a.value(), kernels::Op::none, b.value(), kernels::Op::none); },
       [=](Var y) {
         using kernels::Op;
-        kernels::gemm(a.grad(), y.grad(), Op::none, b.value(), transpose_b ? Op::transpose : Op::none, 1, 1);
-        kernels::gemm(b.grad(), a.value(), transpose_a ? Op::transpose : Op::none, y.grad(), Op::none, 1, 1);
+        kernels::gemm_add({a.grad(), false}, y.grad(), Op::none, b.value(),
+                          transpose_b ? Op::transpose : Op::none);
+        kernels::gemm_add({b.grad(), false}, a.value(), transpose_a ? Op::transpose : Op::none, y.grad(),
+                          Op::none);
       });
 }
 
