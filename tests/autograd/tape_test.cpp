@@ -91,6 +91,8 @@ TEST_CASE("a loss of several elements needs a seed of its shape", "[autograd]") 
   CHECK_THROWS_AS(tape.backward(y, wrong.matrix()), ShapeError);
   CHECK_THROWS_WITH(tape.backward(y, wrong.matrix()),
                     "backward: seed (1, 4) must have the shape (2, 2) of the result");
+  const Tensor narrow({2, 1});
+  CHECK_THROWS_AS(tape.backward(y, narrow.matrix()), ShapeError);
   CHECK(elements(x.grad()) == std::vector<Real>(4, 0));
   CHECK_THROWS_AS(y.item(), ShapeError);
   CHECK_THROWS_WITH(y.item(), "item: shape (2, 2) does not have exactly one element");

@@ -224,6 +224,22 @@ TEST_CASE("unfold names what does not fit", "[ops]") {
   });
 }
 
+TEST_CASE("parts of a weight and rows of a matrix must be there", "[ops]") {
+  const auto part = [](std::int64_t first, std::int64_t count) {
+    return [=](Tape& t) { linear_part(of(t, {2, 3}), of(t, {5, 3}), of(t, {5}), first, count); };
+  };
+  const auto row = [](std::int32_t index) {
+    return [=](Tape& t) { select_rows(of(t, {2, 3}), std::vector{index}); };
+  };
+  expect_refused({
+      {part(-1, 2), {"linear_part: ", "outputs -1 .. 0", "there are 5"}},
+      {part(1, 0), {"linear_part: ", "outputs 1 .. 0", "there are 5"}},
+      {part(4, 2), {"linear_part: ", "outputs 4 .. 5", "there are 5"}},
+      {row(-1), {"select_rows: ", "row -1", "2 rows"}},
+      {row(2), {"select_rows: ", "row 2", "2 rows"}},
+  });
+}
+
 TEST_CASE("attention names what does not fit", "[ops]") {
   const auto attend = [](const Shape& q, const Shape& k, const Shape& v,
                          const AttentionOptions& options = {}) {
@@ -236,6 +252,8 @@ TEST_CASE("attention names what does not fit", "[ops]") {
   expect_refused({
       {attend({2, 4}, {2, 3, 4}, {2, 3, 4}),
        {"attention: ", "q (2, 4)", "k (2, 3, 4)", "(batch, time, channels)"}},
+      {attend({2, 3, 4}, {2, 4}, {2, 3, 4}), {"attention: ", "k (2, 4)", "(batch, time, channels)"}},
+      {attend({2, 3, 4}, {2, 3, 4}, {2, 4}), {"attention: ", "v (2, 4)", "(batch, time, channels)"}},
       {attend({1, 3, 4}, {2, 3, 4}, {2, 3, 4}), {"attention: ", "q (1, 3, 4)", "one batch"}},
       {attend({2, 3, 4}, {2, 3, 4}, {1, 3, 4}), {"attention: ", "v (1, 3, 4)", "one batch"}},
       {attend({2, 3, 4}, {2, 3, 6}, {2, 3, 4}),
@@ -266,6 +284,7 @@ TEST_CASE("shared keys and values must fit", "[ops]") {
   };
   expect_refused({
       {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 3), {"attention: ", "kv_heads (3) must divide heads"}},
+      {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 0), {"attention: ", "kv_heads (0) must divide heads"}},
       {attend({2, 3, 12}, {2, 3, 12}, {2, 3, 12}, 4, 2), {"attention: ", "k must have 6 channels, not 12"}},
       {attend({2, 3, 12}, {2, 3, 6}, {2, 3, 5}, 4, 2), {"attention: ", "v (2, 3, 5)", "channels of v"}},
   });
@@ -277,7 +296,8 @@ TEST_CASE("attend names what does not fit", "[ops]") {
   };
   static const std::vector<Real> slopes(3);
   AttentionOptions sloped = with_heads(2), shared = with_heads(2), keyless = with_heads(2),
-                   late = with_heads(2);
+                   late = with_heads(2), unshared = with_heads(2);
+  unshared.kv_heads = 0;
   sloped.mask.slopes = slopes;
   shared.kv_heads = 3;
   keyless.dropout = Real(0.5);
@@ -286,9 +306,13 @@ TEST_CASE("attend names what does not fit", "[ops]") {
       {mix({2, 2, 3}, {2, 3, 4}, with_heads(2)),
        {"attend: ", "scores (2, 2, 3)", "(batch, heads, queries, keys)"}},
       {mix({2, 2, 3, 5}, {2, 3, 4}, with_heads(2)), {"attend: ", "v (2, 3, 4)"}},
+      {mix({2, 2, 3, 5}, {5, 4}, with_heads(2)), {"attend: ", "v (5, 4)", "(batch, keys, channels)"}},
+      {mix({2, 2, 3, 5}, {3, 5, 4}, with_heads(2)), {"attend: ", "v (3, 5, 4)"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, with_heads(4)), {"attend: ", "must have 4 heads"}},
       {mix({2, 0, 3, 5}, {2, 5, 4}, with_heads(0)), {"attend: ", "must have 0 heads"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, shared), {"attend: ", "kv_heads (3)"}},
+      {mix({2, 2, 3, 5}, {2, 5, 4}, unshared), {"attend: ", "kv_heads (0)"}},
+      {mix({2, 2, 3, 5}, {2, 5, 3}, with_heads(2)), {"attend: ", "kv_heads (2)", "channels of v"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, sloped), {"attend: ", "3 slopes for 2 heads"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, keyless), {"attend: ", "requires a key"}},
       {mix({2, 2, 3, 5}, {2, 5, 4}, late), {"attend: ", "requires 3 keys"}},
