@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Counts what the unit tests and some tests of the program execute: regions, lines and branches of each room. Branches of
+# tensor, autograd, ops, kernels, config, and of what train writes and reads, that no test takes must be named in
+# tests/coverage.txt with the reason, else the status is 1. Kernels are compiled for this CPU alone.
+# Usage: scripts/coverage.sh [--json FILE | --list]   Needs clang-14, llvm-14 and libclang-rt-14-dev.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=$PWD/build/coverage
+
+cmake --preset coverage >/dev/null
+cmake --build --preset coverage
+rm -rf "$build/profiles"
+LLVM_PROFILE_FILE="$build/profiles/%4m.profraw" \
+  ctest --test-dir "$build" --output-on-failure -R '^(unit_common|unit_f32|unit_f64|gradcheck|gradcheck_model|cli|data|paths)$'
+llvm-profdata-14 merge -sparse "$build"/profiles/*.profraw -o "$build/tests.profdata"
+llvm-cov-14 export -skip-expansions -instr-profile "$build/tests.profdata" "$build/tests/unit_common" \
+  -object "$build/tests/unit_f32" -object "$build/tests/unit_f64" -object "$build/thimble" >"$build/coverage.json"
+python3 scripts/coverage.py "$build/coverage.json" "$@"
