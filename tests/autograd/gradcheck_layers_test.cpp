@@ -22,7 +22,7 @@ const std::vector<std::int32_t> kTokenIds{1, 3, 3, 0};
 const std::vector<std::int32_t> kLabels{2, -1, 0};
 
 // a b, both (3, 3), so that a transposed operand still fits.
-Var matmul_with(Tape& tape, Inputs in, bool transpose_a, bool transpose_b) {
+Var matmul_with(Tape&, Inputs in, bool transpose_a, bool transpose_b) {
   const Var a = in[0], b = in[1];
   return record(
       "planted", {3, 3}, {a, b},
@@ -37,7 +37,7 @@ Var matmul_with(Tape& tape, Inputs in, bool transpose_a, bool transpose_b) {
 }
 
 // x + bias with x (4, 3): the bias gradient sums `rows` rows.
-Var bias_with(Tape& tape, Inputs in, std::int64_t rows) {
+Var bias_with(Tape&, Inputs in, std::int64_t rows) {
   const Var x = in[0], bias = in[1];
   return record(
       "planted", {4, 3}, {x, bias},
@@ -53,7 +53,7 @@ Var bias_with(Tape& tape, Inputs in, std::int64_t rows) {
 
 enum class RowSum { right, without_y, none };
 
-Var softmax_with(Tape& tape, Var x, RowSum kind) {
+Var softmax_with(Tape&, Var x, RowSum kind) {
   return record(
       "planted", x.shape(), {x},
       [&](Var y) { std::copy_n(softmax(x).value().data, x.value().elements(), y.value().data); },
@@ -111,7 +111,7 @@ Var layer_norm_with(Tape& tape, Inputs in, Lost lost) {
 }
 
 // Cross entropy of logits (3, 5), divided by the two labeled rows.
-Var cross_entropy_with(Tape& tape, Var z, Real slope_smoothing, bool count_unlabeled) {
+Var cross_entropy_with(Tape&, Var z, Real slope_smoothing, bool count_unlabeled) {
   const Var probability = softmax(z);
   return record(
       "planted", {1}, {z},
@@ -128,7 +128,7 @@ Var cross_entropy_with(Tape& tape, Var z, Real slope_smoothing, bool count_unlab
       });
 }
 
-Var embedding_with(Tape& tape, Var table, std::int32_t row_shift) {
+Var embedding_with(Tape&, Var table, std::int32_t row_shift) {
   return record(
       "planted", {1, 4, 3}, {table},
       [&](Var y) { std::copy_n(embedding(table, kTokenIds, 4).value().data, 12, y.value().data); },

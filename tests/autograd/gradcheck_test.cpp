@@ -72,7 +72,7 @@ TEST_CASE("a wrong element is caught", "[autograd]") {
       {"last column forgotten",
        {input("x", {3, 5})},
        {"x"},
-       [](Tape& tape, std::span<const Var> in, bool right) {
+       [](Tape&, std::span<const Var> in, bool right) {
          const Var x = in[0];
          return doubled(x, [=](Var y) {
            for (std::int64_t i = 0; i < 15; ++i)
@@ -82,7 +82,7 @@ TEST_CASE("a wrong element is caught", "[autograd]") {
       {"gradient of a reversal not reversed",
        {input("x", {6})},
        {"x"},
-       [](Tape& tape, std::span<const Var> in, bool right) {
+       [](Tape&, std::span<const Var> in, bool right) {
          const Var x = in[0];
          return record(
              "planted", {6}, {x},
@@ -96,7 +96,7 @@ TEST_CASE("a wrong element is caught", "[autograd]") {
       {"one element of 40 wrong",
        {input("x", {40})},
        {"x"},
-       [](Tape& tape, std::span<const Var> in, bool right) {
+       [](Tape&, std::span<const Var> in, bool right) {
          const Var x = in[0];
          return doubled(x, [=](Var y) {
            for (std::int64_t i = 0; i < 40; ++i)
@@ -111,7 +111,7 @@ TEST_CASE("a gradient that is not added is caught", "[autograd]") {
       {"= for +=",
        {input("x", {2, 3})},
        {"x"},
-       [](Tape& tape, std::span<const Var> in, bool right) {
+       [](Tape&, std::span<const Var> in, bool right) {
          const Var x = in[0];
          return doubled(x, [=](Var y) {
            for (std::int64_t i = 0; i < 6; ++i) {
@@ -123,7 +123,7 @@ TEST_CASE("a gradient that is not added is caught", "[autograd]") {
       {"= for +=, hidden inside a larger function",
        {input("x", {2, 3})},
        {"x"},
-       [](Tape& tape, std::span<const Var> in, bool right) {
+       [](Tape&, std::span<const Var> in, bool right) {
          const Var x = scale(in[0], 3);
          return add(doubled(x,
                             [=](Var y) {
@@ -137,7 +137,7 @@ TEST_CASE("a gradient that is not added is caught", "[autograd]") {
       {"gradient to one of two uses dropped",
        {input("x", {2, 3})},
        {"x"},
-       [](Tape& tape, std::span<const Var> in, bool right) {
+       [](Tape&, std::span<const Var> in, bool right) {
          const Var a = in[0], b = in[0];
          return record(
              "planted", a.shape(), {a, b},
@@ -154,7 +154,7 @@ TEST_CASE("a gradient that is not added is caught", "[autograd]") {
       {"gradient of the second input sent to the first",
        {input("a", {2, 3}), input("bb", {2, 3})},
        {"a", "bb"},
-       [](Tape& tape, std::span<const Var> in, bool right) {
+       [](Tape&, std::span<const Var> in, bool right) {
          const Var a = in[0], b = in[1];
          return record(
              "planted", a.shape(), {a, b},
@@ -209,7 +209,7 @@ TEST_CASE("a vacuous gradient is caught", "[autograd]") {
 }
 
 TEST_CASE("a sum would not see softmax's gradient, random weights do", "[autograd]") {
-  const auto no_gradient = [](Tape& tape, Var x) {
+  const auto no_gradient = [](Tape&, Var x) {
     return record(
         "planted", x.shape(), {x},
         [&](Var y) { std::copy_n(softmax(x).value().data, x.value().elements(), y.value().data); },
