@@ -157,10 +157,15 @@ struct Moves : ChunkHooks {
   explicit Moves(std::unique_ptr<ChunkHooks> hooks) : hooks_(std::move(hooks)) {}
 
   void begin(const Chunk& chunk) override { hooks_->begin(chunk); }
+  bool may_replace(Site site) const override {
+    const bool may = hooks_->may_replace(site);
+    CHECK(may == (site.kind != SiteKind::attention_weights));
+    return may;
+  }
   bool replace(Site site, const Shape& shape, MatrixView value) override {
     const std::vector<Real> before(value.data, value.data + value.elements());
     const bool replaced = hooks_->replace(site, shape, value);
-    CHECK(replaced == (site.kind != SiteKind::attention_weights));
+    CHECK(replaced);
     for (std::int64_t row = 0; row < value.rows; ++row) {
       std::vector<bool> signs;
       for (std::int64_t c = 0; c < value.cols; ++c) {

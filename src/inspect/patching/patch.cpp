@@ -8,6 +8,7 @@
 #include "thimble/core/error.h"
 #include "thimble/data/listing.h"
 #include "thimble/inspect/effects/effect_memory.h"
+#include "thimble/inspect/trace/forward_trace.h"
 
 namespace thimble {
 
@@ -28,14 +29,14 @@ namespace {
 // Checks the model and returns whether it computes in single precision.
 bool checked_single(const ModelSource& model, std::int64_t sequences) {
   require_heads(model.config.model);
-  require_memory(effects_memory(model.config, sequences));
+  require_memory(effects_memory(model.config, readable(model, Split::test, sequences)));
   return model.config.train.precision == Precision::float32;
 }
 
 }  // namespace
 
 PatchingReport patch(const ModelSource& model, std::int64_t clean, std::int64_t corrupted) {
-  const bool single = checked_single(model, std::max(clean, corrupted) + 1);
+  const bool single = checked_single(model, std::max({clean, corrupted, std::int64_t{2}}));
   return single ? f32::run_patching(model, clean, corrupted) : f64::run_patching(model, clean, corrupted);
 }
 
