@@ -199,7 +199,7 @@ void Command::check_outputs() const {
     if (option.text_ == nullptr) continue;
     if (option.info_.output)
       outputs.push_back({option.info_.name, *option.text_});
-    else if (option.info_.kind == Value::directory)
+    else if (option.info_.kind == Value::directory || option.info_.kind == Value::run)
       directories.push_back(*option.text_);
   }
   declare_outputs(outputs, directories);

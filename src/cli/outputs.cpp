@@ -34,6 +34,17 @@ bool is_taken(const std::string& name) {
   return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with(".tmp");
 }
 
+// Returns whether the path is another name of a file in the directory or its checkpoints.
+bool is_in(const fs::path& path, const fs::path& directory) {
+  std::error_code error;
+  for (const fs::path& folder : {directory, directory / "checkpoints"})
+    for (const auto& entry : fs::directory_iterator(folder, error))
+      if (fs::equivalent(path, entry.path(), error) &&
+          (folder != directory || is_taken(entry.path().filename())))
+        return true;
+  return false;
+}
+
 }  // namespace
 
 void declare_outputs(const std::vector<NamedPath>& outputs, const std::vector<std::string>& directories) {
@@ -46,11 +57,12 @@ void declare_outputs(const std::vector<NamedPath>& outputs, const std::vector<st
         return !directory.empty() && resolved(directory) == place;
       });
     };
+    const auto has_name = [&](const std::string& directory) { return is_in(path, directory); };
     const bool taken =
-        is_own(path) ||
+        (fs::exists(path) && std::ranges::any_of(directories, has_name)) || is_own(path) ||
         ((is_own(folder) || is_run(folder) || is_sweep(folder)) && is_taken(path.filename())) ||
-        (folder.filename() == "checkpoints" && is_run(above)) ||
-        (folder.filename() == "runs" && is_sweep(above));
+        (folder.filename() == "checkpoints" && (is_run(above) || is_own(above))) ||
+        (folder.filename() == "runs" && (is_sweep(above) || is_own(above)));
     require<ConfigError>(!taken,
                          "{} {}: thimble uses this name in a run or sweep directory; choose another file",
                          output.option, printable(output.path));

@@ -11,7 +11,7 @@ struct NamedPath {
   std::string option, path;
 };
 
-// Declares the outputs of the command. `directories` are those that it may write a run or sweep to. Throws
+// Declares the outputs of the command. `directories` are runs and sweeps that it reads or writes. Throws
 // ConfigError if two outputs are the same file, or if one has a name that thimble uses in a run or sweep
 // directory.
 void declare_outputs(const std::vector<NamedPath>& outputs, const std::vector<std::string>& directories);

@@ -151,6 +151,9 @@ void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& 
         }
         run.directories.push_back(place);
         runs.push_back(read_run(place));
+        require<CheckpointError>(!runs.back().result.is_null(),
+                                 "{}: missing, though sweep.json has a result; restore the file",
+                                 (place / "summary.json").string());
         Json expected = run.parameters;
         expected["train.seed"] = one.at("seed");
         for (const auto& [key, value] : expected.items())

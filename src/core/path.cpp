@@ -37,7 +37,8 @@ void remove_temporary_files(const std::filesystem::path& directory, std::chrono:
   const auto oldest = std::filesystem::file_time_type::clock::now() - age;
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator(directory))
-    if (is_temporary(entry.path()) && (age.count() == 0 || entry.last_write_time(gone) < oldest))
+    if (is_temporary(entry.path()) && std::filesystem::is_regular_file(entry.symlink_status()) &&
+        (age.count() == 0 || entry.last_write_time(gone) < oldest))
       std::filesystem::remove(entry.path());
 }
 

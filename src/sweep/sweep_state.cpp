@@ -83,6 +83,11 @@ bool read_record(const fs::path& directory, SweepRun& run) {
     }
     run.status = status;
     if (record.at("exit").is_number()) run.exit = record.at("exit").get<int>();
+    const int expected = status == RunStatus::done ? 0 : 1;
+    require<CheckpointError>(
+        (status != RunStatus::done && status != RunStatus::missed_target) || run.exit == expected,
+        "{}: invalid: status {} with exit {}; remove the file", file.string(), name(status),
+        run.exit.value_or(-1));
     record.at("error").get_to(run.error);
   } catch (const Json::exception& e) {
     throw CheckpointError(fmt::format("{}: invalid: {}; remove the file", file.string(), e.what()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
@@ -27,7 +28,7 @@ std::string checkpoint_names(const fs::path& directory) {
 }
 
 // Prunes a run that was killed between its last checkpoint and pruning. Does nothing if the run is locked or
-// cannot be written.
+// cannot be written, or if one of its checkpoints is not what its name says.
 void prune_finished(const fs::path& directory) {
   const fs::path checkpoints = directory / kRunCheckpoints;
   try {
@@ -38,6 +39,7 @@ void prune_finished(const fs::path& directory) {
     const DirectoryLock lock(directory);
     if (!fs::exists(checkpoints / kFinal)) return;  // resumed meanwhile
     require_run(SafetensorsFile(checkpoints / kFinal), directory);
+    for (const fs::path& path : step_files(checkpoints)) require_run(SafetensorsFile(path), directory);
     for (const fs::path& path : files) fs::remove(path);
   } catch (const std::exception&) {
   }
@@ -49,6 +51,25 @@ ModelSource source_of(Config config, const fs::path& weights, const fs::path& ru
   ModelSource source{std::move(config), weights, run};
   if (source.config.task.table != nullptr)
     source.changes = changed_files(trained, source.config.task.table->sources());
+  return source;
+}
+
+// Adds a line for each data file that is missing or another one than in training, though no override names it.
+ModelSource with_other_files(ModelSource source, const DataRecord& trained,
+                             const std::vector<std::string>& overrides) {
+  if (source.config.task.table == nullptr) return source;
+  const std::vector<DataFile>& now = source.config.task.table->sources();
+  for (const DataFile& before : trained.files) {
+    const auto file = std::ranges::find(now, before.key, &DataFile::key);
+    const std::string key = fmt::format("task.{}", before.key);
+    const bool is_given =
+        std::ranges::any_of(overrides, [&](const std::string& text) { return text.starts_with(key + "="); });
+    const bool is_same =
+        file != now.end() && !file->hash.empty() && (file->path == before.path || file->path == before.moved);
+    if (is_given || is_same) continue;
+    const std::vector<DataFile> there = file == now.end() ? std::vector<DataFile>() : std::vector{*file};
+    std::ranges::copy(differing_files({before}, there), std::back_inserter(source.changes));
+  }
   return source;
 }
 
@@ -139,9 +160,11 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
       weights = *newest;
     }
     require_run(SafetensorsFile(weights), directory);
+    if (weights.filename() == kFinal) read_summary(directory);
     prune_finished(directory);
-    return source_of(open_config((directory / kRunConfig).string(), overrides, &trained), weights, directory,
-                     trained);
+    return with_other_files(source_of(open_config((directory / kRunConfig).string(), overrides, &trained),
+                                      weights, directory, trained),
+                            trained, overrides);
   });
 }
 
@@ -164,8 +187,9 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
       !text("config").empty(),
       "{}: no config in the metadata; give the config of the model as well (--config FILE)",
       weights.string());
-  return source_of(open_config_text(text("config"), weights.string(), overrides, &trained), weights, {},
-                   trained);
+  return with_other_files(source_of(open_config_text(text("config"), weights.string(), overrides, &trained),
+                                    weights, {}, trained),
+                          trained, overrides);
 }
 
 fs::path run_directory(const fs::path& config_file, const Config& config) {

@@ -134,13 +134,14 @@ std::string run_identity(const Config& config, const DataRecord& data) {
 
 std::string read_metrics(const fs::path& run) {
   const fs::path path = run / kRunMetrics;
-  if (!fs::exists(path)) return "";
+  if (!fs::exists(fs::symlink_status(path))) return "";
   const RunState newest = newest_state(run);
   const bool has_checkpoint = newest.step > 0;
   std::map<std::uint64_t, std::string> checks;  // by size of the text
   if (has_checkpoint) checks[newest.metrics_bytes] = newest.metrics_check;
-  if (const Json summary = read_summary(run); summary.contains("metrics"))
-    checks[summary["metrics"].at("bytes")] = summary["metrics"].at("check");
+  const Json summary = read_summary(run);
+  const bool has_ended = summary.contains("metrics");
+  if (has_ended) checks[summary["metrics"].at("bytes")] = summary["metrics"].at("check");
   std::string text;
   try {
     text = read_file(path);
@@ -159,9 +160,10 @@ std::string read_metrics(const fs::path& run) {
   std::size_t begin = 0, left = checks.size();
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t end = text.find('\n', begin);
-    if (end == text.npos && left == 0 && text[begin] == '{')
+    if (end == text.npos && left == 0 && text[begin] == '{' && !has_ended)
       break;  // incomplete, after a kill or during training
-    bool valid = end != text.npos && check.accept(std::string_view(text).substr(begin, end - begin));
+    bool valid = end != text.npos && !(has_ended && left == 0) &&
+                 check.accept(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
     if (const auto at = checks.find(begin); valid && at != checks.end()) {
       valid = at->second == check.value();
@@ -177,7 +179,7 @@ std::string read_metrics(const fs::path& run) {
 
 Json read_summary(const fs::path& run) {
   const fs::path path = run / kRunSummary, final_path = run / kRunCheckpoints / kFinal;
-  if (!fs::exists(path)) return nullptr;
+  if (!fs::exists(fs::symlink_status(path))) return nullptr;
   Json summary;
   try {
     summary = read_json(path);
@@ -215,7 +217,7 @@ Json summary_json(const Json& result, const std::string& run, std::uint64_t metr
 namespace {
 
 // Throws unless the checkpoint holds the step that its name says, and no more steps than the run.
-void require_name(const SafetensorsFile& checkpoint, std::int64_t most_steps) {
+void require_name(const SafetensorsFile& checkpoint, const Config& trained, std::int64_t most_steps) {
   const RunState state = state_of(checkpoint.metadata(), checkpoint.path());
   const fs::path name = fs::path(checkpoint.path()).filename();
   const std::int64_t step = step_of(name);
@@ -225,6 +227,11 @@ void require_name(const SafetensorsFile& checkpoint, std::int64_t most_steps) {
   require<CheckpointError>(name != kBest || state.best_step == state.step,
                            "{}: holds step {}, which is not the best; restore the file", checkpoint.path(),
                            state.step);
+  const TrainConfig& train = trained.train;
+  const bool may_end_early = train.patience > 0 || train.target.accuracy > 0 || train.target.loss > 0;
+  require<CheckpointError>(name != kFinal || may_end_early || state.step == train.steps,
+                           "{}: holds step {}, at which training to step {} has not ended; restore the file",
+                           checkpoint.path(), state.step, train.steps);
   require<CheckpointError>(state.step <= most_steps,
                            "{}: holds step {}, but the run has {}; it belongs to another run, or was trained "
                            "longer: restore the file, or raise train.steps in config.yaml",
@@ -243,13 +250,13 @@ void require_run(const SafetensorsFile& checkpoint, const fs::path& run) {
   const fs::path file = run / kRunConfig;
   const DataRecord any;  // rules that only training needs do not matter
   const Config now = parse_config(read_file(file), file.string(), {}, &any);
-  std::string lines =
-      config_differences(checkpoint, parse_config(config->second, checkpoint.path(), {}, &any), now, run);
+  const Config trained = parse_config(config->second, checkpoint.path(), {}, &any);
+  std::string lines = config_differences(checkpoint, trained, now, run);
   if (data != metadata.end()) lines += data_differences(checkpoint.path(), data->second, run);
   require<ConfigError>(lines.empty(),
                        "{}: is not what {} was trained with:{}\nrestore these values, or start a new run",
                        run.string(), checkpoint.path(), lines);
-  require_name(checkpoint, now.train.steps);
+  require_name(checkpoint, trained, now.train.steps);
 }
 
 void record_changes(const fs::path& run, std::int64_t step, const Config& before, const Config& now) {

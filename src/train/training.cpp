@@ -87,6 +87,7 @@ void TrainingRun::open(const TrainOptions& options) {
   std::vector<std::filesystem::path> damaged;
   if (options.resume) damaged = resume();
   writer_->start(state_, damaged);
+  if (trained_config_) record_changes(*trained_config_);
 }
 
 void TrainingRun::share_state() {
@@ -185,13 +186,13 @@ std::vector<std::filesystem::path> TrainingRun::resume() {
       "train.steps ({}) must be at least the {} steps that {} has trained; raise it, or start a new run",
       config_.train.steps, state_.step, directory_);
   for (const std::string& reason : reasons) observer_.on_damaged(reason);
-  if (!checkpoint) return damaged;
-  const DataRecord any;
-  const Config before = parse_config(checkpoint->metadata().at("config"), checkpoint->path(), {}, &any);
+  return damaged;
+}
+
+void TrainingRun::record_changes(const Config& before) {
   for (const Difference& change : differences(before, config_, "the checkpoint", "this config"))
     observer_.on_change(change.text);
-  record_changes(directory_, state_.step, before, config_);
-  return damaged;
+  thimble::record_changes(directory_, state_.step, before, config_);
 }
 
 void TrainingRun::load(const SafetensorsFile& file) {
@@ -212,6 +213,8 @@ void TrainingRun::load(const SafetensorsFile& file) {
   trainer_.optimizer().set_steps(read.step);
   state_ = read;
   seconds_before_ = read.seconds;
+  const DataRecord any;
+  trained_config_ = parse_config(metadata.at("config"), file.path(), {}, &any);
 }
 
 TrainResult TrainingRun::finish(Stopped stopped) {

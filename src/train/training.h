@@ -61,6 +61,7 @@ class TrainingRun {
   // which are no safetensors files. Any other fault throws, as does a file that cannot be read.
   std::vector<std::filesystem::path> resume();
   void load(const SafetensorsFile& file);
+  void record_changes(const Config& before);  // shows values that resuming changes, and records them
   TrainResult result() const;
 
   const Stopwatch timer_;
@@ -75,7 +76,8 @@ class TrainingRun {
   HeadLog head_log_;                 // empty: heads are not logged
   std::optional<RunWriter> writer_;  // of rank 0, if there is a run
   RunState state_;
-  bool resumed_best_ = false;  // from the best checkpoint, on rank 0
+  std::optional<Config> trained_config_;  // of the checkpoint that this run resumes from
+  bool resumed_best_ = false;             // from the best checkpoint, on rank 0
   double seconds_before_ = 0;
 };
 

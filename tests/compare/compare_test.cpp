@@ -29,9 +29,10 @@ struct SweepCase {
         const Json result{{"steps", 20}, {"validation", {{"loss", loss}, {"accuracy", 1 - loss / 4}}}};
         const fs::path run = directory / "runs" / std::to_string(number);
         fs::create_directories(run);
-        write_file(run / "config.yaml",
-                   fmt::format("task: {}\nmodel: {{d_model: 32, heads: {}}}\ntrain: {{seed: {}}}\n", task,
-                               heads, seed));
+        write_file(
+            run / "config.yaml",
+            fmt::format("task: {}\nmodel: {{d_model: 32, heads: {}}}\ntrain: {{seed: {}, steps: 20}}\n", task,
+                        heads, seed));
         if (!file.empty())
           write_file(run / "data.json",
                      fmt::format(R"({{"vocabulary":["a"],"longest":{{"input":1,"target":1}},"length":1,)"

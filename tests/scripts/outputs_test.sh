@@ -46,6 +46,10 @@ for file in run/config.yaml run/metrics.jsonl run/summary.json run/changes.json 
     keep "^thimble: $option $file: $name" inspect run $option $file
   done
 done
+for file in config.yaml checkpoints/best.safetensors; do
+  ln -f run/$file other_name
+  keep "^thimble: --json other_name: $name" train config.yaml "${short[@]}" --resume --out run --json other_name
+done
 mkdir empty
 keep "^thimble: --json empty/config.yaml: $name" train config.yaml "${short[@]}" --out empty --json empty/config.yaml
 "$thimble" sweep sweep.yaml "${short[@]}" --out sweep --quiet

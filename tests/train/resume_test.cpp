@@ -309,10 +309,17 @@ TEST_CASE("opening a run finishes the pruning that a kill cut short", "[train]")
   const TemporaryDirectory directory;
   Config config = long_config();
   config.train.checkpoint_series = true;
-  const fs::path run = directory / "run", extra = run / "checkpoints" / "step-9.safetensors";
-  train(config, {.directory = run.string()});
+  const fs::path run = directory / "run", extra = run / "checkpoints" / "step-9.safetensors",
+                 surplus = directory / "surplus";
+  train(config, {.directory = run.string(), .stop_after = 9});
+  fs::copy_file(extra, surplus);
+  resume(config, run);
   const std::vector<std::string> pruned = checkpoints(run);
-  write_file(extra, "");
+  write_file(extra, "nothing that a kill leaves");
+  open_run(run);
+  CHECK(fs::exists(extra));
+  fs::remove(extra);
+  fs::copy_file(surplus, extra);
   {
     const DirectoryLock training(run);
     open_run(run);
@@ -327,7 +334,7 @@ TEST_CASE("opening a run finishes the pruning that a kill cut short", "[train]")
   open_run(run, {"train.checkpoint_series=false"});
   CHECK(checkpoints(run) == pruned);
   // Before the end of training, two checkpoints stay for resuming.
-  write_file(extra, "");
+  fs::copy_file(surplus, extra);
   fs::remove(run / "checkpoints" / "final.safetensors");
   fs::remove(run / "summary.json");
   open_run(run, {}, "best");

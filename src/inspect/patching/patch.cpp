@@ -6,9 +6,9 @@
 
 #include "inspect/scores/require_heads.h"
 #include "thimble/core/error.h"
+#include "thimble/data/dataset.h"
 #include "thimble/data/listing.h"
 #include "thimble/inspect/effects/effect_memory.h"
-#include "thimble/inspect/trace/forward_trace.h"
 
 namespace thimble {
 
@@ -26,10 +26,16 @@ THIMBLE_PATCHES
 
 namespace {
 
+// Returns how many of the first sequences the test split has.
+std::int64_t test_sequences(const Config& config, std::int64_t sequences) {
+  const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
+  return std::min(sequences, data.size(Split::test));
+}
+
 // Checks the model and returns whether it computes in single precision.
 bool checked_single(const ModelSource& model, std::int64_t sequences) {
   require_heads(model.config.model);
-  require_memory(effects_memory(model.config, readable(model, Split::test, sequences)));
+  require_memory(effects_memory(model.config, test_sequences(model.config, sequences)));
   return model.config.train.precision == Precision::float32;
 }
 

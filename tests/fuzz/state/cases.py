@@ -49,6 +49,8 @@ def apply_config(command, case, damage):
         return None  # nothing is there that another config or other data could contradict
     if not command.reads_config or command.own_config or "run/config.yaml" not in damage.touched:
         return arguments
+    if damage.keys is None and not command.resumes:
+        return None  # the key may matter to training alone
     if damage.keys is None:
         command.must_refuse = "config.yaml is invalid"
     elif damage.illegal:
@@ -105,7 +107,8 @@ def damaged(name, world, state, rng, findings):
     text = "; ".join(map(str, made))
     keys = config_keys(case)
     wanted = set().union(*(mutation.keys for mutation in made if mutation.keys))
-    if wanted and keys is not None and not wanted & keys.keys():
+    readable = os.access(case.at("run/config.yaml"), os.R_OK)
+    if wanted and readable and len(made) == 1 and keys is not None and not wanted & keys.keys():
         findings.append(Finding(name, "damage", ["config show misses the change"], "", text, state))
     damage = oracle.Damage(world, made, keys)
     # Without its newest checkpoint a run is as it was before.
@@ -117,8 +120,9 @@ def damaged(name, world, state, rng, findings):
             continue
         if is_foreign_file(command, case, world):
             continue  # which it is asked for
-        if not command.resumes and ends_earlier(case):
-            continue
+        if not command.resumes and (ends_earlier(case) or any(
+                mutation.deleted and mutation.path.endswith(("metrics.jsonl", "summary.json")) for mutation in made)):
+            continue  # without one of these a run is shown without curves, or as one that goes on
         if damage.legal and "--html" in arguments:
             continue  # the page has the values of all keys
         result = world.execute(command.arguments)

@@ -136,8 +136,10 @@ def foreign_file(rng, case):
     """A file of another run, or of the same run at another time, in place of one."""
     donor = rng.choice(sorted(case.donors))
     names = [name for name in case.donor_files(donor) if f"run/{name}" in case.files()]
-    if donor == "this run ended" and "summary.json" in names:
-        names.remove("summary.json")  # which is true
+    if donor in ("this run ended", "this sweep ended"):
+        names = [name for name in names if not name.endswith(("summary.json", ".safetensors"))]  # which are true
+    if donor in ("this run before", "this run ended", "a longer run") and "run/summary.json" not in case.files():
+        names = [name for name in names if name != "metrics.jsonl"]  # lines after the last checkpoint may be any
     if not names:
         return None
     name = rng.choice(names)
@@ -292,7 +294,7 @@ def mutate(rng, case):
     for _ in range(20):
         try:
             mutation = rng.choices(functions, weights)[0](rng, case)
-        except PermissionError:  # in a folder that is closed by now
+        except OSError:  # in a folder that is closed by now, or no folder any more
             continue
         if mutation is not None:
             return mutation

@@ -3,7 +3,7 @@ import hashlib
 import json
 
 IN_STATE = ("step", "train", "validation", "best_step", "best_loss", "evaluations_since_best")
-IN_METADATA = ("format", "step", "weights_hash", "config", "data")
+IN_METADATA = ("format", "step", "weights_hash", "data")  # the config may have other steps
 # Times, and sums over lines that contain times.
 VOLATILE = {"seconds", "threads", "checksum", "check", "metrics", "directory"}
 

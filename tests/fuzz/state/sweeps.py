@@ -119,8 +119,8 @@ def run_case(name, world, found):
     case = Case(world, state)
     world.restore(state)
     made = mutate(rng, case)
-    if made is None or ".claim-" in made.path:
-        return "none"  # a claim of another machine is waited for
+    if made is None or ".claim-" in made.path or made.deleted and made.path.endswith("metrics.jsonl"):
+        return "none"  # a claim of another machine is waited for; a run without metrics has no curves
     damage = oracle.Damage(world, [made], {})
     before = world.snapshot()
     world.intact_paths = {path for path, entry in before.items() if entry[0] == "file"}
