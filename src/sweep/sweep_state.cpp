@@ -64,7 +64,8 @@ void write_record(const fs::path& directory, const SweepRun& run) {
                     {"exit", run.exit ? Json(*run.exit) : Json()},
                     {"error", run.error},
                     {"halving_losses", run.losses}};
-  write_file(run_path(directory, run, ".json"), json_text(record, 2, Json::error_handler_t::replace) + "\n");
+  write_file(run_path(directory, run, ".json"),
+             json_text(with_checksum(record), 2, Json::error_handler_t::replace) + "\n");
 }
 
 bool read_record(const fs::path& directory, SweepRun& run) {
@@ -73,6 +74,8 @@ bool read_record(const fs::path& directory, SweepRun& run) {
   if (!fs::exists(file)) return false;
   try {
     const Json record = read_json(file);
+    require<CheckpointError>(!has_changed(record), "{}: the checksum does not match; remove the file",
+                             file.string());
     const RunStatus status = status_of(record.at("status"));
     run.losses.clear();
     for (const Json& loss : record.at("halving_losses"))
@@ -83,11 +86,6 @@ bool read_record(const fs::path& directory, SweepRun& run) {
     }
     run.status = status;
     if (record.at("exit").is_number()) run.exit = record.at("exit").get<int>();
-    const int expected = status == RunStatus::done ? 0 : 1;
-    require<CheckpointError>(
-        (status != RunStatus::done && status != RunStatus::missed_target) || run.exit == expected,
-        "{}: invalid: status {} with exit {}; remove the file", file.string(), name(status),
-        run.exit.value_or(-1));
     record.at("error").get_to(run.error);
   } catch (const Json::exception& e) {
     throw CheckpointError(fmt::format("{}: invalid: {}; remove the file", file.string(), e.what()));

@@ -33,12 +33,14 @@ void prune_finished(const fs::path& directory) {
   const fs::path checkpoints = directory / kRunCheckpoints;
   try {
     if (!fs::exists(checkpoints / kFinal) || surplus(checkpoints, kKeptAtEnd, false).empty()) return;
-    const Config config = load_config((directory / kRunConfig).string());
+    const DataRecord any;
+    const SafetensorsFile last(checkpoints / kFinal);
+    require_run(last, directory);
+    const Config config = parse_config(last.metadata().at("config"), last.path(), {}, &any);
     const std::vector<fs::path> files = surplus(checkpoints, kKeptAtEnd, config.train.checkpoint_series);
     if (files.empty()) return;
     const DirectoryLock lock(directory);
     if (!fs::exists(checkpoints / kFinal)) return;  // resumed meanwhile
-    require_run(SafetensorsFile(checkpoints / kFinal), directory);
     for (const fs::path& path : step_files(checkpoints)) require_run(SafetensorsFile(path), directory);
     for (const fs::path& path : files) fs::remove(path);
   } catch (const std::exception&) {
@@ -115,18 +117,22 @@ DataRecord read_record(const fs::path& directory) {
   }
 }
 
-std::optional<fs::path> newest_checkpoint(const fs::path& run) {
-  const fs::path checkpoints = run / kRunCheckpoints;
+std::optional<fs::path> last_checkpoint(const fs::path& checkpoints) {
   if (fs::exists(checkpoints / kFinal)) return checkpoints / kFinal;
+  const std::vector<fs::path> steps = step_files(checkpoints);
+  return steps.empty() ? std::nullopt : std::optional(steps.front());
+}
+
+std::optional<fs::path> newest_checkpoint(const fs::path& run) {
+  const fs::path checkpoints = run / kRunCheckpoints, best = checkpoints / kBest;
   if (!fs::is_directory(checkpoints)) return std::nullopt;
-  std::vector<fs::path> others = step_files(checkpoints);
-  if (fs::exists(checkpoints / kBest)) others.push_back(checkpoints / kBest);
-  if (others.empty()) return std::nullopt;
-  require<CheckpointError>(!fs::exists(run / kRunSummary),
+  std::optional<fs::path> newest = last_checkpoint(checkpoints);
+  if (!newest && fs::exists(best)) newest = best;
+  require<CheckpointError>(!newest || newest->filename() == kFinal || !fs::exists(run / kRunSummary),
                            "{}: missing, though training has ended; restore the file, name another with "
                            "--checkpoint, or resume the run",
                            (checkpoints / kFinal).string());
-  return others.front();
+  return newest;
 }
 
 DataRecord record_of(const Config& config) {

@@ -38,9 +38,9 @@ RunState newest_state(const fs::path& run) {
   return path ? state_of(read_safetensors_metadata(*path), path->string()) : RunState();
 }
 
-std::string checksum_of(Json summary) {
-  summary.erase("checksum");
-  return hash_digits(json_text(summary));
+std::string checksum_of(Json object) {
+  object.erase("checksum");
+  return hash_digits(json_text(object, -1, Json::error_handler_t::replace));
 }
 
 // Returns changes.json; an empty list if there is none.
@@ -157,23 +157,28 @@ std::string read_metrics(const fs::path& run) {
       "{}: has {} bytes, but {} were written; it is truncated: restore the file, or delete it to go without",
       path.string(), text.size(), least);
   MetricsCheck check(newest.run);
-  std::size_t begin = 0, left = checks.size();
-  for (int line = 1; begin < text.size(); ++line) {
+  std::size_t begin = 0;
+  int line = 0;
+  bool valid = true;
+  while (valid && begin < text.size()) {
+    const bool past = begin >= least;
     const std::size_t end = text.find('\n', begin);
-    if (end == text.npos && left == 0 && text[begin] == '{' && !has_ended)
+    if (end == text.npos && past && text[begin] == '{' && !has_ended)
       break;  // incomplete, after a kill or during training
-    bool valid = end != text.npos && !(has_ended && left == 0) &&
-                 check.accept(std::string_view(text).substr(begin, end - begin));
+    valid = end != text.npos && !(has_ended && past) &&
+            check.accept(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
-    if (const auto at = checks.find(begin); valid && at != checks.end()) {
-      valid = at->second == check.value();
-      --left;
-    }
-    require<CheckpointError>(valid,
-                             "{}:{}: the line was changed, or belongs to another run; restore the file, or "
-                             "delete it to go without",
-                             path.string(), line);
+    ++line;
+    // A line ends where the file ended when the checkpoint or the summary was written.
+    const auto next = checks.begin();
+    if (next == checks.end() || begin < next->first) continue;
+    valid = valid && begin == next->first && check.value() == next->second;
+    checks.erase(next);
   }
+  require<CheckpointError>(valid,
+                           "{}:{}: the line was changed, or belongs to another run; restore the file, or "
+                           "delete it to go without",
+                           path.string(), line);
   return text;
 }
 
@@ -197,7 +202,7 @@ Json read_summary(const fs::path& run) {
       text("run") == identity && text("weights_hash") == metadata.at("weights_hash"),
       "{}: belongs to another run than {}; restore the file, or resume the run to write it again",
       path.string(), final_path.string());
-  require<CheckpointError>(text("checksum") == checksum_of(summary),
+  require<CheckpointError>(summary.contains("checksum") && !has_changed(summary),
                            "{}: the checksum does not match: the file was changed; restore it, or resume the "
                            "run to write it again",
                            path.string());
@@ -210,11 +215,29 @@ Json summary_json(const Json& result, const std::string& run, std::uint64_t metr
   if (run.empty()) return summary;
   summary["run"] = run;
   summary["metrics"] = {{"bytes", metrics_bytes}, {"check", metrics_check}};
-  summary["checksum"] = checksum_of(summary);
-  return summary;
+  return with_checksum(summary);
+}
+
+Json with_checksum(Json object) {
+  object["checksum"] = checksum_of(object);
+  return object;
+}
+
+bool has_changed(const Json& object) {
+  return object.contains("checksum") && object["checksum"] != checksum_of(object);
 }
 
 namespace {
+
+// Returns the state of the last checkpoint beside that one; its own if there is none, or if that is damaged.
+RunState state_after(const SafetensorsFile& checkpoint, const RunState& state) {
+  const std::optional<fs::path> last = last_checkpoint(fs::path(checkpoint.path()).parent_path());
+  try {
+    return last ? state_of(read_safetensors_metadata(*last), last->string()) : state;
+  } catch (const CheckpointError&) {
+    return state;
+  }
+}
 
 // Throws unless the checkpoint holds the step that its name says, and no more steps than the run.
 void require_name(const SafetensorsFile& checkpoint, const Config& trained, std::int64_t most_steps) {
@@ -224,14 +247,15 @@ void require_name(const SafetensorsFile& checkpoint, const Config& trained, std:
   require<CheckpointError>(step == 0 || step == state.step,
                            "{}: holds step {}; restore the file, or rename it to {}", checkpoint.path(),
                            state.step, step_name(state.step));
-  require<CheckpointError>(name != kBest || state.best_step == state.step,
-                           "{}: holds step {}, which is not the best; restore the file", checkpoint.path(),
-                           state.step);
-  const TrainConfig& train = trained.train;
-  const bool may_end_early = train.patience > 0 || train.target.accuracy > 0 || train.target.loss > 0;
-  require<CheckpointError>(name != kFinal || may_end_early || state.step == train.steps,
+  if (name == kBest) {
+    const RunState last = state_after(checkpoint, state);
+    const std::int64_t best = last.step >= state.step ? last.best_step : state.best_step;
+    require<CheckpointError>(best == state.step, "{}: holds step {}, but the best is {}; restore the file",
+                             checkpoint.path(), state.step, best);
+  }
+  require<CheckpointError>(name != kFinal || ending(state, trained.train),
                            "{}: holds step {}, at which training to step {} has not ended; restore the file",
-                           checkpoint.path(), state.step, train.steps);
+                           checkpoint.path(), state.step, trained.train.steps);
   require<CheckpointError>(state.step <= most_steps,
                            "{}: holds step {}, but the run has {}; it belongs to another run, or was trained "
                            "longer: restore the file, or raise train.steps in config.yaml",

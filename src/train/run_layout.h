@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ std::string step_name(std::int64_t step);
 std::int64_t step_of(const std::filesystem::path& path);
 // Returns the step-N.safetensors of a directory, newest first.
 std::vector<std::filesystem::path> step_files(const std::filesystem::path& directory);
+// Returns final.safetensors of the directory, or the newest step-N.safetensors.
+std::optional<std::filesystem::path> last_checkpoint(const std::filesystem::path& checkpoints);
 // Returns the step-N.safetensors that pruning removes, see RunWriter::prune.
 std::vector<std::filesystem::path> surplus(const std::filesystem::path& checkpoints, std::size_t keep,
                                            bool series);

@@ -51,4 +51,18 @@ RunState run_state(const Json& json) {
   return s;
 }
 
+bool has_target(const TargetConfig& target) { return target.accuracy > 0 || target.loss > 0; }
+
+bool reached(const TargetConfig& target, const std::optional<EvalResult>& evaluation) {
+  return has_target(target) && evaluation && evaluation->accuracy >= target.accuracy &&
+         (target.loss == 0 || evaluation->loss <= target.loss);
+}
+
+std::optional<Stopped> ending(const RunState& state, const TrainConfig& train) {
+  if (state.step > 0 && reached(train.target, state.validation)) return Stopped::at_target;
+  if (state.step >= train.steps) return Stopped::at_last_step;
+  if (train.patience > 0 && state.evaluations_since_best >= train.patience) return Stopped::out_of_patience;
+  return std::nullopt;
+}
+
 }  // namespace thimble

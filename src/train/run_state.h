@@ -27,4 +27,10 @@ struct RunState {
 Json to_json(const RunState&);
 RunState run_state(const Json&);  // throws Json::exception if the state is invalid
 
+bool has_target(const TargetConfig&);
+// Returns whether the evaluation reaches every target that is set.
+bool reached(const TargetConfig&, const std::optional<EvalResult>& evaluation);
+// Returns why training has ended in that state; nothing if it has not.
+std::optional<Stopped> ending(const RunState&, const TrainConfig&);
+
 }  // namespace thimble

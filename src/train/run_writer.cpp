@@ -88,7 +88,6 @@ void RunWriter::start(const RunState& state, const std::vector<fs::path>& damage
                                "{}: belongs to a run with another config or other data; start a new run",
                                metrics.string());
     }
-    for (const fs::path& path : damaged) fs::rename(path, unused_name(path.string() + ".damaged"));
     remove_temporary_files(directory_);
     remove_temporary_files(directory_ / kRunCheckpoints);
     update_file(directory_ / kRunData,
@@ -96,6 +95,7 @@ void RunWriter::start(const RunState& state, const std::vector<fs::path>& damage
     update_file(directory_ / kRunConfig, to_yaml(config_));
     metrics_.emplace(metrics, state.metrics_bytes);
     check_ = MetricsCheck(state.metrics_bytes > 0 ? state.metrics_check : state.run);
+    for (const fs::path& path : damaged) fs::rename(path, unused_name(path.string() + ".damaged"));
     identity_ = state.run;
   });
 }

@@ -15,13 +15,6 @@ namespace {
 
 const char* const kFormat = "thimble 2";
 
-bool has_target(const TargetConfig& target) { return target.accuracy > 0 || target.loss > 0; }
-
-bool reached(const TargetConfig& target, const std::optional<EvalResult>& report) {
-  return has_target(target) && report && report->accuracy >= target.accuracy &&
-         (target.loss == 0 || report->loss <= target.loss);
-}
-
 // Returns whether training is over, rather than interrupted.
 bool ends(std::optional<Stopped> stopped) { return stopped && *stopped != Stopped::interrupted; }
 
@@ -123,12 +116,9 @@ void TrainingRun::validate() {
 }
 
 std::optional<Stopped> TrainingRun::ending() const {
-  const TrainConfig& train = config_.train;
-  if (state_.step > 0 && reached(train.target, state_.validation)) return Stopped::at_target;
-  if (state_.step >= train.steps) return Stopped::at_last_step;
-  if (train.patience > 0 && state_.evaluations_since_best >= train.patience) return Stopped::out_of_patience;
-  if (stop_after_ > 0 && state_.step >= stop_after_) return Stopped::interrupted;
-  return std::nullopt;
+  const std::optional<Stopped> ended = thimble::ending(state_, config_.train);
+  if (!ended && stop_after_ > 0 && state_.step >= stop_after_) return Stopped::interrupted;
+  return ended;
 }
 
 void TrainingRun::save_if_due(std::optional<Stopped> stopped) {

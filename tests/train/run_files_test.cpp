@@ -191,7 +191,7 @@ TEST_CASE("a checkpoint under another name, or of more steps than the run, is re
   };
   refused(checkpoints / "step-10.safetensors", "step-12.safetensors",
           "holds step 10; restore the file, or rename it to step-10.safetensors");
-  refused(checkpoints / "step-11.safetensors", "best.safetensors", "holds step 11, which is not the best");
+  refused(checkpoints / "step-11.safetensors", "best.safetensors", "holds step 11, but the best is 8");
   refused(checkpoints / "step-10.safetensors", "final.safetensors",
           "holds step 10, at which training to step 12 has not ended");
   const fs::path longer = directory / "longer";

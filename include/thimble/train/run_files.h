@@ -52,6 +52,11 @@ Json read_summary(const std::filesystem::path& run);
 Json summary_json(const Json& result, const std::string& run, std::uint64_t metrics_bytes,
                   const std::string& metrics_check);
 
+// Returns the object with a checksum of its other values.
+Json with_checksum(Json object);
+// Returns whether the object has a checksum that does not match.
+bool has_changed(const Json& object);
+
 // Throws ConfigError, with each key and both values, when config.yaml or data.json of a run is not what the
 // checkpoint was trained with. Keys that may change on resuming may differ, and those whose change
 // changes.json records. Throws CheckpointError for a file that is not a checkpoint of a run.

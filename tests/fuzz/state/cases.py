@@ -112,7 +112,7 @@ def damaged(name, world, state, rng, findings):
         findings.append(Finding(name, "damage", ["config show misses the change"], "", text, state))
     damage = oracle.Damage(world, made, keys)
     # Without its newest checkpoint a run is as it was before.
-    deleted = tuple(mutation.path for mutation in made if mutation.deleted and oracle.STEP.search(mutation.path))
+    deleted = tuple(mutation.path for mutation in made if mutation.deleted and mutation.path.endswith(".safetensors"))
     before = world.snapshot()
     for command in commands:
         arguments = apply_config(command, case, damage)
@@ -123,6 +123,9 @@ def damaged(name, world, state, rng, findings):
         if not command.resumes and (ends_earlier(case) or any(
                 mutation.deleted and mutation.path.endswith(("metrics.jsonl", "summary.json")) for mutation in made)):
             continue  # without one of these a run is shown without curves, or as one that goes on
+        if command.resumes and "=" in arguments[-1] and any(
+                mutation.path.endswith(".safetensors") and mutation.kind in ("exchanged", "copied") for mutation in made):
+            continue  # from an earlier step, a schedule over more steps leads elsewhere
         if damage.legal and "--html" in arguments:
             continue  # the page has the values of all keys
         result = world.execute(command.arguments)

@@ -275,7 +275,10 @@ def config_key(rng, case):
         new = rng.choice((str(int(float(old)) + rng.randint(1, 4)), "1", "2", "0.5", "0.002"))
     at, names = 0, key.split(".")
     for depth, name in enumerate(names):
-        at = re.compile(rf"^{'  ' * depth}{name}:", re.M).search(text, at).end()
+        found = re.compile(rf"^{'  ' * depth}{name}:", re.M).search(text, at)
+        if not found:
+            return None  # the file was changed before
+        at = found.end()
     if new == old or not text.startswith(" " + old, at):
         return None
     write(case, "run/config.yaml", (text[:at] + " " + new + text[at + 1 + len(old):]).encode())
