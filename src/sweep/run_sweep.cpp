@@ -194,7 +194,7 @@ class Runner {
     write_record(result_.directory, run);
   }
 
-  void fail(SweepRun& run, int exit, const std::string& error) {
+  void fail(SweepRun& run, int exit, const std::string& error) const {
     run.status = RunStatus::failed;
     run.exit = exit;
     run.error = error;

@@ -44,7 +44,7 @@ class TraceObserver : public ChunkHooks {
 
 // Runs the model on the user's tokens, as trace_input() does. With interventions, which may replace values of
 // the pass or observe them, there is no logit lens; the decoder input is that without them.
-ForwardTrace trace_tokens(const Model& model, const Dataset& dataset, const std::vector<std::int32_t>& tokens,
+ForwardTrace trace_tokens(const Model& network, const Dataset& dataset, const std::vector<std::int32_t>& tokens,
                           ChunkHooks* interventions = nullptr);
 
 }  // namespace THIMBLE_PRECISION
