@@ -44,8 +44,8 @@ class TraceObserver : public ChunkHooks {
 
 // Runs the model on the user's tokens, as trace_input() does. With interventions, which may replace values of
 // the pass or observe them, there is no logit lens; the decoder input is that without them.
-ForwardTrace trace_tokens(const Model& network, const Dataset& dataset, const std::vector<std::int32_t>& tokens,
-                          ChunkHooks* interventions = nullptr);
+ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
+                          const std::vector<std::int32_t>& tokens, ChunkHooks* interventions = nullptr);
 
 }  // namespace THIMBLE_PRECISION
 }  // namespace thimble
