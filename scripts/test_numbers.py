@@ -34,7 +34,7 @@ def page(store):
 
 
 def git(*arguments):
-    return subprocess.run(["git", "-C", ROOT, *arguments], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(["git", "-C", ROOT, *arguments], check=True, capture_output=True, text=True).stdout.rstrip()
 
 
 def measure(command):
