@@ -74,6 +74,7 @@ RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resum
       require_unused();
     }
     fs::create_directories(directory / kRunCheckpoints);
+    require_writable(step_path(0));  // before anything of the run changes
   });
 }
 

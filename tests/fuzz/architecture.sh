@@ -24,6 +24,15 @@ if ((${#torch[@]} > 0)); then
 else
   echo "PyTorch: not compared, as $python has no modules numpy and torch"
 fi
+if [[ -n ${THIMBLE_NUMBERS:-} ]]; then
+  count_of() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$2"; }
+  {
+    printf 'random models\t%d\n' "$(count_of architectures "$work/program.json")"
+    printf 'random models: gradients compared with numerical ones\t%d\n' "$(count_of gradients_checked "$work/program.json")"
+    ((${#torch[@]} == 0)) || printf 'random models compared with PyTorch\t%d\n' "$(count_of architectures "$work/torch.json")"
+    printf 'random models with findings\t%d\n' "$(count_of architectures_with_findings "$work/program.json")"
+  } >>"$THIMBLE_NUMBERS"
+fi
 if [[ -n $json ]]; then
   printf '{"date": "%s", "commit": "%s",\n"program": %s,\n"torch": %s}\n' "$(date -I)" \
     "$(git -C "$source" rev-parse --short HEAD 2>/dev/null || echo unknown)" \

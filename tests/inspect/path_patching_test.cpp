@@ -208,7 +208,8 @@ TEST_CASE("the logit lens after the last layer is the model itself", "[inspect]"
     double labeled = 0;
     Tape tape(Tape::Mode::inference);
     tape.bind(trained.evaluator.model().parameters(), {});
-    for (const auto& [first, batch] : trained.evaluator.chunks()) {
+    for (const auto& chunk : trained.evaluator.chunks()) {
+      const Batch& batch = chunk.batch;
       labeled += static_cast<double>(batch.rows.size());
       each_lens(trained.evaluator.model(), tape, labeled_input(batch), [&](std::size_t depth, Var logits) {
         EvalSums sums;

@@ -201,6 +201,14 @@ if ((EUID != 0)) || command -v setpriv >/dev/null; then
     >out 2>said </dev/null || status=$?
   [[ $status == 2 && $(<said) == "thimble: 1 of 4 threads could be started: "* && $(grep -c '' said) == 1 ]] ||
     fail "exit status $status, and not 2 with one message about threads"
+  # Checkpoints that cannot be written: more steps are refused before anything of the run changes.
+  at=closed
+  (cd public && "${user[@]}" bash -c './thimble train tiny.yaml --out done --quiet && chmod 555 done/checkpoints && cp -a done before')
+  status=0
+  (cd public && "${user[@]}" ./thimble train done --resume train.steps=8 --quiet) >out 2>said </dev/null || status=$?
+  [[ $status == 2 && $(<said) == *checkpoints*"cannot be written: Permission denied"* ]] && diff -r public/before public/done >&2 ||
+    fail "exit status $status, and not 2 with the run as it was"
+  chmod 755 public/*/checkpoints
 fi
 ((failures == 0)) || { echo "faults_test: $failures of $faults went wrong" >&2; exit 1; }
 echo "faults_test: ok, $faults faults"

@@ -57,7 +57,9 @@ std::vector<std::pair<std::string, Config>> configs_of_ranks() {
 }  // namespace
 
 TEST_CASE("the number of ranks changes no bit of anything", "[train][ranks]") {
-  for (auto [name, config] : configs_of_ranks()) {
+  for (const auto& named : configs_of_ranks()) {
+    const std::string name = named.first;
+    Config config = named.second;
     for (const std::int64_t shards : {5, 7, 16}) {
       config.train.shards = shards;
       const Computed alone = train_steps(config, one_process());

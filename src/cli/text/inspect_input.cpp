@@ -132,9 +132,9 @@ void show_input(const ModelSource& model, const std::string& text, const HeadCho
               trace.weights(config, id), layer.causal);
   }
   if (output.prints_text()) {
+    warn_of_unseen(model, text);  // reads the checkpoint, and may fail: before anything is printed
     print_predictions(trace, model.config.model, names);
     print_maps(trace, model.config.model, names, heads);
-    warn_of_unseen(model, text);
   }
   output.write(to_json(trace, model.config.model, names));
 }
