@@ -90,6 +90,8 @@ void ThreadPool::take_items(std::uint64_t loop, int thread) {
   const Function function = function_.load(std::memory_order_acquire);
   const void* context = context_.load(std::memory_order_acquire);
   const std::uint32_t items = items_.load(std::memory_order_acquire);
+  // Few items always run on the first threads: what others would keep for them is memory for nothing.
+  if (static_cast<std::uint32_t>(thread) >= items) return;
   std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
   for (;;) {
     const auto item = static_cast<std::uint32_t>(ticket);

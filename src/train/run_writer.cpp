@@ -82,7 +82,7 @@ void RunWriter::start(const RunState& state, const std::vector<fs::path>& damage
   guarded([&] {
     const fs::path metrics = directory_ / kRunMetrics;
     // Nothing but the first line says whose metrics they are where no checkpoint is left.
-    if (state.step == 0 && fs::exists(metrics) && !state.run.empty()) {
+    if (state.step == 0 && fs::exists(metrics)) {
       const std::string text = read_file(metrics);
       const std::size_t end = text.find('\n');
       require<CheckpointError>(end == text.npos || MetricsCheck(state.run).accept(text.substr(0, end)),
@@ -127,7 +127,7 @@ void RunWriter::require_metrics(const RunState& state) const {
     begin = end + 1;
   }
   valid = valid && begin == state.metrics_bytes;  // another execution has other times, of other lengths
-  require<CheckpointError>(valid && (state.metrics_bytes == 0 || check.value() == state.metrics_check),
+  require<CheckpointError>(valid && check.value() == state.metrics_check,
                            "{}: was changed, or belongs to another run; restore the file, or start a new run",
                            path.string());
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "autograd/planted.h"
+#include "thimble/autograd/gradcheck_json.h"
 #include "thimble/ops/ops.h"
 
 using namespace thimble;
@@ -273,6 +274,15 @@ TEST_CASE("a result says which element is worst, and by how much", "[autograd]")
   CHECK_THAT(result.worst_error, WithinRel(1.0 / 3, 1e-6));
   CHECK_THAT(result.analytic / result.numeric, WithinRel(1.5, 1e-6));
   CHECK(result.failure == "error 0.333 is above 1e-06");
+}
+
+TEST_CASE("the reason of a failure is in the JSON, and only there", "[autograd]") {
+  std::vector<GradcheckResult> results(2);
+  results[0].passed = true;
+  results[1].failure = "why";
+  const Json json = to_json(results);
+  CHECK_FALSE(json.at(0).contains("failure"));
+  CHECK(json.at(1).at("failure") == "why");
 }
 
 #endif  // THIMBLE_DOUBLE

@@ -49,6 +49,10 @@ TEST_CASE("a key that only one of the tasks reads is no difference", "[config]")
   Config a, b;
   b.task.file = "/a";
   CHECK(texts(a, b).empty());
+  Config file, no_file;
+  file.task.name = no_file.task.name = "file";
+  file.task.file = "/a";
+  CHECK(texts(file, no_file) == std::vector<std::string>{"task.file: /a in the run, none in new.yaml"});
   b.task.name = "shift";
   b.task.offset = 3;
   const std::vector<std::string> names{"task.name: reverse in the run, shift in new.yaml"};

@@ -131,6 +131,7 @@ TEST_CASE("spectral functions take empty matrices and refuse what they cannot us
   CHECK(eigenvalues({}).empty());
   CHECK(singular_values({}).empty());
   CHECK(singular_values_of_product(DoubleMatrix(3, 0), DoubleMatrix(0, 3)).empty());
+  CHECK(singular_values_of_product(DoubleMatrix(3, 2), DoubleMatrix(2, 0)).empty());
   CHECK_THROWS_AS(eigenvalues(DoubleMatrix(2, 3)), ShapeError);
   CHECK_THROWS_AS(singular_values_of_product(DoubleMatrix(2, 3), DoubleMatrix(2, 3)), ShapeError);
   for (const double bad :

@@ -290,6 +290,52 @@ TEST_CASE("shared keys and values must fit", "[ops]") {
   });
 }
 
+TEST_CASE("attention without softmax takes no slopes, and hands out no weights of one", "[ops]") {
+  static const std::vector<Real> slopes(2);
+  AttentionOptions linear = with_heads(2), sloped = linear;
+  linear.softmax = sloped.softmax = false;
+  sloped.mask.slopes = slopes;
+  expect_refused({
+      {[=](Tape& t) {
+         attention(of(t, {1, 3, 4}), of(t, {1, 3, 4}), of(t, {1, 3, 4}), sloped);
+       },
+       {"attention: ", "ALiBi requires the softmax"}},
+      {[=](Tape& t) {
+         attend(of(t, {1, 2, 3, 3}), of(t, {1, 3, 4}), linear);
+       },
+       {"attend: the weights require the softmax"}},
+  });
+  Tape tape;
+  const Var x = of(tape, {1, 3, 4});
+  CHECK_THROWS_AS(scored_attention(Score::none, x, x, x, std::nullopt, linear), Error);
+}
+
+TEST_CASE("attention has gradients of the inputs that need one", "[ops]") {
+  for (const std::optional<bool> keeps : {true, false}) {
+    AttentionOptions options = with_heads(2);
+    options.keep_weights = keeps;
+    for (int which = 0; which < 3; ++which) {
+      Tape all, one;
+      std::vector<Var> every, single;
+      for (int i = 0; i < 3; ++i) {
+        Tensor x({1, 3, 4});
+        for (std::size_t j = 0; j < x.values().size(); ++j)
+          x.values()[j] = static_cast<Real>((i * 7 + static_cast<int>(j) * 5) % 11) / 4;
+        every.push_back(all.variable(x));
+        single.push_back(i == which ? one.variable(x) : one.constant(x));
+      }
+      const auto gradient = [&](Tape& tape, const std::vector<Var>& in) {
+        const std::vector<Real> seed(12, 1);
+        tape.backward(attention(in[0], in[1], in[2], options), ConstMatrixView{seed.data(), 3, 4, 4});
+        const ConstMatrixView g = in[static_cast<std::size_t>(which)].grad();
+        return std::vector<Real>(g.data, g.data + g.rows * g.cols);
+      };
+      CAPTURE(which, *keeps);
+      CHECK(gradient(all, every) == gradient(one, single));
+    }
+  }
+}
+
 TEST_CASE("attend names what does not fit", "[ops]") {
   const auto mix = [](const Shape& scores, const Shape& v, AttentionOptions options) {
     return [=](Tape& t) { attend(of(t, scores), of(t, v), options); };

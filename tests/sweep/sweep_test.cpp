@@ -112,6 +112,7 @@ TEST_CASE("a sweep is a map with a config", "[sweep]") {
   CHECK(first_place("seeds: [1]") == "1:1 config");
   CHECK(first_place("config:\n") == "1:1 config");
   CHECK(first_place("config: [a]\n") == "1:9 config");
+  CHECK(first_place("config: ''\n") == "1:9 config");
   CHECK(first_place("config: none.yaml\n") == "1:9 config");
 }
 
@@ -137,6 +138,7 @@ TEST_CASE("grid, list and seeds must be what they are, and not empty", "[sweep]"
   CHECK(sweep_place("seeds: 3\n") == "2:8 seeds");
   CHECK(sweep_place("seeds: []\n") == "2:8 seeds");
   CHECK(sweep_place("seeds: [-1]\n") == "2:9 seeds");
+  CHECK(sweep_place("seeds: [[1]]\n") == "2:9 seeds");
   CHECK_THAT(sweep_problem("seeds: ['1']\n").rule, EndsWith(", not \"1\""));
 }
 
@@ -147,20 +149,22 @@ TEST_CASE("values mean what they mean in a config", "[sweep]") {
   CHECK_THAT(sweep_problem("grid: {model.norm: ['it''s']}\n").rule, ContainsSubstring("not \"it's\""));
   CHECK(load_text("grid: {model.norm: ['pre', \"post\"]}\n").settings[0].config.model.norm == NormOrder::pre);
   CHECK(sweep_place("grid: {model.heads: [~]}\n") == "2:21 model.heads");
+  CHECK(sweep_place("grid: {model.heads: [[1]]}\n") == "2:22 model.heads");
   CHECK(sweep_place("grid: {model.norm: [\"a\\nb\"]}\n") == "2:21 model.norm");
   CHECK(sweep_place("grid: &a {model.heads: [1]}\nlist: *a\n") == "3:7");
 }
 
 TEST_CASE("a path starts at the sweep file", "[sweep]") {
   config::Report report("/data/s.yaml");
-  const auto map =
-      parse_yaml("{task.file: 'it''s.tsv', task.test_file: ../b.tsv}", report.start_of_file(), report);
+  const auto map = parse_yaml("{task.file: 'it''s.tsv', task.test_file: ../b.tsv, task.validation_file: ''}",
+                              report.start_of_file(), report);
   config::Changes changes;
   config::ChangeReader reader(report);
-  for (std::size_t i = 0; i < 2; ++i) reader.read_change(map.value().keys[i], map->values[i], changes);
+  for (std::size_t i = 0; i < 3; ++i) reader.read_change(map.value().keys[i], map->values[i], changes);
   CHECK_NOTHROW(report.finish());
   CHECK(changes.at(0).text == "task.file='/data/it''s.tsv'");
   CHECK(changes.at(1).text == "task.test_file='/b.tsv'");
+  CHECK(changes.at(2).text == "task.validation_file=''");  // none
 }
 
 TEST_CASE("a problem of a setting is reported at its value in the sweep file", "[sweep]") {

@@ -110,6 +110,12 @@ TEST_CASE("a file with any bit flipped is refused, and so is one that ends early
         "the checksum does not match: the file is damaged");
 }
 
+TEST_CASE("a checksum of another length does not match", "[tensor]") {
+  const std::string text =
+      file_text(R"({"__metadata__":{"checksum":"0123","checksum_algorithm":"XXH3-64"}})", 0);
+  CHECK(complaint(text) == "the checksum does not match: the file is damaged");
+}
+
 TEST_CASE("a checksum of another kind is metadata like any other", "[tensor]") {
   const std::string text =
       file_text(R"({"__metadata__":{"a":"","checksum":"0123456789abcdef","checksum_algorithm":"other"}})", 0);

@@ -83,6 +83,48 @@ TEST_CASE("data that is gone leaves the rest of a run", "[train]") {
   CHECK(evaluate(other, Split::test).loss == trained.result.validation->loss);
 }
 
+TEST_CASE("a vocabulary file must be the one of training", "[train]") {
+  const FileRun trained;
+  const std::string file = trained.file("words.txt"), same = trained.file("same.txt"),
+                    other = trained.file("other.txt");
+  std::string words;
+  for (const std::string& token : vocabulary(open_run(trained.run))) words += token + "\n";
+  for (const std::string& name : {file, same}) write_file(name, words);
+  write_file(other, words + "more\n");
+  const auto refused =
+      ContainsSubstring("the model keeps the vocabulary that it was trained with; remove the file");
+  CHECK_THROWS_WITH(open_run(trained.run, {"task.vocabulary_file=" + file}), refused);  // trained without one
+  Config config = open_config(trained.run / "config.yaml", {"task.vocabulary_file=" + file});
+  const std::filesystem::path run = trained.directory / "with_words";
+  train(config, {.directory = run.string()});
+  CHECK_NOTHROW(open_run(run));
+  CHECK_NOTHROW(open_run(run, {"task.vocabulary_file=" + same}));
+  CHECK_THROWS_WITH(open_run(run, {"task.vocabulary_file=" + other}), refused);
+  std::filesystem::create_directory(trained.directory / "moved");
+  for (const char* name : {"with_words", "main.tsv", "validation.tsv", "test.tsv", "words.txt"})
+    std::filesystem::rename(trained.directory / name, trained.directory / "moved" / name);
+  CHECK(open_run(trained.directory / "moved" / "with_words").changes.empty());
+}
+
+TEST_CASE("positions that an encoder-decoder has not learned are refused for its source, too", "[train]") {
+  const TemporaryDirectory directory;
+  const std::string data = (directory / "d.tsv").string(), longer = (directory / "long.tsv").string();
+  write_file(data, "a b\tb a\nb b\ta a\na a\tb b\n");
+  write_file(longer, "a b a b a b\tb a\n");
+  const Config config = open_config_text(
+      fmt::format(
+          "task: {{name: file, file: {0}, validation_file: {0}, test_file: {0}}}\n"
+          "model: {{kind: encoder_decoder, d_model: 16, positions: learned}}\n"
+          "train: {{steps: 1, batch: 2, shards: 1, threads: 1, schedule: {{warmup: 0}}, precision: {1}}}",
+          data, sizeof(Real) == 8 ? "float64" : "float32"),
+      "t.yaml");
+  const std::string run = (directory / "run").string();
+  train(config, {.directory = run});
+  CHECK_NOTHROW(open_run(run));
+  CHECK_THROWS_WITH(open_run(run, {"task.test_file=" + longer}),
+                    ContainsSubstring("the task needs 6 positions"));
+}
+
 TEST_CASE("a run that moved with its data finds it", "[train]") {
   const FileRun trained;
   const std::filesystem::path elsewhere = trained.directory / "elsewhere";

@@ -1,6 +1,9 @@
 // A run is compared with its checkpoints before it is used.
 #include "thimble/train/run_files.h"
 
+#include <cstdio>
+#include <sstream>
+
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/compare/compare.h"
@@ -11,6 +14,7 @@
 #include "thimble/train/run.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
+#include "train/training.h"
 
 using namespace thimble;
 
@@ -32,6 +36,47 @@ void replace_in(const fs::path& file, const std::string& from, const std::string
   const std::size_t at = text.find(from);
   REQUIRE(at != text.npos);
   write_file(file, text.replace(at, from.size(), to));
+}
+
+// Writes the lines with another loss in the last one, and the checks that belong to them.
+void write_rechecked(const fs::path& metrics, const std::string& run) {
+  std::string text;
+  MetricsCheck check(run);
+  std::istringstream lines(read_file(metrics));
+  for (std::string line; std::getline(lines, line);) {
+    Json values = parse_json(line);
+    const auto seconds = values.at("seconds").get<double>();
+    values.erase("check");
+    values.erase("seconds");
+    if (lines.peek() == EOF) {
+      std::string changed = json_text(values);
+      changed[changed.find("loss") + 8] ^= 1;
+      values = parse_json(changed);
+    }
+    text += check.line(values, seconds);
+  }
+  write_file(metrics, text);
+}
+
+// Rewrites the metadata of a checkpoint; its tensors are lost.
+void change_metadata(const fs::path& checkpoint, const char* key, const char* value = nullptr) {
+  auto metadata = SafetensorsFile(checkpoint).metadata();
+  metadata.erase(key);
+  if (value != nullptr) metadata[key] = value;
+  write_safetensors(checkpoint, {}, metadata);
+}
+
+// Makes the run one of version 0.2.0, whose files state no identity and no checks.
+void forget_checks(const fs::path& run) {
+  for (const auto& [name, content] : tree(run / "checkpoints")) {
+    const fs::path path = run / "checkpoints" / name;
+    Json state = parse_json(SafetensorsFile(path).metadata().at("state"));
+    state.erase("run");
+    change_metadata(path, "state", json_text(state).c_str());
+  }
+  std::string metrics = read_file(run / "metrics.jsonl");
+  for (std::size_t at; (at = metrics.find(",\"check\"")) != metrics.npos;) metrics.erase(at, 27);
+  write_file(run / "metrics.jsonl", metrics);
 }
 
 TrainResult resume(const fs::path& run) {
@@ -121,10 +166,26 @@ TEST_CASE("changes on resuming are recorded, and those recorded are accepted", "
   before.train.optimizer.lr = 0.5;
   record_changes(run, 12, before, other);
   CHECK_NOTHROW(open_run(run));
+  // Later changes must begin where the one before ended.
+  record_changes(run, 14, before, other);
+  CHECK_THROWS_AS(open_run(run), ConfigError);
   // A change before the checkpoint does not explain a difference from it.
   fs::remove(changes);
   record_changes(run, 3, longer, other);
   CHECK_THROWS_AS(open_run(run), ConfigError);
+}
+
+TEST_CASE("a changes.json that is no list of changes is refused", "[train]") {
+  const TemporaryDirectory directory;
+  for (const char* text :
+       {"{}", "[3]", "[{}]", R"([{"step":"1"}])", R"([{"step":1}])", R"([{"step":1,"key":2}])",
+        R"([{"step":1,"key":"k"}])", R"([{"step":1,"key":"k","from":1}])"}) {
+    CAPTURE(text);
+    write_file(directory / "changes.json", text);
+    CHECK_THROWS_WITH(record_changes(directory.path(), 1, config_of(8), config_of(9)),
+                      EndsWith("changes.json: not a list of changes; restore the file"));
+    CHECK(read_file(directory / "changes.json") == text);
+  }
 }
 
 TEST_CASE("changes at one step become one, and none if they cancel", "[train]") {
@@ -210,7 +271,9 @@ TEST_CASE("metrics that were changed, cut, zeroed or are another run's are refus
   const std::string intact = read_file(metrics);
   CHECK(read_metrics(run) == intact);
   std::vector<std::string> broken = {read_file(directory / "other" / "metrics.jsonl"),
-                                     std::string(intact.size(), '\0'), intact + "{\"step\":13}\n",
+                                     std::string(intact.size(), '\0'),
+                                     intact + "{\"step\":13}\n",
+                                     intact + "{\"step\":13",
                                      intact.substr(0, intact.size() - 1),
                                      intact.substr(0, intact.rfind('\n', intact.size() - 2) + 1)};
   for (const std::size_t at : {intact.find("loss") + 7, intact.find("check") + 9, intact.rfind("test") + 1}) {
@@ -242,6 +305,10 @@ TEST_CASE("metrics of another execution, whose times have other lengths, do not 
     CHECK_THROWS_AS(resume(run), CheckpointError);
     CHECK_THROWS_AS(read_metrics(run), CheckpointError);
   }
+  std::string unclosed = intact;
+  unclosed[unclosed.find("}\n")] = ' ';
+  write_file(metrics, unclosed);
+  CHECK_THROWS_AS(read_metrics(run), CheckpointError);
   for (const char* broken : {"\"se\xe3onds\"", "\"seconds\":x", "\r"}) {
     std::string text = intact;
     write_file(metrics, text.insert(text.find("\"seconds\""), broken));
@@ -307,10 +374,16 @@ TEST_CASE("a summary that was changed, cut, zeroed or is another run's is refuse
   const std::string intact = read_file(summary);
   CHECK(read_summary(run).at("steps") == 12);
   const std::string foreign = read_file(directory / "other" / "summary.json");
-  std::string digit = intact;
-  digit[digit.find("loss") + 8] ^= 1;
+  const auto changed = [&](const char* key, char to) {
+    std::string text = intact;
+    text[text.find(':', text.find(key)) + 3] = to;
+    return text;
+  };
+  Json unchecked = parse_json(intact);
+  unchecked.erase("checksum");
   for (const std::string& text :
-       {foreign, digit, std::string(intact.size(), '\0'), intact.substr(0, intact.size() / 2),
+       {foreign, changed("\"steps\"", '3'), changed("weights_hash", 'x'), changed("\"run\"", 'x'),
+        json_text(unchecked), std::string(intact.size(), '\0'), intact.substr(0, intact.size() / 2),
         std::string("{}"), std::string("3"), std::string()}) {
     CAPTURE(text);
     write_file(summary, text);
@@ -321,6 +394,98 @@ TEST_CASE("a summary that was changed, cut, zeroed or is another run's is refuse
   }
   resume(run);
   CHECK(read_summary(run).at("steps") == 12);
+}
+
+TEST_CASE("metrics with checks of their own do not fit what the checkpoint and the summary state",
+          "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path ended = directory / "ended", stopped = directory / "stopped";
+  train(config_of(12), {.directory = ended.string()});
+  train(config_of(12), {.directory = stopped.string(), .stop_after = 7});
+  const auto identity = read_summary(ended).at("run").get<std::string>();
+  for (const fs::path& run : {ended, stopped}) {
+    write_rechecked(run / "metrics.jsonl", identity);
+    CHECK_THROWS_WITH(read_metrics(run), ContainsSubstring("was changed, or belongs to another run"));
+  }
+  const auto before = tree(stopped);
+  CHECK_THROWS_WITH(resume(stopped), ContainsSubstring("was changed, or belongs to another run"));
+  CHECK(tree(stopped) == before);
+  fs::remove(stopped / "metrics.jsonl");
+  CHECK_THROWS_WITH(resume(stopped), ContainsSubstring("has 0 bytes, but"));
+}
+
+TEST_CASE("metrics of a run without a checkpoint are compared line by line", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
+  train(config_of(12), {.directory = run.string()});
+  fs::remove(run / "summary.json");
+  fs::remove_all(run / "checkpoints");
+  CHECK_THROWS_WITH(open_run(run), EndsWith("not a run: config.yaml or checkpoints is missing"));
+  CHECK_NOTHROW(read_metrics(run));
+  const std::string intact = read_file(metrics);
+  std::string text = intact;
+  text[text.rfind("loss") + 8] ^= 1;
+  write_file(metrics, text);
+  CHECK_THROWS_AS(read_metrics(run), CheckpointError);
+  // Of another run: training does not begin over them.
+  Config other = config_of(12);
+  other.train.seed = 1;
+  train(other, {.directory = (directory / "other").string(), .stop_after = 3});
+  fs::copy_file(directory / "other" / "metrics.jsonl", metrics, fs::copy_options::overwrite_existing);
+  fs::create_directory(run / "checkpoints");
+  const auto before = tree(run);
+  CHECK_THROWS_WITH(resume(run),
+                    EndsWith("belongs to a run with another config or other data; start a new run"));
+  CHECK(tree(run) == before);
+  write_file(metrics, intact);
+  CHECK(resume(run).steps == 12);
+}
+
+TEST_CASE("what a run leaves before its first checkpoint can be resumed", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path whole = directory / "whole", run = directory / "run";
+  const TrainResult expected = train(config_of(12), {.directory = whole.string()});
+  fs::create_directories(run / "checkpoints");
+  fs::copy_file(whole / "data.json", run / "data.json");
+  const TrainResult result = train(config_of(12), {.directory = run.string(), .resume = true});
+  CHECK(result.weights_hash == expected.weights_hash);
+}
+
+TEST_CASE("a run whose only checkpoint is the best is read from there", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", checkpoints = run / "checkpoints";
+  train(config_of(12), {.directory = run.string(), .stop_after = 7});
+  CHECK(open_run(run).weights.filename() == "step-7.safetensors");
+  for (const auto& [name, content] : tree(checkpoints))
+    if (name != "best.safetensors") fs::remove(checkpoints / name);
+  CHECK(open_run(run).weights.filename() == "best.safetensors");
+  CHECK(open_run(run, {}, "best").weights.filename() == "best.safetensors");
+}
+
+TEST_CASE("runs of 0.2.0, which have no checks, are read and go on", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path ended = directory / "ended", stopped = directory / "stopped";
+  const TrainResult expected = train(config_of(12), {.directory = ended.string()});
+  const fs::path final_path = ended / "checkpoints" / "final.safetensors";
+  fs::copy(ended, stopped, fs::copy_options::recursive);
+  forget_checks(ended);
+  write_file(ended / "summary.json", json_text(summary_json(to_json(expected), "", 0, "")));
+  CHECK(read_summary(ended) == to_json(expected));
+  CHECK_FALSE(has_changed(read_summary(ended)));
+  CHECK(read_metrics(ended) == read_file(ended / "metrics.jsonl"));
+  change_metadata(final_path, "data");
+  fs::remove(ended / "data.json");
+  CHECK_NOTHROW(open_run(ended));
+  // Without the record of the data, no key of the task may change.
+  Config longer = config_of(16);
+  CHECK_NOTHROW(RunWriter(ended, longer, true));
+  longer.task.length = 5;
+  CHECK_THROWS_WITH(RunWriter(ended, longer, true), ContainsSubstring("holds a run with another config"));
+  change_metadata(final_path, "state");
+  CHECK(read_metrics(ended) == read_file(ended / "metrics.jsonl"));
+  CHECK_THROWS_WITH(resume(ended), ContainsSubstring("not a checkpoint of format thimble 2"));
+  change_metadata(stopped / "checkpoints" / "final.safetensors", "format");
+  CHECK_THROWS_WITH(resume(stopped), ContainsSubstring("not a checkpoint of format thimble 2"));
 }
 
 TEST_CASE("a series of checkpoints is of one run", "[train]") {
@@ -336,4 +501,18 @@ TEST_CASE("a series of checkpoints is of one run", "[train]") {
                 fs::copy_options::overwrite_existing);
   CHECK_THROWS_WITH(checkpoints_by_step(directory / "run"),
                     ContainsSubstring("train.seed: 1 in the checkpoint, 42 in config.yaml"));
+}
+
+TEST_CASE("a checkpoint asked for is written once, and not after the end", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", checkpoints = run / "checkpoints";
+  TrainingRun training(config_of(2), {.directory = run.string()});
+  CHECK_FALSE(training.start().has_value());
+  CHECK_FALSE(training.record(training.trainer().step()).has_value());
+  training.checkpoint();
+  CHECK(tree(checkpoints).contains("step-1.safetensors"));
+  CHECK(training.record(training.trainer().step()) == Stopped::at_last_step);
+  const auto ended = tree(checkpoints);
+  training.checkpoint();
+  CHECK(tree(checkpoints) == ended);
 }
