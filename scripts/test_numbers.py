@@ -42,6 +42,7 @@ def measure(command):
     changed = [path for path in changed if path not in ("tests/numbers.json", "docs/testing.md")]
     if changed:
         sys.exit(f"test_numbers: {', '.join(changed)}: not committed; numbers belong to a commit")
+    commit = git("rev-parse", "--short=7", "HEAD")
     with tempfile.NamedTemporaryFile("r", suffix=".tsv") as measured:
         run = subprocess.run(command, env={**os.environ, "THIMBLE_NUMBERS": measured.name}, stdout=subprocess.PIPE, text=True)
         print(run.stdout, end="")
@@ -56,7 +57,7 @@ def measure(command):
     store = json.loads(STORE.read_text()) if STORE.exists() else {}
     for what, number in numbers:
         store[what] = {"number": int(number), "command": " ".join(command), "date": datetime.date.today().isoformat(),
-                       "commit": git("rev-parse", "--short=7", "HEAD")}
+                       "commit": commit}
     STORE.write_text(json.dumps(store, indent=1) + "\n")
     PAGE.write_text(page(store))
 
