@@ -221,7 +221,16 @@ file ~ /package-lock\.json$/ && /"resolved"/ {
   violation(FNR, "a lock file names a registry; make it with npm install --package-lock-only --omit-lockfile-registry-resolved")
 }
 
+# "About N lines of C++": without tests, blank lines and comments.
+file == "README.md" && match($0, /[0-9,]+ lines of C\+\+/) {
+  stated = substr($0, RSTART, RLENGTH)
+  gsub(/[^0-9]/, "", stated)
+  stated_at = FNR
+}
+
 !cpp { next }
+
+product && !/^[ \t]*(\/\/.*)?$/ { code_lines++ }
 
 until == "" && /^[ \t]*#[ \t]*include[ \t]*["<]/ {
   split($0, part, /["<>]/)
@@ -284,6 +293,9 @@ END {
       file = part[1]
       violation(1, "does not say \"" part[2] "\", which people search for")
     }
+  file = "README.md"
+  if (stated_at && (stated - code_lines > 1000 || code_lines - stated > 1000))
+    violation(stated_at, stated " lines of C++: there are " code_lines)
   file = design
   if (complete)
     for (arrow in arrow_line) {

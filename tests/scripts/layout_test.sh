@@ -72,6 +72,8 @@ rejects src/extra/planted.cpp 'int x;' 1 "not in a room"
 rejects tests/planted.cpp '#include "../catch.h"' 1 "no .. in include paths"
 accepts src/config/planted.cpp $'#include "thimble/model/model_config.h"\n#include "thimble/optim/optim_config.h"\n#include "fields.h"'
 accepts src/inspect/planted.cpp $'#include "thimble/train/train.h"\n#include "thimble/core/error.h"\n#include "inspect/x.h"'
+rejects README.md 'Small: 23,000 lines of C++.' 1 "23000 lines of C++: there are "
+accepts README.md 'Small: 1,000 lines of C++.'
 accepts src/cli/planted.cpp $'#include "cli/table.h"\n#include "thimble/inspect/report.h"'
 
 # The picture of rooms.
