@@ -46,6 +46,7 @@ void compare(GradcheckResult& result, double analytic, double largest, const Cen
   };
   try_another(extrapolated, 2e-3);
   try_another(extrapolated, 2e-4);
+  try_another(extrapolated, 2e-5);
   try_another(extrapolated_twice, 2e-2);
   try_another(central, 1e-6);
   try_another(central, 1e-7);

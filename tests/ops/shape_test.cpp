@@ -336,6 +336,16 @@ TEST_CASE("attention has gradients of the inputs that need one", "[ops]") {
   }
 }
 
+TEST_CASE("keys and values of one constant need no gradient", "[ops]") {
+  Tape tape;
+  const Var q = of(tape, {1, 3, 4}), kv = tape.constant(Tensor({1, 3, 8}));
+  const Var y = attention(q, Columns(kv, 0, 4), Columns(kv, 4, 4), with_heads(2));
+  const std::vector<Real> seed(12, 1);
+  tape.backward(y, ConstMatrixView{seed.data(), 3, 4, 4});
+  CHECK(q.grad().rows == 3);
+  CHECK_FALSE(kv.needs_grad());
+}
+
 TEST_CASE("attend names what does not fit", "[ops]") {
   const auto mix = [](const Shape& scores, const Shape& v, AttentionOptions options) {
     return [=](Tape& t) { attend(of(t, scores), of(t, v), options); };

@@ -151,6 +151,35 @@ TEST_CASE("weights by themselves have config and vocabulary", "[train]") {
   CHECK_THROWS_WITH(trace_input(open_weights(weights, ""), "dog"), ContainsSubstring("no token dog"));
 }
 
+TEST_CASE("weights without metadata are opened with a config", "[train]") {
+  const FileRun trained;
+  const std::string weights = trained.file("weights.safetensors");
+  write_safetensors(weights, {}, {});
+  CHECK(open_weights(weights, trained.run / "config.yaml").config.task.name == "file");
+  CHECK_THROWS_WITH(open_weights(weights, ""), ContainsSubstring("no config in the metadata"));
+}
+
+TEST_CASE("a data file that config.yaml no longer names is reported", "[train]") {
+  const FileRun trained;
+  const std::filesystem::path config = trained.run / "config.yaml";
+  std::string text = read_file(config);
+  const std::size_t at = text.find("  validation_file:");
+  write_file(config, text.erase(at, text.find('\n', at) + 1 - at));
+  const ModelSource source = open_run(trained.run);
+  REQUIRE(source.changes.size() == 1);
+  CHECK_THAT(source.changes[0], ContainsSubstring("validation_file"));
+  CHECK(open_run(trained.run, {"task.validation_file=" + trained.file("validation.tsv")}).changes.empty());
+}
+
+TEST_CASE("without a record of the data, its files may not change", "[train]") {
+  FileRun trained;
+  std::filesystem::remove(trained.run / "data.json");
+  trained.config.task.validation_file = trained.file("test.tsv");
+  CHECK_THROWS_WITH(
+      train(trained.config, {.directory = trained.run.string(), .resume = true}),
+      ContainsSubstring("holds a run with another config") && ContainsSubstring("task.validation_file"));
+}
+
 TEST_CASE("a run cannot be resumed with other data", "[train]") {
   FileRun trained;
   trained.config.train.steps = 50;

@@ -1,5 +1,6 @@
 // Metrics and summaries are compared with what the checkpoints of their run state.
 #include <cstdio>
+#include <cstring>
 #include <sstream>
 
 #include "thimble/compare/compare.h"
@@ -7,6 +8,7 @@
 #include "thimble/inspect/timeline/timeline.h"
 #include "thimble/train/run_files.h"
 #include "train/changed_run.h"
+#include "train/run_state.h"
 
 using namespace thimble;
 
@@ -32,25 +34,39 @@ void write_rechecked(const fs::path& metrics, const std::string& run) {
   write_file(metrics, text);
 }
 
-// Rewrites the metadata of a checkpoint; its tensors are lost.
+// Rewrites the metadata of a checkpoint.
 void change_metadata(const fs::path& checkpoint, const char* key, const char* value = nullptr) {
-  auto metadata = SafetensorsFile(checkpoint).metadata();
+  const SafetensorsFile file(checkpoint);
+  const std::string content = read_file(checkpoint);
+  std::uint64_t header = 0;
+  std::memcpy(&header, content.data(), sizeof header);
+  const auto data = std::as_bytes(std::span(content)).subspan(sizeof header + header);
+  std::vector<NamedBytes> tensors;
+  for (const auto& [name, entry] : file.entries())
+    tensors.push_back({name, entry.dtype, entry.shape, data.subspan(entry.begin, entry.end - entry.begin)});
+  auto metadata = file.metadata();
   metadata.erase(key);
   if (value != nullptr) metadata[key] = value;
-  write_safetensors(checkpoint, {}, metadata);
+  write_safetensors(checkpoint, tensors, metadata);
+}
+
+std::string without_checks(std::string metrics) {
+  for (std::size_t at; (at = metrics.find(",\"check\"")) != metrics.npos;) metrics.erase(at, 27);
+  return metrics;
 }
 
 // Makes the run one of version 0.2.0, whose files state no identity and no checks.
 void forget_checks(const fs::path& run) {
+  const std::string metrics = read_file(run / "metrics.jsonl");
   for (const auto& [name, content] : tree(run / "checkpoints")) {
     const fs::path path = run / "checkpoints" / name;
     Json state = parse_json(SafetensorsFile(path).metadata().at("state"));
     state.erase("run");
+    state.erase("metrics_check");
+    state["metrics_bytes"] = without_checks(metrics.substr(0, state["metrics_bytes"])).size();
     change_metadata(path, "state", json_text(state).c_str());
   }
-  std::string metrics = read_file(run / "metrics.jsonl");
-  for (std::size_t at; (at = metrics.find(",\"check\"")) != metrics.npos;) metrics.erase(at, 27);
-  write_file(run / "metrics.jsonl", metrics);
+  write_file(run / "metrics.jsonl", without_checks(metrics));
 }
 
 }  // namespace
@@ -224,4 +240,23 @@ TEST_CASE("runs of 0.2.0, which have no checks, are read and go on", "[train]") 
   CHECK_THROWS_WITH(resume_run(ended), ContainsSubstring("not a checkpoint of format thimble 2"));
   change_metadata(stopped / "checkpoints" / "final.safetensors", "format");
   CHECK_THROWS_WITH(resume_run(stopped), ContainsSubstring("not a checkpoint of format thimble 2"));
+}
+
+TEST_CASE("a run of 0.2.0 that goes on ends like one that has checks", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run";
+  const TrainResult expected = train(short_run_config(12), {.directory = (directory / "whole").string()});
+  train(short_run_config(12), {.directory = run.string(), .stop_after = 7});
+  forget_checks(run);
+  CHECK(resume_run(run).weights_hash == expected.weights_hash);
+  CHECK_FALSE(read_summary(run).contains("checksum"));
+  CHECK(read_metrics(run).find("\"check\"") == std::string::npos);
+}
+
+TEST_CASE("a leak that was found is in the state", "[train]") {
+  RunState state;
+  state.step = 1;
+  state.validation = EvalResult{};
+  state.validation->leak = 0.25;
+  CHECK(run_state(to_json(state)).validation->leak == 0.25);
 }
