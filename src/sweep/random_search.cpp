@@ -19,7 +19,7 @@ using config::YamlNode;
 
 namespace {
 
-constexpr std::string_view kKeys[] = {"samples", "seed"};
+constexpr std::string_view kRandomKeys[] = {"samples", "seed"};
 constexpr std::string_view kRangeNames[] = {"", "uniform", "log_uniform", "int_uniform"};
 
 template <class T>
@@ -48,9 +48,9 @@ void RandomSearch::read(const YamlNode& node) {
         seed_ = *seed;
       else
         must_be(value, "random.seed", "an integer from 0 to 18446744073709551615", report_);
-    } else if (const auto nearest = nearest_name(key.text, kKeys); !nearest.empty()) {
+    } else if (const auto nearest = nearest_name(key.text, kRandomKeys); !nearest.empty()) {
       has_samples |= nearest == "samples";
-      unknown_key(key, kKeys, report_);
+      unknown_key(key, kRandomKeys, report_);
     } else {
       read_parameter(key, value);
     }
