@@ -14,7 +14,7 @@ expected=14
 tool=$(command -v "clang-format-$expected" || command -v clang-format || true)
 version=none
 [[ -z $tool ]] || version=$("$tool" --version | sed -E 's/.*version ([0-9]+).*/\1/')
-mapfile -d '' files < <(find src include tests \( -name '*.h' -o -name '*.cpp' \) -print0 | sort -z)
+mapfile -d '' files < <(find src include tests examples \( -name '*.h' -o -name '*.cpp' \) -print0 | sort -z)
 ((${#files[@]} > 0)) || { echo "format: no sources found" >&2; exit 1; }
 if [[ $version != "$expected" ]]; then
   skip "clang-format $expected is needed for C++, found: $version"

@@ -23,6 +23,11 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ParameterStore& store)
   }
 }
 
+void Optimizer::step(std::span<Real> parameters, std::span<const Real> gradients, double factor) {
+  begin_step(factor * config_.lr, 1);
+  for (const Segment& segment : segments_) update(segment, parameters, gradients);
+}
+
 void Optimizer::begin_step(double learning_rate, double gradient_scale) {
   ++step_;
   learning_rate_ = learning_rate;

@@ -57,6 +57,22 @@ double textbook(const OptimizerConfig& c, double p, const std::vector<double>& g
 
 }  // namespace
 
+TEST_CASE("one call makes a step of all segments, at a share of the learning rate", "[optim]") {
+  for (const OptimizerKind kind : kKinds) {
+    Model one, parts;
+    const OptimizerConfig config{.name = kind, .lr = 0.25, .weight_decay = 0.125};
+    Optimizer optimizer(config, one.store), by_parts(config, parts.store);
+    for (std::size_t i = 0; i < one.gradients.size(); ++i)
+      one.gradients[i] = parts.gradients[i] = static_cast<Real>(i % 7) - 3;
+    for (const double factor : {1.0, 0.5}) {
+      optimizer.step(one.store.values(), one.gradients, factor);
+      parts.step(by_parts, factor * 0.25);
+    }
+    CHECK(one.store.hash() == parts.store.hash());
+    CHECK(optimizer.steps() == 2);
+  }
+}
+
 TEST_CASE("segments cover every parameter once and nothing between them", "[optim]") {
   const Model model;
   const Optimizer optimizer({}, model.store);

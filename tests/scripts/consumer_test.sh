@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs a build into a folder of its own, then builds the project that docs/library.md shows against it, and a program
-# in double precision, and runs both: the package is complete, nothing in it points back into the source or build tree,
-# and the page is right, as is the version in the changelog.
+# Installs a build into a folder of its own, then builds the project that docs/library.md shows against it, a program in
+# double precision, and those of examples/, and runs all: the package is complete, nothing in it points back into the source
+# or build tree, and the page is right, as is the version in the changelog.
 # Usage: consumer_test.sh BUILD_DIR SOURCE_DIR
 set -euo pipefail
 build=$(realpath "$1")
@@ -19,9 +19,10 @@ if grep -rnF -e "$source" -e "$build" --include='*.cmake' --include='*.pc' "$wor
   exit 1
 fi
 
-# The page's first block of a language.
+# The page's first block of a language, or the one after a line with a text.
 block() {
-  awk -v open="^\`\`\`$1\$" '/^```/ && inside { exit } inside { print } $0 ~ open { inside = 1 }' "$source/docs/library.md"
+  awk -v open="^\`\`\`$1\$" -v after="${2:-}" 'index($0, after) { found = 1 }
+    /^```/ && inside { exit } inside { print } found && $0 ~ open { inside = 1 }' "$source/docs/library.md"
 }
 mkdir "$work/consumer"
 block cmake >"$work/consumer/CMakeLists.txt"
@@ -43,6 +44,13 @@ run "configure the consumer" cmake -S "$work/consumer" -B "$work/build" -G Ninja
   -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix"
 run "build the consumer" cmake --build "$work/build"
 diff <("$work/build/example") <(block text) || { echo "consumer_test: failed: the page's program (above)" >&2; exit 1; }
+run "configure the examples" cmake -S "$source/examples" -B "$work/examples" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_FLAGS=-Werror
+run "build the examples" cmake --build "$work/examples"
+for example in tiny loop; do
+  diff <("$work/examples/$example") <(block text "examples/$example.cpp") ||
+    { echo "consumer_test: failed: the output of examples/$example.cpp on the page (above)" >&2; exit 1; }
+done
 "$work/build/in_double" || { echo "consumer_test: failed: the program in double precision" >&2; exit 1; }
 
 version=$("$work/prefix/bin/thimble" --version)

@@ -24,6 +24,10 @@ class Optimizer {
 
   Optimizer(const OptimizerConfig& config, const ParameterStore& store);
 
+  // Makes a step: updates all parameters, at `factor` times the learning rate of the config.
+  void step(std::span<Real> parameters, std::span<const Real> gradients, double factor = 1);
+
+  // The parts of a step, for several threads.
   const std::vector<Segment>& segments() const { return segments_; }
 
   // Starts the next step, with its learning rate and the factor of the gradients.
