@@ -226,6 +226,9 @@ test("a changed learning rate acts as in a native run whose config is changed, a
   native("train", "rate.yaml", ...overrides, "--stop-after", "20", "--out", "rate", "--quiet");
   const yaml = readFileSync(join(folder, "rate/config.yaml"), "utf8");
   writeFiles({ "rate/config.yaml": yaml.replace("lr: 0.0005", "lr: 0.004") });
+  assert.throws(() => native("train", "rate", "--resume", "--quiet"), /train.optimizer.lr: 0.0005 in the checkpoint/);
+  const change = [{ step: 20, key: "train.optimizer.lr", from: 0.0005, to: 0.004 }];
+  writeFiles({ "rate/changes.json": JSON.stringify(change) });
   native("train", "rate", "--resume", "--quiet");
   const expected = summary("rate").weights_hash;
   for (const workers of [1, 2])
@@ -246,7 +249,7 @@ test("a changed learning rate acts as in a native run whose config is changed, a
       assert.equal((await call("hash")).weights_hash, expected, `${workers} workers`);
 
       const text = (name) => new TextDecoder().decode(files[name]);
-      assert.deepEqual(JSON.parse(text("run/changes.json")), [{ step: 20, key: "train.optimizer.lr", from: 0.0005, to: 0.004 }]);
+      assert.deepEqual(JSON.parse(text("run/changes.json")), change);
       assert.ok(text("run/config.yaml").startsWith("# train.optimizer.lr was 0.0005 up to step 20, then 0.004.\n"));
       writeFiles(files, join(folder, `rate-saved-${workers}`));
       native("train", `rate-saved-${workers}/run`, "--resume", "--quiet");
