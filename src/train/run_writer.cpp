@@ -74,7 +74,7 @@ RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resum
       require_unused();
     }
     fs::create_directories(directory / kRunCheckpoints);
-    require_writable(step_path(0));  // before anything of the run changes
+    require_writable(step_path(0));
   });
 }
 
@@ -89,6 +89,7 @@ void RunWriter::start(const RunState& state, const std::vector<fs::path>& damage
                                "{}: belongs to a run with another config or other data; start a new run",
                                metrics.string());
     }
+    require_writable(best_path());  // before anything of the run changes
     remove_temporary_files(directory_);
     remove_temporary_files(directory_ / kRunCheckpoints);
     update_file(directory_ / kRunData,

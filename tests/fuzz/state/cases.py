@@ -30,7 +30,7 @@ def config_keys(case):
     if before == after:
         return {}
     old, new = world.config_of(before), world.config_of(after)
-    if new == MISSING_DATA:
+    if MISSING_DATA in (old, new):
         return {}
     if new is None or old is None:
         return None
