@@ -89,7 +89,7 @@ void RunWriter::start(const RunState& state, const std::vector<fs::path>& damage
                                "{}: belongs to a run with another config or other data; start a new run",
                                metrics.string());
     }
-    require_writable(best_path());  // before anything of the run changes
+    { const NewFile probe(best_path()); }  // it may be read-only: before anything of the run changes
     remove_temporary_files(directory_);
     remove_temporary_files(directory_ / kRunCheckpoints);
     update_file(directory_ / kRunData,

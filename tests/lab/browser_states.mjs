@@ -1,6 +1,6 @@
 // What is open in the lab stays what it is: damaged archives, calls that are stopped, links with errors, private data.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
@@ -31,6 +31,7 @@ export function stateTests(test, file, { native, modules, root }) {
 
   // Saves the run that is open and returns the files of the archive.
   async function saved(b, page) {
+    for (const other of readdirSync(b.downloads)) rmSync(join(b.downloads, other)); // of another test
     await click(page, "#save");
     const archive = await downloaded(b, /\.zip$/);
     const files = unzipSync(readFileSync(archive));
