@@ -135,7 +135,7 @@ std::string setting_name(const Json& parameters, const std::map<std::string, std
 // Adds the settings of a sweep. The run directories are those below the sweep's, wherever it is now.
 void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& recorded) {
   try {
-    const Json sweep = read_json(directory / "sweep.json");
+    const Json sweep = read_sweep_json(directory);
     const auto names = parameter_names(sweep.at("settings"));
     for (const Json& setting : sweep.at("settings")) {
       ComparedRun& run = comparison.runs.emplace_back();

@@ -8,6 +8,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/path.h"
 #include "thimble/train/run.h"
+#include "thimble/train/run_files.h"
 
 namespace thimble {
 
@@ -189,7 +190,16 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
     json["halving"] = {{"steps", sweep.halving.steps}, {"reduction_factor", sweep.halving.reduction_factor}};
   json["settings"] = settings;
   json["failed"] = std::ranges::count_if(runs, has_failed);
-  return json;
+  return with_checksum(json);
+}
+
+Json read_sweep_json(const fs::path& directory) {
+  const fs::path file = directory / "sweep.json";
+  Json sweep = read_json(file);
+  require<CheckpointError>(!has_changed(sweep),
+                           "{}: the checksum does not match: the file was changed; restore it",
+                           file.string());
+  return sweep;
 }
 
 void require_same_sweep(const fs::path& directory, const Sweep& sweep, const std::vector<SweepRun>& runs) {
@@ -198,7 +208,7 @@ void require_same_sweep(const fs::path& directory, const Sweep& sweep, const std
                            "{}: exists and is not a sweep directory; choose another with --out",
                            directory.string());
   try {
-    require_same(directory, read_json(directory / "sweep.json"), to_json(sweep, runs, directory));
+    require_same(directory, read_sweep_json(directory), to_json(sweep, runs, directory));
     for (const SweepRun& run : runs) require_config(directory / "runs" / run.name, run);
   } catch (const Json::exception& e) {
     throw CheckpointError(fmt::format("{}: invalid: {}", (directory / "sweep.json").string(), e.what()));

@@ -133,7 +133,7 @@ RecordedSweep open_sweep(const fs::path& directory) {
                            directory.string());
   RecordedSweep recorded;
   try {
-    const Json json = read_json(file);
+    const Json json = read_sweep_json(directory);
     if (json.contains("halving")) {
       json["halving"].at("steps").get_to(recorded.sweep.halving.steps);
       json["halving"].at("reduction_factor").get_to(recorded.sweep.halving.reduction_factor);

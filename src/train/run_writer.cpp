@@ -89,7 +89,11 @@ void RunWriter::start(const RunState& state, const std::vector<fs::path>& damage
                                "{}: belongs to a run with another config or other data; start a new run",
                                metrics.string());
     }
-    { const NewFile probe(best_path()); }  // it may be read-only: before anything of the run changes
+    // Before anything of the run changes: one may be read-only, or a link.
+    for (const fs::path& path : {best_path(), final_path()}) {
+      if (path == final_path() && fs::exists(path)) continue;
+      const NewFile probe(path);
+    }
     remove_temporary_files(directory_);
     remove_temporary_files(directory_ / kRunCheckpoints);
     update_file(directory_ / kRunData,

@@ -168,6 +168,8 @@ TEST_CASE("what is not a run, or a single run, is refused", "[compare]") {
   CHECK(refusal({empty, empty}) == empty + ": not a run: config.yaml or checkpoints is missing");
   CHECK(refusal({empty + "/none", empty}) ==
         empty + "/none: no such run directory; create one with thimble train");
+  write_file(fs::path(empty) / "sweep.json", R"({"settings": [], "checksum": "0"})");
+  CHECK(refusal({empty}).find("sweep.json: the checksum does not match") != std::string::npos);
   write_file(fs::path(empty) / "sweep.json", "{}");
   CHECK(refusal({empty}).find("sweep.json: invalid: ") != std::string::npos);
   write_file(fs::path(empty) / "sweep.json", R"({"settings": []})");

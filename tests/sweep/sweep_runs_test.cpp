@@ -224,6 +224,11 @@ TEST_CASE("a directory that is not this sweep's is refused and left as it is", "
   w.load();
   CHECK_THAT(w.refusal(), ContainsSubstring("belongs to another sweep: it has 2 settings, this one 3"));
 
+  Json changed = w.json();
+  changed["settings"][0]["mean"]["/test/loss"] = 0.25;
+  write_file(w.directory / "out/sweep.json", json_text(changed));
+  CHECK(w.refusal() == out + "/sweep.json: the checksum does not match: the file was changed; restore it");
+  CHECK_THROWS_WITH(open_sweep(out), StartsWith(out + "/sweep.json: the checksum does not match"));
   write_file(w.directory / "out/sweep.json", "{");
   CHECK_THAT(w.refusal(), StartsWith(out + "/sweep.json: not valid JSON at byte "));
   write_file(w.directory / "out/sweep.json", "{}");

@@ -123,6 +123,9 @@ def damaged(name, world, state, rng, findings):
         if not command.resumes and (ends_earlier(case) or any(
                 mutation.deleted and mutation.path.endswith(("metrics.jsonl", "summary.json")) for mutation in made)):
             continue  # without one of these a run is shown without curves, or as one that goes on
+        if not command.resumes and not os.path.exists(case.at("run/summary.json")) and any(
+                mutation.kind == "a longer run's" and mutation.path.endswith(".safetensors") for mutation in made):
+            continue  # its number of steps is allowed to change; resuming compares the metrics
         if command.resumes and "=" in arguments[-1] and any(
                 mutation.path.endswith(".safetensors") and mutation.kind in ("exchanged", "copied") for mutation in made):
             continue  # from an earlier step, a schedule over more steps leads elsewhere

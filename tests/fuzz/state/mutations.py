@@ -140,7 +140,7 @@ def foreign_file(rng, case):
         names = [name for name in names if not name.endswith(("summary.json", ".safetensors"))]  # which are true
     if donor in ("this run before", "this run ended", "a longer run") and "run/summary.json" not in case.files():
         names = [name for name in names if name != "metrics.jsonl"]  # lines after the last checkpoint may be any
-        if donor == "a longer run":  # this one may have come as far before it was killed
+        if donor != "this run ended":  # this one may have come just as far before it was killed
             names = [name for name in names if not name.endswith("best.safetensors")]
     if not names:
         return None

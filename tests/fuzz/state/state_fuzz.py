@@ -11,6 +11,7 @@ finding, and the exit status is 1. COUNT is the number of executions of the prog
 --only repeats it; with --keep its folder stays. As root, every second world is an ordinary user's."""
 import argparse
 import collections
+import contextlib
 import json
 import os
 import resource
@@ -138,7 +139,8 @@ def run_all(options):
 
     def end(*_):
         for process in running:
-            os.kill(process, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
         sys.exit("state_fuzz: interrupted")
 
     signal.signal(signal.SIGTERM, end)

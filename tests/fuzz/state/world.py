@@ -204,8 +204,9 @@ class World:
             with open(self.at("shown/run/config.yaml"), "wb") as file:
                 file.write(text)
             result = self.program.run(["config", "show", "run/config.yaml"], self.at("shown"))
-            self.shown[text] = normal.config_values(result.out) if result.status == 0 else \
-                MISSING_DATA if "No such file" in result.message else None
+            if result.status != 0:  # which may be due to the data as they are now
+                return MISSING_DATA if "No such file" in result.message else None
+            self.shown[text] = normal.config_values(result.out)
         return self.shown[text]
 
     def inputs(self):
