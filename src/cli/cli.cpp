@@ -57,10 +57,8 @@ void ModelArguments::require_one_text(const std::string& input) const {
 
 void warn_of_changes(const std::vector<std::string>& changes) {
   for (const std::string& change : changes)
-    print_err(
-        "thimble: {}\n"
-        "the splits are those of the file as it is now; token ids are unchanged\n",
-        change);
+    print_err("thimble: {}\nthe splits are those of the {}; token ids are unchanged\n", change,
+              change.ends_with("cannot be read now") ? "files that can be read" : "file as it is now");
 }
 
 ModelSource ModelArguments::open() const {

@@ -90,7 +90,12 @@ std::int64_t Dataset::size(Split split) const {
 }
 
 void Dataset::require_rows(Split split) const {
-  if (source_->table != nullptr && split != Split::varied) source_->table(task_).require_rows(split);
+  if (split == Split::varied) return;
+  if (source_->table != nullptr) return source_->table(task_).require_rows(split);
+  require<DataError>(
+      source_->at == nullptr || size(split) > 0,
+      "task {}: data.train has {} of the {} inputs, so the {} split is empty; lower data.train", task_.name,
+      data_.train, source_->distinct_inputs(task_), split_name(split));
 }
 
 void Dataset::draw(Split split, std::int64_t index, Example& out) const {

@@ -160,7 +160,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
   const std::int64_t size = dataset_.size(split);
   const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
   dataset_.require_rows(split);
-  require<DataError>(count > 0, "evaluate: the {} split is empty or unlimited; set a limit above 0",
+  require<DataError>(count > 0, "evaluate: the {} split is unlimited; set a limit above 0 (--sequences)",
                      split_name(split));
   const bool generates = dataset_.layout() == Layout::seq2seq;
   if (!usual_answer_) usual_answer_ = usual_answer(dataset_);

@@ -56,6 +56,19 @@ TEST_CASE("the splits of modular addition share out all pairs, by seed", "[tasks
   CHECK(inputs(addition(2), Split::train, 50) != train);
 }
 
+TEST_CASE("a split for which training leaves no pair is empty, and says so", "[tasks]") {
+  const Dataset data({.name = "modular_addition", .symbols = 5}, {.train = 24, .validation = 4, .test = 4},
+                     Layout::sequence, 1);
+  CHECK(data.size(Split::validation) == 0);
+  CHECK(data.size(Split::test) == 1);
+  CHECK_NOTHROW(data.require_rows(Split::test));
+  CHECK_NOTHROW(data.require_rows(Split::varied));
+  CHECK_THROWS_WITH(
+      data.require_rows(Split::validation),
+      "task modular_addition: data.train has 24 of the 25 inputs, so the validation split is empty; "
+      "lower data.train");
+}
+
 TEST_CASE("validation takes at most half of what training leaves of modular addition", "[tasks]") {
   const auto sizes = [](std::int64_t validation, std::int64_t test) {
     const Dataset data(kAddition, {.train = 100, .validation = validation, .test = test}, Layout::sequence,

@@ -22,6 +22,19 @@ for several in '--split validation,test' '--split validation --split test'; do
   expect 0 '^test .* of 50$' eval run $several data.test=50
   grep -q '^validation ' <<<"$output" || fail "$several: not both" "$output"
 done
+# Without --split, a split that the data have no sequences for is left out.
+cat >few.yaml <<'EOF'
+task: {name: modular_addition, symbols: 5}
+data: {train: 24}
+model: {d_model: 4, heads: 1, layers: 1, output: {per: sequence}}
+train: {steps: 2, batch: 4, shards: 1, threads: 1}
+EOF
+expect 0 '^test .* of 1$' train few.yaml --out few
+expect 0 '^test .* of 1$' eval few --sequences 4
+! grep -q '^validation ' <<<"$output" || fail "an empty split is evaluated" "$output"
+refuse 'data.train has 24 of the 25 inputs, so the validation split is empty' eval few --split validation
+expect 0 'better than chance' inspect few
+! grep -q 'nan' <<<"$output" || fail "an interval of one sequence" "$output"
 refuse 'tset: must be one of' eval run --split validation,tset
 expect 0 '^    0    0 ' inspect run --patch 0 1 data.test=50
 expect 0 '^layer head label +entropy .* Δloss  Δtokens grad\.imp$' inspect run --sequences 50

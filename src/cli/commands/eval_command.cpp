@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/text/progress_meter.h"
 #include "thimble/core/json.h"
+#include "thimble/data/dataset.h"
 #include "thimble/data/table.h"
 
 namespace thimble::cli {
@@ -11,19 +12,30 @@ namespace {
 struct EvalArguments {
   ModelArguments model;
   Output output;
-  std::vector<std::string> splits = {"validation", "test"};
+  std::vector<std::string> splits;
   std::int64_t sequences = 0;
 };
+
+// Returns the splits that are named, without names those of the two that are not empty.
+std::vector<Split> splits_of(const std::vector<std::string>& names, const Config& config) {
+  std::vector<Split> splits;
+  for (const Split split : {Split::train, Split::validation, Split::test})
+    if (std::ranges::find(names, split_name(split)) != names.end()) splits.push_back(split);
+  if (!splits.empty()) return splits;
+  splits = {Split::validation, Split::test};
+  if (config.task.table == nullptr) {
+    const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
+    std::erase_if(splits, [&](Split split) { return data.size(split) == 0; });
+  }
+  return splits;
+}
 
 int run(const EvalArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const ModelSource model = arguments.model.open();
   Json json = Json::object();
   bool leak = false;
-  std::vector<Split> splits;
-  for (const Split split : {Split::train, Split::validation, Split::test})
-    if (std::ranges::find(arguments.splits, split_name(split)) != arguments.splits.end())
-      splits.push_back(split);
+  const std::vector<Split> splits = splits_of(arguments.splits, model.config);
   if (model.config.task.table != nullptr)
     for (const Split split : splits) model.config.task.table->require_rows(split);
   std::optional<EvalResult> last;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <sstream>
@@ -170,13 +171,14 @@ std::string chance_text(const InspectReport& report) {
   if (!report.scale.at_chance) return "";
   const EffectScale& scale = report.scale;
   const Interval& above = scale.above_chance.accuracy_interval;
+  const std::string interval = std::isfinite(above.low)  // of one sequence there is none
+                                   ? fmt::format(" (95 % CI of the difference {:.2f} to {:.2f} points)",
+                                                 100 * above.low, 100 * above.high)
+                                   : "";
   return fmt::format(
       "warning: the model is no better than chance on these sequences: tokens {:.2f} %, the best constant "
-      "answer "
-      "{:.2f} % (95 % CI of the difference {:.2f} to {:.2f} points), untrained models {:.2f} ± {:.2f} %. No "
-      "head "
-      "gets a label.",
-      100 * report.baseline.accuracy, 100 * scale.chance_accuracy, 100 * above.low, 100 * above.high,
+      "answer {:.2f} %{}, untrained models {:.2f} ± {:.2f} %. No head gets a label.",
+      100 * report.baseline.accuracy, 100 * scale.chance_accuracy, interval,
       100 * scale.untrained_accuracy.mean, 100 * scale.untrained_accuracy.sd.value_or(0));
 }
 

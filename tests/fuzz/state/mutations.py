@@ -173,8 +173,11 @@ def moved_file(rng, case):
     if os.path.lexists(case.at(target)) and (target not in case.files() or read(case, target) == read(case, path)):
         return None
     data = read(case, path)
-    if normal.is_intact_checkpoint(data) and f"step-{normal.read_safetensors(data)[0].get('step')}." in target:
-        return None  # which is what that file would hold
+    if normal.is_intact_checkpoint(data):
+        metadata = normal.read_safetensors(data)[0]
+        step = metadata.get("step")
+        if f"step-{step}." in target or target.endswith("final.safetensors") and f"\n  steps: {step}\n" in metadata.get("config", ""):
+            return None  # which is what that file would hold
     write(case, target, data)
     return Mutation("copied", target, f"from {path}")
 

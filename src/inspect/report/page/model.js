@@ -176,7 +176,8 @@ function chanceWarning() {
   const scale = report.scale;
   if (!scale?.at_chance) return null;
   const [low, high] = scale.above_chance.accuracy_interval;
-  const text = `The model is no better than chance: its accuracy is ${percent(report.baseline.accuracy)}, that of the best constant answer ${percent(scale.chance.accuracy)} (95 % CI of the difference: ${points(low)} to ${points(high)} points), that of untrained models ${percent(scale.untrained.accuracy.mean)} ± ${percent(scale.untrained.accuracy.sd)}. No head gets a label.`;
+  const interval = low === null ? "" : ` (95 % CI of the difference: ${points(low)} to ${points(high)} points)`;
+  const text = `The model is no better than chance: its accuracy is ${percent(report.baseline.accuracy)}, that of the best constant answer ${percent(scale.chance.accuracy)}${interval}, that of untrained models ${percent(scale.untrained.accuracy.mean)} ± ${percent(scale.untrained.accuracy.sd)}. No head gets a label.`;
   return element("p", { class: "warning" }, text);
 }
 
