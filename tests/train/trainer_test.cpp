@@ -296,8 +296,7 @@ TEST_CASE("an evaluation changes nothing and can be limited", "[train]") {
   CHECK(trainer.model().parameters().hash() == before);
   CHECK(trainer.steps() == 0);
   CHECK_THROWS_AS(trainer.evaluate(Split::train), DataError);  // endless
-  CHECK_THROWS_WITH(trainer.evaluate(Split::train),
-                    ContainsSubstring("the train split is unlimited"));
+  CHECK_THROWS_WITH(trainer.evaluate(Split::train), ContainsSubstring("the train split is unlimited"));
 }
 
 TEST_CASE("a task that does not suit the output is refused", "[train]") {
