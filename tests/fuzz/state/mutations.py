@@ -138,6 +138,8 @@ def foreign_file(rng, case):
     names = [name for name in case.donor_files(donor) if f"run/{name}" in case.files()]
     if donor in ("this run ended", "this sweep ended"):
         names = [name for name in names if not name.endswith(("summary.json", ".safetensors"))]  # which are true
+    if donor == "this run before":  # it ended early, with the same results, if it has a summary at all
+        names = [name for name in names if not name.endswith("summary.json")]
     if donor in ("this run before", "this run ended", "a longer run") and "run/summary.json" not in case.files():
         names = [name for name in names if name != "metrics.jsonl"]  # lines after the last checkpoint may be any
         if donor != "this run ended":  # this one may have come just as far before it was killed
