@@ -240,7 +240,7 @@ void Tape::plan_backward(RetainGrads retain) {
   for (std::size_t i = planned_.size(); i-- > 0;) {
     Planned& op = planned_[i];
     Node& node = at(op.result);
-    if (!node.needs_grad || node.grad == nullptr) continue;
+    if (node.grad == nullptr) continue;
     for (const Var& input : op.inputs) grad_accumulator(at(input));
     op.bytes += arena_.used() - planned_bytes_;
     planned_bytes_ = arena_.used();

@@ -86,7 +86,8 @@ void write_err(std::string_view text) noexcept {
   try {
     write_plain((has_status ? "\r\033[K" : "") + printable_text(STDERR_FILENO, text));
     has_status = false;
-  } catch (...) {  // no memory for the message
+  } catch (...) {
+    write_plain("thimble: out of memory for a message\n");
   }
 }
 

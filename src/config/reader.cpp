@@ -43,7 +43,7 @@ std::string unknown_path(const std::string& path, const Section& root, Report& r
 
 // Returns "[1, 2]" for 1,2 or [1,2]; "" for anything but a list of several values.
 std::string as_list(const std::string& text, const Field& field) {
-  if (field.section() != nullptr || std::holds_alternative<Path>(field.kind)) return "";
+  if (std::holds_alternative<Path>(field.kind)) return "";
   Report ignored("");
   const auto list = parse_yaml(text.starts_with('[') ? text : '[' + text + ']', {}, ignored);
   if (!list || list->values.size() < 2) return "";

@@ -167,7 +167,7 @@ ModelSource open_run(const fs::path& directory, const std::vector<std::string>& 
     }
     require_run(SafetensorsFile(weights), directory);
     if (weights.filename() == kFinal) read_summary(directory);
-    prune_finished(directory);
+    if (checkpoint.empty()) prune_finished(directory);
     return with_other_files(source_of(open_config((directory / kRunConfig).string(), overrides, &trained),
                                       weights, directory, trained),
                             trained, overrides);

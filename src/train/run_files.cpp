@@ -262,6 +262,22 @@ void require_name(const SafetensorsFile& checkpoint, const Config& trained, std:
                            checkpoint.path(), state.step, most_steps);
 }
 
+// Throws if metrics.jsonl has this checkpoint's step, but not the check that the checkpoint was written with.
+void require_metrics(const SafetensorsFile& checkpoint, const fs::path& run) {
+  const RunState state = state_of(checkpoint.metadata(), checkpoint.path());
+  const fs::path file = run / kRunMetrics;
+  if (state.metrics_check.empty() || !fs::is_regular_file(file)) return;
+  const std::string text = '\n' + read_file(file), step = fmt::format("\n{{\"step\":{},", state.step);
+  const std::size_t begin = text.find(step), last = text.rfind(step);
+  if (begin == text.npos || text.find(fmt::format("{}{}\"", kCheck, state.metrics_check)) != text.npos)
+    return;
+  // The best checkpoint may be ahead of the metrics after a kill, until its step is complete again.
+  const bool is_complete = text.find("\n{\"step\":", last + 1) != text.npos || fs::exists(run / kRunSummary);
+  require<CheckpointError>(!is_complete,
+                           "{}: is of another run than {}, or one of them was changed; restore the file",
+                           checkpoint.path(), file.string());
+}
+
 }  // namespace
 
 void require_run(const SafetensorsFile& checkpoint, const fs::path& run) {
@@ -281,6 +297,7 @@ void require_run(const SafetensorsFile& checkpoint, const fs::path& run) {
                        "{}: is not what {} was trained with:{}\nrestore these values, or start a new run",
                        run.string(), checkpoint.path(), lines);
   require_name(checkpoint, trained, now.train.steps);
+  require_metrics(checkpoint, run);
 }
 
 void record_changes(const fs::path& run, std::int64_t step, const Config& before, const Config& now) {

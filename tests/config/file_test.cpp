@@ -171,6 +171,13 @@ TEST_CASE("a problem has a key, a location and a rule", "[config]") {
   CHECK(missing.rule == "/nonexistent/a.yaml: cannot be read: No such file or directory");
 }
 
+TEST_CASE("the config of a task alone has its mask and what it answers", "[config]") {
+  CHECK(task_config("induction", {}).model.attention.mask == Mask::causal);
+  CHECK(task_config("reverse", {}).model.attention.mask == Mask::none);
+  CHECK(task_config("parity", {}).model.output.per == OutputPer::sequence);
+  CHECK_THROWS_AS(task_config("nothing", {}), ConfigError);
+}
+
 TEST_CASE("a file that cannot be parsed raises no conflicts", "[config]") {
   CHECK(place("task: {", {"model.heads=3"}) == "1:1");
 }

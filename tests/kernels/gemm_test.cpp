@@ -164,6 +164,22 @@ TEST_CASE("gemm of an empty inner size adds nothing", "[kernels]") {
   CHECK(worst_error(zero, [](auto, auto) { return 0; }) == 0);
 }
 
+TEST_CASE("gemm writes nothing where the result has no rows or no columns", "[kernels]") {
+  const Matrix a(2, 3, 1), b(3, 4, 2);
+  std::vector<Real> memory(static_cast<std::size_t>(kernels::packed_size(3, 4)));
+  const kernels::PackedView packed = kernels::pack(memory.data(), b, Op::none);
+  Matrix c(2, 4, 3);
+  const Matrix before = c;
+  const auto is_as_before = [&] { return worst_error(c, [&](auto i, auto j) { return before(i, j); }) == 0; };
+  kernels::gemm_add(c.view().column_block(1, 0), a, Op::none, b.view().column_block(1, 0), Op::none);
+  CHECK(is_as_before());
+  kernels::gemm_add(c.view().row_block(1, 0), a.view().row_block(1, 0), Op::none, b, Op::none);
+  CHECK(is_as_before());
+  kernels::gemm_packed(c.view().row_block(1, 0), {}, a.view().row_block(1, 0), packed);
+  CHECK(is_as_before());
+  CHECK(kernels::PackedView{}.column_block(0, 1).data == nullptr);
+}
+
 TEST_CASE("gemm passes NaN on", "[kernels]") {
   Matrix a(2, 2, 1), c(2, 2);
   const Matrix zero(2, 2);

@@ -323,4 +323,8 @@ TEST_CASE("attend equals attention whose scores are given", "[ops][attention]") 
   const Var expected = attention(tape.constant(q), tape.constant(k), values, options);
   const Var actual = attend(given, values, options);
   tests::compare("out", actual.shape(), tests::elements(actual.value()), tests::elements(expected.value()));
+  // The values alone may need a gradient.
+  const Var only_values = attend(tape.constant(scores), values, options);
+  CHECK(only_values.needs_grad());
+  CHECK_FALSE(attend(tape.constant(scores), tape.constant(v), options).needs_grad());
 }

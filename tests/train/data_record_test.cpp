@@ -214,6 +214,7 @@ TEST_CASE("what does not fit a trained model is named, with the key", "[train]")
   CHECK(place(problem("model.max_length=9")) == "argument 1 model.max_length");
   CHECK(evaluate(open_run(run, {"task.length=4"}), Split::test).sequences > 0);
   CHECK(evaluate(open_run(run, {"task.length=4", "model.max_length=5"}), Split::test).sequences > 0);
+  CHECK(evaluate(open_run(run, {"task.length=4", "model.max_length=7"}), Split::test).sequences > 0);
   CHECK(place(problem("task.symbols=9")) == "argument 1 task.symbols");
   CHECK_THAT(problem("task.symbols=9").rule, ContainsSubstring("6 tokens, not 9; token 6 is none, not 6"));
   CHECK_THAT(problem("task.symbols=4").rule, ContainsSubstring("token 4 is 4, not none"));

@@ -126,6 +126,35 @@ TEST_CASE("metrics of another execution, whose times have other lengths, do not 
   }
 }
 
+TEST_CASE("a checkpoint of a longer run, whose schedule had other rates, is refused", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", longer = directory / "longer", checkpoints = run / "checkpoints";
+  Config config = short_run_config(10);
+  config.train.checkpoint_series = true;
+  config.train.schedule.name = ScheduleKind::cosine;
+  train(config, {.directory = run.string()});
+  config.train.steps = 20;
+  train(config, {.directory = longer.string(), .stop_after = 10});
+  const std::string step = "step-5.safetensors", metrics = read_file(run / "metrics.jsonl");
+  REQUIRE(read_file(checkpoints / step) != read_file(longer / "checkpoints" / step));
+  CHECK_NOTHROW(open_run(run.string(), {}, "5"));
+  fs::copy_file(longer / "checkpoints" / step, checkpoints / step, fs::copy_options::overwrite_existing);
+  CHECK_THROWS_WITH(open_run(run.string(), {}, "5"),
+                    (checkpoints / step).string() + ": is of another run than " +
+                        (run / "metrics.jsonl").string() + ", or one of them was changed; restore the file");
+  // Metrics that do not have the step say nothing.
+  write_file(run / "metrics.jsonl", metrics.substr(0, metrics.find("{\"step\":5,")));
+  CHECK_NOTHROW(open_run(run.string(), {}, "5"));
+  // Nor do those of a run that was killed before the step was complete.
+  fs::remove(run / "summary.json");
+  write_file(run / "metrics.jsonl", metrics.substr(0, metrics.find("{\"step\":6,")));
+  CHECK_NOTHROW(open_run(run.string(), {}, "5"));
+  write_file(run / "metrics.jsonl", metrics.substr(0, metrics.find("{\"step\":7,")));
+  CHECK_THROWS_WITH(open_run(run.string(), {}, "5"), ContainsSubstring("another run"));
+  fs::remove(run / "metrics.jsonl");
+  CHECK_NOTHROW(open_run(run.string(), {}, "5"));
+}
+
 TEST_CASE("the last line of a run that goes on may be incomplete", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", metrics = run / "metrics.jsonl";

@@ -239,7 +239,15 @@ TEST_CASE("a resume finishes the pruning that a kill cut short", "[train]") {
   train(config, options);
   const auto pruned = tree(checkpoints);
   REQUIRE_FALSE(pruned.contains("step-3.safetensors"));
-  write_file(checkpoints / "step-3.safetensors", extra);
+  const auto kill_before_pruning = [&] { write_file(checkpoints / "step-3.safetensors", extra); };
+  kill_before_pruning();
   train(config, options);
+  CHECK(tree(checkpoints) == pruned);
+
+  // Reading finishes it as well, but not if a checkpoint is named, which may be the one to prune.
+  kill_before_pruning();
+  CHECK(evaluate(open_run(run, {}, "3"), Split::test).sequences > 0);
+  CHECK(tree(checkpoints).contains("step-3.safetensors"));
+  open_run(run);
   CHECK(tree(checkpoints) == pruned);
 }
