@@ -170,7 +170,8 @@ class World:
         if key not in self.references:
             with self.undamaged(state):
                 for path in sorted(set(without)):
-                    os.remove(os.path.join(self.place, path))
+                    with contextlib.suppress(FileNotFoundError):  # a file that the damage made, and the program set aside
+                        os.remove(os.path.join(self.place, path))
                 before = self.snapshot()
                 result = self.execute(arguments)
                 self.references[key] = Reference(result, before, self.snapshot())
