@@ -153,10 +153,13 @@ def main():
                   "listed": sum(named.values())}
         args.json.write_text(json.dumps(report, indent=2) + "\n")
     if numbers := os.environ.get("THIMBLE_NUMBERS"):
-        complete = [file for path, file in files.items() if COMPLETE.match(path)]
+        complete = sum(file.sides() for path, file in files.items() if COMPLETE.match(path))
+        branches, taken = (sum(room[key] for room in rooms.values()) for key in ("branches", "branches_taken"))
         with open(numbers, "a", encoding="utf-8") as file:
-            file.write(f"coverage: branches of the rooms that weights pass through\t{sum(map(File.sides, complete))}\n"
-                       f"coverage: of them listed as never taken\t{sum(named.values())}\n")
+            file.write(f"coverage: branches of the rooms that weights pass through\t{complete}\n"
+                       f"coverage: of them listed as never taken\t{sum(named.values())}\n"
+                       f"coverage: branches of all other code\t{branches - complete}\n"
+                       f"coverage: of them never taken by these tests\t{branches - taken - sum(named.values())}\n")
     return 1 if missed != named else 0
 
 
