@@ -66,7 +66,9 @@ std::optional<Stopped> TrainingRun::record(const StepReport& step) {
 }
 
 void TrainingRun::checkpoint() {
-  if (!ends(ending())) save_if_due(Stopped::interrupted);
+  // One that is there has the config of its training; that of now may have changed since.
+  if (!ends(ending()) && !std::filesystem::exists(writer_->step_path(state_.step)))
+    save_if_due(Stopped::interrupted);
 }
 
 void TrainingRun::open(const TrainOptions& options) {
