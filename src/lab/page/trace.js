@@ -66,7 +66,7 @@ async function refresh() {
   again = true;
   if (busy || !state.model || !state.input) return;
   busy = true;
-  while (again) {
+  while (again && state.input) {
     again = false;
     const { model, input, at, interventions: applied } = state;
     const changes = intervenes() ? requestOf(applied) : null;
@@ -76,7 +76,7 @@ async function refresh() {
       trace.of = { input, at, interventions: applied };
       if (model === state.model) update({ plain, trace, ...(state.message === kWrongInput.said ? { message: "" } : {}) });
     } catch (error) {
-      if (error.kind === "stopped") continue;
+      if (error.kind === "stopped" || model !== state.model || input !== state.input) continue;
       sayError(error);
       kWrongInput.said = state.message;
     }
@@ -109,7 +109,8 @@ export function follow() {
     if (!state.model || model === state.model) return;
     model = state.model;
     example = -1;
-    update({ interventions: kNone, effect: null, trace: null, plain: null, cell: null });
+    // The input of another model may be none of this one, whose own words, such as a warning, an error would replace.
+    update({ input: "", interventions: kNone, effect: null, trace: null, plain: null, cell: null });
     nextExample().then(refresh);
   });
   subscribe(["step", "at", "input", "interventions", "cell", "head"], refresh);
