@@ -30,6 +30,22 @@ void check_task(Config& c, Report& report) {
           fmt::format("{} has no effect on task {}; remove it{}", key, c.task.name,
                       task.keys.empty() ? "" : fmt::format(", or use {}", fmt::join(task.keys, ", "))));
   }
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
+    const std::string key = fmt::format("data.{}", split_name(split));
+    if (task.table == nullptr && c.data.size(split) == kAll)
+      report.conflict(
+          {key, "task.name"},
+          fmt::format("all requires a data file, which task {} has not; set a number", c.task.name));
+  }
+  if (task.table != nullptr && c.data.train == 0)
+    report.conflict(
+        {"data.train", "task.name"},
+        "0 requires a task that generates sequences; set data.train to all, or to a number of lines");
+  if (task.table != nullptr && !c.task.vocabulary_file.empty() && c.task.options.has_unknown())
+    report.conflict(
+        {c.task.options.min_count > 1 ? "task.min_count" : "task.vocabulary", "task.vocabulary_file"},
+        "vocabulary_file lists all tokens, so that none is replaced by <unk>; remove it, or "
+        "task.vocabulary and task.min_count");
   if (task.table != nullptr && c.task.file.empty())
     report.conflict({"task.file", "task.name"},
                     fmt::format("task {} needs a data file; set task.file", c.task.name));
@@ -108,7 +124,7 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
   std::int64_t needed = 0;
   try {
     needed = std::max(model_length(c.task, layout_of(c.model)), source_length(c.task, layout_of(c.model)));
-    const std::vector<std::string> names = token_names(c.task, layout_of(c.model));
+    const std::vector<std::string> names = vocabulary_of(c.task, layout_of(c.model));
     if (trained != nullptr && trained->known()) check_trained(c, *trained, names, report);
   } catch (const DataError& e) {
     return report.conflict({"model.output.per", "task.name", "task.length"}, e.what());
@@ -177,6 +193,11 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   config::read_yaml(yaml, root, report);
   int number = 0;
   for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
+  // A limit that is made for generated sequences would cut a file.
+  if (find_task(out.task.name).table != nullptr) {
+    for (const Split split : {Split::train, Split::validation, Split::test})
+      if (!report.was_given(fmt::format("data.{}", split_name(split)))) out.data.size(split) = kAll;
+  }
   // Other models than encoders generate one token after another.
   if (out.model.kind != ModelKind::encoder && !report.was_given("model.output.per"))
     out.model.output.per = OutputPer::next;

@@ -51,6 +51,9 @@ Json json(const Field& field) {
                         [](const Section& rule) { return json(rule); },
                         [](const Base&) { return Json(); },
                         [&](const Choice&) { return Json(value_text(field)); },
+                        [&](const Integer& rule) {
+                          return *rule.value == kAll ? Json(value_text(field)) : Json(*rule.value);
+                        },
                         [](const auto& rule) { return Json(*rule.value); },
                     },
                     field.kind);
@@ -59,32 +62,39 @@ Json json(const Field& field) {
 Json schema(const Section& section);
 
 Json schema(const Field& field) {
-  Json out = std::visit(Overloaded{
-                            [](const Section& rule) { return schema(rule); },
-                            [](const Integer& rule) {
-                              return Json{{"type", "integer"}, {"minimum", rule.low}, {"maximum", rule.high}};
-                            },
-                            [](const Seed&) {
-                              return Json{{"type", "integer"},
-                                          {"minimum", 0},
-                                          {"maximum", std::numeric_limits<std::uint64_t>::max()}};
-                            },
-                            [](const Real& rule) {
-                              return Json{{"type", "number"},
-                                          {rule.low_open ? "exclusiveMinimum" : "minimum", rule.low},
-                                          {rule.high_open ? "exclusiveMaximum" : "maximum", rule.high}};
-                            },
-                            [](const Choice& rule) {
-                              return Json{{"enum", rule.names}};
-                            },
-                            [](const Boolean&) {
-                              return Json{{"type", "boolean"}};
-                            },
-                            [](const auto&) {  // Path, Base
-                              return Json{{"type", "string"}, {"minLength", 1}};
-                            },
-                        },
-                        field.kind);
+  Json out = std::visit(
+      Overloaded{
+          [](const Section& rule) { return schema(rule); },
+          [](const Integer& rule) {
+            Json number{{"type", "integer"}, {"minimum", rule.low}, {"maximum", rule.high}};
+            if (rule.unlimited.empty()) return number;
+            number["type"] = {"integer", "string"};
+            number["pattern"] = fmt::format("^{}$", rule.unlimited);
+            return number;
+          },
+          [](const Seed&) {
+            return Json{
+                {"type", "integer"}, {"minimum", 0}, {"maximum", std::numeric_limits<std::uint64_t>::max()}};
+          },
+          [](const Real& rule) {
+            return Json{{"type", "number"},
+                        {rule.low_open ? "exclusiveMinimum" : "minimum", rule.low},
+                        {rule.high_open ? "exclusiveMaximum" : "maximum", rule.high}};
+          },
+          [](const Choice& rule) {
+            return Json{{"enum", rule.names}};
+          },
+          [](const Boolean&) {
+            return Json{{"type", "boolean"}};
+          },
+          [](const Text& rule) {
+            return Json{{"type", {"string", "integer"}}, {"minLength", rule.may_be_empty ? 0 : 1}};
+          },
+          [](const auto&) {  // Path, Base
+            return Json{{"type", "string"}, {"minLength", 1}};
+          },
+      },
+      field.kind);
   out["description"] = field.help;
   if (field.section() == nullptr && !value_text(field).empty()) out["default"] = json(field);
   return out;

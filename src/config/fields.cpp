@@ -60,7 +60,31 @@ Section fields(TaskConfig& c) {
                    Path{&c.validation_file}}),
        may_change({"test_file", "data file of the test split; default: a tenth of file", Path{&c.test_file}}),
        may_change({"vocabulary_file", "file with a token on each line; default: the tokens in the data",
-                   Path{&c.vocabulary_file}})}};
+                   Path{&c.vocabulary_file}}),
+       {"format", "format of data files; auto: by the extension of the name",
+        one_of(c.options.format, {"auto", "tsv", "csv", "jsonl", "conllu"})},
+       {"input",
+        "columns of the input, joined by commas: numbers from 0, names in the header, fields of CoNLL-U or "
+        "keys "
+        "of JSON",
+        Text{&c.options.input}},
+       {"target", "columns of the target, as for input", Text{&c.options.target}},
+       {"header", "skip the first line of a table", Boolean{&c.options.header}},
+       {"separator", "text at whose first occurrence a line is cut into input and target; default: a tab",
+        Text{&c.options.separator}},
+       {"input_tokens", "tokens of an input: what is between spaces, every character, or words and marks",
+        one_of(c.options.input_tokens, {"spaces", "characters", "words"})},
+       {"target_tokens", "tokens of a target, as for input_tokens",
+        one_of(c.options.target_tokens, {"spaces", "characters", "words"})},
+       {"no_answer", "token of a target that marks a position without an answer; \"\": there is none",
+        Text{&c.options.no_answer, true}},
+       {"vocabulary",
+        "tokens with an id of their own: those of all rows, or of training rows; others are <unk>",
+        one_of(c.options.vocabulary, {"all", "training"})},
+       {"min_count", "tokens that occur less often are <unk>; 0: 1, or 2 with vocabulary training",
+        Integer{&c.options.min_count, 0, 1'000'000'000}},
+       {"max_tokens", "leave out lines whose input or target has more tokens; 0: keep all",
+        Integer{&c.options.max_tokens, 0, 8192}}}};
   const auto& used = find_task(c.name).keys;
   for (Field& field : section.fields)
     field.applies = field.key == "name" || std::ranges::find(used, field.key) != used.end();
@@ -68,10 +92,17 @@ Section fields(TaskConfig& c) {
 }
 
 Section fields(DataConfig& c) {
-  return {{{"train", "training sequences; 0: unlimited, generated as training goes on",
-            Integer{&c.train, 0, 1'000'000'000}},
-           {"validation", "validation sequences", Integer{&c.validation, 1, 1'000'000'000}},
-           {"test", "test sequences", Integer{&c.test, 1, 1'000'000'000}}}};
+  const auto count = [](std::int64_t& value, std::int64_t low) {
+    return Integer{&value, low, 1'000'000'000, "all"};
+  };
+  return {
+      {{"train",
+        "training sequences; 0: unlimited, generated as training goes on; of a file, all (its default) or "
+        "a random sample of that many lines",
+        count(c.train, 0)},
+       {"validation", "validation sequences; of a file, all (its default) or a random sample",
+        count(c.validation, 1)},
+       {"test", "test sequences; of a file, all (its default) or a random sample", count(c.test, 1)}}};
 }
 
 Section fields(AttentionConfig& c) {

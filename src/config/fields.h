@@ -16,7 +16,8 @@ namespace thimble::config {
 
 struct Integer {
   std::int64_t* value;
-  std::int64_t low, high;  // inclusive
+  std::int64_t low, high;        // inclusive
+  std::string_view unlimited{};  // the name of kAll as a value; "": it is none
 };
 
 struct Seed {
@@ -46,6 +47,13 @@ struct Path {
   std::string* value;
 };
 
+// A text for the user to choose, without control characters but tabs. On the command line it is taken as it is,
+// unless it is quoted as in YAML.
+struct Text {
+  std::string* value;
+  bool may_be_empty = false;  // else empty is no value
+};
+
 // The path of the config file that this one builds on. The reader follows it; no variable stores it.
 struct Base {};
 
@@ -61,7 +69,7 @@ struct Section {
 struct Field {
   std::string_view key;
   std::string_view help;
-  std::variant<Section, Integer, Seed, Real, Choice, Boolean, Path, Base> kind;
+  std::variant<Section, Integer, Seed, Real, Choice, Boolean, Path, Text, Base> kind;
   bool applies = true;      // false when other values leave it without effect; a dump omits it
   bool may_change = false;  // whether training can resume with another value
 

@@ -43,7 +43,7 @@ std::string unknown_path(const std::string& path, const Section& root, Report& r
 
 // Returns "[1, 2]" for 1,2 or [1,2]; "" for anything but a list of several values.
 std::string as_list(const std::string& text, const Field& field) {
-  if (std::holds_alternative<Path>(field.kind)) return "";
+  if (std::holds_alternative<Path>(field.kind) || std::holds_alternative<Text>(field.kind)) return "";
   Report ignored("");
   const auto list = parse_yaml(text.starts_with('[') ? text : '[' + text + ']', {}, ignored);
   if (!list || list->values.size() < 2) return "";
@@ -180,6 +180,12 @@ void read_override(const std::string& argument, int number, const Section& root,
     return report.problem(
         location, path,
         fmt::format("takes one value; to try several, run thimble sweep with grid: {{{}: {}}}", path, list));
+  const bool quoted =
+      value.size() > 1 && value.front() == value.back() && (value[0] == '"' || value[0] == '\'');
+  if (std::holds_alternative<Text>(named->field->kind) && !quoted) {
+    const YamlNode plain{.kind = YamlNode::Kind::text, .location = location, .text = value};
+    return Reader("", root, report).read_value(plain, *named->field, path);
+  }
   if (const auto node = parse_yaml(value, location, report))
     Reader("", root, report).read_value(*node, *named->field, path);
 }

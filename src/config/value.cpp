@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "thimble/core/json.h"
@@ -33,6 +34,10 @@ bool assign(const Field& field, std::string_view text, bool quoted, const std::s
           [](const Section&) { return false; },
           [&](const Base&) { return is_line(text) && !text.empty(); },
           [&](const Integer& rule) {
+            if (!rule.unlimited.empty() && text == rule.unlimited) {
+              *rule.value = kAll;
+              return true;
+            }
             const auto value = parse_number<std::int64_t>(text);
             if (quoted || !value || *value < rule.low || *value > rule.high) return false;
             *rule.value = *value;
@@ -64,9 +69,18 @@ bool assign(const Field& field, std::string_view text, bool quoted, const std::s
             *rule.value = text == "true";
             return true;
           },
+          [&](const Text& rule) {
+            std::string line(text);
+            std::erase(line, '\t');
+            if (!is_line(line) || (text.empty() && !rule.may_be_empty)) return false;
+            *rule.value = text;
+            return true;
+          },
           [&](const Path& rule) {
-            if (text.empty()) return false;
-            const auto whole = std::filesystem::absolute(std::filesystem::path(folder) / text);
+            if (text.empty() || text.starts_with('$')) return false;
+            const char* home = text == "~" || text.starts_with("~/") ? std::getenv("HOME") : nullptr;
+            const std::string file = home == nullptr ? std::string(text) : home + std::string(text.substr(1));
+            const auto whole = std::filesystem::absolute(std::filesystem::path(folder) / file);
             const std::string path = whole.lexically_normal().string();
             if (!is_line(path)) return false;
             *rule.value = path;
@@ -80,7 +94,10 @@ std::string expectation(const Field& field) {
   return std::visit(
       Overloaded{
           [](const Section& rule) { return fmt::format("a map of {}", fmt::join(keys(rule), ", ")); },
-          [](const Integer& rule) { return integer_range(rule.low, rule.high); },
+          [](const Integer& rule) {
+            const std::string range = integer_range(rule.low, rule.high);
+            return rule.unlimited.empty() ? range : fmt::format("{}, or {}", range, rule.unlimited);
+          },
           [](const Seed&) {
             return integer_range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
           },
@@ -91,7 +108,14 @@ std::string expectation(const Field& field) {
           [](const Choice& rule) { return fmt::format("one of {}", fmt::join(rule.names, ", ")); },
           [](const Base&) { return std::string("the path of a config file"); },
           [](const Boolean&) { return std::string("true or false"); },
-          [](const Path&) { return std::string("the path of a file, in UTF-8 without control characters"); },
+          [](const Text& rule) {
+            return fmt::format("a text{}, in UTF-8 without control characters",
+                               rule.may_be_empty ? "" : " that is not empty");
+          },
+          [](const Path&) {
+            return std::string(
+                "the path of a file, in UTF-8 without control characters (~ is expanded, $HOME is not)");
+          },
       },
       field.kind);
 }
@@ -102,6 +126,13 @@ std::string value_text(const Field& field) {
                         [](const Base&) { return std::string(); },
                         [](const Choice& rule) { return std::string(rule.get(rule.value, rule)); },
                         [](const Path& rule) { return path_text(*rule.value); },
+                        [](const Text& rule) {
+                          return rule.value->empty() && !rule.may_be_empty ? "" : json_text(*rule.value);
+                        },
+                        [](const Integer& rule) {
+                          return *rule.value == kAll ? std::string(rule.unlimited)
+                                                     : std::to_string(*rule.value);
+                        },
                         [](const auto& rule) { return fmt::format("{}", *rule.value); },
                     },
                     field.kind);

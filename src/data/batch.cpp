@@ -14,6 +14,7 @@ void Dataset::start(std::int64_t count, Batch& out) const {
   out.source_length = source_length_;
   out.rows.clear();
   out.row_labels.clear();
+  out.countable_labels.clear();
   const auto cells = static_cast<std::size_t>(count * length_), rows = static_cast<std::size_t>(count);
   out.tokens.assign(cells, 0);
   out.lengths.resize(rows);
@@ -22,6 +23,7 @@ void Dataset::start(std::int64_t count, Batch& out) const {
   out.labels.assign(layout_ == Layout::sequence ? rows : cells, kIgnore);
   out.rows.reserve(out.labels.size());
   out.row_labels.reserve(out.labels.size());
+  if (unknown_ != kIgnore) out.countable_labels.reserve(out.labels.size());
 }
 
 void Dataset::add_source(std::int64_t row, Batch& out) const {
@@ -64,6 +66,7 @@ void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& 
     if (label == kIgnore) continue;
     out.rows.push_back(static_cast<std::int32_t>(i));
     out.row_labels.push_back(label);
+    if (unknown_ != kIgnore) out.countable_labels.push_back(label == unknown_ ? kIgnore : label);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/hash.h"
 #include "thimble/core/json.h"
+#include "thimble/core/text.h"
 #include "thimble/data/table.h"
 
 namespace thimble {
@@ -42,10 +43,11 @@ DataFile parse_file(const Json& json, const fs::path& run) {
 DataRecord record_of(const TaskConfig& config, Layout layout, std::int64_t max_length) {
   const Task& task = checked_task(config);
   const std::int64_t source = source_length(config, layout);
-  return {.vocabulary = token_names(config, layout),
+  return {.vocabulary = vocabulary_of(config, layout),
           .longest = task.size(config),
           .length = max_length > 0 ? max_length : model_length(config, layout),
           .source_length = source > 0 && max_length > 0 ? max_length : source,
+          .split_rule = std::string(task.table == nullptr ? "" : kSplitRule),
           .files = task.table == nullptr ? std::vector<DataFile>() : task.table(config).sources()};
 }
 
@@ -55,6 +57,7 @@ Json to_json(const DataRecord& record, const fs::path& run) {
             {"length", record.length},
             {"source_length", record.source_length},
             {"files", Json::array()}};
+  if (!record.split_rule.empty()) json["split_rule"] = record.split_rule;
   for (const DataFile& file : record.files) {
     Json& entry = json["files"].emplace_back(
         Json{{"key", file.key}, {"path", file.path}, {"bytes", file.bytes}, {"hash", file.hash}});
@@ -75,6 +78,7 @@ DataRecord parse_record(const std::string& text, const fs::path& run) {
     json.at("length").get_to(record.length);
     json.at("source_length").get_to(record.source_length);
     for (const Json& file : json.at("files")) record.files.push_back(parse_file(file, run));
+    if (!record.files.empty()) record.split_rule = json.value("split_rule", kIdRule);
   } catch (const Json::exception& e) {
     throw DataError(fmt::format("invalid record of the training data: {}", e.what()));
   }
@@ -85,6 +89,14 @@ DataRecord parse_record(const std::string& text, const fs::path& run) {
                      "invalid record of the training data: {} tokens, inputs of up to {}",
                      record.vocabulary.size(), record.longest.input);
   return record;
+}
+
+std::string split_rule_mismatch(const DataRecord& record) {
+  if (record.split_rule.empty() || record.split_rule == kSplitRule) return "";
+  return fmt::format(
+      "its splits were made by the {}, and this version makes them by the {}, so that its "
+      "training lines would be in other splits; train it again",
+      printable(record.split_rule), kSplitRule);
 }
 
 std::vector<std::string> changed_files(const DataRecord& trained, const std::vector<DataFile>& now) {

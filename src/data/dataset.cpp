@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 #include "data/layout.h"
 #include "thimble/core/error.h"
@@ -17,16 +16,17 @@ constexpr double kMinInputs = 200;             // with fewer, splits by hash wou
 constexpr std::int64_t kVaried = 1 << 20;      // examples
 constexpr std::uint32_t kMaxAttempts = 10000;  // a tenth of the inputs or more is in each split
 
-// Returns the sizes of the splits that the task can fill. Throws DataError as the constructor of Dataset
-// does.
-DataConfig available(const Task& task, const TaskConfig& config, DataConfig data) {
+}  // namespace
+
+DataConfig split_sizes(const TaskConfig& config, DataConfig data) {
+  const Task& task = find_task(config.name);
   require<DataError>(data.train >= 0 && data.validation >= 0 && data.test >= 0,
                      "data: {} train, {} validation, {} test sequences: must not be negative", data.train,
                      data.validation, data.test);
   if (task.at == nullptr) return data;
   if (task.table != nullptr) {
     require<DataError>(data.train >= 1,
-                       "task {}: data.train must be at least 1, as a file has no unlimited sequences",
+                       "task {}: data.train is 0, and a file has no unlimited sequences; set data.train=all",
                        config.name);
     const auto& rows = task.table(config).splits();
     return {std::min(data.train, rows[0]), std::min(data.validation, rows[1]), std::min(data.test, rows[2])};
@@ -41,11 +41,12 @@ DataConfig available(const Task& task, const TaskConfig& config, DataConfig data
   return data;
 }
 
-}  // namespace
-
 Split split_by_hash(std::span<const std::int32_t> input) {
+  return split_of_hash(hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()}));
+}
+
+Split split_of_hash(std::uint64_t hash) {
   constexpr std::uint64_t kTenth = std::numeric_limits<std::uint64_t>::max() / 10;
-  const std::uint64_t hash = hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()});
   return hash < kTenth ? Split::validation : hash < 2 * kTenth ? Split::test : Split::train;
 }
 
@@ -57,11 +58,12 @@ std::string_view split_name(Split split) {
 Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed)
     : task_(task),
       source_(&checked_task(task)),
-      data_(available(*source_, task, data)),
+      data_(split_sizes(task, data)),
       layout_(layout),
       length_(model_length(task, layout)),
       source_length_(thimble::source_length(task, layout)),
       names_(token_names(task, layout)),
+      unknown_(source_->table != nullptr ? source_->table(task).unknown() : kIgnore),
       disjoint_(source_->table != nullptr
                     ? source_->table(task).disjoint()
                     : source_->at != nullptr || source_->distinct_inputs(task) >= kMinInputs),
@@ -76,17 +78,8 @@ Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, 
 }
 
 std::int64_t Dataset::size(Split split) const {
-  switch (split) {
-    case Split::train:
-      return data_.train;
-    case Split::validation:
-      return data_.validation;
-    case Split::test:
-      return data_.test;
-    case Split::varied:
-      break;
-  }
-  return source_->vary == nullptr ? 0 : kVaried;
+  if (split == Split::varied) return source_->vary == nullptr ? 0 : kVaried;
+  return data_.size(split);
 }
 
 void Dataset::require_rows(Split split) const {
@@ -175,18 +168,30 @@ std::int64_t Dataset::shared_with_training(Split split) const {
   if (disjoint_) return 0;
   if (data_.train == 0) return size(split);  // unlimited training draws every input sooner or later
   ProgressCounter progress("comparing the splits", static_cast<double>(data_.train + size(split)));
-  std::set<std::vector<std::int32_t>> seen;
+  std::vector<std::uint64_t> seen;  // hashes of inputs
+  std::size_t limit = 1024;
+  const auto merge = [&] {
+    std::ranges::sort(seen);
+    seen.erase(std::ranges::unique(seen).begin(), seen.end());
+    limit = std::max(limit, 2 * seen.size());
+  };
   Example e;
+  const auto hash = [&] {
+    return hash_of({reinterpret_cast<const char*>(e.input.data()), e.input.size() * sizeof(std::int32_t)});
+  };
   for (std::int64_t i = 0; i < data_.train; ++i) {
     draw(Split::train, i, e);
-    seen.insert(e.input);
+    seen.push_back(hash());
     progress.advance();
+    if (seen.size() < limit) continue;
+    merge();
     if (static_cast<double>(seen.size()) == source_->distinct_inputs(task_)) break;
   }
+  merge();
   std::int64_t shared = 0;
   for (std::int64_t i = 0; i < size(split); ++i) {
     draw(split, i, e);
-    shared += seen.contains(e.input) ? 1 : 0;
+    shared += std::ranges::binary_search(seen, hash()) ? 1 : 0;
     progress.advance();
   }
   return shared;

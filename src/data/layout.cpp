@@ -58,14 +58,19 @@ std::int64_t source_length(const TaskConfig& config, Layout layout) {
   return layout == Layout::seq2seq ? checked_task(config).size(config).input : 0;
 }
 
-std::vector<std::string> token_names(const TaskConfig& config, Layout layout) {
-  std::vector<std::string> names = checked_task(config).tokens(config);
-  if (layout != Layout::seq2seq) return names;
-  for (const char* mark : {"<begin>", "<end>"}) {
-    require<DataError>(std::ranges::find(names, mark) == names.end(),
-                       "task {}: token {} is reserved for encoder-decoders; rename it", config.name, mark);
-    names.emplace_back(mark);
+std::vector<std::string> vocabulary_of(const TaskConfig& config, Layout layout) {
+  std::vector<std::string> tokens = checked_task(config).tokens(config);
+  if (layout != Layout::seq2seq) return tokens;
+  for (std::string mark : {"<begin>", "<end>"}) {
+    while (std::ranges::find(tokens, mark) != tokens.end()) mark.insert(mark.size() - 1, 1, '\'');
+    tokens.push_back(mark);
   }
+  return tokens;
+}
+
+std::vector<std::string> token_names(const TaskConfig& config, Layout layout) {
+  std::vector<std::string> names = vocabulary_of(config, layout);
+  for (std::string& name : names) name = shown_token(name);
   return names;
 }
 

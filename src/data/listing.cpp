@@ -98,15 +98,6 @@ std::vector<Sequence> first_sequences(const Dataset& data, Split split, std::int
   return out;
 }
 
-std::string token_text(const Names& names, std::span<const std::int32_t> tokens) {
-  std::string out;
-  for (const std::int32_t token : tokens) {
-    if (!out.empty()) out += ' ';
-    out += name_of(names, token);
-  }
-  return out;
-}
-
 std::string example_text(const Names& names, std::span<const std::int32_t> input,
                          std::span<const std::int32_t> answers, std::size_t width) {
   constexpr std::string_view kTitles[] = {"input", "answer"};
@@ -159,19 +150,19 @@ std::string relevant_text(const TaskConfig& config, const Example& example, std:
 }
 
 Json example_json(const Names& names, std::span<const std::int32_t> input,
-                  std::span<const std::int32_t> target) {
+                  std::span<const std::int32_t> target, const TableOptions& options) {
   return {{"input", input},
           {"target", target},
-          {"input_text", token_text(names, input)},
-          {"target_text", token_text(names, target)}};
+          {"input_text", token_text(names, input, options.input_tokens)},
+          {"target_text", token_text(names, target, options.target_tokens)}};
 }
 
-Json example_json(const Names& names, const Sequence& sequence) {
+Json example_json(const Names& names, const Sequence& sequence, const TableOptions& options) {
   Json json{{"index", sequence.index}};
-  json.update(example_json(names, sequence.tokens, sequence.labels));
+  json.update(example_json(names, sequence.tokens, sequence.labels, options));
   if (!sequence.source.empty()) {
     json["source"] = sequence.source;
-    json["source_text"] = token_text(names, sequence.source);
+    json["source_text"] = token_text(names, sequence.source, options.input_tokens);
   }
   return json;
 }

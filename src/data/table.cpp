@@ -6,79 +6,111 @@
 #include "data/table_reader.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
-#include "thimble/core/hash.h"
+#include "thimble/core/text.h"
 
 namespace thimble {
 
-namespace {
-
-TableText read_text(const std::string& path) {
-  constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 30;
-  try {
-    return {.name = path, .text = read_file(path, kMaxBytes)};
-  } catch (const FileError& e) {
-    throw DataError(e.what());
-  }
-}
-
-DataFile data_file(const char* key, const TableText& text) {
-  DataFile file{.key = key, .path = text.name, .bytes = text.text.size()};
-  if (text.unreadable.empty()) file.hash = hash_digits(text.text);
-  return file;
-}
-
-}  // namespace
-
 Table::Table(const TableTexts& texts, const DataRecord* trained)
-    : disjoint_(!texts.validation && !texts.test) {
+    : options_(texts.options), disjoint_(!texts.validation && !texts.test) {
   const bool known = trained != nullptr && trained->known();
-  read_files(texts, known ? trained : nullptr);
-  assign_splits(known);
+  assign_splits(read_files(texts, known ? trained : nullptr), known);
   if (known) longest_ = trained->longest;
   measure();
 }
 
-void Table::read_files(const TableTexts& texts, const DataRecord* trained) {
+std::vector<RowHash> Table::read_files(const TableTexts& texts, const DataRecord* trained) {
   TableProblems problems;
-  TableVocabulary vocabulary;
-  if (trained != nullptr)
-    vocabulary.read(trained->vocabulary);
-  else if (texts.vocabulary)
-    vocabulary.read(*texts.vocabulary, problems);
+  TableVocabulary vocabulary(options_.has_unknown());
+  if (trained != nullptr) vocabulary.read(trained->vocabulary);
+  std::optional<DataFile> vocabulary_file;
+  if (texts.vocabulary) {
+    TableProblems ignored;
+    vocabulary_file = {.key = "vocabulary_file", .path = texts.vocabulary->name};
+    TableVocabulary unused(false);
+    if (texts.vocabulary->unreadable.empty())
+      (trained == nullptr ? vocabulary : unused)
+          .read(*texts.vocabulary, trained == nullptr ? problems : ignored, *vocabulary_file);
+  }
   const TableText* const files[] = {&texts.main, texts.validation ? &*texts.validation : nullptr,
                                     texts.test ? &*texts.test : nullptr};
   constexpr const char* kKeys[] = {"file", "validation_file", "test_file"};
+  TableRows rows{.ids = ids_, .ends = ends_, .lines = lines_, .counts = counts_};
   for (std::size_t i = 0; i < 3; ++i) {
-    const std::size_t ids = ids_.size(), ends = ends_.size();
+    const std::size_t ids = ids_.size(), count = lines_.size();
     TableProblems own;
     if (files[i] != nullptr) {
-      sources_.push_back(data_file(kKeys[i], *files[i]));
+      DataFile& source = sources_.emplace_back(DataFile{.key = kKeys[i], .path = files[i]->name});
       unreadable_[i] = files[i]->unreadable;
       if (unreadable_[i].empty())
-        read_rows(*files[i], vocabulary, trained != nullptr ? own : problems, ids_, ends_);
+        read_rows(*files[i], options_, vocabulary, trained != nullptr ? own : problems, source, rows);
       if (unreadable_[i].empty()) unreadable_[i] = own.text();
     }
     if (!unreadable_[i].empty()) {
       ids_.resize(ids);
-      ends_.resize(ends);
+      ends_.resize(2 * count);
+      lines_.resize(count);
+      rows.hashes.resize(count);
     }
-    files_.push_back(
-        {files[i] == nullptr ? "" : files[i]->name, static_cast<std::uint32_t>(ends_.size() / 2)});
+    files_.push_back({files[i] == nullptr ? "" : files[i]->name, static_cast<std::uint32_t>(lines_.size())});
   }
-  if (texts.vocabulary) sources_.push_back(data_file("vocabulary_file", *texts.vocabulary));
+  if (vocabulary_file) sources_.push_back(*vocabulary_file);
   problems.finish();
+  number_tokens(vocabulary, rows.hashes);
+  return std::move(rows.hashes);
+}
 
-  // Tokens are ordered by their bytes, unless a file or a trained model fixes their ids.
-  tokens_.resize(vocabulary.numbers().size());
-  std::vector<std::int32_t> renumbered(tokens_.size());
+// Returns for each number of the vocabulary whether its token keeps an id of its own.
+std::vector<bool> Table::kept_tokens(const TableVocabulary& vocabulary,
+                                     std::span<const RowHash> hashes) const {
+  std::vector<std::int64_t> counts(vocabulary.size());
+  std::vector<bool> kept(vocabulary.size(), vocabulary.fixed());
+  if (vocabulary.fixed()) return kept;
+  for (std::uint32_t row = 0, file = 0; row < lines_.size(); ++row) {
+    while (row >= files_[file].end) ++file;
+    if (options_.vocabulary == VocabularyOf::training && split_of(row, file, hashes) != 0) continue;
+    for (const auto& tokens : {input(row), target(row)})
+      for (const std::int32_t id : tokens)
+        if (id != kIgnore) ++counts[static_cast<std::size_t>(id)];
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) kept[i] = counts[i] >= options_.least_count();
+
+  constexpr std::int64_t kMaxTokens = 65536;
+  const std::int64_t room = kMaxTokens - (options_.has_unknown() ? 1 : 0);
+  const auto found = std::ranges::count(kept, true);
+  if (found <= room) return kept;
+  std::ranges::sort(counts, std::greater());
+  throw DataError(fmt::format(
+      "{}: 1 problem\n{}: {} different tokens; the maximum is {}; replace rare ones with task.min_count={}",
+      files_[0].name, files_[0].name, found, kMaxTokens, counts[kMaxTokens - 1] + 1));
+}
+
+// Orders tokens by their bytes, unless a file or a trained model fixes their ids, and replaces those that are
+// left out by <unk>.
+void Table::number_tokens(const TableVocabulary& vocabulary, std::span<const RowHash> hashes) {
+  const std::vector<bool> kept = kept_tokens(vocabulary, hashes);
+  const auto sorted = vocabulary.sorted();
+  if (vocabulary.fixed()) {
+    tokens_.resize(vocabulary.size());
+    for (const auto& [token, number] : sorted) tokens_[static_cast<std::size_t>(number)] = token;
+  } else {
+    for (const auto& [token, number] : sorted)
+      if (kept[static_cast<std::size_t>(number)]) tokens_.emplace_back(token);
+    if (options_.has_unknown() && !std::ranges::binary_search(tokens_, kUnknownToken))
+      tokens_.insert(std::ranges::lower_bound(tokens_, kUnknownToken), std::string(kUnknownToken));
+  }
+  if (const auto unknown = std::ranges::find(tokens_, kUnknownToken);
+      options_.has_unknown() && unknown != tokens_.end())
+    unknown_ = static_cast<std::int32_t>(unknown - tokens_.begin());
+  if (vocabulary.fixed()) return;
+  std::vector<std::int32_t> ids(vocabulary.size(), unknown_);
   std::int32_t next = 0;
-  for (const auto& [token, number] : vocabulary.numbers()) {
-    const std::int32_t id = vocabulary.fixed() ? number : next++;
-    renumbered[static_cast<std::size_t>(number)] = id;
-    tokens_[static_cast<std::size_t>(id)] = token;
+  for (const auto& [token, number] : sorted) {
+    if (!kept[static_cast<std::size_t>(number)]) continue;
+    if (next == unknown_ && token != kUnknownToken) ++next;
+    ids[static_cast<std::size_t>(number)] = next++;
   }
   for (std::int32_t& id : ids_)
-    if (id != kIgnore) id = renumbered[static_cast<std::size_t>(id)];
+    if (id != kIgnore) id = ids[static_cast<std::size_t>(id)];
 }
 
 ExampleSize Table::size(std::uint32_t row) const {
@@ -96,25 +128,28 @@ std::span<const std::int32_t> Table::target(std::uint32_t row) const {
 }
 
 std::string Table::where(std::uint32_t row) const {
-  std::uint32_t first = 0;
   auto file = files_.begin();
-  for (; row >= file->end; ++file) first = file->end;
-  return fmt::format("{}:{}", file->name, row - first + 1);
+  while (row >= file->end) ++file;
+  return fmt::format("{}:{}", file->name, lines_[row]);
 }
 
-void Table::assign_splits(bool trained) {
+// Returns the index of the split of a stored row, which is in that file.
+std::size_t Table::split_of(std::uint32_t row, std::size_t file, std::span<const RowHash> hashes) const {
+  if (file > 0) return file;
+  const auto split = static_cast<std::size_t>(split_of_hash(hashes[row].input));
+  return files_[split].name.empty() || split == 0 ? split : 0;  // else that split has a file of its own
+}
+
+void Table::assign_splits(std::span<const RowHash> hashes, bool trained) {
   std::vector<std::uint32_t> rows[3];
-  for (std::uint32_t file = 0, row = 0; file < 3; ++file) {
-    for (; row < files_[file].end; ++row) {
-      auto split = static_cast<std::size_t>(file);
-      if (file == 0) split = static_cast<std::size_t>(split_by_hash(input(row)));
-      if (file == 0 && !files_[split].name.empty()) split = 0;  // that split has a file of its own
-      rows[split].push_back(row);
-    }
+  for (std::uint32_t row = 0, file = 0; row < lines_.size(); ++row) {
+    while (row >= files_[file].end) ++file;
+    rows[split_of(row, file, hashes)].push_back(row);
   }
   for (const Split split : {Split::train, Split::validation, Split::test}) {
     const auto index = static_cast<std::size_t>(split);
-    const auto& found = rows[index];
+    auto& found = rows[index];
+    std::ranges::sort(found, {}, [&](std::uint32_t row) { return std::pair(hashes[row].row, row); });
     const std::size_t from = files_[index].name.empty() ? 0 : index;
     if (found.empty()) {
       const std::string remedy =
@@ -123,7 +158,8 @@ void Table::assign_splits(bool trained) {
       if (missing_[index].empty())
         missing_[index] =
             fmt::format("{}: 1 problem\n{}: none of the {} lines is in the {} split; add lines{}",
-                        files_[from].name, files_[from].name, files_[from].end, split_name(split), remedy);
+                        files_[from].name, files_[from].name,
+                        files_[from].end - (from > 0 ? files_[from - 1].end : 0), split_name(split), remedy);
       if (!trained) throw DataError(missing_[index]);
     }
     splits_[index] = std::ssize(found);
@@ -163,7 +199,7 @@ void Table::example(std::int64_t row, Example& out) const {
 }
 
 double Table::bytes() const {
-  const std::size_t numbers = ids_.capacity() + ends_.capacity() + order_.capacity();
+  const std::size_t numbers = ids_.capacity() + ends_.capacity() + lines_.capacity() + order_.capacity();
   return static_cast<double>(numbers * sizeof(std::uint32_t) + tokens_.capacity() * sizeof(std::string));
 }
 
@@ -184,17 +220,23 @@ void Table::check(Layout layout) const {
   TableProblems problems;
   const std::optional<Layout> suitable = suitable_layout();
   const std::string remedy = suitable ? layout_remedy(layout, *suitable) : "";
-  for (std::uint32_t row = 0, file = 0, first = 0; row < order_.size(); ++row) {
-    while (row == files_[file].end) first = files_[file++].end;
+  for (std::uint32_t row = 0, file = 0; row < lines_.size(); ++row) {
+    while (row >= files_[file].end) ++file;
     const bool sparse = std::ranges::count(target(row), kIgnore) > 0;
-    if (const std::string mismatch = layout_mismatch(layout, size(row), sparse); !mismatch.empty())
-      problems.add(files_[file].name, row - first + 1, mismatch + remedy, "layout");
+    std::string mismatch = layout_mismatch(layout, size(row), sparse);
+    if (mismatch.empty()) continue;
+    if (sparse && (layout == Layout::next || layout == Layout::seq2seq) && !options_.no_answer.empty())
+      mismatch += fmt::format("; if {0} is a token here, set task.no_answer=\"\", or write \\{0} for it",
+                              printable(options_.no_answer));
+    problems.add(files_[file].name, lines_[row], mismatch + remedy, "layout");
   }
   problems.finish();
 }
 
 std::shared_ptr<const Table> open_table(TaskConfig& config, Layout layout, const DataRecord* trained) {
   if (trained == nullptr || !trained->known()) return std::make_shared<Table>(load_table(config));
+  const std::string mismatch = split_rule_mismatch(*trained);
+  require<DataError>(mismatch.empty(), "{}: the model was trained on it, but {}", config.file, mismatch);
   DataRecord record = *trained;
   if (layout == Layout::seq2seq && record.vocabulary.size() > 2)
     record.vocabulary.resize(record.vocabulary.size() - 2);  // without <begin> and <end>
@@ -206,22 +248,32 @@ std::shared_ptr<const Table> open_table(TaskConfig& config, Layout layout, const
 }
 
 Table load_table(const TaskConfig& config, const DataRecord* trained) {
-  const auto text = [&](const std::string& path) -> TableText {
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
+  const auto text = [&](const std::string& path) {
+    TableText opened{.name = path};
     try {
-      return read_text(path);
-    } catch (const DataError& e) {
-      if (trained == nullptr || !trained->known()) throw;
-      return {.name = path, .text = "", .unreadable = e.what()};
+      opened.file = std::make_shared<InputFile>(path);
+      require<FileError>(opened.file->size() <= kMaxBytes, "{}: {} bytes; {} is the most", path,
+                         opened.file->size(), kMaxBytes);
+    } catch (const FileError& e) {
+      if (trained == nullptr || !trained->known()) throw DataError(e.what());
+      opened.unreadable = e.what();
     }
+    return opened;
   };
   const auto optional = [&](const std::string& path) {
     return path.empty() ? std::nullopt : std::optional(text(path));
   };
-  return Table({.main = text(config.file),
-                .validation = optional(config.validation_file),
-                .test = optional(config.test_file),
-                .vocabulary = optional(config.vocabulary_file)},
-               trained);
+  try {
+    return Table({.main = text(config.file),
+                  .validation = optional(config.validation_file),
+                  .test = optional(config.test_file),
+                  .vocabulary = optional(config.vocabulary_file),
+                  .options = config.options},
+                 trained);
+  } catch (const FileError& e) {  // while it is read
+    throw DataError(e.what());
+  }
 }
 
 }  // namespace thimble

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "data/table_format.h"
+#include "data/table_lines.h"
 #include "thimble/core/error.h"
 #include "thimble/core/format.h"
-#include "thimble/core/json.h"
-#include "thimble/core/progress.h"
 #include "thimble/core/suggest.h"
 #include "thimble/core/text.h"
 
@@ -13,111 +13,15 @@ namespace thimble {
 
 namespace {
 
-constexpr std::size_t kMaxLine = 1 << 20, kMaxToken = 255, kMaxTokens = 65536;
-constexpr std::size_t kMaxSequence = 8192;  // as the key `length` of other tasks
-
-// Calls f with each line and reports the DataErrors that it throws, whose messages are rules.
-template <class F>
-void for_lines(const TableText& file, TableProblems& problems, F f) {
-  std::string_view text = file.text;
-  text = text.substr(0, text.find_last_not_of("\r\n") + 1);
-  if (text.empty()) problems.add(file.name, 0, "the file is empty");
-  ProgressCounter progress("reading data", static_cast<double>(text.size()));
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    progress.advance(static_cast<double>(end + 1));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    try {
-      require<DataError>(line.size() <= kMaxLine, "line of {} bytes; the maximum is {}", line.size(),
-                         kMaxLine);
-      require<DataError>(line.find_first_not_of(' ') != line.npos, "blank line; delete it");
-      require<DataError>(number > 1 || !line.starts_with("\xEF\xBB\xBF"),
-                         "byte order mark; save the file without it");
-      const std::size_t valid = utf8_size(line), nul = line.find('\0');
-      require<DataError>(valid == line.size(), "invalid UTF-8 at byte {} of the line; save the file as UTF-8",
-                         valid + 1);
-      require<DataError>(nul == line.npos, "NUL byte at byte {} of the line; delete it", nul + 1);
-      f(line);
-    } catch (const DataError& e) {
-      problems.add(file.name, number, e.what());
-    }
-  }
-}
-
-// A reader of the tokens of one sequence.
-class SequenceReader {
- public:
-  SequenceReader(TableVocabulary& vocabulary, const TableProblems& problems, std::vector<std::int32_t>& ids)
-      : vocabulary_(vocabulary), problems_(problems), ids_(ids) {}
-
-  void token(std::string_view text) { ids_.push_back(vocabulary_.number(text, !problems_.full())); }
-  void no_answer() { ids_.push_back(kIgnore); }
-
-  // Reads tokens between spaces; the token `blank` is a position without an answer.
-  void tokens(std::string_view text, std::string_view blank = {}) {
-    while (true) {
-      text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-      if (text.empty()) return;
-      const std::string_view word = text.substr(0, text.find(' '));
-      if (!blank.empty() && word == blank)
-        no_answer();
-      else
-        token(word);
-      text.remove_prefix(word.size());
-    }
-  }
-
- private:
-  TableVocabulary& vocabulary_;
-  const TableProblems& problems_;
-  std::vector<std::int32_t>& ids_;
-};
-
-// Reads the value of `key` in a line of JSON.
-void read_value(const SortedJson& value, std::string_view key, SequenceReader& out) {
-  if (value.is_string()) return out.tokens(value.get_ref<const std::string&>());
-  const auto read_token = [&](const SortedJson& token) {
-    const bool is_text = value.is_array() && token.is_string(), is_null = value.is_array() && token.is_null();
-    require<DataError>(is_text || is_null || token.is_number_integer(),
-                       "{} must be a list of texts and integers, a text, or an integer of 64 bits", key);
-    require<DataError>(!is_null || key == "target",
-                       "null in the input; only targets can have positions without an answer");
-    if (is_null) return out.no_answer();
-    out.token(is_text ? token.get<std::string>() : token.dump());
-  };
-  if (!value.is_array()) return read_token(value);
-  for (const SortedJson& token : value) read_token(token);
-}
-
-void read_object(std::string_view line, SequenceReader& input, SequenceReader& target) {
-  constexpr const char* kObject = R"({"input": ..., "target": ...})";
-  const SortedJson json = parse_untrusted_json(line);
-  require<DataError>(json.is_object(), "a line must be {}", kObject);
-  for (const auto& [key, value] : json.items())
-    require<DataError>(key == "input" || key == "target", "unknown key {}; a line must be {}", printable(key),
-                       kObject);
-  for (const char* key : {"input", "target"})
-    require<DataError>(json.contains(key), "missing key {}; a line must be {}", key, kObject);
-  read_value(json["input"], "input", input);
-  read_value(json["target"], "target", target);
-}
-
-void read_tabs(std::string_view line, SequenceReader& input, SequenceReader& target) {
-  const auto tabs = std::ranges::count(line, '\t');
-  require<DataError>(tabs == 1, "{} tabs; a line must have 1, between input and target", tabs);
-  const std::size_t tab = line.find('\t');
-  constexpr std::string_view kNoAnswer = "_";
-  std::string_view words = line.substr(0, tab);
-  input.tokens(words);
-  target.tokens(line.substr(tab + 1), kNoAnswer);
-}
+constexpr std::size_t kMaxToken = 4096;
+constexpr std::size_t kMaxSequence = 8192;     // as the key `length` of other tasks
+constexpr std::size_t kMaxDistinct = 1 << 24;  // tokens of files, before rare ones are left out
 
 void check_row(const std::vector<std::int32_t>& input, const std::vector<std::int32_t>& target) {
   const auto check = [](const char* name, const std::vector<std::int32_t>& tokens) {
     require<DataError>(!tokens.empty(), "empty {}", name);
-    require<DataError>(tokens.size() <= kMaxSequence, "{} of {} tokens; the maximum is {}", name,
+    require<DataError>(tokens.size() <= kMaxSequence,
+                       "{} of {} tokens; the maximum is {}; leave out such lines with task.max_tokens", name,
                        tokens.size(), kMaxSequence);
   };
   check("input", input);
@@ -158,12 +62,14 @@ void TableProblems::finish() const {
   if (count_ > 0) throw DataError(text());
 }
 
-void TableVocabulary::read(const TableText& file, TableProblems& problems) {
-  for_lines(file, problems, [&](std::string_view line) {
-    const std::size_t before = numbers_.size();
-    number(line, false);
-    require<DataError>(numbers_.size() > before, "duplicate token {}", line);
-  });
+void TableVocabulary::read(const TableText& file, TableProblems& problems, DataFile& source) {
+  for_lines(
+      file, false, source, [&](std::size_t line, const char* rule) { problems.add(file.name, line, rule); },
+      [&](std::string_view line, std::size_t) {
+        const std::size_t before = numbers_.size();
+        number(line, false);
+        require<DataError>(numbers_.size() > before, "duplicate token {}", line);
+      });
   fixed_by_ = "the vocabulary file";
 }
 
@@ -181,39 +87,108 @@ std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
   require<DataError>(!token.empty(), "empty token");
   require<DataError>(token.size() <= kMaxToken, "token of {} bytes, {}; the maximum is {}", token.size(),
                      printable(token), kMaxToken);
-  require<DataError>(std::ranges::none_of(token, is_control), "control character in token {}",
-                     printable(token));
-  require<DataError>(token.find(' ') == token.npos, "space in token {}", token);
+  require<DataError>(std::ranges::none_of(token, [](char c) { return is_control(c); }),
+                     "control character in token {}", printable(token));
+  require<DataError>(token.find(' ') == token.npos || token == " ", "space in token {}", token);
   if (fixed()) {
+    if (const auto unknown = numbers_.find(kUnknownToken); has_unknown_ && unknown != numbers_.end())
+      return unknown->second;
     std::vector<std::string_view> names;
     if (guess)
-      for (const auto& [name, id] : numbers_) names.push_back(name);
-    throw DataError(fmt::format("token {} is not in {}{}", token, fixed_by_, did_you_mean(token, names)));
+      for (const auto& [name, id] : sorted()) names.push_back(name);
+    throw DataError(
+        fmt::format("token {} is not in {}{}", printable(token), fixed_by_, did_you_mean(token, names)));
   }
-  require<DataError>(numbers_.size() < kMaxTokens,
-                     "token {} exceeds the maximum of {} tokens in a vocabulary", token, kMaxTokens);
+  require<DataError>(numbers_.size() < kMaxDistinct, "token {} is one more than {} different ones",
+                     printable(token), kMaxDistinct);
   const auto id = static_cast<std::int32_t>(numbers_.size());
   numbers_.emplace(token, id);
   return id;
 }
 
-void read_rows(const TableText& file, TableVocabulary& vocabulary, TableProblems& problems,
-               std::vector<std::int32_t>& ids, std::vector<std::uint32_t>& ends) {
-  const bool json = file.name.ends_with(".jsonl");
-  if (!json && !file.name.ends_with(".tsv") && !file.name.ends_with(".txt"))
-    return problems.add(file.name, 0, "unknown format; the name must end in .jsonl, .tsv or .txt");
-  std::vector<std::int32_t> input, target;
-  SequenceReader input_tokens(vocabulary, problems, input), target_tokens(vocabulary, problems, target);
-  for_lines(file, problems, [&](std::string_view line) {
-    input.clear();
-    target.clear();
-    (json ? read_object : read_tabs)(line, input_tokens, target_tokens);
-    check_row(input, target);
-    for (const auto* tokens : {&input, &target}) {
-      ids.insert(ids.end(), tokens->begin(), tokens->end());
-      ends.push_back(static_cast<std::uint32_t>(ids.size()));
+std::vector<std::pair<std::string_view, std::int32_t>> TableVocabulary::sorted() const {
+  std::vector<std::pair<std::string_view, std::int32_t>> all(numbers_.begin(), numbers_.end());
+  std::ranges::sort(all);
+  return all;
+}
+
+void SequenceReader::token(std::string_view text) {
+  ids_.push_back(vocabulary_.number(text, !problems_.full()));
+  (hashed_ += text) += '\0';
+}
+
+void SequenceReader::no_answer() {
+  ids_.push_back(kIgnore);
+  hashed_ += '\0';
+  ++blanks_;
+}
+
+void SequenceReader::whole(std::string_view text) {
+  const bool is_blank = !blank_.empty() && text == blank_;
+  if (is_blank && marks_) return no_answer();
+  blanks_ += is_blank ? 1 : 0;
+  const bool escaped = marks_ && !blank_.empty() && text.starts_with('\\') && text.substr(1) == blank_;
+  token(escaped ? text.substr(1) : text);
+}
+
+void SequenceReader::text(std::string_view text) {
+  tokenize(text, tokens_, [this](std::string_view token) { whole(token); });
+}
+
+void SequenceReader::plain_text(std::string_view text) {
+  tokenize(text, tokens_, [this](std::string_view one) { token(one); });
+}
+
+void SequenceReader::clear() {
+  ids_.clear();
+  hashed_.clear();
+}
+
+void read_rows(const TableText& file, const TableOptions& options, TableVocabulary& vocabulary,
+               TableProblems& problems, DataFile& source, TableRows& rows) {
+  const auto report = [&](std::size_t line, const char* rule) { problems.add(file.name, line, rule); };
+  std::unique_ptr<RowFormat> format;
+  try {
+    format = row_format(file.name, options);
+  } catch (const DataError& e) {
+    report(0, e.what());
+    return for_lines(
+        file, true, source, [](std::size_t, const char*) {}, [](std::string_view, std::size_t) {});
+  }
+  SequenceReader input(vocabulary, problems, options.input_tokens, options.no_answer, false),
+      target(vocabulary, problems, options.target_tokens, options.no_answer, true);
+  std::size_t start = 0;  // the line that the row starts on
+  const auto add = [&] {
+    const auto longest = static_cast<std::int64_t>(std::max(input.ids().size(), target.ids().size()));
+    if (options.max_tokens > 0 && longest > options.max_tokens) {
+      ++rows.counts.too_long;
+      return;
     }
+    check_row(input.ids(), target.ids());
+    for (const auto* tokens : {&input.ids(), &target.ids()}) {
+      rows.ids.insert(rows.ids.end(), tokens->begin(), tokens->end());
+      rows.ends.push_back(static_cast<std::uint32_t>(rows.ids.size()));
+    }
+    rows.lines.push_back(static_cast<std::uint32_t>(start));
+    rows.hashes.push_back({hash_of(input.hashed()), hash_of(input.hashed() + target.hashed())});
+  };
+  for_lines(file, format->blanks(), source, report, [&](std::string_view line, std::size_t number) {
+    if (!format->is_open()) {
+      input.clear();
+      target.clear();
+      start = number;
+    }
+    if (format->read(line, input, target)) add();
   });
+  if (format->is_open()) {
+    try {
+      add();
+    } catch (const DataError& e) {
+      report(start, e.what());
+    }
+  }
+  rows.counts.no_answers += target.blanks();
+  rows.counts.blank_inputs += input.blanks();
 }
 
 }  // namespace thimble

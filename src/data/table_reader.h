@@ -6,8 +6,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "thimble/core/hash.h"
 #include "thimble/data/table.h"
 
 namespace thimble {
@@ -45,8 +48,11 @@ class TableProblems {
 // The numbers of tokens, given in order of their first occurrence or fixed.
 class TableVocabulary {
  public:
-  // Reads the tokens of a vocabulary file and allows no others from then on.
-  void read(const TableText&, TableProblems&);
+  // With `has_unknown`, a fixed vocabulary that has <unk> gives its number to other tokens.
+  explicit TableVocabulary(bool has_unknown) : has_unknown_(has_unknown) {}
+
+  // Reads the tokens of a vocabulary file, sets what is known of the file, and allows no others from then on.
+  void read(const TableText&, TableProblems&, DataFile& source);
 
   // Takes the tokens that a model was trained with, in the order of their ids, and allows no others from then
   // on. Throws DataError for an invalid or duplicate token.
@@ -57,15 +63,62 @@ class TableVocabulary {
   std::int32_t number(std::string_view token, bool guess);
 
   bool fixed() const { return !fixed_by_.empty(); }
-  const std::map<std::string, std::int32_t, std::less<>>& numbers() const { return numbers_; }
+  std::size_t size() const { return numbers_.size(); }
+  // Returns the tokens with their numbers, in the order of their bytes.
+  std::vector<std::pair<std::string_view, std::int32_t>> sorted() const;
 
  private:
-  std::map<std::string, std::int32_t, std::less<>> numbers_;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return static_cast<std::size_t>(hash_of(text)); }
+  };
+
+  std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> numbers_;
   std::string_view fixed_by_{};
+  bool has_unknown_;
 };
 
-// Appends the rows of a file to `ids` and `ends`, as Table keeps them.
-void read_rows(const TableText& file, TableVocabulary& vocabulary, TableProblems& problems,
-               std::vector<std::int32_t>& ids, std::vector<std::uint32_t>& ends);
+// A reader of the tokens of one sequence of a row.
+class SequenceReader {
+ public:
+  // `blank`: the token that marks a position without an answer, "": none; with a \ in front, it is that token.
+  // Where it marks nothing, `blanks` counts the tokens that equal it.
+  SequenceReader(TableVocabulary& vocabulary, const TableProblems& problems, Tokenization tokens,
+                 const std::string& blank, bool marks)
+      : vocabulary_(vocabulary), problems_(problems), tokens_(tokens), blank_(blank), marks_(marks) {}
+
+  void token(std::string_view text);       // as it is
+  void whole(std::string_view text);       // one token or the mark
+  void text(std::string_view text);        // tokens and marks
+  void plain_text(std::string_view text);  // tokens
+  void no_answer();
+
+  void clear();
+  const std::vector<std::int32_t>& ids() const { return ids_; }
+  const std::string& hashed() const { return hashed_; }  // as RowHash has it
+  std::int64_t blanks() const { return blanks_; }        // in all rows
+
+ private:
+  TableVocabulary& vocabulary_;
+  const TableProblems& problems_;
+  const Tokenization tokens_;
+  const std::string& blank_;
+  const bool marks_;
+  std::vector<std::int32_t> ids_;
+  std::string hashed_;
+  std::int64_t blanks_ = 0;
+};
+
+// Rows as Table keeps them, with the hashes of their texts.
+struct TableRows {
+  std::vector<std::int32_t>& ids;
+  std::vector<std::uint32_t>&ends, &lines;
+  TableCounts& counts;
+  std::vector<RowHash> hashes{};
+};
+
+// Appends the rows of a file, and sets what is known of the file.
+void read_rows(const TableText& file, const TableOptions& options, TableVocabulary& vocabulary,
+               TableProblems& problems, DataFile& source, TableRows& rows);
 
 }  // namespace thimble

@@ -19,10 +19,10 @@ std::string facts(const Task& task, const TaskConfig& config, const Json& keys, 
   for (const auto& [key, value] : keys.items())
     values += fmt::format("{}{}={}", values.empty() ? "" : ", ", key, json_text(value));
   std::string out = fmt::format("keys         {}\n", values.empty() ? "none" : values);
-  out += fmt::format("vocabulary   {}\n", vocabulary_text(task.tokens(config), width - 13));
+  out += fmt::format("vocabulary   {}\n", vocabulary_text(token_names(config, Layout::position), width - 13));
   out += fmt::format("inputs       {:.6g} distinct\n", task.distinct_inputs(config));
-  out +=
-      fmt::format("chance       {:.2f} % accuracy of the best constant answer\n", 100 * task.chance(config));
+  out += fmt::format("chance       {:.2f} % accuracy of the best constant answer{}\n",
+                     100 * task.chance(config), task.table == nullptr ? "" : ", of all lines");
   out += task.floor == nullptr ? "lowest loss  unknown\n"
                                : fmt::format("lowest loss  {:.6g} nats\n", task.floor(config));
   if (!task.kinds.empty()) out += fmt::format("depends on   {}\n", fmt::join(task.kinds, ", "));
@@ -37,7 +37,7 @@ std::string facts(const Task& task, const TaskConfig& config, const Json& keys, 
 TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t seed, std::int64_t examples,
                    std::size_t width) {
   const Task& task = checked_task(config);
-  const Names names = task.tokens(config);
+  const Names names = token_names(config, Layout::position);
   const double inputs = task.distinct_inputs(config);
   TaskPage page;
   page.text = fmt::format("{}: {}\n\n{}\n{}", config.name, task.summary, wrapped(task.definition, width),
@@ -51,7 +51,14 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
   auto& list = page.json["examples"] = Json::array();
 
   const std::int64_t train = task.at == nullptr ? 0 : static_cast<std::int64_t>(inputs) - 1;
-  const Dataset data(config, {.train = train}, usual_layout(task.size(config)), seed);
+  Layout layout = usual_layout(task.size(config));
+  if (task.table != nullptr) {
+    // Rows that no layout suits are reported with their lines.
+    const std::optional<Layout> suitable = task.table(config).suitable_layout();
+    if (!suitable) task.table(config).check(layout);
+    layout = suitable.value_or(layout);
+  }
+  const Dataset data(config, {.train = train}, layout, seed);
   std::string relevant;
   Example e;
   page.json["kinds"] = task.kinds;
@@ -60,7 +67,7 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
     data.example(Split::train, i, e);
     page.text += '\n' + example_text(names, e.input, e.target, width);
     if (i == 0) relevant = relevant_text(config, e, width);
-    list.push_back(example_json(names, e.input, e.target));
+    list.push_back(example_json(names, e.input, e.target, config.options));
     list.back()["relevant"] = relevant_json(config, e);
   }
   if (!relevant.empty())
@@ -71,7 +78,7 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
   for (std::int64_t i = 0; i < shown; ++i) {
     data.example(Split::varied, i, e);
     page.text += example_text(names, e.input, e.target, width);
-    varied.push_back(example_json(names, e.input, e.target));
+    varied.push_back(example_json(names, e.input, e.target, config.options));
   }
   return page;
 }

@@ -296,15 +296,8 @@ class Run final : public lab::Session, private TrainObserver {
 
   void keep() { history_.keep(run_->state().step, weights({})); }
 
-  void on_start(const Config&, const TrainResult& so_far) override {
-    const auto shared = [&](const char* split, std::int64_t n) {
-      if (n > 0)
-        warnings_.push_back(fmt::format(
-            "of the {} sequences, {} are also in the training split: the task has too few distinct inputs",
-            split, n));
-    };
-    shared("validation", so_far.shared_validation);
-    shared("test", so_far.shared_test);
+  void on_start(const Config& config, const TrainResult& so_far) override {
+    for (const std::string& line : shared_remarks(config, so_far)) warnings_.push_back(line);
   }
   void on_damaged(const std::string& reason) override { damaged_.push_back(reason); }
   void on_step(const StepReport& report) override { reports_.push_back(to_json(report)); }

@@ -55,7 +55,10 @@ Evaluation evaluation_of(const Config& config, std::int64_t sequences) {
       .sums = sizeof(EvalSums) * std::ceil(static_cast<double>(sequences) / static_cast<double>(at_once))};
 }
 
-std::int64_t evaluated(const Config& config) { return std::max(config.data.validation, config.data.test); }
+std::int64_t evaluated(const Config& config) {
+  const DataConfig sizes = split_sizes(config.task, config.data);
+  return std::max(sizes.validation, sizes.test);
+}
 
 MemoryEstimate training_memory(const Config& config, int ranks) {
   const std::int64_t length = tokens_of(config), threads = threads_of(config);

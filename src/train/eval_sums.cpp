@@ -82,6 +82,7 @@ std::optional<std::int32_t> usual_answer(const Dataset& data) {
     data.fill(Split::train, first, std::min(kAtOnce, count - first), batch);
     for (const std::int32_t label : batch.row_labels) ++counts[static_cast<std::size_t>(label)];
   }
+  if (data.unknown_token() != kIgnore) counts[static_cast<std::size_t>(data.unknown_token())] = 0;
   return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
 }
 

@@ -53,7 +53,11 @@ Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sum
     const std::int64_t count = last - first;
     const auto labels =
         std::span(batch.row_labels).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-    const std::int64_t correct = kernels::count_correct(z.row_block(first, count), labels);
+    const auto countable = batch.countable_labels.empty() ? labels
+                                                          : std::span(batch.countable_labels)
+                                                                .subspan(static_cast<std::size_t>(first),
+                                                                         static_cast<std::size_t>(count));
+    const std::int64_t correct = kernels::count_correct(z.row_block(first, count), countable);
     sums.add_sequence(count, correct);
     if (per_sequence.empty()) continue;
     per_sequence[static_cast<std::size_t>(sequence)] = {
@@ -150,8 +154,10 @@ std::int64_t Evaluator::count_exact_matches(const Batch& batch) const {
   const std::vector<Hypothesis> answers = greedy_decode(*decoding, batch.sequences, options);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto first = batch.tokens.begin() + static_cast<std::ptrdiff_t>(i) * batch.length;
-    right +=
-        std::equal(first + 1, first + batch.lengths[i], answers[i].tokens.begin(), answers[i].tokens.end());
+    right += std::equal(first + 1, first + batch.lengths[i], answers[i].tokens.begin(),
+                        answers[i].tokens.end(), [&](std::int32_t label, std::int32_t token) {
+                          return label == token && label != dataset_.unknown_token();
+                        });
   }
   return right;
 }

@@ -142,7 +142,9 @@ DataRecord record_of(const Config& config) {
 std::vector<std::string> changed_data(const fs::path& directory, const Config& config) {
   const DataRecord trained = read_record(directory);
   if (!trained.known() || config.task.table == nullptr) return {};
-  return differing_files(trained.files, config.task.table->sources());
+  std::vector<std::string> lines = differing_files(trained.files, config.task.table->sources());
+  if (const std::string mismatch = split_rule_mismatch(trained); !mismatch.empty()) lines.push_back(mismatch);
+  return lines;
 }
 
 ModelSource open_run(const fs::path& directory, const std::vector<std::string>& overrides,

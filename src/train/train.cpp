@@ -1,6 +1,7 @@
 // Dispatches each job to the code of its precision, if its memory fits. This file is compiled once.
 #include "thimble/train/train.h"
 
+#include "thimble/core/format.h"
 #include "thimble/core/version.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/cost.h"
@@ -57,10 +58,7 @@ Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t step
 }
 
 EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit) {
-  const DataConfig& data = source.config.data;
-  const std::int64_t size = split == Split::train        ? data.train
-                            : split == Split::validation ? data.validation
-                                                         : data.test;
+  const std::int64_t size = split_sizes(source.config.task, source.config.data).size(split);
   require_memory(evaluation_memory(source.config, limit > 0 && (size == 0 || limit < size) ? limit : size));
   return single(source.config) ? f32::run_evaluation(source, split, limit)
                                : f64::run_evaluation(source, split, limit);
@@ -76,6 +74,22 @@ ModelPlan plan_model(const Config& config, const Batch& batch, const PlanOptions
 }
 
 std::vector<GradcheckResult> check_ops(const std::string& only) { return f64::run_op_checks(only); }
+
+std::vector<std::string> shared_remarks(const Config& config, const TrainResult& result) {
+  std::vector<std::string> lines;
+  const auto add = [&](Split split, std::int64_t n, const std::string& file) {
+    if (n == 0) return;
+    const std::string why = config.task.table == nullptr ? "the task has too few distinct inputs"
+                            : file.empty()               ? "the training file has lines of the other"
+                                           : fmt::format("{} has lines with the same input", file);
+    lines.push_back(fmt::format("{} also occur{} in the training split: {}",
+                                counted(n, fmt::format("{} sequence", split_name(split))), n == 1 ? "s" : "",
+                                why));
+  };
+  add(Split::validation, result.shared_validation, config.task.validation_file);
+  add(Split::test, result.shared_test, config.task.test_file);
+  return lines;
+}
 
 Json to_json(const StepReport& r) {
   return {{"step", r.step},

@@ -141,7 +141,13 @@ TEST_CASE("the rules of the schema are those of the reader", "[config]") {
       CHECK(refused(path, "''"));
       return;
     }
-    const bool integer = property.at("type") == "integer";
+    if (property.contains("minLength")) {  // any text
+      CHECK_FALSE((refused(path, "a,b") || refused(path, "0") || refused(path, "a: b")));
+      CHECK(refused(path, "''") == (property["minLength"] == 1));
+      return;
+    }
+    if (property.contains("pattern")) CHECK_FALSE(refused(path, "all"));
+    const bool integer = property.at("type") == "integer" || property.contains("pattern");
     CHECK(refused(path, integer ? "1.5" : "many"));
     for (const char* bound : {"minimum", "maximum"})
       if (property.contains(bound)) CHECK_FALSE(refused(path, json_text(property[bound])));

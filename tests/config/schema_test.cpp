@@ -1,5 +1,6 @@
 // The JSON Schema, applied to files as an editor does.
 #include <cmath>
+#include <regex>
 
 #include "catch.h"
 #include "experiments.h"
@@ -44,16 +45,24 @@ std::string invalid(const Json& value, const Json& schema, const std::string& pa
   const auto wrong = [&](const std::string& rule) { return path + ": " + rule; };
   for (const auto& [word, rule] : schema.items()) {
     if (word == "type") {
-      if (!has_type(value, rule)) return wrong("not of type " + rule.get<std::string>());
+      const Json types = rule.is_array() ? rule : Json::array({rule});
+      if (std::ranges::none_of(types, [&](const Json& type) { return has_type(value, type); }))
+        return wrong("not of type " + types[0].get<std::string>());
     } else if (word == "enum") {
       if (std::find(rule.begin(), rule.end(), value) == rule.end())
         return wrong("not one of " + json_text(rule));
+    } else if (word == "pattern") {
+      if (value.is_string() &&
+          !std::regex_search(value.get<std::string>(), std::regex(rule.get<std::string>())))
+        return wrong("does not match " + json_text(rule));
     } else if (word == "minimum" || word == "exclusiveMinimum") {
-      if (value < rule || (word != "minimum" && value == rule)) return wrong("below " + json_text(rule));
+      if (value.is_number() && (value < rule || (word != "minimum" && value == rule)))
+        return wrong("below " + json_text(rule));
     } else if (word == "maximum" || word == "exclusiveMaximum") {
-      if (value > rule || (word != "maximum" && value == rule)) return wrong("above " + json_text(rule));
+      if (value.is_number() && (value > rule || (word != "maximum" && value == rule)))
+        return wrong("above " + json_text(rule));
     } else if (word == "minLength") {
-      if (value.get<std::string>().size() < rule) return wrong("too short");
+      if (value.is_string() && value.get<std::string>().size() < rule) return wrong("too short");
     } else if (word == "additionalProperties") {
       for (const auto& [key, below] : value.items())
         if (!schema.at("properties").contains(key)) return wrong("no property " + key);

@@ -8,7 +8,9 @@ using namespace thimble;
 
 namespace {
 
-Config parse(const std::string& yaml) { return parse_config(yaml, "t.yaml"); }
+Config parse(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+  return parse_config(yaml, "t.yaml", overrides);
+}
 double lr(const std::string& text) {
   return parse("train: {optimizer: {lr: " + text + "}}").train.optimizer.lr;
 }
@@ -136,6 +138,71 @@ TEST_CASE("a long value is cut in the report, never inside a character", "[confi
   CHECK(is_bad_steps(std::string(39, 'x') + "\u00e9\u00e9", std::string(39, 'x') + "..."));
   CHECK(is_bad_steps(std::string(1'000'000, '9'), std::string(40, '9') + "..."));
   CHECK(is_bad_steps(std::string(40, 'x')));
+}
+
+TEST_CASE("sizes of splits are numbers or all", "[config]") {
+  const auto data = [](const std::string& yaml) {
+    const DataConfig d = parse(yaml).data;
+    return std::array{d.train, d.validation, d.test};
+  };
+  CHECK(data("{}") == std::array<std::int64_t, 3>{50000, 1000, 10000});
+  const std::string file = "task: {name: file, file: a.tsv}\n";
+  CHECK(data(file) == std::array{kAll, kAll, kAll});
+  CHECK(data(file + "data: {validation: 7, test: all}") == std::array<std::int64_t, 3>{kAll, 7, kAll});
+  CHECK(parse(file, {"data.train=900"}).data.train == 900);
+  CHECK_THAT(to_yaml(parse(file)), ContainsSubstring("train: all\n  validation: all\n  test: all\n"));
+  CHECK(to_json(parse(file))["data"]["train"] == "all");
+  CHECK(problem("data: {test: all}").rule ==
+        "all requires a data file, which task reverse has not; set a number");
+  CHECK(problem(file + "data: {train: 0}").rule ==
+        "0 requires a task that generates sequences; set data.train to all, or to a number of lines");
+  CHECK(problem(file + "data: {train: some}").rule ==
+        "must be an integer from 0 to 1000000000, or all, not some");
+}
+
+TEST_CASE("texts of the command line are taken as they are", "[config]") {
+  const std::string file = "task: {name: file, file: a.tsv}";
+  const auto options = [&](const std::vector<std::string>& overrides) {
+    return parse(file, overrides).task.options;
+  };
+  CHECK(options({"task.input=0,1"}).input == "0,1");
+  CHECK(options({"task.separator=OUT:"}).separator == "OUT:");
+  CHECK(options({"task.separator=  "}).separator == "  ");
+  CHECK(options({"task.separator=\"\\t\""}).separator == "\t");
+  CHECK(options({"task.no_answer="}).no_answer.empty());
+  CHECK(options({"task.no_answer=\"\""}).no_answer.empty());
+  // What a dump writes, it reads back.
+  for (const std::string& text : {"OUT:", "  ", "a: b", "'", "\"", "\\", "#", "\t", "3", "true"}) {
+    Config config = parse(file);
+    config.task.options.separator = config.task.options.no_answer = text;
+    CHECK(parse(to_yaml(config)).task.options.separator == text);
+    CHECK(parse(to_yaml(config)).task.options.no_answer == text);
+  }
+}
+
+TEST_CASE("every key of a data file sets its own variable", "[config]") {
+  const TableOptions o = parse(R"(
+task:
+  name: file
+  file: a.tsv
+  format: csv
+  input: 1
+  target: b
+  header: true
+  separator: ;
+  input_tokens: words
+  target_tokens: characters
+  no_answer: "-"
+  vocabulary: training
+  min_count: 3
+  max_tokens: 9
+)")
+                             .task.options;
+  CHECK(
+      (o.format == TableFormat::csv && o.input == "1" && o.target == "b" && o.header && o.separator == ";"));
+  CHECK((o.input_tokens == Tokenization::words && o.target_tokens == Tokenization::characters));
+  CHECK((o.no_answer == "-" && o.vocabulary == VocabularyOf::training && o.min_count == 3 &&
+         o.max_tokens == 9));
 }
 
 TEST_CASE("every key sets its own variable", "[config]") {

@@ -29,6 +29,18 @@ inline TaskConfig usual(std::string_view name) {
   return config;
 }
 
+// "the cat = la - chat": the tokens of a stored row, "-" for no answer.
+inline std::string text(const Table& table, std::uint32_t row) {
+  std::string out;
+  const auto add = [&](std::int32_t id) {
+    out += (id == kIgnore ? "-" : table.tokens()[static_cast<std::size_t>(id)]) + " ";
+  };
+  for (const std::int32_t id : table.input(row)) add(id);
+  out += "=";
+  for (const std::int32_t id : table.target(row)) (out += " ", add(id), out.pop_back());
+  return out;
+}
+
 inline Dataset dataset(const TaskConfig& task = kReverse, Layout layout = Layout::position,
                        std::int64_t train = 100, std::uint64_t seed = 3) {
   return Dataset(task, {.train = train, .validation = 40, .test = 50}, layout, seed);

@@ -2,7 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <random>
 #include <set>
 
 #include "catch.h"
@@ -10,8 +13,10 @@
 #include "rows.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/hash.h"
 
 using namespace thimble;
+using rows::text;
 using rows::Tokens;
 
 namespace {
@@ -23,14 +28,11 @@ std::string many(int count) {
   return text;
 }
 
-Table tsv(const std::string& text) {
-  return Table({.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
-}
+Table tsv(const std::string& text) { return Table({.main = {"t.tsv", text}}); }
 
-// A file's own rows and none of its splits: validation and test have files.
+// A file's own rows and none of its splits: validation and test have files, which the options suit.
 Table rows_of(const TableText& main) {
-  return Table(
-      {.main = main, .validation = {{"v.tsv", "v\tv"}}, .test = {{"w.tsv", "w\tw"}}, .vocabulary = {}});
+  return Table({.main = main, .validation = {{"v.tsv", "v\tv"}}, .test = {{"w.tsv", "w\tw"}}});
 }
 
 std::string complaints(const TableTexts& texts) {
@@ -50,20 +52,6 @@ std::string complaint(const std::string& name, const std::string& line) {
                                       .test = {{"w.tsv", "w\tw"}},
                                       .vocabulary = {}});
   return all.starts_with(before) ? all.substr(before.size()) : all;
-}
-
-// "the cat = la - chat": the tokens of a row, "-" for no answer.
-std::string text(const Table& table, std::int64_t row) {
-  Example e;
-  table.example(row, e);
-  std::string out;
-  const auto add = [&](std::int32_t id) {
-    out += (id == kIgnore ? "-" : table.tokens()[static_cast<std::size_t>(id)]) + " ";
-  };
-  for (const std::int32_t id : e.input) add(id);
-  out += "=";
-  for (const std::int32_t id : e.target) (out += " ", add(id), out.pop_back());
-  return out;
 }
 
 }  // namespace
@@ -138,21 +126,60 @@ TEST_CASE("one file: equal inputs are in one split, whatever their targets and l
   CHECK_THAT(static_cast<double>(validation), WithinAbs(100, 60));
   CHECK_THAT(static_cast<double>(test), WithinAbs(100, 60));
   std::map<std::string, std::set<int>> found;
-  for (std::int64_t row = 0; row < 1000; ++row) {
-    const int split = row < train ? 0 : row < train + validation ? 1 : 2;
-    Example e;
-    table.example(row, e);
-    CHECK(static_cast<int>(split_by_hash(e.input)) == split);
-    found[text(table, row)].insert(split);
-  }
+  for (std::int64_t row = 0; row < 1000; ++row)
+    found[text(table, table.stored(row))].insert(row < train ? 0 : row < train + validation ? 1 : 2);
   CHECK(found.size() == 500);
   for (const auto& [row, splits] : found) CHECK(splits.size() == 1);
 }
 
-TEST_CASE("rows of a split keep the order of the file", "[data]") {
-  const Table table = tsv(many(300));
-  for (std::int64_t row = 1; row < table.splits()[0]; ++row)
-    CHECK(std::stoi(text(table, row - 1)) < std::stoi(text(table, row)));
+TEST_CASE("a line's place does not depend on the other lines", "[data]") {
+  // Returns the texts of the rows by split, in their order.
+  const auto splits = [](const std::vector<std::string>& lines) {
+    std::string all;
+    for (const std::string& line : lines) all += line + '\n';
+    const Table table = tsv(all);
+    std::array<std::vector<std::string>, 3> found;
+    for (std::int64_t row = 0; row < table.rows(); ++row) {
+      const auto [train, validation, test] = table.splits();
+      found[row < train ? 0 : row < train + validation ? 1 : 2].push_back(text(table, table.stored(row)));
+    }
+    return found;
+  };
+  const auto is_subsequence = [](const std::vector<std::string>& some, const std::vector<std::string>& all) {
+    auto at = all.begin();
+    for (const std::string& one : some) {
+      at = std::find(at, all.end(), one);
+      if (at == all.end()) return false;
+    }
+    return true;
+  };
+  std::vector<std::string> lines;
+  for (int i = 0; i < 400; ++i) lines.push_back(fmt::format("w{} x{}\tt{}", i * 7919 % 400, i % 30, i % 5));
+  const auto all = splits(lines);
+  std::mt19937 random(1);
+  std::ranges::shuffle(lines, random);
+  CHECK(splits(lines) == all);
+  // Tokens that sort before all others change every id of the vocabulary.
+  std::vector<std::string> more = lines;
+  for (int i = 0; i < 50; ++i) more.insert(more.begin() + 8 * i, fmt::format("A A{}\tA", i));
+  const auto with_more = splits(more);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(is_subsequence(all[i], with_more[i]));
+  lines.resize(300);
+  const auto with_fewer = splits(lines);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(is_subsequence(with_fewer[i], all[i]));
+}
+
+TEST_CASE("the first rows of a split are a sample of all its lines", "[data]") {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += fmt::format("{:04} a\tb\n", i);  // sorted
+  const Table table = tsv(text);
+  const std::int64_t train = table.splits()[0];
+  double sum = 0;
+  for (std::int64_t row = 0; row < 400; ++row) sum += table.stored(row);
+  CHECK_THAT(sum / 400, WithinAbs(1500, 4 * 3000 / std::sqrt(12.0 * 400)));
+  sum = 0;
+  for (std::int64_t row = train; row < train + table.splits()[1]; ++row) sum += table.stored(row);
+  CHECK_THAT(sum / static_cast<double>(table.splits()[1]), WithinAbs(1500, 250));
 }
 
 TEST_CASE("a split with a file of its own takes nothing from the main file", "[data]") {
@@ -165,7 +192,7 @@ TEST_CASE("a split with a file of its own takes nothing from the main file", "[d
   CHECK(one.splits()[2] == 1);
   CHECK(one.splits()[0] > 230);
   CHECK(one.splits()[1] > 10);
-  CHECK(text(one, 300) == "0 a = b");
+  CHECK(text(one, one.stored(one.splits()[0] + one.splits()[1])) == "0 a = b");
   texts.validation = {{"validation.tsv", "x\ty"}};
   CHECK(Table(texts).splits() == std::array<std::int64_t, 3>{300, 1, 1});
 }
@@ -197,12 +224,11 @@ TEST_CASE("rows that cannot be laid out are reported with their lines", "[data]"
       "t.tsv:1: 2 answers: one output per sequence requires exactly 1 (and 1 more line like it)\n"
       "v.tsv:2: 2 answers: one output per sequence requires exactly 1\n"
       "w.tsv:1: 2 answers: one output per sequence requires exactly 1");
-  CHECK_THROWS_WITH(table.check(Layout::next),
-                    "v.tsv: 2 problems\n"
-                    "v.tsv:2: a position without an answer: one output per next token requires an answer at "
-                    "every position\n"
-                    "w.tsv:1: a position without an answer: one output per next token requires an answer at "
-                    "every position");
+  const std::string sparse =
+      ": a position without an answer: one output per next token requires an answer at every position; if _ "
+      "is a "
+      "token here, set task.no_answer=\"\", or write \\_ for it";
+  CHECK_THROWS_WITH(table.check(Layout::next), "v.tsv: 2 problems\nv.tsv:2" + sparse + "\nw.tsv:1" + sparse);
   CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc d"}).check(Layout::position));
   CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc d e"}).check(Layout::next));
   CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc"}).check(Layout::sequence));
@@ -213,9 +239,8 @@ TEST_CASE("a line that is not text is refused", "[data]") {
     CAPTURE(name);
     CHECK(complaint(name, "a\xff\tb") == "invalid UTF-8 at byte 2 of the line; save the file as UTF-8");
     CHECK(complaint(name, std::string("a\0\tb", 4)) == "NUL byte at byte 2 of the line; delete it");
-    CHECK(complaint(name,
-                    "\xef\xbb\xbf"
-                    "a\tb") == "byte order mark; save the file without it");
+    CHECK(complaint(name, "\xff\xfe\n\xff") ==
+          fmt::format("{0}: 1 problem\n{0}: UTF-16; convert it: iconv -f UTF-16 -t UTF-8 '{0}' > NEW", name));
     CHECK(complaint(name, "  \nx") != "accepted");
     CHECK(complaint(name, std::string((1 << 20) + 1, 'x')) ==
           "line of 1048577 bytes; the maximum is 1048576");
@@ -225,13 +250,19 @@ TEST_CASE("a line that is not text is refused", "[data]") {
         "t.tsv: 1 problem\nt.tsv:2: blank line; delete it");
   CHECK(complaints({.main = {"t.tsv", "\n\r\n"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
         "t.tsv: 1 problem\nt.tsv: the file is empty");
-  CHECK(complaints({.main = {"t.csv", "a\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
-        "t.csv: 1 problem\nt.csv: unknown format; the name must end in .jsonl, .tsv or .txt");
+  CHECK(
+      complaints({.main = {"t.dat", "a\tb"}}) ==
+      "t.dat: 1 problem\nt.dat: unknown format; the name must end in .tsv, .txt, .csv, .jsonl or .conllu, or "
+      "set task.format");
+  CHECK(complaints({.main = {"t.tsv", "\x1f\x8b\x08"}}) ==
+        "t.tsv: 1 problem\nt.tsv: compressed by gzip; unpack it: gunzip --keep 't.tsv'");
 }
 
 TEST_CASE("a line without exactly one tab is refused", "[data]") {
-  CHECK(complaint("t.tsv", "a b") == "0 tabs; a line must have 1, between input and target");
-  CHECK(complaint("t.tsv", "a\tb\tc") == "2 tabs; a line must have 1, between input and target");
+  const std::string rule =
+      "; a line must have 1, between input and target, unless task.input and task.target name columns";
+  CHECK(complaint("t.tsv", "a b") == "0 tabs" + rule);
+  CHECK(complaint("t.tsv", "a\tb\tc") == "2 tabs" + rule);
 }
 
 TEST_CASE("a sequence without tokens, without answers or with too many is refused", "[data]") {
@@ -245,8 +276,10 @@ TEST_CASE("a sequence without tokens, without answers or with too many is refuse
   std::string words;
   for (int i = 0; i < 8192; ++i) words += "a ";
   CHECK(complaint("t.tsv", words + "\tb") == "accepted");
-  CHECK(complaint("t.tsv", words + "a\tb") == "input of 8193 tokens; the maximum is 8192");
-  CHECK(complaint("t.tsv", "b\t" + words + "a") == "target of 8193 tokens; the maximum is 8192");
+  CHECK(complaint("t.tsv", words + "a\tb") ==
+        "input of 8193 tokens; the maximum is 8192; leave out such lines with task.max_tokens");
+  CHECK(complaint("t.tsv", "b\t" + words + "a") ==
+        "target of 8193 tokens; the maximum is 8192; leave out such lines with task.max_tokens");
 }
 
 TEST_CASE("a token that breaks a rule is refused", "[data]") {
@@ -258,9 +291,9 @@ TEST_CASE("a token that breaks a rule is refused", "[data]") {
         "control character in token a\\u{0}");
   CHECK(complaint("t.jsonl", R"({"input": ["a b"], "target": 1})") == "space in token a b");
   CHECK(complaint("t.jsonl", R"({"input": [""], "target": 1})") == "empty token");
-  CHECK(complaint("t.tsv", std::string(255, 'a') + "\tb") == "accepted");
-  CHECK(complaint("t.tsv", std::string(256, 'a') + "\tb") ==
-        "token of 256 bytes, " + std::string(100, 'a') + "...; the maximum is 255");
+  CHECK(complaint("t.tsv", std::string(4096, 'a') + "\tb") == "accepted");
+  CHECK(complaint("t.tsv", std::string(4097, 'a') + "\tb") ==
+        "token of 4097 bytes, " + std::string(100, 'a') + "...; the maximum is 4096");
 }
 
 TEST_CASE("a line that is not a JSON object of input and target is refused", "[data]") {
@@ -277,7 +310,7 @@ TEST_CASE("a line that is not a JSON object of input and target is refused", "[d
   CHECK(refused(R"({"input": "a"})") == "missing key target; a line must be " + object);
   CHECK(refused(R"({"target": "a"})") == "missing key input; a line must be " + object);
   CHECK(refused(R"({"input": "a", "target": "b", "weight": 1})") ==
-        "unknown key weight; a line must be " + object);
+        "unknown key weight; a line must be " + object + ", unless task.input and task.target name its keys");
   CHECK(refused(R"({"input": "a", "input": "b", "target": "c"})") == "duplicate key input");
   CHECK(refused(R"({"input": [null], "target": "c"})") ==
         "null in the input; only targets can have positions without an answer");
@@ -294,8 +327,9 @@ TEST_CASE("more tokens than a vocabulary can have are refused", "[data]") {
   std::string text;
   for (int i = 0; i < 65536 - 2; ++i) text += fmt::format("{} ", i) + (i % 8000 == 7999 ? "\t0\n" : "");
   CHECK(rows_of({"t.tsv", text + "\t0"}).tokens().size() == 65536);
-  CHECK_THAT(complaint("t.tsv", text + "x\t0"),
-             EndsWith("w.tsv:1: token w exceeds the maximum of 65536 tokens in a vocabulary"));
+  CHECK(complaint("t.tsv", text + "x\t0") ==
+        "t.tsv: 1 problem\nt.tsv: 65537 different tokens; the maximum is 65536; replace rare ones with "
+        "task.min_count=2");
 }
 
 TEST_CASE("twenty problems are shown, the others counted", "[data]") {
@@ -304,7 +338,9 @@ TEST_CASE("twenty problems are shown, the others counted", "[data]") {
   const std::string all =
       complaints({.main = {"t.tsv", text}, .validation = {{"v.tsv", "x"}}, .test = {}, .vocabulary = {}});
   CHECK_THAT(all, StartsWith("t.tsv: 24 problems\nt.tsv:1: 2 tabs"));
-  CHECK_THAT(all, EndsWith("\nt.tsv:20: 21 tabs; a line must have 1, between input and target\nand 4 more"));
+  CHECK_THAT(all, EndsWith("\nt.tsv:20: 21 tabs; a line must have 1, between input and target, unless "
+                           "task.input and task.target "
+                           "name columns\nand 4 more"));
 }
 
 TEST_CASE("tables are loaded from the files that a task config names", "[data]") {

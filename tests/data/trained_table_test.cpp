@@ -30,11 +30,16 @@ std::string complaint_on(const Table& table, Split split) {
   return "accepted";
 }
 
-std::vector<std::string> remarks(const std::string& text) {
-  return remarks(Table({.main = {"t.tsv", text},
-                        .validation = {{"v.tsv", "v\tw"}},
-                        .test = {{"w.tsv", "v\tw"}},
-                        .vocabulary = {}}));
+// Returns the remarks on a main file alone.
+std::vector<std::string> remarks(const std::string& text, const TableOptions& options = {}) {
+  const std::string other = options.header ? "h\th\nv\tw" : "v\tw";
+  TableTexts texts{.main = {"t.tsv", text}, .validation = {{"v.tsv", other}}, .test = {{"w.tsv", other}}};
+  texts.options = options;
+  std::vector<std::string> lines = remarks(Table(texts));
+  std::erase_if(lines, [](const std::string& line) {
+    return line.starts_with("w.tsv:") || line.find("never occur in training") != line.npos;
+  });
+  return lines;
 }
 
 }  // namespace
@@ -154,17 +159,108 @@ TEST_CASE("problems of one kind are shown once, with the layout that suits the f
 
 TEST_CASE("contradictions, repetitions and headers are pointed out", "[data]") {
   const std::string good = "the cat\tnoun\nthe run\tverb\na dog\tnoun\na jump\tverb\n";
-  CHECK(remarks(good) == std::vector<std::string>{"w.tsv:1: same input and target as in v.tsv:1; duplicates "
-                                                  "weigh as often as they occur"});
-  const auto of = [&](const std::string& text, std::size_t i) { return remarks(text).at(i); };
-  CHECK(of(good + "the cat\tverb\nthe cat\tverb\n", 0) ==
+  CHECK(remarks(good).empty());
+  CHECK(remarks(good + "the cat\tverb\nthe cat\tverb\n").at(0) ==
         "t.tsv:5: same input with another target as in t.tsv:1 (and 1 more); no model can predict both");
-  CHECK(of(good + good, 0) ==
+  CHECK(remarks(good + good).at(0) ==
         "t.tsv:5: same input and target as in t.tsv:1 (and 4 more); duplicates weigh as often as they occur");
-  const std::string header = "t.tsv:1: the first line may be a header; if it is not an example, delete it";
-  CHECK(of("text\tlabel\n" + good, 0) == header);
-  CHECK(of("Sentence\tkind\n" + good, 0) == header);                    // labels repeat, this one does not
-  CHECK(of("input\toutput\na\tb\nc\td\ne\tf\n", 0) == header);          // column names
-  CHECK(remarks("x\tfirst\na\tb\nc\td\ne\tf\n").size() == 1);           // an answer as rare as the others
-  CHECK(remarks("input\toutput\na\tinput\nc\td\ne\tf\n").size() == 1);  // a token like others
+  const std::string header =
+      "t.tsv:1: the first line may be a header; if it is not an example, set task.header=true";
+  CHECK(remarks("text\tlabel\n" + good).at(0) == header);
+  CHECK(remarks("Sentence\tkind\n" + good).at(0) == header);            // labels repeat, this one does not
+  CHECK(remarks("input\toutput\na\tb\nc\td\ne\tf\n").at(0) == header);  // column names
+  CHECK(remarks("text\tlabel\n" + good, {.header = true}) == std::vector<std::string>{});
+  CHECK(remarks("x\tfirst\na\tb\nc\td\ne\tf\n").empty());           // an answer as rare as the others
+  CHECK(remarks("input\toutput\na\tinput\nc\td\ne\tf\n").empty());  // a token like others
+}
+
+TEST_CASE("fields in quotes, tokens that are none, and numbers as classes are pointed out", "[data]") {
+  const Table quoted({.main = {"t.tsv", "\"a b\"\t\"c\"\n\"b\"\t\"c d\"\n"},
+                      .validation = {{"v.tsv", "\"b\"\t\"c\""}},
+                      .test = {{"w.tsv", "\"b\"\t\"c\""}}});
+  const std::string quotes =
+      "t.tsv:1: every field is in quotes, which are part of its tokens; to drop them, set task.format=csv "
+      "task.separator='\"\\t\"'";
+  CHECK(std::ranges::count(remarks(quoted), quotes) == 1);
+
+  std::string words, numbers;
+  for (int i = 0; i < 40; ++i) words += fmt::format("word{}\ty\n", i), numbers += fmt::format("a\t{}.5\n", i);
+  CHECK(remarks(words).at(0) ==
+        "40 of 41 tokens in inputs occur once: are they separated by spaces? if not, set "
+        "task.input_tokens=characters, or words");
+  CHECK(remarks(words, {.input_tokens = Tokenization::characters}).empty());
+  std::string classes;
+  for (int i = 0; i < 80; ++i) classes += fmt::format("a{} b\t{}\n", i % 10, i % 30);
+  const auto number_remarks = [](std::string text) {
+    const Table table({.main = {"t.tsv", text}, .validation = {{"v.tsv", text}}, .test = {{"w.tsv", text}}});
+    return std::ranges::count_if(remarks(table), [](const std::string& line) {
+      return line.starts_with("targets are 30 different numbers, each of which is a class of its own");
+    });
+  };
+  CHECK(number_remarks(classes) == 1);
+  CHECK(number_remarks(classes + "a b\tnone\n") == 0);
+}
+
+TEST_CASE("tokens that look alike are pointed out", "[data]") {
+  const auto alike = [](const std::string& a, const std::string& b) {
+    const std::vector<std::string> lines = remarks(fmt::format("{} x\ty\n{} x\ty\nx v\ty\n", a, b));
+    return lines.empty() ? "" : lines[0];
+  };
+  CHECK(alike("caf\u00e9", "cafe\u0301") ==
+        "tokens cafe\\u{301} and caf\\u{e9} look the same; write such tokens in one way");
+  CHECK(alike("a\u00a0b", "ab") == "tokens ab and a\\u{a0}b look the same; write such tokens in one way");
+  CHECK(alike("a\u3000b", "c") ==
+        "token a\\u{3000}b has a character that is not seen; write such tokens in one way");
+  CHECK(alike("cafe", "caf\u00e9").empty());
+  CHECK(alike("caf\u00e8", "caf\u00e9").empty());
+}
+
+TEST_CASE("outliers of length, markers and what training never has are pointed out", "[data]") {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "a b\tx\n";
+  std::string line = "a";
+  for (int i = 0; i < 50; ++i) line += " b";
+  const auto last = [&](const std::string& more, const TableOptions& options = {}) {
+    return remarks(text + more, options).back();
+  };
+  CHECK(last(line + "\tx\n") ==
+        "the longest sequence has 51 tokens, 99 % of the lines at most 2; all are padded to the longest, and "
+        "task.max_tokens=2 leaves longer ones out");
+  CHECK(last(line + "\tx\n", {.max_tokens = 2}) ==
+        "1 line with more than task.max_tokens=2 tokens is left out");
+  CHECK(last("_ b\tx _\n") ==
+        "_ occurs 1 times in inputs, and marks 1 positions of targets as without an answer; if _ is a token "
+        "here, "
+        "set task.no_answer=\"\"");
+  TableTexts texts{
+      .main = {"t.tsv", "a\tx\nb\ty\n"}, .validation = {{"v.tsv", "a c\tx"}}, .test = {{"w.tsv", "d\tz"}}};
+  CHECK(remarks(Table(texts)).back() ==
+        "60.0 % of the tokens of validation and test (3 of 5) never occur in training; "
+        "task.vocabulary=training "
+        "replaces such tokens by <unk>");
+  texts.options = {.vocabulary = VocabularyOf::training, .min_count = 1};
+  CHECK(remarks(Table(texts)).back() ==
+        "50.0 % of the answers of validation and test (1 of 2) are <unk>, for which no prediction is counted "
+        "right");
+}
+
+TEST_CASE("a model whose rows were split by another rule is refused", "[data]") {
+  const TemporaryDirectory directory;
+  TaskConfig task{.name = "file"};
+  task.file = (directory / "t.tsv").string();
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += fmt::format("w{}\tx\n", i);
+  write_file(task.file, text);
+  task.table = std::make_shared<Table>(load_table(task));
+  DataRecord record = record_of(task, Layout::sequence, 0);
+  CHECK(split_rule_mismatch(parse_record(json_text(to_json(record)))).empty());
+  CHECK_NOTHROW(open_table(task, Layout::sequence, &record));
+  Json old = to_json(record);
+  old.erase("split_rule");  // as version 0.2 wrote it
+  record = parse_record(json_text(old));
+  CHECK_THROWS_WITH(open_table(task, Layout::sequence, &record),
+                    task.file +
+                        ": the model was trained on it, but its splits were made by the hash of the token "
+                        "ids, and this version makes them by the hash of the input's text, so that its "
+                        "training lines would be in other splits; train it again");
 }

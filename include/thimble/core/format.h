@@ -11,6 +11,9 @@ namespace thimble {
 // with `digits` significant digits.
 std::string format_number(double x, int digits = 4);
 
+// Returns the integer with a comma between groups of three digits: "108,098".
+std::string grouped(std::int64_t n);
+
 // Returns the number and the noun, with an s unless n is 1: "1 problem", "3 problems".
 std::string counted(std::int64_t n, std::string_view noun);
 

@@ -29,7 +29,9 @@ struct Batch {
   std::vector<std::int32_t> labels;          // (B, T), or (B) per sequence; kIgnore: no label
   std::vector<std::int32_t> rows;            // indices of labels other than kIgnore, ascending
   std::vector<std::int32_t> row_labels;      // the labels at `rows`
-  Example example;                           // of the last row; reused, so that filling allocates nothing
+  // row_labels with kIgnore for <unk>, which no prediction is right for; empty: a vocabulary without <unk>.
+  std::vector<std::int32_t> countable_labels{};
+  Example example;  // of the last row; reused, so that filling allocates nothing
 };
 
 }  // namespace thimble

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -22,14 +23,27 @@ std::string_view split_name(Split);  // "train", "validation", "test", "varied"
 
 // Returns the split that the hash of an input chooses: 80 % train, 10 % validation, 10 % test. It does not
 // depend on the seed, so that runs with several seeds hold out the same inputs.
+Split split_of_hash(std::uint64_t hash);
 Split split_by_hash(std::span<const std::int32_t> input);
 
-// Sequences in each split; fewer if the task does not have as many.
+inline constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();  // every line of a split
+
+// Sequences in each split; fewer if the task does not have as many. A data file has kAll unless the config
+// says otherwise.
 struct DataConfig {
   std::int64_t train = 50000;  // 0: unlimited, generated as training goes on
   std::int64_t validation = 1000;
   std::int64_t test = 10000;
+
+  std::int64_t& size(Split split) {
+    return split == Split::train ? train : split == Split::validation ? validation : test;
+  }
+  std::int64_t size(Split split) const { return DataConfig(*this).size(split); }
 };
+
+// Returns the sizes of the splits that the task can fill. Throws DataError when a size is negative, when a
+// list of inputs is too short, and when the training split of a data file is unlimited.
+DataConfig split_sizes(const TaskConfig& task, DataConfig data);
 
 // Returns the usual layout of examples of that size: sequence for a single target, position for as many
 // targets as inputs, next otherwise.
@@ -42,18 +56,21 @@ std::int64_t model_length(const TaskConfig&, Layout);
 // Returns S, the tokens of the longest source; 0 if the layout has none. Throws as model_length does.
 std::int64_t source_length(const TaskConfig&, Layout);
 
-// Returns the names of the model's V tokens: those of the task, then <begin> and <end> for Layout::seq2seq.
-// Throws DataError when the task config is out of range.
+// Returns the model's V tokens: those of the task, then <begin> and <end> for Layout::seq2seq, with as many ' in
+// them as it takes to differ from the others. Throws DataError when the task config is out of range.
+std::vector<std::string> vocabulary_of(const TaskConfig&, Layout);
+
+// Returns the names with which the tokens are shown, see shown_token(). Throws as vocabulary_of does.
 std::vector<std::string> token_names(const TaskConfig&, Layout);
 
 // The examples of a task in three splits, which share no input. If the task draws inputs, split_by_hash
 // decides, and an example is drawn again until it belongs to the requested split; a task with fewer than 200
 // distinct inputs is too small for that and draws every split from all of them. If the task lists its inputs,
 // the list is permuted by the seed and cut into train, validation and test. The rows of a table already have
-// a split; each split uses the first of its rows.
+// a split, and in it the order of the hashes of their text, so that the first N of them are a random sample.
 class Dataset {
  public:
-  // Throws DataError as model_length does, when a size is negative, and when a list of inputs is too short.
+  // Throws DataError as model_length and split_sizes do.
   Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed);
 
   const TaskConfig& config() const { return task_; }
@@ -64,6 +81,7 @@ class Dataset {
   std::int64_t length() const { return length_; }                   // T, the longest model input
   std::int64_t source_length() const { return source_length_; }     // S
   // Beginning- and end-of-sequence tokens of the decoder; Layout::seq2seq only.
+  std::int32_t unknown_token() const { return unknown_; }  // <unk>; kIgnore: the vocabulary has none
   std::int32_t bos_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
   std::int32_t eos_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
   // Returns the number of sequences; 0: an unlimited training split, or a task without varied examples.
@@ -118,6 +136,7 @@ class Dataset {
   Layout layout_;
   std::int64_t length_, source_length_;
   std::vector<std::string> names_;
+  std::int32_t unknown_;
   bool disjoint_;
   Random draws_, order_;
   std::array<std::int64_t, 3> starts_;  // of the splits, in a list of inputs

@@ -27,9 +27,6 @@ std::vector<Sequence> first_sequences(const Dataset&, Split, std::int64_t count,
 
 using Names = std::vector<std::string>;  // of tokens
 
-// Returns names separated by spaces, with "." for kIgnore: "a b . c".
-std::string token_text(const Names&, std::span<const std::int32_t> tokens);
-
 // Returns lines "input   a b c" and "answer  . x y", aligned in columns if there are as many answers as tokens.
 // Wraps lines that are longer than `width`.
 std::string example_text(const Names&, std::span<const std::int32_t> input,
@@ -47,9 +44,11 @@ std::string relevant_text(const TaskConfig&, const Example&, std::size_t width);
 
 // Returns {"input": [0, 1], "target": [-1, 0], "input_text": "a b", "target_text": ". a"}, with -1 for no
 // answer.
-Json example_json(const Names&, std::span<const std::int32_t> input, std::span<const std::int32_t> target);
+// Texts are joined as the data files that the options describe are written.
+Json example_json(const Names&, std::span<const std::int32_t> input, std::span<const std::int32_t> target,
+                  const TableOptions& = {});
 // Returns the object of a sequence, with its index, and with "source" and "source_text" if it has a source.
-Json example_json(const Names&, const Sequence&);
+Json example_json(const Names&, const Sequence&, const TableOptions& = {});
 
 // Returns the positions that each answer depends on, [] for no answer; null if the task does not state them.
 Json relevant_json(const TaskConfig&, const Example&);

@@ -11,10 +11,36 @@
 #include <vector>
 
 #include "thimble/core/random.h"
+#include "thimble/data/tokenization.h"
 
 namespace thimble {
 
 class Table;
+
+enum class TableFormat { by_name, tsv, csv, jsonl, conllu };  // by_name: by the extension of the file
+enum class VocabularyOf { all, training };                    // the rows whose tokens are the vocabulary
+
+// How the lines of data files become rows of tokens; see table.h.
+struct TableOptions {
+  TableFormat format = TableFormat::by_name;
+  // Columns, joined by commas: numbers from 0, names in the header, fields of CoNLL-U, or keys of JSON. "": the
+  // usual ones of the format.
+  std::string input{}, target{};
+  bool header = false;      // skip the first line
+  std::string separator{};  // where a line is cut; "": tabs, or commas in CSV
+  Tokenization input_tokens = Tokenization::spaces, target_tokens = Tokenization::spaces;
+  std::string no_answer = "_";  // marks a position without an answer in a target; "": nothing does
+  VocabularyOf vocabulary = VocabularyOf::all;
+  std::int64_t min_count = 0;   // rarer tokens become <unk>; 0: 1, or 2 with VocabularyOf::training
+  std::int64_t max_tokens = 0;  // rows with longer sequences are left out; 0: none
+
+  // Returns how often a token must occur to be in the vocabulary.
+  std::int64_t least_count() const {
+    return min_count > 0 ? min_count : vocabulary == VocabularyOf::training ? 2 : 1;
+  }
+  // Returns whether the vocabulary has <unk> for the tokens that are not in it.
+  bool has_unknown() const { return vocabulary == VocabularyOf::training || least_count() > 1; }
+};
 
 // The keys of all tasks. Each task reads some of them, see Task::keys, and its definition explains them.
 struct TaskConfig {
@@ -30,6 +56,7 @@ struct TaskConfig {
   std::string validation_file{};  // files of the other splits
   std::string test_file{};
   std::string vocabulary_file{};         // a token on each line
+  TableOptions options{};                // how these files are read
   std::shared_ptr<const Table> table{};  // what is in them; null until open_config opens them
 };
 

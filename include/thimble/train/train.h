@@ -133,6 +133,9 @@ struct TrainOptions {
 // remain.
 TrainResult train(const Config& config, const TrainOptions& options = {});
 
+// Returns a line for each split that shares inputs with training, with the cause.
+std::vector<std::string> shared_remarks(const Config&, const TrainResult&);
+
 Json to_json(const StepReport&);
 Json to_json(const EvalResult&);
 Json to_json(const TrainResult&);

@@ -23,10 +23,9 @@ void run(const GenerateArguments& arguments) {
   arguments.model.require_one_text(arguments.input);
   const ModelSource model = arguments.model.open();
   auto json = Json::array();
-  for (const auto& [tokens, log_probability] : generate(model, arguments.input, arguments.beams)) {
-    json.push_back({{"tokens", tokens}, {"log_probability", log_probability}});
-    if (arguments.output.prints_text())
-      print_out("{:.3f}  {}\n", std::exp(log_probability), fmt::join(tokens, " "));
+  for (const GeneratedSequence& s : generate(model, arguments.input, arguments.beams)) {
+    json.push_back({{"tokens", s.tokens}, {"text", s.text}, {"log_probability", s.log_probability}});
+    if (arguments.output.prints_text()) print_out("{:.3f}  {}\n", std::exp(s.log_probability), s.text);
   }
   if (arguments.output.prints_text()) warn_of_unseen(model, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});

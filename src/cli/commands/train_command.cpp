@@ -61,7 +61,8 @@ int run(TrainArguments arguments) {
   }
   const Config config = arguments.config.load();
   if (config.task.table != nullptr && !arguments.output.quiet)
-    for (const std::string& remark : remarks(*config.task.table)) print_err("thimble: {}\n", remark);
+    for (const std::string& remark : remarks(*config.task.table, config.data.train))
+      print_err("thimble: {}\n", remark);
   if (arguments.directory.empty())
     arguments.directory =
         arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);

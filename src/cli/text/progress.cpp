@@ -1,11 +1,39 @@
 #include "cli/text/progress.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "thimble/core/format.h"
 #include "thimble/core/width.h"
+#include "thimble/data/table.h"
 
 namespace thimble::cli {
+
+namespace {
+
+// Prints how much of a data file training reads, and what an evaluation costs.
+void print_reading(const Config& config) {
+  const Table* table = config.task.table.get();
+  if (table == nullptr) return;
+  const DataConfig sizes = split_sizes(config.task, config.data);
+  const double reads = static_cast<double>(config.train.steps) * static_cast<double>(config.train.batch) /
+                       static_cast<double>(sizes.train);
+  const std::int64_t all = table->splits()[0];
+  print_err("trains on {} {} lines; {} steps of {} read {}\n",
+            sizes.train < all ? grouped(sizes.train) + " of" : "all", grouped(all),
+            grouped(config.train.steps), grouped(config.train.batch),
+            reads < 1 ? fmt::format("{:.0f} % of them, once; for all of them set train.steps={}", 100 * reads,
+                                    (sizes.train + config.train.batch - 1) / config.train.batch)
+                      : fmt::format("each {:.1f} times", reads));
+  // A training step is a forward pass and a backward one of twice its work.
+  const double steps = static_cast<double>(sizes.validation) / (3 * static_cast<double>(config.train.batch));
+  print_err("an evaluation reads {} {} validation lines, the work of about {} training steps{}\n",
+            sizes.validation < table->splits()[1] ? grouped(sizes.validation) + " of" : "all",
+            grouped(table->splits()[1]), format_number(std::max(1.0, std::round(steps))),
+            steps > 10 ? "; fewer with data.validation=N" : "");
+}
+
+}  // namespace
 
 void Progress::on_start(const Config& config, const TrainResult& result) {
   first_ = result.steps;
@@ -19,14 +47,9 @@ void Progress::on_start(const Config& config, const TrainResult& result) {
                                 : fmt::format("{}, {}", counted(m.layers, "layer"), counted(m.heads, "head"));
   print_err("{}: {} parameters, {}, d_model {}; {} steps of {} on {}\n", config.task.name, result.parameters,
             parts, m.d_model, steps_, batch_, counted(result.threads, "thread"));
+  print_reading(config);
   if (first_ > 0) print_err("resuming from step {}\n", first_);
-  const auto shared = [](const char* split, std::int64_t n) {
-    if (n > 0)
-      print_err("{} also occur{} in the training split: the task has too few distinct inputs\n",
-                counted(n, fmt::format("{} sequence", split)), n == 1 ? "s" : "");
-  };
-  shared("validation", result.shared_validation);
-  shared("test", result.shared_test);
+  for (const std::string& line : shared_remarks(config, result)) print_err("{}\n", line);
 }
 
 namespace {

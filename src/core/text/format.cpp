@@ -14,6 +14,12 @@ std::string format_number(double x, int digits) {
   return fmt::format("{:.{}g}", x, digits);
 }
 
+std::string grouped(std::int64_t n) {
+  std::string text = std::to_string(n);
+  for (std::size_t i = text.size(); i > 3 + (n < 0 ? 1U : 0U); i -= 3) text.insert(i - 3, 1, ',');
+  return text;
+}
+
 std::string counted(std::int64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }

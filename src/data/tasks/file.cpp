@@ -52,21 +52,33 @@ void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
 }  // namespace
 
 Task file() {
-  return {.summary = "your own pairs, from a file",
-          .definition =
-              "`file` is a JSON Lines (.jsonl) or tab-separated (.tsv, .txt) file with an input and a "
-              "target on each line. A hash of the input determines the split of a line, so that equal "
-              "inputs are in the same split; validation_file and test_file replace these splits. The "
-              "vocabulary is all tokens in sorted order, or the lines of vocabulary_file.",
-          .keys = {"file", "validation_file", "test_file", "vocabulary_file"},
-          .check = check,
-          .tokens = tokens,
-          .size = size,
-          .at = at,
-          .distinct_inputs = rows,
-          .table = table,
-          .chance = chance,
-          .vary = vary};
+  return {
+      .summary = "your own pairs, from a file",
+      .definition =
+          "`file` has an input and a target on each line: tab-separated (.tsv, .txt), comma-separated "
+          "(.csv), "
+          "JSON Lines (.jsonl) or CoNLL-U (.conllu). A hash of the input's text determines the split of a "
+          "line, so that equal inputs are in the same split and other lines do not matter; validation_file "
+          "and test_file replace these splits. `format` chooses a format where the extension does not; "
+          "`input` and "
+          "`target` choose columns, `header` skips a first line, and `separator` is where a line is cut. "
+          "`input_tokens` and `target_tokens` make tokens of a text; `no_answer` is the token of a target "
+          "that "
+          "marks a position without an answer. The vocabulary is all tokens in sorted order, those of "
+          "`vocabulary` training, those that occur min_count times, or the lines of vocabulary_file. Lines "
+          "of "
+          "more than max_tokens tokens are left out. docs/tasks.md has a file of each kind and its command.",
+      .keys = {"file", "validation_file", "test_file", "vocabulary_file", "format", "input", "target",
+               "header", "separator", "input_tokens", "target_tokens", "no_answer", "vocabulary", "min_count",
+               "max_tokens"},
+      .check = check,
+      .tokens = tokens,
+      .size = size,
+      .at = at,
+      .distinct_inputs = rows,
+      .table = table,
+      .chance = chance,
+      .vary = vary};
 }
 
 }  // namespace thimble::tasks

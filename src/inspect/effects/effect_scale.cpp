@@ -56,7 +56,10 @@ std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
       ++counts[static_cast<std::size_t>(label)];
       ++all;
     }
-  const auto usual = static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
+  std::vector<double> right = counts;
+  if (const std::int32_t unknown = evaluator.dataset().unknown_token(); unknown != kIgnore)
+    right[static_cast<std::size_t>(unknown)] = 0;
+  const auto usual = static_cast<std::int32_t>(std::ranges::max_element(right) - right.begin());
   std::vector<SequenceResult> results(static_cast<std::size_t>(evaluator.sequences()));
   for (const Chunk& chunk : evaluator.chunks()) {
     const Batch& batch = chunk.batch;

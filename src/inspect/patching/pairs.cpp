@@ -52,6 +52,7 @@ void append_sequence(Batch& all, const Batch& one) {
   append(all.source_lengths, one.source_lengths);
   append(all.labels, one.labels);
   append(all.row_labels, one.row_labels);
+  append(all.countable_labels, one.countable_labels);
 }
 
 std::vector<PairBatch> read_pairs(const Evaluator& evaluator, std::span<const InputPair> pairs) {

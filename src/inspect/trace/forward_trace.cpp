@@ -39,23 +39,29 @@ std::int64_t max_input_length(const Config& config) {
                   pairs ? config.model.trained_source_length : config.model.trained_length);
 }
 
-std::int32_t token_of(const Names& names, std::string_view name) {
-  const auto found = std::ranges::find(names, name);
+// Returns the id of a token that was typed: ␣ is a space where the vocabulary has no ␣.
+std::int32_t token_of(const TaskConfig& task, const Names& names, std::string_view token) {
+  auto found = std::ranges::find(names, shown_token(token));
+  if (found == names.end()) found = std::ranges::find(names, token);
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
-  throw DataError(fmt::format("input: there is no token {}{}; the vocabulary has {}", printable(name),
-                              did_you_mean(name, names), vocabulary_text(names, 160)));
+  if (task.table != nullptr && task.table->unknown() != kIgnore) return task.table->unknown();
+  throw DataError(fmt::format("input: there is no token {}{}; the vocabulary has {}{}", printable(token),
+                              did_you_mean(token, names), vocabulary_text(names, 160),
+                              task.table == nullptr ? ""
+                                                    : "; a model that is trained with task.min_count or "
+                                                      "task.vocabulary=training has <unk> for such tokens"));
 }
 
-std::vector<std::int32_t> parse_tokens(const Names& names, std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
+// Returns the tokens of a text that was typed, cut as the file of the task is.
+std::vector<std::int32_t> parse_tokens(const TaskConfig& task, const Names& names, std::string_view text) {
+  const Tokenization how = task.table == nullptr ? Tokenization::spaces : task.table->options().input_tokens;
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\t' || c == '\r' || c == '\n'; }, ' ');
   std::vector<std::int32_t> tokens;
-  for (std::size_t start = 0, end = 0;; start = end) {
-    start = text.find_first_not_of(kSpace, end);
-    if (start == std::string_view::npos) break;
-    end = std::min(text.find_first_of(kSpace, start), text.size());
-    tokens.push_back(token_of(names, text.substr(start, end - start)));
-  }
-  require<DataError>(!tokens.empty(), "input: is empty; give tokens separated by spaces, of {}",
+  tokenize(line, how, [&](std::string_view token) { tokens.push_back(token_of(task, names, token)); });
+  require<DataError>(!tokens.empty(), "input: is empty; give {}, of {}",
+                     how == Tokenization::spaces ? "tokens separated by spaces" : "a text of such tokens",
                      vocabulary_text(names, 160));
   return tokens;
 }
@@ -94,7 +100,7 @@ Names vocabulary(const ModelSource& model) {
 }
 
 std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_view text) {
-  std::vector<std::int32_t> tokens = parse_tokens(vocabulary(model), text);
+  std::vector<std::int32_t> tokens = parse_tokens(model.config.task, vocabulary(model), text);
   require<DataError>(std::ssize(tokens) <= max_input_length(model.config),
                      "input: {} tokens; this model accepts at most {}", tokens.size(),
                      max_input_length(model.config));
@@ -109,6 +115,8 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
   require_memory(input_memory(model.config, beams));
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
+  const Table* table = model.config.task.table.get();
+  const Tokenization how = table == nullptr ? Tokenization::spaces : table->options().target_tokens;
   std::vector<GeneratedSequence> sequences;
   for (const Hypothesis& hypothesis : single(model) ? f32::run_generation(model, tokens, beams)
                                                     : f64::run_generation(model, tokens, beams)) {
@@ -116,6 +124,7 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
     sequence.log_probability = hypothesis.log_probability;
     for (const std::int32_t token : hypothesis.tokens)
       sequence.tokens.push_back(names[static_cast<std::size_t>(token)]);
+    sequence.text = token_text(names, hypothesis.tokens, how);
   }
   return sequences;
 }

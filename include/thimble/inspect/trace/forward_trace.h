@@ -61,6 +61,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
 struct GeneratedSequence {
   std::vector<std::string> tokens;
   double log_probability;
+  std::string text{};  // the tokens joined as the targets of the task are written
 };
 
 // Generates outputs of an encoder-decoder for a source, the most probable first: by greedy decoding for 1
