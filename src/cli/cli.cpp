@@ -9,6 +9,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/core/process.h"
 #include "thimble/core/text.h"
 #include "thimble/core/width.h"
 #include "thimble/distributed/world.h"
@@ -128,8 +129,8 @@ volatile std::sig_atomic_t first_signal = 0;
 
 // A launcher or Slurm may send SIGTERM to every process, beside the signal that a sweep sends to its runs.
 extern "C" void on_signal(int signal) {
-  if (first_signal == signal) ::_exit(kInterrupted);
-  if (first_signal == 0) first_signal = signal;
+  if (first_signal == signal && insists(signal)) ::_exit(kInterrupted);
+  if (!insists(first_signal)) first_signal = signal;
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ void catch_signals() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : stop_signals()) ::sigaction(signal, &action, nullptr);
 }
 
 bool stop_requested() { return first_signal != 0; }
@@ -171,7 +172,7 @@ void warn_of_chance(const std::string& name, const EvalResult& report) {
       "prediction {:.2f} %; try another train.optimizer.lr or more train.steps",
       name, 100 * report.accuracy, 100 * std::max(0.0, report.accuracy - error),
       100 * std::min(1.0, report.accuracy + error), 100 * *report.chance);
-  print_err("{}", wrapped(text, 80));
+  print_err("{}", wrapped(own_text(text), 80));
 }
 
 std::string describe(const std::string& name, const EvalResult& report) {

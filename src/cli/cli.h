@@ -61,7 +61,7 @@ bool is_terminal(int descriptor);
 enum class Colors { none, fixed, all };
 Colors colors();
 
-// Makes SIGINT and SIGTERM set stop_requested(); the same signal again ends the program at once.
+// Makes stop_signals() set stop_requested(); the same signal again ends the program at once if it insists().
 void catch_signals();
 bool stop_requested();
 

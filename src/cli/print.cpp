@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "thimble/core/error.h"
 #include "thimble/core/text.h"
@@ -20,9 +23,12 @@ namespace thimble::cli {
 namespace {
 
 bool silent = false;
+bool out_is_terminal = false;  // at the start
 
-[[noreturn]] void fail_out() {
+// Throws, unless the terminal of standard output is gone: nobody is there to read.
+void fail_out() {
   const int error = errno;
+  if (error == EIO && out_is_terminal) return std::clearerr(stdout);
   if (error == EPIPE) {
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
@@ -35,7 +41,30 @@ bool silent = false;
 void open_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) == -1) ::open("/dev/null", O_RDONLY);  // takes the lowest free number
+  out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
   std::signal(SIGPIPE, SIG_IGN);  // training continues when the reader of its messages is gone
+}
+
+bool has_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    std::string locale = value;
+    std::ranges::transform(locale, locale.begin(), [](unsigned char c) { return std::tolower(c); });
+    return locale.find("utf-8") != locale.npos || locale.find("utf8") != locale.npos;
+  }
+  return false;
+}
+
+std::string own_text(fmt::string_view text) {
+  constexpr std::pair<std::string_view, std::string_view> kForms[] = {
+      {"Δ", "d "}, {"–", "-"}, {"±", "+/-"}, {"µ", "u"}, {"…", "..."}};
+  std::string out(text.data(), text.size());
+  if (has_utf8()) return out;
+  for (const auto& [character, form] : kForms)
+    for (std::size_t at = 0; (at = out.find(character, at)) != out.npos; at += form.size())
+      out.replace(at, character.size(), form);
+  return out;
 }
 
 void silence(bool silent_from_now_on) { silent = silent_from_now_on; }

@@ -1,9 +1,11 @@
 // All output to the terminal. Text from outside (tokens, file names, keys, values) is escaped, so that it
-// cannot send control sequences.
+// cannot send control sequences; what it says stays as it is, whatever the locale. Text of thimble has an ASCII
+// form for locales without UTF-8.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 
 namespace thimble::cli {
@@ -15,8 +17,16 @@ void open_standard_streams();
 // Returns the columns of the terminal of a descriptor, at least 40; 80 where it is not a terminal.
 std::size_t line_width(int descriptor);
 
+// Returns whether the locale has UTF-8: the first of LC_ALL, LC_CTYPE and LANG that is not empty.
+bool has_utf8();
+
+// Returns text of thimble's own as the locale can show it, "d loss" for "Δloss"; print_out and print_err do it to
+// their formats, not to their arguments. A character that is not ASCII needs a row in its table.
+std::string own_text(fmt::string_view text);
+
 // Writes to standard output; on a terminal, lines that exceed its width are broken at spaces. Both functions
-// throw FileError if writing fails; a closed pipe ends the program as SIGPIPE does.
+// throw FileError if writing fails, but for a terminal that is gone; a closed pipe ends the program as SIGPIPE
+// does.
 void write_out(std::string_view text);
 void flush_out();
 
@@ -40,13 +50,13 @@ bool is_silent();
 
 template <class... Args>
 void print_out(fmt::format_string<Args...> format, Args&&... arguments) {
-  write_out(fmt::format(format, std::forward<Args>(arguments)...));
+  write_out(fmt::vformat(own_text(fmt::string_view(format)), fmt::make_format_args(arguments...)));
 }
 
 template <class... Args>
 void print_err(fmt::format_string<Args...> format, Args&&... arguments) noexcept {
   try {
-    write_err(fmt::format(format, std::forward<Args>(arguments)...));
+    write_err(fmt::vformat(own_text(fmt::string_view(format)), fmt::make_format_args(arguments...)));
   } catch (...) {  // no memory for the message
   }
 }

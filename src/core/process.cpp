@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -21,10 +22,15 @@ namespace thimble {
 
 namespace {
 
-constexpr std::array kQueued = {SIGINT, SIGTERM, SIGCHLD};
-
 int queue[2];  // a pipe: read from 0, written to 1
-std::array<struct sigaction, kQueued.size()> before_queue;
+std::vector<std::pair<int, struct sigaction>> before_queue;
+
+// Returns whether the stop signal is in effect.
+bool stops(int signal) {
+  struct sigaction now {};
+  ::sigaction(signal, nullptr, &now);
+  return insists(signal) || now.sa_handler != SIG_IGN;
+}
 
 void enqueue(int signal) {
   const int error = errno;
@@ -53,7 +59,9 @@ std::vector<char*> environment_of_child() {
 // threads (signal-safety(7)).
 [[noreturn]] void become(char* const* command, char* const* environment, int input, int output, pid_t parent,
                          const sigset_t& signals) {
-  for (const int signal : kQueued) ::signal(signal, SIG_DFL);
+  ::signal(SIGCHLD, SIG_DFL);
+  for (const int signal : kStopSignals)
+    if (stops(signal)) ::signal(signal, SIG_DFL);
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(128 + SIGTERM);  // the parent ended before prctl
@@ -121,6 +129,12 @@ std::optional<int> exit_status(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+std::vector<int> stop_signals() {
+  std::vector<int> signals;
+  std::ranges::copy_if(kStopSignals, std::back_inserter(signals), stops);
+  return signals;
+}
+
 SignalQueue::SignalQueue() {
   const bool made = ::pipe2(queue, O_CLOEXEC) == 0;  // before errno is read
   require<FileError>(made, "a pipe for signals cannot be made: {}", system_message(errno));
@@ -128,11 +142,15 @@ SignalQueue::SignalQueue() {
   struct sigaction action {};
   action.sa_handler = enqueue;
   action.sa_flags = SA_RESTART;
-  for (std::size_t i = 0; i < kQueued.size(); ++i) ::sigaction(kQueued[i], &action, &before_queue[i]);
+  std::vector<int> queued = stop_signals();
+  queued.push_back(SIGCHLD);
+  before_queue.clear();
+  for (const int signal : queued)
+    ::sigaction(signal, &action, &before_queue.emplace_back(signal, action).second);
 }
 
 SignalQueue::~SignalQueue() {
-  for (std::size_t i = 0; i < kQueued.size(); ++i) ::sigaction(kQueued[i], &before_queue[i], nullptr);
+  for (const auto& [signal, action] : before_queue) ::sigaction(signal, &action, nullptr);
   ::close(queue[0]);
   ::close(queue[1]);
 }

@@ -70,7 +70,7 @@ class Runner {
       if (children_.empty() && (!may_start || !others_run())) return save();
       idle = children_.empty() ? std::min(2 * idle, kMaxIdle) : kRefresh;
       const int signal = signals_.wait(idle);
-      if (signal == SIGINT || signal == SIGTERM) interrupt(signal);
+      if (signal != 0 && signal != SIGCHLD) interrupt(signal);
       renew();
       collect();  // after a timeout too, as SIGCHLD may have been lost
       if (read_state(result_.directory, sweep_.halving, result_.runs, options_.lease)) save();
@@ -157,9 +157,9 @@ class Runner {
   void finish(SweepRun& run, int exit) {
     constexpr int kInterrupted = 130, kSignal = 128;  // of thimble train; added to a signal's number
     const fs::path summary = directory(run) / "summary.json";
-    if (exit == kInterrupted ||
-        (result_.interrupted &&
-         (exit == kSignal + SIGINT || exit == kSignal + SIGTERM || exit == kSignal + SIGKILL))) {
+    const auto ended_by = [&](int signal) { return exit == kSignal + signal; };
+    const bool stopped = ended_by(SIGKILL) || std::ranges::any_of(kStopSignals, ended_by);
+    if (exit == kInterrupted || (result_.interrupted && stopped)) {
       run.status = RunStatus::interrupted;
       left_.insert(&run);
       return;
@@ -223,10 +223,11 @@ class Runner {
   }
 
   void interrupt(int signal) {
-    if (result_.interrupted && signal != first_signal_) return;  // Slurm and its task may both send one
-    signal_all(result_.interrupted ? SIGKILL : SIGINT);
+    const bool again = signal == first_signal_ && insists(signal);
+    if (!insists(first_signal_)) first_signal_ = signal;
+    if (result_.interrupted && !again) return;  // Slurm and its task may both send one
+    signal_all(again ? SIGKILL : SIGINT);
     result_.interrupted = true;
-    first_signal_ = signal;
     if (options_.observer != nullptr) options_.observer->on_interrupt(children_.size());
   }
 

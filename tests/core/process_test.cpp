@@ -120,8 +120,30 @@ TEST_CASE("queued signals come one by one, and afterwards do what they did befor
     CHECK(signals.wait(1000) == SIGTERM);
     CHECK(signals.wait(1000) == SIGINT);
     CHECK(signals.wait(1000) == SIGCHLD);
+    for (const int signal : kStopSignals) {
+      ::raise(signal);
+      CHECK(signals.wait(1000) == signal);
+    }
   }
   struct sigaction after {};
   ::sigaction(SIGTERM, nullptr, &after);
   CHECK(after.sa_handler == before.sa_handler);
+}
+
+TEST_CASE("a signal that was ignored stays ignored, here and in children, unless it insists", "[core]") {
+  struct sigaction before[2]{}, ignore{};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGHUP, &ignore, &before[0]);
+  ::sigaction(SIGINT, &ignore, &before[1]);
+  {
+    SignalQueue signals;
+    ::raise(SIGHUP);
+    ::raise(SIGINT);
+    CHECK(signals.wait(1000) == SIGINT);
+  }
+  CHECK(shell("kill -HUP $$; echo on").second == "on\n");
+  CHECK(shell("kill -INT $$; echo on").first == 128 + SIGINT);
+  CHECK(shell("kill -USR1 $$; echo on").first == 128 + SIGUSR1);
+  ::sigaction(SIGHUP, &before[0], nullptr);
+  ::sigaction(SIGINT, &before[1], nullptr);
 }

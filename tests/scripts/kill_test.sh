@@ -57,13 +57,15 @@ while ((done_kills < kills)); do
 done
 [[ -z $(find run -name '*.tmp' -o -name '.lock') ]] || fail "leftovers: $(ls -aR run)"
 
-# SIGINT and SIGTERM: the state is saved, the command to resume is shown and works, exit status 130.
-for signal in INT TERM; do
+# Signals: the state is saved, the command to resume is shown and works, exit status 130. Those that the kernel and the
+# shell may both send come twice.
+for signal in INT TERM HUP USR1 USR2 XCPU; do
   rm -rf run
   "$thimble" train "${config[@]}" train.steps=600000 --out run --threads 1 2>said &
   pid=$!
   until grep -q '"step":60,' run/metrics.jsonl 2>/dev/null; do sleep 0.01; done
   kill -s $signal $pid
+  [[ $signal == INT || $signal == TERM ]] || kill -s $signal $pid 2>/dev/null || true
   status=0
   wait $pid || status=$?
   ((status == 130)) || fail "SIG$signal: exit status $status"

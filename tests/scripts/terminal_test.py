@@ -2,6 +2,7 @@
 those of the page. Usage: terminal_test.py THIMBLE_BINARY SOURCE_DIR"""
 
 import fcntl
+import glob
 import os
 import pty
 import re
@@ -30,7 +31,7 @@ def run(columns, *arguments, **environment):
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLORTERM", "COLORFGBG", "COLUMNS")}
     process = subprocess.Popen([thimble, *arguments], stdin=subprocess.DEVNULL, stdout=child, stderr=child, close_fds=True,
-                               env=variables | {"TERM": "xterm"} | environment)
+                               env=variables | {"TERM": "xterm", "LC_ALL": "C.UTF-8"} | environment)
     os.close(child)
     output = b""
     while True:
@@ -131,6 +132,32 @@ for columns in WIDTHS:
     error = show(columns, "inspect", f"run{columns}", "--input", "nothing", status=2)
     assert words(error).startswith("thimble: input: there is no token nothing"), error
     show(columns, "train", "own.yaml", "model.head=2", "train.stps=5", status=2)
+
+# Where the locale has no UTF-8, all that is thimble's own is ASCII, on a terminal and elsewhere; what the user wrote stays.
+ascii_only = {"LC_ALL": "C"}
+subprocess.run([thimble, "train", f"{source}/configs/reverse.yaml", "train.steps=3", "train.schedule.warmup=0", "train.evaluate_every=1",
+                "train.log_heads=true", "data.test=50", "--out", "poor", "--quiet"], check=True)
+for arguments in (["inspect", "masked", "--sequences", "50"], ["inspect", "poor", "--sequences", "50"], ["eval", "poor"],
+                  ["inspect", "masked", "--sequences", "50", "--ablate", "0.1"], ["compare", "masked", "poor"],
+                  ["train", f"{source}/configs/reverse.yaml", "train.steps=5", "train.schedule.warmup=0", "--out", "poorer"], ["tasks"], ["inspect", "--help"],
+                  ["config", "cost", "own.yaml"], ["bench", "own.yaml", "--steps", "1"], ["reproduce", "--list"]):
+    for environment in (ascii_only, {"LC_ALL": "", "LC_CTYPE": "", "LANG": "de_DE.ISO-8859-1"}):
+        output = show(80, *arguments, **environment)
+        assert output.isascii(), re.findall("[^\0-\x7f]+", output)
+        variables = {**os.environ, **environment, "TERM": "dumb"}
+        if arguments[0] != "train":
+            piped = subprocess.run([thimble, *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=variables, check=True)
+            assert max(piped.stdout + piped.stderr, default=0) < 0x80, piped
+        subprocess.run(["rm", "-rf", "poorer"], check=True)
+assert "d loss" in show(80, "inspect", "masked", "--sequences", "50", **ascii_only)
+assert re.search(r"95 % CI [0-9.]+-[0-9.]+", words(show(80, "inspect", "masked", "--sequences", "50", **ascii_only)))
+assert "Δloss" in show(80, "inspect", "masked", "--sequences", "50", LC_ALL="", LC_CTYPE="de_DE.utf8", LANG="C")
+assert "注意" in show(80, "inspect", "run80", "--input", "注意 chien", **ascii_only)
+# Each character beyond ASCII in the source of what is printed has a form in the table, or is a bar that has a plain one.
+table = re.search(r"kForms\[\] = {(.*?)};", open(f"{source}/src/cli/print.cpp").read(), re.S)[1]
+for file in glob.glob(f"{source}/src/cli/**/*.cpp", recursive=True):
+    other = set(re.findall("[^\0-\x7f▁-█]", open(file).read())) - set(table)
+    assert not other, f"{file}: {other} without a form in ASCII"
 
 # Elsewhere than on a terminal: whole lines of at most 80 columns, about twenty.
 plain = subprocess.run([thimble, "train", "own.yaml", "--out", "plain"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -30,7 +32,19 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
 // while it runs. Not to be called again for a child that has ended.
 std::optional<int> exit_status(pid_t child);
 
-// A queue that receives SIGINT, SIGTERM and SIGCHLD during its lifetime, in place of their usual effect.
+// The signals that ask a program to save and stop. SIGHUP: the terminal is gone; SIGUSR1, SIGUSR2, SIGXCPU: a
+// limit on time is near.
+inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
+
+// Returns whether the signal, sent again, means to stop at once. Of the others, the kernel and the shell may
+// send one each.
+constexpr bool insists(int signal) { return signal == SIGINT || signal == SIGTERM; }
+
+// Returns the stop signals that this process was not started to ignore, as under nohup. SIGINT and SIGTERM are
+// among them in any case: shells ignore SIGINT for commands in the background, which scripts then send to them.
+std::vector<int> stop_signals();
+
+// A queue that receives SIGCHLD and the stop signals during its lifetime, in place of their usual effect.
 // There must be at most one at a time.
 class SignalQueue {
  public:

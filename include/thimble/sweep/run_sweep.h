@@ -40,8 +40,8 @@ struct SweepResult {
 };
 
 // Trains the runs that are not finished, unless jobs of Slurm are to train them, each as `thimble train CONFIG OVERRIDES --out DIRECTORY --threads
-// 1`, with --resume where its directory exists. A run that fails does not stop the others. After SIGINT or
-// SIGTERM the runs get SIGINT, so that they save their progress, and are waited for; after the same signal
+// 1`, with --resume where its directory exists. A run that fails does not stop the others. After one of
+// stop_signals() the runs get SIGINT, so that they save their progress, and are waited for; after SIGINT or SIGTERM
 // again, SIGKILL. Throws CheckpointError as require_same_sweep does, or when a file cannot be written.
 SweepResult run_sweep(const Sweep&, const SweepOptions& options = {});
 

@@ -24,7 +24,7 @@ int run(const CompareArguments& arguments) {
   warn_of_changes(comparison.changes);
   if (!arguments.html.empty()) write_output(arguments.html, compare_page(comparison));
   if (arguments.output.prints_text())
-    print_out("{}", compare_text(comparison, arguments.all, !is_terminal(1), line_width(1)));
+    print_out("{}", compare_text(comparison, arguments.all, !is_terminal(1) || !has_utf8(), line_width(1)));
   arguments.output.write(to_json(comparison));
   return kDone;
 }

@@ -100,7 +100,8 @@ void show_ablation(const AblationReport& report, const Output& output) {
                           base.sequences, base.loss, 100 * base.accuracy, fmt::join(report.names, ", "),
                           report.names.size() == 1 ? "is ablated" : "are ablated together"),
                       line_width(1)));
-    print_out("\nablation    Δloss  95 % CI             Δtokens  95 % CI\n");
+    print_out("\n{:<8} {}  {:<18} {}  95 % CI\n", "ablation", padded_left(own_text("Δloss"), 8), "95 % CI",
+              padded_left(own_text("Δtokens"), 8));
     const std::pair<const char*, const Effect*> kinds[] = {
         {"zero", &report.zero}, {"mean", &report.mean}, {"resample", &report.resample}};
     for (const auto& [name, effect] : kinds)

@@ -91,10 +91,10 @@ std::vector<Column> table_columns(const InspectReport& report, std::size_t width
     columns.push_back({std::string(title), kScore, [name = name](const HeadReport& head) {
                          return number(find_score(head.scores, name));
                        }});
-  columns.push_back({"Δloss", 8, [](const HeadReport& head) {
+  columns.push_back({own_text("Δloss"), 8, [](const HeadReport& head) {
                        return fmt::format("{:+.3f}", head.effects.zero.loss_change);
                      }});
-  columns.push_back({"Δtokens", 9, [](const HeadReport& head) {
+  columns.push_back({own_text("Δtokens"), 9, [](const HeadReport& head) {
                        return fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy_change);
                      }});
   columns.push_back({"grad.imp", 9, [](const HeadReport& head) {
@@ -126,12 +126,12 @@ std::vector<std::string> remove_columns(std::vector<Column>& columns, std::size_
 
 // Returns the meanings of the columns that need one, and of a label in parentheses if there is any.
 std::string table_legend(const std::vector<Column>& columns, bool parentheses) {
-  constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
+  const std::pair<std::string, std::string_view> meanings[] = {
       {"target", "attention on the positions the answer depends on"},
-      {"Δtokens", "token accuracy, in points"},
+      {own_text("Δtokens"), "token accuracy, in points"},
       {"grad.imp", "gradient importance, normalized within its layer"}};
   std::vector<std::string> parts;
-  for (const auto& [title, meaning] : kMeanings)
+  for (const auto& [title, meaning] : meanings)
     if (std::ranges::find(columns, title, &Column::title) != columns.end())
       parts.push_back(fmt::format("{}: {}", title, meaning));
   if (parentheses) parts.emplace_back("(label): ablating the head costs nothing of interest");
@@ -245,7 +245,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   const std::size_t width = line_width(1);
   const auto print_wrapped = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
   if (const std::string chance = chance_text(report); !chance.empty())
-    print_out("{}\n", wrapped(chance, width));
+    print_out("{}\n", wrapped(own_text(chance), width));
   print_wrapped(fmt::format(
       "{} test sequences: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is "
       "zero-ablated:",
@@ -256,7 +256,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
     const std::string where = head_title(report.config.model, head.effects.id);
-    print_wrapped(fmt::format("{}: {}{}", where, head.label.sentence, kinds_text(head.scores)));
+    print_wrapped(fmt::format("{}: {}{}", where, own_text(head.label.sentence), kinds_text(head.scores)));
   }
   if (report.heads.size() > 1) {
     const auto print_curve = [&](std::string curve, const std::vector<RemovalStep>& steps) {
@@ -283,7 +283,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   for (const HeadEvent& event : find_events(report.timeline.steps, report.timeline.patterns))
     if (heads.has(event.id)) print_out("\n{}", wrapped(sentence(event), width));
   if (const std::string picture =
-          draw(report.timeline.steps, !is_terminal(1), width, report.timeline.patterns);
+          draw(report.timeline.steps, !is_terminal(1) || !has_utf8(), width, report.timeline.patterns);
       !picture.empty())
     print_out("\n{}", picture);
   print_maps(report, heads, width);
