@@ -207,6 +207,7 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   std::int64_t rows = std::numeric_limits<std::int64_t>::max();
   if (has_files && opens_data) {
     report.finish();  // data files can be long: a config with problems is reported without reading them
+    follow_moved_files(out.task, name);
     out.task.table = open_table(out.task, layout_of(out.model), trained);
     rows = out.task.table->splits()[0];
   }

@@ -4,9 +4,11 @@
 #include <set>
 
 #include "thimble/core/error.h"
+#include "thimble/core/file.h"
 #include "thimble/core/hash.h"
 #include "thimble/core/json.h"
 #include "thimble/core/text.h"
+#include "thimble/data/data_paths.h"
 #include "thimble/data/table.h"
 
 namespace thimble {
@@ -97,6 +99,24 @@ std::string split_rule_mismatch(const DataRecord& record) {
       "its splits were made by the {}, and this version makes them by the {}, so that its "
       "training lines would be in other splits; train it again",
       printable(record.split_rule), kSplitRule);
+}
+
+void follow_moved_files(TaskConfig& config, const fs::path& file) {
+  const auto paths = data_paths(config);
+  std::error_code ignored;
+  const auto is_gone = [&](const std::string* path) { return !path->empty() && !fs::exists(*path, ignored); };
+  const fs::path folder = file.parent_path(),
+                 run = folder.filename() == "checkpoints" ? folder / ".." : folder;
+  if (std::ranges::none_of(paths, is_gone) || !fs::exists(run / kDataRecord, ignored)) return;
+  DataRecord record;
+  try {
+    record = parse_record(read_file(run / kDataRecord), run);
+  } catch (const Error&) {
+    return;  // not a record of a run: the files are missing
+  }
+  for (std::string* path : paths)
+    for (const DataFile& before : record.files)
+      if (!before.moved.empty() && *path == before.path) *path = before.moved;
 }
 
 std::vector<std::string> changed_files(const DataRecord& trained, const std::vector<DataFile>& now) {

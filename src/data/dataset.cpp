@@ -91,18 +91,18 @@ void Dataset::require_rows(Split split) const {
       data_.train, source_->distinct_inputs(task_), split_name(split));
 }
 
+std::int64_t Dataset::listed(Split split, std::int64_t index) const {
+  const std::int64_t position = starts_[static_cast<std::size_t>(split)] + index;
+  return inputs_ ? static_cast<std::int64_t>((*inputs_)(static_cast<std::uint64_t>(position))) : position;
+}
+
 void Dataset::draw(Split split, std::int64_t index, Example& out) const {
   if (split == Split::varied) {
     SampleRng rng(draws_, static_cast<std::uint64_t>(index), static_cast<std::uint32_t>(split));
     return source_->vary(task_, rng, out);
   }
   require_rows(split);
-  if (source_->at != nullptr) {
-    const std::int64_t position = starts_[static_cast<std::size_t>(split)] + index;
-    const auto input =
-        inputs_ ? static_cast<std::int64_t>((*inputs_)(static_cast<std::uint64_t>(position))) : position;
-    return source_->at(task_, input, out);
-  }
+  if (source_->at != nullptr) return source_->at(task_, listed(split, index), out);
   for (std::uint32_t attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const std::uint32_t lane = attempt << 2 | static_cast<std::uint32_t>(split);
     SampleRng rng(draws_, static_cast<std::uint64_t>(index), lane);
@@ -118,6 +118,12 @@ void Dataset::example(Split split, std::int64_t index, Example& out) const {
   require<ShapeError>(index >= 0 && (endless || index < size(split)), "dataset: {} example {} of {}",
                       split_name(split), index, size(split));
   draw(split, index, out);
+}
+
+std::string Dataset::where(Split split, std::int64_t index) const {
+  if (source_->table == nullptr || split == Split::varied) return "";
+  const Table& table = source_->table(task_);
+  return table.where(table.stored(listed(split, index)));
 }
 
 Permutation Dataset::epoch_order(std::int64_t step, std::int64_t batch) const {

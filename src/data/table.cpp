@@ -192,8 +192,7 @@ void Table::measure() {
 }
 
 void Table::example(std::int64_t row, Example& out) const {
-  const std::uint32_t stored = order_[static_cast<std::size_t>(row)];
-  const auto tokens = input(stored), answers = target(stored);
+  const auto tokens = input(stored(row)), answers = target(stored(row));
   out.input.assign(tokens.begin(), tokens.end());
   out.target.assign(answers.begin(), answers.end());
 }
@@ -233,17 +232,13 @@ void Table::check(Layout layout) const {
   problems.finish();
 }
 
-std::shared_ptr<const Table> open_table(TaskConfig& config, Layout layout, const DataRecord* trained) {
+std::shared_ptr<const Table> open_table(const TaskConfig& config, Layout layout, const DataRecord* trained) {
   if (trained == nullptr || !trained->known()) return std::make_shared<Table>(load_table(config));
   const std::string mismatch = split_rule_mismatch(*trained);
   require<DataError>(mismatch.empty(), "{}: the model was trained on it, but {}", config.file, mismatch);
   DataRecord record = *trained;
   if (layout == Layout::seq2seq && record.vocabulary.size() > 2)
     record.vocabulary.resize(record.vocabulary.size() - 2);  // without <begin> and <end>
-  for (std::string* path :
-       {&config.file, &config.validation_file, &config.test_file, &config.vocabulary_file})
-    for (const DataFile& file : trained->files)
-      if (!file.moved.empty() && *path == file.path) *path = file.moved;
   return std::make_shared<Table>(load_table(config, &record));
 }
 

@@ -10,9 +10,6 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-namespace {
-
-// Returns the log softmax of a row of logits.
 std::vector<double> log_probabilities(ConstMatrixView logits, std::int64_t row) {
   const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
   for (const Real x : z)
@@ -25,6 +22,8 @@ std::vector<double> log_probabilities(ConstMatrixView logits, std::int64_t row) 
   for (const Real x : z) result.push_back(static_cast<double>(x) - largest - portable::log(sum));
   return result;
 }
+
+namespace {
 
 // A hypothesis with one more token.
 struct Continuation {
@@ -64,7 +63,7 @@ std::vector<Hypothesis> greedy_decode(DecoderState& state, std::int64_t count,
       const auto best = std::ranges::max_element(log_p);
       last[i] = static_cast<std::int32_t>(best - log_p.begin());
       hypotheses[i].log_probability += *best;
-      ended[i] = last[i] == options.eos_token;
+      ended[i] = hypotheses[i].finished = last[i] == options.eos_token;
       if (!ended[i]) hypotheses[i].tokens.push_back(last[i]);
     }
     progress.advance();
@@ -85,6 +84,7 @@ std::vector<Hypothesis> beam_search(DecoderState& state, std::int64_t beams, con
     for (const Continuation& c : continuations(logits.matrix(), open, beams)) {
       Hypothesis hypothesis = open[static_cast<std::size_t>(c.hypothesis)];
       hypothesis.log_probability = c.log_probability;
+      hypothesis.finished = c.token == options.eos_token;
       if (c.token != options.eos_token) hypothesis.tokens.push_back(c.token);
       if (c.token == options.eos_token || step == options.max_tokens) {
         ended.push_back(std::move(hypothesis));

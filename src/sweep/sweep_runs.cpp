@@ -9,6 +9,7 @@
 #include "thimble/core/path.h"
 #include "thimble/train/run.h"
 #include "thimble/train/run_files.h"
+#include "thimble/train/run_name.h"
 
 namespace thimble {
 
@@ -105,7 +106,10 @@ void require_config(const fs::path& directory, const SweepRun& run) {
   const std::vector<std::string> data = changed_data(directory, run.config);
   require<CheckpointError>(data.empty(), "{}: trained on other data: {}; choose another directory with --out",
                            directory.string(), data.empty() ? "" : data.front());
-  const auto changed = differences(load_config(file.string()), run.config, "the directory", "the sweep");
+  auto changed = differences(load_config(file.string()), run.config, "the directory", "the sweep");
+  // Data files with the same content may have moved.
+  if (fs::exists(directory / kDataRecord))
+    std::erase_if(changed, [](const Difference& d) { return d.may_change && d.key.starts_with("task."); });
   require<CheckpointError>(changed.empty(),
                            "{}: trained with another config: {}; choose another directory with --out",
                            directory.string(), changed.empty() ? "" : changed.front().text);
@@ -152,7 +156,7 @@ std::int64_t finished(const std::vector<SweepRun>& runs) { return std::ranges::c
 
 fs::path sweep_directory(const Sweep& sweep, const std::vector<SweepRun>& runs) {
   std::string all;
-  for (const SweepRun& run : runs) all += run.name + '\n' + to_yaml(run.config);
+  for (const SweepRun& run : runs) all += run.name + '\n' + named_values(run.config);
   return path_under_runs("sweep-" + fs::path(sweep.file).stem().string(), all);
 }
 

@@ -8,6 +8,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/memory.h"
 #include "thimble/core/thread_pool.h"
+#include "thimble/data/prediction.h"
 #include "thimble/data/table.h"
 #include "thimble/train/eval_sums.h"
 #include "thimble/train/plan.h"
@@ -198,11 +199,16 @@ MemoryEstimate estimate_memory(Job job, const Config& config, int ranks) {
   return check_memory(config);
 }
 
-MemoryEstimate evaluation_memory(const Config& config, std::int64_t sequences) {
+MemoryEstimate evaluation_memory(const Config& config, std::int64_t sequences, bool predictions) {
   const Evaluation evaluation = evaluation_of(config, sequences);
   MemoryEstimate running = evaluator_memory(config);
   running.activations = static_cast<double>(running.threads) * evaluation.tapes;
   running.sums = evaluation.sums;
+  // Input, target and answer, as numbers and then as text, whose tokens have about as many bytes as a number.
+  constexpr double kRow = sizeof(Prediction) + 128, kToken = 3 * 2 * sizeof(std::int32_t);
+  if (predictions)
+    running.sequences =
+        static_cast<double>(sequences) * (kRow + kToken * static_cast<double>(tokens_of(config)));
   return peak({evaluator_memory(config, true), running});
 }
 

@@ -133,7 +133,8 @@ Var Evaluator::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const B
 }
 
 EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape,
-                              const BlockInput* from, std::span<SequenceResult> per_sequence) const {
+                              const BlockInput* from, std::span<SequenceResult> per_sequence,
+                              std::span<Prediction> predictions) const {
   if (hooks != nullptr) hooks->begin(chunk);
   const Var z = logits(chunk, hooks, tape, from);
   tape.set_layer("loss");
@@ -142,12 +143,32 @@ EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks
   if (!std::isfinite(sums.loss))
     require_finite(tape, config_.model,
                    fmt::format("the loss on the {} split is {}", split_name(split), std::abs(sums.loss)));
+  if (!predictions.empty()) predict(split, chunk, z.value(), predictions);
   if (tape.mode() == Tape::Mode::training) tape.backward(loss);
   if (hooks != nullptr) hooks->end();
   return sums;
 }
 
-std::int64_t Evaluator::count_exact_matches(const Batch& batch) const {
+void Evaluator::predict(Split split, const Chunk& chunk, ConstMatrixView logits,
+                        std::span<Prediction> predictions) const {
+  std::int64_t row = 0, index = chunk.first;
+  for (Prediction& prediction : predictions) {
+    Example example;
+    dataset_.example(split, index, example);
+    prediction = {.input = example.input, .target = example.target, .answer = example.target};
+    prediction.line = dataset_.where(split, index++);
+    if (dataset_.layout() == Layout::seq2seq) continue;  // its answer is generated
+    for (std::int32_t& token : prediction.answer) {
+      if (token == kIgnore) continue;
+      const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
+      const auto best = std::ranges::max_element(z) - z.begin();
+      token = static_cast<std::int32_t>(best);
+      prediction.log_probability += log_probabilities(logits, row++)[static_cast<std::size_t>(best)];
+    }
+  }
+}
+
+std::int64_t Evaluator::count_exact_matches(const Batch& batch, std::span<Prediction> predictions) const {
   const std::unique_ptr<DecoderState> decoding = model_->start_decoding(model_input(batch));
   const DecodingOptions options{dataset_.bos_token(), dataset_.eos_token(), dataset_.length()};
   std::int64_t right = 0;
@@ -158,11 +179,15 @@ std::int64_t Evaluator::count_exact_matches(const Batch& batch) const {
                         answers[i].tokens.end(), [&](std::int32_t label, std::int32_t token) {
                           return label == token && label != dataset_.unknown_token();
                         });
+    if (predictions.empty()) continue;
+    predictions[i].answer = answers[i].tokens;
+    predictions[i].log_probability = answers[i].log_probability;
+    predictions[i].finished = answers[i].finished;
   }
   return right;
 }
 
-EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
+EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Prediction>* predictions) {
   const std::int64_t size = dataset_.size(split);
   const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
   dataset_.require_rows(split);
@@ -176,13 +201,20 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit) {
   ProgressCounter progress(fmt::format("evaluating the {} split", split_name(split)),
                            static_cast<double>(own.size()));
   std::vector<EvalSums> sums(chunks);
+  if (predictions != nullptr) predictions->resize(static_cast<std::size_t>(count));
   each_chunk(std::span(sums).subspan(own.first, own.size()), [&](std::size_t i, Worker& worker) {
     Chunk& chunk = worker.chunk;
     chunk.first = static_cast<std::int64_t>(own.first + i) * chunk_size_;
     dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch);
-    EvalSums sum = run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference));
+    std::span<Prediction> rows;
+    if (predictions != nullptr)
+      rows = std::span(*predictions)
+                 .subspan(static_cast<std::size_t>(chunk.first),
+                          static_cast<std::size_t>(chunk.batch.sequences));
+    EvalSums sum =
+        run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference), nullptr, {}, rows);
     if (usual_answer_) sum.usual = std::ranges::count(chunk.batch.row_labels, *usual_answer_);
-    if (generates) sum.exact_matches = count_exact_matches(chunk.batch);
+    if (generates) sum.exact_matches = count_exact_matches(chunk.batch, rows);
     progress.advance();
     return sum;
   });

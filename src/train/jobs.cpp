@@ -13,8 +13,9 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit) {
-  return Evaluator(source).evaluate(split, limit);
+EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit,
+                          std::vector<Prediction>* predictions) {
+  return Evaluator(source).evaluate(split, limit, predictions);
 }
 
 std::vector<GradcheckResult> run_model_check(const Config& config) {

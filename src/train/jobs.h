@@ -11,7 +11,8 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Communicator& ranks);
-EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit);
+EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit,
+                          std::vector<Prediction>* predictions);
 std::vector<GradcheckResult> run_model_check(const Config& config);
 std::vector<GradcheckResult> run_op_checks(const std::string& only);
 ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);

@@ -7,9 +7,11 @@
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
 #include "thimble/core/path.h"
+#include "thimble/data/data_paths.h"
 #include "thimble/data/table.h"
 #include "thimble/tensor/safetensors.h"
 #include "thimble/train/run_files.h"
+#include "thimble/train/run_name.h"
 #include "train/run_layout.h"
 
 namespace thimble {
@@ -200,8 +202,16 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
                           trained, overrides);
 }
 
+std::string named_values(Config config) {
+  for (std::string* path : data_paths(config.task)) {
+    const fs::path relative = fs::path(*path).lexically_relative(fs::current_path());
+    if (!relative.empty() && *relative.begin() != "..") *path = relative.string();
+  }
+  return to_yaml(config);
+}
+
 fs::path run_directory(const fs::path& config_file, const Config& config) {
-  return path_under_runs(config_file.stem().string(), to_yaml(config));
+  return path_under_runs(config_file.stem().string(), named_values(config));
 }
 
 fs::path unused_run_directory(const fs::path& config_file, const Config& config) {

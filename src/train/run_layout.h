@@ -12,7 +12,7 @@
 
 namespace thimble {
 
-inline const std::filesystem::path kRunCheckpoints = "checkpoints", kRunData = "data.json",
+inline const std::filesystem::path kRunCheckpoints = "checkpoints", kRunData = kDataRecord,
                                    kRunMetrics = "metrics.jsonl", kRunConfig = "config.yaml",
                                    kRunSummary = "summary.json", kRunChanges = "changes.json";
 inline const std::string kFinal = "final.safetensors", kBest = "best.safetensors";

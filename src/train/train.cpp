@@ -14,7 +14,8 @@ namespace thimble {
   TrainResult run_training(const Config& config, const TrainOptions& options);           \
   Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, \
                           Communicator& ranks);                                          \
-  EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit); \
+  EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit,  \
+                            std::vector<Prediction>* predictions);                       \
   std::vector<GradcheckResult> run_model_check(const Config& config);                    \
   std::vector<GradcheckResult> run_op_checks(const std::string& only);                   \
   ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);
@@ -57,11 +58,13 @@ Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t step
                         : f64::run_benchmark(config, warmup, steps, ranks);
 }
 
-EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit) {
+EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit,
+                    std::vector<Prediction>* predictions) {
   const std::int64_t size = split_sizes(source.config.task, source.config.data).size(split);
-  require_memory(evaluation_memory(source.config, limit > 0 && (size == 0 || limit < size) ? limit : size));
-  return single(source.config) ? f32::run_evaluation(source, split, limit)
-                               : f64::run_evaluation(source, split, limit);
+  require_memory(evaluation_memory(source.config, limit > 0 && (size == 0 || limit < size) ? limit : size,
+                                   predictions != nullptr));
+  return single(source.config) ? f32::run_evaluation(source, split, limit, predictions)
+                               : f64::run_evaluation(source, split, limit, predictions);
 }
 
 std::vector<GradcheckResult> check_model(const Config& config) {

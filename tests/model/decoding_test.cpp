@@ -2,6 +2,7 @@
 #include "thimble/model/decoding.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -157,16 +158,21 @@ TEST_CASE("greedy answers end one by one, and the search with the last", "[model
   CHECK(decoding.steps == 4);
 }
 
-TEST_CASE("an answer that does not end is as long as it may be", "[model]") {
+TEST_CASE("an answer that does not end is as long as it may be, and says so", "[model]") {
+  std::array<int, 2> endings{};  // cut, finished
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Scripted greedy(seed), beam(seed);
     const Hypothesis answer = greedy_decode(greedy, 1, {kBegin, kEnd, 3})[0];
     CHECK(std::ssize(answer.tokens) <= 3);
+    CHECK(answer.finished == (answer.tokens.size() < 3));
     for (const Hypothesis& found : beam_search(beam, 4, {kBegin, kEnd, 3})) {
       CHECK(std::ssize(found.tokens) <= 3);
+      CHECK(found.finished == (found.tokens.size() < 3));
+      ++endings[found.finished ? 1 : 0];
       CHECK(std::ranges::count(found.tokens, kEnd) == 0);
     }
   }
+  CHECK((endings[0] > 0 && endings[1] > 0));
 }
 
 TEST_CASE("a beam search needs a beam", "[model]") {

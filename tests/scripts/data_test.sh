@@ -47,6 +47,51 @@ expect 0 'has changed since training' inspect run --input "w4 is" --json after.j
 [[ $(logits before.json) == "$(logits after.json)" ]] || fail "a change of the file changed what the model reads"
 expect 2 'the training data has changed since the run began' train run --resume train.steps=70
 
+# A project that moved: every command finds the data where it was from the run.
+mkdir project && cp words.tsv empty.yaml project
+pairs v | sed 's/$/ a/' >project/pairs.tsv
+cd project
+mine=(task.name=file task.file=words.tsv "${model[@]}")
+"$thimble" train empty.yaml "${mine[@]}" --out runs/whole --quiet
+"$thimble" train empty.yaml "${mine[@]}" --out runs/part --stop-after 20 --quiet 2>said
+"$thimble" train empty.yaml task.name=file task.file=pairs.tsv model.kind=encoder_decoder train.steps=2 --out runs/pair --quiet
+printf 'config: run.yaml\nseeds: [1, 2]\n' >s.yaml
+printf 'task: {name: file, file: words.tsv}\nmodel: {output: {per: sequence}, d_model: 16}\n' >run.yaml
+short=(train.steps=20 train.batch=32)
+"$thimble" train run.yaml "${short[@]}" --stop-after 10 --quiet 2>/dev/null
+"$thimble" sweep s.yaml "${short[@]}" --max-runs 1 --out sweep --quiet || fail "no sweep of one run"
+cd .. && mv project elsewhere && cd elsewhere
+loss() { grep -A2 '"test"' "$1"; }
+weights() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
+cp -r runs/whole runs/other
+expect 0 '^test +loss' eval runs/whole --json eval.json
+[[ $(loss eval.json) == "$(loss runs/whole/summary.json)" ]] || fail "another loss after the move" "$(cat eval.json)"
+resume=$(sed -n 's/^  thimble //p' said)
+[[ $resume == 'train runs/part --resume' ]] || fail "no command to resume" "$(cat said)"
+# shellcheck disable=SC2086
+expect 0 "^task.file: .*/project/words.tsv in the checkpoint, $work/elsewhere/words.tsv in this config" $resume
+[[ $(weights runs/part) == "$(weights runs/whole)" ]] || fail "a move changed the weights"
+grep -q "$work/elsewhere/words.tsv" runs/part/config.yaml || fail "the old path in the config" "$(cat runs/part/config.yaml)"
+expect 0 '^prediction' inspect runs/whole --input "w4 is"
+expect 0 '^ *0 +0 ' inspect runs/whole --sequences 9
+expect 0 '^0\.[0-9]+  ' generate runs/pair --input "v4 is"
+expect 0 'train|Results' compare runs/whole runs/other --sequences 9
+expect 0 '^test +loss' eval --weights runs/whole/checkpoints/final.safetensors --split test
+expect 0 '^run +again$' train runs/whole/config.yaml --out again
+expect 0 'words.tsv' config show runs/whole/config.yaml
+printf 'config: runs/whole/config.yaml\nseeds: [1]\n' >of_run.yaml
+expect 0 '1/1' sweep of_run.yaml "${short[@]}" --out sweep_of_run
+expect 0 '2/2' sweep s.yaml "${short[@]}" --out sweep
+expect 0 '^resuming from step 10$' train run.yaml "${short[@]}" --resume
+# It is the same data, or it is not used.
+echo 'w1 was	0' >>words.tsv
+expect 2 'the training data has changed since the run began' train runs/other --resume train.steps=70
+mv words.tsv away.tsv
+expect 2 '^thimble: .*/project/words.tsv: cannot be read' train runs/other --resume train.steps=70
+echo '[' >runs/other/data.json
+expect 2 'words.tsv: cannot be read|data.json: invalid' train runs/other --resume train.steps=70
+cd ..
+
 # No data at all.
 rm words.tsv
 expect 0 '^prediction' inspect run --input "w4 is"

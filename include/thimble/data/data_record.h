@@ -1,4 +1,4 @@
-// The record of a model's training data in its run directory (data.json) and its checkpoints (metadata
+// The record of a model's training data in its run directory (kDataRecord) and its checkpoints (metadata
 // "data"), with which the model can be used after its data files have changed, moved or been deleted.
 //
 //   {"vocabulary": ["a", ...], "longest": {"input": 4, "target": 1}, "length": 4, "source_length": 0,
@@ -17,6 +17,8 @@
 #include "thimble/data/task.h"
 
 namespace thimble {
+
+inline constexpr const char* kDataRecord = "data.json";
 
 // A data file as it was read.
 struct DataFile {
@@ -57,6 +59,10 @@ DataRecord parse_record(const std::string& text, const std::filesystem::path& ru
 // Returns what to say of a record whose rows are divided by another rule than kSplitRule, with which rows of
 // training would be in other splits; "" when it is the same, or there are no files.
 std::string split_rule_mismatch(const DataRecord&);
+
+// Replaces paths of data files that do not exist but moved along with the run that `file` is part of: its config or
+// one of its checkpoints. Every command that opens data calls it. Does nothing for a file outside of runs.
+void follow_moved_files(TaskConfig&, const std::filesystem::path& file);
 
 // Returns a line for each file with the same key and path in both whose content differs.
 std::vector<std::string> changed_files(const DataRecord& trained, const std::vector<DataFile>& now);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -111,6 +112,9 @@ class Dataset {
   // split: when it is negative), and DataError when the task draws no input of this split.
   void example(Split, std::int64_t index, Example& out) const;
 
+  // Returns the line of the data file that an example comes from, "FILE:LINE"; "" if the task has no files.
+  std::string where(Split, std::int64_t index) const;
+
   // Sets `out` to examples first .. first+count-1 of a split, in order, reusing its storage. Throws as
   // example does.
   void fill(Split, std::int64_t first, std::int64_t count, Batch& out) const;
@@ -123,6 +127,8 @@ class Dataset {
 
  private:
   void draw(Split, std::int64_t index, Example& out) const;
+  // Returns the place of an example among the inputs that the task lists.
+  std::int64_t listed(Split, std::int64_t index) const;
   template <class Key, class Find>
   std::vector<Alignment> align(const Example&, const Find& find) const;
   Permutation epoch_order(std::int64_t step, std::int64_t batch) const;

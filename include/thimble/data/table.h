@@ -89,8 +89,6 @@ class Table {
   void require_rows(Split) const;
   bool disjoint() const { return disjoint_; }  // whether splits share no input, as they come from one file
   void example(std::int64_t row, Example& out) const;  // in the order of the splits
-  // Returns the number of the stored row, for input() and the others below.
-  std::uint32_t stored(std::int64_t row) const { return order_[static_cast<std::size_t>(row)]; }
 
   ExampleSize longest() const { return longest_; }  // longest input and longest target, in any row
   double chance() const { return chance_; }         // share of the most frequent answer, of all rows
@@ -102,6 +100,9 @@ class Table {
   std::optional<Layout> suitable_layout() const;
   // Throws DataError, with the lines and a layout that suits all rows, when rows cannot be laid out that way.
   void check(Layout) const;
+
+  // Returns the stored row of a row in the order of the splits.
+  std::uint32_t stored(std::int64_t row) const { return order_[static_cast<std::size_t>(row)]; }
 
   // Rows in the order of storage: those of the main file, of the validation file and of the test file.
   std::span<const std::int32_t> input(std::uint32_t row) const;
@@ -146,8 +147,7 @@ class Table {
 Table load_table(const TaskConfig&, const DataRecord* trained = nullptr);
 
 // Does what load_table does, for a model of that layout, whose record also has <begin> and <end> if it is a
-// seq2seq model. Replaces the paths of files that have moved since training. Throws DataError also when the
-// model's rows were divided by another rule.
-std::shared_ptr<const Table> open_table(TaskConfig&, Layout, const DataRecord* trained = nullptr);
+// seq2seq model. Throws DataError also when the model's rows were divided by another rule.
+std::shared_ptr<const Table> open_table(const TaskConfig&, Layout, const DataRecord* trained = nullptr);
 
 }  // namespace thimble

@@ -20,9 +20,13 @@ struct DecodingOptions {
 struct Hypothesis {
   std::vector<std::int32_t> tokens;  // without bos_token and eos_token; max_tokens of them if it did not end
   double log_probability = 0;        // of the tokens and of eos_token, if it ended
+  bool finished = false;             // whether it ended; otherwise max_tokens cut it
 };
 
 inline namespace THIMBLE_PRECISION {
+
+// Returns the log softmax of a row of logits (N, V). Throws NumericError when a logit is not finite.
+std::vector<double> log_probabilities(ConstMatrixView logits, std::int64_t row);
 
 // The state of a decoder after N hypotheses. It caches the computations of earlier tokens, so that a step
 // costs one token. Its logits equal those of the full forward pass over the same tokens.

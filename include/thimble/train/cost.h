@@ -56,7 +56,8 @@ struct MemoryEstimate {
   double activations = 0;  // of a micro-batch, on all threads
   double checkpoint = 0;   // a file while being written or read
   double sums = 0;         // of an evaluation, by micro-batch
-  double sequences = 0;    // what inspection stores of the sequences that it analyzes, and its report
+  double sequences =
+      0;  // what inspection stores of the sequences that it analyzes, and its report; predictions
 
   double total() const;
   std::array<std::pair<std::string_view, double>, 9> parts() const {
@@ -74,8 +75,8 @@ struct MemoryEstimate {
 
 // Returns the memory of a process; ranks: those that train together.
 MemoryEstimate estimate_memory(Job, const Config&, int ranks = 1);
-// Returns the memory of evaluating that many sequences.
-MemoryEstimate evaluation_memory(const Config&, std::int64_t sequences);
+// Returns the memory of evaluating that many sequences, and of a table of predictions.
+MemoryEstimate evaluation_memory(const Config&, std::int64_t sequences, bool predictions = false);
 
 // For estimates of other rooms: returns the memory of an Evaluator without tapes, once it has loaded its
 // weights; `loading`: while it reads them from a checkpoint of a run.

@@ -15,6 +15,7 @@
 #include "thimble/core/progress.h"
 #include "thimble/core/thread_pool.h"
 #include "thimble/data/dataset.h"
+#include "thimble/data/prediction.h"
 #include "thimble/distributed/communicator.h"
 #include "thimble/model/model.h"
 #include "thimble/train/eval_sums.h"
@@ -113,8 +114,9 @@ class Evaluator {
 
   // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Each rank
   // computes some of the sequences, and all return the same result; so all must call it. Checks for a leak
-  // except on a finite training split, whose sequences the model was trained on.
-  EvalResult evaluate(Split split, std::int64_t limit = 0);
+  // except on a finite training split, whose sequences the model was trained on. `predictions`, unless null,
+  // is set to the answers that the result counts, in order; of one process only.
+  EvalResult evaluate(Split split, std::int64_t limit = 0, std::vector<Prediction>* predictions = nullptr);
 
   // Selects the first sequences of a split, at most as many as it has, for the functions below, and stores
   // their tokens. Throws DataError when there are none.
@@ -168,9 +170,13 @@ class Evaluator {
   Tape& rewound_tape(Worker& worker, Tape::Mode mode);
   Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const;
   EvalSums run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape,
-                     const BlockInput* from = nullptr, std::span<SequenceResult> per_sequence = {}) const;
-  std::int64_t count_exact_matches(
-      const Batch& batch) const;  // sequences whose whole target greedy decoding generates
+                     const BlockInput* from = nullptr, std::span<SequenceResult> per_sequence = {},
+                     std::span<Prediction> predictions = {}) const;
+  // Sets the predictions of a chunk, but for generated answers, from its logits (R, V) of labeled positions.
+  void predict(Split split, const Chunk& chunk, ConstMatrixView logits, std::span<Prediction>) const;
+  // Returns the number of sequences whose whole target greedy decoding generates. Completes the predictions
+  // of the batch unless there are none.
+  std::int64_t count_exact_matches(const Batch& batch, std::span<Prediction>) const;
 
   Config config_;
   Communicator& ranks_;

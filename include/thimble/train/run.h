@@ -17,6 +17,7 @@
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/core/lock.h"
+#include "thimble/data/prediction.h"
 #include "thimble/train/run_files.h"
 #include "thimble/train/train.h"
 
@@ -44,8 +45,10 @@ ModelSource open_weights(const std::filesystem::path& weights, const std::string
                          const std::vector<std::string>& overrides = {});
 
 // Evaluates the model on a split of its config's task, or on its first `limit` sequences, required for an
-// unlimited split. Throws CheckpointError when the weights do not fit the config.
-EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit = 0);
+// unlimited split. `predictions`, unless null, is set to the answers that the result counts. Throws
+// CheckpointError when the weights do not fit the config.
+EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit = 0,
+                    std::vector<Prediction>* predictions = nullptr);
 
 // Returns the record of the data that the config trains on.
 DataRecord record_of(const Config& config);

@@ -1,6 +1,7 @@
 
 #include "cli/cli.h"
 #include "cli/text/progress_meter.h"
+#include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/table.h"
@@ -14,6 +15,7 @@ struct EvalArguments {
   Output output;
   std::vector<std::string> splits;
   std::int64_t sequences = 0;
+  std::string predictions;  // file of their table
 };
 
 // Returns the splits that are named, without names those of the two that are not empty.
@@ -35,13 +37,18 @@ int run(const EvalArguments& arguments) {
   const ModelSource model = arguments.model.open();
   Json json = Json::object();
   bool leak = false;
+  std::string table = predictions_header();
   const std::vector<Split> splits = splits_of(arguments.splits, model.config);
   if (model.config.task.table != nullptr)
     for (const Split split : splits) model.config.task.table->require_rows(split);
+  const Names names = token_names(model.config.task, layout_of(model.config.model));
   std::optional<EvalResult> last;
   for (const Split split : splits) {
     const std::string name(split_name(split));
-    const EvalResult report = evaluate(model, split, arguments.sequences);
+    std::vector<Prediction> predictions;
+    const bool listed = !arguments.predictions.empty();
+    const EvalResult report = evaluate(model, split, arguments.sequences, listed ? &predictions : nullptr);
+    table += predictions_text(names, split, predictions);
     json[name] = to_json(report);
     if (arguments.output.prints_text()) print_out("{}\n", describe(name, report));
     leak |= warn_of_leak(name, report);
@@ -49,6 +56,7 @@ int run(const EvalArguments& arguments) {
     last = report;
   }
   if (last && arguments.output.prints_text()) print_out("{}", describe_reference(*last));
+  if (!arguments.predictions.empty()) write_output(arguments.predictions, table);
   arguments.output.write(json);
   return leak ? kCheckFailed : kDone;
 }
@@ -66,6 +74,11 @@ void add_eval(Command& program) {
   command.add_option("--sequences", arguments->sequences, "Sequences of each split, from the first (0 = all)")
       .between(0, 1'000'000'000)
       .value_name("N");
+  command
+      .add_option("--predictions", arguments->predictions,
+                  "Write a table of the answer to each sequence, separated by tabs")
+      .writable()
+      .value_name("FILE", Value::file);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });
 }

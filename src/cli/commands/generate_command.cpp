@@ -24,8 +24,12 @@ void run(const GenerateArguments& arguments) {
   const ModelSource model = arguments.model.open();
   auto json = Json::array();
   for (const GeneratedSequence& s : generate(model, arguments.input, arguments.beams)) {
-    json.push_back({{"tokens", s.tokens}, {"text", s.text}, {"log_probability", s.log_probability}});
-    if (arguments.output.prints_text()) print_out("{:.3f}  {}\n", std::exp(s.log_probability), s.text);
+    json.push_back({{"tokens", s.tokens},
+                    {"text", s.text},
+                    {"log_probability", s.log_probability},
+                    {"finished", s.finished}});
+    if (arguments.output.prints_text())
+      print_out("{:.3f}  {}{}\n", std::exp(s.log_probability), s.text, s.finished ? "" : own_text(" …"));
   }
   if (arguments.output.prints_text()) warn_of_unseen(model, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});

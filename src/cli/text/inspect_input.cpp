@@ -73,8 +73,13 @@ void print_predictions(const ForwardTrace& trace, const ModelConfig& model, cons
   if (per_token) {
     print_columns({tokens, predictions, probabilities});
   } else {
+    std::vector<std::string> output = predictions, certainty = probabilities;
+    if (!trace.finished) {  // the answer goes on
+      output.push_back(own_text("…"));
+      certainty.emplace_back();
+    }
     print_columns({tokens});
-    print_columns({predictions, probabilities});
+    print_columns({output, certainty});
   }
   print_lens();
 }

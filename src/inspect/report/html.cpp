@@ -78,7 +78,7 @@ Json packed_report(const InspectReport& report, const ForwardTrace* own) {
   Json& examples = json["examples"] = Json::array();
   for (const ForwardTrace* trace : traces)
     examples.push_back(page::packed_trace(*trace, report.config.model, report.tokens, width));
-  if (own != nullptr) examples[0]["own"] = true;
+  if (own != nullptr) examples[0].update({{"own", true}, {"finished", own->finished}});
   if (Json series = packed_series(report.series, report); !series.is_null())
     json["series"] = std::move(series);
   return json;

@@ -122,6 +122,7 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
                                                     : f64::run_generation(model, tokens, beams)) {
     GeneratedSequence& sequence = sequences.emplace_back();
     sequence.log_probability = hypothesis.log_probability;
+    sequence.finished = hypothesis.finished;
     for (const std::int32_t token : hypothesis.tokens)
       sequence.tokens.push_back(names[static_cast<std::size_t>(token)]);
     sequence.text = token_text(names, hypothesis.tokens, how);
@@ -216,7 +217,10 @@ Json example_json(const ForwardTrace& trace, const ModelConfig& model, const Nam
 Json to_json(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
   const std::int64_t rows = std::ssize(trace.predictions), columns = std::ssize(names);
   Json json = example_json(trace, model, names);
-  if (layout_of(model) == Layout::seq2seq) json["attentions"] = to_json(attention_layers(model));
+  if (layout_of(model) == Layout::seq2seq) {
+    json["finished"] = trace.finished;
+    json["attentions"] = to_json(attention_layers(model));
+  }
   json["vocabulary"] = names;
   json["probabilities"] = nested(trace.probabilities, {rows, columns});
   json["logits"] = nested(trace.logits, {rows, columns});

@@ -106,13 +106,14 @@ std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, c
   return beams == 1 ? greedy_decode(*state, 1, options) : beam_search(*state, beams, options);
 }
 
-// Returns the decoder input of the greedy output: the beginning-of-sequence token and the output, without its
-// last token where the model is too short for it.
-std::vector<std::int32_t> decoder_input(const Model& model, const Dataset& dataset, const Batch& batch) {
-  std::vector<std::int32_t> tokens = hypotheses(model, dataset, batch, 1).front().tokens;
-  tokens.insert(tokens.begin(), dataset.bos_token());
-  if (std::ssize(tokens) > model.max_length()) tokens.pop_back();
-  return tokens;
+// Sets the batch to the decoder input of the greedy output: the beginning-of-sequence token and the output,
+// without its last token where the model is too short for it. Returns whether the output ended.
+bool generate_tokens(const Model& model, const Dataset& dataset, Batch& batch) {
+  const Hypothesis output = hypotheses(model, dataset, batch, 1).front();
+  batch.tokens = output.tokens;
+  batch.tokens.insert(batch.tokens.begin(), dataset.bos_token());
+  if (std::ssize(batch.tokens) > model.max_length()) batch.tokens.pop_back();
+  return output.finished;
 }
 
 void set_source(Batch& batch, const std::vector<std::int32_t>& tokens) {
@@ -153,9 +154,10 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   Batch& batch = chunk.batch;
   batch.sequences = 1;
   batch.tokens = tokens;
+  bool finished = true;
   if (dataset.layout() == Layout::seq2seq) {
     set_source(batch, tokens);
-    batch.tokens = decoder_input(network, dataset, batch);
+    finished = generate_tokens(network, dataset, batch);
   }
   batch.length = std::ssize(batch.tokens);
   batch.lengths = length_of(batch.tokens);
@@ -173,6 +175,7 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   }
   require_finite(tape, network.config(), "input");
   hooks.end();
+  trace.finished = finished;
   if (interventions != nullptr) return trace;
   each_lens(network, tape, model_input(batch), [&](std::size_t depth, Var logits) {
     if (depth + 1 == lens_names(network.config()).size()) return;

@@ -34,6 +34,7 @@ function chips() {
   const all = tokens.map((token, i) =>
     element("span", { class: "chip", "data-at": i }, element("small", {}, String(i)), name(token), prediction(i)),
   );
+  if (state.trace.finished === false) all.push(element("span", { title: "cut at the longest output of the model" }, "…"));
   if (predictions.length === tokens.length) return source ? [sourceLine(source), element("span", { class: "arrow" }, "→"), ...all] : all;
   const plain = tokens.map((token, i) => element("span", { class: "chip" }, element("small", {}, String(i)), name(token)));
   return [...plain, element("span", { class: "arrow" }, "→"), element("span", { class: "chip" }, prediction(0))];

@@ -31,6 +31,7 @@ struct ForwardTrace {
   // input alone. The last depth is the model's own.
   std::vector<std::int32_t> lens_predictions;
   std::vector<double> lens_probabilities;
+  bool finished = true;  // false: the output of an encoder-decoder was cut at the longest that the model has
 
   std::int64_t queries(const AttentionLayer& l) const {
     return std::ssize(l.queries_source ? source : tokens);
@@ -61,6 +62,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
 struct GeneratedSequence {
   std::vector<std::string> tokens;
   double log_probability;
+  bool finished;  // false: cut at the longest output of the model
   std::string text{};  // the tokens joined as the targets of the task are written
 };
 

@@ -26,7 +26,7 @@ function prediction(e, i) {
 
 function summary(e, perQuery) {
   const [count, wrong] = [labeled(e).length, wrongIn(e)];
-  const name = capital(exampleName(state.example));
+  const name = capital(exampleName(state.example)) + (e.finished === false ? ", its output cut at the longest …" : "");
   if (!e.targets && perQuery) return element("p", { class: "result" }, `${name}. Below each query: the prediction at that position.`);
   if (!e.targets)
     return element(
