@@ -150,7 +150,7 @@ bool warn_of_leak(const std::string& name, const EvalResult& report) {
       "thimble: data leak: the {} loss, {:.6f} (standard error {:.1g}), is below {:.6f}, the lowest "
       "possible\n"
       "on unseen sequences of this task: targets leak into the input or the training split\n",
-      name, report.loss, report.loss_error, *report.leak);
+      name, report.loss, *report.loss_error, *report.leak);
   return true;
 }
 
@@ -166,7 +166,7 @@ std::string describe_reference(const EvalResult& report) {
 
 void warn_of_chance(const std::string& name, const EvalResult& report) {
   if (!report.no_better_than_chance()) return;
-  const double error = EvalResult::kInterval * report.accuracy_error;
+  const double error = EvalResult::kInterval * *report.accuracy_error;
   const std::string text = fmt::format(
       "thimble: no better than chance: {} tokens {:.2f} % (95 % CI {:.2f}–{:.2f} %), the best constant "
       "prediction {:.2f} %; try another train.optimizer.lr or more train.steps",

@@ -30,6 +30,7 @@ Json heads_json(const ComparedHeads& compared) {
     return out;
   }
   out["sequences"] = heads.sequences;
+  out["elsewhere_sequences"] = heads.elsewhere;
   out["matches"] = Json::array();
   for (const HeadMatch& match : heads.matches)
     out["matches"].push_back({{"head", id_json(match.head)},

@@ -182,6 +182,7 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
   require_memory(comparison_memory(first_here.config, second_here.config, sequences));
   const Attention a = read_attention(first_here, sequences), b = read_attention(second_here, sequences);
   comparison.sequences = std::ssize(a);
+  comparison.elsewhere = std::ranges::count_if(previous_of_length(a), [](std::int64_t p) { return p >= 0; });
   for (std::size_t i = 0; i < heads_of(model); ++i) comparison.matches.push_back({.head = id_of(model, i)});
   const DoubleMatrix same = overlaps(model, a, other, b);
   for (const char* stack : {"", "encoder", "decoder", "cross"})

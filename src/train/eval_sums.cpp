@@ -17,6 +17,8 @@ void EvalSums::add(const EvalSums& other) {
   correct_squared += other.correct_squared;
   correct_labeled += other.correct_labeled;
   labeled_squared += other.labeled_squared;
+  loss_squared += other.loss_squared;
+  loss_labeled += other.loss_labeled;
 }
 
 void EvalSums::add_sequence(std::int64_t its_labeled, std::int64_t its_correct) {
@@ -28,30 +30,23 @@ void EvalSums::add_sequence(std::int64_t its_labeled, std::int64_t its_correct) 
   labeled_squared += its_labeled * its_labeled;
 }
 
-namespace {
-
-// Returns the standard error from the spread between sequences, weighted by their labels (the ratio estimator
-// of survey sampling).
-double accuracy_error(const EvalSums& sums, std::int64_t sequences) {
-  if (sums.labeled == 0 || sequences < 2) return 0;
-  const double n = static_cast<double>(sequences), mean = static_cast<double>(sums.correct) / sums.labels();
-  const double squares = static_cast<double>(sums.correct_squared) -
-                         2 * mean * static_cast<double>(sums.correct_labeled) +
-                         mean * mean * static_cast<double>(sums.labeled_squared);
-  return std::sqrt(std::max(0.0, squares) * n / (n - 1)) / sums.labels();
+void EvalSums::add_spread(const SequenceResult& sequence) {
+  loss_squared += sequence.loss * sequence.loss;
+  loss_labeled += sequence.loss * static_cast<double>(sequence.labeled);
 }
 
-// Returns the standard error by the ratio estimator, from the spread between chunks.
-double loss_error(std::span<const EvalSums> chunks, const EvalSums& sums) {
-  constexpr std::size_t kMinChunks = 8;
-  if (chunks.size() < kMinChunks) return 0;
-  const double mean = sums.loss / sums.labels(), n = static_cast<double>(chunks.size());
-  double squares = 0;
-  for (const EvalSums& chunk : chunks) {
-    const double deviation = chunk.loss - mean * static_cast<double>(chunk.labeled);
-    squares += deviation * deviation;
-  }
-  return std::sqrt(squares * n / (n - 1)) / sums.labels();
+namespace {
+
+// Returns the standard error of the ratio `sum` / labels by the ratio estimator of survey sampling, from the
+// spread between sequences: `squared` and `labeled` are sums over them of their part of `sum`, squared and
+// times their labels. Fewer than two sequences have no spread.
+std::optional<double> ratio_error(const EvalSums& sums, std::int64_t sequences, double sum, double squared,
+                                  double labeled) {
+  if (sequences < 2) return std::nullopt;
+  const double n = static_cast<double>(sequences), mean = sum / sums.labels();
+  const double squares =
+      squared - 2 * mean * labeled + mean * mean * static_cast<double>(sums.labeled_squared);
+  return std::sqrt(std::max(0.0, squares) * n / (n - 1)) / sums.labels();
 }
 
 }  // namespace
@@ -64,8 +59,11 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences) {
   result.accuracy = static_cast<double>(sums.correct) / sums.labels();
   result.sequence_accuracy = static_cast<double>(sums.correct_sequences) / static_cast<double>(sequences);
   result.sequences = sequences;
-  result.loss_error = loss_error(chunks, sums);
-  result.accuracy_error = accuracy_error(sums, sequences);
+  result.labels = sums.labeled;
+  result.loss_error = ratio_error(sums, sequences, sums.loss, sums.loss_squared, sums.loss_labeled);
+  result.accuracy_error =
+      ratio_error(sums, sequences, static_cast<double>(sums.correct),
+                  static_cast<double>(sums.correct_squared), static_cast<double>(sums.correct_labeled));
   return result;
 }
 

@@ -42,8 +42,9 @@ Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sum
   const Var loss = cross_entropy(logits, batch.row_labels, {.smoothing = label_smoothing, .normalizer = 1});
   sums.loss += static_cast<double>(loss.item());
   const MatrixView z = logits.value();
-  const MatrixView dlogits = per_sequence.empty() ? MatrixView{} : logits.tape().scratch(z.rows, z.cols);
   const std::int64_t rows = std::ssize(batch.rows), of_sequence = std::ssize(batch.labels) / batch.sequences;
+  const MatrixView dlogits =  // of one sequence
+      per_sequence.empty() ? MatrixView{} : logits.tape().scratch(std::min(rows, of_sequence), z.cols);
   const auto sequence_of = [&](std::int64_t row) {
     return batch.rows[static_cast<std::size_t>(row)] / of_sequence;
   };
@@ -60,11 +61,12 @@ Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sum
     const std::int64_t correct = kernels::count_correct(z.row_block(first, count), countable);
     sums.add_sequence(count, correct);
     if (per_sequence.empty()) continue;
-    per_sequence[static_cast<std::size_t>(sequence)] = {
-        .loss = kernels::cross_entropy_forward(dlogits.row_block(first, count), z.row_block(first, count),
-                                               labels, 0, 1),
-        .labeled = count,
-        .correct = correct};
+    SequenceResult& result = per_sequence[static_cast<std::size_t>(sequence)];
+    result = {.loss = kernels::cross_entropy_forward(dlogits.row_block(0, count), z.row_block(first, count),
+                                                     labels, 0, 1),
+              .labeled = count,
+              .correct = correct};
+    sums.add_spread(result);
   }
   return loss;
 }
@@ -211,8 +213,9 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Pred
       rows = std::span(*predictions)
                  .subspan(static_cast<std::size_t>(chunk.first),
                           static_cast<std::size_t>(chunk.batch.sequences));
-    EvalSums sum =
-        run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference), nullptr, {}, rows);
+    worker.results.resize(static_cast<std::size_t>(chunk.batch.sequences));
+    EvalSums sum = run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference), nullptr,
+                             worker.results, rows);
     if (usual_answer_) sum.usual = std::ranges::count(chunk.batch.row_labels, *usual_answer_);
     if (generates) sum.exact_matches = count_exact_matches(chunk.batch, rows);
     progress.advance();
@@ -227,8 +230,8 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Pred
         usual_answer_ ? static_cast<double>(all.usual) / all.labels() : dataset_.task().chance(config_.task);
   if (generates) result.exact_match = static_cast<double>(all.exact_matches) / static_cast<double>(count);
   result.lowest_loss = lowest_loss(dataset_, split);
-  if (result.lowest_loss && result.loss_error > 0 &&
-      result.loss < *result.lowest_loss - 4 * result.loss_error)
+  if (result.lowest_loss && count >= EvalResult::kEnoughSequences && *result.loss_error > 0 &&
+      result.loss < *result.lowest_loss - 4 * *result.loss_error)
     result.leak = result.lowest_loss;
   return result;
 }

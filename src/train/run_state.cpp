@@ -16,6 +16,18 @@ Json to_json(const RunState& s) {
   return json;
 }
 
+namespace {
+
+// Return the number of a key that is missing or null where it was not measured, or the checkpoint is older.
+std::optional<double> number(const Json& json, const char* key) {
+  return json.value(key, Json()).is_null() ? std::nullopt : std::optional(json.at(key).get<double>());
+}
+std::int64_t count(const Json& json, const char* key) {
+  return json.value(key, Json()).is_null() ? 0 : json.at(key).get<std::int64_t>();
+}
+
+}  // namespace
+
 RunState run_state(const Json& json) {
   RunState s;
   json.at("step").get_to(s.step);
@@ -33,6 +45,8 @@ RunState run_state(const Json& json) {
   train.at("sequence_accuracy").get_to(s.train.sequence_accuracy);
   train.at("learning_rate").get_to(s.train.learning_rate);
   train.at("gradient_norm").get_to(s.train.gradient_norm);
+  s.train.sequences = count(train, "sequences");
+  s.train.labels = count(train, "labels");
   if (!json.contains("validation")) return s;
   const Json& from = json.at("validation");
   EvalResult& to = s.validation.emplace();
@@ -40,13 +54,12 @@ RunState run_state(const Json& json) {
   from.at("accuracy").get_to(to.accuracy);
   from.at("sequence_accuracy").get_to(to.sequence_accuracy);
   from.at("sequences").get_to(to.sequences);
-  from.at("loss_error").get_to(to.loss_error);
-  if (from.contains("chance")) {
-    to.chance = from.at("chance").get<double>();
-    to.accuracy_error = from.at("accuracy_error").get<double>();
-  }
-  if (from.contains("lowest_possible_loss")) to.lowest_loss = from.at("lowest_possible_loss").get<double>();
-  if (from.contains("exact_match")) to.exact_match = from.at("exact_match").get<double>();
+  to.labels = count(from, "labels");
+  to.loss_error = number(from, "loss_error");
+  to.accuracy_error = number(from, "accuracy_error");
+  to.chance = number(from, "chance");
+  to.lowest_loss = number(from, "lowest_possible_loss");
+  to.exact_match = number(from, "exact_match");
   if (from.contains("leak")) to.leak = from.at("leak").at("lowest_possible_loss").get<double>();
   return s;
 }

@@ -36,6 +36,8 @@ void require_equal_option(Communicator& ranks, const char* option, const std::st
   ranks.require_equal<ConfigError>(option, value, "start the same command for all ranks");
 }
 
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
 }  // namespace
 
 std::string_view stopped_name(Stopped stopped) {
@@ -100,7 +102,9 @@ Json to_json(const StepReport& r) {
           {"accuracy", r.accuracy},
           {"sequence_accuracy", r.sequence_accuracy},
           {"learning_rate", r.learning_rate},
-          {"gradient_norm", r.gradient_norm}};
+          {"gradient_norm", r.gradient_norm},
+          {"sequences", r.sequences > 0 ? Json(r.sequences) : Json()},
+          {"labels", r.labels > 0 ? Json(r.labels) : Json()}};
 }
 
 Json to_json(const EvalResult& r) {
@@ -108,11 +112,12 @@ Json to_json(const EvalResult& r) {
             {"accuracy", r.accuracy},
             {"sequence_accuracy", r.sequence_accuracy},
             {"sequences", r.sequences},
-            {"loss_error", r.loss_error}};
+            {"labels", r.labels},
+            {"loss_error", or_null(r.loss_error)},
+            {"accuracy_error", or_null(r.accuracy_error)}};
   if (r.chance) {
     json["chance"] = *r.chance;
-    json["accuracy_error"] = r.accuracy_error;
-    json["no_better_than_chance"] = r.no_better_than_chance();
+    json["no_better_than_chance"] = r.accuracy_error ? Json(r.no_better_than_chance()) : Json();
   }
   if (r.lowest_loss) json["lowest_possible_loss"] = *r.lowest_loss;
   if (r.exact_match) json["exact_match"] = *r.exact_match;

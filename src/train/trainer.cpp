@@ -223,7 +223,9 @@ StepReport Trainer::update() {
           .sequence_accuracy =
               static_cast<double>(sums.correct_sequences) / static_cast<double>(config_.train.batch),
           .learning_rate = rate,
-          .gradient_norm = norm};
+          .gradient_norm = norm,
+          .sequences = config_.train.batch,
+          .labels = sums.labeled};
 }
 
 double Trainer::learning_rate(std::int64_t step) const {

@@ -31,6 +31,15 @@ TEST_CASE("a heat map draws an entry in two columns, or in one where two do not 
   CHECK(cli::heat_map(std::vector<double>(2 * 60, 1.0), 60, Colors::none, 60).empty());
 }
 
+TEST_CASE("marked entries of a heat map end in an apostrophe where there is room") {
+  const std::vector<double> values{0, 1, 1, std::nan("")};
+  const std::vector<char> marked{0, 1, 0, 0};
+  CHECK(cli::heat_map(values, 2, Colors::none, 80, marked) == Picture{"0   @'", "1 @@??"});
+  CHECK(cli::heat_map(values, 2, Colors::none, 4, marked) == Picture{"0  @", "1 @?"});
+  for (const std::size_t width : {80, 4})
+    CHECK(cli::heat_map(values, 2, Colors::all, width, marked)[0].ends_with("'\033[0m"));
+}
+
 TEST_CASE("a heat map has names at its rows and above its columns", "[cli]") {
   const std::vector<double> values{0, 1, 1, 0};
   CHECK(cli::heat_map(values, {"the", "dog"}, {"le", "chien"}, Colors::none, 80) ==

@@ -202,7 +202,7 @@ TEST_CASE("attribution is not available where logits are not a sum of parts", "[
     CHECK_THAT(report.attribution.reason, ContainsSubstring(word));
     CHECK(report.attribution.parts.empty());
     CHECK(report.heads.size() == 4);
-    CHECK(report.rollout.rows == 7);
+    CHECK(report.rollout.from_start.size() == 49);
     const Json json = to_json(report.attribution);
     CHECK(json["available"] == false);
     CHECK(json["reason"] == report.attribution.reason);
@@ -231,42 +231,48 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
     config.model.layers = 3;
     config.model.attention.mask = mask;
     const TrainedEncoder trainer(config);
-    DoubleMatrix mean(7, 7);
-    double full = 0;
+    DoubleMatrix mean(7, 7), mean_end(7, 7), count(7, 7);
     for (std::int64_t b = 0; b < 40; ++b) {
       Batch batch;
       trainer.dataset().fill(Split::test, b, 1, batch);
-      if (batch.lengths[0] != 7) continue;
+      const std::int64_t length = batch.lengths[0];
       Recorder recorder;
       Tape tape(Tape::Mode::inference);
       forward(trainer.model(), tape, batch, recorder);
-      DoubleMatrix rollout(7, 7);
-      for (std::int64_t i = 0; i < 7; ++i) rollout(i, i) = 1;
+      DoubleMatrix rollout(length, length);
+      for (std::int64_t i = 0; i < length; ++i) rollout(i, i) = 1;
       for (const std::size_t layer : {0, 1, 2}) {
         const auto& weights = recorder.seen.at(weights_site(layer));
-        DoubleMatrix step(7, 7);
-        for (std::size_t i = 0; i < 49; ++i)
-          step.values[i] = (weights[i] + weights[49 + i]) / 2 + (i % 8 == 0);
-        for (std::int64_t i = 0; i < 7; ++i) {
+        DoubleMatrix step(length, length);
+        for (std::int64_t i = 0; i < length; ++i) {
           double sum = 0;
-          for (std::int64_t j = 0; j < 7; ++j) sum += step(i, j);
-          for (std::int64_t j = 0; j < 7; ++j) step(i, j) /= sum;
+          for (std::int64_t j = 0; j < length; ++j) {
+            const auto at = static_cast<std::size_t>(i * 7 + j);
+            sum += step(i, j) = (weights[at] + weights[49 + at]) / 2 + (i == j);
+          }
+          for (std::int64_t j = 0; j < length; ++j) step(i, j) /= sum;
         }
         rollout = matmul(step, rollout);
       }
-      for (std::size_t i = 0; i < 49; ++i) mean.values[i] += rollout.values[i];
-      ++full;
+      for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t j = 0; j < length; ++j) {
+          mean(i, j) += rollout(i, j);
+          mean_end(7 - length + i, 7 - length + j) += rollout(i, j);
+          ++count(i, j);
+        }
     }
-    REQUIRE((full > 1 && full < 40));
+    REQUIRE((count(6, 6) > 1 && count(6, 6) < 40));
     const CircuitReport report = trainer.circuits(40);
-    REQUIRE(report.rollout.values.size() == 49);
-    for (std::size_t i = 0; i < 49; ++i)
-      CHECK_THAT(report.rollout.values[i], WithinAbs(mean.values[i] / full, 1e-6));
-    CHECK(to_json(report.rollout)[3][2] == report.rollout(3, 2));
+    REQUIRE(report.rollout.from_start.size() == 49);
+    REQUIRE(report.rollout.from_end.size() == 49);
+    for (std::size_t i = 0; i < 49; ++i) {
+      CHECK_THAT(report.rollout.from_start[i], WithinAbs(mean.values[i] / count.values[i], 1e-6));
+      CHECK_THAT(report.rollout.from_end[i], WithinAbs(mean_end.values[i] / count.values[48 - i], 1e-6));
+    }
   }
 }
 
-TEST_CASE("without a sequence of full length there is no rollout", "[inspect]") {
+TEST_CASE("the rollout of positions that no sequence has is unknown", "[inspect]") {
   const TrainedEncoder trainer(rich_config(), 0);
   std::int64_t shorter = 0;
   for (Batch batch; shorter < 60; ++shorter) {
@@ -275,6 +281,11 @@ TEST_CASE("without a sequence of full length there is no rollout", "[inspect]") 
   }
   INFO("the first sequence of full length is number " << shorter);
   const CircuitReport report = trainer.circuits(shorter);
-  CHECK(report.rollout.values.empty());
-  CHECK(to_json(report.rollout).is_null());
+  REQUIRE(shorter > 0);
+  CHECK(report.rollout.from_start[0] > 0);
+  for (std::size_t i = 0; i < 7; ++i) {
+    CHECK(std::isnan(report.rollout.from_start[6 * 7 + i]));
+    CHECK(std::isnan(report.rollout.from_start[i * 7 + 6]));
+  }
+  CHECK(map_json(report.rollout.from_start, 7)[6][0].is_null());
 }

@@ -170,31 +170,41 @@ TEST_CASE("scores that refer to the query's own sequence are undefined", "[inspe
   }
 }
 
-TEST_CASE("mean weights and positional share are of pairs of full length", "[inspect]") {
+TEST_CASE("mean weights and positional share are of the pairs that have the query and the key", "[inspect]") {
   std::vector<Pair> pairs = random_pairs();
   HeadScorer scorer = HeadScorer::cross(kQueries, kKeys);
-  std::vector<double> mean(kQueries * kKeys);
-  double count = 0, squares = 0, of_mean = 0;
-  for (const Pair& p : pairs) {
-    scorer.add(ScoreTargets::cross(p.queries, p.source, {}), p.weights);
-    if (p.queries != kQueries || p.keys() != kKeys) continue;
-    ++count;
-    for (std::size_t c = 0; c < mean.size(); ++c) {
-      mean[c] += p.weights[c];
-      squares += (p.weights[c] - 1.0 / kKeys) * (p.weights[c] - 1.0 / kKeys);
+  for (const Pair& p : pairs) scorer.add(ScoreTargets::cross(p.queries, p.source, {}), p.weights);
+  const std::vector<double> found = scorer.weights().means().from_start;
+  const std::vector<std::int64_t> counts = scorer.weights().counts();
+  REQUIRE(found.size() == kQueries * kKeys);
+  double of_means = 0, squares = 0, queries = 0;
+  for (std::int64_t i = 0; i < kQueries; ++i)
+    for (std::int64_t j = 0; j < kKeys; ++j) {
+      const auto cell = static_cast<std::size_t>(i * kKeys + j);
+      double sum = 0, excess = 0, its_squares = 0, count = 0;
+      for (const Pair& p : pairs) {
+        if (p.queries <= i || p.keys() <= j) continue;
+        const double above = p.weights[cell] - 1.0 / static_cast<double>(p.keys());
+        sum += p.weights[cell];
+        excess += above;
+        its_squares += above * above;
+        ++count;
+      }
+      CAPTURE(i, j, count);
+      CHECK(static_cast<double>(counts[cell]) == count);
+      if (count > 0)
+        CHECK_THAT(found[cell], WithinAbs(sum / count, 1e-12));
+      else
+        CHECK(std::isnan(found[cell]));
+      if (count < 2) continue;
+      of_means += excess * excess / count;
+      squares += its_squares;
+      if (j == 0) queries += count;
     }
-  }
-  REQUIRE((count > 1 && count < 20));
-  for (double& w : mean) {
-    w /= count;
-    of_mean += (w - 1.0 / kKeys) * (w - 1.0 / kKeys);
-  }
-  const std::vector<double> found = scorer.mean_weights();
-  REQUIRE(found.size() == mean.size());
-  for (std::size_t c = 0; c < mean.size(); ++c) CHECK_THAT(found[c], WithinAbs(mean[c], 1e-12));
+  REQUIRE((std::ranges::max(counts) == std::ssize(pairs) && counts.back() > 1 && counts.back() < 20));
   const HeadScore share = find_score(scorer.scores(), "positional_share");
-  CHECK_THAT(share.value, WithinAbs(count * of_mean / squares, 1e-12));
-  CHECK(static_cast<double>(share.eligible) == count * kQueries);
+  CHECK_THAT(share.value, WithinAbs(of_means / squares, 1e-12));
+  CHECK(static_cast<double>(share.eligible) == queries);
 }
 
 TEST_CASE("a scorer refuses weights of other sizes, and targets of another visibility", "[inspect]") {

@@ -84,7 +84,7 @@ TEST_CASE("every attention of an encoder-decoder is scored on its own sequences"
     CHECK_FALSE(report.heads[k].circuits.ov_copying.has_value());
   }
   CHECK_THAT(report.attribution.reason, StartsWith("encoder-decoder"));
-  CHECK(report.rollout.values.empty());
+  CHECK(report.rollout.from_start.empty());
 }
 
 TEST_CASE("the report of an encoder-decoder names the sequences of each attention", "[inspect]") {

@@ -64,6 +64,7 @@ void expect_true_scores(const Config& config, std::int64_t sequences) {
              WithinRel(trainer.evaluate(Split::validation, sequences).loss, 1e-5));
   const std::vector<HeadScorer> scorers = expected_scores(trainer, config, sequences);
   REQUIRE(seen["heads"].size() == scorers.size());
+  CHECK(seen["sequences"] == sequences);
   for (std::size_t i = 0; i < scorers.size(); ++i) {
     const auto& head = seen["heads"][i];
     CHECK(head["layer"] == static_cast<std::int64_t>(i) / config.model.heads);
@@ -77,6 +78,7 @@ void expect_true_scores(const Config& config, std::int64_t sequences) {
       }
       CHECK_THAT(value.get<double>(), WithinAbs(score.value, 1e-5));
       if (score.at) continue;
+      CHECK(seen["eligible"][std::string(score.name)] == score.eligible);
       const auto& chance = seen["chance"][std::string(score.name)];
       if (std::isfinite(score.chance)) CHECK_THAT(chance.get<double>(), WithinAbs(score.chance, 1e-6));
       const auto& attainable = seen["attainable"][std::string(score.name)];

@@ -37,9 +37,10 @@ InspectReport small_report() {
   report.length = 2;
   HeadReport& head = report.heads.emplace_back();
   head.effects.importance.raw = 0.1234567890123456;
-  head.mean_weights = kMap;
+  head.mean_weights.from_start = kMap;
+  report.mean_counts = {{40, 40, 40, 40}};
   head.circuits.ov_tokens = matrix_of({-2, 0, 1, 2});
-  report.rollout = matrix_of(kMap);
+  report.rollout.from_start = kMap;
   report.examples = {trace_of(2, kMap)};
   return report;
 }
@@ -71,6 +72,28 @@ TEST_CASE("a page packs maps and keeps other numbers") {
   CHECK(head["circuits"]["qk_tokens"].is_null());
 }
 
+TEST_CASE("a page has the counts of means, and 0 only where they are 0") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  InspectReport report = small_report();
+  report.mean_counts = {{70000, 3, 3, 0}};
+  report.heads[0].mean_weights = {{1, 0, 0.25, nan}, {nan, 0, 0.25, 0.75}};
+  report.rollout = report.heads[0].mean_weights;
+  const Json page = embedded(html_page(report));
+  CHECK(page["mean_counts"][0] ==
+        Json({{"shape", {2, 2}}, {"bytes", 4}, {"data", "cBEBAAMAAAADAAAAAAAAAA=="}}));
+  const Json& head = page["heads"][0];
+  CHECK(head["mean_weights"]["data"] == "//8AAABAAAA=");
+  CHECK(head["mean_weights_from_end"]["data"] == "AAAAAABA/78=");
+  CHECK(page["rollout_from_end"] == head["mean_weights_from_end"]);
+  const Json json = to_json(report);
+  CHECK(json["mean_counts"] == Json({{{70000, 3}, {3, 0}}}));
+  CHECK(json["heads"][0]["mean_weights"][1][1].is_null());
+  CHECK(json["heads"][0]["mean_weights_from_end"][0][0].is_null());
+  CHECK(json["rollout_from_end"][0][0].is_null());
+  report.mean_counts[0][3] = 1;  // a mean that must be known
+  CHECK_THROWS_AS(html_page(report), NumericError);
+}
+
 TEST_CASE("the user's own sequence is the first example of a page") {
   ForwardTrace own = trace_of(1, {1});
   own.tokens = {1};
@@ -86,6 +109,7 @@ TEST_CASE("the user's own sequence is the first example of a page") {
 TEST_CASE("the attention of each layer of an example is packed by itself") {
   InspectReport report = small_report();
   report.config.model.layers = 2;
+  report.mean_counts.push_back(report.mean_counts[0]);
   report.examples = {trace_of(1, {1, 0.25})};
   const Json attention = embedded(html_page(report))["examples"][0]["attention"];
   REQUIRE(attention.size() == 2);
@@ -127,7 +151,7 @@ TEST_CASE("a page may load nothing and run only its own script") {
 TEST_CASE("a page refuses invalid weights, and matrices that are not finite") {
   const auto with = [](double weight) {
     InspectReport report = small_report();
-    report.rollout.values[2] = weight;
+    report.rollout.from_start[2] = weight;
     return report;
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -137,7 +161,7 @@ TEST_CASE("a page refuses invalid weights, and matrices that are not finite") {
   report.heads[0].circuits.ov_tokens.values[0] = nan;
   CHECK_THROWS_AS(html_page(report), NumericError);
   report = small_report();
-  report.heads[0].mean_weights[1] = -1;
+  report.heads[0].mean_weights.from_start[1] = -1;
   CHECK_THROWS_AS(html_page(report), NumericError);
   report = small_report();
   report.examples[0].attention[3] = 2;

@@ -61,8 +61,10 @@ void expect_true_report(const InspectedModel& trained, std::int64_t sequences) {
       CHECK(head.effects.id.layer == l);
       CHECK(head.effects.id.head == h);
       const HeadScore& mirror = find_score(head.scores, "mirror");
-      std::vector<double> mean(static_cast<std::size_t>(time * time));
-      double value = 0, chance = 0, queries = 0, full = 0;
+      // Means of cells, with positions from the start and from the end, and over how many sequences.
+      std::vector<double> mean(static_cast<std::size_t>(time * time)), mean_end = mean, count = mean,
+                                                                       count_end = mean;
+      double value = 0, chance = 0, queries = 0;
       each_sequence(trained, sequences, [&](std::int64_t length, const auto& seen) {
         const auto& weights = seen.at(weights_site(static_cast<std::size_t>(l)));
         for (std::int64_t i = 0; i < length; ++i, ++queries) {
@@ -70,21 +72,32 @@ void expect_true_report(const InspectedModel& trained, std::int64_t sequences) {
           const auto row = static_cast<std::size_t>((h * time + i) * time);
           value += static_cast<double>(weights[row + static_cast<std::size_t>(length - 1 - i)]);
           chance += length - 1 - i < visible ? 1.0 / static_cast<double>(visible) : 0;
-          for (std::int64_t j = 0; j < time && length == time; ++j) {
-            mean[static_cast<std::size_t>(i * time + j)] +=
-                static_cast<double>(weights[row + static_cast<std::size_t>(j)]);
+          for (std::int64_t j = 0; j < length; ++j) {
+            const auto weight = static_cast<double>(weights[row + static_cast<std::size_t>(j)]);
+            const auto at = static_cast<std::size_t>(i * time + j),
+                       at_end = at + static_cast<std::size_t>((time - length) * (time + 1));
+            mean[at] += weight;
+            mean_end[at_end] += weight;
+            ++count[at];
+            ++count_end[at_end];
           }
         }
-        full += length == time;
       });
-      REQUIRE(full > 0);
       CHECK(mirror.eligible == static_cast<std::int64_t>(queries));
       CHECK_THAT(mirror.value, WithinRel(value / queries, 1e-5));
       CHECK_THAT(mirror.chance, WithinRel(chance / queries, 1e-12));
-      REQUIRE(head.mean_weights.size() == mean.size());
+      REQUIRE(head.mean_weights.from_start.size() == mean.size());
+      const std::vector<std::int64_t>& counts = report.mean_counts[static_cast<std::size_t>(l)];
+      CHECK(std::ranges::equal(counts, count, {}, [](std::int64_t n) { return static_cast<double>(n); }));
+      const bool varies = std::ranges::min(count) < std::ranges::max(count);
+      REQUIRE(head.mean_weights.from_end.empty() == !varies);
       double worst = 0;
-      for (std::size_t i = 0; i < mean.size(); ++i)
-        worst = std::max(worst, std::abs(head.mean_weights[i] - mean[i] / full));
+      for (std::size_t i = 0; i < mean.size(); ++i) {
+        worst = std::max(worst, std::abs(head.mean_weights.from_start[i] - mean[i] / count[i]));
+        if (!varies) continue;
+        CHECK(count_end[i] == count[mean.size() - 1 - i]);
+        worst = std::max(worst, std::abs(head.mean_weights.from_end[i] - mean_end[i] / count_end[i]));
+      }
       CHECK(worst < 1e-6);
     }
   }
@@ -104,13 +117,13 @@ TEST_CASE("padding, a causal mask and several layers are told apart", "[inspect]
   expect_true_report(InspectedModel(config, 10), 45);
 }
 
-TEST_CASE("the rows of the mean weights are distributions", "[inspect]") {
+TEST_CASE("with a causal mask the rows of the mean weights are distributions", "[inspect]") {
   const InspectedModel trained(rich_config(), 3);
   for (const HeadReport& head : trained.inspect(60).heads) {
     for (std::size_t i = 0; i < 7; ++i) {
       double sum = 0;
       for (std::size_t j = 0; j < 7; ++j) {
-        const double w = head.mean_weights[i * 7 + j];
+        const double w = head.mean_weights.from_start[i * 7 + j];
         CHECK((j <= i ? w > 0 : w == 0));
         sum += w;
       }
@@ -160,7 +173,8 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
   CHECK(json["baseline"] == Json({{"loss", baseline.loss},
                                   {"accuracy", baseline.accuracy},
                                   {"sequence_accuracy", baseline.sequence_accuracy},
-                                  {"sequences", 20}}));
+                                  {"sequences", 20},
+                                  {"labels", 80}}));
   CHECK(json["cumulative_ablation"].size() == 3);
   CHECK(json["rollout"].size() == 4);
   CHECK(json["attribution"]["available"] == false);
@@ -181,7 +195,9 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
     CHECK(head["importance"]["raw"] == report.heads[h].effects.importance.raw);
     CHECK(head["circuits"]["qk_reciprocity"] == *report.heads[h].circuits.qk_reciprocity);
     REQUIRE(head["mean_weights"].size() == 4);
-    CHECK(head["mean_weights"][1][2] == report.heads[h].mean_weights[1 * 4 + 2]);
+    CHECK(head["mean_weights"][1][2] == report.heads[h].mean_weights.from_start[1 * 4 + 2]);
+    CHECK_FALSE(head.contains("mean_weights_from_end"));
+    CHECK(json["mean_counts"][0][1][2] == 20);
   }
   REQUIRE(json["examples"].size() == 2);
   CHECK(json["examples"][1]["attention"][0][1][3][2] == report.examples[1].attention[(1 * 4 + 3) * 4 + 2]);
@@ -204,7 +220,8 @@ TEST_CASE("the task target is the attention on the positions the answer depends 
   const InspectReport report = InspectedModel(config, 10).inspect(60);
   for (const HeadReport& head : report.heads) {
     double value = 0;  // all sequences have the same length
-    for (std::size_t query = 4; query < 7; ++query) value += head.mean_weights[query * 7 + query - 3] / 3;
+    for (std::size_t query = 4; query < 7; ++query)
+      value += head.mean_weights.from_start[query * 7 + query - 3] / 3;
     const HeadScore& target = find_score(head.scores, "task_target");
     CHECK(target.eligible == 180);
     CHECK_THAT(target.value, WithinAbs(value, 1e-6));

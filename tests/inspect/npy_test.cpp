@@ -1,6 +1,7 @@
 #include "thimble/inspect/trace/npy.h"
 
 #include <cstring>
+#include <limits>
 
 #include "catch.h"
 #include "core/temporary_directory.h"
@@ -76,7 +77,7 @@ TEST_CASE("arrays of a split hold what its traces hold, padding marked", "[inspe
       for (std::size_t i = 0; i < 7; ++i)
         for (std::size_t j = 0; j < 7; ++j)
           attention.push_back(i < n && j < n ? static_cast<float>(trace.attention[(map * n + i) * n + j])
-                                             : 0.0F);
+                                             : std::numeric_limits<float>::quiet_NaN());
     for (std::size_t i = 0; i < 7; ++i) tokens.push_back(i < n ? trace.tokens[i] : -1);
     lengths.push_back(static_cast<std::int32_t>(n));
   });

@@ -1,5 +1,6 @@
 // Traces and arrays of an encoder-decoder, against its forward passes.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -91,8 +92,9 @@ TEST_CASE("an encoder-decoder has an array for each kind of attention", "[inspec
       for (const std::int64_t head : {0, 1})
         for (std::size_t i = 0; i < 5; ++i)
           for (std::size_t j = 0; j < 4; ++j)
-            cross.push_back(
-                i < n && j < m ? static_cast<float>(trace.weights(model, {layer, head})[i * m + j]) : 0.0F);
+            cross.push_back(i < n && j < m
+                                ? static_cast<float>(trace.weights(model, {layer, head})[i * m + j])
+                                : std::numeric_limits<float>::quiet_NaN());
     for (std::size_t j = 0; j < 4; ++j) sources.push_back(j < m ? trace.source[j] : -1);
   });
   const auto elements = [&](const char* name) { return read_file(out / name).substr(128); };

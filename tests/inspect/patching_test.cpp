@@ -77,6 +77,16 @@ TEST_CASE("effects of patches are shares of the summed logit difference", "[insp
   CHECK_THAT(effects[0].interval->low, WithinRel(0.25, 1e-12));
   CHECK_THAT(effects[1].interval->low, WithinRel(1, 1e-12));
   CHECK_THAT(effects[1].interval->high, WithinRel(1, 1e-12));
+  CHECK(effects[0].pairs == 3);
+  // Pairs that do not have what is patched, of which some would count as unchanged.
+  const double none = std::nan("");
+  const std::vector<PatchEffect> parts =
+      patch_effects({{1, none, 3}, {none, none, 6}, {none, 3, none}}, {4, -8, 12});
+  CHECK_THAT(parts[0].effect, WithinRel(0.25, 1e-12));
+  CHECK((parts[0].pairs == 2 && parts[0].interval));
+  CHECK((parts[1].effect == 0.5 && parts[1].pairs == 1 && !parts[1].interval));
+  CHECK((std::isnan(parts[2].effect) && parts[2].pairs == 1));
+  CHECK(to_json(parts[2])["effect"].is_null());
   CHECK(patch_effects({{1}}, {-4})[0].effect == -0.25);  // of one pair, without an interval
   CHECK_FALSE(patch_effects({{1}}, {-4})[0].interval);
   CHECK_THROWS_WITH(patch_effects({{1, 2}}, {-4, 3}), ContainsSubstring("train the model first"));
@@ -143,8 +153,8 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   const HeadPatch noising{{0.5}, {{0.25}}}, denoising{{0.75, Interval{0, 1}}, {}};
   CHECK(json_text(to_json(PatchingReport{1, {"a"}, {"b"}, {{{1, 2}, "", noising, denoising}}})) ==
         R"({"pairs":1,"clean":["a"],"corrupted":["b"],"heads":[{"layer":1,"head":2,)"
-        R"("noising":{"effect":0.5,"positions":[{"effect":0.25}]},)"
-        R"("denoising":{"effect":0.75,"interval":[0.0,1.0],"positions":[]}}]})");
+        R"("noising":{"effect":0.5,"pairs":0,"positions":[{"effect":0.25,"pairs":0}]},)"
+        R"("denoising":{"effect":0.75,"pairs":0,"interval":[0.0,1.0],"positions":[]}}]})");
   CHECK(to_json(PatchingReport{
             2, {}, {}, {{{2, 0}, "cross.0", noising, denoising}}})["heads"][0]["attention"] == "cross.0");
 }

@@ -140,9 +140,10 @@ TEST_CASE("a score without an eligible query is undefined, null in JSON", "[insp
   CHECK(to_json(HeadScorer(kTime, false).scores())["entropy"]["at_init"].is_null());
 }
 
-TEST_CASE("mean weights are those of full sequences", "[inspect]") {
+TEST_CASE("mean weights are those of the sequences that have the query and the key", "[inspect]") {
   HeadScorer scorer(kTime, false);
-  CHECK(scorer.mean_weights() == Weights(kTime * kTime, 0));
+  CHECK(std::ranges::all_of(scorer.weights().means().from_start, [](double w) { return std::isnan(w); }));
+  CHECK(scorer.weights().means().from_end.empty());
   const Tokens full = {0, 1, 2, 3, 4, 5, 6}, part = {0, 1};
   const auto first = one_hot(kTime, [](auto) { return 0; }),
              second = one_hot(kTime, [](auto i) { return i; });
@@ -151,7 +152,34 @@ TEST_CASE("mean weights are those of full sequences", "[inspect]") {
   scorer.add(ScoreTargets(part, false, {}), one_hot(2, [](auto) { return 1; }));
   Weights expected(kTime * kTime);
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = (first[i] + second[i]) / 2;
-  CHECK(scorer.mean_weights() == expected);
+  Weights from_end = expected;
+  const std::vector<std::int64_t> counts = scorer.weights().counts();
+  CHECK(std::ranges::count(counts, 3) == 4);
+  CHECK(std::ranges::count(counts, 2) == kTime * kTime - 4);
+  // The short sequence is at one corner or at the other.
+  for (const std::size_t i : {0, 1})
+    for (const std::size_t j : {0, 1}) {
+      const std::size_t at = i * kTime + j, at_end = (kTime - 2 + i) * kTime + kTime - 2 + j;
+      CHECK(counts[at] == 3);
+      const double weight = j == 1 ? 1 : 0;
+      expected[at] = (first[at] + second[at] + weight) / 3;
+      from_end[at_end] = (first[at_end] + second[at_end] + weight) / 3;
+    }
+  CHECK(scorer.weights().means().from_start == expected);
+  CHECK(scorer.weights().means().from_end == from_end);
+}
+
+TEST_CASE("the positional share leaves out cells of one sequence", "[inspect]") {
+  HeadScorer scorer(kTime, false);
+  const Tokens full = {0, 1, 2, 3, 4, 5, 6}, part = {0, 1, 2};
+  scorer.add(ScoreTargets(full, false, {}), one_hot(kTime, [](auto) { return 0; }));
+  scorer.add(ScoreTargets(part, false, {}), one_hot(3, [](auto) { return 0; }));
+  // Of the first three keys, above 1/7 and above 1/3.
+  const double first = 6.0 / 7 + 2.0 / 3, others = 1.0 / 7 + 1.0 / 3;
+  const double all = 36.0 / 49 + 4.0 / 9 + 2 * (1.0 / 49 + 1.0 / 9);
+  const HeadScore share = find_score(scorer.scores(), "positional_share");
+  CHECK_THAT(share.value, WithinAbs((first * first + 2 * others * others) / 2 / all, 1e-12));
+  CHECK(share.eligible == 6);
 }
 
 TEST_CASE("weights that are not distributions are refused", "[inspect]") {

@@ -59,6 +59,20 @@ TEST_CASE("a drawing hatches masked keys") {
   CHECK_THAT(svg, ContainsSubstring("hatched: masked"));
 }
 
+TEST_CASE("a drawing of means marks cells of few sequences, and of none") {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::int64_t> counts = {30, 29, 1, 0};
+  const std::string svg = head_svg("means", kTokens, kTokens, {1, 0, 0.5, none}, counts);
+  CHECK(well_formed(svg));
+  CHECK_THAT(svg, ContainsSubstring(", hatched: no sequence, dot: fewer than 30 sequences</text>"));
+  CHECK_THAT(svg, ContainsSubstring("<circle cx=\"21\" cy=\"7\"") &&
+                      ContainsSubstring("<circle cx=\"7\" cy=\"21\""));
+  CHECK_THAT(svg, !ContainsSubstring("cx=\"7\" cy=\"7\"") && !ContainsSubstring("cx=\"21\" cy=\"21\""));
+  const std::vector<std::int64_t> enough(4, 30);
+  CHECK(head_svg("means", kTokens, kTokens, {1, 0, 0.5, 0.5}, enough) ==
+        head_svg("means", kTokens, kTokens, {1, 0, 0.5, 0.5}));
+}
+
 TEST_CASE("a drawing is wide enough for its title") {
   const auto width = [](const std::string& title) {
     const std::string svg = head_svg(title, kTokens, kTokens, {1, 0, 0.5, 0.5});

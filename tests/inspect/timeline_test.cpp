@@ -184,11 +184,12 @@ TEST_CASE("a sentence reports a loss that rises, stays or is not finite", "[insp
 namespace {
 
 const char* const kHeads =
-    R"({"step":0,"split":"heads","loss":4.25,"chance":{"mirror":0.25,"induction":null},)"
+    R"({"step":0,"split":"heads","loss":4.25,"sequences":99,"chance":{"mirror":0.25,"induction":null},)"
     R"("attainable":{"mirror":1,"induction":null},)"
     R"("heads":[{"layer":0,"head":0,"scores":{"mirror":0.5,"induction":null}},)"
     R"({"layer":0,"head":1,"scores":{"mirror":0.125,"induction":null}}],"seconds":0.1})";
-const char* const kTrain = R"({"step":1,"split":"train","loss":4.5,"accuracy":0.5,"seconds":0.2})";
+const char* const kTrain =
+    R"({"step":1,"split":"train","loss":4.5,"accuracy":0.5,"sequences":20,"seconds":0.2})";
 const char* const kValidation =
     R"({"step":1,"split":"validation","loss":null,"accuracy":0.25,"seconds":0.2})";
 const char* const kTest = R"({"step":1,"split":"test","loss":4.5,"accuracy":0.75,"seconds":0.2})";
@@ -213,6 +214,9 @@ TEST_CASE("a timeline is read from the metrics", "[inspect]") {
   REQUIRE(timeline.steps.size() == 1);
   CHECK(timeline.steps[0].step == 0);
   CHECK(timeline.steps[0].loss == 4.25);
+  CHECK(timeline.steps[0].sequences == 99);
+  CHECK(to_json(timeline)["timeline"][0]["sequences"] == 99);
+  CHECK(to_json(timeline)["curves"][0]["sequences"] == 20);
   CHECK(timeline.steps[0].chance == ScoresByName{{"mirror", 0.25}});
   CHECK(timeline.steps[0].attainable == ScoresByName{{"mirror", 1}});
   REQUIRE(timeline.steps[0].heads.size() == 2);
@@ -282,10 +286,12 @@ TEST_CASE("the timeline as JSON", "[inspect]") {
   Timeline timeline{steps_of({{"induction", {0.1, 0.9, 0.9}}}), {{10, "validation", 2.5, 0.75}}};
   const auto json = to_json(timeline);
   REQUIRE(json["timeline"].size() == 3);
-  CHECK(json_text(json["timeline"][1]) ==
-        R"({"step":10,"loss":4.9,"heads":[{"layer":1,"head":2,"scores":{"induction":0.9}}]})");
+  CHECK(
+      json_text(json["timeline"][1]) ==
+      R"({"step":10,"loss":4.9,"sequences":null,"heads":[{"layer":1,"head":2,"scores":{"induction":0.9}}]})");
   CHECK(json["events"][0] == sentence(find_events(timeline.steps)[0]));
-  CHECK(json_text(json["curves"]) == R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75}])");
+  CHECK(json_text(json["curves"]) ==
+        R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75,"sequences":null}])");
   CHECK(json_text(to_json(Timeline{})) == R"({"timeline":[],"events":[],"curves":[]})");
   const std::string known = R"({"step":1,"split":"validation","loss":2,"accuracy":0.5,"chance":0.25,)"
                             R"("lowest_possible_loss":0.125})";

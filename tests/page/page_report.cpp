@@ -110,7 +110,7 @@ HeadReport head(const Size& s, int index) {
     circuits.qk_tokens = matrix(s.vocabulary, index);
     circuits.ov_tokens = matrix(s.vocabulary, index + 50);
   }
-  head.mean_weights = attention(s, index, 0);
+  head.mean_weights.from_start = attention(s, index, 0);
   return head;
 }
 
@@ -129,6 +129,23 @@ ForwardTrace example(const Size& s, int index) {
   return trace;
 }
 
+// Makes the means those of 45 sequences of 3 tokens or more, of which 35 have 4 or more, and 5 have 9.
+void make_ragged(InspectReport& report, const Size& s) {
+  std::vector<std::int64_t>& counts = report.mean_counts[0];
+  for (int i = 0; i < s.length; ++i)
+    for (int j = 0; j < s.length; ++j) {
+      const int last = std::max(i, j);
+      counts[static_cast<std::size_t>(i * s.length + j)] = last < 3 ? 45 : last < 4 ? 35 : last < 9 ? 5 : 0;
+    }
+  PositionMeans means = report.heads[0].mean_weights;
+  means.from_end = means.from_start;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) continue;
+    means.from_start[i] = means.from_end[counts.size() - 1 - i] = std::numeric_limits<double>::quiet_NaN();
+  }
+  report.heads[0].mean_weights = report.rollout = means;
+}
+
 InspectReport base(const Size& s, const std::vector<std::string>& names, int examples) {
   InspectReport report;
   report.config.task.name = "reverse";
@@ -143,10 +160,15 @@ InspectReport base(const Size& s, const std::vector<std::string>& names, int exa
   report.scale.smallest_loss = 0.022;
   report.weights_hash = "9f2c61d0a4b7e835";
   report.length = s.length;
-  report.baseline = {.loss = 0.0020751, .accuracy = 0.99975, .sequence_accuracy = 0.9963, .sequences = 1000};
+  report.baseline = {.loss = 0.0020751,
+                     .accuracy = 0.99975,
+                     .sequence_accuracy = 0.9963,
+                     .sequences = 1000,
+                     .labels = 48000};
   for (int k = 0; k < s.layers * s.heads; ++k) report.heads.push_back(head(s, k));
-  report.rollout = DoubleMatrix(s.length, s.length);
-  report.rollout.values = attention(s, 0, 0);
+  report.rollout.from_start = attention(s, 0, 0);
+  report.mean_counts.assign(static_cast<std::size_t>(s.layers),
+                            std::vector<std::int64_t>(static_cast<std::size_t>(s.length * s.length), 1000));
   for (int k = 0; k < examples; ++k) report.examples.push_back(example(s, k));
   return report;
 }
@@ -252,6 +274,11 @@ int main(int, char** argv) {
   report.attribution.reason = "post-norm: the last norm comes after the last sum";
   write(directory / "small.html", thimble::html_page(report));
 
+  InspectReport ragged = report;
+  ragged.tokens = letters;
+  make_ragged(ragged, small);
+  write(directory / "ragged.html", thimble::html_page(ragged));
+
   Size shorter = small;
   shorter.length = 5;
   report.tokens = letters;
@@ -259,8 +286,8 @@ int main(int, char** argv) {
   own.targets.clear();
   write(directory / "own.html", thimble::html_page(report, &own));
 
-  write(directory / "head.svg",
-        thimble::head_svg("layer 0 head 0: previous token", odd, odd, report.heads[0].mean_weights));
+  write(directory / "head.svg", thimble::head_svg("layer 0 head 0: previous token", odd, odd,
+                                                  report.heads[0].mean_weights.from_start));
   write(directory / "long_title.svg",
         thimble::head_svg("WWWW WWWW 注意 layer 10 head 10, mean of 1000000 sequences of 语言", {"中文"},
                           {"previous", "中文中文"}, {0.25, 0.75}));

@@ -97,10 +97,13 @@ TEST_CASE("metrics have a line per step and per evaluation, in order", "[train]"
     for (const auto& [key, value] : line.items()) keys.push_back(key);
     if (line["split"] == "train") {
       CHECK(keys == std::vector<std::string>{"step", "split", "loss", "accuracy", "sequence_accuracy",
-                                             "learning_rate", "gradient_norm", "check", "seconds"});
+                                             "learning_rate", "gradient_norm", "sequences", "labels", "check",
+                                             "seconds"});
+      CHECK(line["sequences"] == 24);
+      CHECK(line["labels"] == 96);
     } else {
       CHECK(keys == std::vector<std::string>{"step", "split", "loss", "accuracy", "sequence_accuracy",
-                                             "sequences", "loss_error", "chance", "accuracy_error",
+                                             "sequences", "labels", "loss_error", "accuracy_error", "chance",
                                              "no_better_than_chance", "lowest_possible_loss", "check",
                                              "seconds"});
     }

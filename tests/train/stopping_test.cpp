@@ -183,51 +183,6 @@ TEST_CASE("a loss below the floor on fresh sequences is a leak", "[train]") {
   CHECK(sound.test->loss_error > 0);
 }
 
-TEST_CASE("the standard error of a loss is its deviation between samples", "[train]") {
-  Config config = evaluated(1, 0);
-  config.task.length = 40;  // few sequences at once, so many chunks
-  config.data.train = 0;
-  config.data.test = 300;
-  std::vector<double> losses;
-  double error = 0;
-  Trainer trainer(config);
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    config.train.seed = seed;
-    Trainer other(config);
-    std::ranges::copy(trainer.model().parameters().values(), other.model().parameters().values().begin());
-    const EvalResult report = other.evaluate(Split::test);
-    losses.push_back(report.loss);
-    error += report.loss_error / 40;
-  }
-  double mean = 0, squares = 0;
-  for (const double loss : losses) mean += loss / 40;
-  for (const double loss : losses) squares += (loss - mean) * (loss - mean) / 39;
-  CHECK(error > 0.7 * std::sqrt(squares));
-  CHECK(error < 1.4 * std::sqrt(squares));
-}
-
-TEST_CASE("the standard error of a loss is the spread between at least eight chunks", "[train]") {
-  std::vector<EvalSums> chunks;
-  double loss = 0, labels = 0;
-  for (std::int64_t n = 1; n <= 12; ++n) {
-    EvalSums& chunk = chunks.emplace_back();
-    chunk.labeled = 3 + n % 4;
-    chunk.loss = std::abs(std::sin(static_cast<double>(n))) * static_cast<double>(n);
-    loss += chunk.loss;
-    labels += chunk.labels();
-    double squares = 0;
-    for (const EvalSums& c : chunks) squares += std::pow(c.loss - loss / labels * c.labels(), 2);
-    const auto count = static_cast<double>(n);
-    const EvalResult result = mean_of(chunks, 100);
-    CAPTURE(n);
-    CHECK_THAT(result.loss, WithinRel(loss / labels, 1e-12));
-    if (n < 8)
-      CHECK(result.loss_error == 0);
-    else
-      CHECK_THAT(result.loss_error, WithinRel(std::sqrt(squares * count / (count - 1)) / labels, 1e-12));
-  }
-}
-
 TEST_CASE("a resume finishes the pruning that a kill cut short", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", checkpoints = run / "checkpoints";

@@ -45,6 +45,7 @@ struct HeadComparison {
   std::vector<HeadId> unmatched{};   // heads of the second model
   // The first sequences, as the first and the second model attend to them.
   std::vector<std::pair<ForwardTrace, ForwardTrace>> examples{};
+  std::int64_t elsewhere = 0;  // sequences with one before of the same length, see HeadMatch::elsewhere
 };
 
 inline constexpr int kChanceModels = 3;

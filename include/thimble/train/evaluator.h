@@ -37,7 +37,8 @@ ModelInput model_input(const Batch&);
 ModelInput labeled_input(const Batch&);
 
 // Returns the loss (1), summed over a batch's labeled positions with logits (R, V), and adds the results of
-// the batch to the sums. `per_sequence`, unless empty, gets the result of each sequence.
+// the batch to the sums. `per_sequence`, unless empty, gets the result of each sequence, and the sums get
+// their spread.
 Var add_loss(Var logits, const Batch&, Real label_smoothing, EvalSums&,
              std::span<SequenceResult> per_sequence = {});
 
@@ -161,6 +162,7 @@ class Evaluator {
     Tape training, inference{Tape::Mode::inference};
     AlignedVector<Real> gradients;  // of parameters; not used
     Chunk chunk;
+    std::vector<SequenceResult> results;  // of the chunk
   };
 
   // Sets sums[i] to f(i, worker), computed on all threads.
@@ -170,7 +172,7 @@ class Evaluator {
   Tape& rewound_tape(Worker& worker, Tape::Mode mode);
   Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const;
   EvalSums run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape,
-                     const BlockInput* from = nullptr, std::span<SequenceResult> per_sequence = {},
+                     const BlockInput* from, std::span<SequenceResult> per_sequence,
                      std::span<Prediction> predictions = {}) const;
   // Sets the predictions of a chunk, but for generated answers, from its logits (R, V) of labeled positions.
   void predict(Split split, const Chunk& chunk, ConstMatrixView logits, std::span<Prediction>) const;

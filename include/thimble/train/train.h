@@ -25,15 +25,15 @@ struct SequenceResult {
 
 // The result of a model on a set of sequences.
 struct EvalResult {
-  double loss = 0;               // mean cross entropy per labeled position, nats
-  double accuracy = 0;           // share of labeled positions predicted correctly
-  double sequence_accuracy = 0;  // share of sequences with every labeled position correct
-  std::int64_t sequences = 0;
-  double loss_error = 0;  // standard error of the loss; 0 for too few sequences
-  // The lowest possible loss, if the loss is below it by more than 4 standard errors on sequences that are
-  // drawn apart from those of training: labels must have leaked into the input.
+  double loss = 0;                         // mean cross entropy per labeled position, nats
+  double accuracy = 0;                     // share of labeled positions predicted correctly
+  double sequence_accuracy = 0;            // share of sequences with every labeled position correct
+  std::int64_t sequences = 0, labels = 0;  // labels: labeled positions
+  // Standard errors from the spread between sequences; none for fewer than two.
+  std::optional<double> loss_error{}, accuracy_error{};
+  // The lowest possible loss, if the loss is below it by more than 4 standard errors on at least
+  // kEnoughSequences that are drawn apart from those of training: labels must have leaked into the input.
   std::optional<double> leak{};
-  double accuracy_error = 0;  // standard error of the accuracy, from the spread between sequences
   // Accuracy of the best constant answer; missing when the training data of a file is missing.
   std::optional<double> chance{};
   // The lowest possible loss on new sequences, if the task states it.
@@ -43,12 +43,13 @@ struct EvalResult {
   std::optional<double> exact_match{};
   std::vector<SequenceResult> per_sequence{};  // only from run() and run_series() of Evaluator
 
+  static constexpr std::int64_t kEnoughSequences = 30;  // whose spread is known well enough to warn of a leak
   static constexpr double kInterval =
       1.959964;  // half-width of a 95 % confidence interval, in standard errors
-  // Returns whether the 95 % confidence interval of the accuracy includes chance or lies below it; false for
-  // a single sequence.
+  // Returns whether the 95 % confidence interval of the accuracy includes chance or lies below it; false
+  // where there is no interval.
   bool no_better_than_chance() const {
-    return chance && sequences > 1 && accuracy - kInterval * accuracy_error <= *chance;
+    return chance && accuracy_error && accuracy - kInterval * *accuracy_error <= *chance;
   }
 };
 
@@ -60,6 +61,8 @@ struct StepReport {
   double sequence_accuracy = 0;
   double learning_rate = 0;
   double gradient_norm = 0;  // global, before clipping
+  // The step's sequences and the labeled positions in them; 0: unknown, from a checkpoint without them.
+  std::int64_t sequences = 0, labels = 0;
 };
 
 // Why training ended.

@@ -50,11 +50,16 @@ std::vector<std::string> positions(std::int64_t count) {
 void draw_head(const std::string& path, const HeadChoice& heads, const InspectReport& report) {
   const ModelConfig& model = report.config.model;
   const HeadId id = heads.only(model);
-  const AttentionLayer layer = attention_layers(model)[static_cast<std::size_t>(id.layer)];
-  write_svg(path, fmt::format("{}, mean of {} sequences", head_title(model, id), report.baseline.sequences),
-            positions(report.queries(layer)), positions(report.keys(layer)),
-            report.heads[static_cast<std::size_t>(id.layer * model.heads + id.head)].mean_weights,
-            layer.causal);
+  const auto number = static_cast<std::size_t>(id.layer);
+  const AttentionLayer layer = attention_layers(model)[number];
+  const std::int64_t columns = report.keys(layer);
+  const std::span<const std::int64_t> counts = report.mean_counts[number];
+  const std::span<const double> means =
+      report.heads[static_cast<std::size_t>(id.layer * model.heads + id.head)].mean_weights.from_start;
+  const MeasuredPart part = measured_part(counts, columns);
+  write_svg(path, fmt::format("{}, mean of {}", head_title(model, id), sequences_text(counts)),
+            positions(part.rows), positions(part.columns), cropped(means, columns, part), layer.causal,
+            cropped(counts, columns, part));
 }
 
 // Writes the page with the user's own input as the first example.

@@ -63,16 +63,19 @@ int index_of(const Rgb& color) {
   return distance(shade(gray), color) < distance(cube, color) ? 232 + gray : best;
 }
 
-std::string cell(double value, std::size_t width, Colors colors) {
+std::string cell(double value, std::size_t width, Colors colors, bool marked = false) {
   constexpr std::string_view kShades = " .:-=+*#%@";
   if (std::isnan(value)) return std::string(width, '?');
   value = std::clamp(value, 0.0, 1.0);
-  if (colors == Colors::none)
-    return std::string(width, kShades[static_cast<std::size_t>(std::lround(value * 9))]);
+  if (colors == Colors::none) {
+    std::string shades(width, kShades[static_cast<std::size_t>(std::lround(value * 9))]);
+    if (marked && width > 1) shades.back() = '\'';
+    return shades;
+  }
   const Rgb color = color_of(value);
   const std::string code = colors == Colors::all ? fmt::format("2;{};{};{}", color[0], color[1], color[2])
                                                  : fmt::format("5;{}", index_of(color));
-  return fmt::format("\033[48;{}m{:{}}\033[0m", code, "", width);
+  return fmt::format("\033[48;{}m{:>{}}\033[0m", code, marked ? "'" : "", width);
 }
 
 // Returns the i-th character from the end of a text that is padded with spaces on the left.
@@ -142,12 +145,13 @@ std::size_t widest_character(const std::vector<std::string>& labels) {
 }
 
 Picture rows_of(std::span<const double> values, const std::vector<std::string>& labels, std::size_t width,
-                Colors colors) {
+                Colors colors, std::span<const char> marked = {}) {
   const std::size_t columns = values.size() / labels.size(), side = widest(labels);
   Picture picture;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     std::string line = padded_left(labels[i], side) + ' ';
-    for (std::size_t j = 0; j < columns; ++j) line += cell(values[i * columns + j], width, colors);
+    for (std::size_t at = i * columns; at < (i + 1) * columns; ++at)
+      line += cell(values[at], width, colors, !marked.empty() && marked[at] != 0);
     picture.push_back(without_trailing_spaces(line));
   }
   return picture;
@@ -155,11 +159,12 @@ Picture rows_of(std::span<const double> values, const std::vector<std::string>& 
 
 }  // namespace
 
-Picture heat_map(std::span<const double> values, std::int64_t columns, Colors colors, std::size_t width) {
+Picture heat_map(std::span<const double> values, std::int64_t columns, Colors colors, std::size_t width,
+                 std::span<const char> marked) {
   std::vector<std::string> labels;
   for (std::int64_t i = 0; i < std::ssize(values) / columns; ++i) labels.push_back(std::to_string(i));
   const std::size_t room = (width - widest(labels) - 1) / static_cast<std::size_t>(columns);
-  return room == 0 ? Picture{} : rows_of(values, labels, std::min<std::size_t>(room, 2), colors);
+  return room == 0 ? Picture{} : rows_of(values, labels, std::min<std::size_t>(room, 2), colors, marked);
 }
 
 Picture heat_map(std::span<const double> values, const std::vector<std::string>& rows,

@@ -14,8 +14,10 @@ namespace thimble::cli {
 using Picture = std::vector<std::string>;
 
 // Draws a matrix (rows, columns) with entries in [0, 1] in at most `width` columns, one or two per entry,
-// with row numbers. Empty when the columns do not fit.
-Picture heat_map(std::span<const double> values, std::int64_t columns, Colors colors, std::size_t width);
+// with row numbers; NaN is ?. Entries with a nonzero value in `marked` end in ', unless they have one column
+// without color. Empty when the columns do not fit.
+Picture heat_map(std::span<const double> values, std::int64_t columns, Colors colors, std::size_t width,
+                 std::span<const char> marked = {});
 
 // Draws a matrix with names of its rows and columns, shortened to fit.
 Picture heat_map(std::span<const double> values, const std::vector<std::string>& rows,

@@ -78,8 +78,12 @@ class HeadColumns {
   std::size_t layer_, head_;         // characters
 };
 
-// Draws the weights (queries, keys) of a head; `queries` and `keys` are names.
+// Draws the mean attention of the chosen heads, or of the most important ones, in that many columns.
+void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width);
+
+// Draws the weights (queries, keys) of a head; `queries` and `keys` are names, and `counts` those of means.
 void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
-               const std::vector<std::string>& keys, std::span<const double> weights, bool causal);
+               const std::vector<std::string>& keys, std::span<const double> weights, bool causal,
+               std::span<const std::int64_t> counts = {});
 
 }  // namespace thimble::cli

@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "cli/text/inspect.h"
@@ -104,12 +105,15 @@ void show_ablation(const AblationReport& report, const Output& output) {
               padded_left(own_text("Δtokens"), 8));
     const std::pair<const char*, const Effect*> kinds[] = {
         {"zero", &report.zero}, {"mean", &report.mean}, {"resample", &report.resample}};
+    const auto text = [](const Interval& interval, double scale, int digits) {
+      return std::isfinite(interval.low) ? fmt::format("{:.{}f} to {:.{}f}", scale * interval.low, digits,
+                                                       scale * interval.high, digits)
+                                         : "unknown";  // of a single sequence
+    };
     for (const auto& [name, effect] : kinds)
       print_out("{:<8} {:>+8.4f}  {:<18} {:>+8.2f}  {}\n", name, effect->loss_change,
-                fmt::format("{:.4f} to {:.4f}", effect->interval.low, effect->interval.high),
-                100 * effect->accuracy_change,
-                fmt::format("{:.2f} to {:.2f}", 100 * effect->accuracy_interval.low,
-                            100 * effect->accuracy_interval.high));
+                text(effect->interval, 1, 4), 100 * effect->accuracy_change,
+                text(effect->accuracy_interval, 100, 2));
     if (report.unpaired > 0)
       print_out("{} sequences of unique length keep their values in resample ablation\n", report.unpaired);
   }
@@ -117,12 +121,13 @@ void show_ablation(const AblationReport& report, const Output& output) {
 }
 
 void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
-               const std::vector<std::string>& keys, std::span<const double> weights, bool causal) {
+               const std::vector<std::string>& keys, std::span<const double> weights, bool causal,
+               std::span<const std::int64_t> counts) {
   std::vector<double> drawn(weights.begin(), weights.end());
   for (std::size_t i = 0; causal && i < queries.size(); ++i)
     std::fill_n(drawn.begin() + static_cast<std::ptrdiff_t>(i * keys.size() + i + 1), keys.size() - i - 1,
                 std::numeric_limits<double>::quiet_NaN());
-  write_output(path, head_svg(title, queries, keys, drawn));
+  write_output(path, head_svg(title, queries, keys, drawn, counts));
 }
 
 }  // namespace thimble::cli

@@ -42,7 +42,7 @@ void print_positions(const PatchingReport& report, const ModelConfig& model, con
       columns.clear();
       for (const PatchEffect& at : head.noising.at) {
         columns.push_back(std::to_string(columns.size()));
-        shares.push_back(std::max(0.0, at.effect) / largest);
+        shares.push_back(std::isnan(at.effect) ? at.effect : std::max(0.0, at.effect) / largest);
       }
     }
     if (rows.empty()) continue;

@@ -1,10 +1,8 @@
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <numeric>
 #include <sstream>
 
-#include "cli/text/heat_map.h"
 #include "cli/text/inspect.h"
 #include "thimble/core/width.h"
 
@@ -171,60 +169,30 @@ std::string chance_text(const InspectReport& report) {
   if (!report.scale.at_chance) return "";
   const EffectScale& scale = report.scale;
   const Interval& above = scale.above_chance.accuracy_interval;
-  const std::string interval = std::isfinite(above.low)  // of one sequence there is none
-                                   ? fmt::format(" (95 % CI of the difference {:.2f} to {:.2f} points)",
-                                                 100 * above.low, 100 * above.high)
-                                   : "";
   return fmt::format(
       "warning: the model is no better than chance on these sequences: tokens {:.2f} %, the best constant "
-      "answer {:.2f} %{}, untrained models {:.2f} ± {:.2f} %. No head gets a label.",
-      100 * report.baseline.accuracy, 100 * scale.chance_accuracy, interval,
+      "answer {:.2f} % (95 % CI of the difference {:.2f} to {:.2f} points), untrained models {:.2f} ± {:.2f} "
+      "%. No head gets a label.",
+      100 * report.baseline.accuracy, 100 * scale.chance_accuracy, 100 * above.low, 100 * above.high,
       100 * scale.untrained_accuracy.mean, 100 * scale.untrained_accuracy.sd.value_or(0));
 }
 
 // Returns what the verdicts rest on.
 std::string verdict_note(const InspectReport& report) {
   const EffectScale& scale = report.scale;
+  if (!scale.has_smallest())
+    return fmt::format("No effects of interest: a constant answer is always right on {} test sequence{}.",
+                       report.baseline.sequences, report.baseline.sequences == 1 ? "" : "s");
   std::string text = fmt::format(
-      "Effects of interest: {:.2g} points or {:.2g} in loss. Verdicts are corrected for the number of heads "
-      "(Holm), "
+      "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm), "
       "intervals are not.",
-      100 * scale.smallest_accuracy, scale.smallest_loss);
+      100 * scale.smallest_accuracy,
+      scale.smallest_loss > 0 ? fmt::format(" or {:.2g} in loss", scale.smallest_loss) : "");
   if (const JointReport& joint = report.joint; !joint.pairs.empty())
     text += fmt::format(" Ablated together, on {} sequences: {} pair{} and {} larger group{}{}.",
                         joint.sequences, joint.pairs.size(), joint.pairs.size() == 1 ? "" : "s", joint.tested,
                         joint.tested == 1 ? "" : "s", joint.exact ? "" : "; not all of them");
   return text;
-}
-
-void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
-  const bool chosen = heads.layer || heads.head;
-  constexpr std::size_t kMaxShown = 4;
-  const std::vector<AttentionLayer> all = attention_layers(report.config.model);
-  std::vector<const HeadReport*> drawn;
-  for (const HeadReport& head : report.heads)
-    if (heads.has(head.effects.id)) drawn.push_back(&head);
-  const bool some = !chosen && drawn.size() > kMaxShown;
-  if (some) {
-    std::ranges::stable_sort(drawn, std::greater(),
-                             [](const HeadReport* h) { return h->effects.importance.raw; });
-    drawn.resize(kMaxShown);
-  }
-  std::vector<Picture> pictures;
-  for (const HeadReport* head : drawn) {
-    const std::int64_t keys = report.keys(all[static_cast<std::size_t>(head->effects.id.layer)]);
-    Picture& picture = pictures.emplace_back(heat_map(head->mean_weights, keys, colors(), width));
-    if (picture.empty())
-      return print_out("\n{} positions are too many to draw in {} columns; see --html or --npy\n", keys,
-                       width);
-    picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
-  }
-  print_out("\n");
-  if (some)
-    print_out("The {} most important heads; {} and --head choose others.\n", kMaxShown,
-              layer_option(report.config.model));
-  print_out("Attention of query (row) on key (column), mean over sequences:\n");
-  write_picture(legend(colors()) + '\n' + side_by_side(pictures, width));
 }
 
 }  // namespace
@@ -266,9 +234,11 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
     print_out("\n");
     print_curve("Tokens % with 0, 1, ... heads ablated, least important first:", report.cumulative_ablation);
     print_curve("Tokens % with 0, 1, ... heads ablated, the least costly at each step:", report.joint.greedy);
-    print_wrapped(fmt::format(
-        "removable heads: {} in order of gradient importance, {} greedily, {} each alone",
-        report.joint.removable_by_importance, report.joint.removable_greedily, report.joint.removable_alone));
+    if (report.scale.has_smallest())
+      print_wrapped(
+          fmt::format("removable heads: {} in order of gradient importance, {} greedily, {} each alone",
+                      report.joint.removable_by_importance, report.joint.removable_greedily,
+                      report.joint.removable_alone));
   }
   if (!report.logit_lens.empty()) {
     std::string depths = "Logit lens, tokens % of the output after ";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "inspect/scores/score_memory.h"
 #include "thimble/inspect/circuits/attribution.h"
 #include "thimble/inspect/circuits/attribution_rounding.h"
 #include "thimble/inspect/circuits/circuits.h"
@@ -45,8 +46,9 @@ double circuit_memory(const Config& config, double at_once) {
   }
   // The embedding, once transposed, the output layer, and both times the projections of a head.
   const double circuits = 3 * map + 2 * vocabulary * largest_head + maps;
-  // The sum of all sequences and its mean; of a micro-batch, a matrix each, and one of a layer.
-  const double rollout = length * length * (2 + (at_once + 1) * real_size(config) / sizeof(double));
+  // The sums of all sequences and their means; of a micro-batch, a matrix each, and one of a layer.
+  const double rollout =
+      length * length * (2 * alignments(config) + (at_once + 1) * real_size(config) / sizeof(double));
   return sizeof(double) * (attribution + std::max(construction, circuits) + rollout);
 }
 

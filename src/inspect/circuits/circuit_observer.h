@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "thimble/inspect/circuits/attribution.h"
+#include "thimble/inspect/scores/position_means.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -17,19 +18,17 @@ class RolloutObserver : public ChunkHooks {
 
   void begin(const Chunk& chunk) override { batch_ = &chunk.batch; }
   void observe(Site site, const Shape&, ConstMatrixView value) override;
-  DoubleMatrix finish() const;
+  PositionMeans finish() const { return sum_.means(); }
 
  private:
   void apply_layer(std::size_t layer, ConstMatrixView weights);
-  Tensor layer_step(ConstMatrixView weights, std::int64_t sequence) const;
-  void add(const Tensor& rollout);
+  Tensor layer_step(ConstMatrixView weights, std::int64_t sequence, std::int64_t length) const;
 
   std::span<const AttentionLayer> layers_;
   std::int64_t length_;
   const Batch* batch_ = nullptr;
   std::vector<Tensor> products_;  // by sequence
-  DoubleMatrix sum_;
-  std::int64_t count_ = 0;
+  PositionSums sum_;
 };
 
 // Rollout of an encoder-only model, and attribution where it is available.

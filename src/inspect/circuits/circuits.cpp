@@ -120,10 +120,7 @@ HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embeddin
 
 Json to_json(const DoubleMatrix& matrix) {
   if (matrix.values.empty()) return nullptr;
-  Json rows = Json::array();
-  for (std::int64_t r = 0; r < matrix.rows; ++r)
-    rows.push_back(std::vector<double>(matrix.row(r), matrix.row(r) + matrix.cols));
-  return rows;
+  return map_json(matrix.values, matrix.cols);
 }
 
 Json to_json(const HeadCircuits& circuits) {

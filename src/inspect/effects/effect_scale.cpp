@@ -122,9 +122,9 @@ EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, doub
   EffectScale scale;
   scale.chance_accuracy = correct / labels;
   scale.chance_loss = loss / labels;
-  scale.lowest_loss = lowest_loss(evaluator.dataset(), evaluator.split()).value_or(0);
+  scale.lowest_loss = lowest_loss(evaluator.dataset(), evaluator.split());
   scale.smallest_accuracy = smallest_effect * (1 - scale.chance_accuracy);
-  scale.smallest_loss = smallest_effect * std::max(0.0, scale.chance_loss - scale.lowest_loss);
+  scale.smallest_loss = smallest_effect * std::max(0.0, scale.chance_loss - scale.lowest_loss.value_or(0));
   measure_rounding(evaluator, baseline, scale);
   measure_untrained(evaluator, scale);
   scale.above_chance = effect_between(constant, baseline.per_sequence);
@@ -137,6 +137,7 @@ std::unique_ptr<ChunkHooks> rounding_hooks(std::uint64_t seed, std::uint32_t pas
 }
 
 bool is_at_chance(const EffectScale& scale, const EvalResult& baseline) {
+  if (!scale.is_compared()) return false;
   const Effect& above = scale.above_chance;
   const double usual_luck = kUntrainedDeviations * scale.untrained_accuracy.sd.value_or(0),
                usual_fall = kUntrainedDeviations * scale.untrained_loss.sd.value_or(0);

@@ -16,25 +16,29 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
 }
 
 Json to_json(const EffectScale& scale) {
+  const auto above_0 = [](double smallest) { return smallest > 0 ? Json(smallest) : Json(); };
   return {{"chance", {{"accuracy", scale.chance_accuracy}, {"loss", scale.chance_loss}}},
-          {"at_chance", scale.at_chance},
+          {"at_chance", scale.is_compared() ? Json(scale.at_chance) : Json()},
           {"above_chance", to_json(scale.above_chance)},
           {"untrained",
-           {{"accuracy",
+           {{"models", scale.untrained_accuracy.count},
+            {"accuracy",
              {{"mean", scale.untrained_accuracy.mean}, {"sd", scale.untrained_accuracy.sd.value_or(0)}}},
             {"loss", {{"mean", scale.untrained_loss.mean}, {"sd", scale.untrained_loss.sd.value_or(0)}}}}},
-          {"lowest_loss", scale.lowest_loss},
-          {"smallest_effect", {{"accuracy", scale.smallest_accuracy}, {"loss", scale.smallest_loss}}},
+          {"lowest_loss", scale.lowest_loss ? Json(*scale.lowest_loss) : Json()},
+          {"smallest_effect",
+           {{"accuracy", above_0(scale.smallest_accuracy)}, {"loss", above_0(scale.smallest_loss)}}},
           {"rounding", {{"accuracy", scale.rounding_accuracy}, {"loss", scale.rounding_loss}}}};
 }
 
 Json to_json(const Effect& effect) {
+  const auto tested = [&](double p) { return std::isfinite(effect.interval.low) ? Json(p) : Json(); };
   return {{"loss_change", effect.loss_change},
           {"accuracy_change", effect.accuracy_change},
           {"interval", to_json(effect.interval)},
           {"accuracy_interval", to_json(effect.accuracy_interval)},
-          {"p", effect.p},
-          {"accuracy_p", effect.accuracy_p}};
+          {"p", tested(effect.p)},
+          {"accuracy_p", tested(effect.accuracy_p)}};
 }
 
 Json to_json(const HeadEffects& head) {
@@ -58,7 +62,8 @@ Json to_json(const AblationReport& report) {
           {"baseline",
            {{"loss", report.baseline.loss},
             {"accuracy", report.baseline.accuracy},
-            {"sequences", report.baseline.sequences}}},
+            {"sequences", report.baseline.sequences},
+            {"labels", report.baseline.labels}}},
           {"zero", to_json(report.zero)},
           {"mean", to_json(report.mean)},
           {"resample", to_json(report.resample)},

@@ -1,6 +1,7 @@
 #include "thimble/inspect/patching/patching.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -59,6 +60,18 @@ std::int64_t max_positions(const PairRunner& runner, const AttentionLayer& layer
   return most;
 }
 
+// Sets the changes of pairs without the position to NaN.
+void leave_out_shorter(std::vector<double>& changes, const PairRunner& runner, const AttentionLayer& layer,
+                       std::int64_t position) {
+  auto change = changes.begin();
+  for (const PairBatch& batch : runner.batches())
+    for (const std::int32_t length :
+         layer.queries_source ? batch.clean.source_lengths : batch.clean.lengths) {
+      if (length <= position) *change = std::numeric_limits<double>::quiet_NaN();
+      ++change;
+    }
+}
+
 // Returns the tokens of one sequence, or of its source.
 std::vector<std::string> names_of_input(const Dataset& dataset, const Batch& batch) {
   const bool pair = batch.source_length > 0;
@@ -98,6 +111,7 @@ PatchingReport measure_patching(PairRunner& runner) {
         const std::string what = fmt::format("{} head {}", layers[l].title(), head.id.head);
         const std::vector<double> changed = runner.differences(base, what, make_hooks);
         sums.push_back(noising ? changed - clean : corrupted - changed);
+        if (position) leave_out_shorter(sums.back(), runner, layers[l], *position);
         progress.advance();
       };
       patched({});

@@ -1,14 +1,33 @@
 #include "thimble/inspect/patching/patching_report.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "thimble/core/error.h"
 
 namespace thimble {
 
+namespace {
+
+PatchEffect share_of(std::vector<double> changes, std::vector<double> totals, bool single) {
+  const double total = std::accumulate(totals.begin(), totals.end(), 0.0);
+  PatchEffect out{
+      .effect = std::numeric_limits<double>::quiet_NaN(), .interval = {}, .pairs = std::ssize(totals)};
+  if (!(total > 0) && !single) return out;
+  out.effect = std::accumulate(changes.begin(), changes.end(), 0.0) / total;
+  if (totals.size() < 2) return out;
+  const double scale = static_cast<double>(totals.size()) / total;  // of counts of about 1
+  for (double& x : changes) x *= scale;
+  for (double& x : totals) x *= scale;
+  out.interval = mean_change(changes, totals).interval;
+  return out;
+}
+
+}  // namespace
+
 std::vector<PatchEffect> patch_effects(const std::vector<std::vector<double>>& sums,
-                                       std::vector<double> totals) {
+                                       const std::vector<double>& totals) {
   const double total = std::accumulate(totals.begin(), totals.end(), 0.0);
   const bool single = totals.size() == 1;
   require<DataError>(total != 0,
@@ -18,21 +37,20 @@ std::vector<PatchEffect> patch_effects(const std::vector<std::vector<double>>& s
                      "(logit difference {:.3g}); train the model first",
                      totals.size(), total);
   std::vector<PatchEffect> effects;
-  for (const std::vector<double>& sum : sums)
-    effects.push_back({std::accumulate(sum.begin(), sum.end(), 0.0) / total});
-  if (single) return effects;
-  const double scale = static_cast<double>(totals.size()) / total;  // of counts of about 1
-  std::vector<std::vector<double>> scaled = sums;
-  for (std::vector<double>& sum : scaled)
-    for (double& x : sum) x *= scale;
-  for (double& x : totals) x *= scale;
-  for (std::size_t k = 0; k < effects.size(); ++k)
-    effects[k].interval = mean_change(scaled[k], totals).interval;
+  for (const std::vector<double>& sum : sums) {
+    std::vector<double> changes, own_totals;  // of the pairs that have what is patched
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      if (std::isnan(sum[i])) continue;
+      changes.push_back(sum[i]);
+      own_totals.push_back(totals[i]);
+    }
+    effects.push_back(share_of(std::move(changes), std::move(own_totals), single));
+  }
   return effects;
 }
 
 Json to_json(const PatchEffect& effect) {
-  Json json{{"effect", effect.effect}};
+  Json json{{"effect", std::isfinite(effect.effect) ? Json(effect.effect) : Json()}, {"pairs", effect.pairs}};
   if (effect.interval) json["interval"] = to_json(*effect.interval);
   return json;
 }

@@ -30,6 +30,21 @@ Json packed_matrix(const DoubleMatrix& matrix) {
   return out;
 }
 
+// Packs means of weights, with 0 for cells of no sequence, which the page leaves out.
+Json packed_means(std::vector<double> means, std::span<const std::int64_t> counts, std::int64_t columns,
+                  bool from_end) {
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[from_end ? counts.size() - 1 - i : i] == 0) means[i] = 0;
+  return page::packed_weights(means, {std::ssize(means) / columns, columns});
+}
+
+// Sets the maps of a name, from the start and, where there are any, from the end.
+void pack_means(Json& json, const std::string& name, const PositionMeans& means,
+                std::span<const std::int64_t> counts, std::int64_t columns) {
+  json[name] = packed_means(means.from_start, counts, columns, false);
+  if (!means.from_end.empty()) json[name + "_from_end"] = packed_means(means.from_end, counts, columns, true);
+}
+
 // Returns the checkpoints of a run, as many as fit into the budget of bytes with one example each, evenly
 // spaced and with the last, and as many examples as then fit.
 Json packed_series(const std::vector<SeriesStep>& series, const InspectReport& report) {
@@ -38,7 +53,10 @@ Json packed_series(const std::vector<SeriesStep>& series, const InspectReport& r
   const std::size_t fit = std::max<std::size_t>(2, kSeriesBudget / bytes);
   const std::size_t steps = std::min(fit, series.size());
   const std::size_t examples = std::clamp<std::size_t>(fit / steps, 1, series[0].examples.size());
-  Json out{{"checkpoints", series.size()}, {"examples", Json::array()}, {"steps", Json::array()}};
+  Json out{{"checkpoints", series.size()},
+           {"sequences", series[0].snapshot.sequences},
+           {"examples", Json::array()},
+           {"steps", Json::array()}};
   for (std::size_t k = 0; k < examples; ++k)
     out["examples"].push_back(example_json(series[0].examples[k], report.config.model, report.tokens));
   for (Json& example : out["examples"]) example.erase("attention");
@@ -60,15 +78,20 @@ Json packed_report(const InspectReport& report, const ForwardTrace* own) {
   Json json = to_json(report);
   for (std::size_t i = 0; i < report.heads.size(); ++i) {
     const HeadReport& head = report.heads[i];
-    const AttentionLayer& layer = layers[static_cast<std::size_t>(head.effects.id.layer)];
+    const auto layer = static_cast<std::size_t>(head.effects.id.layer);
     Json& out = json["heads"][i];
-    out["mean_weights"] =
-        page::packed_weights(head.mean_weights, {report.queries(layer), report.keys(layer)});
+    pack_means(out, "mean_weights", head.mean_weights, report.mean_counts[layer], report.keys(layers[layer]));
     out["circuits"]["qk_tokens"] = packed_matrix(head.circuits.qk_tokens);
     out["circuits"]["ov_tokens"] = packed_matrix(head.circuits.ov_tokens);
   }
-  if (const DoubleMatrix& rollout = report.rollout; !rollout.values.empty())
-    json["rollout"] = page::packed_weights(rollout.values, {rollout.rows, rollout.cols});
+  if (!report.rollout.from_start.empty())
+    pack_means(json, "rollout", report.rollout, report.mean_counts[0], report.length);
+  constexpr std::size_t kCountBytes = 4;
+  for (std::size_t l = 0; l < report.mean_counts.size(); ++l) {
+    const std::vector<double> counts(report.mean_counts[l].begin(), report.mean_counts[l].end());
+    json["mean_counts"][l] =
+        page::packed(counts, {report.queries(layers[l]), report.keys(layers[l])}, kCountBytes, 1);
+  }
   std::vector<const ForwardTrace*> traces;
   if (own != nullptr) traces.push_back(own);
   for (const ForwardTrace& example : report.examples) traces.push_back(&example);

@@ -43,7 +43,9 @@ Json ids_json(const std::vector<HeadId>& heads) {
   return json;
 }
 
-Json joint_json(const JointReport& joint, std::span<const AttentionLayer> layers) {
+Json joint_json(const InspectReport& report, std::span<const AttentionLayer> layers) {
+  const JointReport& joint = report.joint;
+  const auto removable = [&](std::int64_t n) { return report.scale.has_smallest() ? Json(n) : Json(); };
   Json json = {{"sequences", joint.sequences},
                {"pairs", Json::array()},
                {"groups", Json::array()},
@@ -51,20 +53,13 @@ Json joint_json(const JointReport& joint, std::span<const AttentionLayer> layers
                {"exact", joint.exact},
                {"greedy_ablation", Json::array()},
                {"removable",
-                {{"by_importance", joint.removable_by_importance},
-                 {"greedily", joint.removable_greedily},
-                 {"alone", joint.removable_alone}}}};
+                {{"by_importance", removable(joint.removable_by_importance)},
+                 {"greedily", removable(joint.removable_greedily)},
+                 {"alone", removable(joint.removable_alone)}}}};
   for (const JointEffect& pair : joint.pairs) json["pairs"].push_back(to_json(pair, layers));
   for (const JointEffect& group : joint.groups) json["groups"].push_back(to_json(group, layers));
   for (const RemovalStep& step : joint.greedy) json["greedy_ablation"].push_back(to_json(step));
   return json;
-}
-
-Json rows(const std::vector<double>& matrix, std::int64_t columns) {
-  Json out = Json::array();
-  for (auto row = matrix.begin(); row != matrix.end(); row += columns)
-    out.push_back(std::vector<double>(row, row + columns));
-  return out;
 }
 
 Json model_json(const Config& config) {
@@ -88,7 +83,9 @@ Json head_json(const HeadReport& head, const AttentionLayer& layer, std::int64_t
             {"ablation", to_json(head.effects)},
             {"importance", to_json(head.effects.importance)},
             {"circuits", to_json(head.circuits)},
-            {"mean_weights", rows(head.mean_weights, keys)}};
+            {"mean_weights", map_json(head.mean_weights.from_start, keys)}};
+  if (!head.mean_weights.from_end.empty())
+    json["mean_weights_from_end"] = map_json(head.mean_weights.from_end, keys);
   if (!layer.stack.empty()) json["attention"] = layer.name();
   return json;
 }
@@ -107,22 +104,30 @@ Json to_json(const InspectReport& report) {
                 {{"loss", report.baseline.loss},
                  {"accuracy", report.baseline.accuracy},
                  {"sequence_accuracy", report.baseline.sequence_accuracy},
-                 {"sequences", report.baseline.sequences}}},
+                 {"sequences", report.baseline.sequences},
+                 {"labels", report.baseline.labels}}},
                {"scale", to_json(report.scale)},
                {"unpaired", report.unpaired},
                {"heads", Json::array()},
                {"cumulative_ablation", Json::array()},
                {"attribution", to_json(report.attribution)},
-               {"rollout", to_json(report.rollout)},
+               {"mean_counts", Json::array()},
+               {"rollout", nullptr},
                {"logit_lens", to_json(report.logit_lens, report.config.model)},
                {"examples", Json::array()}};
   json.update(to_json(report.timeline));
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
-  json["joint_ablation"] = joint_json(report.joint, layers);
+  json["joint_ablation"] = joint_json(report, layers);
   if (report.source_length > 0) {
     json["source_length"] = report.source_length;
     json["attentions"] = to_json(layers);
   }
+  for (std::size_t l = 0; l < report.mean_counts.size(); ++l)
+    json["mean_counts"].push_back(map_json(report.mean_counts[l], report.keys(layers[l])));
+  if (!report.rollout.from_start.empty())
+    json["rollout"] = map_json(report.rollout.from_start, report.length);
+  if (!report.rollout.from_end.empty())
+    json["rollout_from_end"] = map_json(report.rollout.from_end, report.length);
   for (const HeadReport& head : report.heads) {
     const AttentionLayer& layer = layers[static_cast<std::size_t>(head.effects.id.layer)];
     json["heads"].push_back(head_json(head, layer, report.keys(layer)));

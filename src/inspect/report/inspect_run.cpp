@@ -59,11 +59,13 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
     head.scores = trained.scores(i);
     set_at_init(head.scores, initial.scores(i));
     if (varied) set_varied(head.scores, varied->scores(i, head.scores));
-    head.mean_weights = trained.heads()[i].mean_weights();
+    head.mean_weights = trained.heads()[i].weights().means();
     head.effects = effects.heads[i];
     head.circuits = std::move(circuits.heads[i]);
     head.label = label_head(head.scores, head.effects.zero, verdicts[i]);
   }
+  for (std::size_t i = 0; i < report.heads.size(); i += static_cast<std::size_t>(model.config.model.heads))
+    report.mean_counts.push_back(trained.heads()[i].weights().counts());
   report.baseline = effects.baseline;
   report.scale = effects.scale;
   report.unpaired = effects.unpaired;

@@ -21,11 +21,11 @@ MemoryEstimate inspection_memory(const Config& config, const InspectOptions& opt
                chunk = trace_bytes(config, std::min(options.examples, at_once));
   const double stored = score_memory(config, static_cast<double>(count), static_cast<double>(at_once)) +
                         circuit_memory(config, static_cast<double>(at_once)) + examples + chunk;
-  double weights = 0;  // mean weights of all heads
+  double weights = 0;  // mean weights of all heads, and their counts
   for (const AttentionLayer& layer : attention_layers(config.model))
-    weights +=
-        static_cast<double>(layer.heads * (layer.queries_source ? data.source_length() : data.length()) *
-                            (layer.keys_source ? data.source_length() : data.length()));
+    weights += (alignments(config) * static_cast<double>(layer.heads) + 1) *
+               static_cast<double>((layer.queries_source ? data.source_length() : data.length()) *
+                                   (layer.keys_source ? data.source_length() : data.length()));
   const MemoryEstimate measuring = effects_memory(config, count, stored);
   MemoryEstimate writing{.threads = measuring.threads, .program = measuring.program, .data = measuring.data};
   writing.sequences =

@@ -52,6 +52,8 @@ std::string effect_text(const Effect& zero, const HeadVerdict& effects) {
                          cost_text(pair ? "ablating both" : "ablating all", effects.group_effect));
     }
     case Verdict::not_enough:
+      if (!std::isfinite(zero.interval.low))
+        return "not enough evidence of its effect: a single sequence has no confidence interval";
       return fmt::format(
           "not enough evidence of its effect: accuracy changes by {:.2f} to {:.2f} points, loss by {:.2g} to "
           "{:.2g}; analyze more sequences",

@@ -15,6 +15,7 @@ namespace {
 constexpr double kMinShown = 0.01;  // of the largest effect; smaller edges are not drawn
 
 std::string share_text(const PatchEffect& effect) {
+  if (!std::isfinite(effect.effect)) return "not defined";
   std::string text = fmt::format("{:+.3f}", effect.effect);
   if (effect.interval)
     text += fmt::format(" (95 % CI {:+.2f} to {:+.2f})", effect.interval->low, effect.interval->high);
@@ -47,10 +48,10 @@ std::string position_map(const std::vector<const PatchingReport::Head*>& heads, 
       svg += fmt::format(
           "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"cell\" "
           "fill-opacity=\"{:.3f}\"><title>head "
-          "{}, position {}: {}</title></rect>",
+          "{}, position {}: {}, {} pair{}</title></rect>",
           kLeft + kCell * static_cast<double>(t), y, kCell, kCell,
-          largest > 0 ? std::clamp(effect.effect / largest, 0.0, 1.0) : 0, heads[h]->id.head, t,
-          share_text(effect));
+          largest > 0 && std::isfinite(effect.effect) ? std::clamp(effect.effect / largest, 0.0, 1.0) : 0,
+          heads[h]->id.head, t, share_text(effect), effect.pairs, effect.pairs == 1 ? "" : "s");
     }
     svg += "\n";
   }

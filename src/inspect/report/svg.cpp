@@ -10,6 +10,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/text.h"
 #include "thimble/core/width.h"
+#include "thimble/train/train.h"
 
 namespace thimble {
 
@@ -17,6 +18,7 @@ namespace {
 
 // Lengths in pixels.
 constexpr double kCell = 14, kGap = 5, kMargin = 12, kTitle = 28, kLegend = 56;
+constexpr double kLegendText = 110;                                    // where the text of the legend starts
 constexpr double kLabelSize = 11, kTitleSize = 13, kCharacter = 0.61;  // width of a column / font size
 
 // --scale-0 to --scale-4 of the light theme in src/inspect/report/page/page.css: equal steps of lightness.
@@ -58,6 +60,27 @@ std::string cells(std::size_t columns, const std::vector<double>& weights) {
   return out;
 }
 
+// Returns a dot in each cell of few sequences, unless all are.
+std::string dots(std::size_t columns, std::span<const std::int64_t> counts) {
+  std::string out;
+  if (counts.empty() || std::ranges::max(counts) < EvalResult::kEnoughSequences) return out;
+  for (std::size_t k = 0; k < counts.size(); ++k)
+    if (counts[k] > 0 && counts[k] < EvalResult::kEnoughSequences)
+      out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"1.5\" fill=\"#e07b00\"/>\n",
+                         kCell * (static_cast<double>(k % columns) + 0.5),
+                         kCell * (static_cast<double>(k / columns) + 0.5));
+  return out;
+}
+
+// Returns what hatching and dots mean.
+std::string notes(const std::vector<double>& weights, std::span<const std::int64_t> counts, bool dotted) {
+  std::string out;
+  if (std::ranges::any_of(weights, [](double w) { return std::isnan(w); }))
+    out += std::ranges::find(counts, 0) != counts.end() ? ", hatched: no sequence" : ", hatched: masked";
+  if (dotted) out += fmt::format(", dot: fewer than {} sequences", EvalResult::kEnoughSequences);
+  return out;
+}
+
 std::string labels(const std::vector<std::string>& queries, const std::vector<std::string>& keys) {
   constexpr double kBaseline = 0.72 * kCell;
   std::string out;
@@ -71,8 +94,8 @@ std::string labels(const std::vector<std::string>& queries, const std::vector<st
 }
 
 // Returns the color scale from 0 to 1 at the height `y`.
-std::string legend(double y, bool masked) {
-  constexpr double kWidth = 100, kHeight = 9;
+std::string legend(double y, const std::string& notes) {
+  constexpr double kWidth = kLegendText - 10, kHeight = 9;
   std::string out = "<defs><linearGradient id=\"scale\">";
   for (std::size_t s = 0; s < kScale.size(); ++s) {
     const double at = static_cast<double>(s) / (kScale.size() - 1);
@@ -84,15 +107,15 @@ std::string legend(double y, bool masked) {
   for (const auto& [x, text] : {std::pair(0.0, "0"), std::pair(0.5, "0.5"), std::pair(1.0, "1")})
     out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x * kWidth,
                        y + kHeight + 12, text);
-  out += fmt::format("<text x=\"{}\" y=\"{}\">weight{}</text>\n", kWidth + 10, y + kHeight - 1,
-                     masked ? ", hatched: masked" : "");
+  out += fmt::format("<text x=\"{}\" y=\"{}\">weight{}</text>\n", kLegendText, y + kHeight - 1, notes);
   return out;
 }
 
 }  // namespace
 
 std::string head_svg(const std::string& title, const std::vector<std::string>& queries,
-                     const std::vector<std::string>& keys, const std::vector<double>& weights) {
+                     const std::vector<std::string>& keys, const std::vector<double>& weights,
+                     std::span<const std::int64_t> counts) {
   require<ShapeError>(!weights.empty() && weights.size() == queries.size() * keys.size(),
                       "svg: {} weights for {} queries and {} keys: there must be one for each pair",
                       weights.size(), queries.size(), keys.size());
@@ -105,8 +128,9 @@ std::string head_svg(const std::string& title, const std::vector<std::string>& q
                rows = kCell * static_cast<double>(queries.size());
   const double left = kMargin + label_width(queries) + kGap + 16,
                top = kTitle + 16 + label_width(keys) + kGap;
-  const bool masked = std::any_of(weights.begin(), weights.end(), [](double w) { return std::isnan(w); });
-  const double width = kMargin + std::max(left + std::max(columns, masked ? 240.0 : 160.0),
+  const std::string dotted = dots(keys.size(), counts), note = notes(weights, counts, !dotted.empty());
+  const double legend_width = std::max(160.0, kLegendText + text_width("weight" + note, kLabelSize));
+  const double width = kMargin + std::max(left + std::max(columns, legend_width),
                                           kMargin + text_width(title, kTitleSize)),
                height = top + rows + kLegend;
 
@@ -125,6 +149,7 @@ std::string head_svg(const std::string& title, const std::vector<std::string>& q
                      kTitleSize, escape_markup(printable(title)));
   out += fmt::format("<g transform=\"translate({:.2f} {:.2f})\">\n", left, top);
   out += "<g shape-rendering=\"crispEdges\">\n" + cells(keys.size(), weights) + "</g>\n";
+  out += dotted;
   out += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#8a94a0\"/>\n", columns, rows);
   out += labels(queries, keys);
   out += fmt::format("<text y=\"{:.2f}\" fill=\"#5b6675\">key</text>\n", -label_width(keys) - kGap - 6);
@@ -132,7 +157,7 @@ std::string head_svg(const std::string& title, const std::vector<std::string>& q
       "<text transform=\"translate({:.2f} {}) rotate(-90)\" text-anchor=\"end\" "
       "fill=\"#5b6675\">query</text>\n",
       -label_width(queries) - kGap - 8, 0);
-  out += legend(rows + 18, masked);
+  out += legend(rows + 18, note);
   return out + "</g>\n</svg>\n";
 }
 

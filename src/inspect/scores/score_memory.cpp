@@ -23,6 +23,11 @@ double distinct(double vocabulary, double tokens) {
 
 }  // namespace
 
+double alignments(const Config& config) {
+  const TaskConfig& task = config.task;
+  return task.table != nullptr || (task.min_length > 0 && task.min_length < task.length) ? 2 : 1;
+}
+
 // Sums of the weights and of tokens by head; by kind of sequences, counts of target cells by length and of tokens
 // by position, and the target cells of a micro-batch, with every key as a candidate.
 double score_memory(const Config& config, double sequences, double at_once) {
@@ -43,7 +48,8 @@ double score_memory(const Config& config, double sequences, double at_once) {
   const double cells = kScorers * at_once *
                        (kTokenScores * kCellBytes / static_cast<double>(c.symbols) +
                         (task.candidates != nullptr ? targets * kRivalBytes : 0));
-  const double sums = sizeof(double) * (kScorers + 1) * heads;  // and the mean
+  // Sums and means, from the start and from the end; the counts of a layer.
+  const double sums = sizeof(double) * (alignments(config) * (kScorers + 1) * heads + 1);
   std::set<std::pair<bool, bool>> kinds;  // of queries and keys, which have targets of their own
   double bytes = 0, largest = 0;
   for (const AttentionLayer& layer : attention_layers(config.model)) {
@@ -56,7 +62,9 @@ double score_memory(const Config& config, double sequences, double at_once) {
     bytes += queries * keys * (sums + (is_new ? counts + cells : 0)) +
              kCompared * kNode * (heads * tokens + (is_new ? tokens + by_position : 0));
   }
-  return bytes + kScorers * sizeof(double) * largest;  // each observer copies the weights of a sequence
+  // Each observer copies the weights of a sequence; a causal scorer copies them again, and the positional share
+  // takes two more copies, one at a time.
+  return bytes + (kScorers + 3) * sizeof(double) * largest;
 }
 
 }  // namespace thimble

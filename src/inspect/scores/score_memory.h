@@ -9,4 +9,7 @@ namespace thimble {
 // that many sequences, `at_once` in a micro-batch.
 double score_memory(const Config&, double sequences, double at_once);
 
+// Returns 2 where sequences differ in length, so that means are also taken with positions from the end, else 1.
+double alignments(const Config&);
+
 }  // namespace thimble

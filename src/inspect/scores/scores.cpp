@@ -25,7 +25,7 @@ HeadScorer::HeadScorer(std::int64_t queries, std::int64_t keys, Visibility visib
       visibility_(visibility),
       offset_(at(queries + keys - 1)),
       position_(at(keys)),
-      full_(at(queries * keys)) {}
+      weights_(queries, keys) {}
 
 HeadScorer::HeadScorer(std::int64_t length, bool causal)
     : HeadScorer(length, length, causal ? Visibility::earlier : Visibility::all) {}
@@ -44,7 +44,14 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
   require<ShapeError>(std::ssize(weights) == queries_ * keys_, "head scorer: {} weights, not {} x {}",
                       weights.size(), queries_, keys_);
   for (std::int64_t i = 0; i < targets.queries(); ++i) add_row(targets, i, weights.data() + i * keys_);
-  sequences_[{targets.queries(), targets.keys()}] += 1;
+  if (visibility_ == Visibility::earlier) {
+    std::vector<double> seen(weights.begin(), weights.end());  // masked keys are not read
+    for (std::int64_t i = 0; i < queries_; ++i)
+      std::fill(seen.begin() + i * keys_ + visible(i, keys_), seen.begin() + (i + 1) * keys_, 0.0);
+    weights_.add(seen.data(), keys_, targets.queries(), targets.keys());
+  } else {
+    weights_.add(weights.data(), keys_, targets.queries(), targets.keys());
+  }
   content_.resize(std::max(content_.size(), targets.sums().size()));
   counts_ = counts;
   for (std::int64_t j = 0; counts != nullptr && j < targets.keys(); ++j) {
@@ -112,24 +119,10 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
   }
   const std::int64_t mirrored = targets.keys() - 1 - query;
   if (mirrored >= 0 && mirrored < visible) mirror_ += row[mirrored];
-  if (targets.queries() != queries_ || targets.keys() != keys_) return;
-  double* full = full_.data() + query * keys_;
   for (std::int64_t j = 0; j < visible; ++j) {
     const double excess = row[j] - 1 / static_cast<double>(visible);
-    full[j] += row[j];
-    full_squares_ += excess * excess;
+    squares_ += excess * excess;
   }
-}
-
-std::int64_t HeadScorer::full_sequences() const {
-  const auto found = sequences_.find({queries_, keys_});
-  return found == sequences_.end() ? 0 : found->second;
-}
-
-std::vector<double> HeadScorer::mean_weights() const {
-  std::vector<double> mean = full_;
-  for (double& w : mean) w /= static_cast<double>(std::max<std::int64_t>(1, full_sequences()));
-  return mean;
 }
 
 HeadScore HeadScorer::Mean::score(std::string_view name) const {
@@ -163,7 +156,7 @@ HeadScorer::Positions HeadScorer::positions() const {
   }
   for (std::size_t k = 0; k < position_.size(); ++k) out.position[k].value = position_[k];
   out.mirror.value = mirror_;
-  for (const auto& [size, count] : sequences_)
+  for (const auto& [size, count] : weights_.sizes())
     add_positions(out, size.first, size.second, static_cast<double>(count));
   return out;
 }
@@ -195,20 +188,27 @@ void HeadScorer::add_positions(Positions& out, std::int64_t queries, std::int64_
 
 HeadScore HeadScorer::positional_share() const {
   HeadScore score{.name = "positional_share", .value = kNaN, .chance = kNaN, .attainable = kNaN};
-  const auto count = static_cast<double>(full_sequences());
-  const double queries = count * static_cast<double>(queries_);
-  if (count < 2 || full_squares_ <= kUniform * queries) return score;
-  double squares = 0;
-  for (std::int64_t i = 0; i < queries_; ++i) {
-    const std::int64_t end = visible(i, keys_);
-    for (std::int64_t j = 0; j < end; ++j) {
-      const double excess = full_[at(i * keys_ + j)] / count - 1 / static_cast<double>(end);
-      squares += excess * excess;
+  std::vector<double> excess = weights_.sums();  // over uniform weights, summed
+  for (const auto& [size, count] : weights_.sizes())
+    for (std::int64_t i = 0; i < size.first; ++i) {
+      const std::int64_t end = visible(i, size.second);
+      for (std::int64_t j = 0; j < end; ++j)
+        excess[at(i * keys_ + j)] -= static_cast<double>(count) / static_cast<double>(end);
     }
+  const std::vector<std::int64_t> counts = weights_.counts();
+  double of_means = 0, all = squares_;
+  std::int64_t queries = 0;
+  for (std::size_t cell = 0; cell < counts.size(); ++cell) {
+    if (counts[cell] == 0) continue;
+    const double square = excess[cell] * excess[cell] / static_cast<double>(counts[cell]);
+    (counts[cell] > 1 ? of_means : all) += counts[cell] > 1 ? square : -square;
+    // Each sequence that has a query has its first key.
+    if (counts[cell] > 1 && cell % at(keys_) == 0) queries += counts[cell];
   }
-  score.value = count * squares / full_squares_;
+  if (queries == 0 || all <= kUniform * static_cast<double>(queries)) return score;
+  score.value = of_means / all;
   score.attainable = 1;
-  score.eligible = std::llround(queries);
+  score.eligible = queries;
   return score;
 }
 

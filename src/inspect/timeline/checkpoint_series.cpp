@@ -20,6 +20,7 @@ namespace {
 SeriesStep read_step(Evaluator& evaluator, std::int64_t step, std::int64_t examples) {
   SeriesStep out;
   out.snapshot.step = step;
+  out.snapshot.sequences = evaluator.sequences();
   out.snapshot.loss = evaluator.run().loss;
   ScoreObserver scores(evaluator);
   TraceObserver traces(

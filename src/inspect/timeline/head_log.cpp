@@ -21,17 +21,22 @@ Json rounded_or_null(const HeadScore& score, double number) {
   return std::round(1e6 * number) / 1e6;
 }
 
-// Returns `number` of the scores without a best k.
-Json levels(const std::vector<HeadScore>& scores, double HeadScore::*number) {
-  Json values = Json::object();
-  for (const HeadScore& score : scores)
-    if (!score.at) values[score.name] = rounded_or_null(score, score.*number);
-  return values;
+// Sets the levels of the scores without a best k.
+void set_levels(Json& json, const std::vector<HeadScore>& scores) {
+  for (const HeadScore& score : scores) {
+    if (score.at) continue;
+    json["chance"][score.name] = rounded_or_null(score, score.chance);
+    json["attainable"][score.name] = rounded_or_null(score, score.attainable);
+    json["eligible"][score.name] = score.eligible;
+  }
 }
 
 Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& model) {
   const std::vector<AttentionLayer> layers = attention_layers(model);
-  Json json = {{"chance", Json::object()}, {"attainable", Json::object()}, {"heads", Json::array()}};
+  Json json = {{"chance", Json::object()},
+               {"attainable", Json::object()},
+               {"eligible", Json::object()},
+               {"heads", Json::array()}};
   for (std::size_t i = 0; i < scorers.size(); ++i) {
     const auto [number, head] = std::div(static_cast<std::int64_t>(i), model.heads);
     const AttentionLayer& layer = layers[static_cast<std::size_t>(number)];
@@ -41,10 +46,7 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
     Json& entry = json["heads"].emplace_back(Json{{"layer", number}, {"head", head}, {"scores", values}});
     if (!layer.stack.empty()) entry["attention"] = layer.name();
     Json& common = layer.stack.empty() ? json : entry;
-    if (!layer.stack.empty() || i == 0) {
-      common["chance"] = levels(scores, &HeadScore::chance);
-      common["attainable"] = levels(scores, &HeadScore::attainable);
-    }
+    if (!layer.stack.empty() || i == 0) set_levels(common, scores);
   }
   return json;
 }
@@ -52,7 +54,7 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
 Json score_heads(Evaluator& evaluator, WeightsView weights) {
   std::ranges::copy(std::get<std::span<const Real>>(weights),
                     evaluator.model().parameters().values().begin());
-  Json snapshot{{"loss", nullptr}};
+  Json snapshot{{"loss", nullptr}, {"sequences", evaluator.sequences()}};
   try {
     snapshot["loss"] = evaluator.run().loss;
     ScoreObserver observer(evaluator);

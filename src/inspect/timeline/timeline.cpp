@@ -20,6 +20,13 @@ double number(const Json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
+// Returns the number of sequences of a line, which older logs do not state.
+std::int64_t count(const Json& line) {
+  const Json sequences = line.value("sequences", Json());
+  return sequences.is_null() ? 0 : sequences.get<std::int64_t>();
+}
+Json or_null(std::int64_t count) { return count > 0 ? Json(count) : Json(); }
+
 ScoresByName scores(const Json& object) {
   ScoresByName found;
   for (const auto& [name, value] : object.items())
@@ -30,6 +37,7 @@ ScoresByName scores(const Json& object) {
 HeadSnapshot head_snapshot(const Json& line) {
   HeadSnapshot step{.step = line.at("step"),
                     .loss = number(line.at("loss")),
+                    .sequences = count(line),
                     .chance = scores(line.at("chance")),
                     .attainable = scores(line.at("attainable")),
                     .heads = {}};
@@ -49,7 +57,8 @@ void add_line(const Json& line, Timeline& timeline) {
   if (split == "heads") {
     timeline.steps.push_back(head_snapshot(line));
   } else if (split == "train" || split == "validation") {
-    timeline.curves.push_back({line.at("step"), split, number(line.at("loss")), number(line.at("accuracy"))});
+    timeline.curves.push_back(
+        {line.at("step"), split, number(line.at("loss")), number(line.at("accuracy")), count(line)});
     if (line.contains("chance")) timeline.chance = line.at("chance").get<double>();
     if (line.contains("lowest_possible_loss"))
       timeline.lowest_loss = line.at("lowest_possible_loss").get<double>();
@@ -95,11 +104,16 @@ Json to_json(const Timeline& timeline) {
     Json heads = Json::array();
     for (const HeadSnapshot::Head& h : s.heads)
       heads.push_back({{"layer", h.id.layer}, {"head", h.id.head}, {"scores", h.scores}});
-    steps.push_back({{"step", s.step}, {"loss", s.loss}, {"heads", heads}});
+    steps.push_back(
+        {{"step", s.step}, {"loss", s.loss}, {"sequences", or_null(s.sequences)}, {"heads", heads}});
   }
   for (const HeadEvent& e : find_events(timeline.steps, timeline.patterns)) events.push_back(sentence(e));
   for (const CurvePoint& p : timeline.curves)
-    curves.push_back({{"step", p.step}, {"split", p.split}, {"loss", p.loss}, {"accuracy", p.accuracy}});
+    curves.push_back({{"step", p.step},
+                      {"split", p.split},
+                      {"loss", p.loss},
+                      {"accuracy", p.accuracy},
+                      {"sequences", or_null(p.sequences)}});
   Json json{{"timeline", steps}, {"events", events}, {"curves", curves}};
   if (timeline.chance) json["chance"] = *timeline.chance;
   if (timeline.lowest_loss) json["lowest_possible_loss"] = *timeline.lowest_loss;

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -92,11 +93,11 @@ class TokenFiles {
   NpyFile tokens_, lengths_;
 };
 
-// Appends the weights of a head, padded to (rows, columns).
+// Appends the weights of a head, padded to (rows, columns) with NaN.
 void append(std::vector<float>& out, std::span<const double> weights, std::int64_t used_columns,
             std::int64_t rows, std::int64_t columns) {
   const auto first = static_cast<std::ptrdiff_t>(out.size());
-  out.resize(out.size() + static_cast<std::size_t>(rows * columns));
+  out.resize(out.size() + static_cast<std::size_t>(rows * columns), std::numeric_limits<float>::quiet_NaN());
   for (std::int64_t i = 0; i < std::ssize(weights) / used_columns; ++i)
     std::copy_n(weights.begin() + i * used_columns, used_columns, out.begin() + first + i * columns);
 }

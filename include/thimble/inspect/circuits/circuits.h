@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "thimble/core/json.h"
+#include "thimble/inspect/scores/position_means.h"
 #include "thimble/kernels/spectral.h"
 #include "thimble/model/model.h"
 
@@ -77,9 +78,9 @@ struct CircuitReport {
   std::vector<HeadCircuits> heads;  // by HeadId
   Attribution attribution;
   // Attention rollout (Abnar and Zuidema 2020), a heuristic: the product over layers, later ones on the left,
-  // of half the mean weights of the heads plus half the identity; (T, T), mean over the sequences of full
-  // length. Empty when there is no such sequence, and for an encoder-decoder.
-  DoubleMatrix rollout;
+  // of half the mean weights of the heads plus half the identity; (T, T), mean over sequences. Empty for an
+  // encoder-decoder.
+  PositionMeans rollout;
 };
 
 Json to_json(const HeadCircuits&);

@@ -2,6 +2,7 @@
 // its bias, is ablated or patched, and the gradient importance of the head.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -51,8 +52,9 @@ inline constexpr double kUntrainedDeviations = 4;
 // the most frequent label of the analyzed sequences; in loss, it is the distribution of their labels.
 struct EffectScale {
   double chance_accuracy = 0, chance_loss = 0;
-  double lowest_loss = 0;  // that the task states, or 0
-  // The smallest effects of interest: a share of the way from chance to an accuracy of 1 and to lowest_loss.
+  std::optional<double> lowest_loss{};  // that the task states
+  // The smallest effects of interest: a share of the way from chance to an accuracy of 1 and to lowest_loss, or
+  // a loss of 0. 0 where there is no way to go.
   double smallest_accuracy = 0, smallest_loss = 0;
   // How far the means move when every value of a pass changes by one unit in the last place, at random; an
   // upper bound that takes the moves of all sequences to have the same sign.
@@ -61,8 +63,14 @@ struct EffectScale {
   // Of untrained models. With few different labels, some are right more often than a constant answer.
   Spread untrained_accuracy{}, untrained_loss{};
   // The model is not better than the best constant answer by the smallest effect and with the interval, and
-  // than untrained models by kUntrainedDeviations standard deviations, in accuracy or in loss.
+  // than untrained models by kUntrainedDeviations standard deviations, in accuracy or in loss. False where it
+  // cannot be compared.
   bool at_chance = false;
+
+  // Returns whether there are the two sequences that a comparison with chance requires.
+  bool is_compared() const { return std::isfinite(above_chance.interval.low); }
+  // Returns whether effects can be of interest: not where the best constant answer is always right.
+  bool has_smallest() const { return smallest_accuracy > 0; }
 };
 
 struct HeadEffects {

@@ -23,9 +23,9 @@
 namespace thimble {
 
 struct HeadReport {
-  std::vector<HeadScore> scores;     // with at_init
-  std::vector<double> mean_weights;  // (queries, keys), averaged over sequences of full length
-  HeadEffects effects;               // with the head's id
+  std::vector<HeadScore> scores;  // with at_init
+  PositionMeans mean_weights;     // (queries, keys)
+  HeadEffects effects;            // with the head's id
   HeadCircuits circuits;
   Label label;
 };
@@ -43,7 +43,10 @@ struct InspectReport {
   std::vector<RemovalStep> cumulative_ablation;
   JointReport joint;
   Attribution attribution;
-  DoubleMatrix rollout;
+  PositionMeans rollout;  // (T, T); empty for an encoder-decoder
+  // By attention layer, over how many sequences the cells of mean weights are means; those of the first also
+  // apply to the rollout. See PositionSums::counts.
+  std::vector<std::vector<std::int64_t>> mean_counts;
   std::vector<LensResult> logit_lens;  // by depth; empty for a model without one
   std::vector<ForwardTrace> examples;
   Timeline timeline;               // of the model's run

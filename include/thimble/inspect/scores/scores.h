@@ -16,9 +16,10 @@
 //   signed_distance    sum_j A[i,j] (j-i): negative attends to earlier positions
 //   self, first        A[i,j] for j = i, 0; queries to which the key is visible
 //   special            sum of A[i,j] over special tokens; queries to which one is visible
-//   positional_share   sum_ij (M_ij - u_ij)^2 / sum_ij mean_x (A_ij - u_ij)^2 over sequences of length T, two
-//                      or more; M the mean of A over them, u uniform over V(i). 1: attention ignores content,
-//                      0: it depends on nothing else. Undefined for a uniform head; it has no chance value.
+//   positional_share   sum_ij c_ij (mean_x (A_ij - u_ij))^2 / sum_ij sum_x (A_ij - u_ij)^2 over the c_ij
+//                      sequences x that have query i and key j, two or more; u uniform over V(i). 1: attention
+//                      depends on positions from the start alone, 0: on anything else, lengths included.
+//                      Undefined for a uniform head; it has no chance value.
 //
 // The target of attention, the sum of A[i,j] over target keys j, visible or not:
 //   previous_token     i-1, queries with i > 0
@@ -65,6 +66,7 @@
 #include <vector>
 
 #include "thimble/core/json.h"
+#include "thimble/inspect/scores/position_means.h"
 #include "thimble/inspect/scores/score_targets.h"
 
 namespace thimble {
@@ -118,8 +120,8 @@ class HeadScorer {
   std::vector<HeadScore> scores(std::span<const std::string_view> kinds = {},
                                 std::span<const HeadScore> like = {}) const;
 
-  // Returns the mean weights (T, T) over sequences of length T; zeros if there was none.
-  std::vector<double> mean_weights() const;
+  // The weights (T, T) by position.
+  const PositionSums& weights() const { return weights_; }
 
  private:
   struct Mean {
@@ -141,16 +143,14 @@ class HeadScorer {
   std::int64_t visible(std::int64_t query, std::int64_t keys) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys;
   }
-  std::int64_t full_sequences() const;  // number of sequences of length T
 
   std::int64_t queries_, keys_;  // T and T, or T and S
   Visibility visibility_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> sequences_;  // by queries and keys
   std::vector<double> offset_, position_;  // summed weight on key i + k, at k + T - 1, and on key k
-  std::vector<double> full_;               // summed weights of sequences of length T
-  std::map<std::int32_t, double> token_;   // summed weight on keys with a token
+  PositionSums weights_;
+  std::map<std::int32_t, double> token_;  // summed weight on keys with a token
   const TargetCounts* counts_ = nullptr;
-  double full_squares_ = 0;          // of their distance from uniform
+  double squares_ = 0;               // of the weights' distance from uniform, summed
   double mirror_ = 0, entropy_ = 0;  // summed
   std::int64_t entropy_queries_ = 0;
   std::vector<Mean> content_ =

@@ -20,6 +20,7 @@ struct CurvePoint {
   std::int64_t step = 0;
   std::string split;  // train or validation
   double loss = 0, accuracy = 0;
+  std::int64_t sequences = 0;  // of the step or the evaluation; 0: unknown, from a log without it
 };
 
 // Scores by name, such as "induction"; undefined ones are missing.
@@ -35,6 +36,7 @@ struct HeadSnapshot {
   };
   std::int64_t step = 0;
   double loss = 0;                  // nats
+  std::int64_t sequences = 0;       // that loss and scores are means over; 0: unknown, from a log without it
   ScoresByName chance, attainable;  // see HeadScore; of heads without their own
   std::vector<Head> heads;
 };

@@ -37,7 +37,7 @@ class NpyFile {
 
 // Writes the attention of a model on the first `count` sequences of a split, or on all N if there are fewer,
 // into a directory, which is created if needed:
-//   attention.npy (N, L, H, T, T) float32  weight of a query on a key, 0 where either is padding
+//   attention.npy (N, L, H, T, T) float32  weight of a query on a key, NaN where either is padding
 //   tokens.npy    (N, T)          int32    token ids, -1 for padding
 //   lengths.npy   (N)             int32    length of each sequence
 // and for an encoder-decoder, in place of attention.npy,

@@ -1,5 +1,5 @@
 // Keeps the selected head and example in the address of the page, so that a link opens the report there. An address is
-// #head=layer.1.3&beside=layer.0.2&example=4, or show=mean, or example=input for the user's own sequence.
+// #head=layer.1.3&beside=layer.0.2&example=4, or show=mean or mean-end, or example=input for the user's own sequence.
 
 function headPath(index) {
   const { layer, head } = report.heads[index];
@@ -7,7 +7,7 @@ function headPath(index) {
 }
 
 function address() {
-  const shown = state.source === "mean" ? "show=mean" : `example=${state.example < ownInputs ? "input" : state.example + 1 - ownInputs}`;
+  const shown = isMean() ? `show=${state.source}` : `example=${state.example < ownInputs ? "input" : state.example + 1 - ownInputs}`;
   return `#head=${headPath(state.head)}${state.beside === null ? "" : `&beside=${headPath(state.beside)}`}&${shown}`;
 }
 
@@ -18,7 +18,8 @@ function addressedState() {
   if (find("head") < 0) return null;
   const changes = { head: find("head"), beside: find("beside") < 0 ? null : find("beside") };
   const number = parameters.get("example") === "input" ? ownInputs - 1 : Number(parameters.get("example") ?? NaN) - 1 + ownInputs;
-  if (parameters.get("show") === "mean") changes.source = "mean";
+  const means = lengthsVary() ? ["mean", "mean-end"] : ["mean"];
+  if (means.includes(parameters.get("show"))) changes.source = parameters.get("show");
   else if (report.examples?.[number]) Object.assign(changes, { source: "example", example: number });
   return changes;
 }

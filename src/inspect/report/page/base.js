@@ -12,7 +12,7 @@ const report = JSON.parse(document.getElementById("report").textContent, (_, val
   typeof value === "string" ? harmless(value) : value,
 );
 
-// `beside` is the head to compare with, or null; `source` is "example" or "mean" (over all sequences); `full` is the weight
+// `beside` is the head to compare with, or null; `source` is "example", "mean" or "mean-end" (over sequences, positions from the start or the end); `full` is the weight
 // that gets the full color.
 const state = { head: 0, beside: null, source: "mean", example: 0, checkpoint: 0, checkpointExample: 0, query: 0, full: 1, theme: "light" };
 const subscribers = [];
@@ -162,8 +162,9 @@ function unpack(packed) {
     const bytes = new Uint8Array(text.length);
     for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
     const hasSign = packed.scale !== undefined;
-    const numbers = packed.bytes === 1 ? bytes : hasSign ? new Int16Array(bytes.buffer) : new Uint16Array(bytes.buffer);
-    unpacked.set(packed, { numbers, step: hasSign ? packed.scale / 32767 : 1 / (packed.bytes === 1 ? 255 : 65535) });
+    const Numbers = { 1: Uint8Array, 2: hasSign ? Int16Array : Uint16Array, 4: Uint32Array }[packed.bytes];
+    const step = hasSign ? packed.scale / 32767 : { 1: 1 / 255, 2: 1 / 65535, 4: 1 }[packed.bytes];
+    unpacked.set(packed, { numbers: new Numbers(bytes.buffer), step });
   }
   return unpacked.get(packed);
 }
@@ -182,14 +183,14 @@ const example = () => report.examples[state.example];
 const ownInputs = report.examples?.[0]?.own ? 1 : 0; // the user's own sequence comes before those of the split
 const exampleName = (i) => (i < ownInputs ? "your input" : `example ${i + 1 - ownInputs}`);
 const capital = (text) => text.replace(/^./, (c) => c.toUpperCase());
-// Returns the title of the maps of heads.
-const shownName = () => (state.source === "mean" ? `mean of ${grouped(report.sequences)} sequences` : exampleName(state.example));
+// Returns the title of the maps of heads of a layer.
+const shownName = (layer) => (isMean() ? meanName(layer) : exampleName(state.example));
 
 // Returns the attention of a head in the selected example, or its mean.
 function attention(headIndex) {
   const head = report.heads[headIndex];
   const { queries, keys, causal } = attentionLayer(head.layer);
-  if (state.source === "mean") return mapOf(head.mean_weights, 0, ...head.mean_weights.shape.map(positions), causal);
+  if (isMean()) return meanOf(head, "mean_weights", head.layer);
   const e = example();
   return mapOf(e.attention[head.layer], head.head, e[queries], e[keys], causal);
 }

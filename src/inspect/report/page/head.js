@@ -3,12 +3,13 @@
 function describeWeight(map, row, column) {
   const value = map.at(row, column);
   return [
-    element("b", {}, precisely(value, map.step)),
+    element("b", {}, map.count?.(row, column) === 0 ? "–" : precisely(value, map.step)),
     element("br"),
-    `query ${row} `,
+    map.count ? "query " : `query ${row} `,
     word(map.rowLabels[row]),
-    ` → key ${column} `,
+    map.count ? " → key " : ` → key ${column} `,
     word(map.columnLabels[column]),
+    ...(map.count ? [element("br"), countText(map, row, column)] : []),
   ];
 }
 
@@ -29,7 +30,8 @@ function headMap(key, name) {
   // The panel has a width only once it is in the page.
   requestAnimationFrame(() =>
     subscribe([key, "source", "example", "full", "theme"], () => {
-      if (state[key] !== null) large.show(attention(state[key]), `${headName(report.heads[state[key]])}, ${shownName()}`);
+      if (state[key] !== null)
+        large.show(attention(state[key]), `${headName(report.heads[state[key]])}, ${shownName(report.heads[state[key]].layer)}`);
     }),
   );
   return { panel, large };

@@ -14,7 +14,13 @@ function choices() {
         options.map(([value, text]) => element("option", { value, selected: String(value) === String(chosen) }, text)),
       ),
     );
-  const sources = [["mean", `mean of ${grouped(report.sequences)} sequences`], ...(examples.length ? [["example", "one example"]] : [])];
+  const means = lengthsVary()
+    ? [
+        ["mean", "mean, positions from the start"],
+        ["mean-end", "mean, positions from the end"],
+      ]
+    : [["mean", meanName(0)]];
+  const sources = [...means, ...(examples.length ? [["example", "one example"]] : [])];
   const step = (by) => update({ example: (state.example + by + examples.length) % examples.length, source: "example" });
   const pick = choice(
     "example",

@@ -40,6 +40,21 @@ function pixels(map) {
   return canvas;
 }
 
+// Draws the cells of a mean that no sequence has in a flat color, and with `dots` marks those of few sequences.
+function markCells(context, map, x, y, cell, dots) {
+  if (!map.hasFew && !map.hasNone) return;
+  for (let r = 0; r < map.rows; ++r)
+    for (let c = 0; c < map.columns; ++c) {
+      const n = map.count(r, c);
+      const none = n === 0;
+      if (!none && (!dots || !map.hasFew || n >= kFewSequences || map.at(r, c) === null)) continue;
+      const size = none ? cell : Math.max(1.5, cell / 7);
+      const margin = (cell - size) / 2;
+      context.fillStyle = themeColor(none ? "masked" : "pointer");
+      context.fillRect(x + c * cell + margin, y + r * cell + margin, size, size);
+    }
+}
+
 function hatching(context) {
   const tile = element("canvas", { width: 8, height: 8 });
   const pen = tile.getContext("2d");
@@ -62,6 +77,7 @@ function paint(context, map, x, y, width, height) {
     context.fillRect(x, y, width, height);
   }
   context.drawImage(pixels(map), x, y, width, height);
+  markCells(context, map, x, y, width / map.columns, true);
 }
 
 // Draws a thumbnail. Masked keys have a flat color, since hatching would dominate a small picture.
@@ -75,6 +91,7 @@ function thumbnail(canvas, map) {
     context.fillRect(0, 0, cell * map.columns, cell * map.rows);
   }
   context.drawImage(pixels(map), 0, 0, cell * map.columns, cell * map.rows);
+  markCells(context, map, 0, 0, cell, false);
 }
 
 // Returns the values at the left end, the middle and the right end of the color scale.
@@ -100,6 +117,8 @@ function legend(map) {
       ),
     ),
     map.causal ? element("span", { class: "masked" }, element("i"), "masked key") : null,
+    map.hasNone ? element("span", { class: "none" }, element("i"), "no sequence") : null,
+    map.hasFew ? element("span", { class: "few" }, element("i"), `fewer than ${kFewSequences} sequences`) : null,
   );
 }
 

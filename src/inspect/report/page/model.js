@@ -130,7 +130,7 @@ function timeline() {
   return section(
     "time",
     "Over time",
-    "Scores of heads during training, on a logarithmic step axis. Shaded: a head took up a pattern or gave it up.",
+    `Scores of heads during training${isNumber(times[0].sequences) ? ` on ${grouped(times[0].sequences)} validation sequences` : ""}, on a logarithmic step axis. Shaded: a head took up a pattern or gave it up.`,
     element("div", { class: "choices" }, element("label", {}, element("span", {}, "score"), list)),
     host,
     events.length
@@ -155,7 +155,7 @@ function cumulativeAblation() {
   const series = (key) =>
     orders.map(([name, style, steps]) => ({ name, style, dots: true, points: steps.map((s) => [s.removed, s[key], note(s)]) }));
   const chart = (title, key, more) => lineChart({ title, xLabel: "heads ablated", named: true, series: series(key), ...more });
-  const count = (name, number) => fact(`removable ${name}`, `${number} of ${report.heads.length}`);
+  const count = (name, number) => fact(`removable ${name}`, `${grouped(number)} of ${report.heads.length}`);
   return section(
     "ablation",
     "Cumulative ablation",
@@ -176,7 +176,7 @@ function chanceWarning() {
   const scale = report.scale;
   if (!scale?.at_chance) return null;
   const [low, high] = scale.above_chance.accuracy_interval;
-  const interval = low === null ? "" : ` (95 % CI of the difference: ${points(low)} to ${points(high)} points)`;
+  const interval = ` (95 % CI of the difference: ${points(low)} to ${points(high)} points)`;
   const text = `The model is no better than chance: its accuracy is ${percent(report.baseline.accuracy)}, that of the best constant answer ${percent(scale.chance.accuracy)}${interval}, that of untrained models ${percent(scale.untrained.accuracy.mean)} ± ${percent(scale.untrained.accuracy.sd)}. No head gets a label.`;
   return element("p", { class: "warning" }, text);
 }
@@ -214,6 +214,7 @@ function jointAblation() {
   if (report.heads.length < 2) return null;
   const about = (...content) => section("joint", "Heads ablated together", ...content);
   if (report.scale.at_chance) return about("The model is no better than chance, so no sets of heads were measured.");
+  if (report.scale.at_chance === null) return about("The effects on one sequence cannot be tested, so no sets of heads were measured.");
   if (!joint.pairs.length) return about("Fewer than two heads cost nothing alone, so no heads could back each other up.");
   const names = new Set(joint.pairs.flatMap((pair) => pair.names));
   const count = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
@@ -271,20 +272,22 @@ function attribution() {
 
 function rollout() {
   if (!report.rollout?.shape?.[0]) return null;
-  const describe = (map, r, c) => [element("b", {}, precisely(map.at(r, c), map.step)), element("br"), `output ${r} → input ${c}`];
+  const describe = (map, r, c) => [
+    element("b", {}, precisely(map.at(r, c), map.step)),
+    element("br"),
+    `output ${map.rowLabels[r]} → input ${map.columnLabels[c]}`,
+    element("br"),
+    countText(map, r, c),
+  ];
   const large = largeMap("Rollout", describe);
   requestAnimationFrame(() =>
-    subscribe(["full", "theme"], () => {
-      large.show(
-        mapOf(report.rollout, 0, ...report.rollout.shape.map(positions), attentionLayer(0).causal, ["output", "input"]),
-        "rollout",
-      );
-    }),
+    subscribe(["full", "theme", "source"], () => large.show(meanOf(report, "rollout", 0, ["output", "input"]), `rollout, ${meanName(0)}`)),
   );
   return section(
     "rollout",
     "Rollout (a heuristic)",
     "The product over layers of half the mean attention and half the identity (Abnar and Zuidema 2020). It ignores values and feed-forward layers: a hint, not evidence.",
+    element("p", { class: "about" }, `Mean of ${sequencesText(0)}.`),
     element("div", { class: "panel narrow" }, large.node),
   );
 }

@@ -1,7 +1,7 @@
 // Assembles the page.
 
 function heads() {
-  return section("heads", "Attention", null, choices(), explorer(), tokenView(), scoresPanel());
+  return section("heads", "Attention", null, choices(), meansNote(), explorer(), tokenView(), scoresPanel());
 }
 
 function start() {

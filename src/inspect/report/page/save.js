@@ -11,7 +11,7 @@ function pictureOf(map, title) {
   const box = layOut(map, 860, context);
   box.cell = Math.max(1, Math.floor(box.cell)); // no seams between rectangles
   context.font = `bold ${kFont}`;
-  const width = 2 * kMargin + Math.max(box.width, context.measureText(title).width, kRamp + 110);
+  const width = 2 * kMargin + Math.max(box.width, context.measureText(title).width, kRamp + (map.hasFew ? 210 : 110));
   const css = (value) => `rgb(${color(value, map.full, map.signed).join(" ")})`;
   const moved = (text) => ({ ...text, x: text.x + kMargin, y: text.y + kHeader });
   const [left, top] = [box.left + kMargin, box.top + kHeader];
@@ -39,16 +39,29 @@ function pictureOf(map, title) {
       for (end = c + 1; end < map.columns && fill(end) === same;) ++end;
       rectangles.push([left + c * box.cell, top + r * box.cell, (end - c) * box.cell, box.cell, same]);
     }
+  if (map.hasFew)
+    for (let r = 0; r < map.rows; ++r)
+      for (let c = 0; c < map.columns; ++c) {
+        if (map.at(r, c) === null || map.count(r, c) >= kFewSequences) continue;
+        const size = Math.max(1, box.cell / 7);
+        const middle = (box.cell - size) / 2;
+        rectangles.push([left + c * box.cell + middle, top + r * box.cell + middle, size, size, themeColor("pointer")]);
+      }
   rectangles.push(...frame(left, top, inner, tall), ...steps, ...frame(left, low, kRamp, 10));
   const texts = [
     { text: title, x: kMargin, y: 16, align: "start", chosen: true },
     ...textsOf(map, box, null).map(moved),
     ...scaleEnds(map).map((text, i) => ({ text, x: left + (i * kRamp) / 2, y: low + 19, align: "middle" })),
   ];
-  if (map.causal) {
-    rectangles.push([left + kRamp + 24, low, 10, 10, themeColor("masked")], ...frame(left + kRamp + 24, low, 10, 10));
-    texts.push({ text: "masked key", x: left + kRamp + 40, y: low + 5, align: "start" });
-  }
+  const notes = [
+    [map.causal || map.hasNone, "masked", map.causal ? "masked key" : "no sequence"],
+    [map.hasFew, "pointer", `fewer than ${kFewSequences} sequences`],
+  ].filter(([shown]) => shown);
+  notes.forEach(([, name, text], i) => {
+    const y = low + 16 * i;
+    rectangles.push([left + kRamp + 24, y, 10, 10, themeColor(name)], ...frame(left + kRamp + 24, y, 10, 10));
+    texts.push({ text, x: left + kRamp + 40, y: y + 5, align: "start" });
+  });
   return { title, width: Math.ceil(width), height: Math.ceil(top + tall + kFooter), rectangles, texts, paths: [] };
 }
 

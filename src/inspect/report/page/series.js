@@ -55,7 +55,7 @@ function seriesChart() {
       .slice(0, kSeriesLines);
     host.replaceChildren(
       lineChart({
-        title: `Scores of ${headName(h)}`,
+        title: `Scores of ${headName(h)}, ${grouped(report.series.sequences)} test sequences`,
         xLabel: "step",
         log: true,
         range: [0, 1],

@@ -96,7 +96,8 @@ function compared(a, b, direction) {
 // Returns the smallest effect of interest as text.
 function smallestEffect() {
   const { accuracy, loss } = report.scale.smallest_effect;
-  return `${shorter(100 * accuracy, 2)} points or ${shorter(loss)} in loss`;
+  if (!isNumber(accuracy)) return "which there is not, since a constant answer is always right here";
+  return `${shorter(100 * accuracy, 2)} points${isNumber(loss) ? ` or ${shorter(loss)} in loss` : ""}`;
 }
 
 function headTable() {

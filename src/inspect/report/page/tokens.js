@@ -82,7 +82,7 @@ function tokenView() {
     const e = state.source === "example" ? example() : null;
     const predicts = e && attentionLayer(report.heads[state.head].layer).queries === "tokens" && perPosition(e);
     about.replaceChildren(
-      e ? summary(e, predicts) : element("p", { class: "result" }, `Positions, over ${grouped(report.sequences)} sequences.`),
+      e ? summary(e, predicts) : element("p", { class: "result" }, `Positions, ${meanName(report.heads[state.head].layer)}.`),
     );
     queries.replaceChildren(
       ...map.rowLabels.map((token, i) =>
@@ -119,7 +119,7 @@ function tokenView() {
           {
             class: weight === null ? "chip hidden" : "chip",
             "data-weight": weight ?? "masked",
-            title: `key ${c}: ${precisely(weight, map.step)}`,
+            title: `key ${map.count ? token : c}: ${[map.count?.(query, c) === 0 ? null : precisely(weight, map.step), countText(map, query, c)].filter(Boolean).join(", ")}`,
           },
           element("small", {}, state.source === "example" ? String(c) : "\u00a0"),
           word(token),

@@ -1,0 +1,232 @@
+"""The averages of a report on sequences of different lengths, against NumPy: each value and the number of sequences,
+queries or labels that it is a mean over. Usage: averages_test.py THIMBLE_BINARY SOURCE_DIR"""
+
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+thimble = pathlib.Path(sys.argv[1]).resolve()
+ENCODER = """task: {name: file, file: lines.tsv}
+model: {d_model: 12, heads: 3, layers: 2, d_ff: 16, norm: pre, attention: {mask: MASK}}
+train: {steps: 20, batch: 10, threads: 1}
+"""
+PAIR = """task: {name: file, file: pairs.tsv}
+model: {kind: encoder_decoder, d_model: 12, heads: 2, layers: 1, d_ff: 16, output: {per: next}}
+train: {steps: 20, batch: 10, threads: 1}
+"""
+
+
+def run(*arguments):
+    return subprocess.run([thimble, *map(str, arguments)], check=True, capture_output=True, text=True, cwd=work).stdout
+
+
+def letters(length):
+    return [drawn.choice("abcdefg") for _ in range(length)]
+
+
+def write(name, answer):
+    """600 lines of 2 to 7 letters, and one of 30."""
+    lines = [letters(drawn.randint(2, 7)) for _ in range(600)]
+    lines.insert(300, letters(30))
+    (work / name).write_text("".join(f"{' '.join(line)}\t{' '.join(answer(line))}\n" for line in lines))
+
+
+def close(found, expected, what, tolerance=1e-6):
+    found = numpy.array([numpy.nan if x is None else x for x in numpy.ravel(numpy.array(found, dtype=object))], dtype=float)
+    expected = numpy.ravel(numpy.array(expected, dtype=float))
+    assert found.shape == expected.shape, (what, found.shape, expected.shape)
+    assert (numpy.isnan(found) == numpy.isnan(expected)).all(), f"{what}: null in other places than expected"
+    difference = numpy.nanmax(abs(found - expected), initial=0)
+    assert difference <= tolerance, f"{what} differs by {difference}"
+
+
+def mean_and_counts(maps, sizes, shape, from_end=False):
+    """The mean of maps (rows, columns) of their sizes in each cell, and how many have it."""
+    total, count = numpy.zeros(shape), numpy.zeros(shape, dtype=int)
+    for one, (rows, columns) in zip(maps, sizes):
+        corner = (slice(shape[0] - rows, None), slice(shape[1] - columns, None)) if from_end else (slice(rows), slice(columns))
+        total[corner] += one[:rows, :columns]
+        count[corner] += 1
+    return numpy.where(count > 0, total / numpy.maximum(count, 1), numpy.nan), count
+
+
+def check_maps(report, attention, layer, sizes, first_head):
+    """Mean weights of a layer, attention (N, H, T, S)."""
+    shape = attention.shape[2:]
+    for head in range(attention.shape[1]):
+        entry, maps = report["heads"][first_head + head], attention[:, head].astype(float)
+        mean, count = mean_and_counts(maps, sizes, shape)
+        close(entry["mean_weights"], mean, f"mean_weights of layer {layer} head {head}")
+        assert report["mean_counts"][layer] == count.tolist(), f"mean_counts of layer {layer}"
+        # Plain NumPy gives the same mean, since padding is NaN in the arrays.
+        assert (numpy.isfinite(maps).sum(0) == count).all()
+        mean, count = mean_and_counts(maps, sizes, shape, True)
+        close(entry["mean_weights_from_end"], mean, "mean_weights_from_end")
+        assert (count == numpy.array(report["mean_counts"][layer])[::-1, ::-1]).all()
+        check_positional_share(entry["scores"]["positional_share"], maps, sizes)
+
+
+def visible(maps, n, size):
+    """Which cells of a sequence are visible; a causal mask leaves weight 0 above the diagonal."""
+    return numpy.tril(numpy.ones(size, dtype=bool)) if causal and size[0] == size[1] else numpy.ones(size, dtype=bool)
+
+
+def check_positional_share(score, maps, sizes):
+    excess = numpy.full(maps.shape, numpy.nan)
+    for n, size in enumerate(sizes):
+        seen = visible(maps, n, size)
+        uniform = seen / seen.sum(1, keepdims=True)
+        excess[n, :size[0], :size[1]] = maps[n, :size[0], :size[1]] - uniform
+    count = numpy.isfinite(excess).sum(0)
+    several = count > 1
+    sums = numpy.nansum(excess, 0)
+    close(score["value"], (sums[several] ** 2 / count[several]).sum() / numpy.nansum(excess[:, several] ** 2), "positional_share")
+    assert score["eligible"] == count[:, 0][several[:, 0]].sum()
+
+
+def check_scores(scores, maps, lengths):
+    values = {name: [] for name in ("entropy", "distance", "self", "first", "previous_token", "mirror")}
+    for one, length in zip(maps, lengths):
+        key = numpy.arange(length)
+        for query in range(length):
+            weights = one[query, :length].astype(float)
+            keys = query + 1 if causal else length
+            if keys > 1:
+                used = weights[weights > 0]
+                values["entropy"].append(-(used * numpy.log(used)).sum() / numpy.log(keys))
+            values["distance"].append((weights * abs(key - query)).sum())
+            values["self"].append(weights[query])
+            values["first"].append(weights[0])
+            if query > 0:
+                values["previous_token"].append(weights[query - 1])
+            values["mirror"].append(weights[length - 1 - query])
+    for name, of_queries in values.items():
+        close(scores[name]["value"], numpy.mean(of_queries), name)
+        assert scores[name]["eligible"] == len(of_queries), name
+
+
+def check_rollout(report, attention, lengths):
+    maps = numpy.full((len(lengths), *attention.shape[3:]), numpy.nan)
+    for n, length in enumerate(lengths):
+        product = numpy.eye(length)
+        for layer in attention[n].astype(float):
+            product = (layer[:, :length, :length].mean(0) / 2 + numpy.eye(length) / 2) @ product
+        maps[n, :length, :length] = product
+    sizes = [(length, length) for length in lengths]
+    close(report["rollout"], mean_and_counts(maps, sizes, maps.shape[1:])[0], "rollout")
+    close(report["rollout_from_end"], mean_and_counts(maps, sizes, maps.shape[1:], True)[0], "rollout_from_end")
+
+
+def ratio(parts, labels):
+    """The ratio of sums and its standard error, of sequences that were drawn at random."""
+    mean, n = parts.sum() / labels.sum(), len(labels)
+    return mean, numpy.sqrt(((parts - mean * labels) ** 2).sum() * n / (n - 1)) / labels.sum()
+
+
+def check_evaluation(report, evaluated, sequences):
+    """Accuracy from the answers, the loss from evaluations of the first 1, 2, 3, ... sequences."""
+    labels, right = [], []
+    for example in report["examples"]:
+        answers = [(t, p) for t, p in zip(example["targets"], example["predictions"]) if t is not None]
+        labels.append(len(answers))
+        right.append(sum(t == p for t, p in answers))
+    labels, right = numpy.array(labels, dtype=float), numpy.array(right, dtype=float)
+    assert evaluated["sequences"] == len(labels) == report["sequences"] and evaluated["labels"] == labels.sum()
+    assert report["baseline"]["labels"] == labels.sum()
+    mean, error = ratio(right, labels)
+    close(evaluated["accuracy"], mean, "accuracy", 1e-12)
+    close(evaluated["accuracy_error"], error, "accuracy_error", 1e-12)
+    close(evaluated["sequence_accuracy"], (right == labels).mean(), "sequence_accuracy", 1e-12)
+    few, before, losses = 6, 0.0, []
+    for n in range(1, few + 1):
+        part = json.loads(run("eval", "run", "--split", "test", "--sequences", n, "--json", "-"))["test"]
+        assert part["labels"] == labels[:n].sum() and part["sequences"] == n
+        losses.append(part["loss"] * part["labels"] - before)
+        before += losses[-1]
+        if n == 1:
+            assert part["loss_error"] is None and part["accuracy_error"] is None and part["no_better_than_chance"] is None
+        else:
+            mean, error = ratio(numpy.array(losses), labels[:n])
+            close(part["loss"], mean, "loss", 1e-12)
+            close(part["loss_error"], error, f"loss_error of {n} sequences", 1e-4 * error)
+
+
+def check_encoder(mask):
+    global causal
+    causal = mask == "causal"
+    (work / "config.yaml").write_text(ENCODER.replace("MASK", mask))
+    shutil.rmtree(work / "run", ignore_errors=True)
+    run("train", "config.yaml", "--out", "run", "--quiet")
+    text = run("inspect", "run", "--npy", "arrays", "--json", "report.json", "--examples", 1000,
+               "--layer", 0, "--head", 0)
+    report = json.loads((work / "report.json").read_text())
+    attention, lengths = numpy.load(work / "arrays/attention.npy"), numpy.load(work / "arrays/lengths.npy").tolist()
+    assert attention.shape[3] == 30 and min(lengths) < 8
+    sizes = [(length, length) for length in lengths]
+    for layer in range(2):
+        check_maps(report, attention[:, layer], layer, sizes, 3 * layer)
+        for head in range(3):
+            check_scores(report["heads"][3 * layer + head]["scores"], attention[:, layer, head], lengths)
+    check_rollout(report, attention, lengths)
+    check_evaluation(report, json.loads(run("eval", "run", "--split", "test", "--json", "-"))["test"], len(lengths))
+    count = numpy.array(report["mean_counts"][0])
+    sequences = f"mean of {count[count > 0].min()} to {count.max()} sequences"
+    run("inspect", "run", "--svg", "head.svg", "--layer", 0, "--head", 0, "--quiet")
+    assert sequences in (work / "head.svg").read_text()
+    assert sequences.replace("mean of", "mean over") in " ".join(text.split())
+    # The map is as large as the longest of these sequences, and not empty.
+    drawn_map = text[text.index("mean over"):].split("layer 0 head 0")[1]
+    rows = [line for line in drawn_map.splitlines() if line.strip()[:1].isdigit()]
+    assert len(rows) >= max(lengths) and "?" not in drawn_map and any(c in drawn_map for c in ".:-=+*#%@"), drawn_map
+
+
+def check_pair():
+    global causal
+    (work / "config.yaml").write_text(PAIR)
+    run("train", "config.yaml", "--out", "pair", "--quiet")
+    run("inspect", "pair", "--npy", "pair_arrays", "--json", "report.json", "--quiet")
+    report = json.loads((work / "report.json").read_text())
+    targets, sources = (numpy.load(work / f"pair_arrays/{name}.npy").tolist() for name in ("lengths", "source_lengths"))
+    for layer, (stack, queries, keys) in enumerate(
+            (("encoder", sources, sources), ("decoder", targets, targets), ("cross", targets, sources))):
+        causal = stack == "decoder"
+        attention = numpy.load(work / f"pair_arrays/{stack}.npy")[:, 0]
+        check_maps(report, attention, layer, list(zip(queries, keys)), 2 * layer)
+    assert report["rollout"] is None
+
+
+def check_single():
+    """One test sequence has no spread: what needs one is null, in words 'not enough evidence'."""
+    (work / "one.yaml").write_text("task: {name: modular_addition, symbols: 5}\ndata: {train: 24, validation: 1, test: 1}\n"
+                                   "model: {d_model: 8, heads: 1, layers: 1, d_ff: 8, output: {per: sequence}}\n"
+                                   "train: {steps: 5, batch: 8, threads: 1}\n")
+    run("train", "one.yaml", "--out", "one", "--quiet")
+    text = " ".join(run("inspect", "one", "--json", "report.json").split())
+    report = json.loads((work / "report.json").read_text())
+    scale = report["scale"]
+    assert scale["at_chance"] is None and scale["smallest_effect"] == {"accuracy": None, "loss": None}, scale
+    assert report["joint_ablation"]["removable"] == {"by_importance": None, "greedily": None, "alone": None}
+    zero = report["heads"][0]["ablation"]["zero"]
+    assert zero["p"] is None and zero["interval"] == [None, None]
+    assert report["heads"][0]["verdict"] == "not_enough", report["heads"][0]
+    assert "a constant answer is always right on 1 test sequence" in text and "0 points" not in text, text
+    assert "no better than chance" not in text and "nan" not in text, text
+    assert "unknown" in run("inspect", "one", "--ablate", "0.0")
+
+
+with tempfile.TemporaryDirectory() as directory:
+    work = pathlib.Path(directory)
+    drawn = random.Random(1)
+    write("lines.tsv", lambda line: line[::-1])
+    write("pairs.tsv", lambda line: letters(drawn.randint(1, 5)))
+    check_encoder("none")
+    check_encoder("causal")
+    check_pair()
+    check_single()
+print("averages_test: ok")
