@@ -1,6 +1,7 @@
 #include "thimble/ops/ops.h"
 
 #include "ops/gradcheck_inputs.h"
+#include "thimble/autograd/held_signs.h"
 #include "thimble/kernels/elementwise.h"
 
 namespace thimble {
@@ -8,7 +9,11 @@ inline namespace THIMBLE_PRECISION {
 
 Var relu(Var x) {
   return record(
-      "relu", x.shape(), {x}, [=](Var y) { kernels::relu_forward(y.value(), x.value()); },
+      "relu", x.shape(), {x},
+      [=](Var y) {
+        kernels::relu_forward(y.value(), x.value());
+        HeldSigns::hold(y.value(), x.value());
+      },
       [=](Var y) { kernels::relu_backward(x.grad_accumulator(), y.grad(), y.value()); });
 }
 

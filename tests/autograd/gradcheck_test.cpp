@@ -4,29 +4,13 @@
 #ifdef THIMBLE_DOUBLE
 
 #include <cmath>
-#include <limits>
 
 #include "autograd/planted.h"
-#include "thimble/autograd/gradcheck_json.h"
 #include "thimble/ops/ops.h"
 
 using namespace thimble;
 using namespace thimble::planted;
-
-namespace {
-
-constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
-constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
-
-Real squared(Real v) { return v * v; }
-
-GradcheckResult check_one(const GradcheckInput& in, const std::function<Var(Tape&, Var)>& f) {
-  return gradcheck(
-             "planted", [&](Tape& tape, std::span<const Var> x) { return f(tape, x[0]); }, std::vector{in})
-      .front();
-}
-
-}  // namespace
+using enum GradcheckVerdict;
 
 TEST_CASE("a wrong slope is caught", "[autograd]") {
   expect_caught({
@@ -183,30 +167,7 @@ TEST_CASE("an op that changes its input is caught", "[autograd]") {
         return y;
       }};
   expect_caught({in_place});
-  CHECK(check(in_place, false).front().failure == "the op changed its input");
-}
-
-TEST_CASE("a vacuous gradient is caught", "[autograd]") {
-  const auto blind = [](Real step) {
-    return [step](Tape& tape, Var x) {
-      return elementwise(
-          tape, x, [step](Real v) { return 1 + step * v; }, [step](Real) { return step; });
-    };
-  };
-  CHECK_FALSE(check_one(input("x", {3}), blind(0)).passed);
-  CHECK(check_one(input("x", {3}), blind(0)).failure == "vacuous: the largest gradient is 0");
-  CHECK_FALSE(check_one(input("x", {3}), blind(1e-6)).passed);  // right, but too small to mean anything
-  CHECK(check_one(input("x", {3}), blind(1e-2)).passed);
-
-  GradcheckInput declared = input("x", {3});
-  declared.zero_gradient = true;
-  CHECK(check_one(declared, blind(0)).passed);
-  CHECK_FALSE(check_one(declared, blind(1e-2)).passed);
-  const auto wrong = [](Tape& tape, Var x) {
-    return elementwise(
-        tape, x, [](Real) { return Real(1); }, [](Real) { return Real(1e-3); });
-  };
-  CHECK_FALSE(check_one(declared, wrong).passed);
+  CHECK(check(in_place, false).front().reason == "the op changed its input");
 }
 
 TEST_CASE("a sum would not see softmax's gradient, random weights do", "[autograd]") {
@@ -216,42 +177,7 @@ TEST_CASE("a sum would not see softmax's gradient, random weights do", "[autogra
         [&](Var y) { std::copy_n(softmax(x).value().data, x.value().elements(), y.value().data); },
         [](Var) {});
   };
-  CHECK_FALSE(check_one(input("x", {2, 5}), no_gradient).passed);
-}
-
-TEST_CASE("a gradient that is not finite is caught", "[autograd]") {
-  for (const Real bad : {kNaN, kInfinity, -kInfinity}) {
-    const GradcheckResult result = check_one(input("x", {2, 3}), [bad](Tape& tape, Var x) {
-      return elementwise(tape, x, squared,
-                         [bad, first = x.value().data[4]](Real v) { return v == first ? bad : 2 * v; });
-    });
-    CHECK_FALSE(result.passed);
-    CHECK(result.worst_error == kInfinity);
-  }
-  const auto everywhere = [](Tape& tape, Var x) {
-    return elementwise(tape, x, squared, [](Real) { return kNaN; });
-  };
-  CHECK_FALSE(check_one(input("x", {2, 3}), everywhere).passed);
-  const auto value = [](Tape& tape, Var x) {
-    return elementwise(
-        tape, x, [](Real v) { return std::log(v); }, [](Real v) { return 1 / v; });
-  };
-  CHECK_FALSE(check_one({"x", Tensor({2}, {1, -1})}, value).passed);  // the function itself is NaN there
-}
-
-TEST_CASE("a kink near the point is no false alarm, and hides no error", "[autograd]") {
-  const GradcheckInput near{"x", Tensor({7}, {3e-6, -3e-6, 9e-6, -5e-7, 0.5, -0.5, 2})};
-  const auto leaky = [](Real below) {
-    return [below](Tape& tape, Var x) {
-      return elementwise(
-          tape, x, [](Real v) { return v > 0 ? v : v / 10; },
-          [below](Real v) { return v > 0 ? Real(1) : below; });
-    };
-  };
-  CHECK(check_one(near, [](Tape&, Var x) { return relu(x); }).passed);
-  CHECK(check_one(near, leaky(Real(0.1))).passed);
-  CHECK_FALSE(check_one(near, leaky(Real(0.2))).passed);
-  CHECK_FALSE(check_one({"x", Tensor({2}, {-3e-6, 1})}, leaky(Real(0.55))).passed);  // the mean of both sides
+  CHECK(check_one(input("x", {2, 5}), no_gradient).verdict == wrong);
 }
 
 TEST_CASE("large and small values of x do not disturb", "[autograd]") {
@@ -259,8 +185,8 @@ TEST_CASE("large and small values of x do not disturb", "[autograd]") {
     return elementwise(
         tape, x, [](Real v) { return v * v * v; }, [](Real v) { return 3 * v * v; });
   };
-  CHECK(check_one({"x", Tensor({6}, {1e4, -300, 20, 1, 1e-2, -1e-4})}, cube).passed);
-  CHECK(check_one({"x", Tensor({1}, {1e8})}, cube).passed);
+  CHECK(check_one({"x", Tensor({6}, {1e4, -300, 20, 1, 1e-2, -1e-4})}, cube).verdict == ok);
+  CHECK(check_one({"x", Tensor({1}, {1e8})}, cube).verdict == ok);
 }
 
 TEST_CASE("a result says which element is worst, and by how much", "[autograd]") {
@@ -273,16 +199,8 @@ TEST_CASE("a result says which element is worst, and by how much", "[autograd]")
   CHECK(result.index == "[1, 2]");
   CHECK_THAT(result.worst_error, WithinRel(1.0 / 3, 1e-6));
   CHECK_THAT(result.analytic / result.numeric, WithinRel(1.5, 1e-6));
-  CHECK(result.failure == "error 0.333 is above 1e-06");
-}
-
-TEST_CASE("the reason of a failure is in the JSON, and only there", "[autograd]") {
-  std::vector<GradcheckResult> results(2);
-  results[0].passed = true;
-  results[1].failure = "why";
-  const Json json = to_json(results);
-  CHECK_FALSE(json.at(0).contains("failure"));
-  CHECK(json.at(1).at("failure") == "why");
+  CHECK_THAT(result.reason, StartsWith("the gradient is ") && ContainsSubstring(", whose error is at most "));
+  CHECK(result.error < 1e-9);
 }
 
 #endif  // THIMBLE_DOUBLE

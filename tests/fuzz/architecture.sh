@@ -29,6 +29,9 @@ if [[ -n ${THIMBLE_NUMBERS:-} ]]; then
   {
     printf 'random models\t%d\n' "$(count_of architectures "$work/program.json")"
     printf 'random models: gradients compared with numerical ones\t%d\n' "$(count_of gradients_checked "$work/program.json")"
+    printf 'random models: gradients called wrong\t%d\n' "$(count_of gradients_wrong "$work/program.json")"
+    printf 'random models: gradients undecided, but not 0\t%d\n' "$(count_of gradients_undecided "$work/program.json")"
+    printf 'random models: gradients undecided, as they are 0\t%d\n' "$(count_of gradients_undecided_as_zero "$work/program.json")"
     ((${#torch[@]} == 0)) || printf 'random models compared with PyTorch\t%d\n' "$(count_of architectures "$work/torch.json")"
     printf 'random models with findings\t%d\n' "$(count_of architectures_with_findings "$work/program.json")"
   } >>"$THIMBLE_NUMBERS"

@@ -1,14 +1,22 @@
-// Results of gradient checks as JSON.
+// Results of gradient checks as a whole, and as JSON.
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "thimble/autograd/gradcheck_result.h"
 #include "thimble/core/json.h"
 
 namespace thimble {
 
-// Returns [{"op", "input", "worst_error", "analytic", "numeric", "index", "passed"}], with "failure" where it failed.
+// Returns "ok", "wrong" or "undecided".
+std::string_view to_string(GradcheckVerdict verdict);
+
+// Returns whether no gradient is wrong and at least one is ok.
+bool passed(std::span<const GradcheckResult> results);
+
+// Returns [{"op", "input", "worst_error", "analytic", "numeric", "index", "error", "verdict"}], with "reason" where it is
+// wrong or undecided.
 Json to_json(std::span<const GradcheckResult> results);
 
 }  // namespace thimble

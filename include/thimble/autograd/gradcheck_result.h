@@ -5,18 +5,20 @@
 
 namespace thimble {
 
-// The worst element of one input.
+// Undecided: numerical derivatives were too inexact to confirm or to refute a gradient.
+enum class GradcheckVerdict { ok, wrong, undecided };
+
+// The comparison that decided the verdict on one input: the worst one.
 struct GradcheckResult {
   std::string op;
   std::string input;
-  double worst_error =
-      0;  // |analytic - numeric| / max(|analytic|, |numeric|, 1e-3 times the largest of this input)
+  // |analytic - numeric| / max(|analytic|, 1e-2 times the largest gradient of this input)
+  double worst_error = 0;
   double analytic = 0, numeric = 0;
+  double error = 0;   // bound of the error of `numeric`, from the steps and from rounding
   std::string index;  // "[1, 2]", or "direction 3"
-  bool passed = false;
-  std::string failure;  // the reason, when `passed` is false
+  GradcheckVerdict verdict = GradcheckVerdict::undecided;
+  std::string reason;  // why it is wrong, or undecided and what would help; empty where it is ok
 };
-
-inline constexpr double kGradcheckTolerance = 1e-6;
 
 }  // namespace thimble

@@ -3,6 +3,8 @@ import { element, plainTable, state, subscribe } from "lab:report";
 import { call } from "./engine.js";
 import { sayError } from "./session.js";
 
+const kMarks = { ok: "✓", wrong: "✗", undecided: "?" };
+
 const short = (x) => (typeof x === "number" ? x.toExponential(1).replace("e-", "e−") : "–");
 
 /** Returns the button and the table of its result. */
@@ -14,21 +16,25 @@ export function gradients() {
     result.textContent = "Comparing every gradient with finite differences, in double …";
     try {
       const checks = await call("gradcheck");
-      const wrong = checks.filter((c) => !c.passed).length;
+      const count = (verdict) => checks.filter((c) => c.verdict === verdict).length;
       const worst = Math.max(...checks.map((c) => c.worst_error));
       result.replaceChildren(
         element(
           "p",
-          { class: wrong ? "warning" : "" },
-          `${checks.length} gradients checked in double, ${wrong} wrong; worst relative error ${short(worst)}.`,
+          { class: count("wrong") || !count("ok") ? "warning" : "" },
+          `${checks.length} gradients checked in double, ${count("wrong")} wrong, ${count("undecided")} undecided; ` +
+            `worst relative error ${short(worst)}.`,
         ),
         element(
           "details",
           {},
           element("summary", {}, "Every parameter"),
           plainTable(
-            ["parameter", "analytic", "numeric", "error"],
-            checks.map((c) => [`${c.passed ? "✓" : "✗"} ${c.input}`, short(c.analytic), short(c.numeric), short(c.worst_error)]),
+            ["parameter", "analytic", "numeric", "±", "error"],
+            checks.map((c) => [
+              `${kMarks[c.verdict]} ${c.input}${c.reason ? `: ${c.reason}` : ""}`,
+              ...[c.analytic, c.numeric, c.error, c.worst_error].map(short),
+            ]),
           ),
         ),
       );
