@@ -60,7 +60,7 @@ int main() {
     const Var loss = cross_entropy((*model)(tape, input_of(batch), {.training = true}), batch.labels);
     tape.backward(loss);
     optimizer.step(model->parameters().values(), gradients,
-                   schedule_factor(train.schedule, step, train.steps));
+                   schedule_factor(train.schedule, train.optimizer.lr, step, train.steps));
     if (step % 100 == 0)
       std::printf("step %3d  loss %.4f\n", static_cast<int>(step), static_cast<double>(loss.item()));
   }

@@ -17,6 +17,15 @@ def rotated(x):
     return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous()) * turn).flatten(-2)
 
 
+def rotated_halves(x, base):
+    """rotate_half of GPT-NeoX and of Hugging Face's LLaMA, of heads (B, H, T, D): x cos + (-x2, x1) sin."""
+    time, width = x.shape[-2:]
+    angle = torch.outer(torch.arange(time).double(), 1.0 / base ** (torch.arange(0, width, 2) / width))
+    angle = torch.cat([angle, angle], dim=-1)
+    first, second = x.chunk(2, dim=-1)
+    return x * angle.cos() + torch.cat([-second, first], dim=-1) * angle.sin()
+
+
 def scores_of(kind, q, k, parameter):
     """(B, H, T, S) of heads (B, H, T, D) and (B, H, S, D)."""
     if kind == "additive":
@@ -54,6 +63,8 @@ def heads(name, count, kv_heads, key_width, value_width, tied=False, summed=Fals
     k = q if tied else split(k, key_width)
     if positions == "rotary":
         q, k = rotated(q), rotated(k)
+    if positions == "rotary_halves":
+        q, k = rotated_halves(q, 500), rotated_halves(k, 500)
     k, v = (x.repeat_interleave(count // kv_heads, dim=1) for x in (k, v))
     scores = scores_of(score, q, k, leaves.get("score_weight"))
     if positions == "alibi":

@@ -243,6 +243,7 @@ def main():
                 heads("heads_general", 4, 2, 3, 5, score="general"),
                 heads("heads_additive", 4, 2, 3, 5, score="additive"),
                 heads("heads_rotary", 4, 2, 6, 5, positions="rotary"),
+                heads("heads_rotary_halves", 4, 2, 6, 5, positions="rotary_halves"),
                 heads("heads_alibi", 3, 3, 4, 4, positions="alibi"),
                 heads("heads_alibi_additive", 4, 2, 3, 5, score="additive", positions="alibi"),
                 cross("cross"), cross("cross_padding", [6, 2, 1]), gated_layer("pre"), gated_layer("post"),

@@ -62,7 +62,12 @@ def settings(config, shapes):
     """Arguments of torch.nn.TransformerEncoderLayer and of its decoder's counterpart."""
     return dict(d_model=config["d_model"], nhead=config["heads"],
                 dim_feedforward=shapes["encoder.layers.0.linear1.weight"][0], dropout=config["dropout"],
-                activation=ACTIVATIONS[config["activation"]], norm_first=config["norm"] == "pre", batch_first=True)
+                activation=ACTIVATIONS[config["activation"]], norm_first=config["norm"] == "pre", batch_first=True,
+                layer_norm_eps=norm_epsilon(config))
+
+
+def norm_epsilon(config):
+    return config.get("norm_epsilon", 1e-5)  # older checkpoints do not name it
 
 
 def encoder(config, shapes):
@@ -72,7 +77,7 @@ def encoder(config, shapes):
 
 
 def final_norm(config):
-    return nn.LayerNorm(config["d_model"]) if config["norm"] == "pre" else None
+    return nn.LayerNorm(config["d_model"], norm_epsilon(config)) if config["norm"] == "pre" else None
 
 
 def output_net(config, shapes):
@@ -80,7 +85,8 @@ def output_net(config, shapes):
     hidden = config["output"]["hidden"]
     if not hidden:
         return nn.Linear(channels, vocabulary)
-    return nn.Sequential(nn.Linear(channels, hidden), nn.LayerNorm(hidden), nn.ReLU(), nn.Linear(hidden, vocabulary))
+    return nn.Sequential(nn.Linear(channels, hidden), nn.LayerNorm(hidden, norm_epsilon(config)), nn.ReLU(),
+                         nn.Linear(hidden, vocabulary))
 
 
 def add_embeddings(module, shapes):

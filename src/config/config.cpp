@@ -151,6 +151,27 @@ void check_head_log(const Config& c, Report& report) {
                     "remove log_heads, or choose another score");
 }
 
+void check_schedule(const TrainConfig& train, Report& report) {
+  const ScheduleConfig& schedule = train.schedule;
+  if (schedule.warmup > train.steps)
+    report.conflict(
+        {"train.schedule.warmup", "train.steps"},
+        fmt::format("warmup ({0}) must be at most steps ({1}); lower train.schedule.warmup, or raise "
+                    "train.steps",
+                    schedule.warmup, train.steps));
+  const bool has_final = schedule.name == ScheduleKind::linear || schedule.name == ScheduleKind::cosine_decay;
+  if (!has_final && schedule.final != 0)
+    report.conflict(
+        {"train.schedule.final", "train.schedule.name"},
+        "final has no effect on this schedule; remove it, or set train.schedule.name to linear or "
+        "cosine_decay");
+  if (has_final && schedule.final > train.optimizer.lr)
+    report.conflict({"train.schedule.final", "train.optimizer.lr"},
+                    fmt::format("final ({}) must be at most lr ({}); lower train.schedule.final, or raise "
+                                "train.optimizer.lr",
+                                schedule.final, train.optimizer.lr));
+}
+
 // `rows`: how many training sequences there are, where data files say so.
 void check_training(const Config& c, std::int64_t rows, Report& report) {
   const TrainConfig& train = c.train;
@@ -175,12 +196,7 @@ void check_training(const Config& c, std::int64_t rows, Report& report) {
     require_evaluations("train.target.loss", train.target.loss > 0);
     require_evaluations("train.patience", train.patience > 0);
   }
-  if (train.schedule.warmup > train.steps)
-    report.conflict(
-        {"train.schedule.warmup", "train.steps"},
-        fmt::format("warmup ({0}) must be at most steps ({1}); lower train.schedule.warmup, or raise "
-                    "train.steps",
-                    train.schedule.warmup, train.steps));
+  check_schedule(train, report);
 }
 
 ResolvedConfig resolve(const std::string& yaml, const std::string& name,

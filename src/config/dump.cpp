@@ -50,7 +50,7 @@ Json json(const Field& field) {
   return std::visit(Overloaded{
                         [](const Section& rule) { return json(rule); },
                         [](const Base&) { return Json(); },
-                        [&](const Choice&) { return Json(value_text(field)); },
+                        [](const Choice& rule) { return Json(rule.get(rule.value, rule)); },
                         [&](const Integer& rule) {
                           return *rule.value == kAll ? Json(value_text(field)) : Json(*rule.value);
                         },

@@ -156,6 +156,10 @@ Section fields(ModelConfig& c) {
        {"norm", "normalize before (pre) or after (post) each sub-layer", one_of(c.norm, {"pre", "post"})},
        {"norm_type", "layer: layer normalization; rms: RMS normalization",
         one_of(c.norm_type, {"layer", "rms"})},
+       // At least 1e-30, of which the square root is a normal number of single precision.
+       {"norm_epsilon",
+        "added to the variance, or the mean square, in every norm; PyTorch: 1e-5, BERT: 1e-12",
+        Real{&c.norm_epsilon, 1e-30, 1}},
        {"activation", "activation function of the feed-forward network",
         one_of(c.activation, {"relu", "gelu", "gelu_tanh", "tanh", "silu"})},
        {"gated", "gated feed-forward network: multiply its hidden layer by a second, linear one",
@@ -164,6 +168,13 @@ Section fields(ModelConfig& c) {
         "positional encoding: added to embeddings (sinusoidal, learned), in attention (rotary, alibi), or "
         "none",
         one_of(c.positions, {"sinusoidal", "learned", "none", "rotary", "alibi"})},
+       {"rotary",
+        "columns of a head that rotary positions rotate together: pairs (2i, 2i+1), or halves (i, i + "
+        "d_key/2) "
+        "as in GPT-NeoX and LLaMA",
+        one_of(c.attention.rotary.layout, {"pairs", "halves"})},
+       {"rotary_base", "rotary positions rotate pair i at position p by the angle p rotary_base^(-2i/d_key)",
+        Real{&c.attention.rotary.base, 1, 1e12}},
        {"embedding_std", "standard deviation of initial token embeddings", Real{&c.embedding_std, 0, 100}},
        {"position_std", "standard deviation of initial learned position embeddings",
         Real{&c.position_std, 0, 100}},
@@ -191,9 +202,10 @@ Section fields(OptimizerConfig& c) {
 
 Section fields(ScheduleConfig& c) {
   return {{{"name", "shape of the learning-rate schedule",
-            one_of(c.name, {"constant", "linear", "cosine", "inverse_sqrt"})},
+            one_of(c.name, {"constant", "linear", "cosine", "inverse_sqrt", "cosine_decay"})},
            {"warmup", "warm-up steps, in which the learning rate rises linearly from 0",
-            Integer{&c.warmup, 0, 1'000'000'000}}}};
+            Integer{&c.warmup, 0, 1'000'000'000}},
+           {"final", "learning rate at which linear and cosine_decay end", Real{&c.final, 0, 100}}}};
 }
 
 Section fields(TargetConfig& c) {

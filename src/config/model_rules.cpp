@@ -92,6 +92,15 @@ void check_heads(const ModelConfig& model, Report& report) {
                                 sizes.d_key));
 }
 
+void check_positions(const ModelConfig& model, Report& report) {
+  if (model.positions != Positions::rotary)
+    check_unused(model, {"model.rotary", "model.rotary_base"}, "model.positions",
+                 "positions that are not rotary", "rotary", report);
+  if (model.positions == Positions::sinusoidal && model.d_model % 2 != 0)
+    report.conflict({"model.d_model", "model.positions"},
+                    fmt::format("sinusoidal positions require an even d_model, not {}", model.d_model));
+}
+
 void check_convolution(const ModelConfig& model, Report& report) {
   const AttentionConfig& a = model.attention;
   std::vector<std::string> keys = kHeadKeys;
@@ -116,9 +125,10 @@ void check_next(const ModelConfig& model, Report& report) {
 
 void check_recurrent(const ModelConfig& model, Report& report) {
   std::vector<std::string> keys = kHeadKeys;
-  keys.insert(keys.end(), {"model.attention.mask", "model.layers", "model.d_ff", "model.norm",
-                           "model.norm_type", "model.activation", "model.gated", "model.positions",
-                           "model.mixer", "model.window", "model.output.hidden"});
+  keys.insert(keys.end(),
+              {"model.attention.mask", "model.layers", "model.d_ff", "model.norm", "model.norm_type",
+               "model.norm_epsilon", "model.activation", "model.gated", "model.positions", "model.rotary",
+               "model.rotary_base", "model.mixer", "model.window", "model.output.hidden"});
   check_unused(model, keys, "model.kind", "a recurrent model", "encoder_decoder", report);
   check_next(model, report);
   if (model.attention.score == Score::none && model.attention.dropout > 0)
@@ -144,9 +154,7 @@ void check_model(const ModelConfig& model, Report& report) {
   if (model.gated && model.d_ff == 0)
     report.conflict({"model.gated", "model.d_ff"},
                     "gated requires a feed-forward network; set model.d_ff above 0, or remove gated");
-  if (model.positions == Positions::sinusoidal && model.d_model % 2 != 0)
-    report.conflict({"model.d_model", "model.positions"},
-                    fmt::format("sinusoidal positions require an even d_model, not {}", model.d_model));
+  check_positions(model, report);
   if (model.kind == ModelKind::encoder) {
     if (model.output.per == OutputPer::next && model.attention.mask != Mask::causal)
       report.conflict(

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "thimble/core/json.h"
 #include "thimble/core/text.h"
 
 namespace thimble::config {
@@ -19,14 +18,51 @@ std::string integer_range(T low, T high) {
   return fmt::format("an integer from {} to {}", low, high);
 }
 
-// Returns the path as YAML: plain where that is unambiguous, else in double quotes, as in JSON.
-std::string path_text(const std::string& path) {
-  constexpr std::string_view kPlain = "/._-+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  const bool plain = path.empty() || (path[0] == '/' && path.find_first_not_of(kPlain) == std::string::npos);
-  return plain ? path : json_text(path);
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+// Returns whether the text needs no quotes: it starts as no number and no date does, has no character with a
+// meaning in YAML, and is no word that YAML 1.1 reads as a boolean or as nothing.
+bool is_plain(std::string_view text) {
+  constexpr std::string_view kWords[] = {"y", "n", "yes", "no", "true", "false", "on", "off", "null"};
+  const std::string first = fmt::format("/_{}", kLetters), all = fmt::format("{}.-+0123456789", first);
+  if (text.empty() || first.find(text[0]) == std::string::npos || text.find_first_not_of(all) != text.npos)
+    return false;
+  std::string lower(text);
+  for (char& c : lower) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::ranges::find(kWords, lower) == std::end(kWords);
+}
+
+// Returns whether a reader of YAML 1.1 refuses the character within quotes, or takes it for a line break or a
+// byte order mark.
+bool must_escape(char32_t point) {
+  return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0x2028 || point == 0x2029 ||
+         point == 0xFEFF || point == 0xFFFE || point == 0xFFFF;
+}
+
+// Returns the number with a point, without which a reader of YAML 1.1 takes 3e-05 for a name, and 1 for an
+// integer.
+std::string yaml_number(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find('.') == std::string::npos) text.insert(std::min(text.find('e'), text.size()), ".0");
+  return text;
 }
 
 }  // namespace
+
+std::string yaml_text(std::string_view text) {
+  if (is_plain(text)) return std::string(text);
+  std::string out = "\"";
+  while (!text.empty()) {
+    const Character c = first_character(text);
+    if (c.point == '"' || c.point == '\\')
+      out += fmt::format("\\{}", c.bytes);
+    else
+      out += must_escape(c.point) ? fmt::format("\\u{:04x}", static_cast<std::uint32_t>(c.point))
+                                  : std::string(c.bytes);
+    text.remove_prefix(c.bytes.size());
+  }
+  return out + '"';
+}
 
 bool assign(const Field& field, std::string_view text, bool quoted, const std::string& folder) {
   return std::visit(
@@ -124,10 +160,11 @@ std::string value_text(const Field& field) {
   return std::visit(Overloaded{
                         [](const Section&) { return std::string(); },
                         [](const Base&) { return std::string(); },
-                        [](const Choice& rule) { return std::string(rule.get(rule.value, rule)); },
-                        [](const Path& rule) { return path_text(*rule.value); },
+                        [](const Choice& rule) { return yaml_text(rule.get(rule.value, rule)); },
+                        [](const Path& rule) { return rule.value->empty() ? "" : yaml_text(*rule.value); },
+                        [](const Real& rule) { return yaml_number(*rule.value); },
                         [](const Text& rule) {
-                          return rule.value->empty() && !rule.may_be_empty ? "" : json_text(*rule.value);
+                          return rule.value->empty() && !rule.may_be_empty ? "" : yaml_text(*rule.value);
                         },
                         [](const Integer& rule) {
                           return *rule.value == kAll ? std::string(rule.unlimited)

@@ -16,7 +16,11 @@ bool assign(const Field& field, std::string_view text, bool quoted, const std::s
 // Returns the rule of a field, to follow "must be": "an integer from 1 to 8".
 std::string expectation(const Field& field);
 
-// Returns the value as YAML, which `assign` reads back; "" for an empty path, and for a section.
+// Returns UTF-8 text as a YAML value that readers of YAML 1.1 (PyYAML) and 1.2 take for that text: as it is, or
+// in double quotes where one of them would read a number, a date, a boolean or nothing, as in 1:30, on or ~.
+std::string yaml_text(std::string_view text);
+
+// Returns the value as YAML, of the same type for readers of YAML 1.1 and 1.2, which `assign` reads back; "" for an empty path, and for a section.
 std::string value_text(const Field& field);
 
 }  // namespace thimble::config

@@ -55,7 +55,8 @@ Var InputEmbedding::operator()(Tape& tape, std::span<const std::int32_t> tokens,
 OutputNet::OutputNet(ParameterStore& store, const ModelConfig& config, std::int64_t vocabulary)
     : hidden_(optional_if<Linear>(config.output.hidden > 0, store, "output.0", config.d_model,
                                   config.output.hidden)),
-      norm_(optional_if<LayerNorm>(hidden_.has_value(), store, "output.1", config.output.hidden)),
+      norm_(optional_if<LayerNorm>(hidden_.has_value(), store, "output.1", config.output.hidden,
+                                   config.norm_epsilon)),
       output_(store, hidden_ ? "output.3" : "output", hidden_ ? config.output.hidden : config.d_model,
               vocabulary) {}
 

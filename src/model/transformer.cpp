@@ -28,9 +28,11 @@ Real as_real(double x) { return static_cast<Real>(x); }
 }  // namespace
 
 Norm::Norm(ParameterStore& store, const std::string& name, const ModelConfig& config)
-    : kind(config.norm_type == NormType::layer
-               ? std::variant<LayerNorm, RmsNorm>(LayerNorm(store, name, config.d_model))
-               : std::variant<LayerNorm, RmsNorm>(RmsNorm(store, name, config.d_model))) {}
+    : kind(
+          config.norm_type == NormType::layer
+              ? std::variant<LayerNorm, RmsNorm>(LayerNorm(store, name, config.d_model, config.norm_epsilon))
+              : std::variant<LayerNorm, RmsNorm>(RmsNorm(store, name, config.d_model, config.norm_epsilon))) {
+}
 
 void Norm::init(ParameterStore& store) const {
   std::visit([&](const auto& norm) { norm.init(store); }, kind);

@@ -31,7 +31,7 @@ AttentionSizes checked_sizes(const AttentionConfig& config, std::int64_t d_model
   return sizes;
 }
 
-// Returns a geometric sequence that ends at 2^-8.
+// Returns a geometric sequence that ends at 2^-8, for every number of heads.
 std::vector<Real> alibi_slopes(std::int64_t heads) {
   std::vector<Real> slopes;
   for (std::int64_t h = 1; h <= heads; ++h)
@@ -111,7 +111,8 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t fi
   Tape& tape = x.tape();
   Var qkv = config.in_proj ? linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias)) : x;
   qkv = hook_point(hooks, {SiteKind::projections, layer}, qkv);
-  if (positions == Positions::rotary) qkv = rotary(qkv, 0, first_value(), sizes.d_key, first_position);
+  if (positions == Positions::rotary)
+    qkv = rotary(qkv, 0, first_value(), sizes.d_key, first_position, config.rotary);
   return {.q = {qkv, 0, queries()}, .k = {qkv, first_key(), keys()}, .v = {qkv, first_value(), values()}};
 }
 

@@ -19,8 +19,11 @@ Var Linear::operator()(Columns x) const {
   return linear(x, tape.parameter(weight), tape.parameter(bias));
 }
 
-LayerNorm::LayerNorm(ParameterStore& store, const std::string& name, std::int64_t channels)
-    : weight(store.add(name + ".weight", {channels})), bias(store.add(name + ".bias", {channels})) {}
+LayerNorm::LayerNorm(ParameterStore& store, const std::string& name, std::int64_t channels,
+                     double the_epsilon)
+    : weight(store.add(name + ".weight", {channels})),
+      bias(store.add(name + ".bias", {channels})),
+      epsilon(the_epsilon) {}
 
 void LayerNorm::init(ParameterStore& store) const {
   init_constant(store, weight, 1);
@@ -28,15 +31,17 @@ void LayerNorm::init(ParameterStore& store) const {
 }
 
 Var LayerNorm::operator()(Var x) const {
-  return layer_norm(x, x.tape().parameter(weight), x.tape().parameter(bias));
+  return layer_norm(x, x.tape().parameter(weight), x.tape().parameter(bias), static_cast<Real>(epsilon));
 }
 
-RmsNorm::RmsNorm(ParameterStore& store, const std::string& name, std::int64_t channels)
-    : weight(store.add(name + ".weight", {channels})) {}
+RmsNorm::RmsNorm(ParameterStore& store, const std::string& name, std::int64_t channels, double the_epsilon)
+    : weight(store.add(name + ".weight", {channels})), epsilon(the_epsilon) {}
 
 void RmsNorm::init(ParameterStore& store) const { init_constant(store, weight, 1); }
 
-Var RmsNorm::operator()(Var x) const { return rms_norm(x, x.tape().parameter(weight)); }
+Var RmsNorm::operator()(Var x) const {
+  return rms_norm(x, x.tape().parameter(weight), static_cast<Real>(epsilon));
+}
 
 Embedding::Embedding(ParameterStore& store, const std::string& name, std::int64_t rows, std::int64_t channels)
     : weight(store.add(name + ".weight", {rows, channels})) {}

@@ -159,6 +159,8 @@ void Evaluator::predict(Split split, const Chunk& chunk, ConstMatrixView logits,
     dataset_.example(split, index, example);
     prediction = {.input = example.input, .target = example.target, .answer = example.target};
     prediction.line = dataset_.where(split, index++);
+    if (const std::int32_t unknown = dataset_.unknown_token(); unknown != kIgnore)
+      prediction.has_unknown = std::ranges::count(example.target, unknown) > 0;
     if (dataset_.layout() == Layout::seq2seq) continue;  // its answer is generated
     for (std::int32_t& token : prediction.answer) {
       if (token == kIgnore) continue;

@@ -229,7 +229,8 @@ StepReport Trainer::update() {
 }
 
 double Trainer::learning_rate(std::int64_t step) const {
-  return config_.train.optimizer.lr * schedule_factor(config_.train.schedule, step, config_.train.steps);
+  const TrainConfig& train = config_.train;
+  return train.optimizer.lr * schedule_factor(train.schedule, train.optimizer.lr, step, train.steps);
 }
 
 // Runs the step again, micro-batch by micro-batch, to find the op of the first number that is not finite.

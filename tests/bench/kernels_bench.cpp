@@ -172,7 +172,7 @@ void add_scores(Cases& cases, const BenchModel& s, const Sizes& sizes) {
     return std::tuple(empty(m.matrix(rows, c)), m.matrix(rows, c), m.matrix(rows, c), m.matrix(rows, s.heads),
                       s.heads);
   });
-  const kernels::RotaryColumns turning{0, 2 * c, d_key};
+  const kernels::RotaryColumns turning{0, 2 * c, d_key}, halves{0, 2 * c, d_key, RotaryPairs::halves};
   const auto table = [=](Memory& m) {
     const MatrixView made = m.matrix(t, 2 * d_key);
     kernels::rotary_table(made, 0);
@@ -183,6 +183,9 @@ void add_scores(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   });
   cases.add(PAIR(rotary_backward), "", 0, [=](Memory& m) {
     return std::tuple(empty(m.matrix(rows, 3 * c)), m.matrix(rows, 3 * c), table(m), turning);
+  });
+  cases.add(PAIR(rotary_forward), "halves", 0, [=](Memory& m) {
+    return std::tuple(m.matrix(rows, 3 * c), m.matrix(rows, 3 * c), table(m), halves);
   });
 }
 

@@ -2,6 +2,18 @@
 #include "catch.h"
 #include "config_problems.h"
 
+namespace {
+
+// "model.heads" of "heads: 2", "model.attention.mask" of "attention: {mask: causal}".
+std::string full_key(std::string_view yaml) {
+  const auto colon = yaml.find(':'), brace = yaml.find('{');
+  if (brace == std::string_view::npos) return fmt::format("model.{}", yaml.substr(0, colon));
+  return fmt::format("model.{}.{}", yaml.substr(0, colon),
+                     yaml.substr(brace + 1, yaml.rfind(':') - brace - 1));
+}
+
+}  // namespace
+
 TEST_CASE("heads must divide d_model, unless both widths of a head are given", "[config]") {
   CHECK(place("model: {d_model: 48, heads: 5}") == "1:29 model.heads");
   CHECK(place("model: {heads: 64}") == "1:16 model.heads");
@@ -32,22 +44,22 @@ TEST_CASE("rotary positions turn pairs of columns, for plain products", "[config
   CHECK(is_valid("model: {positions: alibi, attention: {score: additive}}"));
 }
 
+TEST_CASE("keys of rotary positions have no effect on others", "[config]") {
+  for (const char* key : {"rotary: halves", "rotary_base: 500"}) {
+    for (const char* positions : {"sinusoidal", "learned", "none", "alibi"})
+      CHECK(problem(fmt::format("model: {{positions: {}, {}}}", positions, key)).key == full_key(key));
+    CHECK(problem(fmt::format("model: {{mixer: convolution, {}}}", key)).key == full_key(key));
+    // Both remedies: the key removed, and positions that are rotary.
+    CHECK(is_valid("model: {positions: learned}"));
+    CHECK(is_valid(fmt::format("model: {{positions: rotary, {}}}", key)));
+  }
+  CHECK(is_valid("model: {positions: learned, rotary: pairs, rotary_base: 10000}"));
+}
+
 TEST_CASE("a gate needs a feed-forward net", "[config]") {
   CHECK(place("model: {gated: true, d_ff: 0}") == "1:16 model.gated");
   CHECK(is_valid("model: {d_ff: 0}"));
 }
-
-namespace {
-
-// "model.heads" of "heads: 2", "model.attention.mask" of "attention: {mask: causal}".
-std::string full_key(std::string_view yaml) {
-  const auto colon = yaml.find(':'), brace = yaml.find('{');
-  if (brace == std::string_view::npos) return fmt::format("model.{}", yaml.substr(0, colon));
-  return fmt::format("model.{}.{}", yaml.substr(0, colon),
-                     yaml.substr(brace + 1, yaml.rfind(':') - brace - 1));
-}
-
-}  // namespace
 
 TEST_CASE("a convolution has a window and no heads, attention the other way round", "[config]") {
   CHECK(place("model: {window: 5}") == "1:17 model.window");
@@ -131,6 +143,21 @@ TEST_CASE("the warm-up ends within the training", "[config]") {
   CHECK(is_valid("train: {steps: 10, schedule: {warmup: 10}}"));
 }
 
+TEST_CASE("a final learning rate has an effect and is at most lr", "[config]") {
+  for (const char* name : {"constant", "cosine", "inverse_sqrt"})
+    CHECK(problem(fmt::format("train: {{schedule: {{name: {}, final: 1e-4}}}}", name)).key ==
+          "train.schedule.final");
+  for (const char* name : {"linear", "cosine_decay"}) {
+    const auto train = [&](const char* rates) {
+      return fmt::format("train: {{optimizer: {{lr: 1e-3}}, schedule: {{name: {}, {}}}}}", name, rates);
+    };
+    CHECK(problem(train("final: 2e-3")).key == "train.schedule.final");
+    CHECK(is_valid(train("final: 1e-3")));
+    CHECK(is_valid(train("warmup: 5, final: 1e-4")));
+    CHECK(is_valid("train: {optimizer: {lr: 2e-3}, schedule: {name: linear, final: 2e-3}}"));  // the remedy
+  }
+}
+
 TEST_CASE("a target and patience need evaluations before the end", "[config]") {
   CHECK(place("train: {target: {accuracy: 0.9}}") == "1:28 train.target.accuracy");
   CHECK(place("train: {target: {loss: 0.1}}") == "1:24 train.target.loss");
@@ -180,11 +207,11 @@ TEST_CASE("a recurrent model refuses keys without effect", "[config]") {
   const auto unused = problem("model: {heads: 2, d_ff: 65, output: {per: next}}", {"model.kind=recurrent"});
   CHECK(place(unused) == "argument 1 model.kind");
   CHECK_THAT(unused.rule, ContainsSubstring("model.heads, model.d_ff"));
-  for (const char* key :
-       {"layers: 2", "d_ff: 65", "norm: pre", "norm_type: rms", "activation: gelu", "gated: true",
-        "positions: none", "mixer: convolution", "window: 5", "attention: {mask: causal}",
-        "attention: {combine: sum}", "attention: {tie_query_key: true}", "attention: {kv_heads: 1}",
-        "attention: {d_key: 4}", "attention: {d_value: 4}"}) {
+  for (const char* key : {"layers: 2", "d_ff: 65", "norm: pre", "norm_type: rms", "norm_epsilon: 1e-6",
+                          "activation: gelu", "gated: true", "positions: none", "rotary: halves",
+                          "rotary_base: 500", "mixer: convolution", "window: 5", "attention: {mask: causal}",
+                          "attention: {combine: sum}", "attention: {tie_query_key: true}",
+                          "attention: {kv_heads: 1}", "attention: {d_key: 4}", "attention: {d_value: 4}"}) {
     CAPTURE(key);
     CHECK(problem(recurrent(std::string(", ") + key)).key == full_key(key));
   }

@@ -6,7 +6,9 @@
 
 #include "catch.h"
 #include "config/fields.h"
+#include "config/value.h"
 #include "config_problems.h"
+#include "thimble/config/yaml.h"
 #include "thimble/core/json.h"
 
 using namespace thimble;
@@ -82,8 +84,47 @@ TEST_CASE("the YAML of the defaults", "[config]") {
   CHECK_THAT(yaml,
              StartsWith("task:\n  name: reverse\n  symbols: 10\n  length: 16\n  min_length: 0\ndata:\n"));
   CHECK_THAT(yaml,
-             ContainsSubstring("\n  attention:\n    mask: none\n    dropout: 0\n    score: scaled_dot\n"));
+             ContainsSubstring("\n  attention:\n    mask: none\n    dropout: 0.0\n    score: scaled_dot\n"));
   CHECK_THAT(yaml, ContainsSubstring("\n  optimizer:\n    name: adam\n    lr: 0.001\n"));
+}
+
+TEST_CASE("every number of the YAML has the type that YAML 1.1 reads", "[config]") {
+  const std::vector<std::pair<double, std::string>> numbers = {
+      {0, "0.0"},           {1, "1.0"},
+      {0.001, "0.001"},     {1e-4, "0.0001"},
+      {3e-5, "3.0e-05"},    {1e-8, "1.0e-08"},
+      {1.5e-5, "1.5e-05"},  {5e-324, "5.0e-324"},
+      {1e-100, "1.0e-100"}, {0.1 + 0.2, "0.30000000000000004"},
+      {100, "100.0"}};
+  for (const auto& [number, text] : numbers) {
+    Config config;
+    config.model.embedding_std = number;
+    CHECK_THAT(to_yaml(config), ContainsSubstring("\n  embedding_std: " + text + "\n"));
+    CHECK(parse_config(to_yaml(config), "t.yaml").model.embedding_std == number);
+  }
+  for (const char* old : {"3e-05", "1e-08", "0", "1"})  // as 0.2 wrote them
+    CHECK(parse_config(fmt::format("model: {{embedding_std: {}}}", old), "t.yaml").model.embedding_std ==
+          std::stod(old));
+}
+
+TEST_CASE("text of the YAML stays text for readers of YAML 1.1 and 1.2", "[config]") {
+  for (const std::string text : {"reverse", "none", "float32", "/data/own_data-2.tsv", "e5", "_x"})
+    CHECK(config::yaml_text(text) == text);
+  for (const std::string text :
+       {"",       "~",      "null",   "Null",   "yes",       "No",         "on",   "OFF",    "y",    "N",
+        "true",   "False",  "0",      "-1",     "1_000",     "0x10",       "0o17", "010",    "1:30", "1.5",
+        "3e-05",  ".5",     ".inf",   ".NaN",   "+1",        "2001-01-01", "a: b", "#",      "a #b", "- a",
+        "=",      "<<",     "*a",     "&a",     "!a",        "[",          "{",    "%",      "@",    "`",
+        "'",      "|",      ">",      "?",      ",",         " a",         "a ",   "\u00e9", "a\\b", "a\"b",
+        "\u0085", "\u2028", "\ufeff", "\uffff", "\U0001f600"}) {
+    const std::string yaml = config::yaml_text(text);
+    CAPTURE(text, yaml);
+    CHECK((yaml.front() == '"' && yaml.back() == '"'));
+    config::Report report("t.yaml");
+    const auto node = config::parse_yaml("key: " + yaml, report.start_of_file(), report);
+    CHECK((node && node->values[0].quoted && node->values[0].text == text));
+  }
+  CHECK(config::yaml_text("a\u0085\u2028\ufeff\uffff") == R"("a\u0085\u2028\ufeff\uffff")");
 }
 
 TEST_CASE("JSON has every value with its type", "[config]") {

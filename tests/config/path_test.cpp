@@ -98,8 +98,8 @@ TEST_CASE("a dump gives every path back", "[config]") {
 
 TEST_CASE("what YAML may take for something else is dumped in quotes", "[config]") {
   OnePath example;
-  for (const std::string path : {"2024", "1e3", "0x10", "null", "~", "true", "no", "a", "-", ".inf", "/a: b",
-                                 "/a #b", "/a ", "/\u00e9"}) {
+  for (const std::string path :
+       {"2024", "1e3", "0x10", "null", "~", "true", "no", "-", ".inf", "/a: b", "/a #b", "/a ", "/\u00e9"}) {
     example.path = path;
     CHECK(yaml(example.root) == "file: \"" + path + "\"\n");
   }

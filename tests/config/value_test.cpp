@@ -217,6 +217,7 @@ model:
   max_length: 11
   norm: pre
   norm_type: rms
+  norm_epsilon: 1e-4
   activation: gelu_tanh
   gated: true
   positions: learned
@@ -239,7 +240,7 @@ train:
   threads: 2
   precision: float64
   optimizer: {name: sgd, lr: 5e-3, beta1: 0.8, beta2: 0.95, epsilon: 1e-6, momentum: 0.7, weight_decay: 0.2}
-  schedule: {name: inverse_sqrt, warmup: 50}
+  schedule: {name: linear, warmup: 50, final: 2e-3}
   clip_norm: 1.5
   label_smoothing: 0.05
   evaluate_every: 100
@@ -256,7 +257,10 @@ train:
          c.model.positions == Positions::learned));
   CHECK((c.model.activation == Activation::gelu_tanh && c.model.dropout == 0.12));
   CHECK((c.model.attention.mask == Mask::causal && c.model.attention.dropout == 0.11));
-  CHECK((c.model.norm_type == NormType::rms && c.model.gated));
+  CHECK((c.model.norm_type == NormType::rms && c.model.norm_epsilon == 1e-4 && c.model.gated));
+  const RotaryConfig rotary =
+      parse("model: {positions: rotary, rotary: halves, rotary_base: 500000}").model.attention.rotary;
+  CHECK((rotary.layout == RotaryPairs::halves && rotary.base == 500000));
   CHECK((c.model.mixer == Mixer::attention && c.model.window == 3));
   const AttentionConfig& a = c.model.attention;
   CHECK((a.score == Score::dot && a.combine == Combine::sum && a.tie_query_key));
@@ -272,7 +276,8 @@ train:
   CHECK((o.name == OptimizerKind::sgd && o.lr == 5e-3 && o.beta1 == 0.8 && o.beta2 == 0.95 &&
          o.epsilon == 1e-6));
   CHECK((o.momentum == 0.7 && o.weight_decay == 0.2));
-  CHECK((c.train.schedule.name == ScheduleKind::inverse_sqrt && c.train.schedule.warmup == 50));
+  const ScheduleConfig& s = c.train.schedule;
+  CHECK((s.name == ScheduleKind::linear && s.warmup == 50 && s.final == 2e-3));
 }
 
 TEST_CASE("names stand for the enumerators of that name", "[config]") {
@@ -289,6 +294,7 @@ TEST_CASE("names stand for the enumerators of that name", "[config]") {
   CHECK(model("activation: silu").activation == Activation::silu);
   CHECK(model("positions: rotary").positions == Positions::rotary);
   CHECK(model("positions: alibi").positions == Positions::alibi);
+  CHECK(model("positions: rotary, rotary: pairs").attention.rotary.layout == RotaryPairs::pairs);
   CHECK(model("mixer: convolution, window: 5").mixer == Mixer::convolution);
   CHECK(model("mixer: convolution, window: 5").window == 5);
   CHECK(model("attention: {score: general}").attention.score == Score::general);
@@ -308,4 +314,6 @@ TEST_CASE("names stand for the enumerators of that name", "[config]") {
   CHECK(train("schedule: {name: constant}").schedule.name == ScheduleKind::constant);
   CHECK(train("schedule: {name: linear}").schedule.name == ScheduleKind::linear);
   CHECK(train("schedule: {name: cosine}").schedule.name == ScheduleKind::cosine);
+  CHECK(train("schedule: {name: inverse_sqrt}").schedule.name == ScheduleKind::inverse_sqrt);
+  CHECK(train("schedule: {name: cosine_decay}").schedule.name == ScheduleKind::cosine_decay);
 }

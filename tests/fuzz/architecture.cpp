@@ -59,11 +59,14 @@ void draw_layers(ModelConfig& model, Dice& dice) {
   model.d_ff = dice.chance(15) ? 0 : dice.size();
   model.norm = dice.pick({NormOrder::pre, NormOrder::post});
   model.norm_type = dice.pick({NormType::layer, NormType::rms});
+  model.norm_epsilon = dice.pick({1e-5, 1e-5, 1e-3, 0.1});
   model.activation = dice.pick(
       {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::tanh, Activation::silu});
   model.gated = model.d_ff > 0 && dice.chance(30);
   model.positions = dice.pick(
       {Positions::sinusoidal, Positions::learned, Positions::none, Positions::rotary, Positions::alibi});
+  if (model.positions == Positions::rotary && dice.chance(50))
+    model.attention.rotary = {.layout = RotaryPairs::halves, .base = dice.pick({10000.0, 500.0})};
   if (model.kind == ModelKind::encoder) {
     model.attention.mask = dice.pick({Mask::none, Mask::causal});
     model.mixer = dice.chance(20) ? Mixer::convolution : Mixer::attention;

@@ -24,12 +24,14 @@ def heads_of(x, heads):
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-def rotate(x):
-    """Rotary positions (B, H, T, D): columns 2i and 2i+1 are rotated by t 10000^(-2i / D)."""
+def rotate(x, layout, base):
+    """Rotary positions (B, H, T, D): columns 2i and 2i+1, or i and i + D/2, are rotated by t base^(-2i / D)."""
     time, width = x.shape[-2:]
-    angle = torch.arange(time).double()[:, None] * 10000 ** (-torch.arange(0, width, 2).double() / width)
-    turned = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous()) * torch.polar(torch.ones_like(angle), angle)
-    return torch.view_as_real(turned).flatten(-2)
+    angle = torch.arange(time).double()[:, None] * base ** (-torch.arange(0, width, 2).double() / width)
+    pairs = x.unflatten(-1, (2, -1)).transpose(-1, -2) if layout == "halves" else x.unflatten(-1, (-1, 2))
+    turned = torch.view_as_complex(pairs.contiguous()) * torch.polar(torch.ones_like(angle), angle)
+    turned = torch.view_as_real(turned)
+    return (turned.transpose(-1, -2) if layout == "halves" else turned).flatten(-2)
 
 
 class Transformer:
@@ -47,8 +49,9 @@ class Transformer:
 
     def norm(self, name, x):
         if self.model["norm_type"] == "rms":
-            return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * self.p[name + ".weight"]
-        return F.layer_norm(x, x.shape[-1:], self.p[name + ".weight"], self.p[name + ".bias"])
+            return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.model["norm_epsilon"]) * self.p[name + ".weight"]
+        return F.layer_norm(x, x.shape[-1:], self.p[name + ".weight"], self.p[name + ".bias"],
+                            self.model["norm_epsilon"])
 
     def project(self, name, x, memory):
         if not self.model["attention"]["in_proj"]:
@@ -76,7 +79,7 @@ class Transformer:
         q, k, v = self.project(name, x, memory)
         q, k, v = heads_of(q, self.heads), heads_of(k, self.kv_heads), heads_of(v, self.kv_heads)
         if positions == "rotary":
-            q, k = rotate(q), rotate(k)
+            q, k = (rotate(y, self.model["rotary"], self.model["rotary_base"]) for y in (q, k))
         k, v = (y.repeat_interleave(self.heads // self.kv_heads, 1) for y in (k, v))
         scores = self.scores(name, q, k)
         distance = torch.arange(q.shape[2])[:, None] - torch.arange(k.shape[2])
@@ -138,7 +141,8 @@ class Transformer:
         if not self.model["output"]["hidden"]:
             return self.linear("output", x)
         hidden = self.linear("output.0", x)
-        hidden = F.layer_norm(hidden, hidden.shape[-1:], self.p["output.1.weight"], self.p["output.1.bias"])
+        hidden = F.layer_norm(hidden, hidden.shape[-1:], self.p["output.1.weight"], self.p["output.1.bias"],
+                              self.model["norm_epsilon"])
         return self.linear("output.3", F.relu(hidden))
 
     def __call__(self, tokens, lengths, sources, source_lengths):

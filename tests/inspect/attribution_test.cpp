@@ -46,6 +46,7 @@ struct TrainedEncoder : Trainer {
 Config with_output(OutputConfig output) {
   Config config = rich_config();
   config.model.output = output;
+  config.model.norm_epsilon = 0.1;
   if (output.per == OutputPer::next)
     config.task = {.name = "reverse", .symbols = 6, .length = 4, .min_length = 2};
   if (output.per == OutputPer::sequence) {
@@ -70,7 +71,7 @@ double logit_of(const Model& model, const Channels& part, const Channels& x, std
                      output = in_double(model.parameters(), "output.weight");
   for (std::size_t c = 0; c < x.size(); ++c) {
     sum += output(token, static_cast<std::int64_t>(c)) * weight.values[c] * (part[c] - part_mean) /
-           std::sqrt(variance + 1e-5);
+           std::sqrt(variance + model.config().norm_epsilon);
   }
   return sum;
 }

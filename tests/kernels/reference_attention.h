@@ -141,11 +141,14 @@ inline auto turned(auto x, std::int64_t r, std::int64_t c, auto table, const Rot
                    int direction) {
   using T = Number<decltype(x)>;
   if (c < columns.first || c >= columns.first + columns.count) return T(at(x, r, c));
-  const std::int64_t in_head = (c - columns.first) % columns.d_key, even = in_head / 2 * 2;
-  const bool odd = in_head > even;
-  const T cosine = at(table, r % table.rows, even);
-  const T sine = direction * at(table, r % table.rows, columns.d_key + even + 1);
-  return at(x, r, c) * cosine + at(x, r, odd ? c - 1 : c + 1) * (odd ? sine : -sine);
+  const bool halves = columns.layout == RotaryPairs::halves;
+  const std::int64_t in_head = (c - columns.first) % columns.d_key, distance = halves ? columns.d_key / 2 : 1;
+  const bool is_second = in_head / distance % 2 == 1;
+  const std::int64_t second = is_second ? in_head : in_head + distance;
+  const T cosine = at(table, r % table.rows, second);
+  const T sine = direction * at(table, r % table.rows, columns.d_key + second);
+  return at(x, r, c) * cosine +
+         at(x, r, is_second ? c - distance : c + distance) * (is_second ? sine : -sine);
 }
 inline void rotary_forward(auto y, auto x, auto table, const RotaryColumns& columns) {
   each(y, [&](auto r, auto c) { at(y, r, c) = turned(x, r, c, table, columns, 1); });

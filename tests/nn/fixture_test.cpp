@@ -44,23 +44,26 @@ TEST_CASE("MultiHeadAttention agrees with PyTorch", "[nn][fixture]") {
 
 TEST_CASE("heads of every layout and score agree with PyTorch", "[nn][fixture]") {
   const std::string layout = GENERATE(as<std::string>{}, "grouped", "one_key", "tied", "general", "additive",
-                                      "rotary", "alibi", "alibi_additive");
+                                      "rotary", "rotary_halves", "alibi", "alibi_additive");
   const std::map<std::string, Score> scores{{"scaled_dot", Score::scaled_dot},
                                             {"dot", Score::dot},
                                             {"general", Score::general},
                                             {"additive", Score::additive}};
   tests::Fixture fixture("heads_" + layout);
   const std::string positions = fixture.setting("positions");
-  check_module(fixture,
-               {.mask = Mask::causal,
-                .score = scores.at(fixture.setting("score")),
-                .combine = fixture.integer("summed") != 0 ? Combine::sum : Combine::concat,
-                .tie_query_key = fixture.integer("tied") != 0,
-                .kv_heads = fixture.integer("kv_heads"),
-                .d_key = fixture.integer("key_width"),
-                .d_value = fixture.integer("value_width")},
-               positions == "rotary"  ? Positions::rotary
-               : positions == "alibi" ? Positions::alibi
+  check_module(
+      fixture,
+      {.mask = Mask::causal,
+       .score = scores.at(fixture.setting("score")),
+       .combine = fixture.integer("summed") != 0 ? Combine::sum : Combine::concat,
+       .tie_query_key = fixture.integer("tied") != 0,
+       .kv_heads = fixture.integer("kv_heads"),
+       .d_key = fixture.integer("key_width"),
+       .d_value = fixture.integer("value_width"),
+       .rotary = positions == "rotary_halves" ? RotaryConfig{.layout = RotaryPairs::halves, .base = 500}
+                                              : RotaryConfig()},
+      positions.starts_with("rotary") ? Positions::rotary
+      : positions == "alibi"          ? Positions::alibi
                                       : Positions::none);
 }
 

@@ -29,7 +29,7 @@ train: {steps: 20, batch: 32, threads: 1, optimizer: {name: adam, lr: 3e-3}}
 CONFIGS = {
     "post": """task: {name: reverse, symbols: 7, length: 6}
 model: {d_model: 12, heads: 3, layers: 2, d_ff: 20, norm: post, activation: relu, positions: sinusoidal,
-  output: {per: position, hidden: 8}}
+  norm_epsilon: 0.1, output: {per: position, hidden: 8}}
 """,
     "pre": """task: {name: copy, symbols: 7, length: 6, min_length: 3}
 model: {d_model: 12, heads: 2, layers: 2, d_ff: 20, norm: pre, activation: gelu, positions: learned, dropout: 0.1,
@@ -41,6 +41,7 @@ model: {d_model: 12, heads: 1, layers: 1, d_ff: 20, norm: pre, activation: gelu_
 """,
     "translate_pre": """task: {name: reverse, symbols: 7, length: 6, min_length: 3}
 model: {kind: encoder_decoder, d_model: 12, heads: 2, layers: 2, d_ff: 20, norm: pre, activation: silu,
+  norm_epsilon: 0.01,
   positions: learned, dropout: 0.1, attention: {dropout: 0.1}, output: {per: next}}
 """,
     "translate_post": """task: {name: copy, symbols: 7, length: 6}

@@ -97,7 +97,7 @@ void check_ten_steps(const std::string& file, OptimizerKind kind) {
     }
     losses.push_back(loss.item());
     norms.push_back(std::sqrt(kernels::sum_of_squares(gradients)));
-    rates.push_back(config.lr * schedule_factor(schedule, t, kSteps));
+    rates.push_back(config.lr * schedule_factor(schedule, config.lr, t, kSteps));
     optimizer.begin_step(rates.back(), clip_factor(norms.back(), fixture.number("clip_norm")));
     for (const auto& segment : optimizer.segments()) optimizer.update(segment, store.values(), gradients);
   }

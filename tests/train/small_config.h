@@ -73,10 +73,12 @@ inline std::vector<thimble::Config> configs_of_parts(const thimble::Config& base
   configs[1].model.attention.score = Score::additive;
   configs[1].model.attention.kv_heads = 1;
   configs[2].model.positions = Positions::rotary;
+  configs[2].model.attention.rotary = {.layout = RotaryPairs::halves, .base = 500};
   configs[2].model.attention.tie_query_key = true;
   configs[3].model.positions = Positions::alibi;
   configs[3].model.attention.score = Score::additive;
   configs[4].model.norm_type = NormType::rms;
+  configs[4].model.norm_epsilon = 0.1;
   configs[4].model.activation = Activation::silu;
   configs[4].model.gated = true;
   configs[5].model.d_ff = 0;

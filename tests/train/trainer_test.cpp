@@ -169,7 +169,7 @@ TEST_CASE("a step reports the learning rate and the norm of the mean gradient", 
     const StepReport report = trainer.step();
     CHECK(report.step == t + 1);
     CHECK(trainer.steps() == t + 1);
-    CHECK(report.learning_rate == 0.01 * schedule_factor(config.train.schedule, t, config.train.steps));
+    CHECK(report.learning_rate == 0.01 * schedule_factor(config.train.schedule, 0.01, t, config.train.steps));
     double squares = 0;
     for (const Real g : trainer.gradients()) squares += static_cast<double>(g) * static_cast<double>(g);
     CHECK_THAT(report.gradient_norm,

@@ -20,14 +20,17 @@ struct Prediction {
   std::optional<bool> finished{};    // of a generated answer: whether it ended before the longest output
   std::string line{};                // "FILE:LINE"; "": the sequence is not from a file
 
-  bool right() const { return answer == target; }
+  bool has_unknown = false;          // whether the target has <unk>, for which no answer is right
+
+  bool right() const { return !has_unknown && answer == target; }
 };
 
 // Returns the first line of the table, with its line break: the names of its columns, separated by tabs.
 std::string predictions_header();
 
 // Returns a line for each prediction: split, input, target, answer, right, probability, finished, line. Tabs
-// and line breaks within a cell, which only names of files may have, are written as \t, \n and \r.
-std::string predictions_text(const Names&, Split, std::span<const Prediction>);
+// and line breaks within a cell, which only names of files may have, are written as \t, \n and \r. Tokens are
+// joined as the data files that the options describe are written.
+std::string predictions_text(const Names&, const TableOptions&, Split, std::span<const Prediction>);
 
 }  // namespace thimble

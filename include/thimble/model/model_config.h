@@ -36,6 +36,7 @@ struct ModelConfig {
   std::int64_t max_length = 0;  // of a sequence; 0: that of the task
   NormOrder norm = NormOrder::post;
   NormType norm_type = NormType::layer;
+  double norm_epsilon = 1e-5;  // added to the variance, or mean square, in every norm; PyTorch's is 1e-5
   Activation activation = Activation::relu;
   bool gated = false;  // gated feed-forward net (Shazeer 2020)
   Positions positions = Positions::sinusoidal;

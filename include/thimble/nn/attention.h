@@ -24,8 +24,9 @@ inline namespace THIMBLE_PRECISION {
 struct MultiHeadAttention {
   AttentionConfig config;
   AttentionSizes sizes;  // of the config, with defaults filled in
-  // Rotary positions rotate queries and keys (Su et al. 2021). ALiBi (Press et al. 2022) subtracts from a
-  // score 2^(-8 (h + 1) / H) times the distance. The others have no effect here.
+  // Rotary positions rotate queries and keys (Su et al. 2021) as config.rotary says. ALiBi (Press et al. 2022)
+  // subtracts from a score 2^(-8 (h + 1) / H) times the distance, also where H is no power of two, for which
+  // its authors' code has other slopes. The others have no effect here.
   Positions positions;
   std::uint32_t dropout_site;
   Parameter in_proj_weight, in_proj_bias;  // no tensors without in_proj

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "thimble/kernels/attention_sizes.h"
+#include "thimble/kernels/rotary_config.h"
 #include "thimble/ops/score_kind.h"
 
 namespace thimble {
@@ -23,6 +24,7 @@ struct AttentionConfig {
   bool tie_query_key = false;           // one projection for queries and keys; requires kv_heads = heads
   std::int64_t kv_heads = 0;            // heads of keys and values; 0: as many as of queries
   std::int64_t d_key = 0, d_value = 0;  // of a head; 0: d_model / heads
+  RotaryConfig rotary{};                // of rotary positions
 };
 
 // Returns the sizes of a config, with defaults filled in; heads > 0.

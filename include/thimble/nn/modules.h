@@ -32,20 +32,22 @@ struct Linear {
   Var operator()(Columns x) const;
 };
 
-// Layer normalization over the last dimension.
+// Layer normalization over the last dimension; epsilon is added to the variance.
 struct LayerNorm {
   Parameter weight, bias;
+  double epsilon;
 
-  LayerNorm(ParameterStore&, const std::string& name, std::int64_t channels);
+  LayerNorm(ParameterStore&, const std::string& name, std::int64_t channels, double epsilon = 1e-5);
   void init(ParameterStore&) const;  // weight 1, bias 0
   Var operator()(Var x) const;
 };
 
-// RMS normalization over the last dimension.
+// RMS normalization over the last dimension; epsilon is added to the mean square.
 struct RmsNorm {
   Parameter weight;
+  double epsilon;
 
-  RmsNorm(ParameterStore&, const std::string& name, std::int64_t channels);
+  RmsNorm(ParameterStore&, const std::string& name, std::int64_t channels, double epsilon = 1e-5);
   void init(ParameterStore&) const;  // weight 1
   Var operator()(Var x) const;
 };

@@ -12,6 +12,7 @@
 #include "thimble/autograd/tape.h"
 #include "thimble/kernels/attention.h"
 #include "thimble/kernels/dropout.h"
+#include "thimble/kernels/rotary_config.h"
 #include "thimble/ops/score_kind.h"
 
 namespace thimble {
@@ -69,10 +70,10 @@ Var head_norm(Columns x, std::int64_t heads, Real epsilon = Real(1e-5));
 Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::int64_t kv_heads);
 
 // Returns x (B, T, C) with rotary positions (Su et al. 2021, "RoFormer") in columns first .. first + count -
-// 1, which are heads of d_key columns, an even number. Columns 2i and 2i+1 of a head at time t are rotated by
-// the angle (first_position + t) 10000^(-2i / d_key).
-Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t d_key,
-           std::int64_t first_position = 0);
+// 1, which are heads of d_key columns, an even number. Pair i of columns of a head at time t is rotated by the
+// angle (first_position + t) base^(-2i / d_key); the config says which columns are a pair.
+Var rotary(Var x, std::int64_t first, std::int64_t count, std::int64_t d_key, std::int64_t first_position = 0,
+           const RotaryConfig& config = {});
 
 // Returns the softmax over the last dimension.
 Var softmax(Var x);

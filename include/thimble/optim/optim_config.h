@@ -6,7 +6,7 @@
 namespace thimble {
 
 enum class OptimizerKind { adam, adamw, sgd };
-enum class ScheduleKind { constant, linear, cosine, inverse_sqrt };
+enum class ScheduleKind { constant, linear, cosine, inverse_sqrt, cosine_decay };
 
 // The config of an optimizer.
 struct OptimizerConfig {
@@ -23,6 +23,7 @@ struct OptimizerConfig {
 struct ScheduleConfig {
   ScheduleKind name = ScheduleKind::constant;
   std::int64_t warmup = 0;  // steps
+  double final = 0;         // linear, cosine_decay: the learning rate at the end
 };
 
 }  // namespace thimble

@@ -48,7 +48,7 @@ int run(const EvalArguments& arguments) {
     std::vector<Prediction> predictions;
     const bool listed = !arguments.predictions.empty();
     const EvalResult report = evaluate(model, split, arguments.sequences, listed ? &predictions : nullptr);
-    table += predictions_text(names, split, predictions);
+    table += predictions_text(names, model.config.task.options, split, predictions);
     json[name] = to_json(report);
     if (arguments.output.prints_text()) print_out("{}\n", describe(name, report));
     leak |= warn_of_leak(name, report);

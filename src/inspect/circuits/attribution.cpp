@@ -15,22 +15,20 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-constexpr double kEpsilon = 1e-5;  // that of layer_norm and rms_norm
-
 double dot(const double* a, const Real* b, std::int64_t n) {
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i) sum += a[i] * static_cast<double>(b[i]);
   return sum;
 }
 
-double norm_scale(const Real* x, std::int64_t n, bool centered) {
+double norm_scale(const Real* x, std::int64_t n, bool centered, double epsilon) {
   double mean = 0, variance = 0;
   for (std::int64_t i = 0; centered && i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
   for (std::int64_t i = 0; i < n; ++i) {
     const double distance = static_cast<double>(x[i]) - mean;
     variance += distance * distance / static_cast<double>(n);
   }
-  return 1 / std::sqrt(variance + kEpsilon);
+  return 1 / std::sqrt(variance + epsilon);
 }
 
 // Returns U (V, C) times the weight of the final norm, with centered rows unless it is an RMS norm.
@@ -200,7 +198,8 @@ void AttributionObserver::apply_norm(ConstMatrixView residual) {
   for (std::size_t r = 0; r < readings_.size(); ++r) {
     const Reading& reading = readings_[r];
     const Real* x = residual.row(reading.row);
-    const double scale = reading.share * norm_scale(x, residual.cols, centered_);
+    const double scale =
+        reading.share * norm_scale(x, residual.cols, centered_, model_.config().norm_epsilon);
     const double* from = raw_.row(static_cast<std::int64_t>(r));
     double* to = sums_.row(static_cast<std::int64_t>(reading.label));
     for (std::int64_t p = 0; p < raw_.cols; ++p) to[p] += scale * from[p];

@@ -74,6 +74,8 @@ def random_model(rng, kind, per):
     maybe(rng, model, "norm", ("pre",), 0.5)
     maybe(rng, model, "norm_type", ("rms",))
     maybe(rng, model, "positions", ("learned", "rotary", "alibi", "none"), 0.5)
+    if model.get("positions") == "rotary":
+        maybe(rng, model, "rotary", ("pairs", "halves"), 0.5)
     maybe(rng, model, "dropout", (0.1,))
     maybe(rng, model, "attention", ({"score": "dot"}, {"kv_heads": 1}, {"dropout": 0.1}))
     return model
