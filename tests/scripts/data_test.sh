@@ -49,7 +49,7 @@ expect 2 'the training data has changed since the run began' train run --resume 
 
 # A project that moved: every command finds the data where it was from the run.
 mkdir project && cp words.tsv empty.yaml project
-pairs v | sed 's/$/ a/' >project/pairs.tsv
+pairs u | sed 's/$/ a/' >project/pairs.tsv
 cd project
 mine=(task.name=file task.file=words.tsv "${model[@]}")
 "$thimble" train empty.yaml "${mine[@]}" --out runs/whole --quiet
@@ -74,7 +74,7 @@ expect 0 "^task.file: .*/project/words.tsv in the checkpoint, $work/elsewhere/wo
 grep -q "$work/elsewhere/words.tsv" runs/part/config.yaml || fail "the old path in the config" "$(cat runs/part/config.yaml)"
 expect 0 '^prediction' inspect runs/whole --input "w4 is"
 expect 0 '^ *0 +0 ' inspect runs/whole --sequences 9
-expect 0 '^0\.[0-9]+  ' generate runs/pair --input "v4 is"
+expect 0 '^0\.[0-9]+  ' generate runs/pair --input "u4 is"
 expect 0 'train|Results' compare runs/whole runs/other --sequences 9
 expect 0 '^test +loss' eval --weights runs/whole/checkpoints/final.safetensors --split test
 expect 0 '^run +again$' train runs/whole/config.yaml --out again

@@ -20,7 +20,7 @@ struct Prediction {
   std::optional<bool> finished{};    // of a generated answer: whether it ended before the longest output
   std::string line{};                // "FILE:LINE"; "": the sequence is not from a file
 
-  bool has_unknown = false;          // whether the target has <unk>, for which no answer is right
+  bool has_unknown = false;  // whether the target has <unk>, for which no answer is right
 
   bool right() const { return !has_unknown && answer == target; }
 };

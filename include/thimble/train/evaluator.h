@@ -171,9 +171,8 @@ class Evaluator {
   void advance(double passes, const Chunk& chunk) const;
   Tape& rewound_tape(Worker& worker, Tape::Mode mode);
   Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const;
-  EvalSums run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape,
-                     const BlockInput* from, std::span<SequenceResult> per_sequence,
-                     std::span<Prediction> predictions = {}) const;
+  EvalSums run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from,
+                     std::span<SequenceResult> per_sequence, std::span<Prediction> predictions = {}) const;
   // Sets the predictions of a chunk, but for generated answers, from its logits (R, V) of labeled positions.
   void predict(Split split, const Chunk& chunk, ConstMatrixView logits, std::span<Prediction>) const;
   // Returns the number of sequences whose whole target greedy decoding generates. Completes the predictions

@@ -41,7 +41,7 @@ void add_compare(Command& program) {
   command.add_flag("--all", arguments->all, "Also print the config keys whose values are the same");
   command
       .add_option("--sequences", arguments->options.sequences,
-                  "Test sequences on which heads are compared, from the first")
+                  "Test sequences on which heads are compared; of a data file, a random sample of its lines")
       .between(1, 1000)
       .shows_default()
       .value_name("N");

@@ -71,7 +71,9 @@ void add_eval(Command& program) {
   command.add_option("--split", arguments->splits, "Splits to evaluate (default: validation and test)")
       .one_of({"train", "validation", "test"})
       .value_name("NAME");
-  command.add_option("--sequences", arguments->sequences, "Sequences of each split, from the first (0 = all)")
+  command
+      .add_option("--sequences", arguments->sequences,
+                  "Sequences of each split (0 = all); of a data file, a random sample of its lines")
       .between(0, 1'000'000'000)
       .value_name("N");
   command

@@ -151,7 +151,7 @@ int run(InspectArguments& arguments) {
   if (patches) return run_patching(arguments, model, heads);
   if (arguments.ablate) {
     const std::vector<HeadId> set = parse_heads(*arguments.ablate, attention_layers(model.config.model));
-    show_ablation(ablate(model, set, arguments.options.sequences), arguments.output);
+    show_ablation(ablate(model, set, arguments.options.sequences), model.config, arguments.output);
     return kDone;
   }
   const InspectReport report = inspect(model, arguments.inspection());
@@ -170,7 +170,9 @@ void add_inspect(Command& program) {
       program.add_command("inspect", "Show what each head attends to and what ablating it costs");
   auto arguments = std::make_shared<InspectArguments>();
   arguments->model.add_to(command);
-  command.add_option("--sequences", arguments->options.sequences, "Test sequences to analyze, from the first")
+  command
+      .add_option("--sequences", arguments->options.sequences,
+                  "Test sequences to analyze; of a data file, a random sample of its lines")
       .between(1, 1'000'000'000)
       .shows_default()
       .value_name("N");

@@ -59,7 +59,10 @@ void show_patching(const PatchingReport& report, const ModelConfig& model, const
 void show_edges(const EdgesReport& report, const Output& output);
 
 // Prints the effect of ablating a set of heads.
-void show_ablation(const AblationReport& report, const Output& output);
+void show_ablation(const AblationReport& report, const Config& config, const Output& output);
+
+// Returns "1000 test sequences", or of a data file that has more, "1000 of 1941 test sequences".
+std::string sample_text(const Config& config, std::int64_t sequences);
 
 // Returns "layer 0 head 1" or "cross.0 head 1".
 std::string head_title(const ModelConfig& model, HeadId id);

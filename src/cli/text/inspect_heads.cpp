@@ -10,6 +10,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/width.h"
 #include "thimble/data/listing.h"
+#include "thimble/data/table.h"
 #include "thimble/inspect/report/svg.h"
 
 namespace thimble::cli {
@@ -91,16 +92,22 @@ HeadId HeadChoice::only(const ModelConfig& model) const {
   return {layer.value_or(0), head.value_or(0)};
 }
 
-void show_ablation(const AblationReport& report, const Output& output) {
+std::string sample_text(const Config& config, std::int64_t sequences) {
+  const Table* table = config.task.table.get();
+  const bool is_sample = table != nullptr && sequences < table->splits()[2];
+  return fmt::format("{}{} test sequences", sequences,
+                     is_sample ? fmt::format(" of {}", table->splits()[2]) : "");
+}
+
+void show_ablation(const AblationReport& report, const Config& config, const Output& output) {
   if (output.prints_text()) {
     const EvalResult& base = report.baseline;
-    print_out("{}",
-              wrapped(fmt::format(
-                          "{} test sequences: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when "
-                          "{} {}:",
-                          base.sequences, base.loss, 100 * base.accuracy, fmt::join(report.names, ", "),
-                          report.names.size() == 1 ? "is ablated" : "are ablated together"),
-                      line_width(1)));
+    print_out("{}", wrapped(fmt::format("{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when "
+                                        "{} {}:",
+                                        sample_text(config, base.sequences), base.loss, 100 * base.accuracy,
+                                        fmt::join(report.names, ", "),
+                                        report.names.size() == 1 ? "is ablated" : "are ablated together"),
+                            line_width(1)));
     print_out("\n{:<8} {}  {:<18} {}  95 % CI\n", "ablation", padded_left(own_text("Δloss"), 8), "95 % CI",
               padded_left(own_text("Δtokens"), 8));
     const std::pair<const char*, const Effect*> kinds[] = {

@@ -215,9 +215,8 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
   if (const std::string chance = chance_text(report); !chance.empty())
     print_out("{}\n", wrapped(own_text(chance), width));
   print_wrapped(fmt::format(
-      "{} test sequences: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is "
-      "zero-ablated:",
-      base.sequences, base.loss, 100 * base.accuracy));
+      "{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is zero-ablated:",
+      sample_text(report.config, base.sequences), base.loss, 100 * base.accuracy));
   print_out("\n");
   print_table(report, heads, width);
   print_out("{}\n", wrapped(verdict_note(report), width));

@@ -62,7 +62,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
 struct GeneratedSequence {
   std::vector<std::string> tokens;
   double log_probability;
-  bool finished;  // false: cut at the longest output of the model
+  bool finished;       // false: cut at the longest output of the model
   std::string text{};  // the tokens joined as the targets of the task are written
 };
 

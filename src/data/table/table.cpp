@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "data/layout.h"
-#include "data/table_reader.h"
+#include "data/table/table_reader.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/text.h"

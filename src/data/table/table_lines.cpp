@@ -1,4 +1,4 @@
-#include "data/table_lines.h"
+#include "data/table/table_lines.h"
 
 #include <algorithm>
 

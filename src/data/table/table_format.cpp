@@ -1,4 +1,4 @@
-#include "data/table_format.h"
+#include "data/table/table_format.h"
 
 #include <fmt/ranges.h>
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <numeric>
 
-#include "data/alike.h"
+#include "data/table/alike.h"
 #include "thimble/core/format.h"
 #include "thimble/core/hash.h"
 #include "thimble/core/suggest.h"

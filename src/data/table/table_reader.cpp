@@ -1,9 +1,9 @@
-#include "data/table_reader.h"
+#include "data/table/table_reader.h"
 
 #include <algorithm>
 
-#include "data/table_format.h"
-#include "data/table_lines.h"
+#include "data/table/table_format.h"
+#include "data/table/table_lines.h"
 #include "thimble/core/error.h"
 #include "thimble/core/format.h"
 #include "thimble/core/suggest.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/table_reader.h"
+#include "data/table/table_reader.h"
 #include "thimble/data/table.h"
 
 namespace thimble {

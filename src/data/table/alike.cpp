@@ -1,4 +1,4 @@
-#include "data/alike.h"
+#include "data/table/alike.h"
 
 #include <fmt/format.h>
 
