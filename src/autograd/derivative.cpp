@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <span>
 
 namespace thimble {
@@ -47,6 +48,19 @@ bool contradicts(const Derivative& numeric, double analytic) {
   return !(std::abs(analytic - numeric.value) <= kContradiction * numeric.error);
 }
 
+// Returns whether differences of steps below h stay with `numeric`, which contradicts `analytic`, down to steps at which
+// rounding could hide the gap: a function that bends on a small scale has other slopes on larger ones.
+bool confirmed(const Line& line, double h, const Derivative& numeric, double analytic) {
+  const double gap = std::abs(analytic - numeric.value);
+  const double step = std::max(std::abs(analytic), std::abs(numeric.value)) * line.unit;
+  const Line noise{[](double) { return 0.0; }, 0,
+                   line.rounding + std::numeric_limits<double>::epsilon() * step, line.unit};
+  for (double s = h / 16; kContradiction * differentiate(noise, s, 2).error < gap; s /= 16)
+    if (!(kContradiction * std::abs(differentiate(line, s, 2).value - numeric.value) <= 2 * gap))
+      return false;
+  return true;
+}
+
 }  // namespace
 
 Derivative differentiate(const Line& line, double h, int rows) {
@@ -87,7 +101,7 @@ Decision decide(const Line& line, double analytic, double size, double least,
     if (shown(other)) return {GradcheckVerdict::ok, other};
     const Derivative& better = one.error <= other.error ? one : other;
     if (std::abs(one.value - other.value) <= one.error + other.error && contradicts(one, analytic) &&
-        contradicts(other, analytic))
+        contradicts(other, analytic) && confirmed(line, h, better, analytic))
       return {GradcheckVerdict::wrong, better};
     if (better.error < best.error) best = better;
     if (kSigmas * line.rounding > kTolerance * size * h / 16 * line.unit) break;

@@ -39,7 +39,8 @@ struct Decision {
 // `thorough`(the estimate) holds, with tableaux of steps from 4e-3 units down. `least` is added to errors: the rounding
 // of the analytic derivative itself.
 //   ok     within ten errors of an estimate, and error and distance add up to at most 1e-5 size, which is above 0
-//   wrong  two tableaux of different steps agree within their errors, and each is more than ten errors away
+//   wrong  two tableaux of different steps agree within their errors, each is more than ten errors away, and differences
+//          of all smaller steps at which rounding cannot hide the distance are within a fifth of it of the tableaux
 Decision decide(const Line& line, double analytic, double size, double least,
                 const std::function<bool(const Derivative&)>& thorough);
 

@@ -10,7 +10,8 @@
 // their kink that they have at the point; a kink that an op does not tell shows as two different slopes and counts as
 // error. The verdict is
 //   ok         with an error below 1e-5 of the gradient, or of 1e-2 of the largest gradient of the tensor
-//   wrong      where two tableaux of different steps agree and contradict the gradient by ten times their errors
+//   wrong      where two tableaux of different steps agree and contradict the gradient by ten times their errors, and
+//              smaller steps, as far as rounding lets them, give the same
 //   undecided  otherwise, with the reason and what would help
 // A gradient that is zero everywhere is undecided unless it is declared zero by construction.
 #pragma once
