@@ -172,7 +172,7 @@ TEST_CASE("texts of the command line are taken as they are", "[config]") {
   CHECK(options({"task.no_answer="}).no_answer.empty());
   CHECK(options({"task.no_answer=\"\""}).no_answer.empty());
   // What a dump writes, it reads back.
-  for (const std::string& text : {"OUT:", "  ", "a: b", "'", "\"", "\\", "#", "\t", "3", "true"}) {
+  for (const std::string text : {"OUT:", "  ", "a: b", "'", "\"", "\\", "#", "\t", "3", "true"}) {
     Config config = parse(file);
     config.task.options.separator = config.task.options.no_answer = text;
     CHECK(parse(to_yaml(config)).task.options.separator == text);
