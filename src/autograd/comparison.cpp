@@ -19,7 +19,7 @@ constexpr double kTooSmall = 1e-6;  // of the loss: gradients that its rounding 
 constexpr double kSmallest = 1e-2;  // of the largest: smaller gradients are compared with it
 
 // Returns the largest power of two that is at most max(1, |x|): adding its fractions to x loses few bits.
-double unit_of(double x) { return std::exp2(std::logb(std::max(1.0, std::abs(x)))); }
+double unit_of(double x) { return std::ldexp(1.0, std::ilogb(std::max(1.0, std::abs(x)))); }
 
 double largest_of(std::span<const Real> values) {
   double largest = 0;

@@ -64,11 +64,13 @@ std::string cells(std::size_t columns, const std::vector<double>& weights) {
 std::string dots(std::size_t columns, std::span<const std::int64_t> counts) {
   std::string out;
   if (counts.empty() || std::ranges::max(counts) < EvalResult::kEnoughSequences) return out;
-  for (std::size_t k = 0; k < counts.size(); ++k)
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const std::size_t row = k / columns, column = k % columns;
     if (counts[k] > 0 && counts[k] < EvalResult::kEnoughSequences)
-      out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"1.5\" fill=\"#e07b00\"/>\n",
-                         kCell * (static_cast<double>(k % columns) + 0.5),
-                         kCell * (static_cast<double>(k / columns) + 0.5));
+      out +=
+          fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"1.5\" fill=\"#e07b00\"/>\n",
+                      kCell * (static_cast<double>(column) + 0.5), kCell * (static_cast<double>(row) + 0.5));
+  }
   return out;
 }
 
