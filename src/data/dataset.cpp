@@ -178,7 +178,7 @@ std::int64_t Dataset::shared_with_training(Split split) const {
   std::size_t limit = 1024;
   const auto merge = [&] {
     std::ranges::sort(seen);
-    seen.erase(std::ranges::unique(seen).begin(), seen.end());
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
     limit = std::max(limit, 2 * seen.size());
   };
   Example e;

@@ -44,7 +44,7 @@ struct DataConfig {
 
 // Returns the sizes of the splits that the task can fill. Throws DataError when a size is negative, when a
 // list of inputs is too short, and when the training split of a data file is unlimited.
-DataConfig split_sizes(const TaskConfig& task, DataConfig data);
+DataConfig split_sizes(const TaskConfig& config, DataConfig data);
 
 // Returns the usual layout of examples of that size: sequence for a single target, position for as many
 // targets as inputs, next otherwise.
