@@ -92,7 +92,7 @@ class Table {
 
   ExampleSize longest() const { return longest_; }  // longest input and longest target, in any row
   double chance() const { return chance_; }         // share of the most frequent answer, of all rows
-  double bytes() const;                             // of memory that the table takes
+  double bytes() const;                             // of memory, at most: while it is read
   const TableCounts& counts() const { return counts_; }
   const std::vector<DataFile>& sources() const { return sources_; }
 
