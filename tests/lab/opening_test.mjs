@@ -65,7 +65,7 @@ test("sequences that training and test share are a warning, as in the native pro
     const { warnings } = await call("open", { yaml: few });
     assert.match(
       warnings?.join("\n") ?? "",
-      /^of the validation sequences, \d+ are also in the training split: .*\n^of the test sequences/m,
+      /^\d+ validation sequences also occur in the training split: .*\n^\d+ test sequences/m,
     );
     assert.equal((await call("open", { yaml: kSort.replace("length: 5", "length: 12") })).warnings, undefined);
   });
