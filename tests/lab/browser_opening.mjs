@@ -160,7 +160,10 @@ export function openingTests(test, file, { native, modules, root }) {
     for (const [files, pattern] of [
       [{ "a.png": "x" }, /^Not opened: a\.png is no run .*, weights .*, config .* or data .*\.$/],
       [{ "a.png": "x", "b.tsv": "1\t2\n" }, /^Not opened: these 2 files are no run/],
-      [{ "a.tsv": "1\t2\n", "b.tsv": "1\t2\n", c: "" }, /^Not opened: these 3 files are no run .*one \.tsv, \.csv, \.jsonl, \.conllu or \.txt/],
+      [
+        { "a.tsv": "1\t2\n", "b.tsv": "1\t2\n", c: "" },
+        /^Not opened: these 3 files are no run .*one \.tsv, \.csv, \.jsonl, \.conllu or \.txt/,
+      ],
       [{ "bad.zip": "no archive" }, /^Not opened: .*zip/],
       [{ "none.zip": zipSync({ "a/b.png": Buffer.from("x") }) }, /^Not opened: b\.png is no run/],
       [{ "a.zip": zipSync({ a: Buffer.from("x") }), "b.zip": "x" }, /archive among other files; open it alone/],

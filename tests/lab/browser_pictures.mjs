@@ -167,6 +167,9 @@ export function pictureTests(test, file) {
     await put(page, "#own", lines.join("\n"));
     await click(page, "#use-own");
     await textOf(page, "#status", /^step 0 of 600/);
+    await textOf(page, "#answer", /./);
+    await put(page, "#input", `<b>&amp; ]]> "`);
+    await textOf(page, "#answer", /^0<b>&amp;/);
     await click(page, "#train");
     await textOf(page, "#status", /^step \d\d/);
     const button = await page.$("#heads .save button");

@@ -244,7 +244,7 @@ export function stateTests(test, file, { native, modules, root }) {
     await click(page, "#use-own");
     await textOf(page, "#yaml-problems", /pasted\.tsv:6: control character in token/);
     await textOf(page, "#yaml-problems", /pasted\.tsv:1: blank line; delete it/);
-    const pairs = Array.from({ length: 80 }, (_, i) => `a ${i} -> c${i % 3}\n`).join("");
+    const pairs = Array.from({ length: 120 }, (_, i) => `a ${i} -> c${i % 3}\n`).join("");
     await put(page, "#own", pairs);
     await click(page, "#use-own");
     await textOf(page, "#status", /^step 0 of 600/);
@@ -256,7 +256,7 @@ export function stateTests(test, file, { native, modules, root }) {
     const page = await open(b, file);
     const shown = (selector) => page.$eval(selector, (node) => !node.closest(".field").hidden);
     assert.equal(await shown("#task-task-separator"), false);
-    const header = `word,ending\n${Array.from({ length: 80 }, (_, i) => `a${i},${"xyz"[i % 3]}`).join("\n")}\n`;
+    const header = `word,ending\n${Array.from({ length: 200 }, (_, i) => `a${i},${"xyz"[i % 3]}`).join("\n")}\n`;
     await drop(page, { "my verbs (1).csv": header });
     await textOf(page, "#status", /^step 0 of 600/);
     assert.equal(await page.$eval("#all-data-train", (field) => field.value), "all");
@@ -270,11 +270,11 @@ export function stateTests(test, file, { native, modules, root }) {
     await textOf(page, "#yaml-problems", /^$/);
     await put(page, "#task-task-target", "ending");
     await put(page, "#task-task-input_tokens", "characters");
-    await put(page, "#all-data-train", "40");
+    await put(page, "#all-data-train", "90");
     await page.waitForFunction(() => document.querySelector("#lab").getAttribute("aria-busy") === "false");
     const config = await page.$eval("#yaml", (area) => area.value);
-    assert.match(config, /input: word, target: ending, input_tokens: characters/);
-    assert.match(config, /train: 40/);
+    assert.match(config, /input: word, target: "ending", input_tokens: characters/);
+    assert.match(config, /train: 90/);
     await textOf(page, "#foot", /at step 0;/);
     await put(page, "#input", "a7");
     await textOf(page, "#answer", /^.*a.*7/s);

@@ -43,7 +43,12 @@ test("data are read as the native program reads the file, with the same output",
       ["header (1).csv", `word,ending\n${lines((i, c) => `${c} ${i},${c} y`)}`, "position", { "task.header": true }],
       ["objects.jsonl", lines((i, c) => `{"input": "${i} -> ${c}", "target": ["${c}"]}`), "sequence"],
       ["tags.conllu", lines((i, c) => `# -> ${i}\n1\t${c}${i}\t_\tNOUN${"\t_".repeat(6)}\n2\tx\t_\tVERB${"\t_".repeat(6)}\n`), "position"],
-      ["letters.tsv", lines((i, c) => `${i} a\t${c}${i}`), "next", { "task.input_tokens": "characters", "task.target_tokens": "characters" }],
+      [
+        "letters.tsv",
+        lines((i, c) => `${i} a\t${c}${i}`),
+        "next",
+        { "task.input_tokens": "characters", "task.target_tokens": "characters" },
+      ],
     ]) {
       const { native, here } = await readings(lab, name, text, more);
       assert.deepEqual(here, native, name);
@@ -92,7 +97,10 @@ test("an input is shown as it is typed, and typed as the file is read", async ()
     assert.ok(prose.includes(await first()));
     assert.deepEqual((await call("trace", { input: " the  fox" })).tokens, ["the", "fox"]);
     assert.deepEqual(await call("examples", { split: "validation", first: 999 }), []);
-    await open({ "task.file": "pairs.tsv", "model.kind": "recurrent" }, lines((i, c) => `${i} ${c}\t${c} ${i} x`));
+    await open(
+      { "task.file": "pairs.tsv", "model.kind": "recurrent" },
+      lines((i, c) => `${i} ${c}\t${c} ${i} x`),
+    );
     assert.match(await first(), /^\d+ [a-g]$/);
   });
 });

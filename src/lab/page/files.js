@@ -66,7 +66,9 @@ async function openContents(contents) {
     return useOwn(content, /\.txt$/i.test(names[0]) && !hasPairs(content) ? "letters" : "pairs", names[0].split("/").at(-1));
   }
   const what = names.length === 1 ? `${names[0]} is` : `these ${names.length} files are`;
-  throw new PageError(`${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv, .csv, .jsonl, .conllu or .txt)`);
+  throw new PageError(
+    `${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv, .csv, .jsonl, .conllu or .txt)`,
+  );
 }
 
 async function bytesOf(path, file) {
