@@ -33,7 +33,7 @@ export function stateTests(test, file, { native, modules, root }) {
   async function saved(b, page) {
     for (const other of readdirSync(b.downloads)) rmSync(join(b.downloads, other)); // of another test
     await click(page, "#save");
-    const archive = await downloaded(b, /\.zip$/);
+    const archive = await downloaded(b, /^\w+-\d+\.zip$/);
     const files = unzipSync(readFileSync(archive));
     rmSync(archive);
     return files;

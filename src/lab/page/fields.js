@@ -70,7 +70,7 @@ function row(field, prefix) {
   const input = control(field, id, (message) => (problem.textContent = message));
   const node = element(
     "div",
-    { class: "field", title: field.key },
+    { class: "field", title: `${field.key}: ${field.description}` },
     element("label", { for: id }, field.key.split(".").at(-1).replaceAll("_", " ")),
     input,
     element("small", { id: `${id}-about`, class: "describes" }, `${field.description}${bounds(field)}`),
