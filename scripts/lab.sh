@@ -42,7 +42,7 @@ NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/
   --log-level=warning --outfile=$build/worker.js
 node src/lab/page/build.mjs $build/npm $build/worker.js $build/src/lab/lab.wasm $build/thimble-lab.html
 
-if [[ $mode == test ]]; then node --test tests/lab/{engine,opening,page,archive,client}_test.mjs; fi
+if [[ $mode == test ]]; then node --test tests/lab/{engine,data,opening,page,archive,client}_test.mjs; fi
 if [[ $mode == browsers ]]; then
   browsers=()
   for name in chromium firefox; do

@@ -22,12 +22,15 @@ std::string layout_mismatch(Layout layout, ExampleSize size, bool sparse) {
   return "";
 }
 
+std::string_view layout_name(Layout layout) {
+  if (layout == Layout::position) return "position";
+  return layout == Layout::sequence ? "sequence" : "next";
+}
+
 std::string layout_remedy(Layout from, Layout to) {
   if (from == to || (from == Layout::seq2seq && to == Layout::next)) return "";
-  return fmt::format("; set {}model.output.per={}", from == Layout::seq2seq ? "model.kind=encoder " : "",
-                     to == Layout::position   ? "position"
-                     : to == Layout::sequence ? "sequence"
-                                              : "next model.attention.mask=causal");
+  return fmt::format("; set {}model.output.per={}{}", from == Layout::seq2seq ? "model.kind=encoder " : "",
+                     layout_name(to), to == Layout::next ? " model.attention.mask=causal" : "");
 }
 
 void check_layout(const std::string& name, const Task& task, Layout layout, ExampleSize size) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "thimble/data/dataset.h"
 
@@ -10,6 +11,9 @@ namespace thimble {
 // Returns the rule that examples of that size break in the layout; "" if they can be laid out. `sparse`: some
 // positions have no answer.
 std::string layout_mismatch(Layout layout, ExampleSize size, bool sparse);
+
+// Returns the value of model.output.per for a layout of an encoder.
+std::string_view layout_name(Layout layout);
 
 // Returns "; set KEY=VALUE", which changes layout `from` to `to`; "" if they are equal or no key does.
 std::string layout_remedy(Layout from, Layout to);

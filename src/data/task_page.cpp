@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "data/layout.h"
 #include "thimble/core/json.h"
 #include "thimble/core/width.h"
 #include "thimble/data/listing.h"
@@ -60,6 +61,7 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
     if (!suitable) task.table(config).check(layout);
     layout = suitable.value_or(layout);
   }
+  page.json["per"] = layout_name(layout);
   const Dataset data(config, {.train = train}, layout, seed);
   std::string relevant;
   Example e;

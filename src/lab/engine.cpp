@@ -111,6 +111,9 @@ Json fields(const Json&) {
   for (const config::Named& named : config::flatten(root))
     if (named.field->section() == nullptr)
       json[named.path] = {{"may_change", named.field->may_change || named.path == "train.optimizer.lr"}};
+  for (const std::string_view name : task_names())
+    for (const std::string_view key : find_task(name).keys)
+      json[fmt::format("task.{}", key)]["tasks"].push_back(name);
   return json;
 }
 

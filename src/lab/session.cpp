@@ -12,6 +12,7 @@
 #include "thimble/core/error.h"
 #include "thimble/core/stopwatch.h"
 #include "thimble/data/listing.h"
+#include "thimble/data/tokenization.h"
 #include "thimble/inspect/effects/effect_memory.h"
 #include "thimble/inspect/effects/head_names.h"
 #include "thimble/inspect/effects/measure_effects.h"
@@ -136,6 +137,9 @@ class Run final : public lab::Session, private TrainObserver {
   Json examples(Split split, std::int64_t first, std::int64_t count) override {
     const Dataset& data = dataset();
     const Names& names = data.names();
+    const bool endless = split == Split::train && data.size(split) == 0;
+    if (!endless) count = std::min(count, data.size(split) - first);
+    if (count <= 0) return Json::array();
     Batch batch;
     data.fill(split, first, count, batch);
     const auto named = [&](std::span<const std::int32_t> tokens) {
@@ -154,8 +158,12 @@ class Run final : public lab::Session, private TrainObserver {
       Json& entry =
           list.emplace_back(Json{{"tokens", named(part(batch.tokens, i, length))},
                                  {"targets", named(part(batch.labels, i, std::min(length, outputs)))}});
-      if (batch.source_length > 0)
-        entry["source"] = named(part(batch.sources, i, static_cast<std::size_t>(batch.source_lengths[i])));
+      std::span<const std::int32_t> input = part(batch.tokens, i, length);
+      if (batch.source_length > 0) {
+        input = part(batch.sources, i, static_cast<std::size_t>(batch.source_lengths[i]));
+        entry["source"] = named(input);
+      }
+      entry["text"] = token_text(names, input, config_.task.options.input_tokens);
     }
     return list;
   }

@@ -154,3 +154,19 @@ TEST_CASE("the page of every task is complete and 80 columns wide", "[data]") {
     CHECK(example["relevant"] == relevant_json(config, {input, target}));
   }
 }
+
+TEST_CASE("the page of a file states the output that suits all rows", "[data]") {
+  const auto per = [](std::string_view target_of_even, std::string_view target_of_odd) {
+    TaskConfig config{.name = "file", .file = "t.tsv"};
+    std::string text;
+    for (int i = 0; i < 40; ++i)
+      text += fmt::format("{} a\t{}\n", i, i % 2 == 0 ? target_of_even : target_of_odd);
+    config.table = std::make_shared<Table>(TableTexts{.main = {config.file, text}});
+    return task_page(config, {}, 42, 0).json["per"].get<std::string>();
+  };
+  CHECK(per("b", "c") == "sequence");
+  CHECK(per("b c", "_ c") == "position");
+  CHECK(per("b", "b c") == "next");
+  CHECK_THROWS_WITH(per("b", "_ c"), ContainsSubstring("t.tsv:1: 1 answer for 2 tokens"));
+  CHECK(task_page(usual("reverse"), {}, 42, 0).json["per"] == "position");
+}

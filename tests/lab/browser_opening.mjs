@@ -129,9 +129,12 @@ export function openingTests(test, file, { native, modules, root }) {
     assert.equal(await page.$eval("#first-model-layers", (field) => field.value), "2");
     await drop(page, { "some.txt": data.replaceAll("\t", " -> ") });
     await textOf(page, "#status", /^step 0 of 600/);
-    await page.waitForFunction(() => document.querySelector("#yaml").value.startsWith("# Pasted data: 300 pairs"));
+    await page.waitForFunction(() => document.querySelector("#yaml").value.startsWith("# Own data: the pairs of some.txt."));
+    const own = await page.$eval("#yaml", (area) => area.value);
+    assert.match(own, /file: some\.txt, separator: ->/);
+    assert.match(own, /per: position/);
     await drop(page, { "text.txt": "the quick brown fox jumps over the lazy dog and runs away. ".repeat(12) });
-    await page.waitForFunction(() => /^# Pasted data: \d+ pieces of a text/.test(document.querySelector("#yaml").value));
+    await page.waitForFunction(() => /^# Own data: \d+ pieces of a text/.test(document.querySelector("#yaml").value));
     await textOf(page, "#foot", /at step 0;/);
 
     // Text that is dragged within the page goes where it is dropped.
@@ -157,7 +160,10 @@ export function openingTests(test, file, { native, modules, root }) {
     for (const [files, pattern] of [
       [{ "a.png": "x" }, /^Not opened: a\.png is no run .*, weights .*, config .* or data .*\.$/],
       [{ "a.png": "x", "b.tsv": "1\t2\n" }, /^Not opened: these 2 files are no run/],
-      [{ "a.tsv": "1\t2\n", "b.tsv": "1\t2\n", c: "" }, /^Not opened: these 3 files are no run .*one \.tsv or \.txt/],
+      [
+        { "a.tsv": "1\t2\n", "b.tsv": "1\t2\n", c: "" },
+        /^Not opened: these 3 files are no run .*one \.tsv, \.csv, \.jsonl, \.conllu or \.txt/,
+      ],
       [{ "bad.zip": "no archive" }, /^Not opened: .*zip/],
       [{ "none.zip": zipSync({ "a/b.png": Buffer.from("x") }) }, /^Not opened: b\.png is no run/],
       [{ "a.zip": zipSync({ a: Buffer.from("x") }), "b.zip": "x" }, /archive among other files; open it alone/],

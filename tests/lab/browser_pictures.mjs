@@ -19,7 +19,7 @@ async function saved(b, page, selector, extension) {
     extension,
   );
   assert.match(name, new RegExp(`as ${extension.toUpperCase()}$`));
-  const path = await downloaded(b, new RegExp(`\\.${extension}$`));
+  const path = await downloaded(b, new RegExp(`^reverse_.*\\.${extension}$`));
   const bytes = readFileSync(path);
   rmSync(path);
   return { name: path.split("/").at(-1), bytes };
@@ -167,6 +167,9 @@ export function pictureTests(test, file) {
     await put(page, "#own", lines.join("\n"));
     await click(page, "#use-own");
     await textOf(page, "#status", /^step 0 of 600/);
+    await textOf(page, "#answer", /./);
+    await put(page, "#input", `<b>&amp; ]]> "`);
+    await textOf(page, "#answer", /^0<b>&amp;/);
     await click(page, "#train");
     await textOf(page, "#status", /^step \d\d/);
     const button = await page.$("#heads .save button");
@@ -176,7 +179,7 @@ export function pictureTests(test, file) {
     const before = await textOf(page, "#status", /^step \d/);
     await page.waitForFunction((old) => document.querySelector("#status").textContent !== old, {}, before);
     await page.mouse.up();
-    const path = await downloaded(b, /\.svg$/);
+    const path = await downloaded(b, /^file_.*\.svg$/);
     const bytes = readFileSync(path);
     rmSync(path);
     const { texts } = await drawingIn(b, bytes);

@@ -33,7 +33,7 @@ export function stateTests(test, file, { native, modules, root }) {
   async function saved(b, page) {
     for (const other of readdirSync(b.downloads)) rmSync(join(b.downloads, other)); // of another test
     await click(page, "#save");
-    const archive = await downloaded(b, /\.zip$/);
+    const archive = await downloaded(b, /^\w+-\d+\.zip$/);
     const files = unzipSync(readFileSync(archive));
     rmSync(archive);
     return files;
@@ -243,10 +243,48 @@ export function stateTests(test, file, { native, modules, root }) {
     await put(page, "#own", "\ufeff\na b -> c\n\n\n\nd \u0001 -> e\n");
     await click(page, "#use-own");
     await textOf(page, "#yaml-problems", /pasted\.tsv:6: control character in token/);
-    await put(page, "#own", `\ufeff${Array.from({ length: 80 }, (_, i) => `a ${i} -> c${i % 3}\n\n`).join("")}`);
+    await textOf(page, "#yaml-problems", /pasted\.tsv:1: blank line; delete it/);
+    const pairs = Array.from({ length: 120 }, (_, i) => `a ${i} -> c${i % 3}\n`).join("");
+    await put(page, "#own", pairs);
     await click(page, "#use-own");
     await textOf(page, "#status", /^step 0 of 600/);
-    assert.deepEqual(heldBy(await shareLink(page)).own["pasted.tsv"].split("\n")[1], "a 1\tc1");
+    assert.equal(heldBy(await shareLink(page)).own["pasted.tsv"], pairs);
+    await closed(page);
+  });
+
+  test("keys of the form change how own data are read, and an input is typed as they are", async (b) => {
+    const page = await open(b, file);
+    const shown = (selector) => page.$eval(selector, (node) => !node.closest(".field").hidden);
+    assert.equal(await shown("#task-task-separator"), false);
+    const header = `word,ending\n${Array.from({ length: 200 }, (_, i) => `a${i},${"xyz"[i % 3]}`).join("\n")}\n`;
+    await drop(page, { "my verbs (1).csv": header });
+    await textOf(page, "#status", /^step 0 of 600/);
+    assert.equal(await page.$eval("#all-data-train", (field) => field.value), "all");
+    assert.equal(await shown("#task-task-separator"), true);
+    assert.equal(await page.$eval("#task-task-no_answer", (field) => field.value), "_");
+    await put(page, "#task-task-input", "wrod");
+    await textOf(page, "#yaml-problems", /no column wrod, did you mean word\?/);
+    assert.equal(await shown("#task-task-input"), true, "fields stay while the data are refused");
+    await put(page, "#task-task-input", "word");
+    await put(page, "#task-task-target", "1");
+    await textOf(page, "#yaml-problems", /^$/);
+    await put(page, "#task-task-target", "ending");
+    await put(page, "#task-task-input_tokens", "characters");
+    await put(page, "#all-data-train", "90");
+    await page.waitForFunction(() => document.querySelector("#lab").getAttribute("aria-busy") === "false");
+    const config = await page.$eval("#yaml", (area) => area.value);
+    assert.match(config, /input: word, target: "ending", input_tokens: characters/);
+    assert.match(config, /train: 90/);
+    await textOf(page, "#foot", /at step 0;/);
+    await put(page, "#input", "a7");
+    await textOf(page, "#answer", /^.*a.*7/s);
+    await textOf(page, "#message", /^$/);
+    await put(page, "#all-data-train", "all");
+    await put(page, "#task-task-input", "");
+    await put(page, "#task-task-target", "");
+    await page.waitForFunction(() => document.querySelector("#lab").getAttribute("aria-busy") === "false");
+    assert.doesNotMatch(await page.$eval("#yaml", (area) => area.value), /input: |target: /);
+    assert.deepEqual(Object.keys(heldBy(await shareLink(page)).own), ["my verbs (1).csv"]);
     await closed(page);
   });
 }

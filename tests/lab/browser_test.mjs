@@ -61,7 +61,7 @@ test("a run has the native weights, its ablation the native numbers, and its arc
   await textOf(page, "#status", /^step (2\d\d|3\d\d)/);
   await click(page, "#train");
   await click(page, "#save");
-  const archive = await downloaded(b, /\.zip$/);
+  const archive = await downloaded(b, /^\w+-\d+\.zip$/);
   const folder = join(b.directory, `saved_${b.name}`);
   unpack(archive, folder);
   const resumed = JSON.parse(native("train", join(folder, "run"), "--resume", "--json", "-", "--quiet"));

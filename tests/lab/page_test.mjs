@@ -7,7 +7,7 @@ import { deflateRawSync } from "node:zlib";
 
 import { PageError, explained } from "../../src/lab/page/errors.js";
 import { fragmentOf, read } from "../../src/lab/page/link.js";
-import { hasPairs, located, outputOf, pairLines, pieces } from "../../src/lab/page/pairs.js";
+import { hasPairs, isData, keysOf, pieces } from "../../src/lab/page/pairs.js";
 import { extended, kNoCurve, past, take } from "../../src/lab/page/progress.js";
 
 const npm = new URL("../../build/lab/npm/package.json", import.meta.url).href;
@@ -105,34 +105,35 @@ test("the past of a run ends at its checkpoint, and a damaged line is refused by
     assert.throws(() => past([lines[1], bad, lines[5], ""].join("\n"), 3), refused(/^metrics\.jsonl:2: invalid metrics line/), bad);
 });
 
-test("pairs have the line numbers of the text that was pasted, blank lines and all", () => {
-  const { lines, numbers } = pairLines("\ufeff\n  \na b -> c\r\n\r\nd\te -> f\n \t \n\u00a0\ng  →  h i -> j\n");
-  assert.deepEqual(lines, ["a b\tc", "d\te -> f", "\u00a0", "g\th i -> j"]);
-  assert.deepEqual(numbers, [3, 5, 7, 8]);
-  const own = { name: "pasted.tsv", numbers };
-  assert.equal(
-    located("pasted.tsv:2: bad\npasted.tsv:4:7: worse, see pasted.tsv", own),
-    "pasted.tsv:5: bad\npasted.tsv:8:7: worse, see pasted.tsv",
-  );
-  assert.equal(located("not-pasted.tsv:2, pastedxtsv:2, pasted.tsv:9", own), "not-pasted.tsv:2, pastedxtsv:2, pasted.tsv:9");
+test("pairs are cut at the arrow that the first line has, where it has no tab", () => {
+  const arrow = (name, text) => keysOf(name, text)["task.separator"];
+  assert.deepEqual(keysOf("a.tsv", "a\tb\n"), { "task.file": "a.tsv" });
+  assert.deepEqual(keysOf("a.tsv", "a b -> c\n"), { "task.file": "a.tsv", "task.separator": "->" });
+  assert.equal(arrow("a.TXT", "\ufeff\n \t\n a → b -> c\nd\te"), "→");
+  for (const [name, text] of [
+    ["a.tsv", "a -> b\tc\nd -> e"],
+    ["a.tsv", "a b\nc -> d"],
+    ["a.tsv", ""],
+    ["a.csv", "a -> b,c"],
+    ["a.jsonl", '{"input": "a -> b", "target": "c"}'],
+    ["a.conllu", "# a -> b"],
+  ])
+    assert.equal(arrow(name, text), undefined, text);
 });
 
-test("a byte-order mark is no part of a token", () => {
-  assert.deepEqual(pairLines("\ufeffa b -> c").lines, ["a b\tc"]);
-  assert.deepEqual(JSON.parse(pieces(`\ufeff${"abcd".repeat(4)}`, "letters")[0]).input.join(""), "abcdabcd");
-  assert.ok(hasPairs("\ufeff\n a -> b") && hasPairs("a\tb") && !hasPairs("a b\nc -> d"));
-});
-
-test("the output follows from the pairs", () => {
-  assert.equal(outputOf(["a b\tc", "d\te"]), "sequence");
-  assert.equal(outputOf(["a b\tc d", "d\te"]), "position");
-  assert.equal(outputOf(["a b\tc d e", "d\te"]), "next");
+test("a text of pairs is told from one that goes on, and a byte order mark is no part of it", () => {
+  assert.ok(hasPairs("\ufeff\n a -> b") && hasPairs("a\tb") && hasPairs("a→b") && !hasPairs("a b\nc -> d") && !hasPairs(""));
+  assert.deepEqual(JSON.parse(pieces(`\ufeff${"abcd".repeat(4)}`, "letters")[0]), { input: "abcdabcd", target: "abcdabcd" });
+  assert.deepEqual(JSON.parse(pieces("a  b\n".repeat(8), "words")[0]), { input: "a b a b a b a b", target: "a b a b a b a b" });
+  assert.deepEqual(pieces("abcd", "letters"), []);
+  for (const name of ["a.tsv", "b.CSV", "c.jsonl", "d.conllu", "e.txt"]) assert.ok(isData(name), name);
+  for (const name of ["a.yaml", "tsv", "a.tsv.gz", "a.json"]) assert.ok(!isData(name), name);
 });
 
 test("a link holds config and data, and is read as it was written", async () => {
   for (const [yaml, own] of [
     ["task: {name: reverse}\n", {}],
-    ["# é 😀\n", { "pasted.tsv": "a\tb\n", "x-1.jsonl": "{}" }],
+    ["# é 😀\n", { "pasted.tsv": "a\tb\n", "x-1.jsonl": "{}", "verbs (1).csv": "a,b\n" }],
     ["x".repeat(150_000), { "long.txt": "y".repeat(800_000) }],
   ])
     assert.deepEqual(await read(await fragmentOf(yaml, own)), { yaml, own });
@@ -190,6 +191,38 @@ yamlTest("a change keeps comments and layout", () => {
   assert.equal(changed("# only\n", "train.steps", 7), "# only\n\ntrain:\n  steps: 7\n");
   assert.equal(changed("train:\n", "train.optimizer.lr", 0.5), "train:\n  optimizer:\n    lr: 0.5\n");
   assert.equal(changed("train: ~\n", "train.steps", 7), "train:\n  steps: 7\n");
+});
+
+yamlTest("numbers and texts are written as the program writes them, and others stay as they are", () => {
+  const { changed } = page;
+  const of = (value) => changed("a: {b: 0}\n", "a.b", value).slice("a: {b: ".length, -"}\n".length);
+  for (const [value, text] of [
+    [1e-7, "1.0e-07"],
+    [1.5e-7, "1.5e-07"],
+    [0.00001, "1.0e-05"],
+    [0.0001, "0.0001"],
+    [3e-300, "3.0e-300"],
+    [1e21, "1.0e+21"],
+    [1e15, "1000000000000000"],
+    [12345678901234567890n, "12345678901234567890"],
+    [0, "0"],
+    ["all", "all"],
+    ["no", '"no"'],
+    ["1:30", '"1:30"'],
+    ["  ", '"  "'],
+    ["->", "->"],
+  ])
+    assert.equal(of(value), text);
+  const others = "a: {b: 0, c: 2.0e-3, d: 5e-4, e: 0x1F, f: 1.50, g: .inf}\n";
+  assert.equal(changed(others, "a.b", 1e-9), others.replace("0,", "1.0e-09,"));
+  assert.equal(changed(others, "a.c", 0.002), others);
+  assert.equal(changed(others, "a.d", undefined), others.replace(" d: 5e-4,", ""));
+});
+
+yamlTest("the task of a config is the one that it names", () => {
+  const { taskOf } = page;
+  assert.equal(taskOf("task: {name: sort}\n"), "sort");
+  for (const text of ["", "[", "5", "task: {}", "task: 5"]) assert.equal(taskOf(text), undefined, text);
 });
 
 yamlTest("a change that has no place in the text is refused, and says why", () => {

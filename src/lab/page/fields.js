@@ -1,6 +1,6 @@
 // The config as a form, made from its JSON Schema. A change is written into the YAML text, and comes back resolved.
 import { element, state, subscribe } from "lab:report";
-import { changed, invalidAt, kFileKeys } from "./document.js";
+import { changed, invalidAt, kFileKeys, taskOf } from "./document.js";
 import { explained } from "./errors.js";
 import { setText } from "./session.js";
 
@@ -29,9 +29,11 @@ function fieldsOf(schema, prefix = "") {
 /** Returns a value of a JSON object by its key, "model.heads". */
 const valueAt = (json, key) => key.split(".").reduce((at, part) => at?.[part], json);
 
-// Returns the value that was typed: a number where the field has one, otherwise the text, which the checks then refuse.
-function typed({ type }, text) {
-  if (type === "string" || text.trim() === "" || !Number.isFinite(Number(text))) return text;
+// Returns the value that was typed: a number where the field is one, otherwise the text, which the checks may refuse. Without
+// a text, a key that has no default is left out.
+function typed({ type, default: usual }, text) {
+  if (text === "" && usual === undefined) return undefined;
+  if ([type].flat()[0] === "string" || text.trim() === "" || !Number.isFinite(Number(text))) return text;
   return /^\d{16,}$/.test(text.trim()) ? BigInt(text) : Number(text);
 }
 
@@ -68,7 +70,7 @@ function row(field, prefix) {
   const input = control(field, id, (message) => (problem.textContent = message));
   const node = element(
     "div",
-    { class: "field", title: field.key },
+    { class: "field", title: `${field.key}: ${field.description}` },
     element("label", { for: id }, field.key.split(".").at(-1).replaceAll("_", " ")),
     input,
     element("small", { id: `${id}-about`, class: "describes" }, `${field.description}${bounds(field)}`),
@@ -79,7 +81,9 @@ function row(field, prefix) {
     problem.textContent = found.map((p) => p.message).join(" ");
     input.toggleAttribute("aria-invalid", found.length > 0);
     const value = state.resolved && valueAt(state.resolved.config, field.key);
-    node.classList.toggle("off", Boolean(state.resolved) && value === undefined);
+    const isLeftOut = Boolean(state.resolved) && value === undefined;
+    node.classList.toggle("off", isLeftOut && field.default !== undefined);
+    if (isLeftOut && field.default === undefined) input.value = "";
     if (value === undefined || value === null) return;
     if (input.type === "checkbox") input.checked = value;
     else input.value = String(value);
@@ -87,14 +91,14 @@ function row(field, prefix) {
   return node;
 }
 
-/** Returns the form of a schema. */
-export function form(schema) {
+/** Returns the form of a schema; `facts` are those of the engine's method `fields`. */
+export function form(schema, facts) {
   const fields = fieldsOf(schema).filter(({ key }) => !kLeftOut.includes(key));
   const byKey = (key) => fields.find((field) => field.key === key);
   const ofTask = fields.filter(({ key }) => key.startsWith("task.") && key !== "task.name").map((field) => [field, row(field, "task")]);
-  subscribe(["resolved"], () => {
-    const options = state.resolved?.config.task ?? {};
-    for (const [field, node] of ofTask) node.hidden = !(field.key.slice(5) in options);
+  subscribe(["resolved", "text"], () => {
+    const task = state.resolved?.config.task.name ?? taskOf(state.text) ?? byKey("task.name").default;
+    for (const [field, node] of ofTask) node.hidden = !facts[field.key].tasks.includes(task);
   });
   const groups = new Map();
   for (const field of fields) {

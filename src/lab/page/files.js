@@ -5,7 +5,7 @@ import { kLimits, requireModest, unpack } from "./archive.js";
 import { call } from "./engine.js";
 import { PageError, explained } from "./errors.js";
 import { useOwn } from "./own.js";
-import { hasPairs } from "./pairs.js";
+import { hasPairs, isData } from "./pairs.js";
 import { load, pause, say, sayError, setOwn, setText } from "./session.js";
 
 /** Offers bytes as a download. */
@@ -49,7 +49,7 @@ async function openContents(contents) {
   const folders = names.map((name) => name.match(/^((?:.*\/)?)checkpoints\/[^/]+$/)?.[1]);
   const runs = new Set(folders.filter((folder) => folder !== undefined));
   const of = (pattern) => names.filter((name) => pattern.test(name));
-  const [weights, configs, data] = [/\.safetensors$/i, /^[^/]*\.ya?ml$/i, /^[^/]*\.(tsv|txt)$/i].map(of);
+  const [weights, configs] = [/\.safetensors$/i, /^[^/]*\.ya?ml$/i].map(of);
   if (runs.size > 1) throw new PageError(`there are ${runs.size} runs; open one`);
   if (runs.size) return load(contents, { run: [...runs][0] });
   if (weights.length > 1) throw new PageError(`there are ${weights.length} files of weights; open one`);
@@ -61,12 +61,14 @@ async function openContents(contents) {
     setOwn(Object.fromEntries(others.map((name) => [name, text(name)])));
     return setText(text(config), { keepRun: false });
   }
-  if (names.length === 1 && data.length) {
-    const content = text(data[0]);
-    return useOwn(content, /\.tsv$/i.test(data[0]) || hasPairs(content) ? "pairs" : "letters");
+  if (names.length === 1 && isData(names[0])) {
+    const content = text(names[0]);
+    return useOwn(content, /\.txt$/i.test(names[0]) && !hasPairs(content) ? "letters" : "pairs", names[0].split("/").at(-1));
   }
   const what = names.length === 1 ? `${names[0]} is` : `these ${names.length} files are`;
-  throw new PageError(`${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv or .txt)`);
+  throw new PageError(
+    `${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv, .csv, .jsonl, .conllu or .txt)`,
+  );
 }
 
 async function bytesOf(path, file) {
@@ -133,7 +135,7 @@ export function openButton() {
     id: "open-files",
     multiple: true,
     hidden: true,
-    accept: ".zip,.safetensors,.yaml,.yml,.tsv,.txt,.jsonl",
+    accept: ".zip,.safetensors,.yaml,.yml,.tsv,.csv,.jsonl,.conllu,.txt",
   });
   input.addEventListener("change", () => {
     const chosen = [...input.files];

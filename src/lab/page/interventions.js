@@ -106,19 +106,23 @@ function rowEditor() {
   return details;
 }
 
+// Returns an input with its tokens in reverse order, for a start.
+function reversed(text) {
+  return state.model?.config.task.input_tokens === "characters" ? [...text].reverse().join("") : text.split(" ").reverse().join(" ");
+}
+
 function patch() {
   const field = element("input", { id: "patch", autocomplete: "off", spellcheck: "false" });
   const use = element("button", { id: "use-patch" }, "Patch");
   use.addEventListener("click", () => {
     const { id } = selected();
-    const donor = field.value.trim().replace(/\s+/g, " ");
+    const donor = field.value;
     const rest = without(state.interventions.patches, id);
-    intervene({ patches: donor ? [...rest, { head: id, input: donor }] : rest });
+    intervene({ patches: donor.trim() ? [...rest, { head: id, input: donor }] : rest });
   });
   field.addEventListener("keydown", (event) => event.key === "Enter" && use.click());
   subscribe(["input"], () => {
-    if (!field.value || field.value.split(" ").length !== state.input.split(" ").length)
-      field.value = state.input.split(" ").reverse().join(" ");
+    if (!field.value || field.value.split(" ").length !== state.input.split(" ").length) field.value = reversed(state.input);
   });
   return element(
     "details",

@@ -253,7 +253,7 @@ const translation = {
       task: "Press Another until the source has an adjective such as noir or blanc, and read the map.",
       wanted: "#another",
       seen: (before) => {
-        if (state.input === before.input || state.trace.source?.join(" ") !== state.input) return "";
+        if (state.input === before.input || state.trace.of.input !== state.input) return "";
         return `“${state.input}” became “${state.trace.predictions.filter((t) => !t.startsWith("<")).join(" ")}”: where the order of words differs, the map leaves the diagonal.`;
       },
     },

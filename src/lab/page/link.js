@@ -1,12 +1,15 @@
 // Links that hold a config and data: the fragment is #lab=BASE64URL, raw deflate of JSON {yaml, own}.
 import { deflated, inflated } from "./deflate.js";
 import { PageError } from "./errors.js";
+import { isData } from "./pairs.js";
 
 const kLimit = 1 << 20; // bytes of the JSON
 const kLongest = 200_000; // characters of a fragment
 const kMost = 4; // files
-const kName = /^[\w.-]{1,64}\.(tsv|jsonl|txt)$/;
+const kName = /^[\w. ()-]{1,64}$/;
 const kStart = "#lab=";
+
+const isNamed = (name) => kName.test(name) && isData(name);
 
 const encode = (bytes) =>
   btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(""))
@@ -26,8 +29,8 @@ function decode(text) {
 /** Returns the fragment of a config with its files, {name: text}. Throws PageError where read() would refuse it. */
 export async function fragmentOf(yaml, own) {
   const names = Object.keys(own);
-  const other = names.find((name) => !kName.test(name));
-  if (other) throw new PageError(`${other} cannot be in a link, which holds .tsv, .jsonl and .txt; save the run instead`);
+  const other = names.find((name) => !isNamed(name));
+  if (other) throw new PageError(`${other} cannot be in a link, which holds data files with plain names; save the run instead`);
   if (names.length > kMost) throw new PageError(`a link holds ${kMost} files, not ${names.length}; save the run instead`);
   const bytes = new TextEncoder().encode(JSON.stringify({ yaml, own }));
   const fragment = bytes.length > kLimit ? null : `${kStart}${encode(await deflated(bytes))}`;
@@ -55,7 +58,7 @@ export async function read(fragment) {
   const held = parsed(bytes);
   if (!isMap(held) || typeof held.yaml !== "string") throw new PageError("it holds no config");
   const own = held.own ?? {};
-  const isData = ([name, text]) => kName.test(name) && typeof text === "string";
+  const isData = ([name, text]) => isNamed(name) && typeof text === "string";
   if (!isMap(own) || Object.keys(own).length > kMost || !Object.entries(own).every(isData))
     throw new PageError("it holds a file that is not data");
   return { yaml: held.yaml, own };

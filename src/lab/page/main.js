@@ -59,8 +59,8 @@ async function start() {
   const main = document.getElementById("lab");
   subscribe(["checking"], () => main.setAttribute("aria-busy", String(state.checking)));
   try {
-    const schema = await ask("schema");
-    main.append(lessonArea(), element("div", { class: "areas" }, training(), headsArea(), results(), setup(schema)));
+    const [schema, facts] = [await ask("schema"), await ask("fields")];
+    main.append(lessonArea(), element("div", { class: "areas" }, training(), headsArea(), results(), setup(schema, facts)));
     document.getElementById("foot").append(...footer());
     follow();
     await openAddress(configs["reverse.yaml"]);

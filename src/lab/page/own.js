@@ -1,36 +1,49 @@
-// The user's own data: pairs or a text that was pasted, as a file of the task `file` and a config for it.
+// The user's own data, pairs or a text, as a file of the task `file` and a config for it.
 import { element, state } from "lab:report";
 import configs from "lab:configs";
 import { changed } from "./document.js";
-import { kShortest, outputOf, pairLines, pieces } from "./pairs.js";
+import { ask } from "./engine.js";
+import { keysOf, kShortest, pieceKeys, pieces } from "./pairs.js";
 import { say, setOwn, setText } from "./session.js";
 
 const kLimit = 2_000_000; // characters
 
-/** Takes over data, "pairs" or a text by "letters" or "words": makes its file and a config, and opens it. */
-export async function useOwn(text, kind) {
+// Returns what the output must be for data, "position", "sequence" or "next", as the engine finds; null where it refuses them.
+async function outputOf(keys, files) {
+  const overrides = Object.entries(keys).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  try {
+    return (await ask("task", { name: "file", overrides, files, examples: 0 })).per;
+  } catch (error) {
+    if (error.kind === "stopped") throw error;
+    return null;
+  }
+}
+
+/** Takes over data, "pairs" or a text by "letters" or "words", as a file and a config for it, and opens it. */
+export async function useOwn(text, kind, file = "pasted.tsv") {
   if (text.length > kLimit) {
     say(`The data have ${text.length.toLocaleString("en")} characters; at most ${kLimit.toLocaleString("en")} are read. Paste a part.`);
     return;
   }
   const isPairs = kind === "pairs";
-  const { lines, numbers } = isPairs ? pairLines(text) : { lines: pieces(text, kind) };
-  if (!lines.length) {
-    say(isPairs ? "There is no pair: write an input, a tab or ->, and its target on a line." : `A text needs ${kShortest} tokens or more.`);
+  const name = isPairs ? file : "pasted.jsonl";
+  const lines = isPairs ? [] : pieces(text, kind);
+  if (!isPairs && !lines.length) return say(`A text needs ${kShortest} tokens or more.`);
+  const own = { [name]: isPairs ? text : `${lines.join("\n")}\n` };
+  const keys = isPairs ? keysOf(name, text) : pieceKeys(name, kind);
+  try {
+    // What the engine refuses is opened, too: its problems are listed beside the form, which can change how the file is read.
+    const per = isPairs ? await outputOf(keys, own) : "next";
+    if (per) Object.assign(keys, { "model.output.per": per, "model.attention.mask": per === "next" ? "causal" : "none" });
+  } catch {
     return;
   }
-  const name = isPairs ? "pasted.tsv" : "pasted.jsonl";
-  const per = isPairs ? outputOf(lines) : "next";
-  let config = configs["own_data.yaml"].replace(/^#.*\n/gm, "");
-  const set = (key, value) => {
-    config = changed(config, key, value);
-  };
-  set("task.file", name);
-  set("model.output.per", per);
-  set("model.attention.mask", per === "next" ? "causal" : "none");
-  config = `# Pasted data: ${lines.length} ${isPairs ? "pairs" : "pieces of a text, each of which goes on"}.\n${config}`;
-  setOwn({ [name]: `${lines.join("\n")}\n` }, isPairs ? { name, numbers } : null);
-  await setText(config, { keepRun: false });
+  const comment = isPairs ? `# Own data: the pairs of ${name}.` : `# Own data: ${lines.length} pieces of a text, each of which goes on.`;
+  const plain = configs["own_data.yaml"].replace(/^#.*\n/gm, "");
+  setOwn(own);
+  await setText(`${comment}\n${Object.entries(keys).reduce((config, [key, value]) => changed(config, key, value), plain)}`, {
+    keepRun: false,
+  });
 }
 
 const kPlaceholder = "f o t a b -> s\nb a n y -> ies\n…";
@@ -44,7 +57,7 @@ export function ownData() {
     "fieldset",
     { class: "kinds" },
     element("legend", {}, "These are"),
-    choice("pairs", "pairs: input → target, spaces between tokens"),
+    choice("pairs", "pairs: an input, a tab or ->, its target; spaces between tokens"),
     choice("letters", "a text, letter by letter"),
     choice("words", "a text, word by word"),
   );

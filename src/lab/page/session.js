@@ -5,7 +5,7 @@ import { filesOf } from "./document.js";
 import { ask, call, end, prepare } from "./engine.js";
 import { explained } from "./errors.js";
 import { headList } from "./names.js";
-import { located } from "./pairs.js";
+import { isData } from "./pairs.js";
 import { kNoCurve, past, take } from "./progress.js";
 
 const kMilliseconds = 90; // of a call of `step`: short enough for maps that move
@@ -14,7 +14,6 @@ Object.assign(state, {
   phase: "starting", // or ready, training, finished, broken
   text: "", // the config, YAML
   own: {}, // files that were pasted or opened, by name; the config need not name all of them
-  lines: null, // {name, numbers}: of the lines of a pasted file in the text that was pasted
   busy: false, // a call takes long
   checking: false, // the config is being checked or opened
   problems: [], // of the config
@@ -37,21 +36,14 @@ const files = () => filesOf(state.text, { ...configs, ...state.own });
 /** Returns those of the files that are not in configs/. */
 export const ownFiles = () => Object.fromEntries(Object.entries(files()).filter(([name, content]) => configs[name] !== content));
 
-/** Takes over files of the user, {name: text}; `lines` is as in the state. */
-export const setOwn = (own, lines = null) => update({ own, lines });
+/** Takes over files of the user, {name: text}. */
+export const setOwn = (own) => update({ own });
 
 /** Shows a message, for screen readers too. */
 export const say = (message) => update({ message });
 
-// Returns a message with the numbers that lines have in the user's text.
-const placed = (message) => (state.lines ? located(message, state.lines) : message);
-
 // Returns the problems of a config that an error names, or the error as one.
-const problemsOf = (error) =>
-  (error.problems?.length ? error.problems : [{ key: "", message: explained(error) }]).map((problem) => ({
-    ...problem,
-    message: placed(problem.message),
-  }));
+const problemsOf = (error) => (error.problems?.length ? error.problems : [{ key: "", message: explained(error) }]);
 
 /** Shows an error, unless the user or a later call has stopped what failed. */
 export function sayError(error, before = "") {
@@ -177,8 +169,6 @@ async function open() {
   }
 }
 
-const kData = /\.(tsv|jsonl|txt)$/;
-
 /**
  * Opens a run, whose directory is `run` in the names of the files, or weights with the text of their config unless they
  * hold it. What is open stays unless all of it can be shown. Throws PageError.
@@ -199,7 +189,7 @@ export async function load(contents, { run = null, config = "" }) {
   checks += 1;
   const texts = Object.fromEntries(
     Object.keys(contents)
-      .filter((name) => kData.test(name))
+      .filter(isData)
       .map((name) => [name, text(name)]),
   );
   setOwn(filesOf(model.yaml, texts));

@@ -76,9 +76,9 @@ function cost() {
 }
 
 // Returns two views of the config, one of which is shown.
-function views(schema) {
+function views(schema, facts) {
   const yaml = editor();
-  const panels = { Form: form(schema), YAML: yaml.node };
+  const panels = { Form: form(schema, facts), YAML: yaml.node };
   const names = Object.keys(panels);
   const tabs = names.map((name) =>
     element("button", { role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, click: () => choose(name) }, name),
@@ -104,8 +104,8 @@ function views(schema) {
   return [list, yaml.problems, ...nodes];
 }
 
-/** Returns the area of data and config. */
-export function setup(schema) {
+/** Returns the area of data and config; see form(). */
+export function setup(schema, facts) {
   return element(
     "section",
     { id: "setup", class: "panel", "aria-labelledby": "setup-title" },
@@ -113,7 +113,7 @@ export function setup(schema) {
     starts(),
     examples(),
     ownData(),
-    views(schema),
+    views(schema, facts),
     cost(),
   );
 }

@@ -7,7 +7,7 @@ import { selected } from "./names.js";
 const kNone = { ablate: [], rows: [], patches: [] };
 
 Object.assign(state, {
-  input: "", // token names separated by spaces
+  input: "", // as it is typed
   expected: null, // the targets of the input, if it is an example of the task
   interventions: kNone, // heads that are ablated, [{head, query, weights}], [{head, input}]
   trace: null, // the pass with the interventions; `of` is what it was made of
@@ -28,19 +28,16 @@ export const intervene = (changes) => update({ interventions: { ...state.interve
 export const undo = () => update({ interventions: kNone, effect: null });
 
 /** Takes over an input of the user. */
-export const setInput = (input) => update({ input: input.trim().replace(/\s+/g, " "), expected: null });
+export const setInput = (input) => update({ input, expected: null });
 
-/** Chooses the next validation sequence as the input. */
+/** Chooses the next validation sequence as the input, after the last one the first. */
 export async function nextExample() {
-  example += 1;
   const model = state.model;
+  const at = async (first) => (await call("examples", { split: "validation", first, count: 1 }))[0];
   try {
-    const [one] = await call("examples", { split: "validation", first: example, count: 1 });
-    if (!one) {
-      example = -1;
-      return;
-    }
-    if (model === state.model) update({ input: (one.source ?? one.tokens).join(" "), expected: one.targets });
+    let one = await at((example += 1));
+    if (!one) one = await at((example = 0));
+    if (one && model === state.model) update({ input: one.text, expected: one.targets });
   } catch (error) {
     sayError(error);
   }

@@ -40,6 +40,9 @@ function pixels(map) {
   return canvas;
 }
 
+// Means of fewer sequences are marked; EvalResult::kEnoughSequences of the program.
+const kFewSequences = 30;
+
 // Draws the cells of a mean that no sequence has in a flat color, and with `dots` marks those of few sequences.
 function markCells(context, map, x, y, cell, dots) {
   if (!map.hasFew && !map.hasNone) return;

@@ -1,8 +1,5 @@
 // Maps of means over sequences, by position from the start or from the end.
 
-// Means of fewer sequences are marked; EvalResult::kEnoughSequences of the program.
-const kFewSequences = 30;
-
 const isMean = () => state.source !== "example";
 const fromEnd = () => state.source === "mean-end";
 // Whether positions from the end are others than those from the start.
