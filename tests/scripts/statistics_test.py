@@ -35,6 +35,18 @@ list:
 grid: {model.heads: [1, 2]}
 seeds: [1, 2, 3]
 """
+EXPERIMENT = """statement: The loss of a value that no run has is not measured.
+source: this test
+kind: control
+seeds: [1, 2]
+runs:
+  one: {config: ../config.yaml, set: {train.steps: 5, train.log_heads: false}}
+values:
+  loss: {run: one, of: train, path: test.loss}
+  accuracy: {run: one, of: train, path: test.accuracy}
+conditions:
+  - {value: loss, at_least: 0}
+"""
 FIRST_UNTRAINED = 0x756E7472_61696E00  # the seed of the first model whose overlap is the chance level of compare
 
 
@@ -314,6 +326,14 @@ def check_others():
     report("edges", "inspect", "run", "--edges")
     report("generate", "generate", "pair", "--input", "a b c", "--beams", 3)
     report("gradcheck", "gradcheck", "--op", "relu")
+    report("bench", "bench", "config.yaml", "--steps", 3, "--threads", 1)
+    (work / "experiments").mkdir()
+    (work / "experiments/one.yaml").write_text(EXPERIMENT)
+    reproduced = report("reproduce", "reproduce", "one", "--experiments", "experiments")
+    for v, value in enumerate(reproduced.json["experiments"][0]["values"]):
+        seeds = [x for x in value["seeds"] if x is not None]
+        found = {"min": min(seeds), "median": numpy.median(seeds), "max": max(seeds)} if seeds else dict.fromkeys(("min", "median", "max"))
+        reproduced.same(f"experiments/0/values/{v}", found | {"count": len(seeds)}, 1e-12)
     for arguments in (["tasks", "reverse"], ["tasks", "--config", "config.yaml"], ["config", "cost", "config.yaml"],
                       ["config", "show", "config.yaml"]):
         report("settings", *arguments)
