@@ -1,4 +1,4 @@
-"""Every number in the JSON of every command is in statistics.txt, and states of how many it is a statistic; on sequences
+"""Every number in the JSON of every command but bench is in statistics.txt, and states of how many it is a statistic; on sequences
 of different lengths, each equals plain NumPy. Usage: statistics_test.py THIMBLE_BINARY SOURCE_DIR"""
 
 import collections
@@ -326,7 +326,6 @@ def check_others():
     report("edges", "inspect", "run", "--edges")
     report("generate", "generate", "pair", "--input", "a b c", "--beams", 3)
     report("gradcheck", "gradcheck", "--op", "relu")
-    report("bench", "bench", "config.yaml", "--steps", 3, "--threads", 1)
     (work / "experiments").mkdir()
     (work / "experiments/one.yaml").write_text(EXPERIMENT)
     reproduced = report("reproduce", "reproduce", "one", "--experiments", "experiments")
