@@ -31,13 +31,16 @@ Json heads_json(const ComparedHeads& compared) {
   }
   out["sequences"] = heads.sequences;
   out["elsewhere_sequences"] = heads.elsewhere;
+  out["chance_models"] = kChanceModels;
   out["matches"] = Json::array();
   for (const HeadMatch& match : heads.matches)
     out["matches"].push_back({{"head", id_json(match.head)},
                               {"match", match.match ? id_json(*match.match) : Json()},
                               {"overlap", match.overlap},
                               {"elsewhere", match.elsewhere},
-                              {"chance", match.chance}});
+                              {"chance", match.chance},
+                              {"queries", match.queries},
+                              {"elsewhere_queries", match.elsewhere_queries}});
   out["unmatched"] = Json::array();
   for (const HeadId id : heads.unmatched) out["unmatched"].push_back(id_json(id));
   return out;

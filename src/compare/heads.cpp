@@ -94,9 +94,13 @@ Attention read_attention(const ModelSource& model, std::int64_t sequences,
   return attention;
 }
 
+std::int64_t count(const Overlaps& overlap, std::size_t i, std::size_t j) {
+  return std::llround(overlap.queries(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)));
+}
+
 // Sets the matches of the heads of a kind, "" in an encoder-only model, "cross" and so on.
 void match_kind(const std::string& stack, const ModelConfig& first, const ModelConfig& second,
-                const DoubleMatrix& overlap, HeadComparison& comparison) {
+                const Overlaps& overlap, HeadComparison& comparison) {
   const std::vector<AttentionLayer> in_first = attention_layers(first), in_second = attention_layers(second);
   std::vector<std::size_t> rows, columns;
   for (std::size_t i = 0; i < heads_of(first); ++i)
@@ -105,7 +109,7 @@ void match_kind(const std::string& stack, const ModelConfig& first, const ModelC
     if (layer_of(in_second, id_of(second, j)).stack == stack) columns.push_back(j);
   DoubleMatrix gains(std::ssize(rows), std::ssize(columns));
   const auto value = [&](std::size_t i, std::size_t j) {
-    return overlap(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+    return overlap.values(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
   };
   for (std::size_t r = 0; r < rows.size(); ++r)
     for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -121,6 +125,7 @@ void match_kind(const std::string& stack, const ModelConfig& first, const ModelC
     HeadMatch& match = comparison.matches[rows[r]];
     match.match = id_of(second, columns[column]);
     match.overlap = value(rows[r], columns[column]);
+    match.queries = count(overlap, rows[r], columns[column]);
   }
   for (std::size_t c = 0; c < columns.size(); ++c)
     if (!used[c]) comparison.unmatched.push_back(id_of(second, columns[c]));
@@ -128,13 +133,15 @@ void match_kind(const std::string& stack, const ModelConfig& first, const ModelC
 
 }  // namespace
 
-DoubleMatrix overlaps(const ModelConfig& first, const Attention& a, const ModelConfig& second,
-                      const Attention& b, bool shift) {
+Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfig& second, const Attention& b,
+                  bool shift) {
   const std::vector<AttentionLayer> in_first = attention_layers(first), in_second = attention_layers(second);
   const std::vector<std::int64_t> previous = previous_of_length(a);
-  DoubleMatrix out(static_cast<std::int64_t>(heads_of(first)), static_cast<std::int64_t>(heads_of(second)));
-  for (std::int64_t i = 0; i < out.rows; ++i)
-    for (std::int64_t j = 0; j < out.cols; ++j) {
+  const auto rows = static_cast<std::int64_t>(heads_of(first)),
+             columns = static_cast<std::int64_t>(heads_of(second));
+  Overlaps out{DoubleMatrix(rows, columns), DoubleMatrix(rows, columns)};
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) {
       const HeadId head = id_of(first, static_cast<std::size_t>(i)),
                    other = id_of(second, static_cast<std::size_t>(j));
       const AttentionLayer &layer = layer_of(in_first, head), &other_layer = layer_of(in_second, other);
@@ -149,7 +156,8 @@ DoubleMatrix overlaps(const ModelConfig& first, const Attention& a, const ModelC
           sum += shared;
           count += queries;
         }
-      out(i, j) = count > 0 ? sum / count : kUnknown;
+      out.values(i, j) = count > 0 ? sum / count : kUnknown;
+      out.queries(i, j) = count;
     }
   return out;
 }
@@ -184,22 +192,24 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
   comparison.sequences = std::ssize(a);
   comparison.elsewhere = std::ranges::count_if(previous_of_length(a), [](std::int64_t p) { return p >= 0; });
   for (std::size_t i = 0; i < heads_of(model); ++i) comparison.matches.push_back({.head = id_of(model, i)});
-  const DoubleMatrix same = overlaps(model, a, other, b);
+  const Overlaps same = overlaps(model, a, other, b);
   for (const char* stack : {"", "encoder", "decoder", "cross"})
     match_kind(stack, model, other, same, comparison);
 
-  const DoubleMatrix elsewhere = overlaps(model, a, other, b, true);
+  const Overlaps elsewhere = overlaps(model, a, other, b, true);
   for (std::size_t i = 0; i < comparison.matches.size(); ++i) {
     HeadMatch& match = comparison.matches[i];
-    if (match.match)
-      match.elsewhere =
-          elsewhere(static_cast<std::int64_t>(i), match.match->layer * other.heads + match.match->head);
+    if (match.match) {
+      const std::int64_t j = match.match->layer * other.heads + match.match->head;
+      match.elsewhere = elsewhere.values(static_cast<std::int64_t>(i), j);
+      match.elsewhere_queries = count(elsewhere, i, static_cast<std::size_t>(j));
+    }
     match.chance = 0;
   }
   for (int k = 0; k < kChanceModels; ++k) {
     const Attention untrained =
         read_attention(second_here, sequences, kFirstUntrained + static_cast<std::uint64_t>(k));
-    const DoubleMatrix by_chance = overlaps(model, a, other, untrained);
+    const DoubleMatrix by_chance = overlaps(model, a, other, untrained).values;
     for (std::size_t i = 0; i < comparison.matches.size(); ++i) {
       double best = kUnknown;
       for (std::int64_t j = 0; j < by_chance.cols; ++j)
@@ -210,7 +220,7 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
   for (HeadMatch& match : comparison.matches) {
     if (!match.match || match.overlap > match.chance) continue;
     comparison.unmatched.push_back(*match.match);
-    match = {.head = match.head, .overlap = match.overlap, .chance = match.chance};
+    match = {.head = match.head, .overlap = match.overlap, .chance = match.chance, .queries = match.queries};
   }
   std::ranges::sort(comparison.unmatched);
   for (std::size_t s = 0; s < std::min(a.size(), static_cast<std::size_t>(examples)); ++s)

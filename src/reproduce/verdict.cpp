@@ -51,6 +51,7 @@ Json to_json(const ExperimentResult& result) {
                       {"min", number(all.min)},
                       {"median", number(all.median)},
                       {"max", number(all.max)},
+                      {"count", all.count},
                       {"seeds", seeds}});
   }
   for (std::size_t i = 0; i < result.conditions.size(); ++i)

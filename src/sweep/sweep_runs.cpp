@@ -176,11 +176,12 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
     Json entry{{"overrides", overrides_json(setting.overrides, setting.config)}, {"runs", Json::array()}};
     for (const SweepRun& run : runs)
       if (run.setting == i) entry["runs"].push_back(run_json(run, directory));
-    for (const std::string key : {"mean", "sd", "min", "max"}) entry[key] = Json::object();
+    for (const std::string key : {"count", "mean", "sd", "min", "max"}) entry[key] = Json::object();
     for (const std::string_view metric : kSweepMetrics) {
       const Spread values = metric_spread(runs, i, metric);
       if (values.count == 0) continue;
       const Json::json_pointer pointer{std::string(metric)};
+      entry["count"][pointer] = values.count;
       entry["mean"][pointer] = values.mean;
       entry["sd"][pointer] = values.sd ? Json(*values.sd) : Json();
       entry["min"][pointer] = values.min;

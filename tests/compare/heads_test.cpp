@@ -49,21 +49,28 @@ TEST_CASE("the overlap is the attention that two heads share", "[compare]") {
   const ModelConfig one = model_of(1), two = model_of(2);
   const Attention a{trace_of(2, {1, 0, 0.25, 0.75})};
   const Attention b{trace_of(2, {0, 1, 0.5, 0.5, 1, 0, 0.25, 0.75})};
-  const DoubleMatrix same = overlaps(one, a, two, b);
+  const auto [same, queries] = overlaps(one, a, two, b);
+  CHECK(queries(0, 0) == 2);
   CHECK(same(0, 0) == (0 + 0.75) / 2);  // 1 - (|1| + |-1|) / 2 and 1 - (0.25 + 0.25) / 2
   CHECK(same(0, 1) == 1);
   // Only the second query has two visible keys.
-  CHECK(overlaps(model_of(1, Mask::causal), a, two, b)(0, 0) == 0.75);
-  CHECK(overlaps(two, b, model_of(1, Mask::causal), a)(0, 0) == 0.75);
+  const Overlaps causal = overlaps(model_of(1, Mask::causal), a, two, b);
+  CHECK(causal.values(0, 0) == 0.75);
+  CHECK(causal.queries(0, 0) == 1);
+  CHECK(overlaps(two, b, model_of(1, Mask::causal), a).values(0, 0) == 0.75);
 }
 
 TEST_CASE("a shifted overlap compares different sequences of the same length", "[compare]") {
   const ModelConfig model = model_of(1);
   const Attention traces{trace_of(2, {1, 0, 1, 0}), trace_of(3, std::vector<double>(9, 1.0 / 3)),
                          trace_of(2, {0, 1, 1, 0})};
-  CHECK_THAT(overlaps(model, traces, model, traces)(0, 0), WithinAbs(1, 1e-12));
-  CHECK(overlaps(model, traces, model, traces, true)(0, 0) == 0.5);
-  CHECK(std::isnan(overlaps(model, {traces[1]}, model, {traces[1]}, true)(0, 0)));
+  CHECK_THAT(overlaps(model, traces, model, traces).values(0, 0), WithinAbs(1, 1e-12));
+  const Overlaps shifted = overlaps(model, traces, model, traces, true);
+  CHECK(shifted.values(0, 0) == 0.5);
+  CHECK(shifted.queries(0, 0) == 2);  // of the third sequence
+  const Overlaps alone = overlaps(model, {traces[1]}, model, {traces[1]}, true);
+  CHECK(std::isnan(alone.values(0, 0)));
+  CHECK(alone.queries(0, 0) == 0);
 }
 
 TEST_CASE("heads match themselves, and more heads stay unmatched", "[compare]") {
@@ -103,12 +110,12 @@ TEST_CASE("a match is held against other sequences and the best of untrained hea
     return traces;
   };
   const Attention a = attention(first), b = attention(on_same_data);
-  const DoubleMatrix same = overlaps(two.model, a, four.model, b),
-                     elsewhere = overlaps(two.model, a, four.model, b, true);
+  const Overlaps same = overlaps(two.model, a, four.model, b),
+                 elsewhere = overlaps(two.model, a, four.model, b, true);
   std::vector<double> chance(4);
   for (std::uint64_t k = 0; k < kChanceModels; ++k) {
     const DoubleMatrix untrained =
-        overlaps(two.model, a, four.model, attention(on_same_data, 0x756e'7472'6169'6e00 + k));
+        overlaps(two.model, a, four.model, attention(on_same_data, 0x756e'7472'6169'6e00 + k)).values;
     for (std::int64_t i = 0; i < 4; ++i)
       chance[static_cast<std::size_t>(i)] += *std::max_element(untrained.row(i), untrained.row(i) + 8) / 3;
   }
@@ -123,8 +130,10 @@ TEST_CASE("a match is held against other sequences and the best of untrained hea
     if (!match.match) continue;
     in_second_layer |= match.match->layer == 1;
     const std::int64_t j = 4 * match.match->layer + match.match->head;
-    CHECK(match.overlap == same(static_cast<std::int64_t>(i), j));
-    CHECK(match.elsewhere == elsewhere(static_cast<std::int64_t>(i), j));
+    CHECK(match.overlap == same.values(static_cast<std::int64_t>(i), j));
+    CHECK(match.elsewhere == elsewhere.values(static_cast<std::int64_t>(i), j));
+    CHECK(match.queries == std::llround(same.queries(static_cast<std::int64_t>(i), j)));
+    CHECK(match.elsewhere_queries == std::llround(elsewhere.queries(static_cast<std::int64_t>(i), j)));
   }
   CHECK(in_second_layer);
 }

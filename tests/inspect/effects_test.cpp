@@ -311,11 +311,13 @@ TEST_CASE("heads of equal importance are removed in order", "[inspect]") {
   }
 }
 
-TEST_CASE("sequences without a partner are counted, and keep their values", "[inspect]") {
+TEST_CASE("sequences without a partner are counted, and have no resample ablation", "[inspect]") {
   Trained trained(small_config(), 1);
   const EffectsReport report = measure_effects(trained.evaluator);
   CHECK(report.unpaired == 1);
-  CHECK(effects_of(report, {0, 0}).resample.loss_change == 0);
+  CHECK(std::isnan(effects_of(report, {0, 0}).resample.loss_change));
+  CHECK(effects_of(report, {0, 0}).resample.sequences == 0);
+  CHECK(effects_of(report, {0, 0}).zero.sequences == 1);
   CHECK(effects_of(report, {0, 0}).zero.loss_change != 0);
   Trained two(small_config(), 2);
   CHECK(measure_effects(two.evaluator).unpaired == 0);

@@ -137,11 +137,15 @@ TEST_CASE("effects require a sequence and a finite loss", "[inspect]") {
 }
 
 TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
-  const Effect effect{
-      .loss_change = 1, .accuracy_change = 2, .interval = {3, 4}, .accuracy_interval = {5, 6}};
+  const Effect effect{.loss_change = 1,
+                      .accuracy_change = 2,
+                      .interval = {3, 4},
+                      .accuracy_interval = {5, 6},
+                      .sequences = 7,
+                      .labels = 8};
   CHECK(
       json_text(to_json(effect)) ==
-      R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0],"p":1.0,"accuracy_p":1.0})");
+      R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0],"p":1.0,"accuracy_p":1.0,"sequences":7,"labels":8})");
   HeadEffects head;
   head.mean = effect;
   CHECK(to_json(head).size() == 3);

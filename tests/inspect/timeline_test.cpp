@@ -288,10 +288,10 @@ TEST_CASE("the timeline as JSON", "[inspect]") {
   REQUIRE(json["timeline"].size() == 3);
   CHECK(
       json_text(json["timeline"][1]) ==
-      R"({"step":10,"loss":4.9,"sequences":null,"heads":[{"layer":1,"head":2,"scores":{"induction":0.9}}]})");
+      R"({"step":10,"loss":4.9,"sequences":null,"labels":null,"heads":[{"layer":1,"head":2,"scores":{"induction":0.9},"eligible":{}}]})");
   CHECK(json["events"][0] == sentence(find_events(timeline.steps)[0]));
   CHECK(json_text(json["curves"]) ==
-        R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75,"sequences":null}])");
+        R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75,"sequences":null,"labels":null}])");
   CHECK(json_text(to_json(Timeline{})) == R"({"timeline":[],"events":[],"curves":[]})");
   const std::string known = R"({"step":1,"split":"validation","loss":2,"accuracy":0.5,"chance":0.25,)"
                             R"("lowest_possible_loss":0.125})";

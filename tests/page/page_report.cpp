@@ -60,7 +60,8 @@ Effect effect(double size) {
   return {.loss_change = 2.5 * size,
           .accuracy_change = -size,
           .interval = {2.2 * size, 2.8 * size},
-          .accuracy_interval = {-1.1 * size, -0.9 * size}};
+          .accuracy_interval = {-1.1 * size, -0.9 * size},
+          .sequences = 1000};
 }
 
 DoubleMatrix matrix(int size, int seed) {

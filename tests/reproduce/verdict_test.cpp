@@ -80,7 +80,7 @@ TEST_CASE("results as JSON", "[reproduce]") {
   CHECK(json["seeds"] == Json({1, 2, 3}));
   CHECK(json["runs"][0]["overrides"] == Json({"model.heads=2"}));
   CHECK(json_text(json["values"][0]) ==
-        R"({"name":"loss","min":0.25,"median":0.375,"max":0.75,"seeds":[0.75,0.25,0.375]})");
+        R"({"name":"loss","min":0.25,"median":0.375,"max":0.75,"count":3,"seeds":[0.75,0.25,0.375]})");
   CHECK(json_text(json["values"][1]["seeds"]) == R"([null,"never",2.0])");
   CHECK(json_text(json["conditions"]) == R"([{"condition":"loss < 0.5","seeds":[false,true,true]}])");
 }

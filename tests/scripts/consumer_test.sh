@@ -55,5 +55,5 @@ done
 
 version=$("$work/prefix/bin/thimble" --version)
 version=${version#thimble }
-grep -q "thimble_${version}_amd64" "$source/docs/library.md" && [[ $(grep -m1 '^## ' "$source/CHANGELOG.md") == "## $version"* ]] ||
+grep -q "thimble_${version}_amd64" "$source/docs/library.md" && [[ $(grep -m1 '^## [0-9]' "$source/CHANGELOG.md") == "## $version"* ]] ||
   { echo "consumer_test: docs/library.md or CHANGELOG.md has another version than the program, $version" >&2; exit 1; }

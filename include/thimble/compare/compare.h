@@ -85,8 +85,9 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
 // "values", "differs"}], "data_differs": [key], "results": [{"metric", "runs": [{"median", "min", "max",
 // "count"}], "best": [run]}],
 // "curves": [{"split", "metric", "runs": [[{"step", "median", "min", "max", "count"}]]}], "heads": [{"first",
-// "second", "obstacle"} or {"first", "second", "sequences", "matches": [{"head", "match", "overlap",
-// "elsewhere", "chance"}], "unmatched"}]}; heads are {"layer", "head"}.
+// "second", "obstacle"} or {"first", "second", "sequences", "elsewhere_sequences", "chance_models",
+// "matches": [{"head", "match", "overlap", "elsewhere", "chance", "queries", "elsewhere_queries"}],
+// "unmatched"}]}; heads are {"layer", "head"}.
 Json to_json(const Comparison&);
 
 }  // namespace thimble

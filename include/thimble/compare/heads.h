@@ -29,13 +29,15 @@ struct HeadMatch {
   HeadId head;
   // None if the second model has fewer heads, or if the overlap with the assigned head is not above chance.
   std::optional<HeadId> match{};
-  double overlap = std::numeric_limits<double>::quiet_NaN();
+  double overlap = std::numeric_limits<double>::quiet_NaN();  // with the assigned head
   // Overlap with the match on another sequence of the same length: what follows from positions alone. NaN
   // where no two sequences have the same length.
   double elsewhere = std::numeric_limits<double>::quiet_NaN();
   // Chance level: the largest overlap with any head of the second model before training, mean over
   // kChanceModels initializations.
   double chance = std::numeric_limits<double>::quiet_NaN();
+  // That overlap and chance, and that `elsewhere` are means over.
+  std::int64_t queries = 0, elsewhere_queries = 0;
 };
 
 struct HeadComparison {
@@ -53,11 +55,15 @@ inline constexpr int kChanceModels = 3;
 // The attention of a model on sequences, in order.
 using Attention = std::vector<ForwardTrace>;
 
-// Returns the overlaps (heads of the first, heads of the second model) on the same sequences, or with `shift`
-// on a sequence of the first and another of the same length of the second. NaN for heads that attend to
-// different things, or without a query that counts.
-DoubleMatrix overlaps(const ModelConfig& first, const Attention& a, const ModelConfig& second,
-                      const Attention& b, bool shift = false);
+// The overlaps (heads of the first, heads of the second model), and how many queries each is a mean over.
+struct Overlaps {
+  DoubleMatrix values, queries;
+};
+
+// Returns the overlaps on the same sequences, or with `shift` on a sequence of the first and another of the
+// same length of the second. NaN for heads that attend to different things, or without a query that counts.
+Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfig& second, const Attention& b,
+                  bool shift = false);
 
 // Matches the heads of two models on the first `sequences` test sequences of the model with the shorter ones,
 // and keeps `examples` of them. The models must have the same task, vocabulary and layout; encoder-decoders

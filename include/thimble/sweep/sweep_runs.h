@@ -72,7 +72,7 @@ Spread metric_spread(const std::vector<SweepRun>&, std::size_t setting, std::str
 
 // Returns what sweep.json holds: {"sweep", "config", "overrides", "halving": {"steps", "reduction_factor"},
 // "settings": [{"overrides", "runs": [{"seed", "directory", "status", "exit", "error", "result",
-// "halving_losses"}], "mean", "sd", "min", "max"}], "failed", "checksum"}; with halving only what belongs to it.
+// "halving_losses"}], "count", "mean", "sd", "min", "max"}], "failed", "checksum"}; with halving only what belongs to it.
 Json to_json(const Sweep&, const std::vector<SweepRun>&, const std::filesystem::path& directory);
 
 // Reads sweep.json. Throws FileError, Json::exception if it is not JSON, and CheckpointError if its checksum does not match.

@@ -90,7 +90,7 @@ int run(const BenchArguments& arguments) {
                 fma_peak.is_null() ? "" : fmt::format("{:.2f}", fma_peak.get<double>()), memory_share(op));
     }
   }
-  Json result{{"step_ms", {{"median", ms}, {"min", times.min}, {"mad", deviation}}},
+  Json result{{"step_ms", {{"median", ms}, {"min", times.min}, {"mad", deviation}, {"count", times.count}}},
               {"sequences_per_s", sequences},
               {"gflops", gflops},
               {"fma_peak_gflops", fma},

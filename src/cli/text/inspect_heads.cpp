@@ -115,14 +115,18 @@ void show_ablation(const AblationReport& report, const Config& config, const Out
     const auto text = [](const Interval& interval, double scale, int digits) {
       return std::isfinite(interval.low) ? fmt::format("{:.{}f} to {:.{}f}", scale * interval.low, digits,
                                                        scale * interval.high, digits)
-                                         : "unknown";  // of a single sequence
+                                         : "unknown";  // of fewer than two sequences
+    };
+    const auto change = [](double x, int digits) {
+      return std::isfinite(x) ? fmt::format("{:>+8.{}f}", x, digits) : fmt::format("{:>8}", "-");
     };
     for (const auto& [name, effect] : kinds)
-      print_out("{:<8} {:>+8.4f}  {:<18} {:>+8.2f}  {}\n", name, effect->loss_change,
-                text(effect->interval, 1, 4), 100 * effect->accuracy_change,
+      print_out("{:<8} {}  {:<18} {}  {}\n", name, change(effect->loss_change, 4),
+                text(effect->interval, 1, 4), change(100 * effect->accuracy_change, 2),
                 text(effect->accuracy_interval, 100, 2));
     if (report.unpaired > 0)
-      print_out("{} sequences of unique length keep their values in resample ablation\n", report.unpaired);
+      print_out("resample: of the {} sequences that share their length with another\n",
+                report.resample.sequences);
   }
   output.write(to_json(report));
 }

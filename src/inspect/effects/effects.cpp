@@ -1,10 +1,17 @@
 #include "thimble/inspect/effects/effects.h"
 
+#include <cmath>
+#include <limits>
+#include <numeric>
+
 #include "thimble/core/json.h"
 
 namespace thimble {
 
 Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  constexpr Interval kAny{kUnknown, kUnknown};
+  if (before.empty()) return {kUnknown, kUnknown, kAny, kAny};
   std::vector<double> losses, corrects, labels;
   for (std::size_t i = 0; i < before.size(); ++i) {
     losses.push_back(after[i].loss - before[i].loss);
@@ -12,19 +19,28 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
     labels.push_back(static_cast<double>(before[i].labeled));
   }
   const MeanChange loss = mean_change(losses, labels), accuracy = mean_change(corrects, labels);
-  return {loss.mean, accuracy.mean, loss.interval, accuracy.interval, loss.p, accuracy.p};
+  return {loss.mean,
+          accuracy.mean,
+          loss.interval,
+          accuracy.interval,
+          loss.p,
+          accuracy.p,
+          std::ssize(before),
+          std::llround(std::accumulate(labels.begin(), labels.end(), 0.0))};
 }
 
 Json to_json(const EffectScale& scale) {
   const auto above_0 = [](double smallest) { return smallest > 0 ? Json(smallest) : Json(); };
+  const auto mean_and_sd = [](const Spread& of) {
+    return Json{{"mean", of.mean}, {"sd", of.sd ? Json(*of.sd) : Json()}};
+  };
   return {{"chance", {{"accuracy", scale.chance_accuracy}, {"loss", scale.chance_loss}}},
           {"at_chance", scale.is_compared() ? Json(scale.at_chance) : Json()},
           {"above_chance", to_json(scale.above_chance)},
           {"untrained",
            {{"models", scale.untrained_accuracy.count},
-            {"accuracy",
-             {{"mean", scale.untrained_accuracy.mean}, {"sd", scale.untrained_accuracy.sd.value_or(0)}}},
-            {"loss", {{"mean", scale.untrained_loss.mean}, {"sd", scale.untrained_loss.sd.value_or(0)}}}}},
+            {"accuracy", mean_and_sd(scale.untrained_accuracy)},
+            {"loss", mean_and_sd(scale.untrained_loss)}}},
           {"lowest_loss", scale.lowest_loss ? Json(*scale.lowest_loss) : Json()},
           {"smallest_effect",
            {{"accuracy", above_0(scale.smallest_accuracy)}, {"loss", above_0(scale.smallest_loss)}}},
@@ -38,7 +54,9 @@ Json to_json(const Effect& effect) {
           {"interval", to_json(effect.interval)},
           {"accuracy_interval", to_json(effect.accuracy_interval)},
           {"p", tested(effect.p)},
-          {"accuracy_p", tested(effect.accuracy_p)}};
+          {"accuracy_p", tested(effect.accuracy_p)},
+          {"sequences", effect.sequences},
+          {"labels", effect.labels}};
 }
 
 Json to_json(const HeadEffects& head) {

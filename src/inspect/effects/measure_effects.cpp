@@ -185,7 +185,7 @@ class Measurement {
           hooks->add(Ablation(layers_, of_layer, kinds[number][kind]));
         return hooks;
       });
-      *effects[kind] = effect_between(baseline_.per_sequence, result.per_sequence);
+      *effects[kind] = effect_of(kind, result);
     }
     return report;
   }
@@ -204,6 +204,8 @@ class Measurement {
     return {Tensor({evaluator_.sequences(), time, layer.heads * layer.d_value}), {}, time};
   }
 
+  static constexpr std::size_t kResample = 2;
+
   // Returns the substitutes of zero, mean and resample ablation; the captured outputs must outlive them.
   std::vector<Substitute> substitutes(std::int64_t number, HeadOutputs& outputs) const {
     const bool of_source = layers_[static_cast<std::size_t>(number)].queries_source;
@@ -215,10 +217,26 @@ class Measurement {
             }};
   }
 
+  bool is_paired(std::size_t sequence) const {
+    return pairs_[sequence] != static_cast<std::int64_t>(sequence);
+  }
+
   std::int64_t unpaired() const {
     std::int64_t count = 0;
-    for (std::size_t i = 0; i < pairs_.size(); ++i) count += pairs_[i] == static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; i < pairs_.size(); ++i) count += is_paired(i) ? 0 : 1;
     return count;
+  }
+
+  // Returns the effect of an ablation with the substitute `kind`, on the sequences that have one.
+  Effect effect_of(std::size_t kind, const EvalResult& result) const {
+    if (kind != kResample) return effect_between(baseline_.per_sequence, result.per_sequence);
+    std::vector<SequenceResult> before, after;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      if (!is_paired(i)) continue;
+      before.push_back(baseline_.per_sequence[i]);
+      after.push_back(result.per_sequence[i]);
+    }
+    return effect_between(before, after);
   }
 
   // Returns a number for each sequence that is unique for its length and that of its source.
@@ -247,7 +265,7 @@ class Measurement {
         const EvalResult result = evaluator_.run(
             [&] { return std::make_unique<Ablation>(layers_, std::span(&head.id, 1), kinds[kind]); },
             Tape::Mode::inference, input ? &*input : nullptr);
-        *effects[kind] = effect_between(baseline_.per_sequence, result.per_sequence);
+        *effects[kind] = effect_of(kind, result);
       }
     }
   }

@@ -21,7 +21,7 @@ Json rounded_or_null(const HeadScore& score, double number) {
   return std::round(1e6 * number) / 1e6;
 }
 
-// Sets the levels of the scores without a best k.
+// Sets the levels of the scores without a best k, which is a head's own.
 void set_levels(Json& json, const std::vector<HeadScore>& scores) {
   for (const HeadScore& score : scores) {
     if (score.at) continue;
@@ -44,6 +44,8 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
     Json values = Json::object();
     for (const HeadScore& score : scores) values[score.name] = rounded_or_null(score, score.value);
     Json& entry = json["heads"].emplace_back(Json{{"layer", number}, {"head", head}, {"scores", values}});
+    for (const HeadScore& score : scores)
+      if (score.at) entry["eligible"][score.name] = score.eligible;
     if (!layer.stack.empty()) entry["attention"] = layer.name();
     Json& common = layer.stack.empty() ? json : entry;
     if (!layer.stack.empty() || i == 0) set_levels(common, scores);
@@ -54,9 +56,11 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
 Json score_heads(Evaluator& evaluator, WeightsView weights) {
   std::ranges::copy(std::get<std::span<const Real>>(weights),
                     evaluator.model().parameters().values().begin());
-  Json snapshot{{"loss", nullptr}, {"sequences", evaluator.sequences()}};
+  Json snapshot{{"loss", nullptr}, {"sequences", evaluator.sequences()}, {"labels", nullptr}};
   try {
-    snapshot["loss"] = evaluator.run().loss;
+    const EvalResult result = evaluator.run();
+    snapshot["loss"] = result.loss;
+    snapshot["labels"] = result.labels;
     ScoreObserver observer(evaluator);
     evaluator.observe(observer);
     snapshot.update(scores_json(observer.heads(), evaluator.model().config()));

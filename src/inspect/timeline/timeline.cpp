@@ -20,10 +20,10 @@ double number(const Json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
-// Returns the number of sequences of a line, which older logs do not state.
-std::int64_t count(const Json& line) {
-  const Json sequences = line.value("sequences", Json());
-  return sequences.is_null() ? 0 : sequences.get<std::int64_t>();
+// Returns a number of sequences or labels of a line, which older logs do not state.
+std::int64_t count(const Json& line, const char* key) {
+  const Json number = line.value(key, Json());
+  return number.is_null() ? 0 : number.get<std::int64_t>();
 }
 Json or_null(std::int64_t count) { return count > 0 ? Json(count) : Json(); }
 
@@ -34,16 +34,22 @@ ScoresByName scores(const Json& object) {
   return found;
 }
 
+CountsByName counts(const Json& object) { return object.value("eligible", CountsByName()); }
+
 HeadSnapshot head_snapshot(const Json& line) {
   HeadSnapshot step{.step = line.at("step"),
                     .loss = number(line.at("loss")),
-                    .sequences = count(line),
+                    .sequences = count(line, "sequences"),
+                    .labels = count(line, "labels"),
                     .chance = scores(line.at("chance")),
                     .attainable = scores(line.at("attainable")),
                     .heads = {}};
+  const CountsByName common = counts(line);
   for (const Json& head : line.at("heads")) {
     HeadSnapshot::Head& out = step.heads.emplace_back();
     out = {{head.at("layer"), head.at("head")}, scores(head.at("scores"))};
+    out.eligible = counts(head);
+    out.eligible.insert(common.begin(), common.end());
     if (!head.contains("attention")) continue;
     out.attention = head.at("attention");
     out.chance = scores(head.at("chance"));
@@ -57,8 +63,8 @@ void add_line(const Json& line, Timeline& timeline) {
   if (split == "heads") {
     timeline.steps.push_back(head_snapshot(line));
   } else if (split == "train" || split == "validation") {
-    timeline.curves.push_back(
-        {line.at("step"), split, number(line.at("loss")), number(line.at("accuracy")), count(line)});
+    timeline.curves.push_back({line.at("step"), split, number(line.at("loss")), number(line.at("accuracy")),
+                               count(line, "sequences"), count(line, "labels")});
     if (line.contains("chance")) timeline.chance = line.at("chance").get<double>();
     if (line.contains("lowest_possible_loss"))
       timeline.lowest_loss = line.at("lowest_possible_loss").get<double>();
@@ -103,9 +109,13 @@ Json to_json(const Timeline& timeline) {
   for (const HeadSnapshot& s : timeline.steps) {
     Json heads = Json::array();
     for (const HeadSnapshot::Head& h : s.heads)
-      heads.push_back({{"layer", h.id.layer}, {"head", h.id.head}, {"scores", h.scores}});
-    steps.push_back(
-        {{"step", s.step}, {"loss", s.loss}, {"sequences", or_null(s.sequences)}, {"heads", heads}});
+      heads.push_back(
+          {{"layer", h.id.layer}, {"head", h.id.head}, {"scores", h.scores}, {"eligible", h.eligible}});
+    steps.push_back({{"step", s.step},
+                     {"loss", s.loss},
+                     {"sequences", or_null(s.sequences)},
+                     {"labels", or_null(s.labels)},
+                     {"heads", heads}});
   }
   for (const HeadEvent& e : find_events(timeline.steps, timeline.patterns)) events.push_back(sentence(e));
   for (const CurvePoint& p : timeline.curves)
@@ -113,7 +123,8 @@ Json to_json(const Timeline& timeline) {
                       {"split", p.split},
                       {"loss", p.loss},
                       {"accuracy", p.accuracy},
-                      {"sequences", or_null(p.sequences)}});
+                      {"sequences", or_null(p.sequences)},
+                      {"labels", or_null(p.labels)}});
   Json json{{"timeline", steps}, {"events", events}, {"curves", curves}};
   if (timeline.chance) json["chance"] = *timeline.chance;
   if (timeline.lowest_loss) json["lowest_possible_loss"] = *timeline.lowest_loss;

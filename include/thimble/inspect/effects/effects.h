@@ -20,10 +20,11 @@ namespace thimble {
 // The change that an intervention makes, on the same sequences. Loss: mean cross entropy per labeled
 // position, nats; accuracy: share of labeled positions predicted correctly.
 struct Effect {
-  double loss_change = 0, accuracy_change = 0;
-  Interval interval;  // of the loss
+  double loss_change = 0, accuracy_change = 0;  // NaN without a sequence
+  Interval interval;                            // of the loss
   Interval accuracy_interval;
-  double p = 1, accuracy_p = 1;  // see MeanChange
+  double p = 1, accuracy_p = 1;            // see MeanChange
+  std::int64_t sequences = 0, labels = 0;  // that the changes are means over
 };
 
 // Michel, Levy and Neubig, "Are sixteen heads really better than one?", NeurIPS 2019, equation 2:
@@ -75,9 +76,11 @@ struct EffectScale {
 
 struct HeadEffects {
   HeadId id;
-  Effect zero;      // z_h replaced by 0
-  Effect mean;      // z_h replaced by its mean at the position, over the sequences that have the position
-  Effect resample;  // z_h replaced by its value at the position on another sequence of the same length
+  Effect zero;  // z_h replaced by 0
+  Effect mean;  // z_h replaced by its mean at the position, over the sequences that have the position
+  // z_h replaced by its value at the position on another sequence of the same length, if there is one; a mean
+  // over the sequences that have one.
+  Effect resample;
   Importance importance;
 };
 
@@ -93,8 +96,7 @@ struct EffectsReport {
   EffectScale scale;
   std::vector<HeadEffects> heads;                // by HeadId
   std::vector<RemovalStep> cumulative_ablation;  // by increasing gradient importance
-  // Sequences of unique length, which keep their own values in the resample ablation.
-  std::int64_t unpaired = 0;
+  std::int64_t unpaired = 0;                     // sequences of unique length, without a resample ablation
 };
 
 // Returns the change from `before` to `after`, the results of the same sequences.
@@ -102,7 +104,7 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
 
 // {"chance", "at_chance", "above_chance", "lowest_loss", "smallest_effect", "rounding"}
 Json to_json(const EffectScale&);
-Json to_json(const Effect&);          // {"loss_change", "accuracy_change", "interval", ...}
+Json to_json(const Effect&);          // {"loss_change", ..., "sequences", "labels"}
 Json to_json(const HeadEffects&);     // {"zero", "mean", "resample"}, without the importance
 Json to_json(const Importance&);      // {"raw", "normalized"}
 Json to_json(const RemovalStep&);     // {"removed", "layer", "head", "loss", "accuracy"}

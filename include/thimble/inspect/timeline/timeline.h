@@ -20,11 +20,12 @@ struct CurvePoint {
   std::int64_t step = 0;
   std::string split;  // train or validation
   double loss = 0, accuracy = 0;
-  std::int64_t sequences = 0;  // of the step or the evaluation; 0: unknown, from a log without it
+  std::int64_t sequences = 0, labels = 0;  // of the step or evaluation; 0: unknown, from a log without
 };
 
 // Scores by name, such as "induction"; undefined ones are missing.
 using ScoresByName = std::map<std::string, double>;
+using CountsByName = std::map<std::string, std::int64_t>;
 
 // The heads at one step, on the first validation sequences.
 struct HeadSnapshot {
@@ -33,10 +34,12 @@ struct HeadSnapshot {
     ScoresByName scores;
     std::string attention{};              // name of the layer, "cross.0"; empty in an encoder-only model
     ScoresByName chance{}, attainable{};  // of a head with an attention; otherwise the step has them
+    CountsByName eligible{};              // queries that each score is a mean over; missing: unknown
   };
   std::int64_t step = 0;
   double loss = 0;                  // nats
-  std::int64_t sequences = 0;       // that loss and scores are means over; 0: unknown, from a log without it
+  std::int64_t sequences = 0;       // that loss and scores are of; 0: unknown, from a log without it
+  std::int64_t labels = 0;          // that the loss is a mean over; 0: unknown
   ScoresByName chance, attainable;  // see HeadScore; of heads without their own
   std::vector<Head> heads;
 };
@@ -99,8 +102,9 @@ std::string draw(const std::vector<HeadSnapshot>&, bool plain, std::size_t width
 // Returns "layer 1 head 0", or with an attention "cross.0 head 0".
 std::string head_title(HeadId, const std::string& attention);
 
-// Returns {"timeline": [{"step", "loss", "heads": [{"layer", "head", "scores"}]}], "events": [sentence],
-// "curves": [{"step", "split", "loss", "accuracy"}]}
+// Returns {"timeline": [{"step", "loss", "sequences", "labels", "heads": [{"layer", "head", "scores",
+// "eligible"}]}], "events": [sentence], "curves": [{"step", "split", "loss", "accuracy", "sequences",
+// "labels"}]}
 Json to_json(const Timeline&);
 
 }  // namespace thimble

@@ -104,7 +104,8 @@ function effects(h) {
     .filter((kind) => h.ablation?.[kind])
     .map((kind) => {
       const a = h.ablation[kind];
-      return [kind, changeCell(a.accuracy_change, a.accuracy_interval, points), changeCell(a.loss_change, a.interval, signed)];
+      const of = a.sequences < report.sequences ? ` of ${grouped(a.sequences)} sequences` : "";
+      return [kind + of, changeCell(a.accuracy_change, a.accuracy_interval, points), changeCell(a.loss_change, a.interval, signed)];
     });
   return [
     plainTable(["ablation", "Δ accuracy (points)", "Δ loss"], rows),
