@@ -199,8 +199,10 @@ void Table::example(std::int64_t row, Example& out) const {
 
 double Table::bytes() const {
   const std::size_t numbers = ids_.size() + ends_.size() + lines_.size() + order_.size();
-  const std::size_t of_reading = lines_.size() * (sizeof(RowHash) + sizeof(std::uint32_t));  // hashes, and rows by split
-  return static_cast<double>(numbers * sizeof(std::uint32_t) + of_reading + tokens_.size() * sizeof(std::string));
+  const std::size_t of_reading =
+      lines_.size() * (sizeof(RowHash) + sizeof(std::uint32_t));  // hashes, and rows by split
+  return static_cast<double>(numbers * sizeof(std::uint32_t) + of_reading +
+                             tokens_.size() * sizeof(std::string));
 }
 
 std::optional<Layout> Table::suitable_layout() const {
