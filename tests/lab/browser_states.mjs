@@ -178,6 +178,8 @@ export function stateTests(test, file, { native, modules, root }) {
     );
 
     // Of an archive that is opened, too, only the run and its data are saved again.
+    await click(page, "#step");
+    await textOf(page, "#foot", /at step 2;/);
     await drop(page, { "run.zip": zipSync({ ...other, "run/diary.txt": Buffer.from("secret"), "letter.txt": Buffer.from("secret") }) });
     await textOf(page, "#foot", /at step 1;/);
     await click(page, "#step");
