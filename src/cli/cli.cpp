@@ -62,10 +62,15 @@ void warn_of_changes(const std::vector<std::string>& changes) {
               change.ends_with("cannot be read now") ? "files that can be read" : "file as it is now");
 }
 
+void show_remarks(const std::vector<std::string>& remarks) {
+  for (const std::string& remark : remarks) print_err("thimble: {}\n", remark);
+}
+
 ModelSource ModelArguments::open() const {
   const auto warned = [](const ModelSource& model) {
     require_separate_outputs();
     warn_of_changes(model.changes);
+    show_remarks(model.remarks);
     return model;
   };
   if (config.empty() && weights.empty()) {
@@ -89,11 +94,17 @@ void ConfigArguments::add_to(Command& command, bool required) {
       .value_name("key=value", Value::key);
 }
 
-Config ConfigArguments::load() const {
-  Config result = open_config(file, overrides);
+Config ConfigArguments::load() const { return finished(open_config(file, overrides)); }
+
+Config ConfigArguments::load(const RunDirectory& run) const {
+  run.require_run();
+  return finished(open_config_text(run.config_text(), run.config_path().string(), overrides));
+}
+
+Config ConfigArguments::finished(Config config) const {
   require_separate_outputs();
-  if (threads >= 0) result.train.threads = threads;
-  return result;
+  if (threads >= 0) config.train.threads = threads;
+  return config;
 }
 
 Communicator& start_ranks(const std::string& command, const Output& output, const std::string& directory) {

@@ -47,6 +47,10 @@ struct ConfigArguments {
 
   void add_to(Command& command, bool required = true);
   Config load() const;
+  Config load(const RunDirectory& run) const;  // the config of a run, in place of a file
+
+ private:
+  Config finished(Config config) const;
 };
 
 // Returns world(). Only rank 0 prints and writes results from then on. Throws ConfigError on all ranks when they
@@ -74,6 +78,7 @@ std::string describe_reference(const EvalResult& report);
 
 // Warns on standard error of data files that have changed since training, see ModelSource::changes.
 void warn_of_changes(const std::vector<std::string>& changes);
+void show_remarks(const std::vector<std::string>& remarks);  // on standard error
 
 // Warns on standard error if the accuracy on a split is no better than chance.
 void warn_of_chance(const std::string& name, const EvalResult& report);

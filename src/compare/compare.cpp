@@ -8,12 +8,11 @@
 #include <set>
 
 #include "thimble/core/error.h"
-#include "thimble/core/file.h"
 #include "thimble/core/format.h"
 #include "thimble/core/hash.h"
 #include "thimble/inspect/timeline/timeline.h"
 #include "thimble/sweep/sweep_runs.h"
-#include "thimble/train/run_files.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 
@@ -23,6 +22,7 @@ namespace {
 
 // What a run has recorded.
 struct RecordedRun {
+  std::string identity;
   Json config, result = nullptr;  // flat, "train.steps" and so on; summary.json
   std::vector<std::pair<std::string, std::string>> records;
   std::vector<CurvePoint> curves;
@@ -64,11 +64,7 @@ std::string text_of(const Json& value) {
 }
 
 // Adds the vocabulary and the data files of a run.
-void add_data(const fs::path& directory, RecordedRun& run) {
-  const fs::path file = directory / "data.json";
-  if (!fs::exists(file)) return;
-  const DataRecord data = parse_record(read_file(file), directory);
-  if (!data.known()) return;
+void add_data(const DataRecord& data, RecordedRun& run) {
   std::string all, files;
   for (const std::string& token : data.vocabulary) all += token + '\n';
   run.records.emplace_back(
@@ -77,25 +73,21 @@ void add_data(const fs::path& directory, RecordedRun& run) {
   if (!files.empty()) run.records.emplace_back(kDataFiles, files);
 }
 
-RecordedRun read_run(const fs::path& directory) {
-  try {
-    RecordedRun run;
-    require<CheckpointError>(fs::exists(directory / "config.yaml"), "{}: not a run: config.yaml is missing",
-                             directory.string());
-    run.config = flat(to_json(load_config((directory / "config.yaml").string())));
-    add_data(directory, run);
-    if (const auto checkpoint = newest_checkpoint(directory))
-      require_run(SafetensorsFile(*checkpoint), directory);
-    run.result = read_summary(directory);
-    for (const auto& [key, name] : {std::pair("version", "thimble version"), {"weights_hash", "weights"}})
-      if (run.result.contains(key)) run.records.emplace_back(name, text_of(run.result[key]));
-    run.curves = read_timeline(directory).curves;
-    return run;
-  } catch (const FileError& e) {
-    throw CheckpointError(e.what());
-  } catch (const DataError& e) {
-    throw CheckpointError(fmt::format("{}: {}", (directory / "data.json").string(), e.what()));
-  }
+// Reads what the run has recorded up to its newest checkpoint, which is open.
+RecordedRun read_run(const RunDirectory& directory, const Checkpoint& newest,
+                     std::vector<std::string>& remarks) {
+  RecordedRun run;
+  run.identity = newest.state.run;
+  run.config = flat(to_json(newest.config));
+  add_data(directory.data(), run);
+  const bool has_ended = ending(newest.state, newest.config.train).has_value();
+  run.result = directory.summary(run.identity, has_ended ? newest.weights_hash() : "", remarks);
+  for (const auto& [key, name] : {std::pair("version", "thimble version"), {"weights_hash", "weights"}})
+    if (run.result.contains(key)) run.records.emplace_back(name, text_of(run.result[key]));
+  Timeline timeline = read_timeline(directory, newest.state);
+  std::ranges::move(timeline.remarks, std::back_inserter(remarks));
+  run.curves = std::move(timeline.curves);
+  return run;
 }
 
 // Returns the parameters that differ between settings, with names as short as possible.
@@ -132,6 +124,24 @@ std::string setting_name(const Json& parameters, const std::map<std::string, std
   return name.empty() ? "(the config)" : name;
 }
 
+// Adds a run that the sweep.json describes.
+void add_run_of_sweep(const RunDirectory& place, const Json& described, std::vector<std::string>& remarks,
+                      std::vector<RecordedRun>& runs) {
+  RecordedRun run = read_run(place, place.checkpoint("", remarks), remarks);
+  require<CheckpointError>(run.identity == described.at("run"),
+                           "{}: is not the run that sweep.json describes; restore it", place.name());
+  const Json& result = described.at("result");
+  if (run.result.is_null()) {
+    remarks.push_back(
+        fmt::format("{}: its result is that of sweep.json, as it has no summary", place.name()));
+    run.result = result;
+  } else if (run.result.at("weights_hash") != result.at("weights_hash")) {
+    remarks.push_back(fmt::format("{}: was trained further, to step {}, after the sweep had ended it",
+                                  place.name(), json_text(run.result.at("steps"))));
+  }
+  runs.push_back(std::move(run));
+}
+
 // Adds the settings of a sweep. The run directories are those below the sweep's, wherever it is now.
 void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& recorded) {
   try {
@@ -143,24 +153,14 @@ void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& 
       run.name = setting_name(run.parameters, names);
       auto& runs = recorded.emplace_back();
       for (const Json& one : setting.at("runs")) {
-        const fs::path place =
+        const RunDirectory place =
             directory / "runs" / fs::path(one.at("directory").get<std::string>()).filename();
         if (one.at("result").is_null()) {
           ++run.failed;
           continue;
         }
-        run.directories.push_back(place);
-        runs.push_back(read_run(place));
-        require<CheckpointError>(!runs.back().result.is_null(),
-                                 "{}: missing, though sweep.json has a result; restore the file",
-                                 (place / "summary.json").string());
-        Json expected = run.parameters;
-        expected["train.seed"] = one.at("seed");
-        for (const auto& [key, value] : expected.items())
-          require<CheckpointError>(runs.back().config.value(key, Json()) == value,
-                                   "{}: is not of the sweep: {} is {} there, {} in sweep.json",
-                                   place.string(), key, text_of(runs.back().config.value(key, Json())),
-                                   text_of(value));
+        run.directories.push_back(place.path());
+        add_run_of_sweep(place, one, comparison.remarks, runs);
       }
     }
   } catch (const Json::exception& e) {
@@ -330,14 +330,16 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
   std::vector<ModelSource> models;
   for (const std::string& directory : directories) {
     const std::size_t first = comparison.runs.size();
-    if (fs::exists(fs::path(directory) / "sweep.json")) {
+    if (fs::exists(fs::path(directory) / "sweep.json") && !RunDirectory(directory).is_run()) {
       comparison.has_sweep = true;
       add_sweep(directory, comparison, recorded);
     } else {
       models.push_back(open_run(directory));
-      std::ranges::copy(models.back().changes, std::back_inserter(comparison.changes));
+      ModelSource& model = models.back();
+      std::ranges::copy(model.changes, std::back_inserter(comparison.changes));
+      std::ranges::copy(model.remarks, std::back_inserter(comparison.remarks));
       comparison.runs.push_back({.name = "", .directories = {directory}});
-      recorded.push_back({read_run(directory)});
+      recorded.push_back({read_run(model.run, checkpoint_of(model.file), comparison.remarks)});
     }
     const std::string path = fs::path(directory).lexically_normal().generic_string();
     if (directories.size() > 1)

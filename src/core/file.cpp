@@ -39,6 +39,24 @@ class KnownFiles {
 };
 KnownFiles known_files;
 
+std::int64_t time_of(const struct stat& status) {
+  return status.st_mtim.tv_sec * INT64_C(1'000'000'000) + status.st_mtim.tv_nsec;
+}
+
+// Copies the start of a file that has several names, under this one.
+fs::path separate(const fs::path& path, std::uint64_t size) {
+  std::error_code none;
+  if (!fs::is_regular_file(fs::symlink_status(path, none)) || fs::hard_link_count(path, none) < 2)
+    return path;
+  NewFile copy(path);
+  const InputFile file(path);
+  constexpr std::uint64_t kPiece = 1 << 20;
+  for (std::uint64_t at = 0; at < std::min(size, file.size()); at += kPiece)
+    copy.append(file.read(at, std::min(kPiece, size - at)));
+  copy.commit();
+  return path;
+}
+
 // Writes the content and returns 0 or the number of the error.
 int write_all(int descriptor, std::string_view content) {
   while (!content.empty()) {
@@ -88,7 +106,14 @@ InputFile::InputFile(const fs::path& path) : path_(path), descriptor_(open_regul
     fail(path, "cannot be read", error);
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
+  written_ = time_of(status);
   known_files.add(status);
+}
+
+bool InputFile::has_changed() const {
+  struct stat now {};
+  return ::fstat(descriptor_, &now) != 0 || static_cast<std::uint64_t>(now.st_size) != size_ ||
+         time_of(now) != written_;
 }
 
 InputFile::~InputFile() { ::close(descriptor_); }
@@ -215,7 +240,9 @@ NewDirectory::~NewDirectory() {
 }
 
 AppendFile::AppendFile(const fs::path& path, std::uint64_t size)
-    : path_(path), size_(size), descriptor_(open_regular(path, O_WRONLY | O_CREAT | O_APPEND)) {
+    : path_(separate(path, size)),
+      size_(size),
+      descriptor_(open_regular(path, O_WRONLY | O_CREAT | O_APPEND)) {
   const off_t there = ::lseek(descriptor_, 0, SEEK_END);
   int error = there < 0 ? errno : 0;
   const bool enough = there >= static_cast<off_t>(size);

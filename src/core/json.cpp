@@ -1,6 +1,8 @@
 #include "thimble/core/json.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -8,6 +10,7 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/hash.h"
 #include "thimble/core/text.h"
 
 namespace thimble {
@@ -98,6 +101,28 @@ J parse(std::string_view text, std::size_t max_depth) {
   return std::move(builder.root());
 }
 
+// Returns the value with sorted keys, and numbers without a fraction as integers.
+Json canonical(const Json& value) {
+  if (value.is_array()) {
+    Json out = Json::array();
+    for (const Json& element : value) out.push_back(canonical(element));
+    return out;
+  }
+  if (value.is_object()) {
+    std::map<std::string_view, const Json*> members;
+    for (const auto& [key, member] : value.items()) members[key] = &member;
+    Json out = Json::object();
+    auto& list = out.get_ref<Json::object_t&>();
+    for (const auto& [key, member] : members) list.emplace_back(std::string(key), canonical(*member));
+    return out;
+  }
+  constexpr double kExact = 1LL << 53;
+  if (!value.is_number_float()) return value;
+  const auto number = value.get<double>();
+  return std::trunc(number) == number && std::abs(number) <= kExact ? Json(static_cast<std::int64_t>(number))
+                                                                    : value;
+}
+
 }  // namespace
 
 Json parse_json(std::string_view text) { return parse<Json>(text, text.size()); }
@@ -135,6 +160,28 @@ Json::json_pointer pointer_of(std::string_view key) {
 
 std::string json_text(const Json& json, int indent, Json::error_handler_t invalid) {
   return json.dump(indent, ' ', false, invalid);
+}
+
+std::string canonical_text(const Json& json) {
+  return json_text(canonical(json), -1, Json::error_handler_t::replace);
+}
+
+namespace {
+
+std::string checksum_of(Json object) {
+  object.erase("checksum");
+  return hash_digits(canonical_text(object));
+}
+
+}  // namespace
+
+Json with_checksum(Json object) {
+  object["checksum"] = checksum_of(object);
+  return object;
+}
+
+bool has_changed(const Json& object) {
+  return !object.is_object() || object.value("checksum", Json()) != checksum_of(object);
 }
 
 }  // namespace thimble

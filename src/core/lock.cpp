@@ -30,9 +30,24 @@ bool is_same_file(int descriptor, const std::filesystem::path& path) {
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
+namespace {
+
+// Removes a lock that nobody holds and that has several names, as a copy of a directory by hard links has.
+void remove_copy(const std::filesystem::path& path) {
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode) || there.st_nlink < 2) return;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return;
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && is_same_file(descriptor, path)) ::unlink(path.c_str());
+  ::close(descriptor);
+}
+
+}  // namespace
+
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(directory / kFile) {
   constexpr int kAttempts = 100;
   for (int attempt = 0;; ++attempt) {
+    remove_copy(path_);
     descriptor_ = open_regular(path_, O_RDWR | O_CREAT);
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;

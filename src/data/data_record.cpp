@@ -71,9 +71,16 @@ Json to_json(const DataRecord& record, const fs::path& run) {
 }
 
 DataRecord parse_record(const std::string& text, const fs::path& run) {
+  try {
+    return parse_record(parse_json(text), run);
+  } catch (const Json::exception& e) {
+    throw DataError(fmt::format("invalid record of the training data: {}", e.what()));
+  }
+}
+
+DataRecord parse_record(const Json& json, const fs::path& run) {
   DataRecord record;
   try {
-    const Json json = parse_json(text);
     json.at("vocabulary").get_to(record.vocabulary);
     json.at("longest").at("input").get_to(record.longest.input);
     json.at("longest").at("target").get_to(record.longest.target);

@@ -21,6 +21,7 @@
 #include "thimble/kernels/arithmetic.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/run.h"
+#include "thimble/train/train.h"
 
 namespace thimble {
 
@@ -144,14 +145,14 @@ Json load(const Json& request) {
     }
     const ModelSource source = open_weights(weights, request.value("config", std::string()));
     options.directory.clear();
-    options.weights = source.weights;
+    options.weights = source.file;
     options.warnings = source.changes;
     return source.config;
   });
 }
 
-// Goes on with another value of a key: writes a checkpoint, and opens the run again. A file of the run says
-// when which key was changed.
+// Goes on with another value of a key: writes a checkpoint, and opens the run again, whose metrics say when which key was
+// changed.
 Json set(const Json& request) {
   Session& present = open_session();
   const auto key = request.at("key").get<std::string>();
@@ -165,9 +166,8 @@ Json set(const Json& request) {
   present.checkpoint();
   const auto fill = [&](SessionOptions& options) {
     fs::copy(run, options.directory, fs::copy_options::recursive);
-    write_file(options.directory / kConfigName, to_yaml(changed));
-    record_changes(options.directory, present.hash().at("step"), present.config(), changed);
-    return resumed(options);
+    options.resume = true;
+    return changed;
   };
   return opened(request, fill, &present);
 }

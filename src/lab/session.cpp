@@ -49,15 +49,17 @@ class Run final : public lab::Session, private TrainObserver {
  public:
   Run(const Config& config, const lab::SessionOptions& options)
       : config_(config), options_(options), warnings_(options.warnings) {
-    run_.emplace(config, TrainOptions{.directory = options.directory.string(),
+    run_.emplace(config, TrainOptions{.directory = options.directory,
                                       .resume = options.resume,
                                       .observer = this,
-                                      .make_head_log = [this](const Config&) { return head_log(); }});
+                                      .make_head_log = [this](const Config&) { return head_log(); },
+                                      .new_metrics = true,
+                                      .new_rate = true});
     require<CheckpointError>(damaged_.empty() || run_->state().step > 0,
                              "no checkpoint of the run is intact: {}", fmt::join(damaged_, "; "));
     for (const std::string& reason : damaged_)
       warnings_.push_back(fmt::format("{}; this is the checkpoint before it", reason));
-    if (!options.weights.empty()) load_weights(options.weights, model().parameters());
+    if (options.weights) load_weights(*options.weights, model().parameters());
     if (options.shards_only) return;
     if (!trained()) stopped_ = run_->start();
     keep();
@@ -226,7 +228,8 @@ class Run final : public lab::Session, private TrainObserver {
   Json inspect(std::int64_t sequences) override {
     const std::filesystem::path file = "/weights.safetensors";
     save_weights(file, model().parameters(), {});
-    return to_json(thimble::inspect({config_, file, options_.directory}, {.sequences = sequences}));
+    return to_json(thimble::inspect({.config = config_, .weights = file, .run = options_.directory},
+                                    {.sequences = sequences}));
   }
 
   Json history() const override {
@@ -253,7 +256,7 @@ class Run final : public lab::Session, private TrainObserver {
   Model& model() { return run_->trainer().model(); }
   const Model& model() const { return run_->trainer().model(); }
   const Dataset& dataset() const { return run_->trainer().dataset(); }
-  bool trained() const { return !options_.weights.empty(); }
+  bool trained() const { return options_.weights != nullptr; }
 
   void require_trainable() const {
     require<ConfigError>(!trained(),
@@ -308,6 +311,7 @@ class Run final : public lab::Session, private TrainObserver {
     for (const std::string& line : shared_remarks(config, so_far)) warnings_.push_back(line);
   }
   void on_damaged(const std::string& reason) override { damaged_.push_back(reason); }
+  void on_remark(const std::string& remark) override { warnings_.push_back(remark); }
   void on_step(const StepReport& report) override { reports_.push_back(to_json(report)); }
   void on_validation(std::int64_t step, const EvalResult& result) override {
     Json line{{"step", step}};

@@ -11,6 +11,7 @@
 #include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
 #include "thimble/distributed/communicator.h"
+#include "thimble/tensor/safetensors.h"
 
 namespace thimble::lab {
 
@@ -19,7 +20,8 @@ struct SessionOptions {
   std::filesystem::path directory;  // of the run; empty: none
   bool resume = false;              // go on with the run in the directory
   bool shards_only = false;         // only computes shards: records, evaluates and writes nothing
-  std::filesystem::path weights;    // of a trained model without a run, which cannot be trained; empty: none
+  std::shared_ptr<const SafetensorsFile>
+      weights{};                        // of a trained model without a run, which cannot be trained
   std::vector<std::string> warnings{};  // for the user, in the answer
 };
 

@@ -7,7 +7,7 @@ import { parseYaml } from "./yaml.js";
 const FILES = "/lab",
   LOADED = "/lab/loaded";
 // The files of a run directory. Others in it are none of its own.
-const RUN_FILE = /^((config\.yaml|data\.json|metrics\.jsonl|summary\.json|changes\.json)|checkpoints\/(step-\d+|best|final)\.safetensors)$/;
+const RUN_FILE = /^((config\.yaml|data\.json|metrics\.jsonl(\.replaced(-\d+)?)?|summary\.json)|checkpoints\/(step-\d+|best|final)\.safetensors)$/;
 
 // An instance of the engine.
 class Engine {
@@ -89,10 +89,15 @@ class Engine {
 // Returns the path of a file below a folder, which it does not leave.
 const below = (folder, name) => [folder, ...name.split("/").filter((part) => part !== "" && part !== "." && part !== "..")].join("/");
 
-// Throws unless the text is what save() reads.
-function requireChanges(text) {
-  const list = JSON.parse(text);
-  if (!Array.isArray(list) || !list.every((change) => Number.isInteger(change?.step) && typeof change.key === "string")) throw new Error();
+// Returns the changes in metrics.jsonl, of which those of a key at one step are one, and none if they cancel.
+function changesIn(metrics) {
+  const changes = new Map();
+  for (const line of metrics.split("\n").filter((text) => text.includes('"split":"change"'))) {
+    const change = JSON.parse(line);
+    const name = `${change.step} ${change.key}`;
+    changes.set(name, { ...change, from: (changes.get(name) ?? change).from });
+  }
+  return [...changes.values()].filter(({ from, to }) => from !== to);
 }
 
 const failure = (kind, message) => ({ error: { kind, message, problems: [] } });
@@ -227,11 +232,6 @@ class Worker {
       return this.engine.call("load", { weights: `${FILES}/${weights}`, role, ...(given ? { config: `${FILES}/config.yaml` } : {}) });
     }
     const decoded = (name) => new TextDecoder().decode(files[top + name] ?? new Uint8Array());
-    try {
-      if (`${top}changes.json` in files) requireChanges(decoded("changes.json"));
-    } catch {
-      return failure("data", "changes.json: not a list of changes; restore the file");
-    }
     this.engine.remove(LOADED);
     const own = names.filter((name) => name.startsWith(top) && RUN_FILE.test(name.slice(top.length)));
     for (const name of own) this.engine.write(LOADED, { [name.slice(top.length)]: files[name] });
@@ -256,7 +256,7 @@ class Worker {
     const { engine } = this;
     const files = engine.read(answer.directory, "run/");
     const read = (name) => new TextDecoder().decode(files[name]);
-    const changes = "run/changes.json" in files ? JSON.parse(read("run/changes.json")) : [];
+    const changes = "run/metrics.jsonl" in files ? changesIn(read("run/metrics.jsonl")) : [];
     const said = changes.map(({ step, key, from, to }) => `# ${key} was ${from} up to step ${step}, then ${to}.\n`);
     const text = read("run/config.yaml");
     const named = /^( +(?:\w+_)?file: ("?))\/lab\/([^"\n]+)\2$/gm;

@@ -1,10 +1,11 @@
 #include "thimble/reproduce/reproduce.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <sstream>
 
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
@@ -24,10 +25,12 @@ namespace {
 
 constexpr std::int64_t kTraced = 20;  // sequences, for "permutation" and "softmax"
 
-Json metrics_lines(const fs::path& run) {
-  std::istringstream lines(read_metrics(run));
+Json metrics_lines(const RunDirectory& run) {
   Json out = Json::array();
-  for (std::string line; std::getline(lines, line);) out.push_back(parse_json(line));
+  std::vector<std::string> remarks;
+  run.read_metrics(
+      open_run(run).state, [&](const Json& line) { out.push_back(line); }, remarks);
+  require<CheckpointError>(remarks.empty(), "{}", fmt::join(remarks, "; "));
   return out;
 }
 

@@ -1,14 +1,14 @@
 #include "thimble/sweep/halving.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <span>
-#include <sstream>
 
-#include "thimble/train/run_files.h"
+#include "thimble/core/error.h"
+#include "thimble/train/run_directory.h"
 
 namespace thimble {
 
@@ -40,18 +40,20 @@ std::vector<std::size_t> best_settings(const std::map<std::size_t, double>& loss
 
 }  // namespace
 
-std::vector<double> halving_losses(const Halving& halving, const std::filesystem::path& run, bool ended) {
+std::vector<double> halving_losses(const Halving& halving, const RunDirectory& run, const RunState& newest,
+                                   bool ended) {
   std::vector<double> losses;
   double last = kWorst;
-  std::istringstream lines(read_metrics(run));
-  for (std::string line; std::getline(lines, line) && losses.size() < halving.steps.size();) {
-    // A process that was killed may have left a part of its last line.
-    if (line.find(R"("split":"validation")") == std::string::npos || !line.ends_with('}')) continue;
-    const Json json = parse_json(line);
-    const auto step = json.at("step").get<std::int64_t>();
-    last = json.at("loss").is_number() ? json.at("loss").get<double>() : kWorst;
-    if (step == halving.steps[losses.size()]) losses.push_back(last);
-  }
+  if (halving.steps.empty()) return losses;
+  std::vector<std::string> remarks;
+  const auto add = [&](const Json& line) {
+    if (losses.size() == halving.steps.size() || line.at("split") != "validation") return;
+    last = line.at("loss").is_number() ? line.at("loss").get<double>() : kWorst;
+    if (line.at("step") == halving.steps[losses.size()]) losses.push_back(last);
+  };
+  run.read_metrics(newest, add, remarks);
+  require<CheckpointError>(remarks.empty(), "{}; halving goes by these lines: restore the file",
+                           fmt::join(remarks, "; "));
   if (ended) losses.resize(halving.steps.size(), last);
   return losses;
 }

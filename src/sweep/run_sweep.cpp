@@ -22,7 +22,7 @@
 #include "thimble/sweep/halving.h"
 #include "thimble/sweep/slurm.h"
 #include "thimble/sweep/sweep_state.h"
-#include "thimble/train/run_files.h"
+#include "thimble/train/run_directory.h"
 
 namespace thimble {
 
@@ -43,6 +43,16 @@ std::string last_message(const fs::path& file) {
   const std::size_t begin =
       message == std::string::npos ? text.find_last_of("\r\n", end) + 1 : message + program.size();
   return text.substr(begin, std::min(text.find_first_of("\r\n", begin), end + 1) - begin);
+}
+
+// Returns the state of the newest checkpoint; step 0 if there is none.
+RunState newest_state(const RunDirectory& run) {
+  try {
+    std::vector<std::string> ignored;
+    return run.checkpoint("", ignored).state;
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 class Runner {
@@ -156,7 +166,6 @@ class Runner {
 
   void finish(SweepRun& run, int exit) {
     constexpr int kInterrupted = 130, kSignal = 128;  // of thimble train; added to a signal's number
-    const fs::path summary = directory(run) / "summary.json";
     const auto ended_by = [&](int signal) { return exit == kSignal + signal; };
     const bool stopped = ended_by(SIGKILL) || std::ranges::any_of(kStopSignals, ended_by);
     if (exit == kInterrupted || (result_.interrupted && stopped)) {
@@ -164,9 +173,10 @@ class Runner {
       left_.insert(&run);
       return;
     }
-    const bool has_result = fs::exists(summary);
+    const RunDirectory trained = directory(run);
+    const bool has_result = trained.has_summary();
     try {
-      run.losses = halving_losses(sweep_.halving, directory(run), has_result);
+      run.losses = halving_losses(sweep_.halving, trained, newest_state(trained), has_result);
     } catch (const CheckpointError& e) {
       return fail(run, exit, e.what());
     }
@@ -186,11 +196,9 @@ class Runner {
     if (run.status == RunStatus::failed && run.error.empty())
       run.error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
                                  : fmt::format("exit status {}", exit);
-    try {
-      if (run.status != RunStatus::failed) run.result = read_summary(directory(run));
-    } catch (const CheckpointError& e) {
-      return fail(run, exit, e.what());
-    }
+    std::vector<std::string> remarks;
+    if (run.status != RunStatus::failed) run.result = trained.summary(run.identity, "", remarks);
+    if (!remarks.empty()) return fail(run, exit, remarks.front());
     write_record(result_.directory, run);
   }
 
@@ -215,7 +223,7 @@ class Runner {
     auto done = static_cast<double>(finished(result_.runs) - finished_);
     for (const auto& [child, running] : children_) {
       const auto steps = static_cast<double>(running.run->config.train.steps);
-      done += static_cast<double>(trained_steps(directory(*running.run))) / steps;
+      done += static_cast<double>(RunDirectory(directory(*running.run)).last_step()) / steps;
     }
     if (done <= reported_) return;
     progress_.advance(done - reported_);

@@ -5,11 +5,11 @@
 #include "thimble/config/differences.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "thimble/core/hash.h"
 #include "thimble/core/json.h"
 #include "thimble/core/path.h"
+#include "thimble/data/data_paths.h"
 #include "thimble/train/run.h"
-#include "thimble/train/run_files.h"
-#include "thimble/train/run_name.h"
 
 namespace thimble {
 
@@ -46,6 +46,14 @@ std::string run_name(std::size_t number, std::size_t digits, const SweepSetting&
   return fmt::format("{:0{}}{}-seed_{}", number, digits, settings, seed);
 }
 
+// Returns the hash of a setting's values. Data files may move, and the seed is that of each run.
+std::string config_hash(Config config) {
+  for (std::string* path : data_paths(config.task)) path->clear();
+  config.train.seed = 0;
+  config.train.threads = 1;
+  return hash_digits(json_text(to_json(config), -1, Json::error_handler_t::replace));
+}
+
 // Returns {"model.heads": 2}, with the values of the config.
 Json overrides_json(const std::vector<std::string>& overrides, const Config& config) {
   const Json values = to_json(config);
@@ -60,11 +68,13 @@ Json overrides_json(const std::vector<std::string>& overrides, const Config& con
 Json run_json(const SweepRun& run, const fs::path& directory) {
   Json json{{"seed", run.config.train.seed},
             {"directory", (directory / "runs" / run.name).string()},
+            {"run", run.identity},
             {"status", name(run.status)},
             {"exit", run.exit ? Json(*run.exit) : Json()},
             {"error", run.error.empty() ? Json() : Json(run.error)},
             {"result", run.result}};
   if (!run.losses.empty()) json["halving_losses"] = run.losses;
+  if (!run.remark.empty()) json["remark"] = run.remark;
   return json;
 }
 
@@ -74,8 +84,8 @@ std::vector<std::string> identity(const Json& sweep) {
   for (const Json& setting : sweep.at("settings")) {
     std::vector<std::uint64_t> seeds;
     for (const Json& run : setting.at("runs")) seeds.push_back(run.at("seed").get<std::uint64_t>());
-    out.push_back(
-        fmt::format("{} with seeds {}", json_text(setting.at("overrides")), json_text(Json(seeds))));
+    out.push_back(fmt::format("{} with seeds {} and a config of hash {}", json_text(setting.at("overrides")),
+                              json_text(Json(seeds)), setting.at("config_hash").get<std::string>()));
   }
   return out;
 }
@@ -100,28 +110,34 @@ void require_same(const fs::path& directory, const Json& before, const Json& now
 }
 
 // Throws CheckpointError if the directory exists and holds a run of another config or other data.
-void require_config(const fs::path& directory, const SweepRun& run) {
-  const fs::path file = directory / "config.yaml";
-  if (!fs::exists(file)) return;
-  const std::vector<std::string> data = changed_data(directory, run.config);
+void require_config(const RunDirectory& there, const SweepRun& run) {
+  if (!there.is_run()) return;
+  const std::vector<std::string> data = changed_data(there, run.config);
   require<CheckpointError>(data.empty(), "{}: trained on other data: {}; choose another directory with --out",
-                           directory.string(), data.empty() ? "" : data.front());
-  auto changed = differences(load_config(file.string()), run.config, "the directory", "the sweep");
-  // Data files with the same content may have moved.
-  if (fs::exists(directory / kDataRecord))
-    std::erase_if(changed, [](const Difference& d) { return d.may_change && d.key.starts_with("task."); });
+                           there.name(), data.empty() ? "" : data.front());
+  const DataRecord any;
+  const Config config = parse_config(there.config_text(), there.config_path().string(), {}, &any);
+  auto changed = differences(config, run.config, "the directory", "the sweep");
+  std::erase_if(changed, [](const Difference& d) { return d.may_change; });
   require<CheckpointError>(changed.empty(),
                            "{}: trained with another config: {}; choose another directory with --out",
-                           directory.string(), changed.empty() ? "" : changed.front().text);
+                           there.name(), changed.empty() ? "" : changed.front().text);
 }
 
-// Returns whether a directory has nothing but what a sweep creates before its first run.
-bool is_unused(const fs::path& directory) {
-  return fs::is_directory(directory) &&
-         std::ranges::all_of(fs::directory_iterator(directory), [](const auto& entry) {
-           const fs::path& path = entry.path();
-           return path.extension() == ".tmp" || (path.filename() == "runs" && fs::is_empty(path));
-         });
+// Returns whether a directory has nothing but what a sweep with these runs makes, other than its sweep.json.
+bool is_of_sweep(const fs::path& directory, const std::vector<SweepRun>& runs) {
+  const auto is_planned = [&](const auto& entry) {
+    const std::string file = entry.path().filename().string();
+    return file.ends_with(".tmp") || std::ranges::any_of(runs, [&](const SweepRun& run) {
+             return file == run.name || file.starts_with(run.name + ".");
+           });
+  };
+  const auto is_own = [&](const auto& entry) {
+    const fs::path& path = entry.path();
+    if (path.filename() == "runs") return std::ranges::all_of(fs::directory_iterator(path), is_planned);
+    return path.extension() == ".tmp" || path.filename().string().starts_with("slurm");
+  };
+  return fs::is_directory(directory) && std::ranges::all_of(fs::directory_iterator(directory), is_own);
 }
 
 }  // namespace
@@ -134,6 +150,7 @@ std::vector<SweepRun> plan_runs(const Sweep& sweep) {
   std::vector<SweepRun> runs;
   for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
     const SweepSetting& setting = sweep.settings[i];
+    const DataRecord data = record_of(setting.config);
     const auto seeds = sweep.seeds.empty() ? std::vector{setting.config.train.seed} : sweep.seeds;
     for (const std::uint64_t seed : seeds) {
       SweepRun& run = runs.emplace_back();
@@ -142,6 +159,7 @@ std::vector<SweepRun> plan_runs(const Sweep& sweep) {
       run.config.train.seed = seed;
       run.config.train.threads = 1;
       run.name = run_name(runs.size(), digits, setting, seed);
+      run.identity = run_identity(run.config, data);
     }
   }
   return runs;
@@ -173,7 +191,9 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
   Json settings = Json::array();
   for (std::size_t i = 0; i < sweep.settings.size(); ++i) {
     const SweepSetting& setting = sweep.settings[i];
-    Json entry{{"overrides", overrides_json(setting.overrides, setting.config)}, {"runs", Json::array()}};
+    Json entry{{"overrides", overrides_json(setting.overrides, setting.config)},
+               {"config_hash", config_hash(setting.config)},
+               {"runs", Json::array()}};
     for (const SweepRun& run : runs)
       if (run.setting == i) entry["runs"].push_back(run_json(run, directory));
     for (const std::string key : {"count", "mean", "sd", "min", "max"}) entry[key] = Json::object();
@@ -195,12 +215,31 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
     json["halving"] = {{"steps", sweep.halving.steps}, {"reduction_factor", sweep.halving.reduction_factor}};
   json["settings"] = settings;
   json["failed"] = std::ranges::count_if(runs, has_failed);
+  return json;
+}
+
+Json sweep_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::path& directory) {
+  Json json{{"format", kSweepFormat}, {"checksum", ""}};
+  json.update(to_json(sweep, runs, directory));
   return with_checksum(json);
+}
+
+bool is_sweep(const fs::path& directory) {
+  try {
+    const Json json = read_json(directory / "sweep.json");
+    return json.is_object() && json.value("format", Json()) == kSweepFormat;
+  } catch (const FileError&) {
+    return false;
+  }
 }
 
 Json read_sweep_json(const fs::path& directory) {
   const fs::path file = directory / "sweep.json";
   Json sweep = read_json(file);
+  require<CheckpointError>(
+      sweep.is_object() && sweep.value("format", Json()) == kSweepFormat,
+      "{}: does not say \"format\": \"{}\", so it is no sweep's, or of a version before 0.3", file.string(),
+      kSweepFormat);
   require<CheckpointError>(!has_changed(sweep),
                            "{}: the checksum does not match: the file was changed; restore it",
                            file.string());
@@ -208,12 +247,13 @@ Json read_sweep_json(const fs::path& directory) {
 }
 
 void require_same_sweep(const fs::path& directory, const Sweep& sweep, const std::vector<SweepRun>& runs) {
-  if (!fs::exists(directory) || is_unused(directory)) return;
-  require<CheckpointError>(fs::exists(directory / "sweep.json"),
-                           "{}: exists and is not a sweep directory; choose another with --out",
+  if (!fs::exists(directory)) return;
+  const bool is_lost = !fs::exists(directory / "sweep.json");
+  require<CheckpointError>(!is_lost || is_of_sweep(directory, runs),
+                           "{}: exists and is not the directory of this sweep; choose another with --out",
                            directory.string());
   try {
-    require_same(directory, read_sweep_json(directory), to_json(sweep, runs, directory));
+    if (!is_lost) require_same(directory, read_sweep_json(directory), to_json(sweep, runs, directory));
     for (const SweepRun& run : runs) require_config(directory / "runs" / run.name, run);
   } catch (const Json::exception& e) {
     throw CheckpointError(fmt::format("{}: invalid: {}", (directory / "sweep.json").string(), e.what()));

@@ -1,6 +1,5 @@
 #include "thimble/sweep/sweep_state.h"
 
-#include <charconv>
 #include <limits>
 #include <set>
 
@@ -8,7 +7,7 @@
 #include "thimble/core/file.h"
 #include "thimble/sweep/claim.h"
 #include "thimble/sweep/halving.h"
-#include "thimble/train/run_files.h"
+#include "thimble/train/run_directory.h"
 
 namespace thimble {
 
@@ -44,51 +43,52 @@ fs::path run_path(const fs::path& directory, const SweepRun& run, const std::str
   return directory / "runs" / (run.name + ending);
 }
 
-std::int64_t trained_steps(const fs::path& run) {
-  constexpr std::uint64_t kEnd = 1 << 16;
-  constexpr std::string_view kStart = R"({"step":)";
-  const fs::path metrics = run / "metrics.jsonl";
-  if (!fs::exists(metrics)) return 0;
-  const InputFile file(metrics);
-  const std::string text = file.read(file.size() - std::min(file.size(), kEnd), kEnd);
-  const std::size_t end = text.rfind('\n');
-  const std::size_t start = end == std::string::npos ? end : text.rfind(kStart, end);
-  std::int64_t step = 0;
-  if (start != std::string::npos)
-    std::from_chars(text.data() + start + kStart.size(), text.data() + end, step);
-  return step;
-}
-
 void write_record(const fs::path& directory, const SweepRun& run) {
-  const Json record{{"status", name(run.status)},
-                    {"exit", run.exit ? Json(*run.exit) : Json()},
-                    {"error", run.error},
-                    {"halving_losses", run.losses}};
+  const Json record{
+      {"run", run.identity},
+      {"status", name(run.status)},
+      {"exit", run.exit ? Json(*run.exit) : Json()},
+      {"error", run.error},
+      {"weights_hash", run.result.is_object() ? run.result.value("weights_hash", Json()) : Json()},
+      {"halving_losses", run.losses}};
   write_file(run_path(directory, run, ".json"),
              json_text(with_checksum(record), 2, Json::error_handler_t::replace) + "\n");
 }
 
 bool read_record(const fs::path& directory, SweepRun& run) {
-  const fs::path file = run_path(directory, run, ".json"),
-                 summary = run_path(directory, run) / "summary.json";
+  const fs::path file = run_path(directory, run, ".json");
   if (!fs::exists(file)) return false;
+  run.remark.clear();
+  Json record;
   try {
-    const Json record = read_json(file);
-    require<CheckpointError>(!has_changed(record), "{}: the checksum does not match; remove the file",
-                             file.string());
+    record = read_json(file);
+  } catch (const FileError&) {
+  }
+  if (has_changed(record) || record.value("run", Json()) != run.identity) {
+    run.remark =
+        fmt::format("{}: was changed, or is of another run; thimble sweep writes it again", file.string());
+    return false;
+  }
+  try {
     const RunStatus status = status_of(record.at("status"));
     run.losses.clear();
     for (const Json& loss : record.at("halving_losses"))
       run.losses.push_back(loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::infinity());
+    if (status == RunStatus::waiting) return false;
     if (status != RunStatus::failed) {
-      if (status == RunStatus::waiting || !fs::exists(summary)) return false;
-      run.result = read_summary(run_path(directory, run));
+      std::vector<std::string> remarks;
+      run.result = RunDirectory(run_path(directory, run)).summary(run.identity, "", remarks);
+      if (!remarks.empty()) run.remark = remarks.front();
+      if (run.result.is_null()) return false;
+      if (run.result.at("weights_hash") != record.at("weights_hash"))
+        run.remark = fmt::format("{}: was trained further, to step {}, after the sweep had ended it",
+                                 run_path(directory, run).string(), json_text(run.result.at("steps")));
     }
     run.status = status;
     if (record.at("exit").is_number()) run.exit = record.at("exit").get<int>();
     record.at("error").get_to(run.error);
   } catch (const Json::exception& e) {
-    throw CheckpointError(fmt::format("{}: invalid: {}; remove the file", file.string(), e.what()));
+    throw CheckpointError(fmt::format("{}: invalid: {}", file.string(), e.what()));
   }
   return true;
 }
@@ -123,7 +123,7 @@ void forget_failures(const fs::path& directory, const Halving& halving, std::vec
 void write_sweep_json(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs,
                       double lease) {
   do {
-    write_file(directory / "sweep.json", json_text(to_json(sweep, runs, directory), 2) + "\n");
+    write_file(directory / "sweep.json", json_text(sweep_json(sweep, runs, directory), 2) + "\n");
   } while (read_state(directory, sweep.halving, runs, lease));
 }
 
@@ -148,6 +148,7 @@ RecordedSweep open_sweep(const fs::path& directory) {
         run.setting = recorded.sweep.settings.size() - 1;
         from.at("seed").get_to(run.config.train.seed);
         run.name = fs::path(from.at("directory").get<std::string>()).filename().string();
+        from.at("run").get_to(run.identity);
       }
     }
     read_state(directory, recorded.sweep.halving, recorded.runs);

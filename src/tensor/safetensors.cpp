@@ -58,11 +58,11 @@ struct Bfloat {
 };
 
 template <class Stored, class T>
-std::vector<T> convert(const char* from, std::size_t bytes) {
-  std::vector<T> values(bytes / sizeof(Stored));
+std::vector<T> convert(std::string_view data) {
+  std::vector<T> values(data.size() / sizeof(Stored));
   for (std::size_t i = 0; i < values.size(); ++i) {
     Stored stored;
-    std::memcpy(&stored, from + i * sizeof(Stored), sizeof(Stored));
+    std::memcpy(&stored, data.data() + i * sizeof(Stored), sizeof(Stored));
     values[i] = static_cast<T>(stored);
   }
   return values;
@@ -144,29 +144,15 @@ void check_header_size(const std::string& file, std::uint64_t size, std::uint64_
 }
 
 // Returns the header of a file. Throws, before its text is read, if it is longer than the file or the format.
-SafetensorsHeader read_header(const InputFile& file, const std::string& name, std::uint64_t& size) {
-  const std::string start = file.read(0, sizeof size);
+template <class Read>
+SafetensorsHeader read_header(const Read& read, std::uint64_t file_size, const std::string& name,
+                              std::uint64_t& size) {
+  const std::string start = read(0, sizeof size);
   require<CheckpointError>(start.size() == sizeof size, "{}: {} bytes are too few for a safetensors file",
                            name, start.size());
   std::memcpy(&size, start.data(), sizeof size);
-  check_header_size(name, size, file.size() - sizeof size);
-  return parse_safetensors_header(file.read(sizeof size, size), name);
-}
-
-// Returns the content. Throws, before the data is read, if it has more bytes than the header describes.
-std::string read_checkpoint(const std::filesystem::path& path) {
-  try {
-    const InputFile file(path);
-    std::uint64_t header_size = 0, data_size = 0;
-    for (const auto& tensor : read_header(file, path.string(), header_size).tensors)
-      data_size = std::max(data_size, tensor.offsets[1]);
-    const std::uint64_t size = file.size() - sizeof header_size - header_size;
-    require<CheckpointError>(size <= data_size, "{}: {} bytes of data follow the last tensor", path.string(),
-                             size - data_size);
-    return file.read(0, file.size());
-  } catch (const FileError& e) {
-    throw CheckpointError(e.what());
-  }
+  check_header_size(name, size, file_size - sizeof size);
+  return parse_safetensors_header(read(sizeof size, size), name);
 }
 
 }  // namespace
@@ -192,30 +178,54 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
 
 std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
   try {
+    const InputFile file(path);
     std::uint64_t size = 0;
-    return read_header(InputFile(path), path.string(), size).metadata;
+    const auto read = [&](std::uint64_t offset, std::uint64_t count) { return file.read(offset, count); };
+    return read_header(read, file.size(), path.string(), size).metadata;
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }
 }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : SafetensorsFile(read_checkpoint(path), path.string()) {}
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(path.string()) {
+  try {
+    file_ = std::make_shared<const InputFile>(path);
+    size_ = file_->size();
+    parse();
+  } catch (const FileError& e) {
+    throw CheckpointError(e.what());
+  }
+}
+
+SafetensorsFile::SafetensorsFile(std::shared_ptr<const InputFile> file, std::string name)
+    : name_(std::move(name)), file_(std::move(file)), size_(file_->size()) {
+  parse();
+}
 
 SafetensorsFile::SafetensorsFile(std::string content, std::string name)
-    : name_(std::move(name)), content_(std::move(content)) {
+    : name_(std::move(name)), content_(std::move(content)), size_(content_.size()) {
+  parse();
+}
+
+std::string SafetensorsFile::bytes(std::uint64_t offset, std::uint64_t count) const {
+  return file_ ? file_->read(offset, count) : content_.substr(offset, count);
+}
+
+void SafetensorsFile::parse() {
   std::uint64_t header_size = 0;
-  require<CheckpointError>(content_.size() >= sizeof header_size,
-                           "{}: {} bytes are too few for a safetensors file", name_, content_.size());
-  std::memcpy(&header_size, content_.data(), sizeof header_size);
-  check_header_size(name_, header_size, content_.size() - sizeof header_size);
+  const auto read = [this](std::uint64_t offset, std::uint64_t count) { return bytes(offset, count); };
+  SafetensorsHeader header = read_header(read, size_, name_, header_size);
   data_ = sizeof header_size + header_size;
-  const auto text = std::string_view(content_).substr(sizeof header_size, header_size);
-  SafetensorsHeader header = parse_safetensors_header(text, name_);
   metadata_ = std::move(header.metadata);
+  if (file_) {  // before all of it is read
+    std::uint64_t end = 0;
+    for (const auto& tensor : header.tensors) end = std::max(end, tensor.offsets[1]);
+    require<CheckpointError>(size_ - data_ <= end, "{}: {} bytes of data follow the last tensor", name_,
+                             size_ - data_ - end);
+  }
   check_checksum();
   for (const auto& tensor : header.tensors)
-    entries_[tensor.name] = checked_entry(name_, tensor, content_.size() - data_);
+    entries_[tensor.name] = checked_entry(name_, tensor, size_ - data_);
   check_layout();
 }
 
@@ -224,20 +234,30 @@ void SafetensorsFile::check_checksum() {
     const auto found = metadata_.find(key);
     return found != metadata_.end() && wanted(found->second);
   };
+  std::string start = bytes(0, kDigits + kDigitCount);
   const bool at_its_place =
-      std::string_view(content_).substr(sizeof(std::uint64_t)).starts_with(kBeforeDigits) &&
+      std::string_view(start).substr(sizeof(std::uint64_t)).starts_with(kBeforeDigits) &&
       is(kChecksumKey, [](const std::string& digits) { return digits.size() == kDigitCount; });
   const bool named = is(kAlgorithmKey, [](const std::string& name) { return name == kAlgorithm; });
   if (!at_its_place && !named) return;
   bool matches = at_its_place && named;
   if (matches) {
-    const std::string expected = content_.substr(kDigits, kDigitCount);
-    content_.replace(kDigits, kDigitCount, kDigitCount, '0');
-    matches = hash_digits(content_) == expected;
+    constexpr std::uint64_t kPiece = 1 << 20;
+    const std::string expected = start.substr(kDigits);
+    StreamHash hash;
+    hash.add(start.replace(kDigits, kDigitCount, kDigitCount, '0'));
+    for (std::uint64_t at = start.size(); at < size_; at += kPiece)
+      hash.add(bytes(at, std::min(kPiece, size_ - at)));
+    matches = hash.digits() == expected;
   }
   require<CheckpointError>(matches, "{}: the checksum does not match: the file is damaged", name_);
   metadata_.erase(kChecksumKey);
   metadata_.erase(kAlgorithmKey);
+}
+
+void SafetensorsFile::require_unchanged() const {
+  require<CheckpointError>(!file_ || !file_->has_changed(), "{}: was written to while it was read; try again",
+                           name_);
 }
 
 // Throws unless the tensors fill the data, one after the other.
@@ -254,8 +274,8 @@ void SafetensorsFile::check_layout() const {
                              name_, printable(item->first), item->second.begin, at);
     at = item->second.end;
   }
-  require<CheckpointError>(at == content_.size() - data_, "{}: {} bytes of data follow the last tensor",
-                           name_, content_.size() - data_ - at);
+  require<CheckpointError>(at == size_ - data_, "{}: {} bytes of data follow the last tensor", name_,
+                           size_ - data_ - at);
 }
 
 const SafetensorsFile::Entry& SafetensorsFile::entry(const std::string& name) const {
@@ -267,14 +287,14 @@ const SafetensorsFile::Entry& SafetensorsFile::entry(const std::string& name) co
 template <class T>
 std::vector<T> SafetensorsFile::values(const std::string& name) const {
   const Entry& e = entry(name);
-  const char* from = content_.data() + data_ + e.begin;
-  const std::size_t bytes = e.end - e.begin;
-  if (e.dtype == DType::i64) return convert<std::int64_t, T>(from, bytes);
+  const std::string data = bytes(data_ + e.begin, e.end - e.begin);
+  require<CheckpointError>(data.size() == e.end - e.begin, "{}: was cut while it was read; try again", name_);
+  if (e.dtype == DType::i64) return convert<std::int64_t, T>(data);
   if constexpr (std::is_floating_point_v<T>) {
-    if (e.dtype == DType::f64) return convert<double, T>(from, bytes);
-    if (e.dtype == DType::f32) return convert<float, T>(from, bytes);
-    if (e.dtype == DType::f16) return convert<Half, T>(from, bytes);
-    if (e.dtype == DType::bf16) return convert<Bfloat, T>(from, bytes);
+    if (e.dtype == DType::f64) return convert<double, T>(data);
+    if (e.dtype == DType::f32) return convert<float, T>(data);
+    if (e.dtype == DType::f16) return convert<Half, T>(data);
+    if (e.dtype == DType::bf16) return convert<Bfloat, T>(data);
   }
   throw CheckpointError(fmt::format(
       "{}: tensor {}: elements of type {} cannot be read as {}", name_, printable(name), info(e.dtype).name,

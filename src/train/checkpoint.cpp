@@ -60,6 +60,7 @@ void load(const SafetensorsFile& file, const ParameterStore& store, const std::v
     for (const auto& p : store.entries())
       std::ranges::copy(file.values<Real>(buffer.prefix + p.name),
                         buffer.values.begin() + static_cast<std::ptrdiff_t>(p.offset));
+  file.require_unchanged();
 }
 
 }  // namespace
@@ -82,8 +83,12 @@ void save_weights(const std::filesystem::path& path, const ParameterStore& store
   }
 }
 
+void load_weights(const SafetensorsFile& file, ParameterStore& store) {
+  load(file, store, {{"", store.values()}});
+}
+
 void load_weights(const std::filesystem::path& path, ParameterStore& store) {
-  load(SafetensorsFile(path), store, {{"", store.values()}});
+  load_weights(SafetensorsFile(path), store);
 }
 
 void load_checkpoint(const SafetensorsFile& file, ParameterStore& store, Optimizer& optimizer) {

@@ -95,7 +95,7 @@ Evaluator::Evaluator(const Config& config, Communicator& ranks)
 }
 
 Evaluator::Evaluator(const ModelSource& source) : Evaluator(source.config) {
-  load_weights(source.weights, model_->parameters());
+  load_weights(*source.open(), model_->parameters());
 }
 
 template <class F>

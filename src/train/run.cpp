@@ -1,17 +1,12 @@
 #include "thimble/train/run.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "thimble/core/error.h"
-#include "thimble/core/json.h"
 #include "thimble/core/path.h"
 #include "thimble/data/data_paths.h"
 #include "thimble/data/table.h"
-#include "thimble/tensor/safetensors.h"
-#include "thimble/train/run_files.h"
-#include "thimble/train/run_name.h"
 #include "train/run_layout.h"
 
 namespace thimble {
@@ -20,39 +15,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Returns the checkpoints of a run as --checkpoint names them: "best, final, 300, 200".
-std::string checkpoint_names(const fs::path& directory) {
-  std::vector<std::string> names;
-  for (const char* name : {"best", "final"})
-    if (fs::exists(directory / fmt::format("{}.safetensors", name))) names.emplace_back(name);
-  for (const fs::path& path : step_files(directory)) names.push_back(std::to_string(step_of(path)));
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-// Prunes a run that was killed between its last checkpoint and pruning. Does nothing if the run is locked or
-// cannot be written, or if one of its checkpoints is not what its name says.
-void prune_finished(const fs::path& directory) {
-  const fs::path checkpoints = directory / kRunCheckpoints;
-  try {
-    if (!fs::exists(checkpoints / kFinal) || surplus(checkpoints, kKeptAtEnd, false).empty()) return;
-    const DataRecord any;
-    const SafetensorsFile last(checkpoints / kFinal);
-    require_run(last, directory);
-    const Config config = parse_config(last.metadata().at("config"), last.path(), {}, &any);
-    const std::vector<fs::path> files = surplus(checkpoints, kKeptAtEnd, config.train.checkpoint_series);
-    if (files.empty()) return;
-    const DirectoryLock lock(directory);
-    if (!fs::exists(checkpoints / kFinal)) return;  // resumed meanwhile
-    for (const fs::path& path : step_files(checkpoints)) require_run(SafetensorsFile(path), directory);
-    for (const fs::path& path : files) fs::remove(path);
-  } catch (const std::exception&) {
-  }
-}
-
 // Returns the source with its changes since training.
-ModelSource source_of(Config config, const fs::path& weights, const fs::path& run,
+ModelSource source_of(Config config, std::shared_ptr<const SafetensorsFile> weights,
                       const DataRecord& trained) {
-  ModelSource source{std::move(config), weights, run};
+  ModelSource source{.config = std::move(config), .weights = weights->path(), .file = std::move(weights)};
   if (source.config.task.table != nullptr)
     source.changes = changed_files(trained, source.config.task.table->sources());
   return source;
@@ -79,111 +45,43 @@ ModelSource with_other_files(ModelSource source, const DataRecord& trained,
 
 }  // namespace
 
-std::string step_name(std::int64_t step) { return fmt::format("step-{}.safetensors", step); }
-
-std::int64_t step_of(const fs::path& path) {
-  const std::string name = path.filename().string();
-  std::int64_t step = 0;
-  if (name.starts_with("step-")) std::from_chars(name.data() + 5, name.data() + name.size(), step);
-  return name == step_name(step) ? step : 0;
-}
-
-std::vector<fs::path> step_files(const fs::path& directory) {
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(directory))
-    if (step_of(entry.path()) > 0) found.push_back(entry.path());
-  std::ranges::sort(found, std::greater(), step_of);
-  return found;
-}
-
-std::vector<fs::path> surplus(const fs::path& checkpoints, std::size_t keep, bool series) {
-  std::vector<fs::path> files = step_files(checkpoints);
-  files.erase(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(std::min(keep, files.size())));
-  if (series) std::erase_if(files, [](const fs::path& path) { return in_series(step_of(path)); });
-  return files;
-}
-
-fs::path unused_name(const fs::path& name) {
-  fs::path free = name;
-  for (int n = 2; fs::exists(free); ++n) free = fmt::format("{}-{}", name.string(), n);
-  return free;
-}
-
-DataRecord read_record(const fs::path& directory) {
-  const fs::path file = directory / kRunData;
-  if (!fs::exists(file)) return {};
-  try {
-    return parse_record(read_file(file), directory);
-  } catch (const DataError& e) {
-    throw CheckpointError(fmt::format("{}: {}", file.string(), e.what()));
-  }
-}
-
-std::optional<fs::path> last_checkpoint(const fs::path& checkpoints) {
-  if (fs::exists(checkpoints / kFinal)) return checkpoints / kFinal;
-  const std::vector<fs::path> steps = step_files(checkpoints);
-  return steps.empty() ? std::nullopt : std::optional(steps.front());
-}
-
-std::optional<fs::path> newest_checkpoint(const fs::path& run) {
-  const fs::path checkpoints = run / kRunCheckpoints, best = checkpoints / kBest;
-  if (!fs::is_directory(checkpoints)) return std::nullopt;
-  std::optional<fs::path> newest = last_checkpoint(checkpoints);
-  if (!newest && fs::exists(best)) newest = best;
-  require<CheckpointError>(!newest || newest->filename() == kFinal || !fs::exists(run / kRunSummary),
-                           "{}: missing, though training has ended; restore the file, name another with "
-                           "--checkpoint, or resume the run",
-                           (checkpoints / kFinal).string());
-  return newest;
+std::shared_ptr<const SafetensorsFile> ModelSource::open() const {
+  return file ? file : std::make_shared<const SafetensorsFile>(weights);
 }
 
 DataRecord record_of(const Config& config) {
   return record_of(config.task, layout_of(config.model), config.model.max_length);
 }
 
-std::vector<std::string> changed_data(const fs::path& directory, const Config& config) {
-  const DataRecord trained = read_record(directory);
-  if (!trained.known() || config.task.table == nullptr) return {};
+std::vector<std::string> changed_data(const RunDirectory& run, const Config& config) {
+  if (config.task.table == nullptr) return {};
+  const DataRecord& trained = run.data();
   std::vector<std::string> lines = differing_files(trained.files, config.task.table->sources());
   if (const std::string mismatch = split_rule_mismatch(trained); !mismatch.empty()) lines.push_back(mismatch);
   return lines;
 }
 
-ModelSource open_run(const fs::path& directory, const std::vector<std::string>& overrides,
+ModelSource open_run(const RunDirectory& run, const std::vector<std::string>& overrides,
                      const std::string& checkpoint) {
-  return guarded([&]() -> ModelSource {
-    require<CheckpointError>(fs::is_directory(directory),
-                             "{}: no such run directory; create one with thimble train", directory.string());
-    const fs::path checkpoints = directory / kRunCheckpoints;
-    require<CheckpointError>(fs::exists(directory / kRunConfig) && fs::is_directory(checkpoints),
-                             "{}: not a run: config.yaml or checkpoints is missing", directory.string());
-    const DataRecord trained = read_record(directory);
-    fs::path weights;
-    if (!checkpoint.empty()) {
-      const bool named = checkpoint == "best" || checkpoint == "final";
-      weights = checkpoints / fmt::format("{}{}.safetensors", named ? "" : "step-", checkpoint);
-      require<CheckpointError>(fs::exists(weights), "{}: no such checkpoint; the run has {}",
-                               weights.string(), checkpoint_names(checkpoints));
-    } else {
-      const auto newest = newest_checkpoint(directory);
-      require<CheckpointError>(newest.has_value(), "{}: the run has no checkpoint yet", directory.string());
-      weights = *newest;
-    }
-    require_run(SafetensorsFile(weights), directory);
-    if (weights.filename() == kFinal) read_summary(directory);
-    if (checkpoint.empty()) prune_finished(directory);
-    return with_other_files(source_of(open_config((directory / kRunConfig).string(), overrides, &trained),
-                                      weights, directory, trained),
-                            trained, overrides);
-  });
+  std::vector<std::string> remarks;
+  const Checkpoint opened = run.checkpoint(checkpoint, remarks);
+  const DataRecord& trained = run.data();
+  ModelSource source = with_other_files(
+      source_of(open_config_text(run.config_text(), run.config_path().string(), overrides, &trained),
+                opened.file, trained),
+      trained, overrides);
+  source.run = run;
+  source.remarks = std::move(remarks);
+  source.state = opened.state;
+  return source;
 }
 
 ModelSource open_weights(const fs::path& weights, const std::string& config_file,
                          const std::vector<std::string>& overrides) {
-  const SafetensorsFile file(weights);
+  const auto file = std::make_shared<const SafetensorsFile>(weights);
   const auto text = [&](const char* key) {
-    const auto found = file.metadata().find(key);
-    return found == file.metadata().end() ? std::string() : found->second;
+    const auto found = file->metadata().find(key);
+    return found == file->metadata().end() ? std::string() : found->second;
   };
   DataRecord trained;
   try {
@@ -191,15 +89,14 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
   } catch (const DataError& e) {
     throw CheckpointError(fmt::format("{}: {}", weights.string(), e.what()));
   }
-  if (!config_file.empty())
-    return source_of(open_config(config_file, overrides, &trained), weights, {}, trained);
+  if (!config_file.empty()) return source_of(open_config(config_file, overrides, &trained), file, trained);
   require<CheckpointError>(
       !text("config").empty(),
       "{}: no config in the metadata; give the config of the model as well (--config FILE)",
       weights.string());
-  return with_other_files(source_of(open_config_text(text("config"), weights.string(), overrides, &trained),
-                                    weights, {}, trained),
-                          trained, overrides);
+  return with_other_files(
+      source_of(open_config_text(text("config"), weights.string(), overrides, &trained), file, trained),
+      trained, overrides);
 }
 
 std::string named_values(Config config) {

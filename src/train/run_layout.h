@@ -1,26 +1,27 @@
-// What the sources of run directories share: names of files, and lists of checkpoints.
+// What the reader and the writer of run directories share: names of files, and the comparison of metrics.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "thimble/core/error.h"
-#include "thimble/data/data_record.h"
+#include "thimble/core/json.h"
+#include "thimble/train/run_state.h"
 
 namespace thimble {
 
-inline const std::filesystem::path kRunCheckpoints = "checkpoints", kRunData = kDataRecord,
-                                   kRunMetrics = "metrics.jsonl", kRunConfig = "config.yaml",
-                                   kRunSummary = "summary.json", kRunChanges = "changes.json";
+inline const std::filesystem::path kRunCheckpoints = "checkpoints", kRunMetrics = "metrics.jsonl",
+                                   kRunConfig = "config.yaml", kRunSummary = "summary.json";
+inline constexpr std::string_view kRateKey = "train.optimizer.lr";  // may differ between checkpoints of a run
 inline const std::string kFinal = "final.safetensors", kBest = "best.safetensors";
-inline constexpr std::size_t kKeptAtEnd = 1;  // checkpoints of steps, once training has ended
 
 // Returns f(), with errors of files turned into CheckpointErrors.
 template <class F>
-auto guarded(const F& f) {
+decltype(auto) guarded(const F& f) {
   try {
     return f();
   } catch (const FileError& e) {
@@ -33,16 +34,33 @@ auto guarded(const F& f) {
 std::string step_name(std::int64_t step);
 // Returns N of step-N.safetensors, or 0 for other names.
 std::int64_t step_of(const std::filesystem::path& path);
-// Returns the step-N.safetensors of a directory, newest first.
-std::vector<std::filesystem::path> step_files(const std::filesystem::path& directory);
-// Returns final.safetensors of the directory, or the newest step-N.safetensors.
-std::optional<std::filesystem::path> last_checkpoint(const std::filesystem::path& checkpoints);
-// Returns the step-N.safetensors that pruning removes, see RunWriter::prune.
-std::vector<std::filesystem::path> surplus(const std::filesystem::path& checkpoints, std::size_t keep,
-                                           bool series);
+// Returns the step-N.safetensors of a run, newest first; none without the folder.
+std::vector<std::filesystem::path> step_files(const std::filesystem::path& run);
+// Returns final.safetensors, the files of steps, and best.safetensors, as far as they are there.
+std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& run);
 // Returns the first of NAME, NAME-2, ... that does not exist.
 std::filesystem::path unused_name(const std::filesystem::path& name);
-// Returns the record of a run's data, not known() if the directory has no data.json.
-DataRecord read_record(const std::filesystem::path& directory);
+
+// How the lines of a metrics.jsonl compare with a mark.
+enum class Fit { whole, missing, differs };
+
+// What reading metrics.jsonl found.
+struct MetricsScan {
+  bool exists = false;
+  std::int64_t lines = 0;       // but for blank ones, and the last if it is incomplete
+  std::int64_t first_step = 0;  // of the first line
+  std::string run;              // that the first line states; "": none
+  std::size_t invalid = 0;      // number of the first line that is no object of step and split; 0: none
+  Fit checkpoint = Fit::whole, end = Fit::whole;
+  std::uint64_t bytes = 0;   // up to the end of the checkpoint's lines
+  bool ends_in_line = true;  // of these bytes
+
+  // Returns whether the file begins after a checkpoint of the step, so that they cannot be compared.
+  bool begins_after(std::int64_t step) const { return lines > 0 && first_step > step; }
+};
+
+// Calls f(line) with each object in the file, and compares it with the marks at a checkpoint and at the end.
+MetricsScan scan_metrics(const std::filesystem::path& file, const MetricsMark& checkpoint,
+                         const MetricsMark& end, const std::function<void(const Json& line)>& f);
 
 }  // namespace thimble

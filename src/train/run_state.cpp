@@ -1,13 +1,27 @@
-#include "train/run_state.h"
+#include "thimble/train/run_state.h"
+
+#include "thimble/core/hash.h"
 
 namespace thimble {
+
+void MetricsMark::add(const Json& line) {
+  Json values = line;
+  values.erase("seconds");
+  ++lines;
+  hash = hash_digits(hash + canonical_text(values));
+}
+
+Json to_json(const MetricsMark& mark) { return {{"lines", mark.lines}, {"hash", mark.hash}}; }
+
+MetricsMark metrics_mark(const Json& json) {
+  return {json.at("lines").get<std::int64_t>(), json.at("hash").get<std::string>()};
+}
 
 Json to_json(const RunState& s) {
   Json json{{"step", s.step},
             {"seconds", s.seconds},
             {"run", s.run},
-            {"metrics_bytes", s.metrics_bytes},
-            {"metrics_check", s.metrics_check},
+            {"metrics", to_json(s.metrics)},
             {"train", to_json(s.train)},
             {"best_step", s.best_step},
             {"best_loss", s.best_loss},
@@ -18,7 +32,7 @@ Json to_json(const RunState& s) {
 
 namespace {
 
-// Return the number of a key that is missing or null where it was not measured, or the checkpoint is older.
+// Return the number of a key that is missing or null where it was not measured.
 std::optional<double> number(const Json& json, const char* key) {
   return json.value(key, Json()).is_null() ? std::nullopt : std::optional(json.at(key).get<double>());
 }
@@ -32,9 +46,8 @@ RunState run_state(const Json& json) {
   RunState s;
   json.at("step").get_to(s.step);
   json.at("seconds").get_to(s.seconds);
-  s.run = json.value("run", "");
-  json.at("metrics_bytes").get_to(s.metrics_bytes);
-  s.metrics_check = json.value("metrics_check", "");
+  json.at("run").get_to(s.run);
+  s.metrics = metrics_mark(json.at("metrics"));
   json.at("best_step").get_to(s.best_step);
   json.at("best_loss").get_to(s.best_loss);
   json.at("evaluations_since_best").get_to(s.evaluations_since_best);

@@ -1,11 +1,12 @@
+#include "train/run_writer.h"
+
 #include <algorithm>
+#include <memory>
 
 #include "thimble/config/differences.h"
 #include "thimble/core/path.h"
-#include "thimble/data/table.h"
 #include "thimble/train/run.h"
 #include "train/run_layout.h"
-#include "train/run_state.h"
 
 namespace thimble {
 
@@ -13,165 +14,255 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr auto kReplace = Json::error_handler_t::replace;
+constexpr const char *kDamaged = ".damaged", *kReplaced = ".replaced";
 
+// Returns whether a run may have left the file before its first checkpoint.
 bool is_leftover(const fs::path& path) {
   return path.filename() == DirectoryLock::kFile || path.filename() == kRunCheckpoints ||
-         path.filename() == kRunData || path.extension() == ".tmp";
+         path.filename() == kDataRecord || path.extension() == ".tmp";
 }
 
 // Returns whether the directory is empty except for its lock, or with `resume` for what a run creates before
 // its first checkpoint.
 bool is_unused(const fs::path& directory, bool resume) {
-  return std::ranges::all_of(fs::directory_iterator(directory), [&](const auto& entry) {
-    return resume ? is_leftover(entry.path()) : entry.path().filename() == DirectoryLock::kFile;
-  });
+  return fs::is_directory(directory) &&
+         std::ranges::all_of(fs::directory_iterator(directory), [&](const auto& entry) {
+           return resume ? is_leftover(entry.path()) : entry.path().filename() == DirectoryLock::kFile;
+         });
 }
 
-// Throws ConfigError unless the run in the directory can be resumed with the config.
-void require_same(const fs::path& directory, const Config& config) {
-  const DataRecord trained = read_record(directory);
-  const Config there = load_config((directory / kRunConfig).string());
-  std::string lines;
-  for (const Difference& difference : differences(there, config, "the run", "this config"))
-    // Paths of data files may change only if the record of their content is known.
-    if (!difference.may_change || (!trained.known() && difference.key.starts_with("task.")))
-      lines += "\n  " + difference.text;
-  require<ConfigError>(lines.empty(),
-                       "{}: holds a run with another config:{}\nuse the same values, or start a new run",
-                       directory.string(), lines);
-  for (const std::string& difference : changed_data(directory, config)) lines += "\n  " + difference;
-  require<ConfigError>(
-      lines.empty(),
-      "{}: the training data has changed since the run began:{}\nrestore the files, or start a new run",
-      directory.string(), lines);
-}
-
-// Writes the file unless it has that content.
-void update_file(const fs::path& path, const std::string& content) {
-  if (!fs::exists(path) || read_file(path) != content) write_file(path, content);
+// Returns the identity of the run that wrote the checkpoint, by its header; "" if it states none, and nothing if the
+// header is damaged.
+std::optional<std::string> run_of(const fs::path& file) {
+  try {
+    const auto metadata = read_safetensors_metadata(file);
+    const auto state = metadata.find("state");
+    return state == metadata.end() ? "" : run_state(parse_json(state->second)).run;
+  } catch (const CheckpointError&) {
+    return std::nullopt;
+  } catch (const Json::exception&) {
+    return "";
+  }
 }
 
 }  // namespace
 
-RunWriter::RunWriter(const fs::path& directory, const Config& config, bool resume)
-    : directory_(directory), config_(config) {
+RunWriter::RunWriter(const TrainOptions& options, const Config& config)
+    : run_(options.directory),
+      config_(config),
+      data_(record_of(config)),
+      identity_(run_identity(config, data_)) {
   guarded([&] {
-    require_utf8(directory);
-    const auto require_unused = [&] {
-      require<CheckpointError>(
-          fs::is_directory(directory) && is_unused(directory, resume),
-          "{}: exists and is not an empty directory; choose another with --out{}", directory.string(),
-          fs::exists(directory / kRunConfig) ? ", or resume this run with --resume" : "");
-    };
-    const auto continues = [&] { return resume && fs::exists(directory / kRunConfig); };
-    if (fs::exists(directory) && !continues()) require_unused();
-    fs::create_directories(directory);
-    lock_.emplace(directory);
-    if (continues()) {
-      require_same(directory, config);
-    } else {
-      require_unused();
+    if (lock(options.resume)) {
+      require_same_config(options.new_rate);
+      choose_checkpoint(options.new_rate);
+      check_summary();
+      check_metrics(options.new_metrics);
     }
-    fs::create_directories(directory / kRunCheckpoints);
+    fs::create_directories(run_.path() / kRunCheckpoints);
     require_writable(step_path(0));
   });
 }
 
-void RunWriter::start(const RunState& state, const std::vector<fs::path>& damaged) {
-  guarded([&] {
-    const fs::path metrics = directory_ / kRunMetrics;
-    // Nothing but the first line says whose metrics they are where no checkpoint is left.
-    if (state.step == 0 && fs::exists(metrics)) {
-      const std::string text = read_file(metrics);
-      const std::size_t end = text.find('\n');
-      require<CheckpointError>(end == text.npos || MetricsCheck(state.run).accept(text.substr(0, end)),
-                               "{}: belongs to a run with another config or other data; start a new run",
-                               metrics.string());
-    }
-    // Before anything of the run changes: one may be read-only, or a link.
-    for (const fs::path& path : {best_path(), final_path()}) {
-      if (path == final_path() && fs::exists(path)) continue;
-      const NewFile probe(path);
-    }
-    remove_temporary_files(directory_);
-    remove_temporary_files(directory_ / kRunCheckpoints);
-    update_file(directory_ / kRunData,
-                json_text(to_json(record_of(config_), directory_), 2, kReplace) + "\n");
-    update_file(directory_ / kRunConfig, to_yaml(config_));
-    metrics_.emplace(metrics, state.metrics_bytes);
-    check_ = MetricsCheck(state.metrics_bytes > 0 ? state.metrics_check : state.run);
-    for (const fs::path& path : damaged) fs::rename(path, unused_name(path.string() + ".damaged"));
-    identity_ = state.run;
-  });
+bool RunWriter::lock(bool resume) {
+  const fs::path& directory = run_.path();
+  require_utf8(directory);
+  const auto continues = [&] {
+    if (!resume || (!run_.is_run() && checkpoint_files(directory).empty())) return false;
+    run_.require_run();
+    return true;
+  };
+  const auto require_unused = [&] {
+    require<CheckpointError>(is_unused(directory, resume),
+                             "{}: exists and is not an empty directory; choose another with --out{}",
+                             directory.string(), run_.is_run() ? ", or resume this run with --resume" : "");
+  };
+  if (fs::exists(directory) && !continues()) require_unused();
+  fs::create_directories(directory);
+  lock_.emplace(directory);
+  if (continues()) return true;
+  require_unused();
+  return false;
 }
 
-std::vector<fs::path> RunWriter::checkpoints() const {
-  return guarded([&] {
-    std::vector<fs::path> found = step_files(directory_ / kRunCheckpoints);
-    if (fs::exists(final_path())) found.insert(found.begin(), final_path());
-    if (fs::exists(best_path())) found.push_back(best_path());
-    return found;
-  });
+void RunWriter::require_same_config(bool any_rate) const {
+  if (!fs::exists(run_.config_path()) && checkpoint_files(run_.path()).empty()) return;
+  const DataRecord any;
+  const Config there = parse_config(run_.config_text(), run_.config_path().string(), {}, &any);
+  std::string lines;
+  for (const Difference& difference : differences(there, config_, "the run", "this config"))
+    if (!difference.may_change && !(any_rate && difference.key == kRateKey))
+      lines += "\n  " + difference.text;
+  require<ConfigError>(lines.empty(),
+                       "{}: holds a run with another config:{}\nuse the same values, or start a new run",
+                       run_.name(), lines);
+  for (const std::string& difference : changed_data(run_, config_)) lines += "\n  " + difference;
+  require<ConfigError>(
+      lines.empty(),
+      "{}: the training data has changed since the run began:{}\nrestore the files, or start a new run",
+      run_.name(), lines);
 }
 
-void RunWriter::require_metrics(const RunState& state) const {
-  const fs::path path = directory_ / kRunMetrics;
-  const std::string text = guarded([&] { return fs::exists(path) ? read_file(path) : ""; });
-  require<CheckpointError>(text.size() >= state.metrics_bytes,
-                           "{}: has {} bytes, but {} were written; it is truncated: restore the file, or "
-                           "start a new run",
-                           path.string(), text.size(), state.metrics_bytes);
-  if (state.run.empty()) return;
-  MetricsCheck check(state.run);
-  bool valid = true;
-  std::size_t begin = 0;
-  while (valid && begin < state.metrics_bytes) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    valid = check.accept(std::string_view(text).substr(begin, end - begin));
-    begin = end + 1;
+void RunWriter::choose_checkpoint(bool any_rate) {
+  std::vector<fs::path> files = checkpoint_files(run_.path());
+  std::size_t damaged = 0;
+  for (; !newest_ && damaged < files.size(); ++damaged) {
+    const auto file =
+        std::make_shared<const InputFile>(files[damaged]);  // one that cannot be read is not damaged
+    std::shared_ptr<const SafetensorsFile> tensors;
+    try {
+      tensors = std::make_shared<const SafetensorsFile>(file, files[damaged].string());
+    } catch (const CheckpointError& e) {
+      damaged_.emplace_back(e.what());
+      continue;
+    }
+    newest_ = checkpoint_of(tensors);
+    run_.require_own(*newest_, any_rate);
+    identity_ = newest_->state.run;
+    files.erase(files.begin() + static_cast<std::ptrdiff_t>(damaged));
+    break;
   }
-  valid = valid && begin == state.metrics_bytes;  // another execution has other times, of other lengths
-  require<CheckpointError>(valid && check.value() == state.metrics_check,
-                           "{}: was changed, or belongs to another run; restore the file, or start a new run",
-                           path.string());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::optional<std::string> run = run_of(files[i]);
+    require_own(!run || *run == identity_, files[i]);
+    if (i < damaged || !run) aside_.emplace_back(files[i], kDamaged);
+    if (i >= damaged && !run) remarks_.push_back(fmt::format("{}: damaged; set aside", files[i].string()));
+  }
 }
 
-void RunWriter::metrics(const Json& line, double seconds) {
-  guarded([&] { metrics_->append(check_.line(line, seconds)); });
+void RunWriter::require_own(bool is_own, const fs::path& file) const {
+  require<CheckpointError>(
+      is_own, "{}: is not of this run, which would overwrite or delete it; move it elsewhere, then resume",
+      file.string());
 }
 
-void RunWriter::sync_metrics(RunState& state) {
-  guarded([&] { metrics_->sync(); });
-  state.metrics_bytes = metrics_->size();
-  state.metrics_check = check_.value();
+void RunWriter::check_summary() {
+  const fs::path file = run_.path() / kRunSummary;
+  if (!fs::exists(fs::symlink_status(file))) return;
+  Json summary;
+  const std::string text = read_file(file);
+  try {
+    summary = parse_json(text);
+  } catch (const Json::exception&) {
+  }
+  const Json run = summary.is_object() ? summary.value("run", Json()) : Json();
+  require_own(summary.is_null() || run == identity_, file);
+  if (!summary.is_null() && !has_changed(summary)) {
+    if (ended()) end_ = metrics_mark(summary.at("metrics"));
+    return;
+  }
+  remarks_.push_back(fmt::format("{}: was changed; set aside", file.string()));
+  aside_.emplace_back(file, kDamaged);
+}
+
+void RunWriter::check_metrics(bool replaces) {
+  const fs::path file = run_.path() / kRunMetrics;
+  const RunState state = newest_ ? newest_->state : RunState();
+  const MetricsScan scan = scan_metrics(file, state.metrics, end_, [](const Json&) {});
+  const bool begins_after = scan.begins_after(state.step);  // all lines are after the checkpoint
+  const bool is_own = scan.run == identity_ && (begins_after || scan.checkpoint != Fit::differs);
+  if (scan.lines > 0 && !is_own) {
+    require<CheckpointError>(
+        replaces,
+        "{}: has other values than the run wrote, or is of another run; restore the file, or give "
+        "--new-metrics to keep it as {}{} and begin a new one",
+        file.string(), kRunMetrics.string(), kReplaced);
+    remarks_.push_back(
+        fmt::format("{}: has other values than the run wrote; kept as {}{}, and a new file begins",
+                    file.string(), kRunMetrics.string(), kReplaced));
+    aside_.emplace_back(file, kReplaced);
+  } else if (scan.checkpoint == Fit::missing && !begins_after) {
+    remarks_.push_back(fmt::format(
+        "{}: {} of {} lines are there; a new file begins{}", file.string(), scan.lines, state.metrics.lines,
+        scan.lines > 0 ? fmt::format(", the old one is kept as {}{}", kRunMetrics.string(), kReplaced) : ""));
+    if (scan.lines > 0) aside_.emplace_back(file, kReplaced);
+  } else if (!begins_after) {
+    mark_ = state.metrics;
+    metrics_bytes_ = scan.bytes;
+    ends_in_line_ = scan.ends_in_line;
+    is_complete_ = end_.lines > 0 && scan.end == Fit::whole;
+  }
+}
+
+bool RunWriter::ended() const { return newest_ && fs::path(newest_->file->path()).filename() == kFinal; }
+
+void RunWriter::begin() {
+  guarded([&] {
+    const fs::path &directory = run_.path(), metrics = directory / kRunMetrics;
+    const auto is_aside = [&](const fs::path& path) {
+      return std::ranges::find(aside_, path, &std::pair<fs::path, std::string>::first) != aside_.end();
+    };
+    // Before anything of the run changes: one may be read-only, or a link.
+    for (const fs::path& path : {best_path(), final_path(), metrics})
+      if (!is_aside(path) && !(path == final_path() && ended())) const NewFile probe(path);
+    remove_temporary_files(directory);
+    remove_temporary_files(directory / kRunCheckpoints);
+    for (const auto& [path, ending] : aside_) fs::rename(path, unused_name(path.string() + ending));
+    Json record{{"format", kRunFormat}};
+    record.update(to_json(data_, directory));
+    const fs::path data = directory / kDataRecord;
+    if (!fs::exists(data) || canonical_text(*run_.texts().data_json) != canonical_text(record))
+      write_file(data, json_text(record, 2, Json::error_handler_t::replace) + "\n");
+    const DataRecord any;
+    const fs::path config = run_.config_path();
+    if (!fs::exists(config) ||
+        !differences(parse_config(run_.config_text(), config.string(), {}, &any), config_, "", "").empty())
+      write_file(config, to_yaml(config_));
+  });
+}
+
+void RunWriter::append(const Json& line, double seconds) {
+  if (is_complete_) return;
+  guarded([&] {
+    if (!metrics_) {
+      metrics_.emplace(run_.path() / kRunMetrics, metrics_bytes_);
+      if (!ends_in_line_) metrics_->append("\n");
+    }
+    Json values = line;
+    if (mark_.lines == 0) values["run"] = identity_;
+    mark_.add(values);
+    values["seconds"] = seconds;  // last, as only they differ between equal runs
+    metrics_->append(json_text(values) + "\n");
+  });
+}
+
+MetricsMark RunWriter::sync() {
+  if (metrics_) guarded([&] { metrics_->sync(); });
+  return mark_;
 }
 
 fs::path RunWriter::step_path(std::int64_t step) const {
-  return directory_ / kRunCheckpoints / step_name(step);
+  return run_.path() / kRunCheckpoints / step_name(step);
 }
-fs::path RunWriter::best_path() const { return directory_ / kRunCheckpoints / kBest; }
-fs::path RunWriter::final_path() const { return directory_ / kRunCheckpoints / kFinal; }
+fs::path RunWriter::best_path() const { return run_.path() / kRunCheckpoints / kBest; }
+fs::path RunWriter::final_path() const { return run_.path() / kRunCheckpoints / kFinal; }
 
 void RunWriter::reopen(std::int64_t final_step) {
   guarded([&] {
-    fs::remove(directory_ / kRunSummary);
+    is_complete_ = false;
+    fs::remove(run_.path() / kRunSummary);
     if (fs::exists(final_path())) fs::rename(final_path(), step_path(final_step));
   });
 }
 
 void RunWriter::prune(bool ended, bool series) {
   guarded([&] {
-    for (const fs::path& path : surplus(directory_ / kRunCheckpoints, ended ? kKeptAtEnd : 2, series))
-      fs::remove(path);
+    std::vector<fs::path> files = step_files(run_.path());
+    const std::size_t kept = std::min<std::size_t>(ended ? 1 : 2, files.size());
+    files.erase(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(kept));
+    for (const fs::path& path : files)
+      if (!series || !in_series(step_of(path))) fs::remove(path);
   });
 }
 
 void RunWriter::finish(const TrainResult& result) {
+  if (is_complete_) return;
   guarded([&] {
-    metrics_->sync();
-    const Json summary = summary_json(to_json(result), identity_, metrics_->size(), check_.value());
-    write_file(directory_ / kRunSummary, json_text(summary, 2) + "\n");
+    const MetricsMark mark = sync();
+    Json summary = to_json(result);
+    summary["run"] = identity_;
+    summary["metrics"] = to_json(mark);
+    write_file(run_.path() / kRunSummary, json_text(with_checksum(summary), 2) + "\n");
   });
 }
 

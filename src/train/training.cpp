@@ -1,6 +1,5 @@
 #include "train/training.h"
 
-#include "thimble/config/differences.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
@@ -12,8 +11,6 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 namespace {
-
-const char* const kFormat = "thimble 2";
 
 // Returns whether training is over, rather than interrupted.
 bool ends(std::optional<Stopped> stopped) { return stopped && *stopped != Stopped::interrupted; }
@@ -28,7 +25,6 @@ TrainingRun::TrainingRun(const Config& config, const TrainOptions& options)
       ranks_(*options.ranks),
       trainer_(config, ranks_),
       data_(json_text(to_json(record_of(config)))) {
-  state_.run = run_identity(config, record_of(config));
   if (directory_.empty()) return;
   if (ranks_.rank() == 0) open(options);
   if (options.resume) share_state();
@@ -42,13 +38,28 @@ TrainResult TrainingRun::run() {
 
 std::optional<Stopped> TrainingRun::start() {
   observer_.on_start(config_, result());
-  std::optional<Stopped> stopped = ending();
-  if (!stopped && writer_ && state_.step > 0) writer_->reopen(state_.step);
-  // The run may have been killed after the best checkpoint of a step, before its other one, or before pruning.
-  if (ranks_.any(resumed_best_)) save_if_due(stopped);
-  if (ends(stopped)) prune(true);
+  const std::optional<Stopped> stopped = ending();
+  if (!stopped && writer_ && state_.step > 0) {
+    writer_->reopen(state_.step);
+    log_changes();
+  }
+  complete(stopped);
   if (state_.step == 0) log_heads();
   return stopped;
+}
+
+void TrainingRun::complete(std::optional<Stopped> stopped) {
+  const Checkpoint* from = writer_ && writer_->newest() ? &*writer_->newest() : nullptr;
+  const bool is_final = from != nullptr && writer_->ended();
+  const bool has_new_rate = from != nullptr && from->config.train.optimizer.lr != config_.train.optimizer.lr;
+  // The run may have been killed after the best checkpoint of a step, before its other one, or before pruning.
+  const bool is_best = from != nullptr && from->file->path() == writer_->best_path().string();
+  if (ranks_.any(!ends(stopped) && has_new_rate))
+    save_if_due(Stopped::interrupted);
+  else if (ranks_.any(is_best || (from != nullptr && ends(stopped) && !is_final)))
+    save_if_due(stopped);
+  else if (ends(stopped))
+    prune(true);
 }
 
 std::optional<Stopped> TrainingRun::record(const StepReport& step) {
@@ -78,11 +89,22 @@ void TrainingRun::open(const TrainOptions& options) {
         "train.log_heads: TrainOptions.make_head_log is missing; set it to head_log of inspect");
     head_log_ = options.make_head_log(config_);
   }
-  writer_.emplace(directory_, config_, options.resume);
-  std::vector<std::filesystem::path> damaged;
-  if (options.resume) damaged = resume();
-  writer_->start(state_, damaged);
-  if (trained_config_) record_changes(*trained_config_);
+  writer_.emplace(options, config_);
+  state_.run = writer_->identity();
+  if (writer_->newest()) load(*writer_->newest());
+  require<ConfigError>(
+      state_.step <= config_.train.steps,
+      "train.steps ({}) must be at least the {} steps that {} has trained; raise it, or start a new run",
+      config_.train.steps, state_.step, directory_.name());
+  for (const std::string& reason : writer_->damaged()) observer_.on_damaged(reason);
+  for (const std::string& remark : writer_->remarks()) observer_.on_remark(remark);
+  writer_->begin();
+  if (!writer_->newest()) return;
+  for (const Difference& change : changes()) observer_.on_change(change.text);
+}
+
+std::vector<Difference> TrainingRun::changes() const {
+  return differences(writer_->newest()->config, config_, "the checkpoint", "this config");
 }
 
 void TrainingRun::share_state() {
@@ -97,7 +119,7 @@ void TrainingRun::metrics(std::string_view split, const Json& report) {
   if (!writer_) return;
   Json line{{"step", state_.step}, {"split", split}};
   line.update(report);
-  writer_->metrics(line, seconds());
+  writer_->append(line, seconds());
 }
 
 void TrainingRun::log_heads() {
@@ -145,10 +167,10 @@ void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) co
   if (directory_.empty()) return;
   trainer_.collect_state();
   if (!writer_) return;
-  writer_->sync_metrics(state_);
+  state_.metrics = writer_->sync();
   state_.seconds = seconds();
   save_weights((*writer_.*path)(arguments...), trainer_.model().parameters(),
-               {{"format", kFormat},
+               {{"format", kRunFormat},
                 {"step", std::to_string(state_.step)},
                 {"weights_hash", trainer_.model().parameters().hash()},
                 {"config", to_yaml(config_)},
@@ -157,56 +179,21 @@ void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) co
                &trainer_.optimizer());
 }
 
-std::vector<std::filesystem::path> TrainingRun::resume() {
-  std::vector<std::filesystem::path> damaged;
-  std::vector<std::string> reasons;
-  std::optional<SafetensorsFile> checkpoint;
-  for (const std::filesystem::path& path : writer_->checkpoints()) {
-    std::string content = read_file(path);
-    try {
-      checkpoint.emplace(std::move(content), path.string());
-      break;
-    } catch (const CheckpointError& e) {
-      damaged.push_back(path);
-      reasons.emplace_back(e.what());
-    }
+void TrainingRun::log_changes() {
+  if (!writer_->newest()) return;
+  const Json from = to_json(writer_->newest()->config), to = to_json(config_);
+  for (const Difference& change : changes()) {
+    if (!change.key.starts_with("train.") || change.key == "train.threads") continue;
+    const auto at = pointer_of(change.key);
+    metrics("change", {{"key", change.key}, {"from", from.value(at, Json())}, {"to", to.value(at, Json())}});
   }
-  if (checkpoint) load(*checkpoint);
-  resumed_best_ = checkpoint && checkpoint->path() == writer_->best_path().string();
-  require<ConfigError>(
-      state_.step <= config_.train.steps,
-      "train.steps ({}) must be at least the {} steps that {} has trained; raise it, or start a new run",
-      config_.train.steps, state_.step, directory_);
-  for (const std::string& reason : reasons) observer_.on_damaged(reason);
-  return damaged;
 }
 
-void TrainingRun::record_changes(const Config& before) {
-  for (const Difference& change : differences(before, config_, "the checkpoint", "this config"))
-    observer_.on_change(change.text);
-  thimble::record_changes(directory_, state_.step, before, config_);
-}
-
-void TrainingRun::load(const SafetensorsFile& file) {
-  const auto& metadata = file.metadata();
-  const auto format = metadata.find("format"), state = metadata.find("state");
-  require<CheckpointError>(format != metadata.end() && format->second == kFormat && state != metadata.end(),
-                           "{}: not a checkpoint of format {}; resume with the version that wrote it",
-                           file.path(), kFormat);
-  require_run(file, directory_);
-  RunState read;
-  try {
-    read = run_state(parse_json(state->second));
-  } catch (const Json::exception& e) {
-    throw CheckpointError(fmt::format("{}: invalid state: {}", file.path(), e.what()));
-  }
-  writer_->require_metrics(read);
-  load_checkpoint(file, trainer_.model().parameters(), trainer_.optimizer());
-  trainer_.optimizer().set_steps(read.step);
-  state_ = read;
-  seconds_before_ = read.seconds;
-  const DataRecord any;
-  trained_config_ = parse_config(metadata.at("config"), file.path(), {}, &any);
+void TrainingRun::load(const Checkpoint& checkpoint) {
+  load_checkpoint(*checkpoint.file, trainer_.model().parameters(), trainer_.optimizer());
+  trainer_.optimizer().set_steps(checkpoint.state.step);
+  state_ = checkpoint.state;
+  seconds_before_ = state_.seconds;
 }
 
 TrainResult TrainingRun::finish(Stopped stopped) {
@@ -240,7 +227,7 @@ TrainResult TrainingRun::result() const {
   so_far.seconds = seconds();
   so_far.threads = trainer_.threads();
   so_far.ranks = ranks_.size();
-  so_far.directory = directory_;
+  so_far.directory = directory_.name();
   return so_far;
 }
 

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "thimble/config/differences.h"
 #include "thimble/core/stopwatch.h"
-#include "thimble/tensor/safetensors.h"
-#include "thimble/train/run.h"
+#include "thimble/train/run_state.h"
 #include "thimble/train/train.h"
 #include "thimble/train/trainer.h"
-#include "train/run_state.h"
+#include "train/run_writer.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -44,6 +44,8 @@ class TrainingRun {
  private:
   // Opens the run, to write it and to resume from it.
   void open(const TrainOptions& options);
+  // Saves the checkpoint that the run would have in this state, if it was resumed from another one.
+  void complete(std::optional<Stopped> stopped);
   // Copies what rank 0 has loaded to the other ranks.
   void share_state();
   double seconds() const { return seconds_before_ + timer_.seconds(); }
@@ -57,16 +59,14 @@ class TrainingRun {
   // Saves a checkpoint to the path that the function of the writer returns, if there is a run.
   template <class... Arguments>
   void save(std::filesystem::path (RunWriter::*path)(Arguments...) const, Arguments... arguments);
-  // Loads the newest intact checkpoint, and returns the damaged ones: those whose checksum does not match, or
-  // which are no safetensors files. Any other fault throws, as does a file that cannot be read.
-  std::vector<std::filesystem::path> resume();
-  void load(const SafetensorsFile& file);
-  void record_changes(const Config& before);  // shows values that resuming changes, and records them
+  void load(const Checkpoint& checkpoint);
+  std::vector<Difference> changes() const;  // of the config, since the checkpoint that is resumed
+  void log_changes();                       // those that change training
   TrainResult result() const;
 
   const Stopwatch timer_;
   const Config config_;
-  const std::string directory_;
+  const RunDirectory directory_;
   const std::int64_t stop_after_;
   TrainObserver silent_;
   TrainObserver& observer_;
@@ -76,8 +76,6 @@ class TrainingRun {
   HeadLog head_log_;                 // empty: heads are not logged
   std::optional<RunWriter> writer_;  // of rank 0, if there is a run
   RunState state_;
-  std::optional<Config> trained_config_;  // of the checkpoint that this run resumes from
-  bool resumed_best_ = false;             // from the best checkpoint, on rank 0
   double seconds_before_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "thimble/compare/page.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
+#include "train/hand_made_run.h"
 
 using namespace thimble;
 
@@ -16,7 +17,7 @@ namespace {
 // A sweep over model.heads with two seeds each; the last run failed.
 struct SweepCase {
   TemporaryDirectory directory;
-  Json sweep{{"settings", Json::array()}};
+  Json sweep{{"format", "thimble sweep 3"}, {"settings", Json::array()}};
 
   // task: of the config; file: the hash of a data file, "" for none.
   explicit SweepCase(const std::string& task = "{name: reverse}", const std::string& file = "") {
@@ -26,32 +27,39 @@ struct SweepCase {
       for (const int seed : {7, 8}) {
         ++number;
         const double loss = 0.5 * number;
-        const Json result{{"steps", 20}, {"validation", {{"loss", loss}, {"accuracy", 1 - loss / 4}}}};
-        const fs::path run = directory / "runs" / std::to_string(number);
-        fs::create_directories(run);
-        write_file(
-            run / "config.yaml",
+        const Json result{{"steps", 20},
+                          {"validation", {{"loss", loss}, {"accuracy", 1 - loss / 4}}},
+                          {"weights_hash", std::to_string(number)}};
+        const DataRecord any;
+        const Config config = parse_config(
             fmt::format("task: {}\nmodel: {{d_model: 32, heads: {}}}\ntrain: {{seed: {}, steps: 20}}\n", task,
-                        heads, seed));
+                        heads, seed),
+            "config", {}, &any);
+        Json record{{"vocabulary", {"a"}},
+                    {"longest", {{"input", 1}, {"target", 1}}},
+                    {"length", 1},
+                    {"source_length", 0},
+                    {"files", Json::array()}};
         if (!file.empty())
-          write_file(run / "data.json",
-                     fmt::format(R"({{"vocabulary":["a"],"longest":{{"input":1,"target":1}},"length":1,)"
-                                 R"("source_length":0,"files":[{{"key":"file","path":"/{0}","relative":"",)"
-                                 R"("bytes":1,"hash":"{0}"}}]}})",
-                                 file));
-        if (number < 4) write_file(run / "summary.json", json_text(result));
-        write_file(run / "metrics.jsonl",
-                   fmt::format("{{\"step\":10,\"split\":\"validation\",\"loss\":{0},\"accuracy\":0.5}}\n"
-                               "{{\"step\":20,\"split\":\"validation\",\"loss\":{1},\"accuracy\":0.5}}\n",
-                               2 * loss, loss));
+          record["files"].push_back(
+              {{"key", "file"}, {"path", "/" + file}, {"relative", ""}, {"bytes", 1}, {"hash", file}});
+        const std::string metrics = fmt::format(
+            "{{\"step\":1,\"split\":\"train\",\"loss\":9,\"accuracy\":0}}\n"
+            "{{\"step\":10,\"split\":\"validation\",\"loss\":{0},\"accuracy\":0.5}}\n"
+            "{{\"step\":20,\"split\":\"validation\",\"loss\":{1},\"accuracy\":0.5}}\n",
+            2 * loss, loss);
+        const std::string identity = write_hand_made_run(directory / "runs" / std::to_string(number), config,
+                                                         record, metrics, number < 4 ? result : Json());
         setting["runs"].push_back({{"seed", seed},
                                    {"directory", "elsewhere/runs/" + std::to_string(number)},
+                                   {"run", identity},
                                    {"result", number < 4 ? result : Json()}});
       }
       sweep["settings"].push_back(setting);
     }
-    write_file(directory / "sweep.json", json_text(sweep));
+    write();
   }
+  void write() const { write_file(directory / "sweep.json", json_text(with_checksum(sweep))); }
   Comparison comparison() const { return compare({directory.path().string()}); }
 };
 
@@ -165,14 +173,41 @@ TEST_CASE("what is not a run, or a single run, is refused", "[compare]") {
   const SweepCase sweep;
   const std::string empty = (sweep.directory / "empty").string();
   fs::create_directory(empty);
-  CHECK(refusal({empty, empty}) == empty + ": not a run: config.yaml or checkpoints is missing");
+  CHECK(refusal({empty, empty}) == empty + ": not a run: it has no data.json");
   CHECK(refusal({empty + "/none", empty}) ==
         empty + "/none: no such run directory; create one with thimble train");
-  write_file(fs::path(empty) / "sweep.json", R"({"settings": [], "checksum": "0"})");
-  CHECK(refusal({empty}).find("sweep.json: the checksum does not match") != std::string::npos);
-  write_file(fs::path(empty) / "sweep.json", "{}");
-  CHECK(refusal({empty}).find("sweep.json: invalid: ") != std::string::npos);
-  write_file(fs::path(empty) / "sweep.json", R"({"settings": []})");
-  CHECK(refusal({empty}) ==
-        "compare: 0 runs; requires at least 2, or a sweep with at least 1; give another run directory");
+  const auto refused = [&](Json json, const std::string& message) {
+    write_file(fs::path(empty) / "sweep.json", json_text(json));
+    CHECK(refusal({empty}).find(message) != std::string::npos);
+  };
+  refused(Json::object(), "sweep.json: does not say \"format\": \"thimble sweep 3\", so it is no sweep's");
+  Json json{{"format", "thimble sweep 3"}, {"settings", Json::array()}, {"checksum", "0"}};
+  refused(json, "sweep.json: the checksum does not match");
+  refused(with_checksum(json),
+          "compare: 0 runs; requires at least 2, or a sweep with at least 1; give another run "
+          "directory");
+  json.erase("settings");
+  refused(with_checksum(json), "sweep.json: invalid: ");
+}
+
+TEST_CASE("a run of a sweep that was trained further, or has lost its summary, is shown with a mark",
+          "[compare]") {
+  SweepCase sweep;
+  sweep.sweep["settings"][0]["runs"][0]["result"]["weights_hash"] = "before";
+  sweep.write();
+  fs::remove(sweep.directory / "runs" / "2" / "summary.json");
+  const Comparison comparison = sweep.comparison();
+  CHECK(comparison.runs[0].directories.size() == 2);
+  REQUIRE(comparison.remarks.size() == 2);
+  CHECK(comparison.remarks[0] == (sweep.directory / "runs" / "1").string() +
+                                     ": was trained further, to step 20, after the sweep had ended it");
+  CHECK(comparison.remarks[1] == (sweep.directory / "runs" / "2").string() +
+                                     ": its result is that of sweep.json, as it has no summary");
+  CHECK(std::ranges::find(comparison.results, "/validation/loss", &ComparedResult::metric)->runs[0].median ==
+        0.75);
+  // A run that is copied over another is none of the sweep.
+  fs::remove_all(sweep.directory / "runs" / "1");
+  fs::copy(sweep.directory / "runs" / "3", sweep.directory / "runs" / "1", fs::copy_options::recursive);
+  CHECK(refusal({sweep.directory.path().string()}).find("is not the run that sweep.json describes") !=
+        std::string::npos);
 }

@@ -132,7 +132,7 @@ TEST_CASE("an invalid record is refused", "[data]") {
                            R"({"vocabulary": ["a"], "longest": {"input": -1, "target": 1}, "length": 1,
                                "source_length": 0, "files": []})"}) {
     CAPTURE(text);
-    CHECK_THROWS_AS(parse_record(text), DataError);
+    CHECK_THROWS_AS(parse_record(std::string(text)), DataError);
   }
 }
 

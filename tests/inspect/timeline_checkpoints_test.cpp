@@ -22,7 +22,9 @@ ModelSource trained(const TemporaryDirectory& directory, const char* series) {
 TEST_CASE("a series has the initialization, the kept checkpoints and the end") {
   const TemporaryDirectory directory;
   const ModelSource model = trained(directory, "true");
-  const std::vector<SeriesStep> series = read_checkpoint_series(model, 3);
+  std::vector<std::string> remarks;
+  const std::vector<SeriesStep> series = read_checkpoint_series(model, 3, remarks);
+  CHECK(remarks.empty());
   std::vector<std::int64_t> steps;
   for (const SeriesStep& step : series) steps.push_back(step.snapshot.step);
   CHECK(steps == std::vector<std::int64_t>{0, 1, 2, 5, 10, 20, 25});
@@ -47,6 +49,7 @@ TEST_CASE("a series has the initialization, the kept checkpoints and the end") {
 TEST_CASE("without train.checkpoint_series there is no series") {
   const TemporaryDirectory directory;
   const ModelSource model = trained(directory, "false");
-  CHECK(read_checkpoint_series(model, 3).empty());
-  CHECK(checkpoints_by_step(model.run).size() > 1);
+  std::vector<std::string> remarks;
+  CHECK(read_checkpoint_series(model, 3, remarks).empty());
+  CHECK(model.run.series(model.file, remarks).size() > 1);
 }

@@ -58,7 +58,6 @@ export function stateTests(test, file, { native, modules, root }) {
     };
     const whole = run("whole")(["final"]);
     const weights = "run/checkpoints/final.safetensors";
-    const line = Buffer.from(whole["run/metrics.jsonl"]).indexOf("\n") + 1;
     const page = await open(b, file);
     await click(page, "#step");
     const before = await textOf(page, "#foot", /at step 1;/);
@@ -74,11 +73,6 @@ export function stateTests(test, file, { native, modules, root }) {
         { "run.zip": zipSync({ ...whole, [weights]: flipped(whole[weights], size >> 1) }) },
         /^Not opened: no checkpoint of the run is intact/,
       ],
-      [
-        { "run.zip": zipSync({ ...whole, "run/metrics.jsonl": flipped(whole["run/metrics.jsonl"], line) }) },
-        /^Not opened: .*metrics\.jsonl/,
-      ],
-      [{ "run.zip": zipSync({ ...whole, "run/changes.json": Buffer.from("{") }) }, /^Not opened: changes\.json: not a list of changes/],
       [{ "run.zip": zipSync({ [`run/${"d/".repeat(600)}x`]: Buffer.from("x"), ...whole }) }, /^Not opened: run\/d\/.* is in 601 folders/],
     ]) {
       await page.$eval("#message", (node) => (node.textContent = ""));

@@ -106,11 +106,11 @@ test("the learning rate changes while training goes on, and the archive says so"
   unpack(archive, folder);
   rmSync(archive);
   const read = (name) => readFileSync(join(folder, "run", name), "utf8");
-  const [{ step, ...change }, ...others] = JSON.parse(read("changes.json"));
-  assert.deepEqual([change, others], [{ key: "train.optimizer.lr", from: 0.0005, to: 0.0032 }, []]);
+  const lines = read("metrics.jsonl").trim().split("\n").map(JSON.parse);
+  const [{ step, key, from, to }, ...others] = lines.filter(({ split }) => split === "change");
+  assert.deepEqual([key, from, to, others], ["train.optimizer.lr", 0.0005, 0.0032, []]);
   assert.match(read("config.yaml"), new RegExp(`^# train\\.optimizer\\.lr was 0\\.0005 up to step ${step}, then 0\\.0032\\.\\n`));
   // The schedule is that of 250 steps with 50 of warmup; its rate is multiplied by the one of the moment.
-  const lines = read("metrics.jsonl").trim().split("\n").map(JSON.parse);
   const rates = lines.filter(({ split }) => split === "train").map((line) => [line.step, line.learning_rate]);
   const schedule = (made) => (Math.min(1, made / 50) * (1 + Math.cos((Math.PI * made) / 250))) / 2;
   for (const [at, rate] of rates) {

@@ -220,17 +220,21 @@ test("a run changes its learning rate, refuses other changes, and diverges witho
   });
 });
 
-test("a changed learning rate acts as in a native run whose config is changed, and the run says so", async () => {
+test("a changed learning rate acts in a native run that goes on, and the run says so", async () => {
   const overrides = ["train.steps=50", "data.validation=64", "data.test=64", "train.evaluate_every=10"];
-  writeFiles({ "rate.yaml": config("reverse") });
-  native("train", "rate.yaml", ...overrides, "--stop-after", "20", "--out", "rate", "--quiet");
-  const yaml = readFileSync(join(folder, "rate/config.yaml"), "utf8");
-  writeFiles({ "rate/config.yaml": yaml.replace("lr: 0.0005", "lr: 0.004") });
-  assert.throws(() => native("train", "rate", "--resume", "--quiet"), /train.optimizer.lr: 0.0005 in the checkpoint/);
-  const change = [{ step: 20, key: "train.optimizer.lr", from: 0.0005, to: 0.004 }];
-  writeFiles({ "rate/changes.json": JSON.stringify(change) });
-  native("train", "rate", "--resume", "--quiet");
-  const expected = summary("rate").weights_hash;
+  const decoded = (files, name) => new TextDecoder().decode(files[name]);
+  const changes = (files) =>
+    decoded(files, "run/metrics.jsonl")
+      .trim()
+      .split("\n")
+      .map(JSON.parse)
+      .filter(({ split }) => split === "change")
+      .map(({ step, key, from, to }) => [step, key, from, to]);
+  const finished = (files, name) => {
+    writeFiles(files, join(folder, name));
+    native("train", `${name}/run`, "--resume", "--quiet");
+    return summary(`${name}/run`).weights_hash;
+  };
   for (const workers of [1, 2])
     await withLab(workers, async (lab, call) => {
       const rate = (value) => call("set", { key: "train.optimizer.lr", value });
@@ -243,25 +247,48 @@ test("a changed learning rate acts as in a native run whose config is changed, a
       assert.deepEqual([run.step, run.config.train.optimizer.lr], [20, 0.004]);
       assert.deepEqual(await call("history"), before);
       assert.deepEqual(await call("scores", { at: 5 }), past);
+      const at20 = (await call("save")).files;
       await call("step", { steps: 10 });
       const { files } = await call("save");
       await call("step", { steps: 1000 });
-      assert.equal((await call("hash")).weights_hash, expected, `${workers} workers`);
+      const expected = (await call("hash")).weights_hash;
+      assert.equal(finished(at20, `rate-20-${workers}`), expected, `${workers} workers`);
+      assert.equal(finished(files, `rate-30-${workers}`), expected);
+      writeFiles({ [`rate-${workers}.yaml`]: config("reverse") });
+      native("train", `rate-${workers}.yaml`, ...overrides, "--out", `plain-${workers}`, "--quiet");
+      assert.notEqual(summary(`plain-${workers}`).weights_hash, expected);
 
-      const text = (name) => new TextDecoder().decode(files[name]);
-      assert.deepEqual(JSON.parse(text("run/changes.json")), change);
-      assert.ok(text("run/config.yaml").startsWith("# train.optimizer.lr was 0.0005 up to step 20, then 0.004.\n"));
-      writeFiles(files, join(folder, `rate-saved-${workers}`));
-      native("train", `rate-saved-${workers}/run`, "--resume", "--quiet");
-      assert.equal(summary(`rate-saved-${workers}/run`).weights_hash, expected);
+      const key = "train.optimizer.lr";
+      assert.deepEqual(changes(files), [
+        [20, key, 0.0005, 0.1],
+        [20, key, 0.1, 0.004],
+      ]);
+      assert.ok(decoded(files, "run/config.yaml").startsWith("# train.optimizer.lr was 0.0005 up to step 20, then 0.004.\n"));
 
       // A value that is taken back has not changed.
       await call("load", { files });
       await rate(0.25);
       await rate(0.004);
-      const again = await call("save");
-      assert.equal(JSON.parse(new TextDecoder().decode(again.files["run/changes.json"])).length, 1);
+      const again = (await call("save")).files;
+      assert.equal(decoded(again, "run/config.yaml").match(/^# train.optimizer.lr was/gm).length, 1);
     });
+});
+
+test("metrics that were changed are kept aside, with a warning", async () => {
+  await withLab(1, async (lab, call) => {
+    const overrides = ["train.steps=20", "data.validation=64", "data.test=64"];
+    await call("open", { yaml: config("reverse"), overrides });
+    await call("step", { steps: 5 });
+    const { files } = await call("save");
+    const text = new TextDecoder().decode(files["run/metrics.jsonl"]).replace(/"loss":\d/, '"loss":9');
+    const changed = { ...files, "run/metrics.jsonl": new TextEncoder().encode(text) };
+    const run = await call("load", { files: changed });
+    assert.equal(run.step, 5);
+    assert.match(run.warnings.join(), /metrics\.jsonl: has other values than the run wrote; kept as metrics\.jsonl\.replaced/);
+    const again = (await call("save")).files;
+    assert.equal(new TextDecoder().decode(again["run/metrics.jsonl.replaced"]), text);
+    assert.equal((await call("load", { files: again })).step, 5);
+  });
 });
 
 test("weights of earlier steps stay within their budget, and the steps are spread over the run", async () => {

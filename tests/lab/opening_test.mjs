@@ -93,17 +93,6 @@ test("an archive holds the run and the data that its config names, and nothing e
   });
 });
 
-test("a list of changes that is damaged is refused", async () => {
-  await withLab(1, async (lab, call) => {
-    const files = await saved(call, kSort, [2]);
-    for (const text of ["{", "{}", "7", "[7]", '[{"step": "x"}]', ""]) {
-      const { error } = await lab.call("load", { files: { ...files, "run/changes.json": new TextEncoder().encode(text) } });
-      assert.deepEqual([error?.kind, error?.message], ["data", "changes.json: not a list of changes; restore the file"], text);
-    }
-    assert.equal((await call("hash")).step, 2);
-  });
-});
-
 test("a call that takes long can be stopped", async () => {
   const lab = await start(2);
   const begin = performance.now();

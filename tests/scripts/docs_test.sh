@@ -99,5 +99,11 @@ for page in "${pages[@]}"; do
   echo "docs_test: $page: $shown commands, $SECONDS s"
 done
 
+# The tests that docs/testing.md names for the promises of a run exist.
+while read -r name; do
+  [[ -f $source/$name ]] || grep -qrF "TEST_CASE(\"$name\"" "$source/tests" ||
+    { echo "docs_test: docs/testing.md: no such test: $name" >&2; exit 1; }
+done < <(sed -n '/^## What holds the promises/,/^## What is not/p' "$source/docs/testing.md" | grep -oE '`[^`]+`' | tr -d '`')
+
 ((ran > 0)) || { echo "docs_test: no command was run" >&2; exit 1; }
 echo "docs_test: $ran commands of ${#pages[@]} pages ran"

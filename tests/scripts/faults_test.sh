@@ -51,7 +51,7 @@ differ() {  # FUNCTION RUN REFERENCE: whether the function prints something else
 
 hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
 timeless() { sed 's/,"seconds":[^,]*}$/}/' "$1/metrics.jsonl"; }
-files_of() { (cd "$1" && find . -not -name changes.json | sort); }
+files_of() { (cd "$1" && find . | sort); }
 
 same_run() {  # RUN REFERENCE
   if differ hash_of "$1" "$2"; then

@@ -109,16 +109,16 @@ TEST_CASE("losses at the steps of halving are those of evaluations", "[sweep]") 
   const TemporaryDirectory directory;
   const fs::path& run = directory.path();
   const Halving halving{.steps = {10, 20, 30}, .reduction_factor = 2};
-  CHECK(halving_losses(halving, run, false).empty());
-  CHECK(halving_losses(halving, run, true) == std::vector<double>{kInf, kInf, kInf});
+  CHECK(halving_losses(halving, run, {}, false).empty());
+  CHECK(halving_losses(halving, run, {}, true) == std::vector<double>{kInf, kInf, kInf});
   write_file(
       run / "metrics.jsonl",
       "{\"step\":10,\"split\":\"train\",\"loss\":7}\n{\"step\":5,\"split\":\"validation\",\"loss\":6}\n"
       "{\"step\":10,\"split\":\"validation\",\"loss\":5}\n{\"step\":15,\"split\":\"validation\",\"loss\":4}\n"
       "{\"step\":20,\"split\":\"validation\",\"lo");
-  CHECK(halving_losses(halving, run, false) == std::vector<double>{5});
-  CHECK(halving_losses(halving, run, true) == std::vector<double>{5, 4, 4});
-  CHECK(halving_losses({}, run, true).empty());
+  CHECK(halving_losses(halving, run, {}, false) == std::vector<double>{5});
+  CHECK(halving_losses(halving, run, {}, true) == std::vector<double>{5, 4, 4});
+  CHECK(halving_losses({}, run, {}, true).empty());
 }
 
 TEST_CASE("a loss that is not a number is the worst, and a step without an evaluation has none", "[sweep]") {
@@ -130,9 +130,9 @@ TEST_CASE("a loss that is not a number is the worst, and a step without an evalu
              "{\"step\":10,\"split\":\"validation\",\"loss\":null}\n"
              "{\"step\":20,\"split\":\"validation\",\"loss\":3}\n"
              "{\"step\":25,\"split\":\"validation\",\"loss\":null}\n");
-  CHECK(halving_losses(halving, run, false) == std::vector<double>{kInf, 3});
-  CHECK(halving_losses(halving, run, true) == std::vector<double>{kInf, 3, kInf});
-  CHECK(halving_losses({.steps = {7, 20}, .reduction_factor = 2}, run, false).empty());
+  CHECK(halving_losses(halving, run, {}, false) == std::vector<double>{kInf, 3});
+  CHECK(halving_losses(halving, run, {}, true) == std::vector<double>{kInf, 3, kInf});
+  CHECK(halving_losses({.steps = {7, 20}, .reduction_factor = 2}, run, {}, false).empty());
 }
 
 TEST_CASE("halving stops the same runs for any number of jobs and after interruptions", "[sweep]") {

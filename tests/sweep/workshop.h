@@ -10,11 +10,13 @@
 #include "thimble/core/file.h"
 #include "thimble/core/json.h"
 #include "thimble/sweep/run_sweep.h"
+#include "thimble/train/run.h"
+#include "train/hand_made_run.h"
 
 namespace thimble {
 
 // The start of the script, in place of training: $out is the run's directory, $* its arguments.
-inline constexpr const char* kScript = R"(#!/bin/sh
+inline constexpr const char* kScript = R"sh(#!/bin/sh
 for argument; do
   [ "$option" != --out ] || out=$argument
   option=$argument
@@ -22,9 +24,12 @@ done
 echo "$*" >>"$(dirname "$0")/calls"
 finish() {
   mkdir -p "$out"
-  echo '{"steps": 5, "test": {"loss": 0.5}}' >"$out/summary.json"
+  cp "$(dirname "$0")/summaries/$(basename "$out")" "$out/summary.json"
 }
-)";
+)sh";
+
+// The result of every run.
+inline const Json kResult{{"steps", 5}, {"test", {{"loss", 0.5}}}, {"weights_hash", "of 5 steps"}};
 
 // A folder with a config, a sweep of it, and a script in place of thimble.
 struct Workshop {
@@ -40,7 +45,13 @@ struct Workshop {
     options.program = directory / "script";
     script("finish");
   }
-  void load() { sweep = load_sweep((directory / "s.yaml").string()); }
+  void load() {
+    sweep = load_sweep((directory / "s.yaml").string());
+    std::filesystem::create_directories(directory / "summaries");
+    for (const SweepRun& run : plan_runs(sweep))
+      write_file(summary(run.name), summary_text(kResult, run.identity));
+  }
+  std::filesystem::path summary(const std::string& run) const { return directory / "summaries" / run; }
   void script(const std::string& commands) const {
     write_file(options.program, kScript + commands + "\n");
     std::filesystem::permissions(options.program, std::filesystem::perms::owner_all);

@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/train/run.h"
+#include "thimble/train/train.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
 

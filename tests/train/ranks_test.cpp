@@ -9,6 +9,7 @@
 #include "thimble/tensor/safetensors.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/run.h"
+#include "thimble/train/train.h"
 #include "thimble/train/trainer.h"
 #include "train/run_files.h"
 #include "train/small_config.h"

@@ -1,183 +1,193 @@
-// Metrics and summaries are compared with what the checkpoints of their run state.
-#include <cstdio>
-#include <cstring>
-#include <sstream>
-
+// What metrics.jsonl and summary.json say is shown, marked or left out; it keeps nobody from the weights.
 #include "thimble/compare/compare.h"
 #include "thimble/core/error.h"
 #include "thimble/inspect/timeline/timeline.h"
-#include "thimble/train/run_files.h"
+#include "thimble/train/run_state.h"
 #include "train/changed_run.h"
-#include "train/run_state.h"
 
 using namespace thimble;
 
 namespace {
 
-// Writes the lines with another loss in the last one, and the checks that belong to them.
-void write_rechecked(const fs::path& metrics, const std::string& run) {
-  std::string text;
-  MetricsCheck check(run);
-  std::istringstream lines(read_file(metrics));
-  for (std::string line; std::getline(lines, line);) {
-    Json values = parse_json(line);
-    const auto seconds = values.at("seconds").get<double>();
-    values.erase("check");
-    values.erase("seconds");
-    if (lines.peek() == EOF) {
-      std::string changed = json_text(values);
-      changed[changed.find("loss") + 8] ^= 1;
-      values = parse_json(changed);
-    }
-    text += check.line(values, seconds);
-  }
-  write_file(metrics, text);
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
 }
 
-// Rewrites the metadata of a checkpoint.
-void change_metadata(const fs::path& checkpoint, const char* key, const char* value = nullptr) {
-  const SafetensorsFile file(checkpoint);
-  const std::string content = read_file(checkpoint);
-  std::uint64_t header = 0;
-  std::memcpy(&header, content.data(), sizeof header);
-  const auto data = std::as_bytes(std::span(content)).subspan(sizeof header + header);
-  std::vector<NamedBytes> tensors;
-  for (const auto& [name, entry] : file.entries())
-    tensors.push_back({name, entry.dtype, entry.shape, data.subspan(entry.begin, entry.end - entry.begin)});
-  auto metadata = file.metadata();
-  metadata.erase(key);
-  if (value != nullptr) metadata[key] = value;
-  write_safetensors(checkpoint, tensors, metadata);
+// Returns the text with another digit in a number.
+std::string with_other_digit(std::string text, std::size_t at) {
+  text[at] = text[at] == '7' ? '8' : '7';
+  return text;
 }
 
-std::string without_checks(std::string metrics) {
-  for (std::size_t at; (at = metrics.find(",\"check\"")) != metrics.npos;) metrics.erase(at, 27);
-  return metrics;
+std::string remarks_on(const fs::path& run) {
+  std::string all;
+  for (const std::string& remark : read_timeline(run, open_run(run).state).remarks) all += remark;
+  return all;
 }
 
-// Makes the run one of version 0.2.0, whose files state no identity and no checks.
-void forget_checks(const fs::path& run) {
-  const std::string metrics = read_file(run / "metrics.jsonl");
-  for (const auto& [name, content] : tree(run / "checkpoints")) {
-    const fs::path path = run / "checkpoints" / name;
-    Json state = parse_json(SafetensorsFile(path).metadata().at("state"));
-    state.erase("run");
-    state.erase("metrics_check");
-    state["metrics_bytes"] = without_checks(metrics.substr(0, state["metrics_bytes"])).size();
-    change_metadata(path, "state", json_text(state).c_str());
-  }
-  write_file(run / "metrics.jsonl", without_checks(metrics));
+struct Remarks : TrainObserver {
+  void on_remark(const std::string& remark) override { all += remark; }
+  std::string all;
+};
+
+TrainResult resume(const fs::path& run, std::string* remarks = nullptr, bool new_metrics = false) {
+  Remarks observer;
+  const TrainResult result =
+      train(open_config((run / "config.yaml").string()),
+            {.directory = run, .resume = true, .observer = &observer, .new_metrics = new_metrics});
+  if (remarks != nullptr) *remarks = observer.all;
+  return result;
+}
+
+Config other_run() {
+  Config config = short_run_config(12);
+  config.train.seed = 1;
+  return config;
 }
 
 }  // namespace
 
-TEST_CASE("metrics that were changed, cut, zeroed or are another run's are refused", "[train]") {
+TEST_CASE("metrics are compared as values: what keeps them is no change", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path ended = directory / "ended", stopped = directory / "stopped";
+  const TrainResult whole = train(short_run_config(12), {.directory = ended.string()});
+  train(short_run_config(12), {.directory = stopped.string(), .stop_after = 7});
+  for (const fs::path& run : {ended, stopped}) {
+    const fs::path metrics = run / "metrics.jsonl";
+    const std::string intact = read_file(metrics);
+    const std::size_t points = read_timeline(run).curves.size();
+    for (const std::string& text :
+         {intact, replaced(intact, "\n", "\r\n"), replaced(intact, "\n", "\n\n  \n"), intact + "\n\n",
+          replaced(replaced(intact, ":", ": "), ",", " , "), intact.substr(0, intact.size() - 1),
+          intact + "{\"step\":13,\"spl", intact + "{\"step\":13,\"split\":\"mine\"}\n"}) {
+      CAPTURE(text);
+      write_file(metrics, text);
+      CHECK(remarks_on(run).empty());
+      CHECK(read_timeline(run).curves.size() == points);
+      CHECK(compare({run.string(), run.string()}).remarks.empty());
+      const fs::path copy = directory / "copy";
+      fs::copy(run, copy, fs::copy_options::recursive);
+      std::string remarks;
+      CHECK(resume(copy, &remarks).weights_hash == whole.weights_hash);
+      CHECK(remarks.empty());
+      CHECK(remarks_on(copy).empty());
+      fs::remove_all(copy);
+    }
+    write_file(metrics, intact);
+  }
+}
+
+TEST_CASE("metrics that differ are shown and marked, and resumed only with a new file", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path ended = directory / "ended", stopped = directory / "stopped", other = directory / "other";
+  const TrainResult whole = train(short_run_config(12), {.directory = ended.string()});
+  train(short_run_config(12), {.directory = stopped.string(), .stop_after = 7});
+  train(other_run(), {.directory = other.string()});
+  for (const fs::path& run : {ended, stopped}) {
+    const fs::path metrics = run / "metrics.jsonl";
+    const std::string intact = read_file(metrics);
+    std::vector<std::string> broken = {
+        read_file(other / "metrics.jsonl"),
+        with_other_digit(intact, intact.find("loss") + 9),
+        with_other_digit(intact, intact.rfind("loss\":") + 9),
+        replaced(intact, "\"split\":\"train\"", "\"split\":\"brain\""),
+        replaced(intact, "{\"step\":3,", "{\"step\":3 3,"),
+        std::string(intact.size(), '\0') + "\n",
+    };
+    for (const std::string& text : broken) {
+      CAPTURE(text);
+      write_file(metrics, text);
+      CHECK(evaluate(open_run(run), Split::test).sequences == 60);
+      CHECK_THAT(remarks_on(run),
+                 StartsWith(metrics.string() + ": ") &&
+                     (ContainsSubstring("has other values than the run wrote, or is of another run") ||
+                      ContainsSubstring("is no object of step and split")));
+      CHECK_FALSE(compare({run.string(), run.string()}).remarks.empty());
+      if (run == ended && text == broken[2]) continue;  // the last line comes after the checkpoint
+      const auto before = tree(run);
+      CHECK_THROWS_WITH(resume(run),
+                        StartsWith(metrics.string() + ": ") &&
+                            EndsWith("or give --new-metrics to keep it as metrics.jsonl.replaced and "
+                                     "begin a new one"));
+      CHECK(tree(run) == before);
+      const fs::path copy = directory / "copy";
+      fs::copy(run, copy, fs::copy_options::recursive);
+      CHECK(resume(copy, nullptr, true).weights_hash == whole.weights_hash);
+      CHECK(read_file(copy / "metrics.jsonl.replaced") == text);
+      CHECK_NOTHROW(resume(copy));
+      fs::remove_all(copy);
+    }
+    write_file(metrics, intact);
+  }
+}
+
+TEST_CASE("missing metrics are said, and a new file begins", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
-  train(short_run_config(12), {.directory = run.string()});
-  Config other = short_run_config(12);
-  other.train.seed = 1;
-  train(other, {.directory = (directory / "other").string()});
+  const TrainResult whole = train(short_run_config(12), {.directory = (directory / "whole").string()});
+  train(short_run_config(12), {.directory = run.string(), .stop_after = 7});
   const std::string intact = read_file(metrics);
-  CHECK(read_metrics(run) == intact);
-  std::vector<std::string> broken = {read_file(directory / "other" / "metrics.jsonl"),
-                                     std::string(intact.size(), '\0'),
-                                     intact + "{\"step\":13}\n",
-                                     intact + "{\"step\":13",
-                                     intact.substr(0, intact.size() - 1),
-                                     intact.substr(0, intact.rfind('\n', intact.size() - 2) + 1)};
-  for (const std::size_t at : {intact.find("loss") + 7, intact.find("check") + 9, intact.rfind("test") + 1}) {
-    broken.push_back(intact);
-    broken.back()[at] ^= 1;
-  }
-  for (const std::string& text : broken) {
+  const auto before = tree(run);
+  for (const std::string& text :
+       {std::string("missing"), std::string(), intact.substr(0, intact.find("{\"step\":4,")),
+        intact.substr(0, intact.size() - 9)}) {
     CAPTURE(text);
-    write_file(metrics, text);
-    CHECK_THROWS_AS(read_metrics(run), CheckpointError);
-    CHECK_THROWS_WITH(read_timeline(run),
-                      StartsWith(metrics.string() + ":") && EndsWith("delete it to go without"));
-    CHECK_THROWS_AS(compare({run.string(), run.string()}), CheckpointError);
+    fs::remove(metrics);
+    if (text != "missing") write_file(metrics, text);
+    CHECK_FALSE(remarks_on(run).empty());
+    std::string remarks;
+    const fs::path copy = directory / "copy";
+    fs::copy(run, copy, fs::copy_options::recursive);
+    CHECK(resume(copy, &remarks).weights_hash == whole.weights_hash);
+    CHECK_THAT(remarks, StartsWith((copy / "metrics.jsonl").string() + ": ") &&
+                            ContainsSubstring("a new file begins"));
+    CHECK(fs::exists(copy / "metrics.jsonl.replaced") == (text.size() > 9));
+    CHECK(metrics_of(copy).front().at("step") == 8);
+    CHECK_THAT(remarks_on(copy), EndsWith("metrics.jsonl: begins at step 8"));
+    CHECK(open_run(copy, {}, "best").remarks.empty());
+    CHECK_NOTHROW(resume(copy));
+    fs::remove_all(copy);
   }
-  fs::remove(metrics);
-  CHECK(read_metrics(run).empty());
 }
 
-TEST_CASE("metrics of another execution, whose times have other lengths, do not fit a checkpoint",
-          "[train]") {
+TEST_CASE("metrics of a run that begins again are its own, or stay", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
-  train(short_run_config(12), {.directory = run.string(), .stop_after = 7});
+  train(short_run_config(12), {.directory = run.string(), .stop_after = 3});
+  train(other_run(), {.directory = (directory / "other").string(), .stop_after = 3});
+  fs::remove_all(run / "checkpoints");
   const std::string intact = read_file(metrics);
-  for (const char* seconds : {"1", "123456.0123456789"}) {
-    const std::size_t at = intact.find("\"seconds\":") + 10;
-    write_file(metrics, intact.substr(0, at) + seconds + intact.substr(intact.find('}', at)) +
-                            intact.substr(intact.rfind('\n', intact.size() - 2) + 1));
-    CHECK_THROWS_AS(resume_run(run), CheckpointError);
-    CHECK_THROWS_AS(read_metrics(run), CheckpointError);
-  }
-  std::string unclosed = intact;
-  unclosed[unclosed.find("}\n")] = ' ';
-  write_file(metrics, unclosed);
-  CHECK_THROWS_AS(read_metrics(run), CheckpointError);
-  for (const char* broken : {"\"se\xe3onds\"", "\"seconds\":x", "\r"}) {
-    std::string text = intact;
-    write_file(metrics, text.insert(text.find("\"seconds\""), broken));
-    CHECK_THROWS_AS(read_metrics(run), CheckpointError);
-  }
+  write_file(metrics, read_file(directory / "other" / "metrics.jsonl"));
+  const auto before = tree(run);
+  CHECK_THROWS_WITH(resume(run), EndsWith("begin a new one"));
+  CHECK(tree(run) == before);
+  write_file(metrics, intact);
+  CHECK(resume(run).steps == 12);
+  CHECK_FALSE(fs::exists(metrics.string() + ".replaced"));
 }
 
-TEST_CASE("a checkpoint of a longer run, whose schedule had other rates, is refused", "[train]") {
+TEST_CASE("a summary that was changed, cut, zeroed or is another run's is left out", "[train]") {
   const TemporaryDirectory directory;
-  const fs::path run = directory / "run", longer = directory / "longer", checkpoints = run / "checkpoints";
-  Config config = short_run_config(10);
-  config.train.checkpoint_series = true;
-  config.train.schedule.name = ScheduleKind::cosine;
-  train(config, {.directory = run.string()});
-  config.train.steps = 20;
-  train(config, {.directory = longer.string(), .stop_after = 10});
-  const std::string step = "step-5.safetensors", metrics = read_file(run / "metrics.jsonl");
-  REQUIRE(read_file(checkpoints / step) != read_file(longer / "checkpoints" / step));
-  CHECK_NOTHROW(open_run(run.string(), {}, "5"));
-  fs::copy_file(longer / "checkpoints" / step, checkpoints / step, fs::copy_options::overwrite_existing);
-  CHECK_THROWS_WITH(open_run(run.string(), {}, "5"),
-                    (checkpoints / step).string() + ": is of another run than " +
-                        (run / "metrics.jsonl").string() + ", or one of them was changed; restore the file");
-  // Metrics that do not have the step say nothing.
-  write_file(run / "metrics.jsonl", metrics.substr(0, metrics.find("{\"step\":5,")));
-  CHECK_NOTHROW(open_run(run.string(), {}, "5"));
-  // Nor do those of a run that was killed before the step was complete.
-  fs::remove(run / "summary.json");
-  write_file(run / "metrics.jsonl", metrics.substr(0, metrics.find("{\"step\":6,")));
-  CHECK_NOTHROW(open_run(run.string(), {}, "5"));
-  write_file(run / "metrics.jsonl", metrics.substr(0, metrics.find("{\"step\":7,")));
-  CHECK_THROWS_WITH(open_run(run.string(), {}, "5"), ContainsSubstring("another run"));
-  fs::remove(run / "metrics.jsonl");
-  CHECK_NOTHROW(open_run(run.string(), {}, "5"));
-}
-
-TEST_CASE("the last line of a run that goes on may be incomplete", "[train]") {
-  const TemporaryDirectory directory;
-  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
-  train(short_run_config(12), {.directory = run.string(), .stop_after = 7});
-  const std::string intact = read_file(metrics);
-  write_file(metrics, intact + R"({"step":8,"split":"tr)");
-  CHECK_NOTHROW(read_metrics(run));
-  write_file(metrics, intact + std::string(20, '\0'));
-  CHECK_THROWS_AS(read_metrics(run), CheckpointError);
-  write_file(metrics, intact.substr(0, intact.size() - 3));  // lines before the checkpoint are whole
-  CHECK_THROWS_AS(read_metrics(run), CheckpointError);
-}
-
-TEST_CASE("a summary that was changed, cut, zeroed or is another run's is refused", "[train]") {
-  const TemporaryDirectory directory;
-  const fs::path run = directory / "run", summary = run / "summary.json";
+  const fs::path run = directory / "run", file = run / "summary.json";
   train(short_run_config(12), {.directory = run.string()});
-  Config other = short_run_config(12);
-  other.train.seed = 1;
-  train(other, {.directory = (directory / "other").string()});
-  const std::string intact = read_file(summary);
-  CHECK(read_summary(run).at("steps") == 12);
-  const std::string foreign = read_file(directory / "other" / "summary.json");
+  train(other_run(), {.directory = (directory / "other").string()});
+  const Checkpoint newest = checkpoint_of(open_run(run).file);
+  const std::string intact = read_file(file);
+  const auto summary = [&](std::vector<std::string>& remarks) {
+    return RunDirectory(run).summary(newest.state.run, newest.weights_hash(), remarks);
+  };
+  std::vector<std::string> none;
+  CHECK(summary(none).at("steps") == 12);
+  write_file(file, json_text(parse_json(intact)));  // on one line
+  CHECK(summary(none).at("steps") == 12);
+  std::map<std::string, Json> sorted;
+  const Json values = parse_json(intact);
+  for (const auto& [key, value] : values.items()) sorted[key] = value;
+  write_file(file, json_text(Json(sorted), 7));  // as jq -S writes it
+  CHECK(summary(none).at("steps") == 12);
+  CHECK(none.empty());
   const auto changed = [&](const char* key, char to) {
     std::string text = intact;
     text[text.find(':', text.find(key)) + 3] = to;
@@ -185,101 +195,25 @@ TEST_CASE("a summary that was changed, cut, zeroed or is another run's is refuse
   };
   Json unchecked = parse_json(intact);
   unchecked.erase("checksum");
-  for (const std::string& text :
-       {foreign, changed("\"steps\"", '3'), changed("weights_hash", 'x'), changed("\"run\"", 'x'),
-        json_text(unchecked), std::string(intact.size(), '\0'), intact.substr(0, intact.size() / 2),
-        std::string("{}"), std::string("3"), std::string()}) {
+  for (const std::string& text : {read_file(directory / "other" / "summary.json"), changed("\"steps\"", '3'),
+                                  changed("weights_hash", 'x'), changed("\"run\"", 'x'), json_text(unchecked),
+                                  std::string(intact.size(), '\0'), intact.substr(0, intact.size() / 2),
+                                  std::string("{}"), std::string("3"), std::string()}) {
     CAPTURE(text);
-    write_file(summary, text);
-    CHECK_THROWS_AS(read_summary(run), CheckpointError);
-    CHECK_THROWS_WITH(read_summary(run),
-                      StartsWith(summary.string() + ": ") && EndsWith("or resume the run to write it again"));
-    CHECK_THROWS_AS(compare({run.string(), run.string()}), CheckpointError);
+    write_file(file, text);
+    std::vector<std::string> remarks;
+    CHECK(summary(remarks).is_null());
+    REQUIRE(remarks.size() == 1);
+    CHECK_THAT(remarks[0], StartsWith(file.string() + ": ") &&
+                               EndsWith("measure them with thimble eval " + run.string()));
+    CHECK(evaluate(open_run(run), Split::test).sequences == 60);
+    const Comparison comparison = compare({run.string(), run.string()});
+    CHECK(comparison.remarks.size() == 2);
+    CHECK(comparison.results.empty());
   }
+  write_file(file, intact.substr(0, intact.size() / 2));
   resume_run(run);
-  CHECK(read_summary(run).at("steps") == 12);
-}
-
-TEST_CASE("metrics with checks of their own do not fit what the checkpoint and the summary state",
-          "[train]") {
-  const TemporaryDirectory directory;
-  const fs::path ended = directory / "ended", stopped = directory / "stopped";
-  train(short_run_config(12), {.directory = ended.string()});
-  train(short_run_config(12), {.directory = stopped.string(), .stop_after = 7});
-  const auto identity = read_summary(ended).at("run").get<std::string>();
-  for (const fs::path& run : {ended, stopped}) {
-    write_rechecked(run / "metrics.jsonl", identity);
-    CHECK_THROWS_WITH(read_metrics(run), ContainsSubstring("was changed, or belongs to another run"));
-  }
-  const auto before = tree(stopped);
-  CHECK_THROWS_WITH(resume_run(stopped), ContainsSubstring("was changed, or belongs to another run"));
-  CHECK(tree(stopped) == before);
-  fs::remove(stopped / "metrics.jsonl");
-  CHECK_THROWS_WITH(resume_run(stopped), ContainsSubstring("has 0 bytes, but"));
-}
-
-TEST_CASE("metrics of a run without a checkpoint are compared line by line", "[train]") {
-  const TemporaryDirectory directory;
-  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
-  train(short_run_config(12), {.directory = run.string()});
-  fs::remove(run / "summary.json");
-  fs::remove_all(run / "checkpoints");
-  CHECK_THROWS_WITH(open_run(run), EndsWith("not a run: config.yaml or checkpoints is missing"));
-  CHECK_NOTHROW(read_metrics(run));
-  const std::string intact = read_file(metrics);
-  std::string text = intact;
-  text[text.rfind("loss") + 8] ^= 1;
-  write_file(metrics, text);
-  CHECK_THROWS_AS(read_metrics(run), CheckpointError);
-  // Of another run: training does not begin over them.
-  Config other = short_run_config(12);
-  other.train.seed = 1;
-  train(other, {.directory = (directory / "other").string(), .stop_after = 3});
-  fs::copy_file(directory / "other" / "metrics.jsonl", metrics, fs::copy_options::overwrite_existing);
-  fs::create_directory(run / "checkpoints");
-  const auto before = tree(run);
-  CHECK_THROWS_WITH(resume_run(run),
-                    EndsWith("belongs to a run with another config or other data; start a new run"));
-  CHECK(tree(run) == before);
-  write_file(metrics, intact);
-  CHECK(resume_run(run).steps == 12);
-}
-
-TEST_CASE("runs of 0.2.0, which have no checks, are read and go on", "[train]") {
-  const TemporaryDirectory directory;
-  const fs::path ended = directory / "ended", stopped = directory / "stopped";
-  const TrainResult expected = train(short_run_config(12), {.directory = ended.string()});
-  const fs::path final_path = ended / "checkpoints" / "final.safetensors";
-  fs::copy(ended, stopped, fs::copy_options::recursive);
-  forget_checks(ended);
-  write_file(ended / "summary.json", json_text(summary_json(to_json(expected), "", 0, "")));
-  CHECK(read_summary(ended) == to_json(expected));
-  CHECK_FALSE(has_changed(read_summary(ended)));
-  CHECK(read_metrics(ended) == read_file(ended / "metrics.jsonl"));
-  change_metadata(final_path, "data");
-  fs::remove(ended / "data.json");
-  CHECK_NOTHROW(open_run(ended));
-  // Without the record of the data, no key of the task may change.
-  Config longer = short_run_config(16);
-  CHECK_NOTHROW(RunWriter(ended, longer, true));
-  longer.task.length = 5;
-  CHECK_THROWS_WITH(RunWriter(ended, longer, true), ContainsSubstring("holds a run with another config"));
-  change_metadata(final_path, "state");
-  CHECK(read_metrics(ended) == read_file(ended / "metrics.jsonl"));
-  CHECK_THROWS_WITH(resume_run(ended), ContainsSubstring("not a checkpoint of format thimble 2"));
-  change_metadata(stopped / "checkpoints" / "final.safetensors", "format");
-  CHECK_THROWS_WITH(resume_run(stopped), ContainsSubstring("not a checkpoint of format thimble 2"));
-}
-
-TEST_CASE("a run of 0.2.0 that goes on ends like one that has checks", "[train]") {
-  const TemporaryDirectory directory;
-  const fs::path run = directory / "run";
-  const TrainResult expected = train(short_run_config(12), {.directory = (directory / "whole").string()});
-  train(short_run_config(12), {.directory = run.string(), .stop_after = 7});
-  forget_checks(run);
-  CHECK(resume_run(run).weights_hash == expected.weights_hash);
-  CHECK_FALSE(read_summary(run).contains("checksum"));
-  CHECK(read_metrics(run).find("\"check\"") == std::string::npos);
+  CHECK(summary(none).at("steps") == 12);
 }
 
 TEST_CASE("a leak that was found is in the state", "[train]") {

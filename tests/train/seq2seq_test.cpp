@@ -6,8 +6,8 @@
 #include "thimble/core/json.h"
 #include "thimble/model/decoding.h"
 #include "thimble/train/run.h"
+#include "thimble/train/run_state.h"
 #include "thimble/train/trainer.h"
-#include "train/run_state.h"
 
 using namespace thimble;
 

@@ -6,6 +6,7 @@
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/train/run.h"
+#include "thimble/train/train.h"
 #include "thimble/train/trainer.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
@@ -88,7 +89,7 @@ TEST_CASE("the best checkpoint is that of the lowest validation loss", "[train]"
   CHECK(evaluate(open_run(run, {}, "final"), Split::validation).loss == result.validation->loss);
   CHECK(evaluate(open_run(run), Split::validation).loss == result.validation->loss);
   CHECK_THROWS_WITH(open_run(run, {}, "17"),
-                    ContainsSubstring("step-17.safetensors: no such checkpoint; the run has best, final"));
+                    ContainsSubstring("step-17.safetensors: no such checkpoint; the run has final, best"));
 }
 
 TEST_CASE("the last two checkpoints stay, and a log-spaced series if asked for", "[train]") {
@@ -199,10 +200,9 @@ TEST_CASE("a resume finishes the pruning that a kill cut short", "[train]") {
   train(config, options);
   CHECK(tree(checkpoints) == pruned);
 
-  // Reading finishes it as well, but not if a checkpoint is named, which may be the one to prune.
+  // Reading does not.
   kill_before_pruning();
   CHECK(evaluate(open_run(run, {}, "3"), Split::test).sequences > 0);
-  CHECK(tree(checkpoints).contains("step-3.safetensors"));
   open_run(run);
-  CHECK(tree(checkpoints) == pruned);
+  CHECK(tree(checkpoints).contains("step-3.safetensors"));
 }

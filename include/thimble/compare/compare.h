@@ -63,6 +63,7 @@ struct Comparison {
   std::vector<ComparedValue> config, records;
   std::vector<std::string> data_differs;  // keys and records of the data in which runs differ
   std::vector<std::string> changes;       // a line for each data file that has changed since training
+  std::vector<std::string> remarks;       // other lines on the runs
   std::vector<ComparedResult> results;
   std::vector<ComparedCurve> curves;
   std::vector<ComparedHeads> heads;  // empty with a sweep

@@ -23,6 +23,7 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   std::uint64_t size() const { return size_; }  // when it was opened
+  bool has_changed() const;                     // returns whether it was written to since
   // Returns up to that many bytes from `offset` on, fewer at the end of the file.
   std::string read(std::uint64_t offset, std::uint64_t bytes) const;
 
@@ -30,6 +31,7 @@ class InputFile {
   std::filesystem::path path_;
   int descriptor_;
   std::uint64_t size_ = 0;
+  std::int64_t written_ = 0;  // when, in nanoseconds
 };
 
 // Returns the content. Throws FileError, naming the path and the reason, when the file cannot be read, is not
@@ -93,7 +95,8 @@ class NewDirectory {
 // FileError.
 class AppendFile {
  public:
-  // Opens the file, makes it if it does not exist, and cuts it to `size` bytes. Throws when it is shorter.
+  // Opens the file, makes it if it does not exist, and cuts it to `size` bytes. Throws when it is shorter. A file
+  // with several names is copied first, so that the others keep what they have.
   AppendFile(const std::filesystem::path& path, std::uint64_t size);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;

@@ -35,4 +35,13 @@ Json::json_pointer pointer_of(std::string_view key);
 std::string json_text(const Json& json, int indent = -1,
                       Json::error_handler_t invalid = Json::error_handler_t::strict);
 
+// Returns the JSON on one line with sorted keys, numbers without a fraction as integers, and null for those that are not
+// finite: equal for equal values, however they were written.
+std::string canonical_text(const Json& json);
+
+// Returns the object with a checksum of the canonical text of its other values.
+Json with_checksum(Json object);
+// Returns whether the value is no object with the checksum of its other values.
+bool has_changed(const Json& object);
+
 }  // namespace thimble

@@ -55,6 +55,7 @@ Json to_json(const DataRecord&, const std::filesystem::path& run = {});
 // Parses a record. Files that are missing at their path but exist relative to `run` are marked as moved.
 // Throws DataError when the text is not a record.
 DataRecord parse_record(const std::string& text, const std::filesystem::path& run = {});
+DataRecord parse_record(const Json& json, const std::filesystem::path& run = {});
 
 // Returns what to say of a record whose rows are divided by another rule than kSplitRule, with which rows of
 // training would be in other splits; "" when it is the same, or there are no files.

@@ -36,6 +36,8 @@ struct SweepRun {
   std::optional<int> exit;  // exit status
   std::string error;        // last message of the log, if the run failed or missed its target
   Json result = nullptr;    // summary.json, once it exists
+  std::string identity{};   // of the run, see run_identity()
+  std::string remark{};     // what to know of its files
 
   std::vector<double> losses;   // validation losses at the steps of halving that it has reached
   std::int64_t stop_after = 0;  // the next of these steps; 0: it trains to the end
@@ -70,16 +72,24 @@ inline constexpr std::string_view kSweepMetrics[] = {
 // Returns the spread of a metric over the results of one setting.
 Spread metric_spread(const std::vector<SweepRun>&, std::size_t setting, std::string_view metric);
 
-// Returns what sweep.json holds: {"sweep", "config", "overrides", "halving": {"steps", "reduction_factor"},
-// "settings": [{"overrides", "runs": [{"seed", "directory", "status", "exit", "error", "result",
-// "halving_losses"}], "count", "mean", "sd", "min", "max"}], "failed", "checksum"}; with halving only what belongs to it.
+// Returns {"sweep", "config", "overrides", "halving": {"steps", "reduction_factor"},
+// "settings": [{"overrides", "config_hash", "runs": [{"seed", "directory", "run", "status", "exit", "error", "result",
+// "halving_losses", "remark"}], "count", "mean", "sd", "min", "max"}], "failed"}; "run" is the identity; with halving, and
+// with a remark, only what belongs to it.
 Json to_json(const Sweep&, const std::vector<SweepRun>&, const std::filesystem::path& directory);
 
+// The format of a sweep's directory, which sweep.json states first, and then a checksum and what to_json() returns.
+inline constexpr const char* kSweepFormat = "thimble sweep 3";
+
+// Returns what sweep.json holds.
+Json sweep_json(const Sweep&, const std::vector<SweepRun>&, const std::filesystem::path& directory);
+// Returns whether the sweep.json of the directory has that format.
+bool is_sweep(const std::filesystem::path& directory);
 // Reads sweep.json. Throws FileError, Json::exception if it is not JSON, and CheckpointError if its checksum does not match.
 Json read_sweep_json(const std::filesystem::path& directory);
 
-// Throws CheckpointError when the directory exists but is not a sweep directory, or belongs to a sweep with
-// other settings, seeds or configs.
+// Throws CheckpointError when the directory exists but is not that of the sweep: it has other settings, seeds, configs
+// or data, or files that are none of a sweep's. A sweep.json that is lost is none of these.
 void require_same_sweep(const std::filesystem::path& directory, const Sweep&, const std::vector<SweepRun>&);
 
 }  // namespace thimble

@@ -20,14 +20,12 @@ inline constexpr double kLease = 120;
 std::filesystem::path run_path(const std::filesystem::path& directory, const SweepRun&,
                                const std::string& ending = "");
 
-// Returns the last step in the metrics of a run directory; 0 if there is none.
-std::int64_t trained_steps(const std::filesystem::path& run);
-
 // Records how a run ended, or how far it got.
 void write_record(const std::filesystem::path& directory, const SweepRun&);
 
 // Reads the record of a run that is not finished and sets its status, result and so on. Returns whether the
-// run is finished now.
+// run is finished now. A record that was changed or is of another run counts for nothing, with a remark, as does that of
+// a run whose summary is missing or was changed.
 bool read_record(const std::filesystem::path& directory, SweepRun&);
 
 // Sets the state of all runs that are not finished. Returns whether there are new records.

@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "thimble/core/file.h"
 #include "thimble/tensor/shape.h"
 
 namespace thimble {
@@ -61,13 +63,16 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
 // Returns the metadata in the header of a file, with a checksum that is not compared. Throws CheckpointError.
 std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path);
 
-// A safetensors file in memory.
+// A safetensors file, whose tensors are read when they are asked for. A copy shares the open file.
 class SafetensorsFile {
  public:
-  // Reads the file. Throws CheckpointError, naming the file, the tensor and the rule of the format that it
+  // Opens the file and checks all of it, in pieces. Throws CheckpointError, naming the file, the tensor and the rule of the format that it
   // breaks, or that the checksum does not match. Tensors of more than Shape::kMaxRank dimensions and headers
   // of more than 10 MB (some 150,000 tensors) are not supported. Takes n log n time for n tensors.
   explicit SafetensorsFile(const std::filesystem::path& path);
+
+  // Does the same for a file that is open, which messages call `name`. Throws FileError when it cannot be read.
+  SafetensorsFile(std::shared_ptr<const InputFile> file, std::string name);
 
   // Parses the bytes of a file, which messages call `name`.
   SafetensorsFile(std::string content, std::string name);
@@ -90,12 +95,19 @@ class SafetensorsFile {
   template <class T>
   std::vector<T> values(const std::string& name) const;
 
+  // Throws CheckpointError if the file was written to since it was opened, so that values() may be of another.
+  void require_unchanged() const;
+
  private:
+  std::string bytes(std::uint64_t offset, std::uint64_t count) const;
+  void parse();
   void check_layout() const;
   void check_checksum();
 
   std::string name_;
+  std::shared_ptr<const InputFile> file_;  // null: all of it is content_
   std::string content_;
+  std::uint64_t size_;
   std::size_t data_ = 0;  // where the data section starts
   std::map<std::string, Entry> entries_;
   std::map<std::string, std::string> metadata_;

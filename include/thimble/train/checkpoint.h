@@ -20,7 +20,8 @@ void save_weights(const std::filesystem::path& path, const ParameterStore& store
 // Loads every parameter, converting between float and double, and ignores tensors named optimizer.*. Throws
 // CheckpointError, naming file and tensor, when a tensor is missing, has another shape or is none of the
 // model's, and NumericError, naming file, tensor and element, for a number that is not finite; the store is
-// unchanged then.
+// unchanged then. Throws CheckpointError when the file is written to meanwhile.
+void load_weights(const SafetensorsFile& file, ParameterStore& store);
 void load_weights(const std::filesystem::path& path, ParameterStore& store);
 
 // Loads parameters and all moments of the optimizer from an open file. Throws as load_weights does.

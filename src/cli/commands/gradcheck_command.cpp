@@ -5,6 +5,7 @@
 #include "thimble/autograd/gradcheck_json.h"
 #include "thimble/core/error.h"
 #include "thimble/core/json.h"
+#include "thimble/train/train.h"
 
 namespace thimble::cli {
 

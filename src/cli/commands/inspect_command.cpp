@@ -155,6 +155,7 @@ int run(InspectArguments& arguments) {
     return kDone;
   }
   const InspectReport report = inspect(model, arguments.inspection());
+  show_remarks(report.timeline.remarks);
   if (!arguments.npy.empty()) write_attention(model, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_output(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments.svg, heads, report);

@@ -90,7 +90,7 @@ int show_status(const SweepArguments& arguments) {
   for (const SweepRun& run : runs) {
     const std::string status(name(run.status));
     counts[status] = counts.value(status, 0) + 1;
-    const std::int64_t steps = trained_steps(run_path(directory, run));
+    const std::int64_t steps = RunDirectory(run_path(directory, run)).last_step();
     const std::string holder =
         run.status == RunStatus::running ? claim_holder(run_path(directory, run), kLease) : "";
     states.push_back({{"setting", labels[run.setting]},

@@ -6,6 +6,7 @@
 #include "thimble/core/json.h"
 #include "thimble/data/table_remarks.h"
 #include "thimble/inspect/timeline/head_log.h"
+#include "thimble/train/train.h"
 
 namespace thimble::cli {
 
@@ -15,7 +16,7 @@ struct TrainArguments {
   ConfigArguments config;
   Output output;
   std::string directory;
-  bool resume = false;
+  bool resume = false, new_metrics = false;
   std::int64_t stop_after = 0;
 };
 
@@ -57,19 +58,23 @@ int run(TrainArguments arguments) {
                          "{}: is a directory, not a config; to resume a run, give --resume and no --out",
                          source.string());
     arguments.directory = source.string();
-    arguments.config.file = source / "config.yaml";
   }
-  const Config config = arguments.config.load();
+  RunDirectory directory = arguments.directory;
+  const Config config = is_run ? arguments.config.load(directory) : arguments.config.load();
   if (config.task.table != nullptr && !arguments.output.quiet)
     for (const std::string& remark : remarks(*config.task.table, config.data.train))
       print_err("thimble: {}\n", remark);
-  if (arguments.directory.empty())
-    arguments.directory =
-        arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);
+  if (directory.empty())
+    directory = arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);
   catch_signals();
   Progress progress(arguments.output.quiet);
-  return report(train(config, {arguments.directory, arguments.resume, &progress, head_log,
-                               arguments.stop_after, &ranks}),
+  return report(train(config, {.directory = directory,
+                               .resume = arguments.resume,
+                               .observer = &progress,
+                               .make_head_log = head_log,
+                               .stop_after = arguments.stop_after,
+                               .ranks = &ranks,
+                               .new_metrics = arguments.new_metrics}),
                 arguments);
 }
 
@@ -82,6 +87,8 @@ void add_train(Command& program) {
   command.add_option("--out", arguments->directory, "Run directory (default: a new one under runs/)")
       .value_name("DIR", Value::directory);
   command.add_flag("--resume", arguments->resume, "Resume the run; CONFIG may be its run directory");
+  command.add_flag("--new-metrics", arguments->new_metrics,
+                   "Resume even if metrics.jsonl was changed: keep it aside and begin a new one");
   command
       .add_option("--stop-after", arguments->stop_after,
                   "Save and stop after this step, to be resumed (0 = train to the end)")

@@ -104,6 +104,8 @@ void Progress::on_damaged(const std::string& reason) {
   print_err("thimble: {}; set aside, falling back to the checkpoint before it\n", reason);
 }
 
+void Progress::on_remark(const std::string& remark) { print_err("thimble: {}\n", remark); }
+
 void Progress::on_change(const std::string& difference) {
   if (!quiet_) print_err("{}\n", difference);
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "cli/cli.h"
+#include "thimble/train/train.h"
 
 namespace thimble::cli {
 
@@ -17,6 +18,7 @@ class Progress : public TrainObserver {
   void on_step(const StepReport& report) override;
   void on_validation(std::int64_t step, const EvalResult& report) override;
   void on_damaged(const std::string& reason) override;
+  void on_remark(const std::string& remark) override;
   void on_change(const std::string& difference) override;
   bool wants_stop() override { return stop_requested(); }
 

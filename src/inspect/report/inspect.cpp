@@ -21,10 +21,10 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
   require_memory(inspection_memory(model.config, options));
   const bool single = model.config.train.precision == Precision::float32;
   InspectReport report = single ? f32::run_inspection(model, options) : f64::run_inspection(model, options);
-  if (!model.run.empty()) report.timeline = read_timeline(model.run);
+  if (!model.run.empty()) report.timeline = read_timeline(model.run, model.state);
   for (const HeadReport& head : report.heads)
     report.timeline.patterns.push_back(find_pattern(head.scores).score);
-  if (options.series) report.series = read_checkpoint_series(model, kSeriesExamples);
+  if (options.series) report.series = read_checkpoint_series(model, kSeriesExamples, report.timeline.remarks);
   return report;
 }
 

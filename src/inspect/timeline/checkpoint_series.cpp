@@ -11,9 +11,9 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-std::vector<SeriesStep> run_series(const ModelSource& model,
-                                   const std::map<std::int64_t, std::filesystem::path>& checkpoints,
-                                   std::int64_t examples);
+std::vector<SeriesStep> run_series(
+    const ModelSource& model,
+    const std::map<std::int64_t, std::shared_ptr<const SafetensorsFile>>& checkpoints, std::int64_t examples);
 
 namespace {
 
@@ -39,9 +39,10 @@ SeriesStep read_step(Evaluator& evaluator, std::int64_t step, std::int64_t examp
 
 }  // namespace
 
-std::vector<SeriesStep> run_series(const ModelSource& model,
-                                   const std::map<std::int64_t, std::filesystem::path>& checkpoints,
-                                   std::int64_t examples) {
+std::vector<SeriesStep> run_series(
+    const ModelSource& model,
+    const std::map<std::int64_t, std::shared_ptr<const SafetensorsFile>>& checkpoints,
+    std::int64_t examples) {
   Evaluator evaluator(model);
   evaluator.select(Split::test, kLoggedSequences);
   ProgressCounter progress("reading checkpoints",
@@ -49,8 +50,8 @@ std::vector<SeriesStep> run_series(const ModelSource& model,
   evaluator.report_to(progress);
   evaluator.model().init(model.config.train.seed);
   std::vector<SeriesStep> steps{read_step(evaluator, 0, examples)};
-  for (const auto& [step, path] : checkpoints) {
-    load_weights(path, evaluator.model().parameters());
+  for (const auto& [step, file] : checkpoints) {
+    load_weights(*file, evaluator.model().parameters());
     steps.push_back(read_step(evaluator, step, examples));
   }
   return steps;

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 
-#include "thimble/core/error.h"
 #include "thimble/core/json.h"
-#include "thimble/core/progress.h"
-#include "thimble/train/run_files.h"
 
 namespace thimble {
 
@@ -58,49 +59,52 @@ HeadSnapshot head_snapshot(const Json& line) {
   return step;
 }
 
-void add_line(const Json& line, Timeline& timeline) {
-  const auto split = line.at("split").get<std::string>();
-  if (split == "heads") {
-    timeline.steps.push_back(head_snapshot(line));
-  } else if (split == "train" || split == "validation") {
-    timeline.curves.push_back({line.at("step"), split, number(line.at("loss")), number(line.at("accuracy")),
-                               count(line, "sequences"), count(line, "labels")});
-    if (line.contains("chance")) timeline.chance = line.at("chance").get<double>();
-    if (line.contains("lowest_possible_loss"))
-      timeline.lowest_loss = line.at("lowest_possible_loss").get<double>();
+// The points of a split: every n-th one, so that there are few of a long run, and the last.
+class Curve {
+ public:
+  void add(CurvePoint point) {
+    last_ = std::move(point);
+    if (seen_++ % every_ != 0) return;
+    points_.push_back(*last_);
+    if (points_.size() <= kCurvePoints) return;
+    every_ *= 2;
+    std::size_t i = 0;
+    std::erase_if(points_, [&](const CurvePoint&) { return i++ % 2 == 1; });
   }
-}
 
-// Keeps at most kCurvePoints points of the train split.
-void thin(std::vector<CurvePoint>& curves) {
-  const auto is_train = [](const CurvePoint& p) { return p.split == "train"; };
-  const auto count = static_cast<std::size_t>(std::ranges::count_if(curves, is_train));
-  const std::size_t every = (count + kCurvePoints - 1) / kCurvePoints;
-  std::size_t left = count;
-  std::erase_if(curves, [&](const CurvePoint& p) { return is_train(p) && --left % every != 0; });
-}
+  void move_to(std::vector<CurvePoint>& points) {
+    if (last_ && points_.back().step != last_->step) points_.push_back(*last_);
+    std::ranges::move(points_, std::back_inserter(points));
+  }
+
+ private:
+  std::vector<CurvePoint> points_;
+  std::optional<CurvePoint> last_;
+  std::size_t seen_ = 0, every_ = 1;
+};
 
 }  // namespace
 
-Timeline read_timeline(const std::filesystem::path& run) {
-  const std::filesystem::path path = run / "metrics.jsonl";
-  const std::string text = read_metrics(run);
+Timeline read_timeline(const RunDirectory& run, const RunState& state) {
   Timeline timeline;
-  ProgressCounter progress("reading metrics", static_cast<double>(text.size()));
-  std::size_t begin = 0;
-  for (int line = 1; begin < text.size(); ++line) {
-    const std::size_t newline = text.find('\n', begin), end = std::min(newline, text.size());
+  std::map<std::string, Curve> curves;
+  const auto add = [&](const Json& line) {
+    const auto split = line.at("split").get<std::string>();
     try {
-      add_line(parse_json(std::string_view(text).substr(begin, end - begin)), timeline);
+      if (split == "heads") timeline.steps.push_back(head_snapshot(line));
+      if (split != "train" && split != "validation") return;
+      curves[split].add({line.at("step"), split, number(line.at("loss")), number(line.at("accuracy")),
+                         count(line, "sequences"), count(line, "labels")});
+      if (line.contains("chance")) timeline.chance = line.at("chance").get<double>();
+      if (line.contains("lowest_possible_loss"))
+        timeline.lowest_loss = line.at("lowest_possible_loss").get<double>();
     } catch (const Json::exception&) {
-      if (newline == std::string::npos) break;  // incomplete, after a kill or during training
-      throw CheckpointError(
-          fmt::format("{}:{}: invalid metrics line; fix or delete it, or train again", path.string(), line));
+      // A line without these values was changed, which read_metrics() remarks.
     }
-    progress.advance(static_cast<double>(end + 1 - begin));
-    begin = end + 1;
-  }
-  thin(timeline.curves);
+  };
+  run.read_metrics(state, add, timeline.remarks);
+  for (auto& [split, curve] : curves) curve.move_to(timeline.curves);
+  std::ranges::stable_sort(timeline.curves, {}, &CurvePoint::step);
   return timeline;
 }
 
@@ -128,6 +132,7 @@ Json to_json(const Timeline& timeline) {
   Json json{{"timeline", steps}, {"events", events}, {"curves", curves}};
   if (timeline.chance) json["chance"] = *timeline.chance;
   if (timeline.lowest_loss) json["lowest_possible_loss"] = *timeline.lowest_loss;
+  if (!timeline.remarks.empty()) json["remarks"] = timeline.remarks;
   return json;
 }
 

@@ -10,7 +10,7 @@ namespace thimble {
 
 Json embedding_cosines(const ModelSource& model) {
   const Names names = vocabulary(model);
-  const std::vector<double> rows = SafetensorsFile(model.weights).values<double>("token_embedding.weight");
+  const std::vector<double> rows = model.open()->values<double>("token_embedding.weight");
   const std::size_t width = rows.size() / names.size();
   const auto product = [&](std::size_t a, std::size_t b) {
     const auto row = [&](std::size_t i) { return rows.begin() + static_cast<std::ptrdiff_t>(i * width); };

@@ -1,5 +1,4 @@
 // What training has reported so far: curves of means, and scores of heads.
-import { PageError } from "./errors.js";
 
 const kPoints = 480; // of a curve
 
@@ -73,13 +72,11 @@ function parsed(line) {
 }
 
 /**
- * Returns the curves and the scores of heads of a run's metrics.jsonl up to a step. Its last line may be incomplete. Throws
- * PageError for another line that is damaged.
+ * Returns the curves and the scores of heads of a run's metrics.jsonl up to a step, without lines that are incomplete or
+ * damaged, of which the engine warns.
  */
 export function past(text, step) {
-  const lines = text.split("\n").slice(0, -1).map(parsed);
-  const damaged = lines.findIndex((line) => !isWhole(line));
-  if (damaged >= 0) throw new PageError(`metrics.jsonl:${damaged + 1}: invalid metrics line; restore the file`);
+  const lines = text.split("\n").map(parsed).filter(isWhole);
   const of = (split) => lines.filter((line) => line.split === split && line.step <= step);
   const curve = (split) => extended(kNoCurve, of(split));
   return { curves: { train: curve("train"), validation: curve("validation") }, snapshots: of("heads") };

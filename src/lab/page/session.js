@@ -177,14 +177,8 @@ export async function load(contents, { run = null, config = "" }) {
   pause();
   const text = (name) => new TextDecoder().decode(contents[name] ?? new Uint8Array());
   const given = { files: { ...filesOf(config, configs), ...contents }, ...(config ? { config } : {}) };
-  const { answer: model, accept, discard } = await prepare("load", given);
-  let shown;
-  try {
-    shown = past(run === null ? "" : text(`${run}metrics.jsonl`), model.step);
-  } catch (error) {
-    discard();
-    throw error;
-  }
+  const { answer: model, accept } = await prepare("load", given);
+  const shown = past(run === null ? "" : text(`${run}metrics.jsonl`), model.step);
   accept();
   checks += 1;
   const texts = Object.fromEntries(

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <map>
+#include <string>
 #include <vector>
 
 #include "thimble/inspect/timeline/timeline.h"
@@ -20,10 +19,9 @@ struct SeriesStep {
 };
 
 // Returns the model at initialization (step 0) and at each checkpoint of its run, in order of the steps; empty
-// without a run or train.checkpoint_series. `examples` of the sequences are kept. Throws as trace_split.
-std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::int64_t examples);
-
-// Returns the checkpoints of a run by step, without the best and without files that name no step.
-std::map<std::int64_t, std::filesystem::path> checkpoints_by_step(const std::filesystem::path& run);
+// without a run or train.checkpoint_series. `examples` of the sequences are kept. Adds a remark for each checkpoint that
+// is left out. Throws as trace_split.
+std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::int64_t examples,
+                                               std::vector<std::string>& remarks);
 
 }  // namespace thimble

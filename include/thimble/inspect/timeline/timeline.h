@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,6 +12,7 @@
 
 #include "thimble/core/json.h"
 #include "thimble/model/attention_layer.h"
+#include "thimble/train/run_directory.h"
 
 namespace thimble {
 
@@ -55,15 +55,15 @@ struct Timeline {
   std::vector<std::string_view> patterns{};  // see Patterns
   // Accuracy of the best constant prediction and lowest possible loss on the validation split, if known.
   std::optional<double> chance{}, lowest_loss{};
+  std::vector<std::string> remarks{};  // on lines that are missing or differ, see RunDirectory::read_metrics
 };
 
-// The most train points of a curve; a longer run has evenly spaced ones, including the last step.
+// The most points of a split; a longer run has evenly spaced ones, and the last.
 inline constexpr std::size_t kCurvePoints = 1000;
 
-// Reads a run's metrics.jsonl; the result is empty when there is none. Non-finite losses are NaN. An
-// incomplete last line, as a kill leaves it, is ignored. Throws CheckpointError with file and line for any
-// other invalid line.
-Timeline read_timeline(const std::filesystem::path& run);
+// Reads a run's metrics.jsonl, in constant memory, and compares it with the state of a checkpoint; the result is empty
+// when there is none. Non-finite losses are NaN.
+Timeline read_timeline(const RunDirectory& run, const RunState& state = {});
 
 // Returns (value - chance) / (attainable - chance), or nullopt when the score is unknown.
 std::optional<double> strength(const HeadSnapshot&, std::size_t head, std::string_view score);

@@ -1,0 +1,316 @@
+#include "thimble/train/run_directory.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "thimble/config/differences.h"
+#include "thimble/core/file.h"
+#include "thimble/core/hash.h"
+#include "thimble/core/lock.h"
+#include "thimble/core/text.h"
+#include "train/run_layout.h"
+
+namespace thimble {
+
+namespace fs = std::filesystem;
+
+// The small files of a run, as they were when they were first asked for.
+struct RunDirectory::Texts {
+  std::optional<std::string> config;
+  std::optional<Json> data_json;
+  std::optional<DataRecord> data;
+};
+
+namespace {
+
+// Returns the checkpoints of a run as --checkpoint names them: "final, 300, 200, best".
+std::string checkpoint_names(const fs::path& run) {
+  std::vector<std::string> names;
+  for (const fs::path& path : checkpoint_files(run)) {
+    const std::int64_t step = step_of(path);
+    names.push_back(step > 0 ? std::to_string(step) : path.stem().string());
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Throws unless the checkpoint is what its name says.
+void require_name(const Checkpoint& checkpoint) {
+  const std::string& path = checkpoint.file->path();
+  const RunState& state = checkpoint.state;
+  const fs::path name = fs::path(path).filename();
+  const auto check = [&](bool holds, const std::string& why) {
+    require<CheckpointError>(holds, "{}: holds step {}{}; restore the file, or rename it to {}", path,
+                             state.step, why, step_name(state.step));
+  };
+  const std::int64_t step = step_of(name);
+  check(step == 0 || step == state.step, "");
+  check(name != kBest || state.best_step == state.step, fmt::format(", but the best is {}", state.best_step));
+  check(name != kFinal || ending(state, checkpoint.config.train),
+        fmt::format(", at which training to step {} has not ended", checkpoint.config.train.steps));
+}
+
+Checkpoint open_checkpoint(const fs::path& path) {
+  return checkpoint_of(std::make_shared<const SafetensorsFile>(path));
+}
+
+}  // namespace
+
+std::string run_identity(const Config& config, const DataRecord& data) {
+  std::string text =
+      fixed_values(config) + json_text(Json(data.vocabulary), -1, Json::error_handler_t::replace);
+  for (const DataFile& file : data.files) text += fmt::format("\n{} {}", file.key, file.hash);
+  return hash_digits(text);
+}
+
+Checkpoint checkpoint_of(std::shared_ptr<const SafetensorsFile> file) {
+  Checkpoint checkpoint{.file = std::move(file), .config = {}, .state = {}};
+  const std::string& path = checkpoint.file->path();
+  const auto& metadata = checkpoint.file->metadata();
+  const auto has = [&](const char* key) { return metadata.contains(key); };
+  require<CheckpointError>(
+      has("config"),
+      "{}: no config in the metadata, so it is no checkpoint of a run; open it with --weights and --config",
+      path);
+  require<CheckpointError>(
+      has("format") && metadata.at("format") == kRunFormat && has("state") && has("data") &&
+          has("weights_hash"),
+      "{}: not a checkpoint of format {}; open it with the version that wrote it, or with --weights", path,
+      kRunFormat);
+  try {
+    checkpoint.state = run_state(parse_json(metadata.at("state")));
+  } catch (const Json::exception& e) {
+    throw CheckpointError(fmt::format("{}: invalid state: {}", path, e.what()));
+  }
+  const DataRecord any;  // rules that only training needs do not matter
+  checkpoint.config = parse_config(metadata.at("config"), path, {}, &any);
+  return checkpoint;
+}
+
+RunDirectory::Texts& RunDirectory::texts() const {
+  if (!texts_) texts_ = std::make_shared<Texts>();
+  return *texts_;
+}
+
+bool RunDirectory::is_run() const {
+  try {
+    require_run();
+    return true;
+  } catch (const CheckpointError&) {
+    return false;
+  }
+}
+
+void RunDirectory::require_run() const {
+  std::optional<Json>& json = texts().data_json;
+  if (json) return;
+  guarded([&] {
+    require<CheckpointError>(fs::is_directory(path_),
+                             "{}: no such run directory; create one with thimble train", name());
+    const fs::path file = path_ / kDataRecord;
+    const std::vector<fs::path> checkpoints = checkpoint_files(path_);
+    const std::string remedy = fmt::format("restore the file, or open the weights alone with --weights {}",
+                                           checkpoints.empty() ? "FILE" : checkpoints.front().string());
+    if (!fs::exists(file)) {
+      require<CheckpointError>(!checkpoints.empty(), "{}: not a run: it has no {}", name(), kDataRecord);
+      throw CheckpointError(fmt::format("{}: missing; {}", file.string(), remedy));
+    }
+    Json found;
+    try {
+      found = read_json(file);
+    } catch (const FileError& e) {
+      throw CheckpointError(fmt::format("{}; {}", e.what(), remedy));
+    }
+    const Json format = found.is_object() ? found.value("format", Json()) : Json();
+    require<CheckpointError>(
+        !format.is_null() || checkpoints.empty(),
+        "{}: written by a version of thimble before 0.3, whose runs this one does not open; "
+        "train it again",
+        name());
+    require<CheckpointError>(format == kRunFormat, "{}: not a run: {} does not say \"format\": \"{}\"",
+                             name(), kDataRecord, kRunFormat);
+    json = std::move(found);
+  });
+}
+
+bool RunDirectory::has_name(const fs::path& name) {
+  const fs::path file = name.filename();
+  if (name.has_parent_path())
+    return name.parent_path() == kRunCheckpoints && (file == kBest || file == kFinal || step_of(file) > 0);
+  const std::string_view names[] = {kDataRecord, DirectoryLock::kFile};
+  return std::ranges::find(names, file.string()) != std::end(names) || file == kRunConfig ||
+         file == kRunMetrics || file == kRunSummary || file == kRunCheckpoints;
+}
+
+fs::path RunDirectory::config_path() const { return path_ / kRunConfig; }
+
+const std::string& RunDirectory::config_text() const {
+  std::optional<std::string>& text = texts().config;
+  if (text) return *text;
+  return guarded([&]() -> const std::string& {
+    const std::vector<fs::path> checkpoints = checkpoint_files(path_);
+    if (fs::exists(config_path()) || checkpoints.empty()) return text.emplace(read_file(config_path()));
+    return text.emplace(to_yaml(open_checkpoint(checkpoints.front()).config));
+  });
+}
+
+const DataRecord& RunDirectory::data() const {
+  std::optional<DataRecord>& data = texts().data;
+  if (data) return *data;
+  require_run();
+  try {
+    return data.emplace(parse_record(*texts().data_json, path_));
+  } catch (const DataError& e) {
+    throw CheckpointError(fmt::format("{}: {}; restore the file", (path_ / kDataRecord).string(), e.what()));
+  }
+}
+
+fs::path RunDirectory::checkpoint_path(const std::string& name) const {
+  if (name.empty()) {
+    const std::vector<fs::path> files = checkpoint_files(path_);
+    require<CheckpointError>(!files.empty(), "{}: the run has no checkpoint yet", path_.string());
+    return files.front();
+  }
+  const bool is_word = name == "best" || name == "final";
+  const fs::path path =
+      path_ / kRunCheckpoints / fmt::format("{}{}.safetensors", is_word ? "" : "step-", name);
+  require<CheckpointError>(fs::exists(path), "{}: no such checkpoint; the run has {}", path.string(),
+                           checkpoint_names(path_));
+  return path;
+}
+
+Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::string>& remarks) const {
+  require_run();
+  return guarded([&] {
+    for (bool again = false;; again = true) {
+      const fs::path path = checkpoint_path(name);
+      try {
+        Checkpoint checkpoint = open_checkpoint(path);
+        for (std::string& difference : require_own(checkpoint, true))
+          remarks.push_back(std::move(difference));
+        if (name.empty() && path.filename() != kFinal && has_summary() &&
+            !fs::exists(path_ / kRunCheckpoints / kFinal))
+          remarks.push_back(fmt::format("{}: missing, though training has ended; this is step {}",
+                                        (path_ / kRunCheckpoints / kFinal).string(), checkpoint.state.step));
+        if (!fs::exists(config_path()))
+          remarks.push_back(fmt::format("{}: missing; the config is that of {}", config_path().string(),
+                                        path.filename().string()));
+        return checkpoint;
+      } catch (const CheckpointError&) {
+        if (again || fs::exists(path)) throw;  // else training has pruned or renamed it meanwhile
+      }
+    }
+  });
+}
+
+std::vector<std::string> RunDirectory::require_own(const Checkpoint& checkpoint, bool any_rate) const {
+  const DataRecord any;
+  const Config now = parse_config(config_text(), config_path().string(), {}, &any);
+  std::string lines;
+  std::vector<std::string> others;
+  for (const Difference& d : differences(checkpoint.config, now, "the checkpoint", "config.yaml")) {
+    if (!d.may_change && !(any_rate && d.key == kRateKey))
+      lines += "\n  " + d.text;
+    else if (d.key.starts_with("train.") && d.key != "train.threads")
+      others.push_back(d.text);
+  }
+  const std::string& path = checkpoint.file->path();
+  try {
+    const DataRecord trained = parse_record(checkpoint.file->metadata().at("data"));
+    for (const std::string& line : differing_records(trained, data(), "the checkpoint", kDataRecord))
+      lines += "\n  " + line;
+  } catch (const DataError& e) {
+    throw CheckpointError(fmt::format("{}: {}", path, e.what()));
+  }
+  require<ConfigError>(lines.empty(),
+                       "{}: is not what {} was trained with:{}\nrestore these values, or start a new run",
+                       name(), path, lines);
+  require_name(checkpoint);
+  return others;
+}
+
+std::map<std::int64_t, std::shared_ptr<const SafetensorsFile>> RunDirectory::series(
+    const std::shared_ptr<const SafetensorsFile>& open, std::vector<std::string>& remarks) const {
+  std::map<std::int64_t, std::shared_ptr<const SafetensorsFile>> found;
+  for (const fs::path& path : checkpoint_files(path_)) {
+    const std::int64_t step = step_of(path);
+    if (step == 0 && path.filename() == kBest) continue;
+    try {
+      std::vector<std::string> ignored;
+      const bool is_open = open != nullptr && path.string() == open->path();
+      const auto file = is_open ? open : checkpoint(step > 0 ? std::to_string(step) : "final", ignored).file;
+      found[run_state(parse_json(file->metadata().at("state"))).step] = file;
+    } catch (const Error& e) {
+      remarks.push_back(fmt::format("left out of the checkpoints over time: {}", e.what()));
+    }
+  }
+  return found;
+}
+
+bool RunDirectory::has_summary() const { return fs::exists(path_ / kRunSummary); }
+
+Json RunDirectory::summary(const std::string& run, const std::string& weights_hash,
+                           std::vector<std::string>& remarks) const {
+  if (!has_summary()) return nullptr;
+  std::string why;
+  try {
+    Json summary = read_json(path_ / kRunSummary);
+    const auto is = [&](const char* key, const std::string& value) {
+      return summary.value(key, Json()) == value;
+    };
+    if (has_changed(summary) || !summary.contains("metrics"))
+      why = "was changed: its checksum does not match";
+    else if (!is("run", run) || (!weights_hash.empty() && !is("weights_hash", weights_hash)))
+      why = "belongs to another run";
+    else
+      return summary;
+  } catch (const FileError& e) {
+    why = e.what();
+  }
+  remarks.push_back(fmt::format("{}: {}; its numbers are left out; measure them with thimble eval {}",
+                                (path_ / kRunSummary).string(), why, name()));
+  return nullptr;
+}
+
+void RunDirectory::read_metrics(const RunState& state, const std::function<void(const Json& line)>& f,
+                                std::vector<std::string>& remarks) const {
+  guarded([&] {
+    const fs::path file = path_ / kRunMetrics;
+    std::vector<std::string> ignored;
+    const Json ended = state.step > 0 ? summary(state.run, "", ignored) : Json();
+    const MetricsMark end = ended.is_null() ? MetricsMark() : metrics_mark(ended.at("metrics"));
+    const MetricsScan scan = scan_metrics(file, state.metrics, end, f);
+    const auto remark = [&](const std::string& text) {
+      remarks.push_back(fmt::format("{}: {}", file.string(), text));
+    };
+    const bool comparable = !scan.begins_after(state.step);
+    if (state.step > 0 && !scan.exists)
+      remark("missing; what was measured during training is left out");
+    else if (scan.invalid > 0)
+      remark(fmt::format("line {} is no object of step and split, so it is left out", scan.invalid));
+    else if ((comparable && scan.checkpoint == Fit::differs) || scan.end == Fit::differs)
+      remark("has other values than the run wrote, or is of another run; what is shown of it may be wrong");
+    else if ((comparable && scan.checkpoint == Fit::missing) || scan.end == Fit::missing)
+      remark(fmt::format("{} of {} lines are there; the others are left out", scan.lines,
+                         std::max(comparable ? state.metrics.lines : 0, end.lines)));
+    else if (state.step > 0 && scan.first_step > 1)
+      remark(fmt::format("begins at step {}", scan.first_step));
+  });
+}
+
+std::int64_t RunDirectory::last_step() const {
+  constexpr std::uint64_t kEnd = 1 << 16;
+  constexpr std::string_view kStart = R"({"step":)";
+  const fs::path metrics = path_ / kRunMetrics;
+  if (!fs::exists(metrics)) return 0;
+  const InputFile file(metrics);
+  const std::string text = file.read(file.size() - std::min(file.size(), kEnd), kEnd);
+  const std::size_t end = text.rfind('\n');
+  const std::size_t start = end == std::string::npos ? end : text.rfind(kStart, end);
+  std::int64_t step = 0;
+  if (start != std::string::npos)
+    std::from_chars(text.data() + start + kStart.size(), text.data() + end, step);
+  return step;
+}
+
+}  // namespace thimble

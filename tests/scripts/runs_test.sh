@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# What a run directory promises, from the command line: legitimate use that nothing refuses, remedies that help, and files
+# that stay. Usage: runs_test.sh THIMBLE_BINARY SOURCE_DIR
+set -euo pipefail
+source "$(dirname "$0")/expect.sh" "$@"
+
+short=(train.steps=8 train.batch=8 train.schedule.warmup=0 train.evaluate_every=2 train.checkpoint_every=2 data.train=100
+  data.validation=20 data.test=20 --threads 1)
+t() { "$thimble" train "$@" --quiet; }
+t "$configs/reverse.yaml" "${short[@]}" --stop-after 6 --out half 2>log
+cp -r half full
+t full --resume
+files() { (cd "$1" && find . -type f -exec md5sum {} + | sort -k 2); }
+copy() { rm -rf r && cp -r "$1" r; }
+reads() {  # RUN ARGUMENT...: every reader accepts the run
+  local run=$1
+  shift
+  expect 0 . eval "$run" "$@"
+  expect 0 . inspect "$run" "$@"
+  (($# > 0)) || expect 0 . compare "$run" full
+}
+
+# A resumed run that ends at once, by its steps, its target or its patience.
+for key in train.steps=6 train.target.loss=100 train.patience=1; do
+  copy half
+  if [[ $key == train.patience=1 ]]; then
+    rm -rf r
+    t "$configs/reverse.yaml" "${short[@]}" train.optimizer.lr=1e-30 --stop-after 6 --out r 2>log
+  fi
+  t r --resume $key
+  [[ -e r/checkpoints/final.safetensors ]] || fail "$key: no final checkpoint" "$(find r)"
+  reads r
+done
+
+# Only the best checkpoint was kept.
+copy full
+rm r/checkpoints/final.safetensors r/checkpoints/step-*
+reads r --checkpoint best
+reads r
+expect 0 'final.safetensors: missing, though training has ended; this is step [0-9]+$' eval r
+
+# A resume that does nothing.
+copy full
+t r --resume train.steps=12 --stop-after 8 2>log
+cmp r/metrics.jsonl full/metrics.jsonl
+reads r
+
+# Metrics that are missing keep nobody from the run; those that differ, only from going on in the same file.
+copy half
+rm r/metrics.jsonl
+reads r
+expect 0 'metrics.jsonl: 0 of [0-9]+ lines are there; a new file begins$' train r --resume
+reads r
+copy half
+sed -i '0,/"loss":[0-9]/s//"loss":9/' r/metrics.jsonl
+expect 0 'metrics.jsonl: has other values than the run wrote' inspect r
+before=$(files r)
+refuse 'or give --new-metrics to keep it as metrics.jsonl.replaced and begin a new one$' train r --resume
+[[ $(files r) == "$before" ]] || fail "a refused resume has changed the run"
+cp r/metrics.jsonl changed
+t r --resume --new-metrics 2>log
+cmp changed r/metrics.jsonl.replaced
+reads r
+hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
+[[ $(hash_of r) == "$(hash_of full)" ]] || fail "other weights after --new-metrics"
+
+# What is written in another way is the same: line ends, spacing, order of keys, comments.
+copy full
+python3 - r <<'END' 2>/dev/null || echo "runs_test: re-spacing by Python was skipped: no python3"
+import json, sys
+run = sys.argv[1]
+lines = [json.loads(line) for line in open(run + "/metrics.jsonl")]
+open(run + "/metrics.jsonl", "w", newline="").write("".join(json.dumps(line, sort_keys=True) + "\r\n\r\n" for line in lines))
+for name in ("summary.json", "data.json"):
+    values = json.load(open(f"{run}/{name}"))
+    json.dump(values, open(f"{run}/{name}", "w"), sort_keys=True, indent=7)
+END
+{ echo "# mine"; cat full/config.yaml; } >r/config.yaml
+for command in eval inspect "compare full"; do
+  output=$("$thimble" $command r 2>&1) || fail "thimble $command r" "$output"
+  ! grep -q '^thimble: r/' <<<"$output" || fail "thimble $command r has a remark" "$output"
+done
+t r --resume
+grep -q '^# mine$' r/config.yaml || fail "a resume has removed a comment"
+
+# A copy by hard links keeps its bytes.
+copy half
+rm -rf snapshot
+cp -al r snapshot
+before=$(files snapshot)
+t r --resume
+[[ $(files snapshot) == "$before" ]] || fail "a snapshot has changed"
+t snapshot --resume
+[[ $(hash_of snapshot) == "$(hash_of full)" ]] || fail "other weights in a snapshot"
+
+# Each file of a run is opened for reading at most once.
+if strace -f -e trace=openat,open -o opened true 2>/dev/null; then
+  for command in "eval full" "inspect full" "train r --resume"; do
+    copy half
+    strace -f -e trace=openat,open -o opened "$thimble" $command >log 2>&1 || fail "thimble $command" "$(cat log)"
+    twice=$(grep -v ENOENT opened | grep O_RDONLY | grep -v O_DIRECTORY | grep -oE '"(full|r)/[^"]*"' | sort | uniq -d)
+    [[ -z $twice ]] || fail "thimble $command opens twice: $twice"
+  done
+else
+  echo "runs_test: files that are opened were not counted: no strace"
+fi
+
+# Readers beside training see a whole run, or one that has no checkpoint yet.
+rm -rf r
+"$thimble" train "$configs/reverse.yaml" "${short[@]}" train.steps=400 train.checkpoint_series=true --out r --quiet &
+while kill -0 $! 2>/dev/null; do
+  for command in "eval r" "eval r --checkpoint best" "inspect r --sequences 2" "compare r full"; do
+    status=0
+    output=$("$thimble" $command --quiet 2>&1) || status=$?
+    [[ $status == 0 ]] || grep -qE 'no such run directory|no checkpoint yet|not a run|no such checkpoint' <<<"$output" ||
+      fail "thimble $command beside training" "$output"
+  done
+done
+wait
+echo "runs_test: ok"

@@ -1,0 +1,49 @@
+// Runs made by hand: a checkpoint without tensors, and files that fit it.
+#pragma once
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include "thimble/core/file.h"
+#include "thimble/core/json.h"
+#include "thimble/tensor/safetensors.h"
+#include "thimble/train/run_directory.h"
+
+namespace thimble {
+
+// Returns a summary.json with this result.
+inline std::string summary_text(Json result, const std::string& run) {
+  result["run"] = run;
+  result["metrics"] = to_json(MetricsMark());
+  return json_text(with_checksum(result)) + "\n";
+}
+
+// Writes a run of the config that has ended after `steps`, with these lines of metrics.jsonl, and the result unless it
+// is null. Returns its identity.
+inline std::string write_hand_made_run(const std::filesystem::path& run, const Config& config,
+                                       const Json& record, const std::string& metrics,
+                                       const Json& result = nullptr) {
+  std::filesystem::create_directories(run / "checkpoints");
+  RunState state{.step = config.train.steps,
+                 .run = run_identity(config, parse_record(record)),
+                 .metrics = {},
+                 .train = {}};
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) state.metrics.add(parse_json(line));
+  Json data{{"format", kRunFormat}};
+  data.update(record);
+  write_file(run / "data.json", json_text(data));
+  write_file(run / "config.yaml", to_yaml(config));
+  write_file(run / "metrics.jsonl", metrics);
+  if (!result.is_null()) write_file(run / "summary.json", summary_text(result, state.run));
+  write_safetensors(run / "checkpoints" / "final.safetensors", {},
+                    {{"format", kRunFormat},
+                     {"config", to_yaml(config)},
+                     {"data", json_text(record)},
+                     {"state", json_text(to_json(state))},
+                     {"weights_hash", result.is_null() ? "" : result.value("weights_hash", "")}});
+  return state.run;
+}
+
+}  // namespace thimble
