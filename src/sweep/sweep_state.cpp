@@ -123,7 +123,9 @@ void forget_failures(const fs::path& directory, const Halving& halving, std::vec
 void write_sweep_json(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs,
                       double lease) {
   do {
-    write_file(directory / "sweep.json", json_text(to_json(sweep, runs, directory), 2) + "\n");
+    Json json{{"format", "thimble sweep 3"}};
+    json.update(to_json(sweep, runs, directory));
+    write_file(directory / "sweep.json", json_text(with_checksum(json), 2) + "\n");
   } while (read_state(directory, sweep.halving, runs, lease));
 }
 

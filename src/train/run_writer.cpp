@@ -96,8 +96,9 @@ void RunWriter::start(const RunState& state, const std::vector<fs::path>& damage
     }
     remove_temporary_files(directory_);
     remove_temporary_files(directory_ / kRunCheckpoints);
-    update_file(directory_ / kRunData,
-                json_text(to_json(record_of(config_), directory_), 2, kReplace) + "\n");
+    Json data{{"format", "thimble 3"}};
+    data.update(to_json(record_of(config_), directory_));
+    update_file(directory_ / kRunData, json_text(data, 2, kReplace) + "\n");
     update_file(directory_ / kRunConfig, to_yaml(config_));
     metrics_.emplace(metrics, state.metrics_bytes);
     check_ = MetricsCheck(state.metrics_bytes > 0 ? state.metrics_check : state.run);

@@ -13,6 +13,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/lock.h"
 #include "thimble/sweep/claim.h"
+#include "thimble/train/run_files.h"
 
 using namespace thimble;
 
@@ -31,6 +32,13 @@ const SweepRun& named(const std::vector<SweepRun>& runs, const std::string& name
   const auto found = std::ranges::find(runs, name, &SweepRun::name);
   if (found == runs.end()) throw std::logic_error("no run " + name);
   return *found;
+}
+
+// Returns what sweep.json holds beside the result that --json writes.
+Json recorded(const Workshop& w, const SweepResult& result) {
+  Json json{{"format", "thimble sweep 3"}};
+  json.update(to_json(w.sweep, result.runs, w.directory / "out"));
+  return with_checksum(json);
 }
 
 }  // namespace
@@ -125,7 +133,7 @@ TEST_CASE("a sweep runs every run and writes what came of it", "[sweep]") {
              ContainsSubstring("train " + (w.directory / "base.yaml").string() +
                                " model.heads=2 train.seed=8 --threads 1 --quiet --out " + run + "\n"));
   const Json json = w.json();
-  CHECK(json == to_json(w.sweep, result.runs, w.directory / "out"));
+  CHECK(json == recorded(w, result));
   CHECK(json["settings"].size() == 2);
   const Json& setting = json["settings"][1];
   CHECK(setting["overrides"] == Json{{"model.heads", 2}});
@@ -334,7 +342,7 @@ TEST_CASE("a signal lets the runs end, a second one ends them", "[sweep]") {
   const SweepResult stopped = w.run();
   CHECK(stopped.interrupted);
   CHECK_THAT(statuses(stopped.runs), ContainsSubstring("interrupted") && EndsWith("waiting, waiting"));
-  CHECK(w.json() == to_json(w.sweep, stopped.runs, w.directory / "out"));
+  CHECK(w.json() == recorded(w, stopped));
   CHECK(w.json()["failed"] == 0);
   w.options.jobs = 1;
   w.script(
