@@ -25,12 +25,7 @@ void Output::add_to(Command& command) {
 
 void Output::write(const Json& result) const {
   if (json.empty() || is_silent()) return;
-  const std::string text = escape_controls_in_json(json_text(result, 2) + "\n");
-  if (json == "-") {
-    write_picture(text);
-  } else {
-    write_output(json, text);
-  }
+  write_result(json, escape_controls_in_json(json_text(result, 2) + "\n"));
 }
 
 void ModelArguments::add_to(Command& command) {

@@ -24,7 +24,7 @@ struct Output {
   bool quiet = false;
 
   void add_to(Command& command);
-  bool prints_text() const { return !quiet && json != "-"; }
+  bool prints_text() const { return !quiet && !standard_output_is_taken(); }
   void write(const Json& result) const;
 };
 

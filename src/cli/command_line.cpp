@@ -193,14 +193,16 @@ std::string Command::explain(const CLI::ParseError& e) const {
 }
 
 void Command::check_outputs() const {
-  std::vector<NamedPath> outputs;
-  std::vector<std::string> directories;
+  std::vector<NamedPath> outputs, directories;
   for (const Option& option : options_) {
     if (option.text_ == nullptr) continue;
+    const Value kind = option.info_.kind;
+    if (option.info_.output && is_standard_output(*option.text_)) *option.text_ = "-";
     if (option.info_.output)
-      outputs.push_back({option.info_.name, *option.text_});
-    else if (option.info_.kind == Value::directory || option.info_.kind == Value::run)
-      directories.push_back(*option.text_);
+      outputs.push_back({option.info_.name, *option.text_, kind});
+    else if (kind == Value::directory || kind == Value::run || kind == Value::new_run ||
+             kind == Value::new_sweep)
+      directories.push_back({option.info_.name, *option.text_, kind});
   }
   declare_outputs(outputs, directories);
 }

@@ -22,8 +22,9 @@ class ParseError;
 
 namespace thimble::cli {
 
-// The kinds of values, for shell completion.
-enum class Value { text, file, directory, config, run, key };
+// The kinds of values, for shell completion and for the rules of outputs. A new_run and a new_sweep are
+// directories that the command writes.
+enum class Value { text, file, directory, config, run, key, new_run, new_sweep };
 
 // An option of a command, or a positional argument.
 class Option {
@@ -111,7 +112,7 @@ class Command {
  private:
   const Command& chosen() const;
   std::string explain(const CLI::ParseError&) const;
-  void check_outputs() const;  // throws ConfigError as declare_outputs() does
+  void check_outputs() const;  // throws ConfigError as declare_outputs() does; makes standard output "-"
 
   std::unique_ptr<CLI::App> program_;  // null except in the program
   CLI::App* parsed_;

@@ -1,11 +1,13 @@
 #include "cli/outputs.h"
 
 #include <algorithm>
-#include <filesystem>
 
+#include "cli/print.h"
 #include "thimble/core/error.h"
 #include "thimble/core/file.h"
 #include "thimble/core/text.h"
+#include "thimble/sweep/sweep_runs.h"
+#include "thimble/train/run_directory.h"
 
 namespace thimble::cli {
 
@@ -18,59 +20,79 @@ std::vector<NamedPath> declared;
 // Returns the path without links and dots; its last parts need not exist.
 fs::path resolved(const fs::path& path) { return fs::weakly_canonical(followed(fs::absolute(path))); }
 
-bool is_run(const fs::path& directory) {
-  return fs::exists(directory / "config.yaml") && fs::is_directory(directory / "checkpoints");
+// Returns whether a sweep writes that file. Its runs are named after their settings.
+bool is_of_sweep(const fs::path& file) {
+  constexpr std::string_view kNames[] = {"sweep.json", "slurm.json", "slurm.sh", "runs"};
+  const std::string name = file.filename(), folder = file.parent_path();
+  return folder == "runs" ||
+         (folder.empty() && (std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with(".tmp")));
 }
 
-bool is_sweep(const fs::path& directory) {
-  return fs::exists(directory / "sweep.json") && fs::is_directory(directory / "runs");
-}
+// The directory of a run or of a sweep.
+struct Owner {
+  fs::path directory;
+  bool sweeps;
 
-// Returns whether thimble writes a file of that name to a run or sweep directory.
-bool is_taken(const std::string& name) {
-  constexpr std::string_view kNames[] = {"config.yaml",  "data.json",   "metrics.jsonl", "changes.json",
-                                         "summary.json", "checkpoints", ".lock",         "sweep.json",
-                                         "slurm.json",   "slurm.sh",    "runs"};
-  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with(".tmp");
-}
+  bool writes(const fs::path& file) const {
+    const fs::path relative = file.lexically_relative(directory);
+    return sweeps ? is_of_sweep(relative) : RunDirectory::has_name(relative);
+  }
 
-// Returns whether the path is another name of a file in the directory or its checkpoints.
-bool is_in(const fs::path& path, const fs::path& directory) {
-  std::error_code error;
-  for (const fs::path& folder : {directory, directory / "checkpoints"})
-    for (const auto& entry : fs::directory_iterator(folder, error))
-      if (fs::equivalent(path, entry.path(), error) &&
-          (folder != directory || is_taken(entry.path().filename())))
-        return true;
-  return false;
+  // Returns whether the path is a file of the directory or another name of one.
+  bool has(const fs::path& path) const {
+    std::error_code error;
+    const auto is_same = [&](const fs::path& file) {
+      return writes(file) &&
+             (file == path || (fs::is_regular_file(path, error) && fs::equivalent(path, file, error)));
+    };
+    if (is_same(path)) return true;
+    for (const fs::path& folder : {directory, directory / "checkpoints", directory / "runs"})
+      for (const auto& entry : fs::directory_iterator(folder, error))
+        if (is_same(entry.path())) return true;
+    return false;
+  }
+};
+
+// Returns the runs and sweeps that could have a file of that path: those that the command names, and those that
+// the path lies in.
+std::vector<Owner> owners_of(const fs::path& path, const std::vector<NamedPath>& directories) {
+  std::vector<Owner> owners;
+  for (const NamedPath& directory : directories)
+    if (!directory.path.empty() && directory.kind != Value::directory)
+      owners.push_back({resolved(directory.path), directory.kind == Value::new_sweep});
+  const fs::path folder = path.parent_path();
+  for (const fs::path& directory : {folder, folder.parent_path()})
+    for (const bool sweeps : {false, true})
+      if (const Owner owner{directory, sweeps};
+          owner.writes(path) && (sweeps ? is_sweep(directory) : RunDirectory(directory).is_run()))
+        owners.push_back(owner);
+  return owners;
 }
 
 }  // namespace
 
-void declare_outputs(const std::vector<NamedPath>& outputs, const std::vector<std::string>& directories) {
+void declare_outputs(const std::vector<NamedPath>& outputs, const std::vector<NamedPath>& directories) {
   declared.clear();
   for (const NamedPath& output : outputs) {
-    if (output.path.empty() || output.path == "-") continue;
-    const fs::path path = resolved(output.path), folder = path.parent_path(), above = folder.parent_path();
-    const auto is_own = [&](const fs::path& place) {
-      return std::ranges::any_of(directories, [&](const std::string& directory) {
-        return !directory.empty() && resolved(directory) == place;
-      });
-    };
-    const auto has_name = [&](const std::string& directory) { return is_in(path, directory); };
-    const bool taken =
-        (fs::exists(path) && std::ranges::any_of(directories, has_name)) || is_own(path) ||
-        ((is_own(folder) || is_run(folder) || is_sweep(folder)) && is_taken(path.filename())) ||
-        (folder.filename() == "checkpoints" && (is_run(above) || is_own(above))) ||
-        (folder.filename() == "runs" && (is_sweep(above) || is_own(above)));
-    require<ConfigError>(!taken,
-                         "{} {}: thimble uses this name in a run or sweep directory; choose another file",
-                         output.option, printable(output.path));
-    for (const NamedPath& other : declared)
-      require<ConfigError>(resolved(other.path) != path, "{} {}: is the file of {}, too; choose another",
-                           output.option, printable(output.path), other.option);
+    if (output.path.empty()) continue;
     declared.push_back(output);
+    if (output.path == "-") continue;
+    const fs::path path = resolved(output.path);
+    const auto require_other = [&](const NamedPath& other) {
+      require<ConfigError>(other.path.empty() || is_stream(path) || resolved(other.path) != path,
+                           "{} {}: is the {} of {}, too; choose another", output.option,
+                           printable(output.path), other.kind == Value::file ? "file" : "directory",
+                           other.option);
+    };
+    std::for_each(declared.begin(), declared.end() - 1, require_other);
+    for (const NamedPath& directory : directories)
+      if (directory.kind != Value::run) require_other(directory);
+    for (const Owner& owner : owners_of(path, directories))
+      require<ConfigError>(!owner.has(path), "{} {}: is a file of the {} {}; choose another file",
+                           output.option, printable(output.path), owner.sweeps ? "sweep" : "run",
+                           owner.directory.string());
   }
+  forget_known_files();
 }
 
 void require_separate_outputs() {
@@ -79,6 +101,17 @@ void require_separate_outputs() {
         !is_known(output.path),
         "{} {}: is an input of this command, which the result would replace; choose another file",
         output.option, printable(output.path));
+}
+
+bool standard_output_is_taken() {
+  return std::ranges::any_of(declared, [](const NamedPath& output) { return output.path == "-"; });
+}
+
+void write_result(const std::string& path, std::string_view text) {
+  if (path == "-")
+    write_picture(text);
+  else
+    write_output(path, text);
 }
 
 }  // namespace thimble::cli

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "thimble/core/error.h"
+#include "thimble/core/file.h"
 #include "thimble/core/text.h"
 #include "thimble/core/width.h"
 
@@ -29,10 +30,7 @@ bool out_is_terminal = false;  // at the start
 void fail_out() {
   const int error = errno;
   if (error == EIO && out_is_terminal) return std::clearerr(stdout);
-  if (error == EPIPE) {
-    std::signal(SIGPIPE, SIG_DFL);
-    std::raise(SIGPIPE);
-  }
+  end_if_broken_pipe(error);
   throw FileError(fmt::format("standard output: cannot be written: {}", std::strerror(error)));
 }
 
@@ -40,7 +38,8 @@ void fail_out() {
 
 void open_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(descriptor, F_GETFD) == -1) ::open("/dev/null", O_RDONLY);  // takes the lowest free number
+    if (::fcntl(descriptor, F_GETFD) == -1)  // takes the lowest free number
+      ::open(descriptor == STDIN_FILENO ? "/dev/null" : "/", O_RDONLY);
   out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
   std::signal(SIGPIPE, SIG_IGN);  // training continues when the reader of its messages is gone
 }

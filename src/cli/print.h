@@ -10,8 +10,8 @@
 
 namespace thimble::cli {
 
-// Opens /dev/null in place of closed standard streams, so that no other file gets their descriptors; writing
-// to them then fails. Must be called first.
+// Opens /dev/null in place of a closed standard input and / in place of closed outputs, so that no other file gets
+// their descriptors; writing to them, also by names such as /dev/stdout, then fails. Must be called first.
 void open_standard_streams();
 
 // Returns the columns of the terminal of a descriptor, at least 40; 80 where it is not a terminal.

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <mutex>
 #include <set>
 
 #include "thimble/core/error.h"
+#include "thimble/core/text.h"
 
 namespace thimble {
 
@@ -31,6 +33,10 @@ class KnownFiles {
   bool contains(const struct stat& status) const {
     const std::lock_guard guard(mutex_);
     return files_.contains({status.st_dev, status.st_ino});
+  }
+  void clear() {
+    const std::lock_guard guard(mutex_);
+    files_.clear();
   }
 
  private:
@@ -66,6 +72,35 @@ int write_all(int descriptor, std::string_view content) {
     content.remove_prefix(static_cast<std::size_t>(n));
   }
   return 0;
+}
+
+// Returns whether the descriptor is open for writing to the file.
+bool writes_to(int descriptor, const struct stat& file) {
+  struct stat status {};
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && ::fstat(descriptor, &status) == 0 &&
+         status.st_dev == file.st_dev && status.st_ino == file.st_ino;
+}
+
+// Returns a descriptor that this process has open for writing to the file, or -1.
+int open_descriptor(const struct stat& file) {
+  if (writes_to(STDOUT_FILENO, file)) return STDOUT_FILENO;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd", none))
+    if (const auto number = parse_number<std::int64_t>(entry.path().filename().string());
+        number && writes_to(static_cast<int>(*number), file))
+      return static_cast<int>(*number);
+  return -1;
+}
+
+void write_stream(const fs::path& path, std::string_view content) {
+  struct stat status {};
+  const int inherited = ::stat(path.c_str(), &status) == 0 ? open_descriptor(status) : -1;
+  const int descriptor = inherited >= 0 ? inherited : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  const int error = descriptor < 0 ? errno : write_all(descriptor, content);
+  if (inherited < 0 && descriptor >= 0) ::close(descriptor);
+  end_if_broken_pipe(error);
+  if (error != 0) fail(path, "cannot be written", error);
 }
 
 }  // namespace
@@ -149,6 +184,25 @@ bool is_known(const fs::path& path) {
   return ::stat(path.c_str(), &status) == 0 && known_files.contains(status);
 }
 
+void end_if_broken_pipe(int error) {
+  if (error != EPIPE) return;
+  std::signal(SIGPIPE, SIG_DFL);
+  std::raise(SIGPIPE);
+}
+
+void forget_known_files() { known_files.clear(); }
+
+bool is_stream(const fs::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 &&
+         (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode) || open_descriptor(status) >= 0);
+}
+
+bool is_standard_output(const fs::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && writes_to(STDOUT_FILENO, status);
+}
+
 fs::path followed(const fs::path& path) {
   constexpr int kMaxLinks = 40;  // as the system
   fs::path target = path;
@@ -167,11 +221,23 @@ void write_file(const fs::path& path, std::string_view content) {
   file.commit();
 }
 
-void require_writable(const fs::path& path) { const NewFile probe(followed(path)); }
+void require_writable(const fs::path& path) {
+  std::error_code none;
+  if (fs::is_directory(path, none)) fail(path, "cannot be written", EISDIR);
+  if (!is_stream(path)) {
+    const NewFile probe(followed(path));
+    return;
+  }
+  struct stat status {};
+  const bool opened = ::stat(path.c_str(), &status) == 0 && open_descriptor(status) >= 0;
+  if (!opened && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+    fail(path, "cannot be written", errno);
+}
 
 void write_output(const fs::path& path, std::string_view content) {
   require<FileError>(!is_known(path), "{}: is an input or another output of this command; {}", path.string(),
                      "choose another file");
+  if (is_stream(path)) return write_stream(path, content);
   write_file(followed(path), content);
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) known_files.add(status);

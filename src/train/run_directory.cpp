@@ -133,13 +133,13 @@ void RunDirectory::require_run() const {
   });
 }
 
-bool RunDirectory::has_name(const fs::path& name) {
-  const fs::path file = name.filename();
-  if (name.has_parent_path())
-    return name.parent_path() == kRunCheckpoints && (file == kBest || file == kFinal || step_of(file) > 0);
-  const std::string_view names[] = {kDataRecord, DirectoryLock::kFile};
-  return std::ranges::find(names, file.string()) != std::end(names) || file == kRunConfig ||
-         file == kRunMetrics || file == kRunSummary || file == kRunCheckpoints;
+bool RunDirectory::has_name(const fs::path& file) {
+  const std::string name = file.filename().string(), folder = file.parent_path().string();
+  if (name.ends_with(".tmp")) return folder.empty() || folder == kRunCheckpoints;
+  if (folder == kRunCheckpoints) return name.find(".safetensors") != name.npos;
+  const std::string names[] = {kDataRecord, kRunConfig, kRunCheckpoints, DirectoryLock::kFile};
+  return folder.empty() && (std::ranges::find(names, name) != std::end(names) ||
+                            name.starts_with(kRunMetrics.string()) || name.starts_with(kRunSummary.string()));
 }
 
 fs::path RunDirectory::config_path() const { return path_ / kRunConfig; }

@@ -1,6 +1,7 @@
 #include "thimble/core/file.h"
 #include "thimble/core/error.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -208,6 +209,51 @@ TEST_CASE("an output is no file that was read or written as an output, by any na
   write_output(directory / "output", "first");
   CHECK_THROWS_AS(write_output(directory / "output", "second"), FileError);
   CHECK(read_file(directory / "output") == "first");
+}
+
+TEST_CASE("what a file was read for may be forgotten", "[core]") {
+  const TemporaryDirectory directory;
+  write_file(directory / "file", "old");
+  CHECK(read_file(directory / "file") == "old");
+  forget_known_files();
+  write_output(directory / "file", "new");
+  CHECK(read_file(directory / "file") == "new");
+}
+
+TEST_CASE("an output to a pipe, a device or an open file is written to it", "[core]") {
+  const TemporaryDirectory directory;
+  const fs::path pipe = directory / "pipe", file = directory / "file";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_NOTHROW(require_writable(pipe));
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  std::string got(100, '\0');
+  for (int i = 0; i < 2; ++i) {
+    CHECK(is_stream(pipe));
+    write_output(pipe, "result");
+    got.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(reader, got.data(), got.size()))));
+    CHECK(got == "result");
+  }
+  ::close(reader);
+  CHECK(fs::is_fifo(pipe));
+  CHECK_NOTHROW(write_output("/dev/null", "result"));
+  CHECK(error_of([&] { write_output("/dev/full", "x"); }) ==
+        "/dev/full: cannot be written: No space left on device");
+
+  forget_known_files();  // the system gives numbers of files again
+  write_file(file, "before ");
+  CHECK_FALSE(is_stream(file));
+  CHECK_FALSE(is_stream(directory.path()));
+  const int opened = ::open(file.c_str(), O_WRONLY | O_APPEND);
+  const fs::path name = "/dev/fd/" + std::to_string(opened);
+  CHECK_NOTHROW(require_writable(name));
+  write_output(name, "result");
+  write_output(file, " twice");
+  ::close(opened);
+  CHECK_FALSE(is_stream(file));
+  CHECK(read_file(file) == "before result twice");
+  CHECK(directory.files() == 2);
+  CHECK(is_standard_output("/dev/stdout"));
+  CHECK_FALSE(is_standard_output(file));
 }
 
 TEST_CASE("opening never waits for the other end of a pipe", "[core]") {

@@ -110,4 +110,7 @@ TEST_CASE("the check that arrays can be written leaves nothing behind", "[inspec
   CHECK_THROWS_AS(require_writable_attention(directory / "arrays"), FileError);
   CHECK_THROWS_AS(require_writable_attention(directory / "none" / "arrays"), FileError);
   CHECK(directory.files() == 1);
+  std::filesystem::create_directories(directory / "linked");  // arrays are not written through links
+  std::filesystem::create_symlink("elsewhere", directory / "linked" / "tokens.npy");
+  CHECK_THROWS_AS(require_writable_attention(directory / "linked"), FileError);
 }

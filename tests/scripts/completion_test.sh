@@ -10,8 +10,12 @@ fi
 source "$(dirname "$0")/expect.sh" "$1" "$2"
 mkdir bin && ln -s "$thimble" bin/thimble
 export PATH=$work/bin:$PATH HOME=$work
-mkdir -p runs/first/checkpoints elsewhere
-touch runs/first/metrics.jsonl mine.yaml notes.txt
+mkdir -p runs/first 'runs/a second' elsewhere project/checkpoints
+printf '{"format": "thimble 3"}' >runs/first/data.json
+printf '{"a":\n1, "format"\n:\t"thimble 3"}' >'runs/a second/data.json'
+printf '{"format": "another"}' >elsewhere/data.json
+touch project/config.yaml project/metrics.jsonl mine.yaml notes.txt
+mkfifo runs/pipe && mkdir runs/piped && mkfifo runs/piped/data.json
 "$thimble" completion "$shell" >script
 
 # offers LINE: prints the completions of the last word of LINE.
@@ -47,7 +51,7 @@ read_until 'LOADED*READY>'
 zpty -w -n shell $'\C-u'"$1"$'\C-d'
 zpty -w -n shell $'\C-a\C-kprint -r DO""NE\n'
 read_until DONE
-print -r -- "$seen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' | tr -s ' \r' '\n' | sed 's/=$//'
+print -r -- "$seen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' | tr -s ' \r' '\n' | sed 's/[=/]$//'
 ZSH
     offers() { zsh -f driver.zsh "$1"; }
     ;;
@@ -78,13 +82,16 @@ check 'thimble eval --split v' validation
 check 'thimble completion ' bash zsh fish
 check 'thimble train re' reverse
 check 'thimble train m' mine.yaml !notes.txt
-if [[ $shell != zsh ]]; then  # for zsh, offers() removes the = at the end
+if [[ $shell != zsh ]]; then  # for zsh, offers() removes = and / at the end
   check 'thimble train reverse model.h' model.heads=
 fi
 check 'thimble gradcheck bench/mi' bench/micro
+check 'thimble eval runs/' runs/first !runs/piped
+check 'thimble compare runs/first runs/f' runs/first
 if [[ $shell == bash ]]; then
-  check 'thimble eval ' runs/first !elsewhere
+  check 'thimble eval ' runs/first 'runs/a second' !elsewhere !project !runs/piped
   check 'thimble compare runs/first ' runs/first !elsewhere
+  check 'thimble eval e' elsewhere  # no run, so every directory
   check 'thimble train --out e' elsewhere
   check 'thimble train --threads 2 ' reverse !model.heads=
 fi

@@ -37,25 +37,47 @@ printf 'base: config.yaml\n' >derived.yaml
 keep "^thimble: --json config.yaml: $input" config show derived.yaml --json config.yaml
 keep "^thimble: --json ./p: is the file of --html, too" inspect run --html p --json ./p
 
-name='thimble uses this name in a run or sweep directory; choose another file'
+here=$(pwd -P)
+of_run="is a file of the run $here/run; choose another file"
 ln -s run/metrics.jsonl link
 ln -s run alias
-for file in run/config.yaml run/metrics.jsonl run/summary.json run/changes.json run/checkpoints/final.safetensors \
-  run/checkpoints/new.json link alias/data.json run/checkpoints/../data.json; do
+for file in run/config.yaml run/metrics.jsonl run/summary.json run/.lock run/checkpoints/final.safetensors \
+  run/checkpoints/step-99.safetensors run/checkpoints/best.safetensors.damaged-2 run/config.yaml.1-0.tmp link \
+  alias/data.json run/checkpoints/../data.json; do
   for option in --json --html; do
-    keep "^thimble: $option $file: $name" inspect run $option $file
+    keep "^thimble: $option $file: $of_run" inspect run $option $file
   done
+  keep "^thimble: --json $file: $of_run" config show config.yaml --json $file  # a run that the command does not name
 done
 for file in config.yaml checkpoints/best.safetensors; do
   ln -f run/$file other_name
-  keep "^thimble: --json other_name: $name" train config.yaml "${short[@]}" --resume --out run --json other_name
+  keep "^thimble: --json other_name: $of_run" train config.yaml "${short[@]}" --resume --out run --json other_name
 done
 mkdir empty
-keep "^thimble: --json empty/config.yaml: $name" train config.yaml "${short[@]}" --out empty --json empty/config.yaml
+keep "^thimble: --json empty/config.yaml: is a file of the run $here/empty" \
+  train config.yaml "${short[@]}" --out empty --json empty/config.yaml
+keep "^thimble: --json ./none: is the directory of --out, too" train config.yaml "${short[@]}" --out none --json ./none
 "$thimble" sweep sweep.yaml "${short[@]}" --out sweep --quiet
-for file in sweep/sweep.json sweep/runs/x.json; do
-  keep "^thimble: --json $file: $name" compare sweep --json $file
+for file in sweep/sweep.json sweep/slurm.sh sweep/runs/x.json; do
+  keep "^thimble: --json $file: is a file of the sweep $here/sweep; choose another file" compare sweep --json $file
+  keep "^thimble: --html $file: is a file of the sweep $here/sweep" sweep sweep.yaml --out sweep --html $file
 done
+
+# A name alone is no reason: what stands there decides, and reading that makes it no input.
+mkdir -p project/checkpoints project/runs
+cp config.yaml data.tsv project
+for file in sweep.json data.json summary.json metrics.jsonl checkpoints/final.safetensors runs/x sweep/summary.json \
+  sweep/config.yaml run/sweep.json run/checkpoints/new.json; do
+  [[ -d ${file%/*} ]] || file=project/$file
+  for try in 1 2; do expect 0 '' eval run --json $file; done
+done
+for text in '{"format": "thimble 4"}' '{"format": "thimble 3"' '"thimble 3"' '{"format": ["thimble 3"]}'; do
+  echo "$text" >project/data.json
+  expect 0 '' eval run --json project/summary.json
+done
+printf '{"a": 1,\r\n"format"\n :\t"thimble 3"}' >project/data.json
+keep "^thimble: --json project/summary.json: is a file of the run" eval run --json project/summary.json
+expect 0 '' sweep sweep.yaml "${short[@]}" --out sweep --json sweep/summary.json
 # Other names are free, also in a run.
 expect 0 '' eval run --json run/eval.json
 expect 0 '' eval run --json run/eval.json

@@ -40,6 +40,48 @@ status=0
 { "$thimble" config schema 2>err || echo $? >status; } | true
 ! [[ -s err ]] || fail "a closed pipe gives a message" "$(cat err)"
 
+# What is no regular file is written to: with names of standard output the same as with -, whatever it is, without
+# loss of what is there.
+"$thimble" eval whole --json - >wanted
+same() { cmp "$1" wanted || fail "$2: not the result"; }
+"$thimble" eval whole --json /dev/stdout | same - '/dev/stdout, a pipe'
+{ echo before; "$thimble" eval whole --json /dev/stdout; echo after; } >kept
+same <(sed '1d;$d' kept) '/dev/stdout, a file'
+[[ $(sed -n '1p;$p' kept | xargs) == 'before after' ]] || fail "/dev/stdout loses what was printed before" "$(cat kept)"
+"$thimble" eval whole --json named >named
+same named 'a file that is standard output'
+"$thimble" eval whole --predictions /dev/fd/1 --quiet >predictions
+"$thimble" eval whole --predictions - | cmp - predictions || fail "--predictions - differs from --predictions /dev/fd/1"
+"$thimble" eval whole --json /dev/stderr --quiet 2>err && same err /dev/stderr
+echo before >log
+"$thimble" eval whole --json /dev/fd/3 3>>log >/dev/null
+same <(tail -n +2 log) '/dev/fd/3, a file'
+"$thimble" eval whole --json >(cat >substituted; touch done) >/dev/null
+until [[ -e done ]]; do sleep 0.1; done
+same substituted '>(command)'
+script -qec "'$thimble' eval whole --quiet --json /dev/tty" /dev/null </dev/null | tr -d '\r' | same - 'the terminal'
+"$thimble" inspect whole --sequences 10 --json /dev/null --html /dev/null --svg /dev/null --layer 0 --head 0 >/dev/null ||
+  fail "/dev/null: status $?"
+for target in /dev/full '/dev/stdout >&-' '/dev/fd/9'; do
+  status=$(status_of bash -c "'$thimble' eval whole --quiet --json $target 2>err")
+  [[ $status == 2 && $(cat err) == "thimble: ${target%% *}: cannot be written: "* ]] || fail "--json $target: status $status" "$(cat err)"
+done
+
+# A named pipe is opened for the result only: a mistake is reported at once, and the work is done when it has no reader.
+mkfifo pipe
+status=$(status_of timeout 60 "$thimble" eval none --json pipe 2>err)
+[[ $status == 2 ]] || fail "--json pipe of a wrong command: status $status" "$(cat err)"
+train --out piped --quiet --json pipe & job=$!
+until [[ -s piped/summary.json ]]; do sleep 0.1; done
+timeout 60 cat pipe >got
+wait $job || fail "--json pipe: status $?"
+grep -qF "$(hash whole)" got || fail "--json pipe: no result" "$(cat got)"
+exec 5> >(true)
+wait $!
+status=$(status_of "$thimble" eval whole --quiet --json /dev/fd/5 2>err 5>&5)
+[[ $status == 141 && ! -s err ]] || fail "a pipe without a reader: status $status" "$(cat err)"
+exec 5>&-
+
 # Standard error that cannot be written loses the messages, but not the result or the status.
 train --out full 2>/dev/full >/dev/null || fail "training with a full log: status $?"
 train --out gone 2> >(true) >/dev/null || fail "training with a log whose reader has gone: status $?"

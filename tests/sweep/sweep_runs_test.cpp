@@ -13,6 +13,7 @@
 #include "thimble/core/json.h"
 #include "thimble/core/lock.h"
 #include "thimble/sweep/claim.h"
+#include "thimble/train/run_files.h"
 
 using namespace thimble;
 

@@ -23,7 +23,7 @@ int run(const CompareArguments& arguments) {
   require_separate_outputs();
   warn_of_changes(comparison.changes);
   show_remarks(comparison.remarks);
-  if (!arguments.html.empty()) write_output(arguments.html, compare_page(comparison));
+  if (!arguments.html.empty()) write_result(arguments.html, compare_page(comparison));
   if (arguments.output.prints_text())
     print_out("{}", compare_text(comparison, arguments.all, !is_terminal(1) || !has_utf8(), line_width(1)));
   arguments.output.write(to_json(comparison));

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 
 #include "cli/cli.h"
 #include "cli/completion.h"
@@ -13,6 +15,7 @@ namespace {
 
 struct CompletionArguments {
   std::string shell, names;
+  std::vector<std::string> directories;
 };
 
 // Appends the dotted keys of a section of the schema.
@@ -31,6 +34,8 @@ int run(const CompletionArguments& arguments, const Command& program) {
   std::vector<std::string> names;
   if (arguments.names == "configs") names = config_names();
   if (arguments.names == "keys") append_keys(config_schema(), "", names);
+  if (arguments.names == "runs")
+    std::ranges::copy_if(arguments.directories, std::back_inserter(names), is_run);
   for (const std::string& name : names) print_out("{}\n", name);
   if (arguments.shell == "bash") write_out(bash_completion(program));
   if (arguments.shell == "zsh") write_out(zsh_completion(program));
@@ -46,9 +51,12 @@ void add_completion(Command& program) {
   command.add_option("SHELL", arguments->shell, "bash, zsh or fish")
       .value_name("")
       .one_of({"bash", "zsh", "fish"});
-  command.add_option("--names", arguments->names, "Print the names that the scripts complete")
+  command
+      .add_option("--names", arguments->names,
+                  "Print the names that the scripts complete; runs: those among the directories after --")
       .value_name("KIND")
-      .one_of({"configs", "keys"});
+      .one_of({"configs", "keys", "runs"});
+  command.add_rest(arguments->directories);
   command.action([arguments, &program] { return run(*arguments, program); });
 }
 

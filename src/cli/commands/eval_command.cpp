@@ -56,7 +56,7 @@ int run(const EvalArguments& arguments) {
     last = report;
   }
   if (last && arguments.output.prints_text()) print_out("{}", describe_reference(*last));
-  if (!arguments.predictions.empty()) write_output(arguments.predictions, table);
+  if (!arguments.predictions.empty()) write_result(arguments.predictions, table);
   arguments.output.write(json);
   return leak ? kCheckFailed : kDone;
 }

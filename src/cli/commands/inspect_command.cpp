@@ -65,7 +65,7 @@ void draw_head(const std::string& path, const HeadChoice& heads, const InspectRe
 // Writes the page with the user's own input as the first example.
 void write_page(const ModelSource& model, const InspectArguments& arguments) {
   const ForwardTrace own = trace_input(model, *arguments.input);
-  write_output(arguments.html, html_page(inspect(model, arguments.inspection()), &own));
+  write_result(arguments.html, html_page(inspect(model, arguments.inspection()), &own));
 }
 
 // Returns the two sequence numbers of --patch, or none.
@@ -105,7 +105,7 @@ void check_patching(const InspectArguments& arguments) {
 int run_patching(const InspectArguments& arguments, const ModelSource& model, const HeadChoice& heads) {
   const auto write_section = [&](const std::string& section) {
     if (arguments.html.empty()) return;
-    write_output(arguments.html, html_page(inspect(model, arguments.inspection()), nullptr, section));
+    write_result(arguments.html, html_page(inspect(model, arguments.inspection()), nullptr, section));
   };
   if (arguments.edges) {
     const EdgesReport report = patch_edges(model, arguments.pairs);
@@ -157,7 +157,7 @@ int run(InspectArguments& arguments) {
   const InspectReport report = inspect(model, arguments.inspection());
   show_remarks(report.timeline.remarks);
   if (!arguments.npy.empty()) write_attention(model, Split::test, arguments.options.sequences, arguments.npy);
-  if (!arguments.html.empty()) write_output(arguments.html, html_page(report));
+  if (!arguments.html.empty()) write_result(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments.svg, heads, report);
   if (arguments.output.prints_text()) print_report(report, heads);
   if (!arguments.output.json.empty()) arguments.output.write(to_json(report));

@@ -165,7 +165,7 @@ int run(const ReproduceArguments& arguments) {
     json["experiments"].push_back(to_json(results.back()));
   }
   if (arguments.output.prints_text()) print_out("{}", experiments_table(results, line_width(1)));
-  if (!arguments.html.empty()) write_output(arguments.html, reproduce_page(results));
+  if (!arguments.html.empty()) write_result(arguments.html, reproduce_page(results));
   arguments.output.write(json);
   return std::ranges::all_of(results, &ExperimentResult::succeeded) ? kDone : kCheckFailed;
 }

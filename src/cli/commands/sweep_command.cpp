@@ -186,7 +186,7 @@ int run(const SweepArguments& arguments) {
   if (arguments.output.prints_text() && options.max_runs == 0)
     print_out("{}sweep {}\n", sweep_table(sweep, result.runs, line_width(1)), result.directory.string());
   if (!arguments.html.empty())
-    write_output(arguments.html, compare_page(compare({result.directory.string()})));
+    write_result(arguments.html, compare_page(compare({result.directory.string()})));
   arguments.output.write(to_json(sweep, result.runs, result.directory));
   if (result.interrupted) {
     print_err("thimble: interrupted; progress saved; resume with the same command and --out {}\n",
@@ -211,7 +211,7 @@ void add_sweep(Command& program) {
   command
       .add_option("--out", arguments->directory,
                   "Directory of the runs, resumed if it exists (default: one under runs/)")
-      .value_name("DIR", Value::directory);
+      .value_name("DIR", Value::new_sweep);
   command
       .add_option("--jobs", arguments->jobs,
                   "Parallel runs (0 = one per core, or one per MPI rank); never changes the result")

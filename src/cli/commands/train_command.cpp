@@ -85,7 +85,7 @@ void add_train(Command& program) {
   auto arguments = std::make_shared<TrainArguments>();
   arguments->config.add_to(command);
   command.add_option("--out", arguments->directory, "Run directory (default: a new one under runs/)")
-      .value_name("DIR", Value::directory);
+      .value_name("DIR", Value::new_run);
   command.add_flag("--resume", arguments->resume, "Resume the run; CONFIG may be its run directory");
   command.add_flag("--new-metrics", arguments->new_metrics,
                    "Resume even if metrics.jsonl was changed: keep it aside and begin a new one");

@@ -138,7 +138,7 @@ void write_svg(const std::string& path, const std::string& title, const std::vec
   for (std::size_t i = 0; causal && i < queries.size(); ++i)
     std::fill_n(drawn.begin() + static_cast<std::ptrdiff_t>(i * keys.size() + i + 1), keys.size() - i - 1,
                 std::numeric_limits<double>::quiet_NaN());
-  write_output(path, head_svg(title, queries, keys, drawn, counts));
+  write_result(path, head_svg(title, queries, keys, drawn, counts));
 }
 
 }  // namespace thimble::cli

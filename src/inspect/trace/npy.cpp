@@ -64,7 +64,7 @@ void NpyFile::commit() {
 
 void require_writable_attention(const fs::path& directory) {
   const NewDirectory made(directory);
-  for (const char* name : kFiles) require_writable(directory / name);
+  for (const char* name : kFiles) const NewFile probe(directory / name);
 }
 
 namespace {
