@@ -52,7 +52,7 @@ def fault_problems(result, command, fresh, before, after, reference, plan, world
         if not oracle.has_message(result):
             problems.append("fails without a message")
         if not command.resumes:
-            problems += [what for what in oracle.refusal_problems(result, before, after, {""}, reference)
+            problems += [what for what in oracle.refusal_problems(result, before, after, {""})
                          if not (".tmp" in what or ".lock" in what or "prints" in what) or "allocation" not in plan]
         problems += [f"renames {path}" for path in after if path.endswith(".damaged") and path not in before]
     elif result.status != reference.status:
@@ -60,7 +60,7 @@ def fault_problems(result, command, fresh, before, after, reference, plan, world
     elif command.resumes:
         problems += oracle.resume_problems(before, moved(after) if fresh else after, reference, none)
     elif "cannot be read now" not in result.message:  # data, without which a run is shown as far as it can be
-        problems += oracle.read_problems(result, before, after, reference, none)
+        problems += [*oracle.read_problems(result, reference, none), *oracle.write_problems(before, after)]
     return problems
 
 
