@@ -9,7 +9,7 @@ import oracle
 import outputs
 import overrides
 from commands import Command, Finding, random_command
-from expect import verdict_of
+from expect import MAY_CHANGE, Verdict, verdict_of
 from mutations import mutate
 from program import changes
 from world import MISSING_DATA, Case
@@ -31,7 +31,9 @@ def damage_of(case, mutations):
     if MISSING_DATA in (old, new):
         return oracle.Damage(world, mutations, {}, True)
     if new is None or old is None:
-        return oracle.Damage(world, mutations, None)
+        # Keys that may change can contradict each other, which matters to training alone.
+        legal = all(MAY_CHANGE.match(key) for mutation in mutations for key in mutation.keys or ("",))
+        return oracle.Damage(world, mutations, {}, True) if legal else oracle.Damage(world, mutations, None)
     return oracle.Damage(world, mutations, {key: new.get(key) for key in old.keys() | new.keys()
                                             if old.get(key) != new.get(key)})
 
@@ -77,13 +79,13 @@ def damaged(name, world, state, rng, findings):
         before = world.snapshot()
     for command in commands:
         arguments = reference_arguments(command, damage)
-        if arguments is None or damage.keys and "--html" in arguments:
-            continue  # the page has the values of all keys
+        if arguments is None or (damage.keys or made[0].place != "run") and "--html" in arguments:
+            continue  # the page has the values of all keys, and the name of the run
         if made[0].option and command.resumes:
             command = command.having(made[0].option)
         with case.moved_back(made[0].place):
             verdict = verdict_of(case, command, damage)
-        verdict.same_steps = world.same_steps(arguments)
+        verdict.same_steps = verdict.same_steps and world.same_steps(arguments)
         result = world.execute(command.on(made[0].place).arguments)
         result.out = result.out.replace(made[0].place, "run")
         with case.moved_back(made[0].place):
@@ -111,7 +113,7 @@ def control(name, world, state, findings):
     problems = [problem] if problem else []
     if reference.status != whole.status:
         problems.append(f"exit status {reference.status} for {whole.status}")
-    problems += oracle.resume_problems({}, reference.after, whole, oracle.Damage(world))
+    problems += oracle.resume_problems({}, reference.after, whole, oracle.Damage(world), Verdict())
     if problems:
         command = str(Command(world.resume_arguments()))
         findings.append(Finding(name, "control", problems, command, "none", state, reference.result))

@@ -11,8 +11,10 @@ MAY_CHANGE = re.compile(r"train\.(steps|threads|target\.(accuracy|loss)|patience
                         r"checkpoint_series)$")
 PATHS = re.compile(r"task\.(validation_|test_|vocabulary_)?file$")
 LEARNING_RATE = "train.optimizer.lr"  # which may differ between the checkpoints of a run
+BOM = b"\xef\xbb\xbf"
 CHECKPOINT = re.compile(r"run/checkpoints/(best|final|step-([1-9]\d{0,8}))\.safetensors$")
-CHECKPOINT_LIKE = re.compile(r"step-|best|final|\.(tmp|damaged|replaced|lock)(/|$)")
+CHECKPOINT_LIKE = re.compile(r"step-|best|final")
+LEFT_OVER = re.compile(r"\.(tmp|damaged|replaced|lock)(/|$)")
 
 
 class Verdict:
@@ -34,6 +36,13 @@ class Verdict:
     def doubt(self, why, compared=True):
         self.unsure.append(why)
         self.compared = self.compared and compared
+
+
+def for_undamaged(world, arguments):
+    """Returns the verdict about a command on an undamaged run."""
+    verdict = Verdict()
+    verdict.same_steps = world.same_steps(arguments)
+    return verdict
 
 
 class Found:
@@ -73,22 +82,24 @@ class Found:
         return sorted(self.checkpoints, key=age)
 
     def values(self, path):
-        """Returns same, equal (as a value), paths (only those of data files differ), other, damaged, missing or
-        unreadable."""
+        """Returns same, equal (as a value), unsure (paths of data files differ, or a byte order mark), other, damaged,
+        missing or unreadable."""
         data, old = self.read(path), self.case.original(path)
         if data in (None, False):
             return "missing" if data is None else "unreadable"
         if data == old:
             return "same"
         try:
-            now, before = json.loads(data.decode("utf-8")), json.loads(old.decode("utf-8"))
+            now, before = json.loads(data.decode("utf-8-sig")), json.loads(old.decode("utf-8"))
         except (ValueError, AttributeError, RecursionError):
             return "damaged"
-        return "equal" if now == before else "paths" if without_paths(now) == without_paths(before) else "other"
+        if now == before:
+            return "unsure" if data.startswith(BOM) else "equal"
+        return "unsure" if without_paths(now) == without_paths(before) else "other"
 
     def metrics(self, step):
-        """Returns same, later (only lines after the step differ), missing, other or unsure: of the lines up to a
-        step. Those of the step itself may come before or after its checkpoint."""
+        """Returns same, later (only lines after the step differ), times (only times differ), missing, other or unsure:
+        of the lines up to a step. Those of the step itself may come before or after its checkpoint."""
         data, old = self.read("run/metrics.jsonl"), self.case.original("run/metrics.jsonl")
         if data is None:
             return "same" if old is None else "missing"
@@ -102,11 +113,11 @@ class Found:
         at = next((i for i, (a, b) in enumerate(zip(now, before)) if a != b), min(len(now), len(before)))
         if at >= stated:
             return "later"
+        if all(a and untimed(a) == untimed(b) for a, b in zip(now, before[:stated])) and len(now) >= stated:
+            return "times"
         if at == len(now):
             return "missing" if at < sure and (not data or data.endswith(b"\n")) else "unsure"
-        if at >= sure or now[at] is None or untimed(now[at]) == untimed(before[at]):
-            return "unsure"
-        return "other"
+        return "unsure" if at >= sure or now[at] is None or untimed(now[at]) == untimed(before[at]) else "other"
 
 
 def lines(data):
@@ -134,7 +145,7 @@ def judge_config(verdict, found, damage, command):
     """Compares config.yaml with what was trained."""
     state = found.read("run/config.yaml")
     if state is False or damage.keys == {} and damage.unknown_config:
-        verdict.doubt("config.yaml cannot be read, or its data are not there", state is not False)
+        verdict.doubt("config.yaml cannot be read, or its data are not there", not command.resumes)
     elif state is not None and damage.keys is None:
         if command.own_config:
             verdict.doubt("config.yaml is invalid")
@@ -159,7 +170,7 @@ def judge_surroundings(verdict, case, damage):
             verdict.doubt(f"{name} is a symbolic link")
         elif path in damage.moded and os.getuid() != 0:
             verdict.doubt(f"{name} has another mode", False)
-        elif case.original(path) is None and CHECKPOINT_LIKE.search(path):
+        elif LEFT_OVER.search(path) or case.original(path) is None and CHECKPOINT_LIKE.search(path):
             verdict.doubt(f"{name} is no file of this run", CHECKPOINT.match(path) is None)
 
 
@@ -177,8 +188,8 @@ def of_reader(case, command, damage):
     data = found.values("run/data.json")
     if data in ("missing", "damaged", "other", "unreadable"):
         verdict.refuse.append(f"data.json is {data}")
-    elif data == "paths":
-        verdict.doubt("data.json has other paths")
+    elif data == "unsure":
+        verdict.doubt("data.json has other paths, or a byte order mark")
     judge_config(verdict, found, damage, command)
     order = found.newest()
     path = f"run/checkpoints/{command.checkpoint}.safetensors" if command.checkpoint else order[0] if order else None
@@ -187,8 +198,8 @@ def of_reader(case, command, damage):
         verdict.refuse.append(f"the checkpoint is {state}")
     elif state != "same":
         verdict.doubt(f"the checkpoint is {state}", False)
-    if state == "same" and found.metrics(found.step(path)) == "later":
-        verdict.compared = False  # what is shown goes on after the checkpoint
+    if state == "same" and found.metrics(found.step(path)) in ("later", "times"):
+        verdict.compared = False  # what is shown may go on after the checkpoint
     return verdict
 
 
@@ -200,6 +211,7 @@ def of_resume(case, command, damage):
     if newest is None:
         verdict.doubt("no checkpoint is left", not (damage.illegal or damage.keys is None or
                                                     damage.touched & {*case.world.data, "run/data.json"}))
+        verdict.same_steps = verdict.compared
         return verdict
     judge_config(verdict, found, damage, command)
     if found.checkpoints[newest] == "foreign":
@@ -217,7 +229,7 @@ def of_resume(case, command, damage):
     verdict.metrics = state = found.metrics(found.step(newest))
     if state == "other" and not command.new_metrics:
         verdict.refuse.append("metrics.jsonl has other values")
-    elif state == "unsure":
+    elif state in ("unsure", "times"):
         verdict.doubt("metrics.jsonl may differ")
     if float(damage.legal.get("train.steps", 1e9)) < found.step(newest):
         verdict.doubt("train.steps is below the steps already trained")

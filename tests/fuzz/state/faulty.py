@@ -4,6 +4,7 @@ import signal
 
 import oracle
 from commands import Command, Finding, random_command
+from expect import for_undamaged
 from world import Case
 
 KINDS = ("write", "write", "fsync", "rename", "open", "allocation", "allocation", "stat", "thread", "short", "eintr",
@@ -58,7 +59,8 @@ def fault_problems(result, command, fresh, before, after, reference, plan, world
     elif result.status != reference.status:
         problems.append(f"exit status {result.status} for {reference.status}")
     elif command.resumes:
-        problems += oracle.resume_problems(before, moved(after) if fresh else after, reference, none)
+        problems += oracle.resume_problems(before, moved(after) if fresh else after, reference, none,
+                                           for_undamaged(world, command.arguments))
     elif "cannot be read now" not in result.message:  # data, without which a run is shown as far as it can be
         problems += [*oracle.read_problems(result, reference, none), *oracle.write_problems(before, after)]
     return problems
@@ -79,7 +81,7 @@ def repaired(command, fresh, state, world, reference, before):
     if result.status != reference.status:
         return [f"then exit status {result.status} for {reference.status}: {result.message[:150]}"]
     return [f"then {what}" for what in oracle.resume_problems(before, moved(after) if fresh else after, reference,
-                                                              oracle.Damage(world))]
+                                                              oracle.Damage(world), for_undamaged(world, arguments))]
 
 
 def killed(name, world, state, rng, findings):

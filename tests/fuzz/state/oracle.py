@@ -4,7 +4,7 @@ import os
 import re
 
 import normal
-from expect import MAY_CHANGE, PATHS, Verdict
+from expect import MAY_CHANGE, PATHS
 from program import changes
 
 # Damage to these changes what is shown, not what is computed: a warning that names the file is enough.
@@ -127,7 +127,7 @@ def resolve(tree, path):
     return None
 
 
-def resume_problems(before, after, reference, damage, verdict=Verdict()):
+def resume_problems(before, after, reference, damage, verdict):
     """Yields what is wrong with a run that was resumed: other weights, something lost that was not the run's, or another
     end than that of a run that was never damaged."""
     there = {path: resolve(after, path) for path, entry in after.items()
@@ -183,7 +183,7 @@ def kept_problems(before, after, damage, verdict):
     for path in after.keys() - before.keys():
         if path.endswith(".damaged"):
             yield from set_aside_problems(path, before, after, damage)
-    if METRICS in before and verdict.metrics in ("missing", "other"):
+    if METRICS in before and before[METRICS][2] and verdict.metrics in ("missing", "other"):
         if METRICS + ".replaced" not in after or after[METRICS + ".replaced"][2] != before[METRICS][2]:
             yield f"does not keep the old metrics.jsonl, which is {verdict.metrics}"
     elif METRICS + ".replaced" in after and verdict.metrics in ("same", "later") and METRICS + ".replaced" not in before:
