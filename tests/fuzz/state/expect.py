@@ -50,6 +50,8 @@ class Found:
 
     def __init__(self, case, damage):
         self.case, self.damage = case, damage
+        folder = case.at("run/checkpoints")
+        self.closed = os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK)
         self.checkpoints = {path: self.checkpoint(path) for path in case.entries() if CHECKPOINT.match(path)}
 
     def read(self, path):
@@ -82,19 +84,20 @@ class Found:
         return sorted(self.checkpoints, key=age)
 
     def values(self, path):
-        """Returns same, equal (as a value), unsure (paths of data files differ, or a byte order mark), other, damaged,
-        missing or unreadable."""
+        """Returns same, equal (as a value), unsure (other paths of data files, a byte order mark, zeros at the end),
+        other, damaged, missing or unreadable."""
         data, old = self.read(path), self.case.original(path)
         if data in (None, False):
             return "missing" if data is None else "unreadable"
         if data == old:
             return "same"
+        marked = data.startswith(BOM) or data.endswith(b"\0")
         try:
-            now, before = json.loads(data.decode("utf-8-sig")), json.loads(old.decode("utf-8"))
+            now, before = json.loads(data.rstrip(b"\0").decode("utf-8-sig")), json.loads(old.decode("utf-8"))
         except (ValueError, AttributeError, RecursionError):
             return "damaged"
         if now == before:
-            return "unsure" if data.startswith(BOM) else "equal"
+            return "unsure" if marked else "equal"
         return "unsure" if without_paths(now) == without_paths(before) else "other"
 
     def metrics(self, step):
@@ -178,6 +181,8 @@ def of_reader(case, command, damage):
     """Returns the verdict about a command that reads the run."""
     verdict, found = Verdict(), Found(case, damage)
     judge_surroundings(verdict, case, damage)
+    if found.closed:
+        return verdict
     if command.weights:
         state = found.checkpoint(command.weights)
         if state == "damaged":
@@ -207,6 +212,8 @@ def of_resume(case, command, damage):
     """Returns the verdict about a command that resumes the run."""
     verdict, found = Verdict(), Found(case, damage)
     judge_surroundings(verdict, case, damage)
+    if found.closed:
+        return verdict
     newest = next((path for path in found.newest() if found.checkpoints[path] != "damaged"), None)
     if newest is None:
         verdict.doubt("no checkpoint is left", not (damage.illegal or damage.keys is None or
@@ -219,6 +226,7 @@ def of_resume(case, command, damage):
     for path, state in found.checkpoints.items():
         if state not in ("same", "damaged"):
             verdict.doubt(f"{os.path.basename(path)} is {state}", False)
+            verdict.same_steps = verdict.same_steps and state != "kin"
     data = found.values("run/data.json")
     if data in ("damaged", "other"):
         verdict.refuse.append(f"data.json is {data}")

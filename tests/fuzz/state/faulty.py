@@ -45,7 +45,7 @@ def fault_problems(result, command, fresh, before, after, reference, plan, world
     problem = result.problem()
     if problem:
         return [problem]
-    problems = [what for what in oracle.file_problems(before, after, reference.after, set())
+    problems = [what for what in oracle.file_problems(before, after)
                 if not (what.startswith("leaves ") and "torn" not in what and "allocation" in plan)
                 and not (what == "leaves .lock" and "stat" in plan)]  # it may be another process's then
     none = oracle.Damage(world)

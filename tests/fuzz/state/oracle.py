@@ -37,7 +37,7 @@ class Damage:
         return named | set(self.world.data) if "run/config.yaml" in self.touched else named
 
 
-def file_problems(before, after, reference_after, touched):
+def file_problems(before, after):
     """Yields what no command may leave on the disk."""
     for change in changes(before, after):
         sign, path = change[0], change[1:]
@@ -51,17 +51,8 @@ def file_problems(before, after, reference_after, touched):
         if sign == "*" and before[path][0] == after[path][0] and before[path][1] != after[path][1] and \
                 path not in ("run/summary.json", "run/checkpoints/final.safetensors"):  # which training on makes again
             yield f"changes the mode of {path} from {before[path][1]:o} to {after[path][1]:o}"
-        if not path.startswith(("run", "new")) and not is_expected(path, before, after, reference_after, touched):
+        if not path.startswith(("run", "new")):
             yield f"{'removes' if sign == '-' else 'changes'} {path}, which is no file of the run"
-
-
-def is_expected(path, before, after, reference_after, touched):
-    """Returns whether a file outside took what the file of the run that links to it must hold."""
-    for name in touched:
-        if before.get(name, ("",))[0] == "link" and os.path.basename(name) == os.path.basename(path):
-            wanted = reference_after.get(name)
-            return wanted is not None and path in after and same(name, wanted[2], after[path][2])
-    return False
 
 
 def same(path, first, second):
@@ -224,7 +215,7 @@ def judge(result, command, before, after, reference, damage, verdict):
     problem = result.problem()
     if problem:
         return [problem]
-    problems = list(file_problems(before, after, reference.after, damage.touched))
+    problems = list(file_problems(before, after))
     if result.status == 2:
         if verdict.must_accept() and not (command.particular and reference.status == 2):
             problems.append("refuses what is whole")

@@ -3,7 +3,6 @@ import os
 
 import oracle
 from commands import Command, Finding
-from program import changes
 from world import Case
 
 TARGETS = ("run/config.yaml", "run/data.json", "run/metrics.jsonl", "run/summary.json", "run/.lock",
@@ -89,9 +88,7 @@ def overwriting(name, world, state, rng, findings):
     problem = result.problem()
     problems = [problem] if problem else []
     if not problem and result.status == 2:
-        pruned = {change for change in changes(before, after) if oracle.STEP.search(change)} if "killed" in state else set()
-        problems = [what for what in oracle.refusal_problems(result, before, after, {""})
-                    if not any(what.endswith(change[1:]) for change in pruned)]
+        problems = list(oracle.refusal_problems(result, before, after, {""}, "--resume" in arguments))
     elif not problem and kind == "hard link" and before.get(path) == after.get(path):
         pass  # the link was replaced, not the file
     elif not problem:
