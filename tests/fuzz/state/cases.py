@@ -14,6 +14,7 @@ from mutations import mutate
 from program import changes
 from world import MISSING_DATA, Case
 
+CASES = 36  # of a world
 MAX_STEPS = 40
 
 

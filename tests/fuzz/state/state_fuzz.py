@@ -27,15 +27,14 @@ import tempfile
 import time
 import traceback
 
+import cases
 import sweeps
-from cases import control, run_case
 from commands import Finding
 from program import Program, remove
 from world import Unusable, World
 
 NOBODY = 65534
 MEMORY = 4 << 30
-CASES = 36  # of a world
 
 
 class Worker:
@@ -60,11 +59,9 @@ class Worker:
 
     def world(self, number):
         name = f"{self.options.seed[number // 2 % len(self.options.seed)]}-{number}"
-        if number % 16 in (6, 13):
-            sweeps.run(name, self.program, self.root, self, self.wanted())
-            return
+        family, kind = (sweeps, sweeps.SweepWorld) if number % 16 in (6, 13) else (cases, World)
         try:
-            world = World(name, self.program, self.root)
+            world = kind(name, self.program, self.root)
         except Unusable:
             self.unusable += 1
             return
@@ -72,15 +69,14 @@ class Worker:
         self.report([Finding(name, "world", [what], "", detail, "") for what, detail in world.problems])
         found = []
         for state in world.states:
-            control(name, world, state, found)
+            family.control(name, world, state, found)
         self.report(found)
         if self.done():
             return
         wanted = self.wanted()
-        for index in range(CASES) if wanted is None else [wanted]:
+        for index in range(family.CASES) if wanted is None else [wanted]:
             found = []
-            kind = run_case(f"{name}.{index}", world, found)
-            self.kinds[kind] += 1
+            self.kinds[family.run_case(f"{name}.{index}", world, found)] += 1
             self.cases += 1
             self.report(found)
             if self.done():
