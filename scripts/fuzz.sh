@@ -3,10 +3,10 @@
 # behavior or more than 1 GiB is a finding. What finds one is kept in build/fuzz/findings, and the exit status is 1.
 # Usage: scripts/fuzz.sh [SECONDS [TARGET...]]   Needs clang-14 and libfuzzer-14-dev.
 #        scripts/fuzz.sh architecture [COUNT [FIRST_SEED [--json FILE]]]: random models, see tests/fuzz/architecture.sh
-#        scripts/fuzz.sh state [COUNT [SEED]]
-#   state: damages run directories and looks whether thimble refuses them or does what it must, in COUNT (2000)
-#   executions of the program, see tests/fuzz/state/state_fuzz.py. Runs are in $TMPDIR. Counts and findings are written
-#   to build/fuzz/state.json.
+#        scripts/fuzz.sh state [COUNT [SEED...]]
+#   state: damages and changes run directories and tests whether thimble refuses what it must, accepts what it must, and
+#   then does what it must, in COUNT (2000) executions of the program, see tests/fuzz/state/state_fuzz.py. Runs are in
+#   $TMPDIR. Counts and findings are written to build/fuzz/state.json.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,8 +19,9 @@ if [[ ${1:-} == state ]]; then
   cmake --preset release >/dev/null
   cmake --build --preset release --target thimble_program faults
   mkdir -p build/fuzz
+  (($# > 2)) || set -- state "${2:-2000}" 1
   exec /usr/bin/python3 -B tests/fuzz/state/state_fuzz.py build/release/thimble build/release/tests/libfaults.so \
-    --count "${2:-2000}" --seed "${3:-1}" --json build/fuzz/state.json
+    --count "$2" --seed "${@:3}" --json build/fuzz/state.json
 fi
 
 seconds=${1:-60}

@@ -28,6 +28,7 @@ if [[ -n ${THIMBLE_NUMBERS:-} ]]; then
   count_of() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$2"; }
   {
     printf 'random models\t%d\n' "$(count_of architectures "$work/program.json")"
+    printf 'random models with numerical gradients\t%d\n' "$(count_of architectures_with_numerical_gradients "$work/program.json")"
     printf 'random models: gradients compared with numerical ones\t%d\n' "$(count_of gradients_checked "$work/program.json")"
     printf 'random models: gradients called wrong\t%d\n' "$(count_of gradients_wrong "$work/program.json")"
     printf 'random models: gradients undecided, but not 0\t%d\n' "$(count_of gradients_undecided "$work/program.json")"

@@ -212,4 +212,4 @@ if ((EUID != 0)) || command -v setpriv >/dev/null; then
 fi
 ((failures == 0)) || { echo "faults_test: $failures of $faults went wrong" >&2; exit 1; }
 echo "faults_test: ok, $faults faults"
-[[ -z ${THIMBLE_NUMBERS:-} ]] || printf 'faults injected, one kind at a time\t%d\n' $faults >>"$THIMBLE_NUMBERS"
+[[ -z ${THIMBLE_NUMBERS:-} ]] || printf 'faults injected, one kind at a time%s\t%d\n' "${all:+, at every call}" $faults >>"$THIMBLE_NUMBERS"

@@ -13,7 +13,6 @@
 #include "thimble/core/json.h"
 #include "thimble/core/lock.h"
 #include "thimble/sweep/claim.h"
-#include "thimble/train/run_files.h"
 
 using namespace thimble;
 

@@ -35,7 +35,8 @@ int run(const CompletionArguments& arguments, const Command& program) {
   if (arguments.names == "configs") names = config_names();
   if (arguments.names == "keys") append_keys(config_schema(), "", names);
   if (arguments.names == "runs")
-    std::ranges::copy_if(arguments.directories, std::back_inserter(names), is_run);
+    std::ranges::copy_if(arguments.directories, std::back_inserter(names),
+                         [](const std::string& name) { return RunDirectory(name).is_run(); });
   for (const std::string& name : names) print_out("{}\n", name);
   if (arguments.shell == "bash") write_out(bash_completion(program));
   if (arguments.shell == "zsh") write_out(zsh_completion(program));

@@ -2,91 +2,52 @@
 import os
 import random
 
+import allowed
+import beside
 import faulty
-import normal
 import oracle
 import outputs
+import overrides
 from commands import Command, Finding, random_command
+from expect import MAY_CHANGE, Verdict, verdict_of
 from mutations import mutate
 from program import changes
 from world import MISSING_DATA, Case
 
+CASES = 36  # of a world
 MAX_STEPS = 40
 
 
-def config_keys(case):
-    """Returns the keys of the run's config.yaml that no longer have the values of the undamaged one, None if it is
-    invalid."""
+def damage_of(case, mutations):
+    """Returns what is known about damage: also the keys of config.yaml that no longer have the values of the undamaged
+    one."""
     world, path = case.world, "run/config.yaml"
-    if not os.path.isfile(case.at(path)):
-        return {}
-    try:
-        with open(os.path.join(world.at(case.state), "config.yaml"), "rb") as file:
-            before = file.read()
-        with open(case.at(path), "rb") as file:
-            after = file.read()
-    except OSError:
-        return {}
-    if before == after:
-        return {}
+    if all(mutation.allowed for mutation in mutations):
+        return oracle.Damage(world, mutations, {key: value for mutation in mutations
+                                                for key, value in (mutation.keys or {}).items()})
+    before, after = case.original(path), case.read_now(path) if os.path.isfile(case.at(path)) else None
+    if before is None or after in (None, False, before):
+        return oracle.Damage(world, mutations, {})
     old, new = world.config_of(before), world.config_of(after)
     if MISSING_DATA in (old, new):
-        return {}
+        return oracle.Damage(world, mutations, {}, True)
     if new is None or old is None:
+        # Keys that may change can contradict each other, which matters to training alone.
+        legal = all(MAY_CHANGE.match(key) for mutation in mutations for key in mutation.keys or ("",))
+        return oracle.Damage(world, mutations, {}, True) if legal else oracle.Damage(world, mutations, None)
+    return oracle.Damage(world, mutations, {key: new.get(key) for key in old.keys() | new.keys()
+                                            if old.get(key) != new.get(key)})
+
+
+def reference_arguments(command, damage):
+    """Returns what leads to the same result on the undamaged run: resuming with the keys that config.yaml changes. None
+    if that would take too long."""
+    if not command.resumes or command.own_config or "run/config.yaml" not in damage.touched:
+        return command.arguments
+    if float(damage.legal.get("train.steps", 0)) > MAX_STEPS or float(damage.legal.get("train.threads", 0)) > 8:
         return None
-    return {key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
-
-
-def world_data(case):
-    return set(case.world.data)
-
-
-def apply_config(command, case, damage):
-    """Sets what the command must do because of the config; returns the arguments of its reference, or None if the
-    command would take too long."""
-    arguments = list(command.arguments)
-    if command.resumes and not case.has_checkpoint() and (damage.illegal or damage.touched & world_data(case)):
-        return None  # nothing is there that another config or other data could contradict
-    if not command.reads_config or command.own_config or "run/config.yaml" not in damage.touched:
-        return arguments
-    if damage.keys is None and not command.resumes:
-        return None  # the key may matter to training alone
-    if damage.keys is None:
-        command.must_refuse = "config.yaml is invalid"
-    elif damage.illegal:
-        command.must_refuse = f"config.yaml has another {damage.illegal[0]}"
-    elif command.resumes:
-        if float(damage.legal.get("train.steps", 0)) > MAX_STEPS or float(damage.legal.get("train.threads", 0)) > 8:
-            return None
-        overridden = {text.split("=")[0] for text in arguments if "=" in text}
-        arguments += [f"{key}={value}" for key, value in sorted(damage.legal.items()) if key not in overridden]
-    return arguments
-
-
-def is_foreign_file(command, case, world):
-    """Returns whether the command is given a checkpoint by its path, and that is one of another run."""
-    if "--weights" not in command.arguments:
-        return False
-    path = case.at(command.arguments[command.arguments.index("--weights") + 1])
-    if not os.path.isfile(path) or not os.access(path, os.R_OK):
-        return False
-    with open(path, "rb") as file:
-        return file.read(1 << 22) in world.intact
-
-
-def ends_earlier(case):
-    """Returns whether metrics.jsonl of a run that goes on lacks nothing but its last lines, as after an earlier kill."""
-    stored, path = os.path.join(case.world.at(case.state), "metrics.jsonl"), case.at("run/metrics.jsonl")
-    if os.path.exists(case.at("run/summary.json")) or not os.path.isfile(stored) or not os.access(path, os.R_OK) or \
-            not os.path.isfile(path):
-        return False
-    with open(stored, "rb") as old, open(path, "rb") as new:
-        before, after = old.read(), new.read()
-    try:
-        lines = [normal.normal("metrics.jsonl", text[:text.rfind(b"\n") + 1]) for text in (before, after)]
-    except ValueError:
-        return False
-    return lines[0][:len(lines[1])] == lines[1] != lines[0]
+    overridden = {text.split("=")[0] for text in command.arguments if "=" in text}
+    return command.arguments + [f"{key}={value}" for key, value in sorted(damage.legal.items()) if key not in overridden]
 
 
 def set_aside(before, after):
@@ -95,57 +56,55 @@ def set_aside(before, after):
 
 
 def damaged(name, world, state, rng, findings):
-    """Damages a state once or twice and runs one or two commands on it."""
-    case = Case(world, state)
+    """Damages a state once or twice and runs one to three commands on it; every third time the change is allowed."""
+    case, number = Case(world, state), int(name.split(".")[1])
     world.restore(state)
-    made = [mutate(rng, case) for _ in range(1 if rng.random() < 0.85 else 2)]
+    if number % 3 == 0:
+        made = [allowed.change(rng, case, number // 3)]
+    else:
+        made = [mutate(rng, case) for _ in range(1 if rng.random() < 0.85 else 2)]
     made = [mutation for mutation in made if mutation is not None]
     if not made:
         return "none"
     commands = [random_command(rng, world, case) for _ in range(rng.randint(1, 3))]
     commands.sort(key=lambda command: command.resumes)  # the first resumption is the last command
     text = "; ".join(map(str, made))
-    keys = config_keys(case)
+    damage = damage_of(case, made)
     wanted = set().union(*(mutation.keys for mutation in made if mutation.keys))
-    readable = os.access(case.at("run/config.yaml"), os.R_OK)
-    if wanted and readable and len(made) == 1 and keys is not None and not wanted & keys.keys():
+    if wanted and len(made) == 1 and damage.keys is not None and not wanted & damage.keys.keys() and \
+            not damage.unknown_config:
         findings.append(Finding(name, "damage", ["config show misses the change"], "", text, state))
-    damage = oracle.Damage(world, made, keys)
     # Without its newest checkpoint a run is as it was before.
-    deleted = tuple(mutation.path for mutation in made if mutation.deleted and mutation.path.endswith(".safetensors"))
-    before = world.snapshot()
+    deleted = tuple(path for mutation in made for path in mutation.deleted if path.endswith(".safetensors"))
+    with case.moved_back(made[0].place):
+        before = world.snapshot()
     for command in commands:
-        arguments = apply_config(command, case, damage)
-        if arguments is None:
-            continue
-        if is_foreign_file(command, case, world):
-            continue  # which it is asked for
-        if not command.resumes and (ends_earlier(case) or any(
-                mutation.deleted and mutation.path.endswith(("metrics.jsonl", "summary.json")) for mutation in made)):
-            continue  # without one of these a run is shown without curves, or as one that goes on
-        if not command.resumes and not os.path.exists(case.at("run/summary.json")) and any(
-                mutation.kind == "a longer run's" and mutation.path.endswith(".safetensors") for mutation in made):
-            continue  # its number of steps is allowed to change; resuming compares the metrics
-        if command.resumes and "=" in arguments[-1] and any(
-                mutation.path.endswith(".safetensors") and mutation.kind in ("exchanged", "copied") for mutation in made):
-            continue  # from an earlier step, a schedule over more steps leads elsewhere
-        if damage.legal and "--html" in arguments:
-            continue  # the page has the values of all keys
-        result = world.execute(command.arguments)
-        after = world.snapshot()
+        arguments = reference_arguments(command, damage)
+        if arguments is None or (damage.keys or made[0].place != "run") and "--html" in arguments:
+            continue  # the page has the values of all keys, and the name of the run
+        if made[0].option and command.resumes:
+            command = command.having(made[0].option)
+        with case.moved_back(made[0].place):
+            verdict = verdict_of(case, command, damage)
+        verdict.same_steps = verdict.same_steps and world.same_steps(arguments)
+        result = world.execute(command.on(made[0].place).arguments)
+        result.out = result.out.replace(made[0].place, "run")
+        with case.moved_back(made[0].place):
+            after = world.snapshot()
         lost = deleted + tuple(path for path in set_aside(before, after) if path in damage.touched)
         # A run that resumes from an earlier checkpoint ends with the same bits, unless it is to train longer.
         reference = world.reference(state, arguments, lost if not command.resumes or "=" in arguments[-1] else ())
-        problems = oracle.judge(result, command, before, after, reference, damage)
+        problems = oracle.judge(result, command, before, after, reference, damage, verdict)
+        world.program.verdicts["refuse" if verdict.refuse else "either" if verdict.unsure else "accept"] += 1
         if problems:
             findings.append(Finding(name, "damage", problems, str(command), text, state, result))
         else:
+            allow = "allowed, " if made[0].allowed else ""
             outcome = "refused" if result.status == 2 else "the same" if result.out == reference.out else "warned"
-            world.program.outcomes["resumed" if command.resumes and outcome != "refused" else outcome] += 1
+            world.program.outcomes[allow + ("resumed" if command.resumes and outcome != "refused" else outcome)] += 1
         if command.resumes or changes(before, after):
             break
     return made[0].kind.split("'s")[0]
-
 
 
 def control(name, world, state, findings):
@@ -155,19 +114,24 @@ def control(name, world, state, findings):
     problems = [problem] if problem else []
     if reference.status != whole.status:
         problems.append(f"exit status {reference.status} for {whole.status}")
-    problems += oracle.resume_problems({}, reference.after, whole, oracle.Damage(world))
+    problems += oracle.resume_problems({}, reference.after, whole, oracle.Damage(world), Verdict())
     if problems:
         command = str(Command(world.resume_arguments()))
         findings.append(Finding(name, "control", problems, command, "none", state, reference.result))
-    return "none"
+    if Case(world, state).has_checkpoint():
+        command = Command(["eval", "run", "--json", "-"])
+        read = world.reference(state, command.arguments)
+        if read.status != 0:
+            findings.append(Finding(name, "control", ["refuses what is whole"], str(command), "none", state, read.result))
 
 
-FAMILIES = ((damaged, 70), (faulty.faulty, 16), (outputs.overwriting, 8), (faulty.killed, 3))
+FAMILIES = ((damaged, 70), (faulty.faulty, 10), (outputs.overwriting, 6), (overrides.overridden, 6),
+            (faulty.killed, 2), (beside.beside, 1))
 
 
 def run_case(name, world, findings):
     """Runs a case; returns its kind."""
     rng = random.Random(f"case {name}")
     functions, weights = zip(*FAMILIES)
-    function = rng.choices(functions, weights)[0]
+    function = rng.choices(functions, weights)[0] if int(name.split(".")[1]) % 3 else damaged
     return function(name, world, rng.choice(world.states), rng, findings)

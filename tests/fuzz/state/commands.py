@@ -4,10 +4,24 @@ import re
 
 
 class Command:
-    def __init__(self, arguments, resumes=False, reads_config=True, own_config=False):
-        self.arguments, self.resumes = arguments, resumes
-        self.reads_config, self.own_config = reads_config, own_config
-        self.must_refuse = None  # why
+    def __init__(self, arguments, resumes=False, own_config=False):
+        self.arguments, self.resumes, self.own_config = arguments, resumes, own_config
+        self.checkpoint, self.weights = self.value("--checkpoint"), self.value("--weights")
+        if self.checkpoint and self.checkpoint.isdigit():
+            self.checkpoint = f"step-{self.checkpoint}"
+        self.new_metrics = "--new-metrics" in arguments
+        # Whether a run may be such that the command is refused: a text it cannot read, a split without sequences.
+        self.particular = any(option in arguments for option in ("--input", "--patch", "--split"))
+
+    def value(self, option):
+        return self.arguments[self.arguments.index(option) + 1] if option in self.arguments else None
+
+    def having(self, option):
+        return Command([*self.arguments, option], self.resumes, self.own_config)
+
+    def on(self, run):
+        """Returns the command on a run of another name."""
+        return Command([run if text == "run" else text for text in self.arguments], self.resumes, self.own_config)
 
     def __str__(self):
         return "thimble " + " ".join(self.arguments)
@@ -32,8 +46,11 @@ class Finding:
 
 def random_command(rng, world, case):
     """Returns a command that a user may run on the run."""
-    if rng.random() < 0.45:
-        return resume_command(rng, world, case)
+    return resume_command(rng, world, case) if rng.random() < 0.45 else reader(rng, world, case)
+
+
+def reader(rng, world, case):
+    """Returns a command that reads the run."""
     numbers = sorted(re.findall(r"step-([1-9]\d{0,9})\.safetensors", " ".join(case.files())))
     model = ["run"]
     weights = [path for path in case.files() if path.endswith(".safetensors") and path[0] != "-"]
@@ -42,7 +59,7 @@ def random_command(rng, world, case):
         model += ["--checkpoint", rng.choice(["best", "final", *numbers])]
     elif chosen < 0.4 and weights:
         model = ["--weights", rng.choice(weights)]
-    kind = rng.choice(("eval", "eval", "inspect", "inspect", "compare", "compare", "generate"))
+    kind = rng.choice(("eval", "eval", *(("inspect",) * 2 if world.has_heads() else ()), "compare", "compare", "generate"))
     if kind == "compare" and os.path.isdir(case.at("sister")):
         return Command(["compare", *rng.choice((("run", "sister"), ("sister", "run"))), *output(rng)])
     if kind == "generate" and world.config["model"]["kind"] != "encoder":
@@ -52,7 +69,7 @@ def random_command(rng, world, case):
         arguments = ["inspect", *model, "--sequences", "4", *what, *output(rng)]
     else:
         arguments = ["eval", *model, *rng.choice(([], ["--split", "train,test", "--sequences", "4"])), "--json", "-"]
-    return Command(arguments, reads_config="--weights" not in arguments)
+    return Command(arguments)
 
 
 def output(rng):
@@ -64,4 +81,4 @@ def resume_command(rng, world, case):
     arguments = world.resume_arguments() if own else ["train", "run", "--resume"]
     if rng.random() < 0.15:
         arguments = arguments + [f"train.steps={world.config['train']['steps'] + 2}"]
-    return Command(arguments, resumes=True, own_config=own)
+    return Command(arguments, True, own)

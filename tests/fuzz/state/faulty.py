@@ -4,6 +4,7 @@ import signal
 
 import oracle
 from commands import Command, Finding, random_command
+from expect import for_undamaged
 from world import Case
 
 KINDS = ("write", "write", "fsync", "rename", "open", "allocation", "allocation", "stat", "thread", "short", "eintr",
@@ -44,7 +45,7 @@ def fault_problems(result, command, fresh, before, after, reference, plan, world
     problem = result.problem()
     if problem:
         return [problem]
-    problems = [what for what in oracle.file_problems(before, after, reference.after, set())
+    problems = [what for what in oracle.file_problems(before, after)
                 if not (what.startswith("leaves ") and "torn" not in what and "allocation" in plan)
                 and not (what == "leaves .lock" and "stat" in plan)]  # it may be another process's then
     none = oracle.Damage(world)
@@ -52,15 +53,16 @@ def fault_problems(result, command, fresh, before, after, reference, plan, world
         if not oracle.has_message(result):
             problems.append("fails without a message")
         if not command.resumes:
-            problems += [what for what in oracle.refusal_problems(result, before, after, {""}, reference)
+            problems += [what for what in oracle.refusal_problems(result, before, after, {""})
                          if not (".tmp" in what or ".lock" in what or "prints" in what) or "allocation" not in plan]
         problems += [f"renames {path}" for path in after if path.endswith(".damaged") and path not in before]
     elif result.status != reference.status:
         problems.append(f"exit status {result.status} for {reference.status}")
     elif command.resumes:
-        problems += oracle.resume_problems(before, moved(after) if fresh else after, reference, none)
+        problems += oracle.resume_problems(before, moved(after) if fresh else after, reference, none,
+                                           for_undamaged(world, command.arguments))
     elif "cannot be read now" not in result.message:  # data, without which a run is shown as far as it can be
-        problems += oracle.read_problems(result, before, after, reference, none)
+        problems += [*oracle.read_problems(result, reference, none), *oracle.write_problems(before, after)]
     return problems
 
 
@@ -79,7 +81,7 @@ def repaired(command, fresh, state, world, reference, before):
     if result.status != reference.status:
         return [f"then exit status {result.status} for {reference.status}: {result.message[:150]}"]
     return [f"then {what}" for what in oracle.resume_problems(before, moved(after) if fresh else after, reference,
-                                                              oracle.Damage(world))]
+                                                              oracle.Damage(world), for_undamaged(world, arguments))]
 
 
 def killed(name, world, state, rng, findings):

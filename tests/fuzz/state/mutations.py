@@ -19,8 +19,12 @@ class Mutation:
     def __init__(self, kind, path, detail="", also=()):
         self.kind, self.path, self.detail = kind, path, detail
         self.touched = {path, *also}
-        self.keys = None        # of the config that were set: {key: (old, new)}
-        self.deleted = False
+        self.keys = None      # of the config that were set: {key: new value}
+        self.deleted = set()  # files that are gone
+        self.place = "run"    # where the run is now
+        self.option = None    # with which resuming is allowed
+        self.allowed = False  # whether the docs allow it
+        self.moded = False  # whether it has another mode
         self.unreadable = False  # whether the file cannot be read, or is none
 
     def __str__(self):
@@ -99,7 +103,7 @@ def change_size(rng, case):
     mutation = Mutation(kind, path, f"{len(data)} bytes")
     if kind == "delete":
         os.remove(case.at(path))
-        mutation.deleted = True
+        mutation.deleted = {path}
     else:
         write(case, path, data)
     return mutation
@@ -136,14 +140,6 @@ def foreign_file(rng, case):
     """A file of another run, or of the same run at another time, in place of one."""
     donor = rng.choice(sorted(case.donors))
     names = [name for name in case.donor_files(donor) if f"run/{name}" in case.files()]
-    if donor in ("this run ended", "this sweep ended"):
-        names = [name for name in names if not name.endswith(("summary.json", ".safetensors"))]  # which are true
-    if donor == "this run before":  # it ended early, with the same results, if it has a summary at all
-        names = [name for name in names if not name.endswith("summary.json")]
-    if donor in ("this run before", "this run ended", "a longer run") and "run/summary.json" not in case.files():
-        names = [name for name in names if name != "metrics.jsonl"]  # lines after the last checkpoint may be any
-        if donor != "this run ended":  # this one may have come just as far before it was killed
-            names = [name for name in names if not name.endswith("best.safetensors")]
     if not names:
         return None
     name = rng.choice(names)
@@ -161,7 +157,7 @@ def moved_file(rng, case):
         return None
     folder, name = os.path.split(path)
     if rng.random() < 0.4:
-        other = pick(rng, case, r"\.safetensors$" if name.endswith(".safetensors") else r"^run/[^/]*$")
+        other = pick(rng, case, rf"^run/.*{re.escape(os.path.splitext(name)[1])}$")
         if not other or read(case, other) == read(case, path):
             return None
         first, second = read(case, path), read(case, other)
@@ -175,11 +171,6 @@ def moved_file(rng, case):
     if os.path.lexists(case.at(target)) and (target not in case.files() or read(case, target) == read(case, path)):
         return None
     data = read(case, path)
-    if normal.is_intact_checkpoint(data):
-        metadata = normal.read_safetensors(data)[0]
-        step = metadata.get("step")
-        if f"step-{step}." in target or target.endswith("final.safetensors") and f"\n  steps: {step}\n" in metadata.get("config", ""):
-            return None  # which is what that file would hold
     write(case, target, data)
     return Mutation("copied", target, f"from {path}")
 
@@ -260,7 +251,7 @@ def permission(rng, case):
         return None
     os.chmod(case.at(path), mode)
     mutation = Mutation(f"mode {mode:04o}", path)
-    mutation.unreadable = not mode & 0o400
+    mutation.moded, mutation.unreadable = True, not mode & 0o400
     return mutation
 
 
@@ -274,7 +265,7 @@ def config_key(rng, case):
     flags = [key for key, value in values.items() if value in ("true", "false")]
     if not numbers:
         return None
-    key = rng.choice(numbers + flags)
+    key = "train.seed" if rng.random() < 0.3 and "train.seed" in numbers else rng.choice(numbers + flags)
     old = values[key]
     if old in ("true", "false"):
         new = "false" if old == "true" else "true"
@@ -286,16 +277,16 @@ def config_key(rng, case):
         if not found:
             return None  # the file was changed before
         at = found.end()
-    if new == old or not text.startswith(" " + old, at):
+    if normal.as_number(new) == normal.as_number(old) or not text.startswith(" " + old, at):
         return None
     write(case, "run/config.yaml", (text[:at] + " " + new + text[at + 1 + len(old):]).encode())
     mutation = Mutation("key", "run/config.yaml", f"{key}: {old} -> {new}")
-    mutation.keys = {key: (old, new)}
+    mutation.keys = {key: new}
     return mutation
 
 
 KINDS = ((change_bytes, 6), (change_size, 4), (change_lines, 2), (foreign_file, 4), (moved_file, 3), (unknown_file, 1),
-         (link, 3), (permission, 2), (config_key, 4))
+         (link, 3), (permission, 2), (config_key, 7))
 
 
 def mutate(rng, case):

@@ -4,33 +4,32 @@ import os
 import re
 
 import normal
+from expect import MAY_CHANGE, PATHS
 from program import changes
 
-# Keys that may change when a run is resumed (docs/runs.md).
-MAY_CHANGE = re.compile(r"train\.(steps|threads|target\.(accuracy|loss)|patience|evaluate_every|checkpoint_every|"
-                        r"checkpoint_series)$")
-PATHS = re.compile(r"task\.(validation_|test_|vocabulary_)?file$")
 # Damage to these changes what is shown, not what is computed: a warning that names the file is enough.
 WARNED = re.compile(r"(metrics\.jsonl|summary\.json)$|^(data|validation)\.")
-REMADE = ("run/config.yaml", "run/data.json", "run/metrics.jsonl", "run/summary.json",
-          "run/checkpoints/final.safetensors")
+METRICS = "run/metrics.jsonl"
+REMADE = ("run/config.yaml", "run/data.json", METRICS, "run/summary.json", "run/checkpoints/final.safetensors")
 STEP = re.compile(r"/step-[1-9]\d*\.safetensors$")
 LEFTOVER = re.compile(r"(\.tmp|\.lock|\.claim-\d+)$")
 
 
 class Damage:
-    """What is known about the damage of a case."""
+    """What is known about the damage of a case. `keys` are those of the config that have other values, {key: value};
+    None if the config is invalid."""
 
-    def __init__(self, world, mutations=(), keys=None):
-        self.world = world
-        keys = {} if not mutations else keys
+    def __init__(self, world, mutations=(), keys=None, unknown_config=False):
+        self.world, self.unknown_config = world, unknown_config
         self.touched = set().union(*(mutation.touched for mutation in mutations))
+        self.moded = {mutation.path for mutation in mutations if mutation.moded}
         self.unreadable = any(mutation.unreadable for mutation in mutations)
-        # Keys of the config that have other values: {key: value}; None if the config is invalid.
-        self.keys = keys
-        self.illegal = [] if keys is None else [key for key in keys if not MAY_CHANGE.match(key) and
-                                                not PATHS.match(key)]
-        self.legal = {} if keys is None else {key: value for key, value in keys.items() if MAY_CHANGE.match(key)}
+        self.unknown = {path for mutation in mutations if mutation.kind.startswith("unknown") for path in mutation.touched
+                        if not LEFTOVER.search(path)}
+        self.keys = keys if mutations else {}
+        changed = self.keys or {}
+        self.illegal = [key for key in changed if not MAY_CHANGE.match(key) and not PATHS.match(key)]
+        self.legal = {key: value for key, value in changed.items() if MAY_CHANGE.match(key)}
 
     def names(self):
         """Returns what a message may name: the file, its folder, or a key."""
@@ -38,7 +37,7 @@ class Damage:
         return named | set(self.world.data) if "run/config.yaml" in self.touched else named
 
 
-def file_problems(before, after, reference_after, touched):
+def file_problems(before, after):
     """Yields what no command may leave on the disk."""
     for change in changes(before, after):
         sign, path = change[0], change[1:]
@@ -52,17 +51,8 @@ def file_problems(before, after, reference_after, touched):
         if sign == "*" and before[path][0] == after[path][0] and before[path][1] != after[path][1] and \
                 path not in ("run/summary.json", "run/checkpoints/final.safetensors"):  # which training on makes again
             yield f"changes the mode of {path} from {before[path][1]:o} to {after[path][1]:o}"
-        if not path.startswith(("run", "new")) and not is_expected(path, before, after, reference_after, touched):
+        if not path.startswith(("run", "new")):
             yield f"{'removes' if sign == '-' else 'changes'} {path}, which is no file of the run"
-
-
-def is_expected(path, before, after, reference_after, touched):
-    """Returns whether a file outside took what the file of the run that links to it must hold."""
-    for name in touched:
-        if before.get(name, ("",))[0] == "link" and os.path.basename(name) == os.path.basename(path):
-            wanted = reference_after.get(name)
-            return wanted is not None and path in after and same(name, wanted[2], after[path][2])
-    return False
 
 
 def same(path, first, second):
@@ -76,14 +66,12 @@ def has_message(result):
     return result.err.startswith("thimble: ") or "\nthimble: " in result.err
 
 
-def refusal_problems(result, before, after, names, reference=None, resumes=False):
+def refusal_problems(result, before, after, names, resumes=False):
     """Yields what is wrong with a refusal."""
     stopped = "cannot be written" in result.message or "cannot be flushed" in result.message
     for change in changes(before, after):
-        if change[0] == "-" and LEFTOVER.search(change) or change.endswith("/.lock"):
+        if resumes and (change[0] == "-" and LEFTOVER.search(change) or change.endswith("/.lock")):
             continue  # of a run that was killed
-        if reference is not None and change in reference.changes and not resumes:
-            continue  # the end of a run that was killed
         if stopped and resumes and not change.endswith(".damaged"):
             continue  # what was trained until then
         yield f"refuses, but {dict(zip('+-*', ('creates', 'removes', 'changes')))[change[0]]} {change[1:]}"
@@ -95,18 +83,18 @@ def refusal_problems(result, before, after, names, reference=None, resumes=False
         yield "refuses without naming the file"
 
 
-def read_problems(result, before, after, reference, damage):
+def read_problems(result, reference, damage):
     """Yields what is wrong after a command that only reads has succeeded."""
     if result.out != reference.out and masked(result.out, damage) != masked(reference.out, damage):
-        if any(STEP.search(change) and change[1:] in after for change in reference.changes):
-            return  # a checkpoint more, which could not be removed after a kill
-        warned = [path for path in damage.touched if WARNED.search(path) and os.path.basename(path) in result.message
-                  or path == "run/config.yaml" and "task." in result.message]
-        if not warned:
+        if not any(WARNED.search(path) and os.path.basename(path) in result.message or
+                   path == "run/config.yaml" and "task." in result.message for path in damage.touched):
             yield "other numbers"
+
+
+def write_problems(before, after):
+    """Yields what a command that only reads may not do."""
     for change in changes(before, after):
-        if change not in reference.changes and not (change[0] == "-" and LEFTOVER.search(change)):
-            yield f"only reads, but {dict(zip('+-*', ('creates', 'removes', 'changes')))[change[0]]} {change[1:]}"
+        yield f"only reads, but {dict(zip('+-*', ('creates', 'removes', 'changes')))[change[0]]} {change[1:]}"
 
 
 def masked(out, damage):
@@ -116,7 +104,7 @@ def masked(out, damage):
     except ValueError:
         return out
     if isinstance(value, dict) and isinstance(value.get("config"), list):
-        value["config"] = [row for row in value["config"] if row.get("key") not in damage.legal]
+        value["config"] = [row for row in value["config"] if row.get("key") not in (damage.keys or ())]
     return value
 
 
@@ -130,19 +118,26 @@ def resolve(tree, path):
     return None
 
 
-def resume_problems(before, after, reference, damage):
-    """Yields how the run differs from one that was never damaged."""
-    wanted = {path: entry for path, entry in reference.after.items() if is_run_file(path, entry)}
+def resume_problems(before, after, reference, damage, verdict):
+    """Yields what is wrong with a run that was resumed: other weights, something lost that was not the run's, or another
+    end than that of a run that was never damaged."""
     there = {path: resolve(after, path) for path, entry in after.items()
              if path.startswith("run/") and entry[0] in ("file", "link", "special")}
-    steps = [path for path in there if STEP.search(path)]
-    if not steps and any(STEP.search(path) and path not in damage.touched for path in wanted):
+    yield from kept_problems(before, after, damage, verdict)
+    for path, entry in there.items():
+        if path.endswith(".safetensors") and before.get(path) != after.get(path) and not is_of(damage, verdict, entry):
+            yield f"ends with other weights in {path}"
+    if not verdict.compared:
+        return
+    wanted = {path: entry for path, entry in reference.after.items() if is_run_file(path, entry)}
+    if not any(STEP.search(path) for path in there) and \
+            any(STEP.search(path) and path not in damage.touched for path in wanted):
         yield "lacks a step-N.safetensors"
     for path in sorted(wanted.keys() | there.keys()):
-        if path == "run/changes.json":
-            continue  # which says what the checkpoint was trained with
         # Which of them are there depends on where training was interrupted.
-        if STEP.search(path) and (path not in there or path not in wanted and is_of(damage, there[path])):
+        if STEP.search(path) and (path not in there or path not in wanted):
+            continue
+        if path == METRICS and verdict.metrics not in ("same", "later") or path == METRICS + ".replaced":
             continue
         data = there[path][2] if there.get(path) else None
         if path in wanted and same(path, wanted[path][2], data):
@@ -154,7 +149,7 @@ def resume_problems(before, after, reference, damage):
             if not (set_aside or path in damage.touched and path not in REMADE):
                 yield f"lacks {path}"
         elif path.endswith(".damaged") and path not in before:
-            yield from set_aside_problems(path, before, after, damage)
+            pass
         elif path in damage.touched and path not in REMADE and before.get(path) == after.get(path):
             continue
         elif path in wanted:
@@ -163,17 +158,36 @@ def resume_problems(before, after, reference, damage):
             yield f"{'overwrites' if path in before else 'adds'} {path}"
         elif path not in damage.touched and not is_under(path, damage.touched):
             yield f"keeps {path}"
-    for path in damage.touched - wanted.keys():
-        if path in before and path not in after and not LEFTOVER.search(path) and path + ".damaged" not in after and \
-                 not STEP.search(path):
+
+
+def kept_problems(before, after, damage, verdict):
+    """Yields what was overwritten, renamed or removed, though the run did not write it."""
+    for path, entry in before.items():
+        gone = path not in after
+        if entry[0] != "file" or not path.startswith("run/") or after.get(path) == entry:
+            continue
+        if damage.world.origin.get(entry[2]) == "foreign" or path in damage.unknown:
+            yield f"{'removes' if gone else 'overwrites'} {path}, which is not of this run"
+        elif gone and path in damage.touched and not LEFTOVER.search(path) and path + ".damaged" not in after and \
+                not STEP.search(path):
             yield f"removes {path}"
+    for path in after.keys() - before.keys():
+        if path.endswith(".damaged"):
+            yield from set_aside_problems(path, before, after, damage)
+    if METRICS in before and before[METRICS][2] and verdict.metrics in ("missing", "other"):
+        if METRICS + ".replaced" not in after or after[METRICS + ".replaced"][2] != before[METRICS][2]:
+            yield f"does not keep the old metrics.jsonl, which is {verdict.metrics}"
+    elif METRICS + ".replaced" in after and verdict.metrics in ("same", "later") and METRICS + ".replaced" not in before:
+        yield f"replaces metrics.jsonl, which is {verdict.metrics}"
 
 
-def is_of(damage, entry):
+def is_of(damage, verdict, entry):
     """Returns whether a checkpoint has the weights that the run has at that step."""
+    if entry is None or not isinstance(entry[2], bytes) or not verdict.same_steps:
+        return True
     try:
         metadata = normal.read_safetensors(entry[2])[0]
-        return damage.world.trajectory.get(metadata["step"], metadata["weights_hash"]) == metadata["weights_hash"]
+        return damage.world.trajectory.setdefault(metadata["step"], metadata["weights_hash"]) == metadata["weights_hash"]
     except (ValueError, KeyError, TypeError):
         return False
 
@@ -192,26 +206,31 @@ def set_aside_problems(path, before, after, damage):
         yield f"adds {path}, which is no file that was there"
     elif origin not in damage.touched:
         yield f"renames {path}, which was not damaged"
-    elif before[origin][2] in damage.world.intact and not damage.unreadable:
+    elif before[origin][2] in damage.world.origin and not damage.unreadable:
         yield f"renames {path}, which is intact"
 
 
-def judge(result, command, before, after, reference, damage):
+def judge(result, command, before, after, reference, damage, verdict):
     """Returns what is wrong with how a command on a damaged run ended."""
     problem = result.problem()
     if problem:
         return [problem]
-    problems = list(file_problems(before, after, reference.after, damage.touched))
+    problems = list(file_problems(before, after))
     if result.status == 2:
-        names = damage.names() if reference.status != 2 else {""}
-        problems += refusal_problems(result, before, after, names, reference, command.resumes)
-        return problems
-    if result.status != reference.status:
+        if verdict.must_accept() and not (command.particular and reference.status == 2):
+            problems.append("refuses what is whole")
+        return problems + list(refusal_problems(result, before, after,
+                                                damage.names() if reference.status != 2 else {""}, command.resumes))
+    if verdict.must_refuse():
+        problems.append(f"goes on, though {verdict.refuse[0]}")
+    elif result.status != reference.status and verdict.compared:
         problems.append(f"exit status {result.status} for {reference.status}")
-    elif command.must_refuse:
-        problems.append(f"goes on, though {command.must_refuse}")
+    elif verdict.compared and not command.particular:
+        problems += [f"remarks on {name}, which is whole" for name in sorted(verdict.whole)
+                     if name in result.message and name not in reference.result.message]
     if command.resumes:
-        problems += resume_problems(before, after, reference, damage)
-    elif result.status == reference.status:
-        problems += read_problems(result, before, after, reference, damage)
+        return problems + list(resume_problems(before, after, reference, damage, verdict))
+    problems += write_problems(before, after)
+    if result.status == reference.status and verdict.compared:
+        problems += read_problems(result, reference, damage)
     return problems

@@ -3,10 +3,9 @@ import os
 
 import oracle
 from commands import Command, Finding
-from program import changes
 from world import Case
 
-TARGETS = ("run/config.yaml", "run/data.json", "run/metrics.jsonl", "run/summary.json", "run/.lock", "run/changes.json",
+TARGETS = ("run/config.yaml", "run/data.json", "run/metrics.jsonl", "run/summary.json", "run/.lock",
            "run/checkpoints/final.safetensors", "run/checkpoints/best.safetensors",
            "run/checkpoints/step-3.safetensors", "run/checkpoints/step-99.safetensors",
            "run/checkpoints/final.safetensors.damaged", "run/config.yaml.1-0.tmp", "run", "run/checkpoints")
@@ -34,8 +33,39 @@ def spelling(rng, case, path):
     return "plain", path
 
 
+# What may be written: streams, new files, and files whose names are those of a run's without being in one.
+FREE = ("/dev/stdout", "/dev/null", "pipe", "new.json", "config.yaml", "summary.json", "metrics.jsonl", "sweep.json",
+        "checkpoints/best.safetensors")
+
+
+def permitted(name, world, state, rng, findings):
+    """Writes twice to a place that no run owns, in a folder that has files of the same names."""
+    case = Case(world, state)
+    world.restore(state)
+    os.mkdir(case.at("checkpoints"))
+    with open(case.at("config.yaml"), "w", encoding="utf-8") as file:
+        file.write("a: project\n")
+    target = rng.choice(FREE)
+    command = Command(["inspect" if world.has_heads() else "eval", "sister", "--json", target])
+    if target == "pipe":
+        os.mkfifo(case.at(target))
+        end = os.open(case.at(target), os.O_RDWR)
+    for _ in range(2):
+        result = world.execute(command.arguments)
+        if problem := result.problem() or result.status != 0 and "refuses what is whole":
+            findings.append(Finding(name, "output", [problem], str(command), f"output at {target}", state, result))
+            break
+        if target == "pipe":
+            os.read(end, 1 << 20)
+    if target == "pipe":
+        os.close(end)
+    return "output"
+
+
 def overwriting(name, world, state, rng, findings):
     """Names an input, or a file of the run, as an output."""
+    if rng.random() < 0.3 and "another seed" in world.donors:
+        return permitted(name, world, state, rng, findings)
     case = Case(world, state)
     world.restore(state)
     path = rng.choice(TARGETS + ("cfg.yaml", *world.data))
@@ -58,9 +88,7 @@ def overwriting(name, world, state, rng, findings):
     problem = result.problem()
     problems = [problem] if problem else []
     if not problem and result.status == 2:
-        pruned = {change for change in changes(before, after) if oracle.STEP.search(change)} if "killed" in state else set()
-        problems = [what for what in oracle.refusal_problems(result, before, after, {""})
-                    if not any(what.endswith(change[1:]) for change in pruned)]
+        problems = list(oracle.refusal_problems(result, before, after, {""}, "--resume" in arguments))
     elif not problem and kind == "hard link" and before.get(path) == after.get(path):
         pass  # the link was replaced, not the file
     elif not problem:

@@ -12,7 +12,7 @@ import time
 # What a terminal could obey, or what shows text in another order than it has.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 # Times, and sums over lines that contain times.
-TIMES = re.compile(r'"(seconds|bytes|check|checksum)": ?("[0-9a-f]*"|[-+.0-9e]+)')
+TIMES = re.compile(r'"(seconds|checksum|metrics)": ?("[0-9a-f]*"|[-+.0-9e]+|\{[^}]*\})')
 
 
 class Result:
@@ -49,6 +49,7 @@ class Program:
     def __init__(self, binary, library, timeout):
         self.binary, self.library, self.timeout = binary, library, timeout
         self.executions = 0
+        self.verdicts = collections.Counter()  # what had to happen on damaged and changed runs
         self.outcomes = collections.Counter()  # of commands on damaged runs that did what they must
         self.environment = {"PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8",
                             "HOME": "/nonexistent"}

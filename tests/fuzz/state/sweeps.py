@@ -7,8 +7,8 @@ import shutil
 import configs
 import oracle
 from commands import Command, Finding
-from mutations import mutate
-from program import changes, remove, snapshot
+from mutations import Mutation, mutate, read, write
+from program import changes, remove
 from world import Case, Unusable, World
 
 CASES = 16
@@ -48,9 +48,7 @@ class SweepWorld(World):
         self.sweep(dict(self.files, **{"sweep.yaml": sweep.replace("[1, 2]", "[3, 4]")}))
         self.keep("other seeds")
         self.donors = {"another sweep": "other seeds", "this sweep ended": "whole"}
-        self.intact = {data for path, (kind, _, data) in snapshot(self.stored).items()
-                       if kind == "file" and path.endswith(".safetensors")}
-        self.trajectory = {}
+        self.origin, self.trajectory = {}, {}
 
     def sweep(self, files, more=(), **options):
         remove(self.place)
@@ -65,6 +63,36 @@ class SweepWorld(World):
         return ["sweep", "sweep.yaml", "--out", "run", "--jobs", "1", "--json", "-"]
 
 
+def lost_list(rng, case):
+    """Without sweep.json, which the sweep makes again."""
+    if "run/sweep.json" not in case.files():
+        return None
+    os.remove(case.at("run/sweep.json"))
+    return Mutation("lost", "run/sweep.json")
+
+
+def longer_run(rng, case):
+    """A run that was trained longer by hand; a mark says so."""
+    runs = [path for path in case.files() if re.match(r"run/runs/[^/]+/summary\.json$", path)]
+    if not runs:
+        return None
+    run = os.path.dirname(rng.choice(runs))
+    result = case.world.program.run(["train", run, "--resume", "train.steps=6"], case.world.place)
+    return Mutation("longer", run + "/summary.json") if result.status in (0, 1) else None
+
+
+def spaced_record(rng, case):
+    records = [path for path in case.files() if re.match(r"run/(runs/[^/]+|sweep)\.json$", path)]
+    if not records:
+        return None
+    path = rng.choice(records)
+    write(case, path, read(case, path).replace(b": ", b" :  ").replace(b"\n", b"\r\n"))
+    return Mutation("spaced", path)
+
+
+ALLOWED = (lost_list, longer_run, spaced_record)
+
+
 def random_command(rng, case):
     kind = rng.random()
     if kind < 0.5:
@@ -77,13 +105,13 @@ def random_command(rng, case):
     return Command(["eval", f"run/runs/{rng.choice(runs)}", "--json", "-"] if runs else ["compare", "run", "--json", "-"])
 
 
-def judge(result, command, before, after, reference, damage):
+def judge(result, command, before, after, reference, damage, kind):
     problem = result.problem()
     if problem:
         return [problem]
     # What another process claims, or could not be trained, is no lie: status and exit status say so.
     failed = result.status == 1 and reference.status == 0 and re.search(r"failed|interrupted", result.out + result.err)
-    problems = [what for what in oracle.file_problems(before, after, reference.after, damage.touched)
+    problems = [what for what in oracle.file_problems(before, after)
                 if not what.startswith("leaves a torn")]
     for change in changes(before, after):
         path = change[1:]
@@ -94,10 +122,15 @@ def judge(result, command, before, after, reference, damage):
         if path.endswith(".damaged") and path.removesuffix(".damaged") not in damage.touched:
             problems.append(f"renames {path}, which was not damaged")
     if result.status == 2:
+        if kind in ALLOWED and reference.status != 2 and (kind is not lost_list or command.resumes):
+            problems.append("refuses what is whole")
         if not oracle.has_message(result):
             problems.append("refuses without a message")
         if not command.resumes:
-            problems += oracle.refusal_problems(result, before, after, damage.names(), reference)
+            problems += oracle.refusal_problems(result, before, after, damage.names())
+    elif kind is longer_run:
+        if result.status not in (0, 1):
+            problems.append(f"exit status {result.status} for {reference.status}")
     elif failed:
         pass
     elif result.status != reference.status:
@@ -118,7 +151,8 @@ def run_case(name, world, found):
     state = rng.choice(world.states)
     case = Case(world, state)
     world.restore(state)
-    made = mutate(rng, case)
+    kind = mutate if rng.random() < 0.7 else rng.choice(ALLOWED)
+    made = kind(rng, case)
     if made is None or ".claim-" in made.path or made.deleted and made.path.endswith("metrics.jsonl"):
         return "none"  # a claim of another machine is waited for; a run without metrics has no curves
     damage = oracle.Damage(world, [made], {})
@@ -133,7 +167,7 @@ def run_case(name, world, found):
         reference = world.reference(state, command.arguments)
         result = world.execute(command.arguments)
         after = world.snapshot()
-        problems = judge(result, command, before, after, reference, damage)
+        problems = judge(result, command, before, after, reference, damage, kind)
         if problems:
             found.append(Finding(name, "sweep", problems, str(command), str(made), state, result))
         if command.resumes or changes(before, after):
@@ -141,23 +175,8 @@ def run_case(name, world, found):
     return "sweep"
 
 
-def run(name, program, root, worker, wanted):
-    """Runs the cases of a sweep, or the wanted one."""
-    try:
-        world = SweepWorld(name, program, root)
-    except Unusable:
-        worker.unusable += 1
-        return
-    worker.worlds += 1
-    whole = world.reference("whole", world.resume_arguments())
-    for state in world.states:
-        reference = world.reference(state, world.resume_arguments())
-        if reference.out != whole.out:
-            worker.report([Finding(name, "sweep", ["other numbers"], "thimble sweep", "none", state, reference.result)])
-    for index in range(CASES) if wanted is None else [wanted]:
-        found = []
-        worker.kinds[run_case(f"{name}.{index}", world, found)] += 1
-        worker.cases += 1
-        worker.report(found)
-        if worker.done():
-            break
+def control(name, world, state, findings):
+    """Resumes an undamaged state: it must show what a sweep shows that was never interrupted."""
+    reference = world.reference(state, world.resume_arguments())
+    if reference.out != world.reference("whole", world.resume_arguments()).out:
+        findings.append(Finding(name, "sweep", ["other numbers"], "thimble sweep", "none", state, reference.result))

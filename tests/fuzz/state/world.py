@@ -2,7 +2,6 @@
 import contextlib
 import os
 import random
-import re
 import shutil
 
 import configs
@@ -90,13 +89,29 @@ class World:
         if "part" in self.states:
             self.donors["this run before"] = "part"
         self.kill()
-        self.intact = {data for path, (kind, _, data) in snapshot(self.stored).items()
-                       if kind == "file" and path.endswith(".safetensors")}
+        self.find_origins()
         self.trajectory = {}  # {step: hash of the weights}
-        for path, (kind, _, data) in snapshot(self.at("whole")).items():
-            if path.endswith(".safetensors"):
-                metadata = normal.read_safetensors(data)[0]
-                self.trajectory[metadata["step"]] = metadata["weights_hash"]
+        for data in (data for data, origin in self.origin.items() if origin == "own" and data[:1] != b"{"):
+            metadata = normal.read_safetensors(data)[0]
+            if self.trajectory.setdefault(metadata["step"], metadata["weights_hash"]) != metadata["weights_hash"]:
+                self.problems.append((f"two states of step {metadata['step']}", "weights differ"))
+
+    def has_heads(self):
+        return self.config["model"].get("attention", {}).get("score") != "none"
+
+    def same_steps(self, arguments):
+        """Returns whether a run with these arguments has the weights of all others at each step: a schedule follows
+        train.steps."""
+        changed = {text.split("=")[1] for text in arguments if text.startswith("train.steps=")}
+        return "schedule" not in self.config["train"] or changed <= {str(self.config["train"]["steps"])}
+
+    def find_origins(self):
+        """Finds whose each stored checkpoint or summary is: {content: own, kin or foreign}."""
+        self.origin = {}
+        for folder in os.listdir(self.stored):
+            origin = "own" if folder in self.states else "kin" if folder == "longer" else "foreign"
+            self.origin |= {data: origin for path, (kind, _, data) in snapshot(self.at(folder)).items()
+                            if kind == "file" and path.endswith((".safetensors", "summary.json"))}
 
     def kill(self):
         """Adds states of runs that were killed, some of them again while they were resumed."""
@@ -140,6 +155,14 @@ class World:
     def read_counts(path):
         with open(path, encoding="utf-8") as file:
             return {kind: int(number) for kind, number in (line.split() for line in file)}
+
+    def original(self, state, path):
+        """Returns the content of a file of the place as it was before the damage, or None."""
+        stored = self.at(state, path[4:]) if path.startswith("run/") else self.at("files", path)
+        if not os.path.isfile(stored):
+            return None
+        with open(stored, "rb") as file:
+            return file.read()
 
     def restore(self, state):
         """Puts the undamaged state into the place where commands run."""
@@ -225,7 +248,6 @@ class Case:
     def __init__(self, world, state):
         self.world, self.state = world, state
         self.donors = {name: folder for name, folder in world.donors.items() if folder != state}
-        self.found = None
 
     def at(self, path):
         return os.path.join(self.world.place, path)
@@ -239,7 +261,40 @@ class Case:
                       and os.access(self.at(path), os.R_OK | os.W_OK))
 
     def has_checkpoint(self):
-        return any(re.search(r"/(step-\d+|final)\.safetensors$", path) for path in self.files())
+        """Returns whether the undamaged state has one."""
+        folder = self.world.at(self.state, "checkpoints")
+        return os.path.isdir(folder) and any(name.endswith(".safetensors") for name in os.listdir(folder))
+
+    def entries(self):
+        """Returns the names of the run's folder of checkpoints, as paths."""
+        folder = "run/checkpoints"
+        try:
+            return sorted(f"{folder}/{name}" for name in os.listdir(self.at(folder)))
+        except OSError:
+            return []
+
+    @contextlib.contextmanager
+    def moved_back(self, place):
+        """Puts a run that was moved where it was, for a while."""
+        if place == "run" or not os.path.isdir(self.at(place)):
+            yield
+            return
+        os.rename(self.at(place), self.at("run"))
+        os.rmdir(self.at(os.path.dirname(place)))
+        yield
+        os.mkdir(self.at(os.path.dirname(place)))
+        os.rename(self.at("run"), self.at(place))
+
+    def original(self, path):
+        return self.world.original(self.state, path)
+
+    def read_now(self, path):
+        """Returns the content of a file, False if it may not be read."""
+        try:
+            with open(self.at(path), "rb") as file:
+                return file.read()
+        except OSError:
+            return False
 
     def donor_files(self, donor):
         root = self.world.at(self.donors[donor])
