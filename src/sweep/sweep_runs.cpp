@@ -111,7 +111,7 @@ void require_same(const fs::path& directory, const Json& before, const Json& now
 
 // Throws CheckpointError if the directory exists and holds a run of another config or other data.
 void require_config(const RunDirectory& there, const SweepRun& run) {
-  if (!there.is_run()) return;
+  if (!there.is_run() || !there.has_config()) return;
   const std::vector<std::string> data = changed_data(there, run.config);
   require<CheckpointError>(data.empty(), "{}: trained on other data: {}; choose another directory with --out",
                            there.name(), data.empty() ? "" : data.front());

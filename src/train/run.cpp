@@ -7,7 +7,7 @@
 #include "thimble/core/path.h"
 #include "thimble/data/data_paths.h"
 #include "thimble/data/table.h"
-#include "train/run_layout.h"
+#include "train/runs/run_layout.h"
 
 namespace thimble {
 

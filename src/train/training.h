@@ -12,7 +12,7 @@
 #include "thimble/train/run_state.h"
 #include "thimble/train/train.h"
 #include "thimble/train/trainer.h"
-#include "train/run_writer.h"
+#include "train/runs/run_writer.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

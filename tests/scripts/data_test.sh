@@ -89,7 +89,7 @@ expect 2 'the training data has changed since the run began' train runs/other --
 mv words.tsv away.tsv
 expect 2 '^thimble: .*/project/words.tsv: cannot be read' train runs/other --resume train.steps=70
 echo '[' >runs/other/data.json
-expect 2 'words.tsv: cannot be read|data.json: invalid' train runs/other --resume train.steps=70
+expect 2 'words.tsv: cannot be read|data.json: not valid JSON' train runs/other --resume train.steps=70
 cd ..
 
 # No data at all.

@@ -94,12 +94,12 @@ check_train() {
     "$thimble" train tiny.yaml --out run --resume --quiet 2>said || fail "it cannot be resumed"
     [[ ! -s said ]] || fail "resumed, but not from everything that was written"
   fi
-  same_run run whole
+  same_run run "${1:-whole}"
 }
 
 start_resume() { rm -rf run && cp -r half run; }
 run_resume() { "$@" "$thimble" train tiny.yaml --out run --resume --quiet; }
-check_resume() { check_train; }
+check_resume() { check_train longer; }
 
 start_inspect() { rm -rf run html json npy && cp -r whole run; }
 run_inspect() {
@@ -164,6 +164,8 @@ points() {  # COUNT: at which calls to fail
 
 "$thimble" train tiny.yaml --out whole --quiet
 "$thimble" train tiny.yaml train.steps=2 --out half --quiet
+cp -r half longer
+"$thimble" train tiny.yaml --out longer --resume --quiet
 "$thimble" sweep sweep.yaml --out swept-whole --jobs 1 --quiet
 start_inspect
 run_inspect env

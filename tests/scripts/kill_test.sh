@@ -83,7 +83,8 @@ quiet "${config[@]}" --out run2 2>said || status=$?
 # The second signal ends it at once: a step of this one takes seconds.
 "$thimble" train "$source/configs/bench/base.yaml" train.batch=1024 data.validation=8 data.test=8 --out slow 2>/dev/null &
 pid=$!
-until [[ -f slow/metrics.jsonl ]]; do sleep 0.05; done
+until [[ -f slow/config.yaml ]]; do sleep 0.05; done
+sleep 0.3
 kill -INT $pid
 sleep 0.2
 kill -0 $pid 2>/dev/null || fail "one signal did not wait for the step"

@@ -67,7 +67,8 @@ class RunDirectory {
   static bool has_name(const std::filesystem::path& name);
 
   // Return where config.yaml is, and its text; without the file, the config of the newest checkpoint. Throw
-  // CheckpointError.
+  // CheckpointError. A run that was killed before it had either has none.
+  bool has_config() const;
   std::filesystem::path config_path() const;
   const std::string& config_text() const;
   // Returns the record in data.json. Throws CheckpointError if there is none.

@@ -150,7 +150,7 @@ def judge_config(verdict, found, damage, command):
     if state is False or damage.keys == {} and damage.unknown_config:
         verdict.doubt("config.yaml cannot be read, or its data are not there", not command.resumes)
     elif state is not None and damage.keys is None:
-        if command.own_config:
+        if command.own_config or not command.resumes:  # rules that only training needs do not matter to readers
             verdict.doubt("config.yaml is invalid")
         else:
             verdict.refuse.append("config.yaml is invalid")

@@ -55,6 +55,9 @@ def unchecked(path, data):
         return [strip(json.loads(line.decode("utf-8"))) for line in data.splitlines()]
     if path.endswith(".json"):
         return strip(json.loads(data.decode("utf-8")))
+    if path.endswith("config.yaml"):  # comments and order are the user's
+        lines = (line.split("#")[0].rstrip() for line in data.decode("utf-8", "replace").splitlines())
+        return sorted(line for line in lines if line)
     return data
 
 

@@ -9,7 +9,7 @@
 #include "thimble/core/hash.h"
 #include "thimble/core/lock.h"
 #include "thimble/core/text.h"
-#include "train/run_layout.h"
+#include "train/runs/run_layout.h"
 
 namespace thimble {
 
@@ -143,6 +143,10 @@ bool RunDirectory::has_name(const fs::path& file) {
 }
 
 fs::path RunDirectory::config_path() const { return path_ / kRunConfig; }
+
+bool RunDirectory::has_config() const {
+  return fs::exists(config_path()) || !checkpoint_files(path_).empty();
+}
 
 const std::string& RunDirectory::config_text() const {
   std::optional<std::string>& text = texts().config;

@@ -1,4 +1,4 @@
-#include "train/run_writer.h"
+#include "train/runs/run_writer.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,7 +6,7 @@
 #include "thimble/config/differences.h"
 #include "thimble/core/path.h"
 #include "thimble/train/run.h"
-#include "train/run_layout.h"
+#include "train/runs/run_layout.h"
 
 namespace thimble {
 
@@ -86,7 +86,7 @@ bool RunWriter::lock(bool resume) {
 }
 
 void RunWriter::require_same_config(bool any_rate) const {
-  if (!fs::exists(run_.config_path()) && checkpoint_files(run_.path()).empty()) return;
+  if (!run_.has_config()) return;
   const DataRecord any;
   const Config there = parse_config(run_.config_text(), run_.config_path().string(), {}, &any);
   std::string lines;

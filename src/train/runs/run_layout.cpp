@@ -1,4 +1,4 @@
-#include "train/run_layout.h"
+#include "train/runs/run_layout.h"
 
 #include <algorithm>
 #include <charconv>
