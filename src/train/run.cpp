@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // Returns the source with its changes since training.
-ModelSource source_of(Config config, std::shared_ptr<const SafetensorsFile> weights,
+ModelSource source_of(Config config, const std::shared_ptr<const SafetensorsFile>& weights,
                       const DataRecord& trained) {
-  ModelSource source{.config = std::move(config), .weights = weights->path(), .file = std::move(weights)};
+  ModelSource source{.config = std::move(config), .weights = weights->path(), .file = weights};
   if (source.config.task.table != nullptr)
     source.changes = changed_files(trained, source.config.task.table->sources());
   return source;

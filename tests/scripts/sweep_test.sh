@@ -76,11 +76,11 @@ expect 1 '^thimble: .*seed 42: failed: this config needs about [0-9.]+ [TP]iB of
 
 # Refused, with nothing written: another sweep's directory, a bad sweep, bad arguments.
 before=$(state)
-expect 2 'one: belongs to another sweep: its setting 1 is .* seeds \[7,8\], here .* seeds \[7\]' \
+expect 2 'one: belongs to another sweep: its setting 1 is .* seeds \[7,8\] .*, here .* seeds \[7\]' \
   t.yaml "${short[@]}" --out one
-expect 2 'trained with another config: train.steps: 6 in the directory, 7 in the sweep' s.yaml "${short[@]}" \
+expect 2 'one: belongs to another sweep: its setting 1 is .* a config of hash [0-9a-f]+, here .* a config of hash [0-9a-f]+;' s.yaml "${short[@]}" \
   train.steps=7 --out one
-expect 2 'alone: exists and is not a sweep directory' s.yaml "${short[@]}" --out alone
+expect 2 'alone: exists and is not the directory of this sweep' s.yaml "${short[@]}" --out alone
 printf 'config: %s\nsead: [1]\ngrid: {model.heads: [3, 1]}\n' "$configs/reverse.yaml" >"$work.yaml"
 trap 'rm -rf "$work" "$work.yaml"' EXIT
 expect 2 '2 problems' "$work.yaml" --out bad

@@ -64,7 +64,7 @@ class RunDirectory {
   // Throws CheckpointError, saying why, unless it is one.
   void require_run() const;
   // Returns whether a run has a file of that name, relative to its directory.
-  static bool has_name(const std::filesystem::path& name);
+  static bool has_name(const std::filesystem::path& file);
 
   // Return where config.yaml is, and its text; without the file, the config of the newest checkpoint. Throw
   // CheckpointError. A run that was killed before it had either has none.

@@ -176,7 +176,7 @@ fs::path RunDirectory::checkpoint_path(const std::string& name) const {
     return files.front();
   }
   const bool is_word = name == "best" || name == "final";
-  const fs::path path =
+  fs::path path =
       path_ / kRunCheckpoints / fmt::format("{}{}.safetensors", is_word ? "" : "step-", name);
   require<CheckpointError>(fs::exists(path), "{}: no such checkpoint; the run has {}", path.string(),
                            checkpoint_names(path_));
