@@ -25,6 +25,7 @@ class Verdict:
     def __init__(self):
         self.refuse, self.unsure, self.compared = [], [], True
         self.metrics, self.same_steps = "same", True
+        self.keeps_config = False  # whether config.yaml, and not another file, has the values that training goes on with
         self.whole = set()  # names of files that are as they were, as values: no remark may name them
 
     def must_refuse(self):
@@ -32,6 +33,11 @@ class Verdict:
 
     def must_accept(self):
         return not self.refuse and not self.unsure
+
+    def may_be_another_run(self):
+        """Takes back what config.yaml contradicts: it and the checkpoint may have come from the same place."""
+        self.refuse = [why for why in self.refuse if "config.yaml" not in why]
+        self.doubt("config.yaml and the checkpoint may be of one run", False)
 
     def doubt(self, why, compared=True):
         self.unsure.append(why)
@@ -199,7 +205,9 @@ def of_reader(case, command, damage):
     order = found.newest()
     path = f"run/checkpoints/{command.checkpoint}.safetensors" if command.checkpoint else order[0] if order else None
     state = found.checkpoints.get(path, "missing")
-    if state in ("missing", "damaged", "foreign", "unreadable"):
+    if state == "foreign" and damage.illegal:
+        verdict.may_be_another_run()
+    elif state in ("missing", "damaged", "foreign", "unreadable"):
         verdict.refuse.append(f"the checkpoint is {state}")
     elif state != "same":
         verdict.doubt(f"the checkpoint is {state}", False)
@@ -221,12 +229,14 @@ def of_resume(case, command, damage):
         verdict.same_steps = verdict.compared
         return verdict
     judge_config(verdict, found, damage, command)
-    if found.checkpoints[newest] == "foreign":
+    if found.checkpoints[newest] == "foreign" and damage.illegal:
+        verdict.may_be_another_run()
+    elif found.checkpoints[newest] == "foreign":
         verdict.refuse.append(f"{os.path.basename(newest)} is of another run")
     for path, state in found.checkpoints.items():
         if state not in ("same", "damaged"):
             verdict.doubt(f"{os.path.basename(path)} is {state}", False)
-            verdict.same_steps = verdict.same_steps and state != "kin"
+            verdict.same_steps = verdict.same_steps and state == "own"
     data = found.values("run/data.json")
     if data in ("damaged", "other"):
         verdict.refuse.append(f"data.json is {data}")
@@ -234,7 +244,9 @@ def of_resume(case, command, damage):
         verdict.doubt(f"data.json is {data}")
     if found.values("run/summary.json") not in ("same", "equal", "missing"):
         verdict.doubt("summary.json is not what was written")
-    verdict.metrics = state = found.metrics(found.step(newest))
+    same = found.checkpoints[newest] == "same"  # another one states other lines
+    verdict.metrics = state = found.metrics(found.step(newest)) if same else "unsure"
+    verdict.keeps_config = not command.own_config
     if state == "other" and not command.new_metrics:
         verdict.refuse.append("metrics.jsonl has other values")
     elif state in ("unsure", "times"):

@@ -52,12 +52,9 @@ def unchecked(path, data):
     if path.endswith(".jsonl"):
         if data and not data.endswith(b"\n"):
             raise ValueError("torn line")
-        return [strip(json.loads(line.decode("utf-8"))) for line in data.splitlines()]
+        return [strip(json.loads(line.decode("utf-8"))) for line in data.splitlines() if line.strip()]
     if path.endswith(".json"):
-        return strip(json.loads(data.decode("utf-8")))
-    if path.endswith("config.yaml"):  # comments and order are the user's
-        lines = (line.split("#")[0].rstrip() for line in data.decode("utf-8", "replace").splitlines())
-        return sorted(line for line in lines if line)
+        return strip(json.loads(data.decode("utf-8-sig")))
     return data
 
 

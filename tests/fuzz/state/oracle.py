@@ -8,8 +8,9 @@ from expect import MAY_CHANGE, PATHS
 from program import changes
 
 # Damage to these changes what is shown, not what is computed: a warning that names the file is enough.
-WARNED = re.compile(r"(metrics\.jsonl|summary\.json)$|^(data|validation)\.")
+WARNED = re.compile(r"(metrics\.jsonl|summary\.json|\.safetensors)$|^(data|validation)\.")
 METRICS = "run/metrics.jsonl"
+KEPT = ("run/config.yaml", "run/data.json")
 REMADE = ("run/config.yaml", "run/data.json", METRICS, "run/summary.json", "run/checkpoints/final.safetensors")
 STEP = re.compile(r"/step-[1-9]\d*\.safetensors$")
 LEFTOVER = re.compile(r"(\.tmp|\.lock|\.claim-\d+)$")
@@ -142,6 +143,10 @@ def resume_problems(before, after, reference, damage, verdict):
         data = there[path][2] if there.get(path) else None
         if path in wanted and same(path, wanted[path][2], data):
             continue
+        if path in KEPT and before.get(path) == after.get(path) and (verdict.keeps_config or not damage.keys):
+            continue  # other comments, order or spacing, which stay
+        if path == METRICS and before.get(path) == after.get(path) and "*" + path not in reference.changes:
+            continue  # a run that has ended, with lines after its end
         if isinstance(data, tuple) and path in damage.touched:
             continue  # it kept a mode that does not let it be read
         if data is None and path in wanted:

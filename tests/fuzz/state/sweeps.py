@@ -136,7 +136,8 @@ def judge(result, command, before, after, reference, damage, kind):
     elif result.status != reference.status:
         problems.append(f"exit status {result.status} for {reference.status}")
     elif result.out != reference.out and "--status" not in command.arguments:
-        if not any(os.path.basename(path) in result.message for path in damage.touched):
+        remarks = " ".join([result.message, *re.findall(r'"remark": "(.*)"', result.out)])
+        if not any(os.path.basename(path) in remarks for path in damage.touched):
             problems.append("other numbers")
     elif command.resumes:
         problems += [f"ends with another {path}" for path, entry in sorted(reference.after.items())
