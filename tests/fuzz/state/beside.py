@@ -8,7 +8,7 @@ import time
 from commands import Command, Finding
 
 READERS = 8
-NOT_YET = re.compile(r"no (such run directory|checkpoint)|not a run|holds no checkpoint")
+NOT_YET = re.compile(r"no (such run directory|(such )?checkpoint)|not a run|holds no checkpoint")
 
 
 def beside(name, world, state, rng, findings):

@@ -126,7 +126,9 @@ class Found:
             return "times"
         if at == len(now):
             return "missing" if at < sure and (not data or data.endswith(b"\n")) else "unsure"
-        return "unsure" if at >= sure or now[at] is None or untimed(now[at]) == untimed(before[at]) else "other"
+        if at >= sure or len(now) < stated or now[at] is None or untimed(now[at]) == untimed(before[at]):
+            return "unsure"
+        return "other"
 
 
 def lines(data):
@@ -195,6 +197,7 @@ def of_reader(case, command, damage):
             verdict.refuse.append(f"{command.weights} is damaged")
         elif state not in ("same", "own"):
             verdict.doubt(f"{command.weights} is {state}", False)
+        verdict.compared = verdict.compared and state == "same"
         return verdict
     data = found.values("run/data.json")
     if data in ("missing", "damaged", "other", "unreadable"):
