@@ -31,11 +31,11 @@ struct InspectArguments {
   std::string html, npy, svg;
   HeadOptions heads;
 
-  // Returns the options, with the checkpoints of the run for a page.
+  // Returns the options, with what becomes of the report; of other analyses, it is part of the page only.
   InspectOptions inspection() const {
     InspectOptions out = options;
-    out.series = !html.empty();
-    out.written = out.series || !output.json.empty();
+    out.page = !html.empty();
+    out.json = !output.json.empty() && !input && !edges && patch.empty();
     return out;
   }
 };

@@ -39,8 +39,10 @@ std::map<std::int64_t, std::filesystem::path> checkpoints_by_step(const std::fil
 std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::int64_t examples) {
   if (model.run.empty() || !model.config.train.checkpoint_series) return {};
   require_heads(model.config.model);
-  require_memory(trace_memory(model.config, kLoggedSequences));
   const auto checkpoints = checkpoints_by_step(model.run);
+  MemoryEstimate reading = trace_memory(model.config, kLoggedSequences);
+  reading.sequences += static_cast<double>(checkpoints.size() + 1) * trace_bytes(model.config, examples);
+  require_memory(reading);
   const bool single = model.config.train.precision == Precision::float32;
   return single ? f32::run_series(model, checkpoints, examples)
                 : f64::run_series(model, checkpoints, examples);
