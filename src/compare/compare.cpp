@@ -234,12 +234,17 @@ void compare_values(const RecordedRuns& recorded, Comparison& comparison) {
     comparison.config.push_back(row_of(key, recorded, [&](const RecordedRun& run) {
       return run.config.contains(key) ? text_of(run.config[key]) : std::string();
     }));
-  for (const std::string& name : all_keys(names))
-    comparison.records.push_back(row_of(name, recorded, [&](const RecordedRun& run) {
+  for (const std::string& name : all_keys(names)) {
+    ComparedValue row = row_of(name, recorded, [&](const RecordedRun& run) {
       for (const auto& [found, value] : run.records)
         if (found == name) return value;
       return std::string();
-    }));
+    });
+    std::set<std::string> known(row.values.begin(), row.values.end());
+    known.erase("");
+    row.differs = known.size() > 1;  // what a run has not recorded is no difference
+    comparison.records.push_back(std::move(row));
+  }
 }
 
 // Returns the keys and records of the data in which runs differ, where both are known. Data files are compared
@@ -339,7 +344,12 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
       std::ranges::copy(model.changes, std::back_inserter(comparison.changes));
       std::ranges::copy(model.remarks, std::back_inserter(comparison.remarks));
       comparison.runs.push_back({.name = "", .directories = {directory}});
-      recorded.push_back({read_run(model.run, checkpoint_of(model.file), comparison.remarks)});
+      const Checkpoint newest = checkpoint_of(model.file);
+      recorded.push_back({read_run(model.run, newest, comparison.remarks)});
+      if (ending(newest.state, newest.config.train) && !model.run.has_summary())
+        comparison.remarks.push_back(fmt::format(
+            "{}: has no summary.json; its numbers are left out; measure them with thimble eval {}", directory,
+            directory));
     }
     const std::string path = fs::path(directory).lexically_normal().generic_string();
     if (directories.size() > 1)

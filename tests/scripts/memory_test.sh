@@ -57,6 +57,23 @@ compare translation_recurrent train.threads=1 model.d_model=256
 python3 "$(dirname "$configs")/tests/scripts/memory_estimates.py" "$thimble" "$peak_memory" "$(dirname "$configs")" 4 12 19 ||
   failed=$((failed + 1))
 
+# report OPTION...: `inspect` with these options needs what it announces where that is not left, within 10 %.
+report() {
+  local needs kib
+  needs=$( (ulimit -v 260000; "$thimble" inspect long --quiet "$@" 2>&1 || true) | sed -nE 's/.*needs about ([0-9.]+) MiB.*/\1/p')
+  kib=$("$peak_memory" "$thimble" inspect long --quiet "$@")
+  awk -v estimate="${needs:-0}" -v peak="$kib" -v what="inspect $*" 'BEGIN {
+    peak /= 1024
+    ok = estimate >= 0.9 * peak && estimate <= 1.1 * peak
+    printf "%s: estimate %.1f MiB, peak %.1f MiB: %s\n", ok ? "ok" : "WRONG", estimate, peak, what
+    exit !ok }' || failed=$((failed + 1))
+  compared=$((compared + 1))
+}
+"$thimble" train "$configs/reverse.yaml" train.steps=2 train.schedule.warmup=0 train.evaluate_every=1 train.batch=4 \
+  train.threads=1 task.length=400 model.heads=4 data.train=3000 data.validation=8 data.test=4 --out long --quiet
+report --html page.html
+report --json report.json
+
 # hostile MESSAGE ARGUMENT...: thimble refuses the file, with that message
 hostile() {
   local message=$1 kib

@@ -51,6 +51,11 @@ rm r/metrics.jsonl
 reads r
 expect 0 'metrics.jsonl: 0 of [0-9]+ lines are there; a new file begins$' train r --resume
 reads r
+for options in "--input 1 --html page.html" "--patch --html page.html"; do
+  copy full
+  rm r/metrics.jsonl
+  expect 0 '^thimble: r/metrics.jsonl: missing; what was measured during training is left out$' inspect r $options
+done
 copy half
 sed -i '0,/"loss":[0-9]/s//"loss":9/' r/metrics.jsonl
 expect 0 'metrics.jsonl: has other values than the run wrote' inspect r

@@ -152,6 +152,27 @@ TEST_CASE("missing metrics are said, and a new file begins", "[train]") {
   }
 }
 
+TEST_CASE("metrics that cannot be read, or a summary that is missing, are said and left out", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
+  train(short_run_config(12), {.directory = run.string()});
+  fs::remove(metrics);
+  fs::create_directory(metrics);
+  CHECK_THAT(remarks_on(run),
+             Equals(metrics.string() +
+                    ": cannot be read: Is a directory; what was measured during training is left out"));
+  CHECK(compare({run.string(), run.string()}).remarks.size() == 2);
+  fs::remove(metrics);
+  const fs::path other = directory / "other";
+  fs::copy(run, other, fs::copy_options::recursive);
+  fs::remove(other / "summary.json");
+  const Comparison comparison = compare({run.string(), other.string()});
+  CHECK(comparison.remarks.back() ==
+        other.string() + ": has no summary.json; its numbers are left out; measure them with thimble eval " +
+            other.string());
+  for (const ComparedValue& row : comparison.records) CHECK_FALSE(row.differs);
+}
+
 TEST_CASE("metrics of a run that begins again are its own, or stay", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", metrics = run / "metrics.jsonl";

@@ -101,7 +101,15 @@ TEST_CASE("a file that the run did not write stays, and is named", "[train]") {
   refused(directory / "mine", "summary.json");
   write_safetensors(directory / "weights", {}, {{"config", "mine"}});
   refused(directory / "weights", "checkpoints/best.safetensors");
-  // What is damaged is set aside.
+  // What is damaged is set aside, also where the header names another run by the damage.
+  const fs::path best = run / "checkpoints" / "best.safetensors";
+  const std::string intact_best = read_file(best), identity = open_run(run).state.run;
+  std::string text = intact_best;
+  text[text.find(identity)] ^= 1;
+  write_file(best, text);
+  fs::copy(run, directory / "headers", fs::copy_options::recursive);
+  resume_run(directory / "headers");
+  CHECK(read_file(directory / "headers" / "checkpoints" / "best.safetensors.damaged") == text);
   write_file(run / "checkpoints" / "best.safetensors", "x");
   write_file(run / "summary.json", "x");
   resume_run(run);

@@ -31,11 +31,11 @@ struct InspectArguments {
   std::string html, npy, svg;
   HeadOptions heads;
 
-  // Returns the options, with the checkpoints of the run for a page.
+  // Returns the options, with what becomes of the report; of other analyses, it is part of the page only.
   InspectOptions inspection() const {
     InspectOptions out = options;
-    out.series = !html.empty();
-    out.written = out.series || !output.json.empty();
+    out.page = !html.empty();
+    out.json = !output.json.empty() && !input && !edges && patch.empty();
     return out;
   }
 };
@@ -62,10 +62,17 @@ void draw_head(const std::string& path, const HeadChoice& heads, const InspectRe
             cropped(counts, columns, part));
 }
 
+// Returns the report, and shows what is left out of it.
+InspectReport inspected(const ModelSource& model, const InspectArguments& arguments) {
+  InspectReport report = inspect(model, arguments.inspection());
+  show_remarks(report.timeline.remarks);
+  return report;
+}
+
 // Writes the page with the user's own input as the first example.
 void write_page(const ModelSource& model, const InspectArguments& arguments) {
   const ForwardTrace own = trace_input(model, *arguments.input);
-  write_result(arguments.html, html_page(inspect(model, arguments.inspection()), &own));
+  write_result(arguments.html, html_page(inspected(model, arguments), &own));
 }
 
 // Returns the two sequence numbers of --patch, or none.
@@ -105,7 +112,7 @@ void check_patching(const InspectArguments& arguments) {
 int run_patching(const InspectArguments& arguments, const ModelSource& model, const HeadChoice& heads) {
   const auto write_section = [&](const std::string& section) {
     if (arguments.html.empty()) return;
-    write_result(arguments.html, html_page(inspect(model, arguments.inspection()), nullptr, section));
+    write_result(arguments.html, html_page(inspected(model, arguments), nullptr, section));
   };
   if (arguments.edges) {
     const EdgesReport report = patch_edges(model, arguments.pairs);
@@ -154,8 +161,7 @@ int run(InspectArguments& arguments) {
     show_ablation(ablate(model, set, arguments.options.sequences), model.config, arguments.output);
     return kDone;
   }
-  const InspectReport report = inspect(model, arguments.inspection());
-  show_remarks(report.timeline.remarks);
+  const InspectReport report = inspected(model, arguments);
   if (!arguments.npy.empty()) write_attention(model, Split::test, arguments.options.sequences, arguments.npy);
   if (!arguments.html.empty()) write_result(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments.svg, heads, report);

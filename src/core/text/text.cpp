@@ -121,6 +121,7 @@ std::string escaped(const Character& c) {
 template <class F>
 std::string with_escapes(std::string_view text, const F& escape) {
   std::string out;
+  out.reserve(text.size());
   while (!text.empty())
     text.remove_prefix(append_first(
         out, text, [&](const Character& c) { return c.point == '\n' ? std::string("\n") : escape(c); }));

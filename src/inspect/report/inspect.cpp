@@ -24,7 +24,7 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
   if (!model.run.empty()) report.timeline = read_timeline(model.run, model.state);
   for (const HeadReport& head : report.heads)
     report.timeline.patterns.push_back(find_pattern(head.scores).score);
-  if (options.series) report.series = read_checkpoint_series(model, kSeriesExamples, report.timeline.remarks);
+  if (options.page) report.series = read_checkpoint_series(model, kSeriesExamples, report.timeline.remarks);
   return report;
 }
 

@@ -20,8 +20,10 @@ std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::in
                                                std::vector<std::string>& remarks) {
   if (model.run.empty() || !model.config.train.checkpoint_series) return {};
   require_heads(model.config.model);
-  require_memory(trace_memory(model.config, kLoggedSequences));
   const auto checkpoints = model.run.series(model.file, remarks);
+  MemoryEstimate reading = trace_memory(model.config, kLoggedSequences);
+  reading.sequences += static_cast<double>(checkpoints.size() + 1) * trace_bytes(model.config, examples);
+  require_memory(reading);
   const bool single = model.config.train.precision == Precision::float32;
   return single ? f32::run_series(model, checkpoints, examples)
                 : f64::run_series(model, checkpoints, examples);

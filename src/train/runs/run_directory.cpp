@@ -176,8 +176,7 @@ fs::path RunDirectory::checkpoint_path(const std::string& name) const {
     return files.front();
   }
   const bool is_word = name == "best" || name == "final";
-  fs::path path =
-      path_ / kRunCheckpoints / fmt::format("{}{}.safetensors", is_word ? "" : "step-", name);
+  fs::path path = path_ / kRunCheckpoints / fmt::format("{}{}.safetensors", is_word ? "" : "step-", name);
   require<CheckpointError>(fs::exists(path), "{}: no such checkpoint; the run has {}", path.string(),
                            checkpoint_names(path_));
   return path;
@@ -257,22 +256,23 @@ Json RunDirectory::summary(const std::string& run, const std::string& weights_ha
                            std::vector<std::string>& remarks) const {
   if (!has_summary()) return nullptr;
   std::string why;
+  const std::string file = (path_ / kRunSummary).string();
   try {
-    Json summary = read_json(path_ / kRunSummary);
+    Json summary = read_json(file);
     const auto is = [&](const char* key, const std::string& value) {
       return summary.value(key, Json()) == value;
     };
     if (has_changed(summary) || !summary.contains("metrics"))
-      why = "was changed: its checksum does not match";
+      why = file + ": was changed: its checksum does not match";
     else if (!is("run", run) || (!weights_hash.empty() && !is("weights_hash", weights_hash)))
-      why = "belongs to another run";
+      why = file + ": belongs to another run";
     else
       return summary;
   } catch (const FileError& e) {
     why = e.what();
   }
-  remarks.push_back(fmt::format("{}: {}; its numbers are left out; measure them with thimble eval {}",
-                                (path_ / kRunSummary).string(), why, name()));
+  remarks.push_back(
+      fmt::format("{}; its numbers are left out; measure them with thimble eval {}", why, name()));
   return nullptr;
 }
 
@@ -283,10 +283,15 @@ void RunDirectory::read_metrics(const RunState& state, const std::function<void(
     std::vector<std::string> ignored;
     const Json ended = state.step > 0 ? summary(state.run, "", ignored) : Json();
     const MetricsMark end = ended.is_null() ? MetricsMark() : metrics_mark(ended.at("metrics"));
-    const MetricsScan scan = scan_metrics(file, state.metrics, end, f);
     const auto remark = [&](const std::string& text) {
       remarks.push_back(fmt::format("{}: {}", file.string(), text));
     };
+    MetricsScan scan;
+    try {
+      scan = scan_metrics(file, state.metrics, end, f);
+    } catch (const FileError& e) {
+      return remarks.push_back(fmt::format("{}; what was measured during training is left out", e.what()));
+    }
     const bool comparable = !scan.begins_after(state.step);
     if (state.step > 0 && !scan.exists)
       remark("missing; what was measured during training is left out");

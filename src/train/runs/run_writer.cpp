@@ -1,6 +1,7 @@
 #include "train/runs/run_writer.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "thimble/config/differences.h"
@@ -31,17 +32,24 @@ bool is_unused(const fs::path& directory, bool resume) {
          });
 }
 
-// Returns the identity of the run that wrote the checkpoint, by its header; "" if it states none, and nothing if the
-// header is damaged.
-std::optional<std::string> run_of(const fs::path& file) {
+// Returns the identity of the run that wrote the checkpoint, by its header; "" if it states none.
+std::string run_of(const std::map<std::string, std::string>& metadata) {
   try {
-    const auto metadata = read_safetensors_metadata(file);
-    const auto state = metadata.find("state");
-    return state == metadata.end() ? "" : run_state(parse_json(state->second)).run;
-  } catch (const CheckpointError&) {
-    return std::nullopt;
-  } catch (const Json::exception&) {
+    return run_state(parse_json(metadata.at("state"))).run;
+  } catch (const std::exception&) {
     return "";
+  }
+}
+
+enum class Origin { own, foreign, damaged };
+
+// Returns whose checkpoint it is. Reads all of one that its header does not show to be the run's own: it may be damaged.
+Origin origin_of(const fs::path& file, const std::string& identity) {
+  try {
+    if (run_of(read_safetensors_metadata(file)) == identity) return Origin::own;
+    return run_of(SafetensorsFile(file).metadata()) == identity ? Origin::own : Origin::foreign;
+  } catch (const CheckpointError&) {
+    return Origin::damaged;
   }
 }
 
@@ -60,7 +68,7 @@ RunWriter::RunWriter(const TrainOptions& options, const Config& config)
       check_metrics(options.new_metrics);
     }
     fs::create_directories(run_.path() / kRunCheckpoints);
-    require_writable(step_path(0));
+    const NewFile probe(step_path(0));
   });
 }
 
@@ -123,10 +131,11 @@ void RunWriter::choose_checkpoint(bool any_rate) {
     break;
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::optional<std::string> run = run_of(files[i]);
-    require_own(!run || *run == identity_, files[i]);
-    if (i < damaged || !run) aside_.emplace_back(files[i], kDamaged);
-    if (i >= damaged && !run) remarks_.push_back(fmt::format("{}: damaged; set aside", files[i].string()));
+    const Origin origin = origin_of(files[i], identity_);
+    require_own(origin != Origin::foreign, files[i]);
+    if (i < damaged || origin == Origin::damaged) aside_.emplace_back(files[i], kDamaged);
+    if (i >= damaged && origin == Origin::damaged)
+      remarks_.push_back(fmt::format("{}: damaged; set aside", files[i].string()));
   }
 }
 
@@ -143,14 +152,12 @@ void RunWriter::check_summary() {
   const std::string text = read_file(file);
   try {
     summary = parse_json(text);
+    if (ended() && !has_changed(summary)) end_ = metrics_mark(summary.at("metrics"));
   } catch (const Json::exception&) {
   }
   const Json run = summary.is_object() ? summary.value("run", Json()) : Json();
   require_own(summary.is_null() || run == identity_, file);
-  if (!summary.is_null() && !has_changed(summary)) {
-    if (ended()) end_ = metrics_mark(summary.at("metrics"));
-    return;
-  }
+  if (!summary.is_null() && !has_changed(summary)) return;
   remarks_.push_back(fmt::format("{}: was changed; set aside", file.string()));
   aside_.emplace_back(file, kDamaged);
 }

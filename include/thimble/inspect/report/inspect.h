@@ -63,9 +63,9 @@ inline constexpr std::int64_t kSeriesExamples = 4;
 struct InspectOptions {
   std::int64_t sequences = 1000;  // the first of the test split
   std::int64_t examples = 16;     // of these, kept with all their attention weights
-  bool series = false;            // whether to read the checkpoints of the run
+  bool page = false;              // whether it becomes a page, with the checkpoints of the run
+  bool json = false;              // whether it becomes JSON text, which takes memory
   double smallest_effect = kSmallestEffect;
-  bool written = false;  // whether the report becomes JSON or a page, which takes memory
 };
 
 inline constexpr std::int64_t kVariedSequences =
