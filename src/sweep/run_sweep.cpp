@@ -173,6 +173,7 @@ class Runner {
       left_.insert(&run);
       return;
     }
+    run.remark.clear();  // was of a record that is written anew
     const RunDirectory trained = directory(run);
     const bool has_result = trained.has_summary();
     try {

@@ -76,7 +76,9 @@ TEST_CASE("a record of another run, or a damaged one, counts for nothing and is 
     CHECK(recorded.runs[1].remark ==
           second.string() + ": was changed, or is of another run; thimble sweep writes it again");
     fs::remove(w.directory / "calls");
-    CHECK(statuses(w.run().runs) == "done, done");
+    const SweepResult again = w.run();
+    CHECK(statuses(again.runs) == "done, done");
+    CHECK(again.runs[1].remark.empty());
     CHECK_THAT(w.calls(), ContainsSubstring("train.seed=8") && !ContainsSubstring("train.seed=7"));
     CHECK(read_file(second) == intact);
   }

@@ -80,10 +80,17 @@ struct SweepArguments {
   Output output;
 };
 
+// Shows what to know of the files of runs.
+void show_remarks_on(const std::vector<SweepRun>& runs) {
+  for (const SweepRun& run : runs)
+    if (!run.remark.empty()) show_remarks({run.remark});
+}
+
 // Prints the state of the runs in a sweep directory, those that wait or are done as numbers only.
 int show_status(const SweepArguments& arguments) {
   const std::filesystem::path directory = arguments.status;
   const auto [sweep, runs] = open_sweep(directory);
+  show_remarks_on(runs);
   const std::vector<std::string> labels = setting_labels(sweep);
   Json counts = Json::object(), states = Json::array();
   std::string lines;
@@ -180,6 +187,7 @@ int run(const SweepArguments& arguments) {
   SweepProgress progress(sweep, arguments.output.quiet);
   options.observer = &progress;
   const SweepResult result = run_sweep(sweep, options);
+  show_remarks_on(result.runs);
   if (!result.queued.empty())
     print_err("thimble: {}: trained by Slurm ({}), so no run was started here\n", result.directory.string(),
               result.queued);
