@@ -51,9 +51,9 @@ rm r/metrics.jsonl
 reads r
 expect 0 'metrics.jsonl: 0 of [0-9]+ lines are there; a new file begins$' train r --resume
 reads r
-for options in "--input 1 --html page.html" "--patch --html page.html"; do
-  copy full
-  rm r/metrics.jsonl
+copy full
+rm r/metrics.jsonl
+for options in '' '--input 1 --html page.html'; do
   expect 0 '^thimble: r/metrics.jsonl: missing; what was measured during training is left out$' inspect r $options
 done
 copy half

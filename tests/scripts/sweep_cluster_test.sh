@@ -80,7 +80,7 @@ outcome() { grep -E '"(status|halving_losses|weights_hash|model.heads|train.opti
 cmp <(outcome searched) <(outcome searched2) || fail "halving depends on the processes"
 [[ $(done_runs searched) == 1 && $(grep -c '"status": "stopped"' searched/sweep.json) == 3 ]] || fail "not 3 of 4 stopped"
 grep -q 'failed": 0' searched/sweep.json || fail "a stopped run counts as failed"
-stopped=$(grep -B1 '"status": "stopped"' searched/sweep.json | sed -n '1s/.*"directory": "\(.*\)",/\1/p')
+stopped=$(grep -B2 '"status": "stopped"' searched/sweep.json | sed -n '1s/.*"directory": "\(.*\)",/\1/p')
 "$thimble" train "$stopped" --resume --quiet
 resumed=$(grep -o '"weights_hash": "[0-9a-f]*"' "$stopped/summary.json")
 mapfile -t settings < <(awk '/"overrides": \{/ { n++ } n == 1 && /train|model/' searched/sweep.json | tr -d ' ,"' | tr : =)

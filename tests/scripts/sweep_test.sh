@@ -93,7 +93,7 @@ expect 2 'SWEEP' --quiet
 [[ $before == "$(state)" ]] || fail "a refused sweep wrote something" "$(state)"
 
 # A run that was trained further by hand stops nothing, and is marked; a lost sweep.json is made again.
-"$thimble" train one/runs/001-* --resume train.steps=8 --quiet
+"$thimble" train one/runs/001-*/ --resume train.steps=8 --quiet
 rm one/sweep.json
 expect 0 '^thimble: one/runs/001-[^:]*: was trained further, to step 8, after the sweep had ended it$' s.yaml "${short[@]}" --out one
 expect 0 'was trained further, to step 8' --status one

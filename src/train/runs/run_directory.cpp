@@ -1,5 +1,7 @@
 #include "thimble/train/run_directory.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -290,6 +292,8 @@ void RunDirectory::read_metrics(const RunState& state, const std::function<void(
     try {
       scan = scan_metrics(file, state.metrics, end, f);
     } catch (const FileError& e) {
+      // A file that could be read is not what is wrong: the disk is, or memory.
+      if (fs::is_regular_file(file) && ::access(file.c_str(), R_OK) == 0) throw;
       return remarks.push_back(fmt::format("{}; what was measured during training is left out", e.what()));
     }
     const bool comparable = !scan.begins_after(state.step);
