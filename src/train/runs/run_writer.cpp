@@ -205,11 +205,13 @@ void RunWriter::begin() {
     remove_temporary_files(directory);
     remove_temporary_files(directory / kRunCheckpoints);
     for (const auto& [path, ending] : aside_) fs::rename(path, unused_name(path.string() + ending));
-    Json record{{"format", kRunFormat}};
-    record.update(to_json(data_, directory));
+    const Json now = to_json(data_, directory);
     const fs::path data = directory / kDataRecord;
-    if (!fs::exists(data) || canonical_text(*run_.texts().data_json) != canonical_text(record))
+    if (!fs::exists(data) || canonical_text(to_json(run_.data(), directory)) != canonical_text(now)) {
+      Json record{{"format", kRunFormat}};
+      record.update(now);
       write_file(data, json_text(record, 2, Json::error_handler_t::replace) + "\n");
+    }
     const DataRecord any;
     const fs::path config = run_.config_path();
     if (!fs::exists(config) ||
