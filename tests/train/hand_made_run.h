@@ -25,10 +25,9 @@ inline std::string write_hand_made_run(const std::filesystem::path& run, const C
                                        const Json& record, const std::string& metrics,
                                        const Json& result = nullptr) {
   std::filesystem::create_directories(run / "checkpoints");
-  RunState state{.step = config.train.steps,
-                 .run = run_identity(config, parse_record(record)),
-                 .metrics = {},
-                 .train = {}};
+  RunState state;
+  state.step = config.train.steps;
+  state.run = run_identity(config, parse_record(record));
   std::istringstream lines(metrics);
   for (std::string line; std::getline(lines, line);) state.metrics.add(parse_json(line));
   Json data{{"format", kRunFormat}};
