@@ -2,6 +2,7 @@
 #include "catch.h"
 #include "core/temporary_directory.h"
 #include "thimble/inspect/timeline/checkpoint_series.h"
+#include "thimble/train/train.h"
 
 using namespace thimble;
 
