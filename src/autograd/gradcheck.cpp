@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "autograd/comparison.h"
-#include "thimble/core/progress.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -141,7 +140,8 @@ std::vector<GradcheckResult> gradcheck(const std::string& op, const GradcheckFun
   return results;
 }
 
-std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss, std::uint64_t seed) {
+std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss, std::uint64_t seed,
+                                       const std::function<void(double share)>& advance) {
   Tape tape;
   AlignedVector<Real> gradients(store.size());
   tape.bind(store, gradients);
@@ -157,11 +157,11 @@ std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction
   for (int p = 0; p < static_cast<int>(store.entries().size()); ++p)
     tensors.push_back({store.values(Parameter{p}), store.slice(std::span<const Real>(gradients), {p}),
                        store.entry({p}).shape});
-  ProgressCounter progress("checking gradients", comparisons(store));
+  const double share = 1 / comparisons(store);
   Comparison comparison(value, tensors, Random(seed, Stream::gradcheck));
   std::vector<GradcheckResult> results;
   for (int p = 0; p < static_cast<int>(store.entries().size()); ++p) {
-    GradcheckResult result = comparison.compare(static_cast<std::size_t>(p), [&] { progress.advance(); });
+    GradcheckResult result = comparison.compare(static_cast<std::size_t>(p), [&] { advance(share); });
     result.op = "model";
     result.input = store.entry({p}).name;
     if (!tape.used({p})) fail(result, "the loss never reaches this parameter");

@@ -4,8 +4,36 @@
 #include <tuple>
 
 #include "thimble/core/error.h"
+#include "thimble/core/format.h"
+#include "thimble/core/text.h"
 
 namespace thimble::config {
+
+std::string problem_text(const ConfigProblem& problem) {
+  constexpr std::size_t kMaxKey = 80;
+  const SourceLocation& at = problem.location;
+  std::string text;
+  if (at.argument > 0) {
+    text = fmt::format("command line: {}: ", at.source);
+  } else {
+    if (!at.source.empty())
+      text = at.source + (at.line > 0 ? fmt::format(":{}:{}: ", at.line, at.column) : ": ");
+    if (!problem.key.empty()) text += shortened(problem.key, kMaxKey) + ": ";
+  }
+  text += problem.rule;
+  // Quoted YAML can put line breaks and worse into a key or a value.
+  std::ranges::replace_if(text, is_control, ' ');
+  return text;
+}
+
+ConfigError config_error(const std::string& file, std::vector<ConfigProblem> problems) {
+  constexpr std::size_t kMaxShown = 100;
+  std::string text = fmt::format("{}: {}", file, counted(std::ssize(problems), "problem"));
+  const std::size_t shown = std::min(problems.size(), kMaxShown);
+  for (std::size_t i = 0; i < shown; ++i) text += '\n' + problem_text(problems[i]);
+  if (shown < problems.size()) text += fmt::format("\nand {} more", problems.size() - shown);
+  return ConfigError(text, std::move(problems));
+}
 
 // Returns a number that is larger for the location whose value overrides the other.
 int Report::precedence(const SourceLocation& at) const {
@@ -44,7 +72,7 @@ void Report::finish() const {
     const SourceLocation& at = problem.location;
     return std::tuple(at.argument, at.argument > 0 ? 0 : -precedence(at), at.line, at.column);
   });
-  throw ConfigError(files_[0], std::move(sorted));
+  throw config_error(files_[0], std::move(sorted));
 }
 
 }  // namespace thimble::config

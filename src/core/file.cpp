@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -16,6 +17,10 @@
 namespace thimble {
 
 namespace fs = std::filesystem;
+
+std::string system_message(int error) {
+  return std::strerror(error) + std::string(error == EMFILE ? "; raise the limit (ulimit -n)" : "");
+}
 
 namespace {
 

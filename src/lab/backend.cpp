@@ -4,10 +4,13 @@
 #include "thimble/core/real.h"
 
 namespace thimble {
+
+#ifndef THIMBLE_DOUBLE
+bool uses_openblas() { return false; }
+#endif
+
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
-
-bool uses_openblas() { return false; }
 
 void blas_gemm(MatrixView, ConstMatrixView, Op, ConstMatrixView, Op, Real, Real) {
   throw Error("blas_gemm: the lab has no OpenBLAS");

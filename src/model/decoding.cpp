@@ -5,7 +5,6 @@
 
 #include "thimble/core/error.h"
 #include "thimble/core/portable_math.h"
-#include "thimble/core/progress.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -53,7 +52,6 @@ std::vector<Hypothesis> greedy_decode(DecoderState& state, std::int64_t count,
                                       const DecodingOptions& options) {
   std::vector<Hypothesis> hypotheses(static_cast<std::size_t>(count));
   std::vector<std::int32_t> last(hypotheses.size(), options.bos_token);
-  ProgressCounter progress("generating", static_cast<double>(options.max_tokens));
   std::vector<bool> ended(hypotheses.size(), false);
   for (std::int64_t step = 0; step < options.max_tokens && std::ranges::count(ended, false) > 0; ++step) {
     const Tensor logits = state.next(last);
@@ -66,7 +64,7 @@ std::vector<Hypothesis> greedy_decode(DecoderState& state, std::int64_t count,
       ended[i] = hypotheses[i].finished = last[i] == options.eos_token;
       if (!ended[i]) hypotheses[i].tokens.push_back(last[i]);
     }
-    progress.advance();
+    options.on_token();
   }
   return hypotheses;
 }
@@ -75,7 +73,6 @@ std::vector<Hypothesis> beam_search(DecoderState& state, std::int64_t beams, con
   require<ShapeError>(beams >= 1, "beam search: beams ({}) must be at least 1", beams);
   std::vector<Hypothesis> open(1), ended;
   std::vector<std::int32_t> last{options.bos_token};
-  ProgressCounter progress("generating", static_cast<double>(options.max_tokens));
   for (std::int64_t step = 1; !open.empty(); ++step) {
     const Tensor logits = state.next(last);
     std::vector<Hypothesis> longer;
@@ -102,7 +99,7 @@ std::vector<Hypothesis> beam_search(DecoderState& state, std::int64_t beams, con
     };
     if (std::ranges::all_of(longer, hopeless)) break;
     state.reorder(from);
-    progress.advance();
+    options.on_token();
     open = std::move(longer);
   }
   return ended;

@@ -2,6 +2,7 @@
 
 #include "ops/gradcheck_inputs.h"
 #include "thimble/core/error.h"
+#include "thimble/kernels/dropout.h"
 #include "thimble/kernels/elementwise.h"
 
 namespace thimble {

@@ -31,10 +31,12 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
   dataset.fill(Split::train, 0, kModelCheckSequences, batch);
   const ForwardOptions options{
       .training = true, .seed = config.train.seed, .step = 0, .first_sample = 0, .hooks = nullptr};
-  return gradcheck(model->parameters(), [&](Tape& tape) {
+  const auto loss = [&](Tape& tape) {
     return cross_entropy((*model)(tape, labeled_input(batch), options), batch.row_labels,
                          {.smoothing = static_cast<Real>(config.train.label_smoothing)});
-  });
+  };
+  ProgressCounter progress("checking gradients", 1);
+  return gradcheck(model->parameters(), loss, 1, [&](double share) { progress.advance(share); });
 }
 
 std::vector<GradcheckResult> run_op_checks(const std::string& only) {

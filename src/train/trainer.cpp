@@ -51,7 +51,7 @@ void Trainer::require_equal_ranks() {
   DataRecord data = record_of(config_);
   for (DataFile& file : data.files) file.path.clear();
   require_equal("version of thimble", std::string(version()));
-  require_equal("arithmetic", kernels::uses_openblas() ? "openblas" : std::string(kernels::arithmetic()));
+  require_equal("arithmetic", uses_openblas() ? "openblas" : std::string(kernels::arithmetic()));
   require_equal("hash of the config", hash_digits(to_yaml(config)));
   require_equal("hash of the data", hash_digits(json_text(to_json(data))));
   require_equal("hash of the initial weights", model().parameters().hash());

@@ -222,7 +222,7 @@ TrainResult TrainingRun::result() const {
   so_far.shared_validation = data.shared_with_training(Split::validation);
   so_far.shared_test = data.shared_with_training(Split::test);
   so_far.weights_hash = trainer_.model().parameters().hash();
-  so_far.arithmetic = kernels::uses_openblas() ? "openblas" : kernels::arithmetic();
+  so_far.arithmetic = uses_openblas() ? "openblas" : kernels::arithmetic();
   so_far.parameters = static_cast<std::int64_t>(trainer_.model().parameters().count());
   so_far.seconds = seconds();
   so_far.threads = trainer_.threads();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "autograd/planted.h"
+#include "thimble/kernels/dropout.h"
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/gelu.h"
 #include "thimble/kernels/gemm.h"

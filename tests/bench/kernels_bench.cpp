@@ -24,8 +24,10 @@
 #include "kernels/reference_sequence.h"
 #include "products_bench.h"
 #include "thimble/kernels/additive_score.h"
+#include "thimble/kernels/attention.h"
 #include "thimble/kernels/backend.h"
 #include "thimble/kernels/cross_entropy.h"
+#include "thimble/kernels/dropout.h"
 #include "thimble/kernels/elementwise.h"
 #include "thimble/kernels/embedding.h"
 #include "thimble/kernels/gelu.h"
@@ -367,7 +369,7 @@ void run(benchmark::State& state, const Case& item, bool naive) {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  if (kernels::uses_openblas()) {
+  if (uses_openblas()) {
     fmt::print(stderr,
                "thimble_bench: it times thimble's own products beside OpenBLAS's; unset THIMBLE_GEMM\n");
     return 2;

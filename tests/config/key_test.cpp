@@ -2,6 +2,7 @@
 #include "catch.h"
 #include "config/suggest.h"
 #include "config_problems.h"
+#include "thimble/config/report.h"
 
 using namespace thimble;
 
@@ -114,12 +115,12 @@ TEST_CASE("merge keys are unknown keys", "[config]") {
 }
 
 TEST_CASE("a long key is cut in the report", "[config]") {
-  CHECK_THAT(problem_text(problem("? " + std::string(100'000, 'x') + "\n: 3\n")),
+  CHECK_THAT(config::problem_text(problem("? " + std::string(100'000, 'x') + "\n: 3\n")),
              StartsWith("t.yaml:1:3: " + std::string(80, 'x') + "...: "));
 }
 
 TEST_CASE("control characters in a key do not break the report into lines", "[config]") {
-  CHECK_THAT(problem_text(problem("\"a\\nb\\e[1m\": 3\n")), StartsWith("t.yaml:1:1: a b [1m: "));
+  CHECK_THAT(config::problem_text(problem("\"a\\nb\\e[1m\": 3\n")), StartsWith("t.yaml:1:1: a b [1m: "));
 }
 
 TEST_CASE("a misspelled key raises no conflict of the key that was meant", "[config]") {

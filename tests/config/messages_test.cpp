@@ -7,6 +7,7 @@
 #include "problems.h"
 #include "source_directory.h"
 #include "thimble/config/config.h"
+#include "thimble/config/report.h"
 #include "thimble/core/file.h"
 #include "thimble/reproduce/experiment.h"
 #include "thimble/sweep/sweep.h"
@@ -65,7 +66,7 @@ std::string messages_of(const Entry& entry) {
     if (entry.kind == "experiment") load_experiment(folder + "t.yaml");
   });
   std::string out;
-  for (const ConfigProblem& problem : problems) out += problem_text(problem) + '\n';
+  for (const ConfigProblem& problem : problems) out += config::problem_text(problem) + '\n';
   for (std::size_t at; (at = out.find(folder)) != std::string::npos;) out.erase(at, folder.size());
   return out;
 }

@@ -222,6 +222,7 @@ TEST_CASE("what a file was read for may be forgotten", "[core]") {
 
 TEST_CASE("an output to a pipe, a device or an open file is written to it", "[core]") {
   const TemporaryDirectory directory;
+  forget_known_files();  // the system gives numbers of files again
   const fs::path pipe = directory / "pipe", file = directory / "file";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_NOTHROW(require_writable(pipe));
@@ -239,7 +240,7 @@ TEST_CASE("an output to a pipe, a device or an open file is written to it", "[co
   CHECK(error_of([&] { write_output("/dev/full", "x"); }) ==
         "/dev/full: cannot be written: No space left on device");
 
-  forget_known_files();  // the system gives numbers of files again
+  forget_known_files();
   write_file(file, "before ");
   CHECK_FALSE(is_stream(file));
   CHECK_FALSE(is_stream(directory.path()));

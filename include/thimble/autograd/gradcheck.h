@@ -46,9 +46,11 @@ using LossFunction = std::function<Var(Tape&)>;
 
 // Checks the gradient of every parameter: tensors of at most 256 elements at every element, larger ones along
 // 16 random directions and at 64 random elements. Directions also decide where single elements are too small. A
-// parameter that the loss never uses is wrong. Restores the values.
-std::vector<GradcheckResult> gradcheck(ParameterStore& store, const LossFunction& loss,
-                                       std::uint64_t seed = 1);
+// parameter that the loss never uses is wrong. Restores the values. `advance` receives the share of the whole check, in
+// [0, 1], that was done since its last call.
+std::vector<GradcheckResult> gradcheck(
+    ParameterStore& store, const LossFunction& loss, std::uint64_t seed = 1,
+    const std::function<void(double share)>& advance = [](double) {});
 
 }  // namespace THIMBLE_PRECISION
 }  // namespace thimble

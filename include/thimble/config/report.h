@@ -11,6 +11,12 @@
 
 namespace thimble::config {
 
+// Returns "FILE:LINE:COLUMN: KEY: RULE" or "command line: ARGUMENT: RULE", without what the problem lacks.
+std::string problem_text(const ConfigProblem&);
+
+// Returns an error whose message names the file and has a line for each of the first hundred problems.
+ConfigError config_error(const std::string& file, std::vector<ConfigProblem> problems);
+
 class Report {
  public:
   explicit Report(std::string file) : files_{std::move(file)} {}

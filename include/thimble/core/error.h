@@ -13,9 +13,6 @@
 
 namespace thimble {
 
-// Returns what an errno means, with the remedy where it is a limit of the process.
-std::string system_message(int error);
-
 // The base of every error that thimble throws.
 class Error : public std::runtime_error {
  public:
@@ -35,16 +32,15 @@ struct ConfigProblem {
   std::string rule{};         // which rule is broken, and the remedy
 };
 
-// Returns "FILE:LINE:COLUMN: KEY: RULE" or "command line: ARGUMENT: RULE", without what the problem lacks.
-std::string problem_text(const ConfigProblem&);
-
 // Thrown for a command line or a config that cannot be used.
 class ConfigError : public Error {
  public:
   // Makes one problem, whose rule is the message.
-  explicit ConfigError(const std::string& message);
-  // Makes a message of a summary that names the file, and a line for each of the first hundred problems.
-  ConfigError(const std::string& file, std::vector<ConfigProblem> problems);
+  explicit ConfigError(const std::string& message) : Error(message), problems_(1) {
+    problems_[0].rule = message;
+  }
+  ConfigError(const std::string& message, std::vector<ConfigProblem> problems)
+      : Error(message), problems_(std::move(problems)) {}
 
   const std::vector<ConfigProblem>& problems() const { return problems_; }  // at least one
 

@@ -9,6 +9,9 @@
 
 namespace thimble {
 
+// Returns what an errno means, with the remedy where it is a limit of the process.
+std::string system_message(int error);
+
 // Opens a regular file with the flags of open(2) and returns its descriptor. Does not wait for the other end of
 // a pipe, and writes neither through symbolic links nor to files with several names. Throws FileError, naming
 // the path and the reason.

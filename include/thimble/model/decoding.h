@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -10,10 +11,10 @@
 
 namespace thimble {
 
-// The beginning- and end-of-sequence tokens, and the largest number of generated tokens, the end included.
 struct DecodingOptions {
-  std::int32_t bos_token, eos_token;
-  std::int64_t max_tokens;
+  std::int32_t bos_token, eos_token;       // beginning and end of a sequence
+  std::int64_t max_tokens;                 // the most that are generated, the end included
+  std::function<void()> on_token = [] {};  // called after each token of all hypotheses
 };
 
 // A generated sequence.

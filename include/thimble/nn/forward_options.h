@@ -5,7 +5,7 @@
 #include <span>
 
 #include "thimble/autograd/hooks.h"
-#include "thimble/kernels/dropout.h"
+#include "thimble/kernels/dropout_key.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

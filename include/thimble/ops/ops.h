@@ -10,8 +10,8 @@
 
 #include "thimble/autograd/hooks.h"
 #include "thimble/autograd/tape.h"
-#include "thimble/kernels/attention.h"
-#include "thimble/kernels/dropout.h"
+#include "thimble/kernels/attention_mask.h"
+#include "thimble/kernels/dropout_key.h"
 #include "thimble/kernels/rotary_config.h"
 #include "thimble/ops/score_kind.h"
 

@@ -101,7 +101,9 @@ std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, c
   tape.bind(model.parameters(), {});
   model(tape, model_input(first), {});
   require_finite(tape, model.config(), "input");
-  const DecodingOptions options{dataset.bos_token(), dataset.eos_token(), model.max_length()};
+  ProgressCounter progress("generating", static_cast<double>(model.max_length()));
+  const DecodingOptions options{dataset.bos_token(), dataset.eos_token(), model.max_length(),
+                                [&] { progress.advance(); }};
   const std::unique_ptr<DecoderState> state = model.start_decoding(model_input(batch));
   return beams == 1 ? greedy_decode(*state, 1, options) : beam_search(*state, beams, options);
 }
