@@ -1,5 +1,6 @@
-# What the library needs, all of it from the system; nothing is downloaded. What is missing is named with its Debian
-# package. The installed package includes this file too.
+# What thimble needs, all of it from the system; nothing is downloaded. What is missing is named with its Debian package.
+# The installed package includes this file too, which looks for what the libraries of `thimble_floors` need: engine,
+# thimble, and for building them `build`.
 
 set(missing "")
 macro(thimble_need found package)
@@ -10,12 +11,6 @@ endmacro()
 
 find_package(fmt QUIET)
 thimble_need(fmt_FOUND libfmt-dev)
-find_package(yaml-cpp QUIET)
-thimble_need(yaml-cpp_FOUND libyaml-cpp-dev)
-find_package(nlohmann_json QUIET)
-thimble_need(nlohmann_json_FOUND nlohmann-json3-dev)
-set(THREADS_PREFER_PTHREAD_FLAG ON)
-find_package(Threads REQUIRED)
 find_package(PkgConfig QUIET)
 thimble_need(PKG_CONFIG_FOUND pkg-config)
 if(PKG_CONFIG_FOUND)
@@ -24,12 +19,24 @@ if(PKG_CONFIG_FOUND)
 endif()
 thimble_need(openblas_FOUND libopenblas-dev)
 thimble_need(hwy_FOUND libhwy-dev)
-find_path(THIMBLE_RANDOM123 Random123/philox.h)
-thimble_need(THIMBLE_RANDOM123 librandom123-dev)
-find_path(THIMBLE_XXHASH xxhash.h)
-thimble_need(THIMBLE_XXHASH libxxhash-dev)
-find_package(CLI11 QUIET)
-thimble_need(CLI11_FOUND libcli11-dev)
+
+if("thimble" IN_LIST thimble_floors)
+  find_package(yaml-cpp QUIET)
+  thimble_need(yaml-cpp_FOUND libyaml-cpp-dev)
+  find_package(nlohmann_json QUIET)
+  thimble_need(nlohmann_json_FOUND nlohmann-json3-dev)
+  set(THREADS_PREFER_PTHREAD_FLAG ON)
+  find_package(Threads REQUIRED)
+endif()
+
+if("build" IN_LIST thimble_floors)
+  find_path(THIMBLE_RANDOM123 Random123/philox.h)
+  thimble_need(THIMBLE_RANDOM123 librandom123-dev)
+  find_path(THIMBLE_XXHASH xxhash.h)
+  thimble_need(THIMBLE_XXHASH libxxhash-dev)
+  find_package(CLI11 QUIET)
+  thimble_need(CLI11_FOUND libcli11-dev)
+endif()
 
 if(missing)
   list(JOIN missing " " missing)

@@ -1,7 +1,7 @@
-# Finds the gradcheck cases of ops and writes the list of them: src/ops/NAME.cpp defines those of its ops in
+# Finds the gradcheck cases of ops and writes the list of them: src/engine/ops/NAME.cpp defines those of its ops in
 # gradcheck_NAME().
 
-set(THIMBLE_OPS_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/ops)
+set(THIMBLE_OPS_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/engine/ops)
 
 # Sets OUT_VAR to the generated source.
 function(thimble_op_list OUT_VAR)

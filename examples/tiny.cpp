@@ -1,8 +1,8 @@
 // The whole idea in one file: a transformer with one attention block learns to reverse sequences. Shapes: B sequences
 // of T tokens, C channels, F hidden channels, V tokens.
-#include <thimble/core/random.h>
-#include <thimble/ops/ops.h>
-#include <thimble/optim/optimizer.h>
+#include <thimble/engine/ops.h>
+#include <thimble/engine/optimizer.h>
+#include <thimble/engine/random.h>
 
 #include <cmath>
 #include <cstdio>

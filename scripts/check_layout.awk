@@ -1,10 +1,11 @@
 # The rules of check_layout.sh, in POSIX awk. Input: the C++ sources and scripts, as paths relative to the root.
 
 # Variables: `design`, the page with the picture of which room includes which; `complete`, whether every arrow of it must
-# be used; `words`, the list of retired words.
+# be used; `floors`, the floors with their limits and rooms; `words`, the list of retired words.
 
 BEGIN {
   read_picture()
+  read_floors()
   read_words()
 
   # Folders of a room, each of which may include itself and those before it.
@@ -12,13 +13,13 @@ BEGIN {
   for (i in folders) folder_rank["inspect/" folders[i]] = i + 0
 
   # Which files may include a library: include path, then file path, both as regular expressions.
-  home["^(cblas|openblas)"] = "^src/kernels/products/backend\\.cpp$"
-  home["^lapack"] = "^src/kernels/spectral\\.cpp$"
-  home["^hwy/"] = "^(src|tests)/kernels/"
+  home["^(cblas|openblas)"] = "^src/engine/kernels/products/backend\\.cpp$"
+  home["^lapack"] = "^src/inspect/circuits/spectral\\.cpp$"
+  home["^hwy/"] = "^(src/engine|tests)/kernels/"
   home["^yaml-cpp/"] = "^src/config/yaml_parser\\.cpp$"
   home["^CLI/"] = "^src/cli/command_line\\.cpp$"
   home["^mpi\\.h$"] = "^src/distributed/mpi\\.cpp$"
-  home["^Random123/"] = "^src/core/random\\.cpp$"
+  home["^Random123/"] = "^src/engine/core/random\\.cpp$"
   home["^catch2/"] = "^tests/"
 
   kTerminal = "(^|[^A-Za-z0-9_])(v?f?printf|f?puts|putchar|perror|stdout|stderr|(fmt|std)::v?print(ln)?|" \
@@ -31,8 +32,8 @@ BEGIN {
   kFolder = 15
   # Folders that may have more sources, and folders and files where sources are not named after headers: an op, a task or
   # a command each, what main() needs, and what the lab has in place of sources of other rooms.
-  list("src/ops src/data/tasks", unlimited)
-  list("src/ops src/data/tasks src/lab src/cli/commands src/cli/main.cpp src/cli/blas_threads.cpp src/cli/out_of_memory.cpp", unnamed)
+  list("src/engine/ops src/data/tasks", unlimited)
+  list("src/engine/ops src/data/tasks src/lab src/cli/commands src/cli/main.cpp src/cli/blas_threads.cpp src/cli/environment.cpp src/cli/out_of_memory.cpp", unnamed)
 }
 
 function list(words, set,    part, i) {
@@ -43,7 +44,7 @@ function list(words, set,    part, i) {
 # Reads the arrows "A --> B" and "A -- HEADER --> B" of the picture.
 function read_picture(    line, part, n, i, inside, from, to) {
   file = design
-  known["core"] = rooms = 1
+  known["engine"] = rooms = 1
   while ((getline line < design) > 0) {
     design_line++
     if (line ~ /^```/) inside = line == "```mermaid"
@@ -65,6 +66,27 @@ function read_picture(    line, part, n, i, inside, from, to) {
   }
   if (rooms == 1) violation(1, "no picture of rooms")
   file = ""
+}
+
+# Reads the floors: `floor_of` a room, `limit` of a floor, and for the engine the rank of a folder and the `home_room` of
+# a public header.
+function read_floors(    line, part, n, i, floor) {
+  while ((getline line < floors) > 0) {
+    floors_line++
+    n = split(line, part, " ")
+    if (n == 0 || line ~ /^#/) continue
+    if (part[1] == "floor") {
+      floor = order[++floor_count] = part[2]
+      limit[floor] = part[3]
+      limit_line[floor] = floors_line
+    } else if (floor == "engine") {
+      folder_rank["engine/" part[1]] = ++engine_rooms
+      for (i = 2; i <= n; i++) home_room[part[i]] = part[1]
+    } else {
+      floor_of[part[1]] = floor
+    }
+  }
+  floor_of["engine"] = "engine"
 }
 
 # Reads the retired words: names into `retired`, phrases into `phrase`, each with what replaces it.
@@ -113,12 +135,18 @@ function violation(line, rule) {
 # The room of a source file or of the target of an include; "" when it is in none.
 function room_of(path) {
   sub(/^(include\/thimble|src|thimble)\//, "", path)
+  if (path ~ /^[a-z_]+\.h$/) sub(/\.h$/, "/", path) # the umbrella of a floor
   return match(path, /^[a-z_]+\//) ? substr(path, 1, RLENGTH - 1) : ""
 }
 
 # The room and folder of such a path, "inspect/scores".
 function folder_of(path) {
   sub(/^(include\/thimble|src|thimble)\//, "", path)
+  if (path ~ /^engine\/[a-z_]+\.h$/) {
+    sub(/\.h$/, "", path)
+    sub(/^engine\//, "", path)
+    return path in home_room ? "engine/" home_room[path] : ""
+  }
   return match(path, /^[a-z_]+\/[a-z_]+\//) ? substr(path, 1, RLENGTH - 1) : ""
 }
 
@@ -158,9 +186,9 @@ function check_include(path,    target, library) {
     else if (target == "cli" && room != "cli" && file !~ /^tests\/cli\//) violation(FNR, "include \"" path "\": only src/cli includes src/cli")
     else if (product && !may_include(target, path))
       violation(FNR, "include \"" path "\": room " room " may not include room " target)
-    else if (product && path !~ /^thimble\// && target != room && room != "lab")  # which has sources of other rooms
+    else if (product && path !~ /^thimble\// && target != room && target != "engine" && room != "lab")  # which has sources of other rooms
       violation(FNR, "include \"" path "\": a private header of room " target)
-    else if (product && target == room && folder_rank[folder_of(path)] > folder_rank[folder_of(file)])
+    else if (product && target == room && folder_of(file) != "" && folder_rank[folder_of(path)] > folder_rank[folder_of(file)])
       violation(FNR, "include \"" path "\": folder " folder_of(file) " may not include folder " folder_of(path))
   }
 }
@@ -180,6 +208,7 @@ function end_file() {
   if (file == "") return
   if (file ~ /^include\/.*\.h$/ && !guarded) violation(1, "no #pragma once")
   if (file ~ /\.(md|ya?ml|js|html|css|json)$/) return
+  if (product) floor_lines[floor_of[room]] += lines
   if (lines > kLongest) violation(lines, lines " lines: at most " kLongest ", better under " kLong)
   else if (lines > kLong) printf "warning: %s: %d lines, better under %d\n", file, lines, kLong
 }
@@ -194,6 +223,8 @@ FNR == 1 {
   product = cpp && file ~ /^(include|src)\//
   room = product ? room_of(file) : ""
   if (product && !(room in known)) violation(1, "not in a room")
+  if (file ~ /^(include\/thimble|src)\/engine\/.*\.(h|cpp)$/ && !(folder_of(file) in folder_rank))
+    violation(1, "in no room of the engine; name it in scripts/floors.txt")
   folder = name = file
   sub(/\/[^\/]*$/, "", folder)
   sub(/.*\//, "", name)
@@ -228,6 +259,12 @@ file == "README.md" && match($0, /[0-9,]+ lines of C\+\+/) {
   stated_at = FNR
 }
 
+file == "src/engine/README.md" && match($0, /[0-9,]+ lines/) {
+  engine_stated = substr($0, RSTART, RLENGTH)
+  gsub(/[^0-9]/, "", engine_stated)
+  engine_stated_at = FNR
+}
+
 !cpp { next }
 
 product && !/^[ \t]*(\/\/.*)?$/ { code_lines++ }
@@ -240,7 +277,7 @@ until == "" && /^[ \t]*#[ \t]*include[ \t]*["<]/ {
 /^#pragma once/ { guarded = 1 }
 
 # A gradcheck case starts with the name of its op.
-file ~ /^src\/ops\/[^\/]*\.cpp$/ {
+file ~ /^src\/engine\/ops\/[^\/]*\.cpp$/ {
   rest = $0
   while (match(rest, /(\{|unary\()"[a-z][a-z0-9_]*", /)) {
     name = substr(rest, RSTART, RLENGTH)
@@ -256,19 +293,19 @@ file ~ /^src\/ops\/[^\/]*\.cpp$/ {
   check_names(text)
   if (product && file != "src/cli/print.cpp" && text ~ kTerminal)
     violation(FNR, "only src/cli/print.cpp writes to the terminal")
-  if (text ~ /(^|[^A-Za-z0-9_])(cblas|openblas)_[a-z]/ && file != "src/kernels/products/backend.cpp" &&
-      !(file == "src/kernels/spectral.cpp" && text ~ /openblas_set_num_threads/) &&
+  if (text ~ /(^|[^A-Za-z0-9_])(cblas|openblas)_[a-z]/ && file != "src/engine/kernels/products/backend.cpp" &&
+      !(file == "src/inspect/circuits/spectral.cpp" && text ~ /openblas_set_num_threads/) &&
       !(file == "src/cli/blas_threads.cpp" && text ~ /openblas_num_threads_env/))
-    violation(FNR, "BLAS is called only in src/kernels/products/backend.cpp")
-  if (text ~ kLapack && file != "src/kernels/spectral.cpp")
-    violation(FNR, "LAPACK is called only in src/kernels/spectral.cpp")
+    violation(FNR, "BLAS is called only in src/engine/kernels/products/backend.cpp")
+  if (text ~ kLapack && file != "src/inspect/circuits/spectral.cpp")
+    violation(FNR, "LAPACK is called only in src/inspect/circuits/spectral.cpp")
   if (text ~ /(^|[^A-Za-z0-9_])YAML::/ && file != "src/config/yaml_parser.cpp")
     violation(FNR, "yaml-cpp is used only in src/config/yaml_parser.cpp")
-  if (file ~ /^src\/ops\// && file !~ /\/gradcheck_inputs\.h$/ && text ~ kLoop)
-    violation(FNR, "a loop in an op: loops over elements belong to src/kernels")
+  if (file ~ /^src\/engine\/ops\// && file !~ /\/gradcheck_inputs\.h$/ && text ~ kLoop)
+    violation(FNR, "a loop in an op: loops over elements belong to src/engine/kernels")
 
   # An op is a function at namespace scope that takes or returns a Var.
-  if (file ~ /^include\/thimble\/ops\// && text ~ /^[^ \t#]/ && text !~ /^(using|friend) / &&
+  if (file ~ /^include\// && folder_of(file) == "engine/ops" && text ~ /^[^ \t#]/ && text !~ /^(using|friend) / &&
       text ~ /(^|[^A-Za-z0-9_])Var([^A-Za-z0-9_]|$)/ && match(text, /[a-z][a-z0-9_]*\(/)) {
     op = substr(text, RSTART, RLENGTH - 1)
     ops[++op_count] = op
@@ -304,9 +341,20 @@ END {
     }
   for (i = 1; i <= op_count; i++)
     if (!(ops[i] in proven)) {
-      printf "%s: op %s has no case \"%s\" in src/ops/*.cpp\n", declared[i], ops[i], ops[i]
+      printf "%s: op %s has no case \"%s\" in src/engine/ops/*.cpp\n", declared[i], ops[i], ops[i]
       violations++
     }
+  file = floors
+  for (i = 1; i <= floor_count; i++) {
+    floor = order[i]
+    if (floor_lines[floor] > limit[floor])
+      violation(limit_line[floor], "floor " floor " has " floor_lines[floor] " lines, at most " limit[floor] ": look for what the new lines can replace")
+    printf "floor %-8s %6d lines, at most %6d\n", floor, floor_lines[floor], limit[floor]
+  }
+  if (engine_stated_at && (engine_stated - floor_lines["engine"] > 50 || floor_lines["engine"] - engine_stated > 50)) {
+    file = "src/engine/README.md"
+    violation(engine_stated_at, engine_stated " lines: there are " floor_lines["engine"])
+  }
   if (violations) {
     printf "layout: %d violations\n", violations
     exit 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the rules of the code base that a compiler does not: which room includes which, where a library or the
-# terminal may be used, a gradient check for every op, the size of files, words that gave way to others. Prints file:line: rule for each violation.
+# terminal may be used, a gradient check for every op, the size of files and floors, words that gave way to others. Prints
+# file:line: rule for each violation, and the lines of the floors.
 # Usage: scripts/check_layout.sh [root]   Needs only find, sort and awk.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,4 +17,6 @@ mapfile -t files < <(find include src tests examples scripts configs docs README
 # A tree with a page of its own must use every arrow of it.
 design=docs/design.md complete=1
 [[ -f $design ]] || design=$here/../docs/design.md complete=
-awk -v design="$design" -v complete="$complete" -v words="$here/words.txt" -f "$here/check_layout.awk" "${files[@]}"
+floors=scripts/floors.txt
+[[ -f $floors ]] || floors=$here/floors.txt
+awk -v design="$design" -v floors="$floors" -v complete="$complete" -v words="$here/words.txt" -f "$here/check_layout.awk" "${files[@]}"

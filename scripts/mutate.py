@@ -142,13 +142,14 @@ class Builder:
             return "thimble_cli"
         if "/tasks/" in path:
             return "thimble_tasks"
-        return "thimble_f32" if "THIMBLE_PRECISION" in (ROOT / path).read_text() else "thimble_common"
+        floor = "thimble_engine" if path.startswith("src/engine/") else "thimble"
+        return floor + ("_f32" if "THIMBLE_PRECISION" in (ROOT / path).read_text() else "_common")
 
     def units(self, paths):
         """Sources to compile as one, as the build merges them: those of a room, but for kernels and tasks."""
         units = {}
         for path in paths:
-            room = path.split("/")[1]
+            room = path.removeprefix("src/").removeprefix("engine/").split("/")[0]
             alone = room == "kernels" or "/tasks/" in path
             units.setdefault((self.kind(path), path if alone else room), []).append(path)
         return units

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/autograd/hooks.h"
-#include "thimble/autograd/tape.h"
+#include "thimble/engine/hooks.h"
+#include "thimble/engine/tape.h"
 
 namespace thimble::tests {
 

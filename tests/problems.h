@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 // Returns "1:29 model.heads": line, column and key of a problem; "argument 2 model.heads" on the command
 // line.

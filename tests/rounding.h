@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "thimble/core/real.h"
-#include "thimble/model/model_config.h"
+#include "thimble/engine/model_config.h"
+#include "thimble/engine/real.h"
 
 namespace thimble {
 

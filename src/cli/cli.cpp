@@ -7,12 +7,12 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
-#include "thimble/core/process.h"
-#include "thimble/core/text.h"
-#include "thimble/core/width.h"
 #include "thimble/distributed/world.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
+#include "thimble/files/process.h"
+#include "thimble/files/text.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

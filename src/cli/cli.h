@@ -10,8 +10,8 @@
 #include "cli/outputs.h"
 #include "cli/print.h"
 #include "thimble/config/config.h"
-#include "thimble/core/json.h"
 #include "thimble/distributed/communicator.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run.h"
 
 namespace thimble::cli {

@@ -10,9 +10,9 @@
 #include "cli/help.h"
 #include "cli/outputs.h"
 #include "cli/print.h"
-#include "thimble/core/error.h"
-#include "thimble/core/suggest.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/suggest.h"
+#include "thimble/files/text.h"
 
 namespace thimble::cli {
 

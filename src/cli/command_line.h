@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/file.h"
+#include "thimble/files/file.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;

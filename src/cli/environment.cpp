@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "thimble/kernels/backend.h"
+#include "engine/kernels/products/backend.h"
 
 namespace thimble {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <system_error>
 
-#include "thimble/core/error.h"
-#include "thimble/core/suggest.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/suggest.h"
 
 namespace thimble::cli {
 

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

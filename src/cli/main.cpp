@@ -3,10 +3,10 @@
 #include <new>
 
 #include "cli/cli.h"
-#include "thimble/core/error.h"
-#include "thimble/core/memory.h"
-#include "thimble/core/version.h"
 #include "thimble/distributed/world.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/memory.h"
+#include "thimble/files/version.h"
 
 namespace {
 

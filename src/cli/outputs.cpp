@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "cli/print.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/text.h"
 #include "thimble/sweep/sweep_runs.h"
 #include "thimble/train/run_directory.h"
 

@@ -14,10 +14,10 @@
 #include <string>
 #include <utility>
 
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/text.h"
-#include "thimble/core/width.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/text.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

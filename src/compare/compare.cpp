@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "thimble/core/error.h"
-#include "thimble/core/format.h"
-#include "thimble/core/hash.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/format.h"
+#include "thimble/files/hash.h"
 #include "thimble/inspect/timeline/timeline.h"
 #include "thimble/sweep/sweep_runs.h"
 #include "thimble/train/run.h"

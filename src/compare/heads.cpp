@@ -7,7 +7,7 @@
 #include <map>
 
 #include "thimble/compare/assignment.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/trace/trace_memory.h"
 
 namespace thimble {

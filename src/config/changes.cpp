@@ -6,8 +6,8 @@
 
 #include "config/fields.h"
 #include "config/value.h"
-#include "thimble/core/error.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/text.h"
 
 namespace thimble::config {
 

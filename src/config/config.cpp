@@ -10,9 +10,9 @@
 #include "config/reader.h"
 #include "thimble/config/report.h"
 #include "thimble/config/yaml.h"
-#include "thimble/core/error.h"
-#include "thimble/core/text.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 namespace {

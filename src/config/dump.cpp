@@ -6,8 +6,8 @@
 
 #include "config/dump.h"
 #include "config/value.h"
-#include "thimble/core/json.h"
-#include "thimble/core/text.h"
+#include "thimble/files/json.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 namespace config {

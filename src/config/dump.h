@@ -5,7 +5,7 @@
 #include <string>
 
 #include "config/fields.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 namespace thimble::config {
 

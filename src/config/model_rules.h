@@ -2,7 +2,7 @@
 #pragma once
 
 #include "thimble/config/report.h"
-#include "thimble/model/model_config.h"
+#include "thimble/engine/model_config.h"
 
 namespace thimble::config {
 

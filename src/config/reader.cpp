@@ -10,9 +10,9 @@
 #include "config/suggest.h"
 #include "config/value.h"
 #include "thimble/config/yaml.h"
-#include "thimble/core/error.h"
-#include "thimble/core/suggest.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/suggest.h"
+#include "thimble/files/text.h"
 
 namespace thimble::config {
 

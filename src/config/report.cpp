@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "thimble/core/error.h"
-#include "thimble/core/format.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/format.h"
+#include "thimble/files/text.h"
 
 namespace thimble::config {
 

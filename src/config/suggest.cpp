@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "thimble/core/suggest.h"
+#include "thimble/files/suggest.h"
 
 namespace thimble::config {
 namespace {

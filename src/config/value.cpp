@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "thimble/core/text.h"
+#include "thimble/files/text.h"
 
 namespace thimble::config {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "config/yaml_parser.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/suggest.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/suggest.h"
+#include "thimble/files/text.h"
 
 namespace thimble::config {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "data/layout.h"
-#include "thimble/core/error.h"
 #include "thimble/data/dataset.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/hash.h"
-#include "thimble/core/json.h"
-#include "thimble/core/text.h"
 #include "thimble/data/data_paths.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/hash.h"
+#include "thimble/files/json.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "data/layout.h"
-#include "thimble/core/error.h"
-#include "thimble/core/hash.h"
-#include "thimble/core/progress.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/hash.h"
+#include "thimble/files/progress.h"
 
 namespace thimble {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "thimble/core/error.h"
-#include "thimble/core/format.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/format.h"
 
 namespace thimble {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "thimble/core/error.h"
-#include "thimble/core/format.h"
-#include "thimble/core/json.h"
-#include "thimble/core/width.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/format.h"
+#include "thimble/files/json.h"
+#include "thimble/files/width.h"
 
 namespace thimble {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "thimble/core/portable_math.h"
+#include "engine/core/portable_math.h"
 
 namespace thimble {
 

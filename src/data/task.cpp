@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "thimble/core/error.h"
-#include "thimble/core/portable_math.h"
+#include "engine/core/portable_math.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "data/layout.h"
-#include "thimble/core/json.h"
-#include "thimble/core/width.h"
 #include "thimble/data/listing.h"
 #include "thimble/data/table_remarks.h"
+#include "thimble/files/json.h"
+#include "thimble/files/width.h"
 
 namespace thimble {
 namespace {

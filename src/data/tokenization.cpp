@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "thimble/core/text.h"
 #include "thimble/data/task.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "thimble/core/stopwatch.h"
+#include "thimble/files/stopwatch.h"
 
 namespace thimble {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "distributed/mpi.h"
-#include "thimble/core/process.h"
-#include "thimble/core/text.h"
+#include "thimble/files/process.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

@@ -1,7 +1,7 @@
 // The lab has the kernels of WebAssembly, and no other library of matrix products.
-#include "thimble/kernels/backend.h"
-#include "thimble/core/error.h"
-#include "thimble/core/real.h"
+#include "engine/kernels/products/backend.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/real.h"
 
 namespace thimble {
 

@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "thimble/core/real.h"
+#include "thimble/engine/real.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

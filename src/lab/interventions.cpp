@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/attention.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/effects/head_names.h"
-#include "thimble/nn/attention.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

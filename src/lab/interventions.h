@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/train/evaluator.h"
 
 namespace thimble {

@@ -1,5 +1,5 @@
 // The files of a page belong to it alone.
-#include "thimble/core/lock.h"
+#include "thimble/files/lock.h"
 
 namespace thimble {
 

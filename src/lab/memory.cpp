@@ -1,5 +1,5 @@
 // The memory of a WebAssembly instance, which grows up to a limit that is set when it is linked.
-#include "thimble/core/memory.h"
+#include "thimble/files/memory.h"
 
 #include <emscripten/heap.h>
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "thimble/config/config.h"
-#include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
 #include "thimble/distributed/communicator.h"
-#include "thimble/tensor/safetensors.h"
+#include "thimble/files/json.h"
+#include "thimble/files/safetensors.h"
 
 namespace thimble::lab {
 

@@ -1,5 +1,5 @@
 // Eigenvalues and singular values by Eigen, in place of LAPACK.
-#include "thimble/kernels/spectral.h"
+#include "thimble/inspect/circuits/spectral.h"
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 

@@ -1,5 +1,5 @@
 // A pool without threads: what is computed at the same time is computed by other instances.
-#include "thimble/core/thread_pool.h"
+#include "thimble/files/thread_pool.h"
 
 namespace thimble {
 

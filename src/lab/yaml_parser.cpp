@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 // Returns {"problem": {"line", "column", "message", "syntax"}} or a node: {"kind", "line", "column", "text"?,
 // "quoted"?, "tag"?, "keys"?, "values"?}. The caller frees the text.

@@ -12,7 +12,7 @@
 
 #include "thimble/config/changes.h"
 #include "thimble/config/yaml.h"
-#include "thimble/core/text.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 namespace {

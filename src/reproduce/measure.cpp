@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
-#include "thimble/core/statistics.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
+#include "thimble/files/text.h"
+#include "thimble/train/statistics.h"
 
 namespace thimble {
 

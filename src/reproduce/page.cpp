@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "thimble/core/format.h"
-#include "thimble/core/statistics.h"
-#include "thimble/core/text.h"
+#include "thimble/files/format.h"
+#include "thimble/files/text.h"
 #include "thimble/inspect/report/page.h"
 #include "thimble/reproduce/measure.h"
+#include "thimble/train/statistics.h"
 
 namespace thimble {
 

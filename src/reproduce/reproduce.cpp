@@ -7,10 +7,10 @@
 #include <limits>
 #include <map>
 
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
-#include "thimble/core/stopwatch.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
+#include "thimble/files/stopwatch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/trace/embedding_cosines.h"
 #include "thimble/inspect/trace/permutation.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/statistics.h"
 #include "thimble/reproduce/measure.h"
+#include "thimble/train/statistics.h"
 
 namespace thimble {
 

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <chrono>
 
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/lock.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/lock.h"
 
 namespace thimble {
 

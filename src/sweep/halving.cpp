@@ -7,7 +7,7 @@
 #include <map>
 #include <span>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/train/run_directory.h"
 
 namespace thimble {

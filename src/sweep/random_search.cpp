@@ -4,11 +4,11 @@
 #include <cmath>
 #include <set>
 
-#include "thimble/core/hash.h"
-#include "thimble/core/portable_math.h"
-#include "thimble/core/random.h"
-#include "thimble/core/suggest.h"
-#include "thimble/core/text.h"
+#include "engine/core/portable_math.h"
+#include "thimble/engine/random.h"
+#include "thimble/files/hash.h"
+#include "thimble/files/suggest.h"
+#include "thimble/files/text.h"
 #include "thimble/sweep/sweep.h"
 
 namespace thimble {

@@ -8,10 +8,10 @@
 #include <map>
 #include <set>
 
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/path.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/path.h"
+#include "thimble/files/text.h"
 #include "thimble/sweep/sweep_state.h"
 
 namespace thimble {

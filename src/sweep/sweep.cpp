@@ -9,7 +9,7 @@
 #include "sweep/random_search.h"
 #include "thimble/config/changes.h"
 #include "thimble/config/yaml.h"
-#include "thimble/core/text.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "thimble/config/differences.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/hash.h"
-#include "thimble/core/json.h"
-#include "thimble/core/path.h"
 #include "thimble/data/data_paths.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/hash.h"
+#include "thimble/files/json.h"
+#include "thimble/files/path.h"
 #include "thimble/train/run.h"
 
 namespace thimble {

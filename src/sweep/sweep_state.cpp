@@ -3,8 +3,8 @@
 #include <limits>
 #include <set>
 
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
 #include "thimble/sweep/claim.h"
 #include "thimble/sweep/halving.h"
 #include "thimble/train/run_directory.h"

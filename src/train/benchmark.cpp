@@ -5,14 +5,14 @@
 #include <map>
 #include <numeric>
 
-#include "thimble/core/memory.h"
-#include "thimble/core/progress.h"
-#include "thimble/core/statistics.h"
-#include "thimble/core/stopwatch.h"
-#include "thimble/kernels/backend.h"
-#include "thimble/kernels/peak.h"
+#include "engine/kernels/products/backend.h"
+#include "engine/kernels/products/peak.h"
+#include "thimble/files/memory.h"
+#include "thimble/files/progress.h"
+#include "thimble/files/stopwatch.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/plan.h"
+#include "thimble/train/statistics.h"
 #include "thimble/train/trainer.h"
 #include "train/jobs.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

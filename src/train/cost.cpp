@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
-#include "thimble/core/format.h"
-#include "thimble/core/json.h"
-#include "thimble/core/memory.h"
-#include "thimble/core/thread_pool.h"
 #include "thimble/data/prediction.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/format.h"
+#include "thimble/files/json.h"
+#include "thimble/files/memory.h"
+#include "thimble/files/thread_pool.h"
 #include "thimble/train/eval_sums.h"
 #include "thimble/train/plan.h"
 

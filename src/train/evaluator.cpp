@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
-#include "thimble/kernels/cross_entropy.h"
-#include "thimble/model/decoding.h"
-#include "thimble/model/finite.h"
-#include "thimble/model/make_model.h"
+#include "engine/kernels/cross_entropy.h"
+#include "engine/model/finite.h"
+#include "thimble/engine/decoding.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/make_model.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/cost.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "thimble/kernels/elementwise.h"
+#include "engine/kernels/elementwise.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

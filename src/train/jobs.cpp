@@ -4,9 +4,9 @@
 
 #include <set>
 
-#include "thimble/core/error.h"
-#include "thimble/core/progress.h"
-#include "thimble/ops/gradcheck_cases.h"
+#include "engine/ops/gradcheck_cases.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/progress.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/evaluator.h"
 

@@ -1,7 +1,7 @@
 // Jobs of train.h, run.h and benchmark.h in one precision; train.cpp dispatches between the two.
 #pragma once
 
-#include "thimble/core/real.h"
+#include "thimble/engine/real.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/plan.h"
 #include "thimble/train/run.h"

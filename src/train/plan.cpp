@@ -1,6 +1,6 @@
 #include "thimble/train/plan.h"
 
-#include "thimble/model/make_model.h"
+#include "thimble/engine/make_model.h"
 #include "thimble/train/evaluator.h"
 #include "train/jobs.h"
 

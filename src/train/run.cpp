@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "thimble/core/error.h"
-#include "thimble/core/path.h"
 #include "thimble/data/data_paths.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/path.h"
 #include "train/runs/run_layout.h"
 
 namespace thimble {

@@ -1,8 +1,8 @@
 // Dispatches each job to the code of its precision, if its memory fits. This file is compiled once.
 #include "thimble/train/train.h"
 
-#include "thimble/core/format.h"
-#include "thimble/core/version.h"
+#include "thimble/files/format.h"
+#include "thimble/files/version.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/plan.h"

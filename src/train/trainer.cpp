@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
-#include "thimble/core/hash.h"
-#include "thimble/core/version.h"
-#include "thimble/kernels/arithmetic.h"
-#include "thimble/kernels/backend.h"
-#include "thimble/kernels/optimizer.h"
-#include "thimble/model/finite.h"
-#include "thimble/optim/schedule.h"
+#include "engine/kernels/arithmetic.h"
+#include "engine/kernels/optimizer.h"
+#include "engine/kernels/products/backend.h"
+#include "engine/model/finite.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/schedule.h"
+#include "thimble/files/hash.h"
+#include "thimble/files/version.h"
 #include "thimble/train/cost.h"
 
 namespace thimble {

@@ -1,10 +1,10 @@
 #include "train/training.h"
 
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
-#include "thimble/kernels/arithmetic.h"
-#include "thimble/kernels/backend.h"
+#include "engine/kernels/arithmetic.h"
+#include "engine/kernels/products/backend.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
 #include "thimble/train/checkpoint.h"
 
 namespace thimble {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "thimble/config/differences.h"
-#include "thimble/core/stopwatch.h"
+#include "thimble/files/stopwatch.h"
 #include "thimble/train/run_state.h"
 #include "thimble/train/train.h"
 #include "thimble/train/trainer.h"

@@ -13,7 +13,7 @@
 
 #include "catch.h"
 #include "inspect/scores/score_observer.h"
-#include "thimble/core/progress.h"
+#include "thimble/files/progress.h"
 #include "thimble/inspect/effects/joint_effects.h"
 #include "thimble/inspect/effects/measure_effects.h"
 #include "thimble/inspect/report/inspection_memory.h"

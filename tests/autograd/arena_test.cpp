@@ -1,4 +1,4 @@
-#include "thimble/autograd/arena.h"
+#include "thimble/engine/arena.h"
 
 #include <cstdint>
 #include <cstring>

@@ -1,10 +1,10 @@
 // Numerical derivatives: the error that they state holds, and no right derivative is called wrong.
-#include "autograd/derivative.h"
+#include "engine/autograd/derivative.h"
 
 #include <limits>
 
 #include "catch.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
 
 using namespace thimble;
 using enum GradcheckVerdict;

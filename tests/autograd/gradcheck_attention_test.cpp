@@ -1,12 +1,12 @@
 // Tests of the gradient check: attention with typical mistakes in its backward pass.
-#include "thimble/autograd/gradcheck.h"
+#include "thimble/engine/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE
 
 #include <cmath>
 
 #include "autograd/planted.h"
-#include "thimble/kernels/attention.h"
+#include "engine/kernels/attention/attention.h"
 
 using namespace thimble;
 using namespace thimble::planted;

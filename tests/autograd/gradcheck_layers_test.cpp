@@ -1,16 +1,16 @@
 // Tests of the gradient check: backward passes of whole layers with typical mistakes.
-#include "thimble/autograd/gradcheck.h"
+#include "thimble/engine/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE
 
 #include <cmath>
 
 #include "autograd/planted.h"
-#include "thimble/kernels/dropout.h"
-#include "thimble/kernels/elementwise.h"
-#include "thimble/kernels/gelu.h"
-#include "thimble/kernels/gemm.h"
-#include "thimble/ops/ops.h"
+#include "engine/kernels/dropout.h"
+#include "engine/kernels/elementwise.h"
+#include "engine/kernels/gelu.h"
+#include "thimble/engine/gemm.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 using namespace thimble::planted;

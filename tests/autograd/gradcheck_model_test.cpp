@@ -1,6 +1,6 @@
 // Gradient checks of a parameter store, and of all ops and models.
 #include "source_directory.h"
-#include "thimble/autograd/gradcheck.h"
+#include "thimble/engine/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE
 
@@ -11,10 +11,10 @@
 #include <set>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/ops/gradcheck_cases.h"
-#include "thimble/ops/ops.h"
+#include "engine/ops/gradcheck_cases.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/ops.h"
+#include "thimble/files/file.h"
 #include "thimble/train/train.h"
 #include "train/small_config.h"
 
@@ -60,7 +60,7 @@ struct Toy {
 };
 
 std::set<std::string> ops_declared() {
-  const std::string header = read_file(source_directory() + "/include/thimble/ops/ops.h");
+  const std::string header = read_file(source_directory() + "/include/thimble/engine/ops.h");
   const std::regex declaration("(?:^|\n)Var ([a-z_0-9]+)\\(");
   std::set<std::string> names;
   for (std::sregex_iterator i(header.begin(), header.end(), declaration), end; i != end; ++i)

@@ -1,5 +1,5 @@
 // The power of the gradient check: errors planted in the backward pass of every op are found.
-#include "thimble/autograd/gradcheck.h"
+#include "thimble/engine/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE
 
@@ -8,7 +8,7 @@
 #include <map>
 
 #include "catch.h"
-#include "thimble/ops/gradcheck_cases.h"
+#include "engine/ops/gradcheck_cases.h"
 
 using namespace thimble;
 using enum GradcheckVerdict;

@@ -1,12 +1,12 @@
 // Tests of the gradient check: wrong backward passes of element-wise ops.
-#include "thimble/autograd/gradcheck.h"
+#include "thimble/engine/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE
 
 #include <cmath>
 
 #include "autograd/planted.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 using namespace thimble::planted;

@@ -1,5 +1,5 @@
 // Tests of the gradient check: verdicts on what is small, not finite or has a kink, and on the whole.
-#include "thimble/autograd/gradcheck.h"
+#include "thimble/engine/gradcheck.h"
 
 #ifdef THIMBLE_DOUBLE
 
@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "autograd/planted.h"
-#include "thimble/autograd/gradcheck_json.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/ops.h"
+#include "thimble/train/gradcheck_json.h"
 
 using namespace thimble;
 using namespace thimble::planted;

@@ -1,5 +1,5 @@
 // Hooks, on the forward pass of a whole model.
-#include "thimble/autograd/hooks.h"
+#include "thimble/engine/hooks.h"
 
 #include <cmath>
 #include <functional>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "catch.h"
+#include "engine/model/transformer.h"
 #include "rounding.h"
-#include "thimble/core/error.h"
-#include "thimble/model/transformer.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

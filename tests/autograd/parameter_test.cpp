@@ -1,4 +1,4 @@
-#include "thimble/autograd/parameter.h"
+#include "thimble/engine/parameter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/kernels/linear.h"
-#include "thimble/ops/ops.h"
+#include "engine/kernels/products/linear.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 

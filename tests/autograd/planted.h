@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/autograd/gradcheck.h"
+#include "thimble/engine/gradcheck.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

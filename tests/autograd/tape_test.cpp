@@ -1,12 +1,12 @@
-#include "thimble/autograd/tape.h"
+#include "thimble/engine/tape.h"
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 

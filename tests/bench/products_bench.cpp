@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "cases.h"
-#include "thimble/core/stopwatch.h"
-#include "thimble/kernels/backend.h"
-#include "thimble/kernels/peak.h"
+#include "engine/kernels/products/backend.h"
+#include "engine/kernels/products/peak.h"
+#include "thimble/files/stopwatch.h"
 
 #ifdef THIMBLE_ONEDNN
 #include <oneapi/dnnl/dnnl.h>

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "thimble/core/real.h"
+#include "thimble/engine/real.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

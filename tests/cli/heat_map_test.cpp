@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 using namespace thimble;
 using cli::Colors;

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "cli/terminal.h"
 #include "cli/text/progress_meter.h"
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 using namespace thimble;
 

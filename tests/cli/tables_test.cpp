@@ -8,7 +8,7 @@
 #include "cli/text/inspect.h"
 #include "cli/text/reproduce_table.h"
 #include "cli/text/sweep_table.h"
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 using namespace thimble;
 

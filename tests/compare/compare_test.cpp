@@ -2,10 +2,10 @@
 #include "thimble/compare/compare.h"
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "thimble/compare/page.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
 #include "train/hand_made_run.h"
 
 using namespace thimble;

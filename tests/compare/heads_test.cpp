@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;

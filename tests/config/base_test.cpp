@@ -2,11 +2,11 @@
 #include <fstream>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "problems.h"
 #include "thimble/config/config.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 

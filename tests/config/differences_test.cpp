@@ -4,7 +4,7 @@
 #include "catch.h"
 #include "config/fields.h"
 #include "thimble/config/differences.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 

@@ -9,7 +9,7 @@
 #include "config/value.h"
 #include "config_problems.h"
 #include "thimble/config/yaml.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 

@@ -8,9 +8,9 @@
 
 #include "catch.h"
 #include "config_problems.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
+#include "files/temporary_directory.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

@@ -3,12 +3,12 @@
 #include <fstream>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "problems.h"
 #include "source_directory.h"
 #include "thimble/config/config.h"
 #include "thimble/config/report.h"
-#include "thimble/core/file.h"
+#include "thimble/files/file.h"
 #include "thimble/reproduce/experiment.h"
 #include "thimble/sweep/sweep.h"
 

@@ -5,8 +5,8 @@
 #include "config/dump.h"
 #include "config/reader.h"
 #include "config_problems.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 using namespace thimble::config;

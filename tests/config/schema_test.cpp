@@ -6,7 +6,7 @@
 #include "experiments.h"
 #include "thimble/config/config.h"
 #include "thimble/config/yaml.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 

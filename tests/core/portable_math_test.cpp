@@ -1,4 +1,4 @@
-#include "thimble/core/portable_math.h"
+#include "engine/core/portable_math.h"
 
 #include <cmath>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "catch.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
 
 using namespace thimble;
 

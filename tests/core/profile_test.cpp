@@ -1,4 +1,4 @@
-#include "thimble/core/profile.h"
+#include "thimble/engine/profile.h"
 
 #include <chrono>
 #include <thread>

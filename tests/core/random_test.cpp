@@ -1,4 +1,4 @@
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
 
 #include <cmath>
 #include <limits>

@@ -6,7 +6,7 @@
 #include "catch.h"
 #include "rows.h"
 #include "samples.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 using rows::Tokens;

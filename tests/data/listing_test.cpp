@@ -2,9 +2,9 @@
 
 #include "catch.h"
 #include "rows.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
 #include "thimble/data/task_page.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 using namespace thimble::rows;

@@ -4,7 +4,7 @@
 
 #include "catch.h"
 #include "samples.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 using namespace thimble::samples;

@@ -5,8 +5,8 @@
 
 #include "catch.h"
 #include "samples.h"
-#include "thimble/core/error.h"
 #include "thimble/data/dataset.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 using namespace thimble::samples;

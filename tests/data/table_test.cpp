@@ -9,11 +9,11 @@
 #include <set>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "rows.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/hash.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/hash.h"
 
 using namespace thimble;
 using rows::text;

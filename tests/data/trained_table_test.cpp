@@ -2,12 +2,12 @@
 // a file.
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
+#include "files/temporary_directory.h"
 #include "thimble/data/data_record.h"
 #include "thimble/data/table_remarks.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/train/plan.h"
 
 namespace thimble {

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "fuzz/architecture.h"
-#include "thimble/autograd/gradcheck_result.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
-#include "thimble/model/make_model.h"
-#include "thimble/tensor/safetensors.h"
+#include "thimble/engine/gradcheck_result.h"
+#include "thimble/engine/make_model.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
+#include "thimble/files/safetensors.h"
 
 namespace thimble {
 

@@ -4,7 +4,7 @@
 
 #include "fuzz/architecture_pass.h"
 #include "rounding.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/ops.h"
 #include "thimble/train/evaluator.h"
 #include "thimble/train/plan.h"
 #include "thimble/train/trainer.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "thimble/autograd/gradcheck.h"
-#include "thimble/model/make_model.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/gradcheck.h"
+#include "thimble/engine/make_model.h"
+#include "thimble/engine/ops.h"
 #include "thimble/train/evaluator.h"
 
 namespace thimble {

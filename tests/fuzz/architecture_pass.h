@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "fuzz/architecture.h"
-#include "thimble/autograd/gradcheck_result.h"
-#include "thimble/autograd/tape.h"
-#include "thimble/model/model.h"
+#include "thimble/engine/gradcheck_result.h"
+#include "thimble/engine/model.h"
+#include "thimble/engine/tape.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

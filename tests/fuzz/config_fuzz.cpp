@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "thimble/config/config.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

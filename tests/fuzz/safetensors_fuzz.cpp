@@ -1,6 +1,6 @@
 // The reader of safetensors files takes any bytes or throws CheckpointError.
-#include "thimble/core/error.h"
-#include "thimble/tensor/safetensors.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/safetensors.h"
 
 using namespace thimble;
 

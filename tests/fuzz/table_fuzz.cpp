@@ -2,9 +2,9 @@
 // same table. NUL bytes stand between the files: main, validation, test, vocabulary.
 #include <stdexcept>
 
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 

@@ -8,8 +8,8 @@
 #include "catch.h"
 #include "fixtures_file.h"
 #include "inspect/interventions.h"
-#include "thimble/core/error.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/effects/head_names.h"
 #include "thimble/inspect/effects/joint_effects.h"
 

@@ -4,8 +4,8 @@
 
 #include "catch.h"
 #include "inspect/circuits/weights.h"
-#include "thimble/core/json.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/circuits/attribution.h"
 #include "thimble/inspect/circuits/attribution_rounding.h"
 #include "train/small_config.h"

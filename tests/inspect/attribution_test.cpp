@@ -8,8 +8,8 @@
 #include "inspect/circuits/circuit_observer.h"
 #include "inspect/circuits/weights.h"
 #include "inspect/saved_pair.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 

@@ -6,8 +6,8 @@
 
 #include "catch.h"
 #include "inspect/circuits/weights.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/train/checkpoint.h"

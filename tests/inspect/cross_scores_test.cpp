@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/random.h"
 #include "thimble/inspect/scores/scores.h"
 
 using namespace thimble;

@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "catch.h"
-#include "core/progress_recorder.h"
+#include "files/progress_recorder.h"
 #include "inspect/interventions.h"
 #include "inspect/patching/residual_paths.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
 #include "thimble/inspect/patching/measure_edges.h"
 
 using namespace thimble;

@@ -1,6 +1,6 @@
 // Ablation and gradient importance, against plain passes over one sequence at a time.
 #include "thimble/inspect/effects/effects.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 #include <algorithm>
 #include <cmath>

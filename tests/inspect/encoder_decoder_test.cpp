@@ -8,7 +8,7 @@
 #include "catch.h"
 #include "inspect/saved_pair.h"
 #include "inspect/scores/score_observer.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/timeline/head_log.h"

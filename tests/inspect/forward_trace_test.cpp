@@ -5,11 +5,11 @@
 #include <map>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "inspect/saved_pair.h"
 #include "rounding.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"

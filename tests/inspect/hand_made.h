@@ -12,9 +12,9 @@
 #include <functional>
 #include <string>
 
-#include "thimble/core/error.h"
+#include "engine/model/transformer.h"
 #include "thimble/data/table.h"
-#include "thimble/model/transformer.h"
+#include "thimble/engine/error.h"
 #include "train/small_config.h"
 
 namespace hand_made {

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/report/label.h"
 #include "thimble/inspect/timeline/timeline.h"
 #include "thimble/train/trainer.h"

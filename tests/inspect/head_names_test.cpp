@@ -2,7 +2,7 @@
 #include "thimble/inspect/effects/head_names.h"
 
 #include "catch.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

@@ -7,7 +7,7 @@
 
 #include "catch.h"
 #include "inspect/saved_pair.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/trace/forward_trace.h"

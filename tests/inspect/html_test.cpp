@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 
 using namespace thimble;
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "inspect/saved_pair.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/random.h"
 
 using namespace thimble;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/trainer.h"

@@ -7,11 +7,11 @@
 #include "catch.h"
 #include "inspect/saved_pair.h"
 #include "rounding.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/decoding.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/inspect/trace/npy.h"
-#include "thimble/model/decoding.h"
 
 using namespace thimble;
 

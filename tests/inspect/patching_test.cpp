@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "catch.h"
-#include "core/progress_recorder.h"
+#include "files/progress_recorder.h"
 #include "inspect/interventions.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/random.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/effects/effect_scale.h"
 
 using namespace thimble;

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/json.h"
-#include "thimble/core/real.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/real.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/train.h"
 

@@ -5,7 +5,7 @@
 
 #include "catch.h"
 #include "inspect/saved_pair.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/inspect/timeline/head_log.h"

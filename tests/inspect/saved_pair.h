@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "inspect/interventions.h"
 #include "thimble/train/checkpoint.h"
 

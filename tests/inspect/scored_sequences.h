@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
 #include "thimble/inspect/scores/scores.h"
 
 namespace scored {

@@ -6,8 +6,8 @@
 
 #include "catch.h"
 #include "scored_sequences.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 
 using namespace scored;
 

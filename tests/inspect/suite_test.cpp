@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
 #include "data/rows.h"
+#include "files/temporary_directory.h"
 #include "hand_made.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/train/checkpoint.h"

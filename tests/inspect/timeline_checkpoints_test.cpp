@@ -1,6 +1,6 @@
 // The heads of a run at its kept checkpoints.
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "thimble/inspect/timeline/checkpoint_series.h"
 #include "thimble/train/train.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "inspect/hand_made.h"
 #include "source_directory.h"
 #include "thimble/inspect/report/inspect.h"

@@ -1,5 +1,5 @@
 // Additive scores against plain loops in long double.
-#include "thimble/kernels/additive_score.h"
+#include "engine/kernels/attention/additive_score.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"

@@ -1,11 +1,11 @@
 // Attention against plain loops in long double.
-#include "thimble/kernels/attention.h"
+#include "engine/kernels/attention/attention.h"
 
 #include "catch.h"
+#include "engine/kernels/dropout.h"
+#include "engine/kernels/elementwise.h"
 #include "kernels/matrix.h"
 #include "kernels/reference_attention.h"
-#include "thimble/kernels/dropout.h"
-#include "thimble/kernels/elementwise.h"
 
 using namespace thimble;
 

@@ -1,4 +1,4 @@
-#include "thimble/kernels/cross_entropy.h"
+#include "engine/kernels/cross_entropy.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"

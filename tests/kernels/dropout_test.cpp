@@ -1,4 +1,4 @@
-#include "thimble/kernels/dropout.h"
+#include "engine/kernels/dropout.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"

@@ -1,8 +1,8 @@
-#include "thimble/kernels/elementwise.h"
+#include "engine/kernels/elementwise.h"
 
 #include "catch.h"
+#include "engine/kernels/gelu.h"
 #include "kernels/matrix.h"
-#include "thimble/kernels/gelu.h"
 
 using namespace thimble;
 

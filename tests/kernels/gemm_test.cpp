@@ -1,13 +1,13 @@
-#include "thimble/kernels/gemm.h"
+#include "thimble/engine/gemm.h"
 
 #include <cmath>
 #include <utility>
 
 #include "catch.h"
+#include "engine/kernels/arithmetic.h"
+#include "engine/kernels/products/linear.h"
 #include "kernels/matrix.h"
-#include "thimble/core/error.h"
-#include "thimble/kernels/arithmetic.h"
-#include "thimble/kernels/linear.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 using kernels::Op;

@@ -3,20 +3,20 @@
 #include <vector>
 
 #include "catch.h"
+#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/head_norm.h"
+#include "engine/kernels/attention/memory_efficient_attention.h"
+#include "engine/kernels/cross_entropy.h"
+#include "engine/kernels/dropout.h"
+#include "engine/kernels/elementwise.h"
+#include "engine/kernels/gelu.h"
+#include "engine/kernels/gru.h"
+#include "engine/kernels/norm.h"
+#include "engine/kernels/pool.h"
+#include "engine/kernels/products/linear.h"
+#include "engine/kernels/softmax.h"
+#include "engine/kernels/unfold.h"
 #include "kernels/matrix.h"
-#include "thimble/kernels/attention.h"
-#include "thimble/kernels/cross_entropy.h"
-#include "thimble/kernels/dropout.h"
-#include "thimble/kernels/elementwise.h"
-#include "thimble/kernels/gelu.h"
-#include "thimble/kernels/gru.h"
-#include "thimble/kernels/head_norm.h"
-#include "thimble/kernels/linear.h"
-#include "thimble/kernels/memory_efficient_attention.h"
-#include "thimble/kernels/norm.h"
-#include "thimble/kernels/pool.h"
-#include "thimble/kernels/softmax.h"
-#include "thimble/kernels/unfold.h"
 
 using namespace thimble;
 

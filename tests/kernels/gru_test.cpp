@@ -1,4 +1,4 @@
-#include "thimble/kernels/gru.h"
+#include "engine/kernels/gru.h"
 
 #include <array>
 #include <vector>

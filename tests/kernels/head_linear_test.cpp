@@ -1,4 +1,4 @@
-#include "thimble/kernels/head_linear.h"
+#include "engine/kernels/attention/head_linear.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"

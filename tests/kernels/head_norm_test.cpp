@@ -1,4 +1,4 @@
-#include "thimble/kernels/head_norm.h"
+#include "engine/kernels/attention/head_norm.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "thimble/core/random.h"
-#include "thimble/tensor/tensor.h"
+#include "thimble/engine/random.h"
+#include "thimble/engine/tensor.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,5 +1,5 @@
 // Attention that keeps no weights against the kernels that keep them: the results are equal, not just close.
-#include "thimble/kernels/memory_efficient_attention.h"
+#include "engine/kernels/attention/memory_efficient_attention.h"
 
 #include <hwy/targets.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "catch.h"
+#include "engine/kernels/elementwise.h"
 #include "kernels/matrix.h"
-#include "thimble/kernels/elementwise.h"
 
 using namespace thimble;
 

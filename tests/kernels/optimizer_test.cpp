@@ -1,4 +1,4 @@
-#include "thimble/kernels/optimizer.h"
+#include "engine/kernels/optimizer.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"

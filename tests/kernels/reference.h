@@ -1,6 +1,6 @@
 // Every kernel as plain loops over its formula, with the parameters of the kernel, for views of any number
 // type: tests run them in long double, the benchmark in Real. The formulas and the shapes are in
-// include/thimble/kernels.
+// src/engine/kernels.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 #include <span>
 #include <type_traits>
 
-#include "thimble/kernels/dropout.h"
-#include "thimble/kernels/gemm.h"
-#include "thimble/kernels/optimizer.h"
-#include "thimble/tensor/matrix_view.h"
+#include "engine/kernels/dropout.h"
+#include "engine/kernels/optimizer.h"
+#include "thimble/engine/gemm.h"
+#include "thimble/engine/matrix_view.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,9 +1,9 @@
 // The kernels of attention and its scores as plain loops; see reference.h.
 #pragma once
 
+#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/rotary.h"
 #include "kernels/reference.h"
-#include "thimble/kernels/attention.h"
-#include "thimble/kernels/rotary.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,9 +1,9 @@
 // The kernels of sequences as plain loops; see reference.h.
 #pragma once
 
+#include "engine/kernels/gru.h"
+#include "engine/kernels/unfold.h"
 #include "kernels/reference.h"
-#include "thimble/kernels/gru.h"
-#include "thimble/kernels/unfold.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

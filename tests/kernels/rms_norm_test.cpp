@@ -1,4 +1,4 @@
-#include "thimble/kernels/norm.h"
+#include "engine/kernels/norm.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"

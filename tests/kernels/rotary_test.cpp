@@ -1,5 +1,5 @@
 // Rotary positions against their definition: pairs or halves of columns as complex numbers, times e^(i angle).
-#include "thimble/kernels/rotary.h"
+#include "engine/kernels/attention/rotary.h"
 
 #include <hwy/targets.h>
 

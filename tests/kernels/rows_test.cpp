@@ -2,9 +2,9 @@
 #include <numeric>
 
 #include "catch.h"
+#include "engine/kernels/embedding.h"
+#include "engine/kernels/pool.h"
 #include "kernels/matrix.h"
-#include "thimble/kernels/embedding.h"
-#include "thimble/kernels/pool.h"
 
 using namespace thimble;
 

@@ -1,4 +1,4 @@
-#include "thimble/kernels/softmax.h"
+#include "engine/kernels/softmax.h"
 
 #include "catch.h"
 #include "kernels/matrix.h"

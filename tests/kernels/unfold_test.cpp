@@ -1,4 +1,4 @@
-#include "thimble/kernels/unfold.h"
+#include "engine/kernels/unfold.h"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // Greedy decoding and beam search against exhaustive search.
-#include "thimble/model/decoding.h"
+#include "thimble/engine/decoding.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/random.h"
 
 using namespace thimble;
 

@@ -7,8 +7,8 @@
 
 #include "catch.h"
 #include "fixtures_compare.h"
-#include "thimble/core/random.h"
-#include "thimble/model/make_model.h"
+#include "thimble/engine/make_model.h"
+#include "thimble/engine/random.h"
 
 using namespace thimble;
 

@@ -1,12 +1,12 @@
-#include "thimble/model/encoder_decoder.h"
+#include "engine/model/encoder_decoder.h"
 
 #include <cmath>
 #include <numeric>
 
 #include "catch.h"
 #include "fixtures_file.h"
-#include "thimble/core/error.h"
-#include "thimble/model/decoding.h"
+#include "thimble/engine/decoding.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

@@ -1,7 +1,7 @@
 // Encoder layers against PyTorch: values and the gradients of inputs and parameters.
 #include "catch.h"
+#include "engine/model/transformer.h"
 #include "fixtures_file.h"
-#include "thimble/model/transformer.h"
 
 using namespace thimble;
 

@@ -1,6 +1,6 @@
 // The initial values of parameters that a model selects.
 #include "nn/moments.h"
-#include "thimble/model/make_model.h"
+#include "thimble/engine/make_model.h"
 
 using namespace thimble;
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/model/transformer.h"
+#include "engine/model/transformer.h"
 
 using namespace thimble;
 

@@ -1,12 +1,12 @@
 // The recurrent encoder-decoder against PyTorch, finite differences, and itself.
-#include "thimble/model/recurrent.h"
+#include "engine/model/recurrent.h"
 
 #include <set>
 
 #include "fixtures_file.h"
-#include "thimble/autograd/gradcheck.h"
-#include "thimble/core/error.h"
-#include "thimble/model/decoding.h"
+#include "thimble/engine/decoding.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/gradcheck.h"
 
 using namespace thimble;
 

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/model/transformer.h"
+#include "engine/model/transformer.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

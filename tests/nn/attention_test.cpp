@@ -1,5 +1,5 @@
 // The sizes and views of MultiHeadAttention, and configs that it rejects.
-#include "thimble/nn/attention.h"
+#include "thimble/engine/attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "catch.h"
 #include "fixtures_compare.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

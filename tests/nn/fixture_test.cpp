@@ -3,9 +3,9 @@
 
 #include "catch.h"
 #include "fixtures_file.h"
-#include "thimble/nn/attention.h"
-#include "thimble/nn/gru.h"
-#include "thimble/nn/modules.h"
+#include "thimble/engine/attention.h"
+#include "thimble/engine/gru.h"
+#include "thimble/engine/modules.h"
 
 using namespace thimble;
 

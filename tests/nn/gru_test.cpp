@@ -1,11 +1,11 @@
 // Properties of a GRU over padded sequences that hold for all weights.
-#include "thimble/nn/gru.h"
+#include "thimble/engine/gru.h"
 
 #include <cmath>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/nn/modules.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/modules.h"
 
 using namespace thimble;
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "nn/moments.h"
-#include "thimble/nn/attention.h"
-#include "thimble/nn/gru.h"
+#include "thimble/engine/attention.h"
+#include "thimble/engine/gru.h"
 
 using namespace thimble;
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "catch.h"
-#include "thimble/autograd/parameter.h"
+#include "thimble/engine/parameter.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

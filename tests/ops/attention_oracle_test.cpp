@@ -4,7 +4,7 @@
 
 #include "catch.h"
 #include "fixtures_compare.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 

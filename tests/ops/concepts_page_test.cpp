@@ -5,9 +5,9 @@
 #include "ops/concepts_page_loops.h"
 #include "ops/page.h"
 #include "source_directory.h"
-#include "thimble/core/file.h"
-#include "thimble/core/random.h"
-#include "thimble/nn/attention.h"
+#include "thimble/engine/attention.h"
+#include "thimble/engine/random.h"
+#include "thimble/files/file.h"
 
 using namespace thimble;
 using namespace thimble::tests;

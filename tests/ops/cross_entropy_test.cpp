@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 

@@ -1,7 +1,7 @@
 // Ops against PyTorch: values and gradients.
 #include "catch.h"
 #include "fixtures_file.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 using tests::Fixture;

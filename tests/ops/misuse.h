@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/ops.h"
 
 namespace thimble::tests {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/error.h"
-#include "thimble/tensor/tensor.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/tensor.h"
 
 namespace thimble::tests {
 

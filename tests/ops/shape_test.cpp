@@ -1,6 +1,6 @@
 // The messages of ops for shapes that do not fit: name, shapes, rule.
 #include "ops/misuse.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 using tests::expect_refused, tests::of;

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/ops/ops.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 

@@ -1,4 +1,4 @@
-#include "thimble/optim/optimizer.h"
+#include "thimble/engine/optimizer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "thimble/optim/schedule.h"
+#include "thimble/engine/schedule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "source_directory.h"
-#include "thimble/core/file.h"
+#include "thimble/files/file.h"
 
 using namespace thimble;
 

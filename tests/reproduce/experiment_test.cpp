@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "problems.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
 
 using namespace thimble;
 

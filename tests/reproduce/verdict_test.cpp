@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/json.h"
+#include "files/temporary_directory.h"
+#include "thimble/files/json.h"
 #include "thimble/reproduce/page.h"
 #include "thimble/reproduce/reproduce.h"
 

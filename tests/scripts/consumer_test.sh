@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs a build into a folder of its own, then builds the project that docs/library.md shows against it, a program in
-# double precision, and those of examples/, and runs all: the package is complete, nothing in it points back into the source
-# or build tree, and the page is right, as is the version in the changelog.
+# Installs a build into a folder of its own, then builds the project that docs/library.md shows against it, programs in
+# double precision and on the engine alone, and those of examples/, and runs all: the package is complete, nothing in it
+# points back into the source or build tree, and the page is right, as is the version in the changelog.
 # Usage: consumer_test.sh BUILD_DIR SOURCE_DIR
 set -euo pipefail
 build=$(realpath "$1")
@@ -32,7 +32,7 @@ add_executable(in_double in_double.cpp)
 target_link_libraries(in_double PRIVATE thimble::f64)
 EOF
 cat >"$work/consumer/in_double.cpp" <<'EOF'
-#include <thimble/ops/ops.h>
+#include <thimble/engine/ops.h>
 
 int main() {
   thimble::Tape tape;
@@ -52,6 +52,45 @@ for example in tiny loop; do
     { echo "consumer_test: failed: the output of examples/$example.cpp on the page (above)" >&2; exit 1; }
 done
 "$work/build/in_double" || { echo "consumer_test: failed: the program in double precision" >&2; exit 1; }
+
+# The engine alone, where neither yaml-cpp nor JSON nor threads can be found.
+mkdir "$work/engine"
+cat >"$work/engine/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.25)
+project(engine_alone LANGUAGES CXX)
+foreach(package yaml-cpp nlohmann_json Threads)
+  set(CMAKE_DISABLE_FIND_PACKAGE_${package} ON)
+endforeach()
+EOF
+block cmake "## The engine alone" >"$work/page.cmake"
+sed -n '/^find_package/p' "$work/page.cmake" >>"$work/engine/CMakeLists.txt"
+cat >>"$work/engine/CMakeLists.txt" <<'EOF'
+foreach(precision engine engine_f64)
+  add_executable(on_${precision} main.cpp)
+  target_link_libraries(on_${precision} PRIVATE thimble::${precision})
+endforeach()
+if(TARGET thimble::thimble)
+  message(FATAL_ERROR "the engine alone brings the rest along")
+endif()
+EOF
+cat >"$work/engine/main.cpp" <<'EOF'
+#include <thimble/engine.h>
+
+#include <cstdio>
+
+int main() {
+  const thimble::Random random(1, thimble::Stream::data);
+  thimble::Tape tape;
+  const thimble::Var y = thimble::softmax(tape.constant(thimble::Tensor({1, 2}, {0, 0})));
+  std::printf("%d %g %d\n", static_cast<int>(sizeof(thimble::Real)), static_cast<double>(y.value().data[0]),
+              static_cast<int>(random.below(1, 0, 0)));
+}
+EOF
+run "configure the engine alone" cmake -S "$work/engine" -B "$work/engine/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix"
+run "build on the engine alone" cmake --build "$work/engine/build"
+said=$("$work/engine/build/on_engine"; "$work/engine/build/on_engine_f64")
+[[ $said == $'4 0.5 0\n8 0.5 0' ]] || { echo "consumer_test: failed: programs on the engine alone: $said" >&2; exit 1; }
 
 version=$("$work/prefix/bin/thimble" --version)
 version=${version#thimble }

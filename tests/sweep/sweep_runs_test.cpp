@@ -8,10 +8,10 @@
 
 #include "catch.h"
 #include "sweep/workshop.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
-#include "thimble/core/lock.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
+#include "thimble/files/lock.h"
 #include "thimble/sweep/claim.h"
 
 using namespace thimble;

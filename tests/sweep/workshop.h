@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
 #include "thimble/sweep/run_sweep.h"
 #include "thimble/train/run.h"
 #include "train/hand_made_run.h"

@@ -1,7 +1,7 @@
-#include "thimble/tensor/shape.h"
+#include "thimble/engine/shape.h"
 
 #include "catch.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

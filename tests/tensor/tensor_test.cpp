@@ -1,11 +1,11 @@
-#include "thimble/tensor/tensor.h"
+#include "thimble/engine/tensor.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 using namespace thimble;
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 #include "train/run_files.h"

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/model/transformer.h"
-#include "thimble/tensor/safetensors.h"
+#include "engine/model/transformer.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/safetensors.h"
 
 using namespace thimble;
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
-#include "thimble/core/thread_pool.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
+#include "thimble/files/thread_pool.h"
 #include "thimble/inspect/report/inspect.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/eval_sums.h"

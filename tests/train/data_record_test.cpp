@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "problems.h"
 #include "run_files.h"
 #include "small_config.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/trace/forward_trace.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"

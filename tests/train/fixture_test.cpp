@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "catch.h"
+#include "engine/kernels/optimizer.h"
+#include "engine/model/transformer.h"
 #include "fixtures_file.h"
-#include "thimble/kernels/optimizer.h"
-#include "thimble/model/transformer.h"
-#include "thimble/optim/optimizer.h"
-#include "thimble/optim/schedule.h"
+#include "thimble/engine/optimizer.h"
+#include "thimble/engine/schedule.h"
 
 using namespace thimble;
 using tests::Fixture;

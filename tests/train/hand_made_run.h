@@ -5,9 +5,9 @@
 #include <sstream>
 #include <string>
 
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
-#include "thimble/tensor/safetensors.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
+#include "thimble/files/safetensors.h"
 #include "thimble/train/run_directory.h"
 
 namespace thimble {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 #include "train/run_files.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "catch.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/tensor/safetensors.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/safetensors.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 #include "thimble/train/trainer.h"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/random.h"
-#include "thimble/model/transformer.h"
-#include "thimble/optim/optimizer.h"
+#include "engine/model/transformer.h"
+#include "thimble/engine/optimizer.h"
+#include "thimble/engine/random.h"
 
 using namespace thimble;
 

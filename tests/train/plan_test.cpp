@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "config/experiments.h"
 #include "source_directory.h"
-#include "thimble/model/make_model.h"
+#include "thimble/engine/make_model.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"

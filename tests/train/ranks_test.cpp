@@ -1,12 +1,12 @@
 #include <array>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
 #include "distributed/thread_ranks.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
-#include "thimble/core/random.h"
-#include "thimble/tensor/safetensors.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/random.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
+#include "thimble/files/safetensors.h"
 #include "thimble/train/benchmark.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"

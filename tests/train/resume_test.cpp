@@ -2,9 +2,9 @@
 #include <fstream>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/core/lock.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/lock.h"
 #include "thimble/train/checkpoint.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"

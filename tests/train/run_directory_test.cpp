@@ -1,7 +1,7 @@
 // A run is compared with its checkpoints before it is used.
 #include "thimble/train/run_directory.h"
 #include "thimble/compare/compare.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/timeline/timeline.h"
 #include "train/changed_run.h"
 #include "train/training.h"

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
-#include "thimble/tensor/safetensors.h"
+#include "files/temporary_directory.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
+#include "thimble/files/safetensors.h"
 #include "thimble/train/trainer.h"
 #include "train/run_files.h"
 #include "train/small_config.h"

@@ -1,7 +1,7 @@
 // What a run writes, resumed or killed anywhere, and what it leaves alone.
 #include "train/runs/run_writer.h"
 #include "thimble/compare/compare.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/timeline/timeline.h"
 #include "train/changed_run.h"
 #include "train/training.h"

@@ -3,8 +3,8 @@
 
 #include "catch.h"
 #include "small_config.h"
-#include "thimble/core/json.h"
-#include "thimble/model/decoding.h"
+#include "thimble/engine/decoding.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/run_state.h"
 #include "thimble/train/trainer.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "thimble/config/config.h"
-#include "thimble/core/real.h"
+#include "thimble/engine/real.h"
 
 // A post-norm model of one layer that reverses four tokens, in the precision of this test program.
 inline thimble::Config small_config() {

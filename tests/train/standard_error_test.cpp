@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "catch.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/train/trainer.h"
 #include "train/small_config.h"
 

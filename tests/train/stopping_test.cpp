@@ -4,7 +4,7 @@
 #include <set>
 
 #include "catch.h"
-#include "core/temporary_directory.h"
+#include "files/temporary_directory.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 #include "thimble/train/trainer.h"

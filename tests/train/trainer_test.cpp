@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/core/error.h"
-#include "thimble/optim/schedule.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/schedule.h"
 #include "train/small_config.h"
 
 using namespace thimble;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "thimble/kernels/spectral.h"
+#include "thimble/inspect/circuits/spectral.h"
 
 namespace thimble {
 

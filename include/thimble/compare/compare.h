@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "thimble/compare/heads.h"
-#include "thimble/core/json.h"
-#include "thimble/core/statistics.h"
+#include "thimble/files/json.h"
+#include "thimble/train/statistics.h"
 
 namespace thimble {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "thimble/inspect/circuits/spectral.h"
 #include "thimble/inspect/trace/forward_trace.h"
-#include "thimble/kernels/spectral.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/run.h"
 

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/json.h"
-#include "thimble/core/source_location.h"
 #include "thimble/data/data_record.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/task.h"
-#include "thimble/model/model_config.h"
-#include "thimble/optim/optim_config.h"
+#include "thimble/engine/model_config.h"
+#include "thimble/engine/optim_config.h"
+#include "thimble/engine/source_location.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

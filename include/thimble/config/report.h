@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 namespace thimble::config {
 

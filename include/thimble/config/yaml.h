@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "thimble/config/report.h"
-#include "thimble/core/source_location.h"
+#include "thimble/engine/source_location.h"
 
 namespace thimble::config {
 

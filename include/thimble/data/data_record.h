@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/task.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/random.h"
 #include "thimble/data/batch.h"
 #include "thimble/data/permutation.h"
 #include "thimble/data/task.h"
+#include "thimble/engine/random.h"
 
 namespace thimble {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
 
 namespace thimble {
 

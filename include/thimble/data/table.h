@@ -24,10 +24,10 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/file.h"
 #include "thimble/data/data_record.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/task.h"
+#include "thimble/files/file.h"
 
 namespace thimble {
 

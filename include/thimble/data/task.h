@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/random.h"
 #include "thimble/data/tokenization.h"
+#include "thimble/engine/random.h"
 
 namespace thimble {
 

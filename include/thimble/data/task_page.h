@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "thimble/core/json.h"
 #include "thimble/data/task.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "thimble/core/error.h"
-#include "thimble/core/stopwatch.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/stopwatch.h"
 
 namespace thimble {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/reproduce/experiment.h"
 
 namespace thimble {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/json.h"
-#include "thimble/core/statistics.h"
+#include "thimble/files/json.h"
 #include "thimble/sweep/sweep.h"
+#include "thimble/train/statistics.h"
 
 namespace thimble {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "thimble/autograd/parameter.h"
-#include "thimble/optim/optimizer.h"
-#include "thimble/tensor/safetensors.h"
+#include "thimble/engine/optimizer.h"
+#include "thimble/engine/parameter.h"
+#include "thimble/files/safetensors.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/autograd/op_cost.h"
 #include "thimble/config/config.h"
-#include "thimble/core/json.h"
-#include "thimble/core/memory.h"
+#include "thimble/engine/op_cost.h"
+#include "thimble/files/json.h"
+#include "thimble/files/memory.h"
 
 namespace thimble {
 

@@ -12,12 +12,12 @@
 #include <span>
 #include <vector>
 
-#include "thimble/core/progress.h"
-#include "thimble/core/thread_pool.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/prediction.h"
 #include "thimble/distributed/communicator.h"
-#include "thimble/model/model.h"
+#include "thimble/engine/model.h"
+#include "thimble/files/progress.h"
+#include "thimble/files/thread_pool.h"
 #include "thimble/train/eval_sums.h"
 #include "thimble/train/run.h"
 

@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
-#include "thimble/autograd/parameter.h"
 #include "thimble/distributed/communicator.h"
-#include "thimble/optim/optimizer.h"
+#include "thimble/engine/optimizer.h"
+#include "thimble/engine/parameter.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

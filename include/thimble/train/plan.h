@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "thimble/autograd/op_cost.h"
 #include "thimble/config/config.h"
 #include "thimble/data/dataset.h"
-#include "thimble/model/model_config.h"
+#include "thimble/engine/model_config.h"
+#include "thimble/engine/op_cost.h"
 
 namespace thimble {
 

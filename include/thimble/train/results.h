@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 
@@ -75,7 +75,7 @@ struct TrainResult {
   // Sequences of a split that also occur in training, if the task is too small for disjoint splits.
   std::int64_t shared_validation = 0, shared_test = 0;
   std::string weights_hash;     // XXH3-64 of the final parameters
-  std::string_view arithmetic;  // "fused" or "separate", see kernels/arithmetic.h; or "openblas"
+  std::string_view arithmetic;  // "fused" or "separate", see engine/kernels/arithmetic.h; or "openblas"
   std::int64_t parameters = 0;
   double seconds = 0;  // over all sessions of the run
   int threads = 0, ranks = 1;

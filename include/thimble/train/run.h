@@ -8,7 +8,7 @@
 
 #include "thimble/config/config.h"
 #include "thimble/data/prediction.h"
-#include "thimble/tensor/safetensors.h"
+#include "thimble/files/safetensors.h"
 #include "thimble/train/run_directory.h"
 
 namespace thimble {

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "thimble/config/config.h"
-#include "thimble/core/json.h"
 #include "thimble/data/data_record.h"
-#include "thimble/tensor/safetensors.h"
+#include "thimble/files/json.h"
+#include "thimble/files/safetensors.h"
 #include "thimble/train/run_state.h"
 
 namespace thimble {

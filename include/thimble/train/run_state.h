@@ -6,7 +6,7 @@
 #include <string>
 
 #include "thimble/config/config.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/train/results.h"
 
 namespace thimble {

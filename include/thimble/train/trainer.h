@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "thimble/distributed/communicator.h"
-#include "thimble/optim/optimizer.h"
+#include "thimble/engine/optimizer.h"
 #include "thimble/train/evaluator.h"
 #include "thimble/train/gradient_sum.h"
 

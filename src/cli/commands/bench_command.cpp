@@ -3,10 +3,10 @@
 
 #include "cli/cli.h"
 #include "cli/text/progress_meter.h"
-#include "thimble/core/format.h"
-#include "thimble/core/json.h"
-#include "thimble/core/statistics.h"
+#include "thimble/files/format.h"
+#include "thimble/files/json.h"
 #include "thimble/train/benchmark.h"
+#include "thimble/train/statistics.h"
 
 namespace thimble::cli {
 

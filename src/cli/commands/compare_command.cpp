@@ -2,8 +2,8 @@
 #include "cli/text/compare_table.h"
 #include "cli/text/progress_meter.h"
 #include "thimble/compare/page.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
 
 namespace thimble::cli {
 

@@ -5,9 +5,9 @@
 #include "cli/completion.h"
 #include "cli/find_config.h"
 #include "cli/help.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
-#include "thimble/core/version.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
+#include "thimble/files/version.h"
 
 namespace thimble::cli {
 

@@ -4,9 +4,9 @@
 
 #include "cli/cli.h"
 #include "thimble/compare/compare.h"
-#include "thimble/core/format.h"
-#include "thimble/core/json.h"
-#include "thimble/core/width.h"
+#include "thimble/files/format.h"
+#include "thimble/files/json.h"
+#include "thimble/files/width.h"
 #include "thimble/inspect/report/inspection_memory.h"
 #include "thimble/inspect/trace/trace_memory.h"
 #include "thimble/train/cost.h"

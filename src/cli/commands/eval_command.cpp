@@ -1,10 +1,10 @@
 
 #include "cli/cli.h"
 #include "cli/text/progress_meter.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/table.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
 
 namespace thimble::cli {
 

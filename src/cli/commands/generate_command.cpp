@@ -4,7 +4,7 @@
 
 #include "cli/text/inspect.h"
 #include "cli/text/progress_meter.h"
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/trace/forward_trace.h"
 
 namespace thimble::cli {

@@ -2,9 +2,9 @@
 
 #include "cli/cli.h"
 #include "cli/text/progress_meter.h"
-#include "thimble/autograd/gradcheck_json.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
+#include "thimble/train/gradcheck_json.h"
 #include "thimble/train/train.h"
 
 namespace thimble::cli {

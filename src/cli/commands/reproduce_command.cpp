@@ -9,11 +9,11 @@
 #include "cli/find_config.h"
 #include "cli/text/progress_meter.h"
 #include "cli/text/reproduce_table.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/format.h"
-#include "thimble/core/json.h"
-#include "thimble/core/suggest.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/format.h"
+#include "thimble/files/json.h"
+#include "thimble/files/suggest.h"
 #include "thimble/reproduce/page.h"
 
 namespace thimble::cli {

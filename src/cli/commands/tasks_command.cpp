@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include "cli/cli.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
-#include "thimble/core/width.h"
 #include "thimble/data/listing.h"
 #include "thimble/data/task_page.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

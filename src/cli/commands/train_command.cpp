@@ -2,9 +2,9 @@
 
 #include "cli/text/progress.h"
 #include "cli/text/progress_meter.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
 #include "thimble/data/table_remarks.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/timeline/head_log.h"
 #include "thimble/train/train.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <span>
 
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

@@ -5,12 +5,12 @@
 #include <limits>
 
 #include "cli/text/inspect.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/json.h"
-#include "thimble/core/width.h"
 #include "thimble/data/listing.h"
 #include "thimble/data/table.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/json.h"
+#include "thimble/files/width.h"
 #include "thimble/inspect/report/svg.h"
 
 namespace thimble::cli {

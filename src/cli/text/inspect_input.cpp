@@ -4,9 +4,9 @@
 
 #include "cli/text/heat_map.h"
 #include "cli/text/inspect.h"
-#include "thimble/core/json.h"
-#include "thimble/core/text.h"
-#include "thimble/core/width.h"
+#include "thimble/files/json.h"
+#include "thimble/files/text.h"
+#include "thimble/files/width.h"
 #include "thimble/inspect/circuits/lens_names.h"
 
 namespace thimble::cli {

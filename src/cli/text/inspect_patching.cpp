@@ -5,7 +5,7 @@
 
 #include "cli/text/heat_map.h"
 #include "cli/text/inspect.h"
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

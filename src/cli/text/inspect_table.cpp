@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "cli/text/inspect.h"
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

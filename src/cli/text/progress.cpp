@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/format.h"
-#include "thimble/core/width.h"
 #include "thimble/data/table.h"
+#include "thimble/files/format.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/cli.h"
-#include "thimble/core/format.h"
+#include "thimble/files/format.h"
 
 namespace thimble::cli {
 

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "thimble/core/progress.h"
+#include "thimble/files/progress.h"
 
 namespace thimble::cli {
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "thimble/core/format.h"
-#include "thimble/core/statistics.h"
-#include "thimble/core/width.h"
+#include "thimble/files/format.h"
+#include "thimble/files/width.h"
 #include "thimble/reproduce/measure.h"
+#include "thimble/train/statistics.h"
 
 namespace thimble::cli {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 
 namespace thimble::cli {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "thimble/core/text.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

@@ -4,9 +4,9 @@
 
 #include "data/layout.h"
 #include "data/table/table_reader.h"
-#include "thimble/core/error.h"
-#include "thimble/core/file.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/file.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

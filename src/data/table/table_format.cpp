@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 
-#include "thimble/core/error.h"
-#include "thimble/core/format.h"
-#include "thimble/core/json.h"
-#include "thimble/core/suggest.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/format.h"
+#include "thimble/files/json.h"
+#include "thimble/files/suggest.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

@@ -1,9 +1,9 @@
 #include "data/table/table_lines.h"
 
-#include "thimble/core/error.h"
-#include "thimble/core/line_reader.h"
-#include "thimble/core/progress.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/line_reader.h"
+#include "thimble/files/progress.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

@@ -4,10 +4,10 @@
 
 #include "data/table/table_format.h"
 #include "data/table/table_lines.h"
-#include "thimble/core/error.h"
-#include "thimble/core/format.h"
-#include "thimble/core/suggest.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/format.h"
+#include "thimble/files/suggest.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

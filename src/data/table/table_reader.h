@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/core/hash.h"
 #include "thimble/data/table.h"
+#include "thimble/files/hash.h"
 
 namespace thimble {
 

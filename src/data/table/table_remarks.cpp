@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "data/table/alike.h"
-#include "thimble/core/format.h"
-#include "thimble/core/hash.h"
-#include "thimble/core/suggest.h"
-#include "thimble/core/text.h"
+#include "thimble/files/format.h"
+#include "thimble/files/hash.h"
+#include "thimble/files/suggest.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

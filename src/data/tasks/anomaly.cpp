@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
-#include "thimble/core/portable_math.h"
+#include "engine/core/portable_math.h"
 #include "thimble/data/task.h"
+#include "thimble/engine/error.h"
 
 namespace thimble::tasks {
 namespace {

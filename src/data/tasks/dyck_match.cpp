@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
 #include "thimble/data/task.h"
+#include "thimble/engine/error.h"
 
 namespace thimble::tasks {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "thimble/core/error.h"
 #include "thimble/data/task.h"
+#include "thimble/engine/error.h"
 
 namespace thimble::tasks {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "thimble/core/error.h"
 #include "thimble/data/table.h"
 #include "thimble/data/task.h"
+#include "thimble/engine/error.h"
 
 namespace thimble::tasks {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "thimble/core/portable_math.h"
+#include "engine/core/portable_math.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {

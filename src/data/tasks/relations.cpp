@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "thimble/core/portable_math.h"
+#include "engine/core/portable_math.h"
 #include "thimble/data/task.h"
 
 namespace thimble::tasks {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "inspect/circuits/weights.h"
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "inspect/scores/score_memory.h"
+#include "thimble/engine/attention_layer.h"
 #include "thimble/inspect/circuits/attribution.h"
 #include "thimble/inspect/circuits/attribution_rounding.h"
 #include "thimble/inspect/circuits/circuits.h"
-#include "thimble/model/attention_layer.h"
 #include "thimble/train/cost.h"
 #include "thimble/train/plan.h"
 

@@ -1,6 +1,6 @@
 #include "inspect/circuits/circuit_observer.h"
 
-#include "thimble/kernels/gemm.h"
+#include "thimble/engine/gemm.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

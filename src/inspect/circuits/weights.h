@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "thimble/autograd/parameter.h"
-#include "thimble/core/error.h"
-#include "thimble/kernels/spectral.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/parameter.h"
+#include "thimble/inspect/circuits/spectral.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

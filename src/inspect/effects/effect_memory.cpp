@@ -4,8 +4,8 @@
 #include <map>
 
 #include "thimble/data/dataset.h"
+#include "thimble/engine/attention_layer.h"
 #include "thimble/inspect/effects/joint_effects.h"
-#include "thimble/model/attention_layer.h"
 #include "thimble/train/plan.h"
 
 namespace thimble {

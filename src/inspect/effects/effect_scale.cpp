@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "thimble/core/portable_math.h"
-#include "thimble/core/random.h"
+#include "engine/core/portable_math.h"
+#include "thimble/engine/random.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

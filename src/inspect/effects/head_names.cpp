@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "thimble/core/error.h"
-#include "thimble/core/text.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "thimble/core/error.h"
-#include "thimble/core/portable_math.h"
+#include "engine/core/portable_math.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "thimble/core/error.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/random.h"
 #include "thimble/inspect/effects/effect_scale.h"
 #include "thimble/inspect/effects/head_names.h"
 

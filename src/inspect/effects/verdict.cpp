@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/effects/head_names.h"
 
 namespace thimble {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "inspect/patching/residual_paths.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "thimble/core/error.h"
+#include "engine/model/finite.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/effects/measure_effects.h"
-#include "thimble/model/finite.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "inspect/scores/require_heads.h"
-#include "thimble/core/error.h"
 #include "thimble/data/dataset.h"
 #include "thimble/data/listing.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/effects/effect_memory.h"
 
 namespace thimble {

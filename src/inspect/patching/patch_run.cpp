@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/patching/measure_edges.h"
 #include "thimble/inspect/patching/patch.h"
 #include "thimble/inspect/patching/patching.h"

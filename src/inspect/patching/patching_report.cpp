@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 

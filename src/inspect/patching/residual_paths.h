@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
+#include "engine/model/transformer.h"
 #include "thimble/inspect/patching/edges.h"
 #include "thimble/inspect/patching/pairs.h"
-#include "thimble/model/transformer.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

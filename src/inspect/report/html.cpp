@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/report/page.h"
 
 namespace thimble {

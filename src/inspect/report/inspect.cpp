@@ -1,7 +1,7 @@
 #include "thimble/inspect/report/inspect.h"
 #include "inspect/scores/require_heads.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/effects/effect_memory.h"
 #include "thimble/inspect/report/inspection_memory.h"
 

@@ -6,8 +6,8 @@
 
 #include "inspect/circuits/circuit_memory.h"
 #include "inspect/scores/score_memory.h"
-#include "thimble/core/json.h"
 #include "thimble/data/dataset.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/effects/effect_memory.h"
 #include "thimble/inspect/trace/trace_memory.h"
 #include "thimble/train/plan.h"

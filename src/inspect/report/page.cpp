@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 namespace thimble::page {
 

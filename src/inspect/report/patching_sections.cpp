@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "thimble/core/text.h"
+#include "thimble/files/text.h"
 
 namespace thimble {
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "thimble/core/error.h"
-#include "thimble/core/text.h"
-#include "thimble/core/width.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/text.h"
+#include "thimble/files/width.h"
 #include "thimble/train/train.h"
 
 namespace thimble {

@@ -1,8 +1,8 @@
 // The check that a model has attention heads whose weights are a distribution.
 #pragma once
 
-#include "thimble/core/error.h"
-#include "thimble/model/attention_layer.h"
+#include "thimble/engine/attention_layer.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "thimble/data/task.h"
+#include "thimble/engine/attention_layer.h"
 #include "thimble/inspect/scores/score_targets.h"
-#include "thimble/model/attention_layer.h"
 #include "thimble/train/plan.h"
 
 namespace thimble {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 
 namespace thimble {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
-#include "thimble/core/portable_math.h"
+#include "engine/core/portable_math.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

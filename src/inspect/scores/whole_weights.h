@@ -5,7 +5,7 @@
 #include <span>
 
 #include "thimble/data/dataset.h"
-#include "thimble/model/model.h"
+#include "thimble/engine/model.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "inspect/scores/score_observer.h"
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/scores/patterns.h"
 
 namespace thimble {

@@ -1,7 +1,7 @@
 #include "thimble/inspect/timeline/head_log.h"
 
 #include "inspect/scores/require_heads.h"
-#include "thimble/core/real.h"
+#include "thimble/engine/real.h"
 
 namespace thimble {
 

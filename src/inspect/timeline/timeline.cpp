@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "thimble/core/width.h"
+#include "thimble/files/width.h"
 #include "thimble/inspect/timeline/timeline.h"
 
 namespace thimble {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "thimble/files/safetensors.h"
 #include "thimble/inspect/trace/forward_trace.h"
-#include "thimble/tensor/safetensors.h"
 
 namespace thimble {
 

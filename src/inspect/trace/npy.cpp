@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "thimble/core/error.h"
+#include "thimble/engine/error.h"
 #include "thimble/inspect/trace/forward_trace.h"
 
 namespace thimble {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "thimble/core/json.h"
-#include "thimble/core/progress.h"
-#include "thimble/core/random.h"
+#include "thimble/engine/random.h"
+#include "thimble/files/json.h"
+#include "thimble/files/progress.h"
 #include "thimble/inspect/trace/forward_trace.h"
 
 namespace thimble {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "thimble/data/dataset.h"
-#include "thimble/model/attention_layer.h"
+#include "thimble/engine/attention_layer.h"
 #include "thimble/train/plan.h"
 
 namespace thimble {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/core/portable_math.h"
+#include "engine/model/finite.h"
 #include "inspect/trace/trace_observer.h"
-#include "thimble/core/portable_math.h"
+#include "thimble/engine/decoding.h"
 #include "thimble/inspect/circuits/logit_lens.h"
-#include "thimble/model/decoding.h"
-#include "thimble/model/finite.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

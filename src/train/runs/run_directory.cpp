@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "thimble/config/differences.h"
-#include "thimble/core/file.h"
-#include "thimble/core/hash.h"
-#include "thimble/core/lock.h"
-#include "thimble/core/text.h"
+#include "thimble/files/file.h"
+#include "thimble/files/hash.h"
+#include "thimble/files/lock.h"
+#include "thimble/files/text.h"
 #include "train/runs/run_layout.h"
 
 namespace thimble {

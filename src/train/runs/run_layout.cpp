@@ -4,8 +4,8 @@
 #include <charconv>
 #include <optional>
 
-#include "thimble/core/line_reader.h"
-#include "thimble/core/progress.h"
+#include "thimble/files/line_reader.h"
+#include "thimble/files/progress.h"
 
 namespace thimble {
 

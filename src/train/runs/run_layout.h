@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/error.h"
-#include "thimble/core/json.h"
+#include "thimble/engine/error.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run_state.h"
 
 namespace thimble {

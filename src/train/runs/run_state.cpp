@@ -1,6 +1,6 @@
 #include "thimble/train/run_state.h"
 
-#include "thimble/core/hash.h"
+#include "thimble/files/hash.h"
 
 namespace thimble {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "thimble/config/differences.h"
-#include "thimble/core/path.h"
+#include "thimble/files/path.h"
 #include "thimble/train/run.h"
 #include "train/runs/run_layout.h"
 

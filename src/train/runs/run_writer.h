@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/core/file.h"
-#include "thimble/core/lock.h"
+#include "thimble/files/file.h"
+#include "thimble/files/lock.h"
 #include "thimble/train/run_directory.h"
 #include "thimble/train/train.h"
 

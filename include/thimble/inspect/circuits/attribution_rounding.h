@@ -16,8 +16,8 @@
 
 #include <vector>
 
-#include "thimble/kernels/spectral.h"
-#include "thimble/model/model.h"
+#include "thimble/engine/model.h"
+#include "thimble/inspect/circuits/spectral.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/engine/model.h"
+#include "thimble/files/json.h"
+#include "thimble/inspect/circuits/spectral.h"
 #include "thimble/inspect/scores/position_means.h"
-#include "thimble/kernels/spectral.h"
-#include "thimble/model/model.h"
 
 namespace thimble {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/json.h"
-#include "thimble/model/model_config.h"
+#include "thimble/engine/model_config.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

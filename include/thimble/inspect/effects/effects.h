@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/json.h"
-#include "thimble/core/statistics.h"
+#include "thimble/engine/attention_layer.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/effects/interval.h"
-#include "thimble/model/attention_layer.h"
+#include "thimble/train/statistics.h"
 #include "thimble/train/train.h"
 
 namespace thimble {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/model/attention_layer.h"
+#include "thimble/engine/attention_layer.h"
 
 namespace thimble {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

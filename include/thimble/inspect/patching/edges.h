@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/engine/model_config.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/patching/patching_report.h"
-#include "thimble/model/model_config.h"
 
 namespace thimble {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/engine/attention_layer.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/effects/effects.h"
-#include "thimble/model/attention_layer.h"
 
 namespace thimble {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "thimble/core/json.h"
 #include "thimble/data/listing.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/circuits/circuits.h"
 #include "thimble/inspect/circuits/lens_names.h"
 #include "thimble/inspect/effects/effects.h"

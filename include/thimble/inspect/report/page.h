@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/json.h"
 #include "thimble/data/listing.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/trace/forward_trace.h"
 
 namespace thimble::page {

@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "thimble/engine/model_config.h"
 #include "thimble/inspect/patching/edges.h"
 #include "thimble/inspect/patching/patching_report.h"
-#include "thimble/model/model_config.h"
 
 namespace thimble {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 
 namespace thimble {
 

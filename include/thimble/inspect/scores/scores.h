@@ -65,7 +65,7 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/inspect/scores/position_means.h"
 #include "thimble/inspect/scores/score_targets.h"
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/json.h"
-#include "thimble/model/attention_layer.h"
+#include "thimble/engine/attention_layer.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run_directory.h"
 
 namespace thimble {

@@ -1,7 +1,7 @@
 // How similar the embeddings of tokens are.
 #pragma once
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run.h"
 
 namespace thimble {

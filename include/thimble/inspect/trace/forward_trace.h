@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/json.h"
 #include "thimble/data/listing.h"
-#include "thimble/model/attention_layer.h"
+#include "thimble/engine/attention_layer.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run.h"
 
 namespace thimble {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/core/file.h"
+#include "thimble/files/file.h"
 #include "thimble/train/run.h"
 
 namespace thimble {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run.h"
 
 namespace thimble {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "thimble/core/json.h"
+#include "thimble/files/json.h"
 #include "thimble/train/run.h"
 
 namespace thimble {

@@ -1,0 +1,59 @@
+// The input and the output of models.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "thimble/engine/model_config.h"
+#include "thimble/engine/modules.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+// The embedding of tokens and positions. Parameters: PREFIXtoken_embedding.weight (V, C) and, for learned
+// positions, PREFIXposition_embedding.weight (T, C). Sites: that of the constructor.
+class InputEmbedding {
+ public:
+  // Makes an embedding of sequences of at most `length` tokens.
+  InputEmbedding(ParameterStore&, const std::string& prefix, const ModelConfig&, std::int64_t vocabulary,
+                 std::int64_t length, SiteKind site, std::uint32_t dropout_site);
+  void init(ParameterStore&, std::uint64_t seed) const;
+
+  // Returns the embedding (B, T, C) of tokens (B, T), T = length, of which the first ones are at position
+  // `first`. Throws ShapeError when a sequence is too long.
+  Var operator()(Tape&, std::span<const std::int32_t> tokens, std::int64_t length, const ForwardOptions&,
+                 std::int64_t first = 0) const;
+
+  static constexpr std::uint32_t kDropoutSites = 1;
+
+ private:
+  Var positions(Var x, std::int64_t first) const;
+
+  SiteKind site_;
+  std::int64_t longest_;
+  double token_std_, position_std_;
+  bool added_;  // whether positions are added to the embedding of tokens
+  Embedding tokens_;
+  std::optional<Embedding> learned_;
+  Tensor sinusoidal_;
+  Dropout dropout_;
+};
+
+// The output net: one linear layer, "output", or, with a hidden width, nn.Sequential(Linear, LayerNorm, ReLU,
+// Linear) with the parameters "output.0", "output.1", "output.3".
+class OutputNet {
+ public:
+  OutputNet(ParameterStore&, const ModelConfig&, std::int64_t vocabulary);
+  void init(ParameterStore&, std::uint64_t seed) const;
+  Var operator()(Var x) const;  // returns the logits (..., V) of x (..., C)
+
+ private:
+  std::optional<Linear> hidden_;
+  std::optional<LayerNorm> norm_;
+  Linear output_;
+};
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -1,0 +1,188 @@
+#include "engine/model/transformer.h"
+
+#include "thimble/engine/error.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+namespace {
+
+Var activate(Activation kind, Var x) {
+  switch (kind) {
+    case Activation::relu:
+      return relu(x);
+    case Activation::gelu:
+      return gelu(x);
+    case Activation::gelu_tanh:
+      return gelu_tanh(x);
+    case Activation::tanh:
+      return tanh(x);
+    case Activation::silu:
+      return silu(x);
+  }
+  throw Error("activation: unknown kind");
+}
+
+Real as_real(double x) { return static_cast<Real>(x); }
+
+}  // namespace
+
+Norm::Norm(ParameterStore& store, const std::string& name, const ModelConfig& config)
+    : kind(
+          config.norm_type == NormType::layer
+              ? std::variant<LayerNorm, RmsNorm>(LayerNorm(store, name, config.d_model, config.norm_epsilon))
+              : std::variant<LayerNorm, RmsNorm>(RmsNorm(store, name, config.d_model, config.norm_epsilon))) {
+}
+
+void Norm::init(ParameterStore& store) const {
+  std::visit([&](const auto& norm) { norm.init(store); }, kind);
+}
+
+Var Norm::operator()(Var x) const {
+  return std::visit([&](const auto& norm) { return norm(x); }, kind);
+}
+
+FeedForward::FeedForward(ParameterStore& store, const std::string& name, std::int64_t the_block,
+                         const ModelConfig& config, std::uint32_t first_dropout_site)
+    : block(static_cast<std::int32_t>(the_block)),
+      linear1(store, name + ".linear1", config.d_model, config.d_ff),
+      linear2(store, name + ".linear2", config.d_ff, config.d_model),
+      gate(optional_if<Linear>(config.gated, store, name + ".gate", config.d_model, config.d_ff)),
+      activation(config.activation),
+      dropout_hidden{as_real(config.dropout), first_dropout_site},
+      dropout_out{as_real(config.dropout), first_dropout_site + 1} {}
+
+void FeedForward::init(ParameterStore& store, std::uint64_t seed) const {
+  linear1.init(store, seed);
+  linear2.init(store, seed);
+  if (gate) gate->init(store, seed);
+}
+
+Var FeedForward::operator()(Var x, const ForwardOptions& options) const {
+  x = hook_point(options.hooks, {SiteKind::feed_forward_input, block}, x);
+  Var hidden = activate(activation, linear1(x));
+  if (gate) hidden = mul(hidden, (*gate)(x));
+  const Var y = dropout_out(linear2(dropout_hidden(hidden, options)), options);
+  return hook_point(options.hooks, {SiteKind::feed_forward_output, block}, y);
+}
+
+EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name, std::int64_t number,
+                           const ModelConfig& config, std::uint32_t first_dropout_site)
+    : name(layer_name),
+      block(static_cast<std::int32_t>(number)),
+      self_attn(optional_if<MultiHeadAttention>(config.mixer == Mixer::attention, store, name + ".self_attn",
+                                                config.d_model, config.heads, config.attention,
+                                                config.positions, first_dropout_site, number)),
+      conv(optional_if<Convolution>(config.mixer == Mixer::convolution, store, name + ".conv", config.d_model,
+                                    config.window, config.attention.mask == Mask::causal)),
+      feed_forward(
+          optional_if<FeedForward>(config.d_ff > 0, store, name, number, config, first_dropout_site + 2)),
+      norm1(store, name + ".norm1", config),
+      norm2(optional_if<Norm>(config.d_ff > 0, store, name + ".norm2", config)),
+      order(config.norm),
+      dropout1{as_real(config.dropout), first_dropout_site + 1} {}
+
+void EncoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
+  if (self_attn) self_attn->init(store, seed);
+  if (conv) conv->init(store, seed);
+  if (feed_forward) feed_forward->init(store, seed);
+  norm1.init(store);
+  if (norm2) norm2->init(store);
+}
+
+Var EncoderLayer::mix(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& options) const {
+  return self_attn ? (*self_attn)(x, lengths, options) : (*conv)(x, lengths);
+}
+
+Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& options,
+                             std::span<const std::int32_t> rows) const {
+  x.tape().set_layer(name.c_str());
+  const bool pre = order == NormOrder::pre;
+  x = add(x, dropout1(mix(pre ? norm1(x) : x, lengths, options), options));
+  if (!pre) x = norm1(x);
+  x = hook_point(options.hooks, {SiteKind::residual_mid, block}, x);
+  const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
+  if (!rows.empty() && early) x = select_rows(x, rows);
+  if (feed_forward) {
+    x = add(x, (*feed_forward)(pre ? (*norm2)(x) : x, options));
+    if (!pre) x = (*norm2)(x);
+  }
+  if (!rows.empty() && !early) x = select_rows(x, rows);
+  return hook_point(options.hooks, {SiteKind::residual_out, block}, x);
+}
+
+std::vector<EncoderLayer> encoder_layers(ParameterStore& store, const ModelConfig& config,
+                                         std::uint32_t first_dropout_site) {
+  std::vector<EncoderLayer> layers;
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    const auto site = first_dropout_site + static_cast<std::uint32_t>(l) * EncoderLayer::kDropoutSites;
+    layers.emplace_back(store, fmt::format("encoder.layers.{}", l), l, config, site);
+  }
+  return layers;
+}
+
+std::optional<Norm> final_norm(ParameterStore& store, const std::string& name, const ModelConfig& config) {
+  if (config.norm == NormOrder::post) return std::nullopt;
+  return Norm(store, name, config);
+}
+
+Transformer::Transformer(const ModelConfig& config, const ModelSizes& sizes, Storage storage)
+    : Model(config, sizes, storage),
+      input_(store_, "", config, vocabulary(), max_length(), SiteKind::embedding, 0),
+      layers_(encoder_layers(store_, config, InputEmbedding::kDropoutSites)),
+      norm_(final_norm(store_, "encoder.norm", config)),
+      output_(store_, config, vocabulary()) {}
+
+void Transformer::init(std::uint64_t seed) {
+  input_.init(store_, seed);
+  for (const EncoderLayer& layer : layers_) layer.init(store_, seed);
+  if (norm_) norm_->init(store_);
+  output_.init(store_, seed);
+}
+
+Var Transformer::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& options) const {
+  tape.set_layer("embedding");
+  return from_block(0, input_(tape, input.tokens, input.length, options), {}, input, options);
+}
+
+const MultiHeadAttention* Transformer::attention(const AttentionLayer& layer) const {
+  return &*layers_[static_cast<std::size_t>(layer.index)].self_attn;
+}
+
+Site Transformer::input_site(std::size_t block) const {
+  if (block == 0) return {SiteKind::embedding};
+  return {SiteKind::residual_out, static_cast<std::int32_t>(block) - 1};
+}
+
+Var Transformer::from_block(std::size_t block, Var x, Var, const ModelInput& input,
+                            const ForwardOptions& options) const {
+  require<ShapeError>(input.rows.empty() || config_.output.per != OutputPer::sequence,
+                      "transformer: one output per sequence has no positions to choose from");
+  Tape& tape = x.tape();
+  for (std::size_t l = block; l < layers_.size(); ++l) {
+    x = layers_[l](x, input.lengths, options,
+                   l + 1 == layers_.size() ? input.rows : std::span<const std::int32_t>());
+  }
+  if (block == layers_.size() && !input.rows.empty()) x = select_rows(x, input.rows);
+  tape.set_layer("encoder");
+  if (norm_) x = (*norm_)(x);
+  x = hook_point(options.hooks, {SiteKind::encoder_output}, x);
+  tape.set_layer("output");
+  if (config_.output.per == OutputPer::sequence) {
+    switch (config_.output.pooling) {
+      case Pooling::mean:
+        x = mean_pool(x, input.lengths);
+        break;
+      case Pooling::first:
+        x = first_pool(x);
+        break;
+      case Pooling::last:
+        x = last_pool(x, input.lengths);
+        break;
+    }
+  }
+  return hook_point(options.hooks, {SiteKind::logits}, output_(x));
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

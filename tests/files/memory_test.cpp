@@ -1,0 +1,75 @@
+#include "thimble/files/memory.h"
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "temporary_directory.h"
+
+using namespace thimble;
+
+namespace {
+
+// A root directory with files of the test.
+struct Machine {
+  void write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  }
+  double available() const { return available_memory(1, root.path()).available; }
+
+  TemporaryDirectory root;
+};
+
+constexpr double kMiB = 1 << 20;
+
+}  // namespace
+
+TEST_CASE("where nothing can be read, nothing limits memory", "[core]") {
+  const Machine machine;
+  CHECK(std::isinf(machine.available()));
+  machine.write("proc/meminfo", "MemTotal: 5 kB\n");
+  machine.write("proc/self/cgroup", "no colons\n0::/gone\n7:memory:/gone\n");
+  machine.write("sys/fs/cgroup/memory.max", "max\n");
+  CHECK(std::isinf(machine.available()));
+}
+
+TEST_CASE("what the machine has left limits memory", "[core]") {
+  const Machine machine;
+  machine.write("proc/meminfo",
+                "MemTotal:       8192 kB\nMemFree:   1 kB\nMemAvailable:   2048 kB\nX: 1 kB\n");
+  CHECK(machine.available() == 2 * kMiB);
+}
+
+TEST_CASE("the least limit of the control groups counts, in version 1 and 2", "[core]") {
+  const Machine machine;
+  machine.write("proc/self/cgroup", "9:cpu,cpuacct:/a\n4:hugetlb,memory:/a/b\n0::/user/session\n");
+  machine.write("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+  CHECK(machine.available() > 1e18);
+  machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "7340032\n");
+  CHECK(machine.available() == 7 * kMiB);
+  machine.write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "6291456\n");
+  CHECK(machine.available() == 6 * kMiB);
+  machine.write("sys/fs/cgroup/user/memory.max", "5242880\n");
+  CHECK(machine.available() == 5 * kMiB);
+  machine.write("sys/fs/cgroup/user/session/memory.max", "4194304\n");
+  CHECK(machine.available() == 4 * kMiB);
+}
+
+TEST_CASE("the peak of memory rises with what is used", "[core]") {
+  const std::int64_t before = peak_memory();
+  CHECK(before > 0);
+  const std::vector<char> used(static_cast<std::size_t>(before) + 32 * (1 << 20), 'x');
+  CHECK(peak_memory() >= static_cast<std::int64_t>(used.size()));
+}
+
+TEST_CASE("what sets the limit is named", "[core]") {
+  const Machine machine;
+  machine.write("proc/meminfo", "MemAvailable:   8192 kB\n");
+  machine.write("proc/self/cgroup", "0::/user\n");
+  CHECK(available_memory(1, machine.root.path()).kind == MemoryLimit::machine);
+  machine.write("sys/fs/cgroup/user/memory.max", "5242880\n");
+  CHECK(available_memory(1, machine.root.path()).kind == MemoryLimit::control_group);
+}
