@@ -133,7 +133,7 @@ void add_run_of_sweep(const RunDirectory& place, const Json& described, std::vec
   const Json& result = described.at("result");
   if (run.result.is_null()) {
     remarks.push_back(
-        fmt::format("{}: its result is that of sweep.json, as it has no summary", place.name()));
+        fmt::format("{}: its result is that of sweep.json, as it has no summary.json", place.name()));
     run.result = result;
   } else if (run.result.at("weights_hash") != result.at("weights_hash")) {
     remarks.push_back(fmt::format("{}: was trained further, to step {}, after the sweep had ended it",

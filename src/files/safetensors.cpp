@@ -176,15 +176,10 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedB
   write_file(path, content);
 }
 
-std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
-  try {
-    const InputFile file(path);
-    std::uint64_t size = 0;
-    const auto read = [&](std::uint64_t offset, std::uint64_t count) { return file.read(offset, count); };
-    return read_header(read, file.size(), path.string(), size).metadata;
-  } catch (const FileError& e) {
-    throw CheckpointError(e.what());
-  }
+std::map<std::string, std::string> read_safetensors_metadata(const InputFile& file, const std::string& name) {
+  std::uint64_t size = 0;
+  const auto read = [&](std::uint64_t offset, std::uint64_t count) { return file.read(offset, count); };
+  return read_header(read, file.size(), name, size).metadata;
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(path.string()) {

@@ -202,7 +202,7 @@ TEST_CASE("a run of a sweep that was trained further, or has lost its summary, i
   CHECK(comparison.remarks[0] == (sweep.directory / "runs" / "1").string() +
                                      ": was trained further, to step 20, after the sweep had ended it");
   CHECK(comparison.remarks[1] == (sweep.directory / "runs" / "2").string() +
-                                     ": its result is that of sweep.json, as it has no summary");
+                                     ": its result is that of sweep.json, as it has no summary.json");
   CHECK(std::ranges::find(comparison.results, "/validation/loss", &ComparedResult::metric)->runs[0].median ==
         0.75);
   // A run that is copied over another is none of the sweep.

@@ -11,7 +11,7 @@
 
 using namespace thimble;
 
-TEST_CASE("a file grows by what is appended", "[core]") {
+TEST_CASE("a file grows by what is appended", "[files]") {
   const TemporaryDirectory directory;
   {
     AppendFile file(directory / "log", 0);
@@ -24,7 +24,7 @@ TEST_CASE("a file grows by what is appended", "[core]") {
   CHECK(read_file(directory / "log") == "one\ntwo\n");
 }
 
-TEST_CASE("opening cuts a file, and refuses one that is shorter", "[core]") {
+TEST_CASE("opening cuts a file, and refuses one that is shorter", "[files]") {
   const TemporaryDirectory directory;
   write_file(directory / "log", "one\ntwo\nthr");
   {
@@ -39,7 +39,7 @@ TEST_CASE("opening cuts a file, and refuses one that is shorter", "[core]") {
   CHECK_THROWS_AS(AppendFile(directory / "none" / "log", 0), FileError);
 }
 
-TEST_CASE("a file that cannot grow any more is an error", "[core]") {
+TEST_CASE("a file that cannot grow any more is an error", "[files]") {
   const TemporaryDirectory directory;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -62,7 +62,7 @@ TEST_CASE("a file that cannot grow any more is an error", "[core]") {
   CHECK(read_file(directory / "log") == std::string(90, 'x'));  // no part of what did not fit
 }
 
-TEST_CASE("a file with several names is copied before it grows", "[core]") {
+TEST_CASE("a file with several names is copied before it grows", "[files]") {
   const TemporaryDirectory directory;
   const auto path = directory / "file", copy = directory / "copy";
   write_file(path, "mine\nnext\n");

@@ -53,7 +53,7 @@ class FileSizeLimit {
 
 }  // namespace
 
-TEST_CASE("a file comes back as it was written, whatever its bytes", "[core]") {
+TEST_CASE("a file comes back as it was written, whatever its bytes", "[files]") {
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";
   std::string every_byte;
@@ -65,7 +65,7 @@ TEST_CASE("a file comes back as it was written, whatever its bytes", "[core]") {
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("writing replaces the old content, longer or shorter", "[core]") {
+TEST_CASE("writing replaces the old content, longer or shorter", "[files]") {
   const TemporaryDirectory directory;
   write_file(directory / "file", "something long");
   write_file(directory / "file", "short");
@@ -75,7 +75,7 @@ TEST_CASE("writing replaces the old content, longer or shorter", "[core]") {
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("a file without a directory in its name is written here", "[core]") {
+TEST_CASE("a file without a directory in its name is written here", "[files]") {
   const TemporaryDirectory directory;
   const fs::path here = fs::current_path();
   fs::current_path(directory.path());
@@ -84,7 +84,7 @@ TEST_CASE("a file without a directory in its name is written here", "[core]") {
   CHECK(read_file(directory / "file") == "text");
 }
 
-TEST_CASE("a reader sees the old content or the new, nothing in between", "[core]") {
+TEST_CASE("a reader sees the old content or the new, nothing in between", "[files]") {
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";
   write_file(path, std::string(100000, 'a'));
@@ -103,7 +103,7 @@ TEST_CASE("a reader sees the old content or the new, nothing in between", "[core
   CHECK(mixed == 0);
 }
 
-TEST_CASE("a write that fails half-way leaves the old content and no other file", "[core]") {
+TEST_CASE("a write that fails half-way leaves the old content and no other file", "[files]") {
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";
   write_file(path, "the old content");
@@ -117,7 +117,7 @@ TEST_CASE("a write that fails half-way leaves the old content and no other file"
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("a file that cannot be written is named, with the reason", "[core]") {
+TEST_CASE("a file that cannot be written is named, with the reason", "[files]") {
   const TemporaryDirectory directory;
   const fs::path nowhere = directory / "none" / "file";
   CHECK(error_of([&] { write_file(nowhere, "x"); }) ==
@@ -131,7 +131,7 @@ TEST_CASE("a file that cannot be written is named, with the reason", "[core]") {
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("what can be written is known beforehand, and nothing is left of the question", "[core]") {
+TEST_CASE("what can be written is known beforehand, and nothing is left of the question", "[files]") {
   const TemporaryDirectory directory;
   write_file(directory / "file", "content");
   CHECK_NOTHROW(require_writable(directory / "file"));
@@ -144,7 +144,7 @@ TEST_CASE("what can be written is known beforehand, and nothing is left of the q
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("only regular files are replaced", "[core]") {
+TEST_CASE("only regular files are replaced", "[files]") {
   const TemporaryDirectory directory;
   const fs::path pipe = directory / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -154,7 +154,7 @@ TEST_CASE("only regular files are replaced", "[core]") {
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("a file that is replaced keeps its mode, and one that is read-only stays", "[core]") {
+TEST_CASE("a file that is replaced keeps its mode, and one that is read-only stays", "[files]") {
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";
   for (const auto mode : {0600, 0640, 0644, 0755}) {
@@ -171,7 +171,7 @@ TEST_CASE("a file that is replaced keeps its mode, and one that is read-only sta
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("files of thimble are not written through links, outputs of users are", "[core]") {
+TEST_CASE("files of thimble are not written through links, outputs of users are", "[files]") {
   const TemporaryDirectory directory;
   const fs::path target = directory / "target", link = directory / "link", chain = directory / "chain";
   write_file(target, "mine");
@@ -193,7 +193,7 @@ TEST_CASE("files of thimble are not written through links, outputs of users are"
              EndsWith("Too many levels of symbolic links"));
 }
 
-TEST_CASE("an output is no file that was read or written as an output, by any name", "[core]") {
+TEST_CASE("an output is no file that was read or written as an output, by any name", "[files]") {
   const TemporaryDirectory directory;
   const fs::path input = directory / "input", hard = directory / "hard", soft = directory / "soft";
   write_file(input, "data");
@@ -211,7 +211,7 @@ TEST_CASE("an output is no file that was read or written as an output, by any na
   CHECK(read_file(directory / "output") == "first");
 }
 
-TEST_CASE("what a file was read for may be forgotten", "[core]") {
+TEST_CASE("what a file was read for may be forgotten", "[files]") {
   const TemporaryDirectory directory;
   write_file(directory / "file", "old");
   CHECK(read_file(directory / "file") == "old");
@@ -220,7 +220,7 @@ TEST_CASE("what a file was read for may be forgotten", "[core]") {
   CHECK(read_file(directory / "file") == "new");
 }
 
-TEST_CASE("an output to a pipe, a device or an open file is written to it", "[core]") {
+TEST_CASE("an output to a pipe, a device or an open file is written to it", "[files]") {
   const TemporaryDirectory directory;
   forget_known_files();  // the system gives numbers of files again
   const fs::path pipe = directory / "pipe", file = directory / "file";
@@ -257,7 +257,7 @@ TEST_CASE("an output to a pipe, a device or an open file is written to it", "[co
   CHECK_FALSE(is_standard_output(file));
 }
 
-TEST_CASE("opening never waits for the other end of a pipe", "[core]") {
+TEST_CASE("opening never waits for the other end of a pipe", "[files]") {
   const TemporaryDirectory directory;
   const fs::path pipe = directory / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -268,7 +268,7 @@ TEST_CASE("opening never waits for the other end of a pipe", "[core]") {
   CHECK_FALSE(DirectoryLock::is_held(directory.path()));
 }
 
-TEST_CASE("a directory that is made for files goes if it stays empty and is not kept", "[core]") {
+TEST_CASE("a directory that is made for files goes if it stays empty and is not kept", "[files]") {
   const TemporaryDirectory directory;
   const fs::path path = directory / "made";
   { const NewDirectory unused(path); }
@@ -283,7 +283,7 @@ TEST_CASE("a directory that is made for files goes if it stays empty and is not 
   CHECK(read_file(directory / "file") == "content");
 }
 
-TEST_CASE("without permission nothing is written, and the old content stays", "[core]") {
+TEST_CASE("without permission nothing is written, and the old content stays", "[files]") {
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";
   write_file(path, "the old content");
@@ -299,7 +299,7 @@ TEST_CASE("without permission nothing is written, and the old content stays", "[
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("a file below another file cannot be written", "[core]") {
+TEST_CASE("a file below another file cannot be written", "[files]") {
   const TemporaryDirectory directory;
   write_file(directory / "file", "content");
   CHECK(error_of([&] { write_file(directory / "file" / "below", "x"); }) ==
@@ -308,7 +308,7 @@ TEST_CASE("a file below another file cannot be written", "[core]") {
   CHECK(directory.files() == 1);
 }
 
-TEST_CASE("a file that cannot be read is named, with the reason", "[core]") {
+TEST_CASE("a file that cannot be read is named, with the reason", "[files]") {
   const TemporaryDirectory directory;
   const fs::path missing = directory / "missing";
   CHECK(error_of([&] { read_file(missing); }) ==
@@ -320,7 +320,7 @@ TEST_CASE("a file that cannot be read is named, with the reason", "[core]") {
   CHECK(error_of([&] { read_file(pipe); }) == pipe.string() + ": cannot be read: Is not a regular file");
 }
 
-TEST_CASE("a file that is larger than allowed is refused", "[core]") {
+TEST_CASE("a file that is larger than allowed is refused", "[files]") {
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";
   write_file(path, "12345");
@@ -330,7 +330,7 @@ TEST_CASE("a file that is larger than allowed is refused", "[core]") {
              EndsWith(" bytes; 9 is the most"));
 }
 
-TEST_CASE("a file written in pieces is there once it is committed, or not at all", "[core]") {
+TEST_CASE("a file written in pieces is there once it is committed, or not at all", "[files]") {
   const TemporaryDirectory directory;
   const fs::path path = directory / "file";
   write_file(path, "old");
@@ -352,7 +352,7 @@ TEST_CASE("a file written in pieces is there once it is committed, or not at all
   CHECK_THROWS_AS(NewFile(directory / "no" / "file"), FileError);
 }
 
-TEST_CASE("a disk that is full leaves nothing of a file written in pieces", "[core]") {
+TEST_CASE("a disk that is full leaves nothing of a file written in pieces", "[files]") {
   const TemporaryDirectory directory;
   {
     const FileSizeLimit limit(100);

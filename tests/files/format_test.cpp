@@ -6,7 +6,7 @@
 
 using namespace thimble;
 
-TEST_CASE("a number has all digits of an integer and a few of any other", "[core]") {
+TEST_CASE("a number has all digits of an integer and a few of any other", "[files]") {
   CHECK(format_number(12500) == "12500");
   CHECK(format_number(-3) == "-3");
   CHECK(format_number(1.0 / 3) == "0.3333");
@@ -16,13 +16,13 @@ TEST_CASE("a number has all digits of an integer and a few of any other", "[core
   CHECK(format_number(std::numeric_limits<double>::quiet_NaN()) == "-");
 }
 
-TEST_CASE("a noun follows its number", "[core]") {
+TEST_CASE("a noun follows its number", "[files]") {
   CHECK(counted(0, "problem") == "0 problems");
   CHECK(counted(1, "problem") == "1 problem");
   CHECK(counted(12, "more line") == "12 more lines");
 }
 
-TEST_CASE("bytes are given in a unit that people read", "[core]") {
+TEST_CASE("bytes are given in a unit that people read", "[files]") {
   CHECK(format_bytes(0) == "0 B");
   CHECK(format_bytes(1023) == "1023 B");
   CHECK(format_bytes(1536) == "1.5 KiB");
@@ -30,7 +30,7 @@ TEST_CASE("bytes are given in a unit that people read", "[core]") {
   CHECK(format_bytes(5e24) == "4336808.7 EiB");
 }
 
-TEST_CASE("a duration is given in the two largest units", "[core]") {
+TEST_CASE("a duration is given in the two largest units", "[files]") {
   CHECK(format_duration(0.4) == "0 s");
   CHECK(format_duration(59.4) == "59 s");
   CHECK(format_duration(59.5) == "1 min 00 s");

@@ -41,7 +41,7 @@ std::string other_process(const std::filesystem::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a second process does not get the lock and hears who has it", "[core]") {
+TEST_CASE("a second process does not get the lock and hears who has it", "[files]") {
   const TemporaryDirectory directory;
   {
     const DirectoryLock lock(directory.path());
@@ -54,18 +54,18 @@ TEST_CASE("a second process does not get the lock and hears who has it", "[core]
   CHECK(other_process(directory.path()).empty());
 }
 
-TEST_CASE("what a killed holder leaves behind does not lock anybody out", "[core]") {
+TEST_CASE("what a killed holder leaves behind does not lock anybody out", "[files]") {
   const TemporaryDirectory directory;
   write_file(directory / DirectoryLock::kFile, "process 1 on another planet");
   CHECK_NOTHROW(DirectoryLock(directory.path()));
 }
 
-TEST_CASE("a directory that is not there cannot be locked", "[core]") {
+TEST_CASE("a directory that is not there cannot be locked", "[files]") {
   const TemporaryDirectory directory;
   CHECK_THROWS_AS(DirectoryLock(directory / "none"), FileError);
 }
 
-TEST_CASE("whether a directory is locked", "[core]") {
+TEST_CASE("whether a directory is locked", "[files]") {
   const TemporaryDirectory directory;
   CHECK_FALSE(DirectoryLock::is_held(directory / ""));
   {

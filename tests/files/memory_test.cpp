@@ -27,7 +27,7 @@ constexpr double kMiB = 1 << 20;
 
 }  // namespace
 
-TEST_CASE("where nothing can be read, nothing limits memory", "[core]") {
+TEST_CASE("where nothing can be read, nothing limits memory", "[files]") {
   const Machine machine;
   CHECK(std::isinf(machine.available()));
   machine.write("proc/meminfo", "MemTotal: 5 kB\n");
@@ -36,14 +36,14 @@ TEST_CASE("where nothing can be read, nothing limits memory", "[core]") {
   CHECK(std::isinf(machine.available()));
 }
 
-TEST_CASE("what the machine has left limits memory", "[core]") {
+TEST_CASE("what the machine has left limits memory", "[files]") {
   const Machine machine;
   machine.write("proc/meminfo",
                 "MemTotal:       8192 kB\nMemFree:   1 kB\nMemAvailable:   2048 kB\nX: 1 kB\n");
   CHECK(machine.available() == 2 * kMiB);
 }
 
-TEST_CASE("the least limit of the control groups counts, in version 1 and 2", "[core]") {
+TEST_CASE("the least limit of the control groups counts, in version 1 and 2", "[files]") {
   const Machine machine;
   machine.write("proc/self/cgroup", "9:cpu,cpuacct:/a\n4:hugetlb,memory:/a/b\n0::/user/session\n");
   machine.write("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
@@ -58,14 +58,14 @@ TEST_CASE("the least limit of the control groups counts, in version 1 and 2", "[
   CHECK(machine.available() == 4 * kMiB);
 }
 
-TEST_CASE("the peak of memory rises with what is used", "[core]") {
+TEST_CASE("the peak of memory rises with what is used", "[files]") {
   const std::int64_t before = peak_memory();
   CHECK(before > 0);
   const std::vector<char> used(static_cast<std::size_t>(before) + 32 * (1 << 20), 'x');
   CHECK(peak_memory() >= static_cast<std::int64_t>(used.size()));
 }
 
-TEST_CASE("what sets the limit is named", "[core]") {
+TEST_CASE("what sets the limit is named", "[files]") {
   const Machine machine;
   machine.write("proc/meminfo", "MemAvailable:   8192 kB\n");
   machine.write("proc/self/cgroup", "0::/user\n");

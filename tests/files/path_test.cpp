@@ -7,13 +7,13 @@
 
 using namespace thimble;
 
-TEST_CASE("a path that JSON cannot name is refused", "[core]") {
+TEST_CASE("a path that JSON cannot name is refused", "[files]") {
   CHECK_NOTHROW(require_utf8("runs/großer Löwe"));
   CHECK_THROWS_AS(require_utf8("runs/\xff"), FileError);
   CHECK_THROWS_WITH(require_utf8("runs/\xff/x"), ContainsSubstring("runs/\\x{ff}/x: the path is not UTF-8"));
 }
 
-TEST_CASE("what killed processes left is removed, and nothing else", "[core]") {
+TEST_CASE("what killed processes left is removed, and nothing else", "[files]") {
   const TemporaryDirectory directory;
   for (const char* name : {"a.json.123-0.tmp", "a.json", "tmp", "notes.tmp", "a.json.123.tmp", "a.-0.tmp"})
     write_file(directory / name, "x");

@@ -29,20 +29,20 @@ std::pair<int, std::string> shell(const std::string& script) {
 
 }  // namespace
 
-TEST_CASE("a child has its arguments, no input, and both its outputs in a file", "[core]") {
+TEST_CASE("a child has its arguments, no input, and both its outputs in a file", "[files]") {
   CHECK(shell("echo $0; echo wrong >&2; cat; exit 7") == std::pair(7, std::string("name\nwrong\n")));
 }
 
-TEST_CASE("a child that a signal ended has a status of its own", "[core]") {
+TEST_CASE("a child that a signal ended has a status of its own", "[files]") {
   CHECK(shell("kill -TERM $$").first == 128 + SIGTERM);
 }
 
-TEST_CASE("a child leads a process group, and no signal is kept from it", "[core]") {
+TEST_CASE("a child leads a process group, and no signal is kept from it", "[files]") {
   CHECK(shell("[ $(cut -d' ' -f5 /proc/$$/stat) = $$ ]").first == 0);
   CHECK(shell("grep SigBlk /proc/self/status").second == "SigBlk:\t0000000000000000\n");
 }
 
-TEST_CASE("a child is no process of the launcher of its parent", "[core]") {
+TEST_CASE("a child is no process of the launcher of its parent", "[files]") {
   const std::string names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "SLURM_CONF"};
   for (const std::string& name : names) ::setenv(name.c_str(), "1", 1);
   const std::string seen = shell("env | grep -E '^(OMPI|PMI|PMIX|SLURM)_'").second;
@@ -50,7 +50,7 @@ TEST_CASE("a child is no process of the launcher of its parent", "[core]") {
   CHECK(seen == "SLURM_CONF=1\n");
 }
 
-TEST_CASE("the rank of a process is that of its launcher", "[core]") {
+TEST_CASE("the rank of a process is that of its launcher", "[files]") {
   CHECK((launcher_rank().rank == 0 && launcher_rank().size == 1));
   const std::pair<const char*, const char*> launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                                            {"PMI_RANK", "PMI_SIZE"},
@@ -65,7 +65,7 @@ TEST_CASE("the rank of a process is that of its launcher", "[core]") {
   }
 }
 
-TEST_CASE("a child that still runs has no status", "[core]") {
+TEST_CASE("a child that still runs has no status", "[files]") {
   const TemporaryDirectory directory;
   const pid_t child = start_process({"/bin/sleep", "100"}, directory / "out");
   CHECK_FALSE(exit_status(child).has_value());
@@ -73,7 +73,7 @@ TEST_CASE("a child that still runs has no status", "[core]") {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_CASE("what cannot be run or written", "[core]") {
+TEST_CASE("what cannot be run or written", "[files]") {
   const TemporaryDirectory directory;
   const pid_t child = start_process({"/no/such/program"}, directory / "out");
   int status = 0;
@@ -83,7 +83,7 @@ TEST_CASE("what cannot be run or written", "[core]") {
   CHECK_THROWS_AS(start_process({"/bin/true"}, directory / "none/out"), FileError);
 }
 
-TEST_CASE("a limit of the process is named, with the remedy", "[core]") {
+TEST_CASE("a limit of the process is named, with the remedy", "[files]") {
   const TemporaryDirectory directory;
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -109,7 +109,7 @@ TEST_CASE("a limit of the process is named, with the remedy", "[core]") {
                     (directory / "out").string() + ": cannot be written: " + remedy);
 }
 
-TEST_CASE("queued signals come one by one, and afterwards do what they did before", "[core]") {
+TEST_CASE("queued signals come one by one, and afterwards do what they did before", "[files]") {
   struct sigaction before {};
   ::sigaction(SIGTERM, nullptr, &before);
   {
@@ -130,7 +130,7 @@ TEST_CASE("queued signals come one by one, and afterwards do what they did befor
   CHECK(after.sa_handler == before.sa_handler);
 }
 
-TEST_CASE("a signal that was ignored stays ignored, here and in children, unless it insists", "[core]") {
+TEST_CASE("a signal that was ignored stays ignored, here and in children, unless it insists", "[files]") {
   struct sigaction before[2]{}, ignore{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGHUP, &ignore, &before[0]);

@@ -9,7 +9,7 @@
 
 using namespace thimble;
 
-TEST_CASE("work reports its share from nothing to the whole, and its end", "[core]") {
+TEST_CASE("work reports its share from nothing to the whole, and its end", "[files]") {
   ProgressRecorder recorder;
   {
     ProgressCounter counter("counting", 4);
@@ -23,7 +23,7 @@ TEST_CASE("work reports its share from nothing to the whole, and its end", "[cor
   CHECK(recorder.ends == 1);
 }
 
-TEST_CASE("work inside other work is a part of it", "[core]") {
+TEST_CASE("work inside other work is a part of it", "[files]") {
   ProgressRecorder recorder;
   {
     ProgressCounter outer("outer", 2);
@@ -39,7 +39,7 @@ TEST_CASE("work inside other work is a part of it", "[core]") {
   CHECK(recorder.works.back() == "next");
 }
 
-TEST_CASE("work that fails has an end, too", "[core]") {
+TEST_CASE("work that fails has an end, too", "[files]") {
   ProgressRecorder recorder;
   const auto fail = [] {
     const ProgressCounter counter("failing", 1);
@@ -51,7 +51,7 @@ TEST_CASE("work that fails has an end, too", "[core]") {
   CHECK(recorder.works.back() == "next");
 }
 
-TEST_CASE("nobody has to listen, and work of nothing is done at once", "[core]") {
+TEST_CASE("nobody has to listen, and work of nothing is done at once", "[files]") {
   {
     ProgressCounter counter("unheard", 1);
     counter.advance();
@@ -62,7 +62,7 @@ TEST_CASE("nobody has to listen, and work of nothing is done at once", "[core]")
   CHECK(recorder.shares == std::vector<double>{0, 1});
 }
 
-TEST_CASE("threads advance one after the other", "[core]") {
+TEST_CASE("threads advance one after the other", "[files]") {
   constexpr std::int64_t kItems = 1000;
   ProgressRecorder recorder;
   ThreadPool pool(4);

@@ -7,13 +7,13 @@
 using namespace thimble;
 using namespace thimble::tests;
 
-TEST_CASE("a good file is accepted: every rule below is about what differs from it", "[tensor]") {
+TEST_CASE("a good file is accepted: every rule below is about what differs from it", "[files]") {
   CHECK(complaint("F32", "[2,3]", "[0,24]", 24) == "accepted");
   CHECK(pair_complaint("[8,16]", "[0,8]", 16) == "accepted");  // in any order
   CHECK(complaint(file_text("{}   ", 0)) == "accepted");
 }
 
-TEST_CASE("an empty file is refused, and one that ends within the header size", "[tensor]") {
+TEST_CASE("an empty file is refused, and one that ends within the header size", "[files]") {
   CHECK(complaint("") == "0 bytes are too few for a safetensors file");
   CHECK(complaint("1234567") == "7 bytes are too few for a safetensors file");
   const TemporaryDirectory directory;
@@ -22,7 +22,7 @@ TEST_CASE("an empty file is refused, and one that ends within the header size", 
                     (directory / "empty").string() + ": 0 bytes are too few for a safetensors file");
 }
 
-TEST_CASE("a truncated file is refused, wherever it ends", "[tensor]") {
+TEST_CASE("a truncated file is refused, wherever it ends", "[files]") {
   const std::string whole = file_text(object({entry("w", "F32", "[2]", "[0,8]")}), 8);
   REQUIRE(complaint(whole) == "accepted");
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -31,7 +31,7 @@ TEST_CASE("a truncated file is refused, wherever it ends", "[tensor]") {
   }
 }
 
-TEST_CASE("a header larger than the file or than the format allows is refused", "[tensor]") {
+TEST_CASE("a header larger than the file or than the format allows is refused", "[files]") {
   CHECK_THAT(complaint(std::string("\x10\0\0\0\0\0\0\0{}", 10)),
              ContainsSubstring("the header size 16 is more than the file holds"));
   CHECK_THAT(complaint(std::string(8, '\xff') + "{}"),
@@ -41,7 +41,7 @@ TEST_CASE("a header larger than the file or than the format allows is refused", 
         "the header size 100000001 is more than the 100000000 bytes of the format");
 }
 
-TEST_CASE("a header that is not one JSON object is refused", "[tensor]") {
+TEST_CASE("a header that is not one JSON object is refused", "[files]") {
   for (const char* header : {"", "nonsense", "[]", "3", " {}", "\n{}", "\xef\xbb\xbf{}", R"({"w":)", "{}\n",
                              "{}\t", "{} x", "{}[]", "}"}) {
     CAPTURE(header);
@@ -55,7 +55,7 @@ TEST_CASE("a header that is not one JSON object is refused", "[tensor]") {
   CHECK(complaint(file_text("{ }", 0)) == "accepted");
 }
 
-TEST_CASE("a header that is not UTF-8 is refused", "[tensor]") {
+TEST_CASE("a header that is not UTF-8 is refused", "[files]") {
   CHECK(complaint(file_text(object({entry("w\xff", "F32", "[0]", "[0,0]")}), 0)) ==
         "the header is not UTF-8 at its byte 4");
   CHECK(complaint(file_text(object({entry("\xed\xa0\x80", "F32", "[0]", "[0,0]")}), 0)) ==
@@ -64,7 +64,7 @@ TEST_CASE("a header that is not UTF-8 is refused", "[tensor]") {
              StartsWith("the header: not valid JSON"));
 }
 
-TEST_CASE("a duplicate key is refused, wherever", "[tensor]") {
+TEST_CASE("a duplicate key is refused, wherever", "[files]") {
   const std::string w = entry("w", "F32", "[0]", "[0,0]");
   CHECK(complaint(file_text(object({w, w}), 0)) == "the header: duplicate key w");
   CHECK(complaint(file_text(object({w, entry("\\u0077", "F32", "[0]", "[0,0]")}), 0)) ==
@@ -79,7 +79,7 @@ TEST_CASE("a duplicate key is refused, wherever", "[tensor]") {
   }
 }
 
-TEST_CASE("metadata other than texts is refused", "[tensor]") {
+TEST_CASE("metadata other than texts is refused", "[files]") {
   for (const char* metadata :
        {R"("text")", "3", "null", "[]", R"({"a":1})", R"({"a":null})", R"({"a":{}})", R"({"a":["b"]})"}) {
     CAPTURE(metadata);
@@ -89,7 +89,7 @@ TEST_CASE("metadata other than texts is refused", "[tensor]") {
   CHECK(complaint(file_text(R"({"__metadata__":{}})", 0)) == "accepted");
 }
 
-TEST_CASE("a tensor that is not an object of three keys is refused; further keys are not read", "[tensor]") {
+TEST_CASE("a tensor that is not an object of three keys is refused; further keys are not read", "[files]") {
   for (const char* tensor : {"3", "[]", "null", R"("F32")"}) {
     CAPTURE(tensor);
     CHECK(complaint(file_text(fmt::format(R"({{"w":{}}})", tensor), 0)) ==
@@ -106,7 +106,7 @@ TEST_CASE("a tensor that is not an object of three keys is refused; further keys
                             0)) == "accepted");
 }
 
-TEST_CASE("JSON that nests too deep is refused, and takes no stack", "[tensor]") {
+TEST_CASE("JSON that nests too deep is refused, and takes no stack", "[files]") {
   const auto nested = [](std::size_t depth) {
     const std::string inner = std::string(depth, '[') + std::string(depth, ']');
     return complaint(
@@ -117,7 +117,7 @@ TEST_CASE("JSON that nests too deep is refused, and takes no stack", "[tensor]")
     CHECK(nested(depth) == "the header: nests more than 127 deep");
 }
 
-TEST_CASE("every type of the format has its size", "[tensor]") {
+TEST_CASE("every type of the format has its size", "[files]") {
   for (const auto& [dtype, bits] : std::vector<std::pair<std::string, std::size_t>>{
            {"BOOL", 8},        {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
            {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
@@ -136,7 +136,7 @@ TEST_CASE("every type of the format has its size", "[tensor]") {
         "tensor w: dtype must be a text");
 }
 
-TEST_CASE("a shape that breaks a rule is refused, and the tensor named", "[tensor]") {
+TEST_CASE("a shape that breaks a rule is refused, and the tensor named", "[files]") {
   for (const char* shape : {"2", "{}", "null", "[1,1,1,1,2]"}) {
     CAPTURE(shape);
     CHECK(complaint("F32", shape, "[0,8]", 8) == "tensor w: the shape must be a list of at most 4 sizes");
@@ -156,7 +156,7 @@ TEST_CASE("a shape that breaks a rule is refused, and the tensor named", "[tenso
   }
 }
 
-TEST_CASE("offsets that leave the data are refused", "[tensor]") {
+TEST_CASE("offsets that leave the data are refused", "[files]") {
   for (const char* offsets : {"[8,0]", "[0,12]", "[4,12]", "[1000000000000,1000000000008]"}) {
     CAPTURE(offsets);
     CHECK_THAT(complaint("F32", "[2]", offsets, 8), ContainsSubstring("leave the data of 8 bytes"));
@@ -168,7 +168,7 @@ TEST_CASE("offsets that leave the data are refused", "[tensor]") {
   }
 }
 
-TEST_CASE("tensors that overlap, or leave bytes before, between or after them, are refused", "[tensor]") {
+TEST_CASE("tensors that overlap, or leave bytes before, between or after them, are refused", "[files]") {
   const auto begins_at = [](int byte) {
     return fmt::format(
         "tensor b: begins at byte {} of the data, not at 8 where the one before ends; tensors leave "
@@ -183,7 +183,7 @@ TEST_CASE("tensors that overlap, or leave bytes before, between or after them, a
   CHECK(complaint(file_text("{}", 3)) == "3 bytes of data follow the last tensor");
 }
 
-TEST_CASE("empty tensors and scalars are as good as others", "[tensor]") {
+TEST_CASE("empty tensors and scalars are as good as others", "[files]") {
   for (const char* shape : {"[0]", "[0,3]", "[1000000,0]", "[0,1000000000]"}) {
     CAPTURE(shape);
     CHECK(complaint("F32", shape, "[0,0]", 0) == "accepted");
@@ -200,7 +200,7 @@ TEST_CASE("empty tensors and scalars are as good as others", "[tensor]") {
   CHECK(file.entry("c").shape == Shape{2, 0});
 }
 
-TEST_CASE("a name may be any text, and is quoted on one line", "[tensor]") {
+TEST_CASE("a name may be any text, and is quoted on one line", "[files]") {
   const std::string name = "\xe2\x82\xac \"'\\/\n\x01";
   const std::string json = "\xe2\x82\xac \\\"'\\\\\\/\\n\\u0001";
   const SafetensorsFile file(

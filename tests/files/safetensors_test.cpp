@@ -22,7 +22,7 @@ NamedBytes named(const std::string& name, DType dtype, const Shape& shape, const
 
 }  // namespace
 
-TEST_CASE("tensors and metadata come back as they were written", "[tensor]") {
+TEST_CASE("tensors and metadata come back as they were written", "[files]") {
   const TemporaryDirectory directory;
   const std::vector<float> f{1.5f, -2, 0.1f, std::numeric_limits<float>::infinity(), 1e-40f, 3};
   const std::vector<double> d{0.1, -1e300};
@@ -48,7 +48,7 @@ TEST_CASE("tensors and metadata come back as they were written", "[tensor]") {
   }
 }
 
-TEST_CASE("values are converted to the type that is asked for", "[tensor]") {
+TEST_CASE("values are converted to the type that is asked for", "[files]") {
   const TemporaryDirectory directory;
   const std::vector<double> d{0.1, -2};
   const std::vector<std::int64_t> i{3, -4};
@@ -59,7 +59,7 @@ TEST_CASE("values are converted to the type that is asked for", "[tensor]") {
   CHECK(file.values<double>("i") == std::vector<double>{3, -4});
 }
 
-TEST_CASE("16-bit floating-point numbers are converted", "[tensor]") {
+TEST_CASE("16-bit floating-point numbers are converted", "[files]") {
   const std::vector<std::uint16_t> half{0x3c00, 0xc000, 0x7bff, 0x0001, 0x03ff, 0x3555, 0x7c00, 0x8000};
   const std::vector<std::uint16_t> brain{0x3f80, 0xc000, 0x7f80, 0x3eab};
   const TemporaryDirectory directory;
@@ -76,7 +76,7 @@ TEST_CASE("16-bit floating-point numbers are converted", "[tensor]") {
   CHECK(std::isnan(SafetensorsFile(nan, "FILE").values<float>("w")[0]));
 }
 
-TEST_CASE("values of a type that cannot be converted are refused, with tensor and type", "[tensor]") {
+TEST_CASE("values of a type that cannot be converted are refused, with tensor and type", "[files]") {
   const SafetensorsFile file(
       file_text(object({entry("w", "U8", "[4]", "[0,4]"), entry("x", "F32", "[1]", "[4,8]")}), 8), "FILE");
   CHECK_THROWS_AS(file.values<double>("w"), CheckpointError);
@@ -88,7 +88,7 @@ TEST_CASE("values of a type that cannot be converted are refused, with tensor an
                     "integers; store I64");
 }
 
-TEST_CASE("a file with any bit flipped is refused, and so is one that ends early or late", "[tensor]") {
+TEST_CASE("a file with any bit flipped is refused, and so is one that ends early or late", "[files]") {
   const TemporaryDirectory directory;
   const std::vector<float> a{1, 2}, b{3};
   write_safetensors(directory / "file",
@@ -110,19 +110,19 @@ TEST_CASE("a file with any bit flipped is refused, and so is one that ends early
         "the checksum does not match: the file is damaged");
 }
 
-TEST_CASE("a checksum of another length does not match", "[tensor]") {
+TEST_CASE("a checksum of another length does not match", "[files]") {
   const std::string text =
       file_text(R"({"__metadata__":{"checksum":"0123","checksum_algorithm":"XXH3-64"}})", 0);
   CHECK(complaint(text) == "the checksum does not match: the file is damaged");
 }
 
-TEST_CASE("a checksum of another kind is metadata like any other", "[tensor]") {
+TEST_CASE("a checksum of another kind is metadata like any other", "[files]") {
   const std::string text =
       file_text(R"({"__metadata__":{"a":"","checksum":"0123456789abcdef","checksum_algorithm":"other"}})", 0);
   CHECK(SafetensorsFile(text, "FILE").metadata().size() == 3);
 }
 
-TEST_CASE("what could not be read back is not written", "[tensor]") {
+TEST_CASE("what could not be read back is not written", "[files]") {
   const TemporaryDirectory directory;
   const std::vector<float> a{1, 2};
   const auto refused = [&](const std::vector<NamedBytes>& tensors,
@@ -146,7 +146,7 @@ TEST_CASE("what could not be read back is not written", "[tensor]") {
   CHECK(directory.files() == 0);
 }
 
-TEST_CASE("the layout in the file is that of the format", "[tensor]") {
+TEST_CASE("the layout in the file is that of the format", "[files]") {
   const TemporaryDirectory directory;
   const std::vector<float> a{1, 2}, b{3};
   write_safetensors(directory / "file",
@@ -167,7 +167,7 @@ TEST_CASE("the layout in the file is that of the format", "[tensor]") {
   CHECK(content.size() == 8 + size + 12);
 }
 
-TEST_CASE("a tensor that is not in the file is named", "[tensor]") {
+TEST_CASE("a tensor that is not in the file is named", "[files]") {
   const TemporaryDirectory directory;
   write_safetensors(directory / "file", {}, {});
   const SafetensorsFile file(directory / "file");

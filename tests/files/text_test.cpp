@@ -5,12 +5,12 @@
 
 using namespace thimble;
 
-TEST_CASE("control characters of ASCII end with DEL", "[core]") {
+TEST_CASE("control characters of ASCII end with DEL", "[files]") {
   for (const char c : {'\0', '\n', '\x1f', '\x7f'}) CHECK(is_control(c));
   for (const char c : {' ', '~', '\x80'}) CHECK_FALSE(is_control(c));
 }
 
-TEST_CASE("a UTF-8 character has the size that its first byte says", "[core]") {
+TEST_CASE("a UTF-8 character has the size that its first byte says", "[files]") {
   CHECK(character_size("a") == 1);
   CHECK(character_size("\xc3\xa9x") == 2);
   CHECK(character_size("\xe2\x82\xac") == 3);
@@ -18,7 +18,7 @@ TEST_CASE("a UTF-8 character has the size that its first byte says", "[core]") {
   CHECK(character_size(std::string_view("\0", 1)) == 1);
 }
 
-TEST_CASE("what RFC 3629 rules out is no character", "[core]") {
+TEST_CASE("what RFC 3629 rules out is no character", "[files]") {
   for (const char* text : {"", "\x80", "\xff", "\xc3", "\xc3(", "\xe2\x82", "\xf0\x9f\x98",
                            "\xc0\xaf",                                 // two bytes for one
                            "\xe0\x80\xaf", "\xf0\x80\x80\xaf",         // three and four for one
@@ -32,20 +32,20 @@ TEST_CASE("what RFC 3629 rules out is no character", "[core]") {
   CHECK(character_size("\xf4\x8f\xbf\xbf") == 4);
 }
 
-TEST_CASE("the first byte that is not UTF-8 is found", "[core]") {
+TEST_CASE("the first byte that is not UTF-8 is found", "[files]") {
   CHECK(utf8_size("") == 0);
   CHECK(utf8_size("a\xc3\xa9z") == 4);
   CHECK(utf8_size("a\xc3\xa9\xffz") == 3);
 }
 
-TEST_CASE("a quoted text stays on its line, and short", "[core]") {
+TEST_CASE("a quoted text stays on its line, and short", "[files]") {
   CHECK(printable("a\xc3\xa9") == "a\xc3\xa9");
   CHECK(printable("a\nb\x1b\x7f\xff") == "a\\u{a}b\\u{1b}\\u{7f}\\x{ff}");
   CHECK(printable(std::string(100, 'x')) == std::string(100, 'x'));
   CHECK(printable(std::string(101, 'x')) == std::string(100, 'x').append("..."));
 }
 
-TEST_CASE("a line is UTF-8 without control characters", "[core]") {
+TEST_CASE("a line is UTF-8 without control characters", "[files]") {
   CHECK(is_line("a \xc3\xa9"));
   CHECK(is_line(""));
   for (const char* text : {"a\nb", "\t", "\x7f", "a\xff", "\xc2\x9b"}) {
@@ -54,20 +54,20 @@ TEST_CASE("a line is UTF-8 without control characters", "[core]") {
   }
 }
 
-TEST_CASE("text becomes content of a page", "[core]") {
+TEST_CASE("text becomes content of a page", "[files]") {
   CHECK(escape_markup("a < b & \"c\" > \xc3\xa9") == "a &lt; b &amp; &quot;c&quot; &gt; \xc3\xa9");
   CHECK(escape_markup("<\u202e\u200b\x1b\xff") == "&lt;\\u{202e}\\u{200b}\\u{1b}\\x{ff}");
   CHECK(escape_markup("\xEF\xBF\xBE \xEF\xBF\xBF \xEF\xBF\xBD") == "? ? \xEF\xBF\xBD");  // U+FFFD is one
 }
 
-TEST_CASE("text can be cut between two characters", "[core]") {
+TEST_CASE("text can be cut between two characters", "[files]") {
   CHECK(shortened("abc", 3) == "abc");
   CHECK(shortened("abcd", 3) == "abc...");
   CHECK(shortened("a\xc3\xa9\xc3\xa9", 4) == "a\xc3\xa9...");
   CHECK(shortened("\xc3\xa9", 1) == "...");
 }
 
-TEST_CASE("a number is all of a text", "[core]") {
+TEST_CASE("a number is all of a text", "[files]") {
   CHECK(parse_number<int>("12") == 12);
   CHECK(parse_number<int>("+12") == 12);
   CHECK(parse_number<double>("-1.5e2") == -150);
@@ -77,7 +77,7 @@ TEST_CASE("a number is all of a text", "[core]") {
   }
 }
 
-TEST_CASE("an escaped text cannot steer a terminal", "[core]") {
+TEST_CASE("an escaped text cannot steer a terminal", "[files]") {
   CHECK(escape_controls("a\xc3\xa9 \\ \n\xf0\x9f\x98\x80") == "a\xc3\xa9 \\ \n\xf0\x9f\x98\x80");
   CHECK(escape_controls(std::string_view("\0\x1b[0m\r\t\x7f", 8)) == "\\u{0}\\u{1b}[0m\\u{d}\\u{9}\\u{7f}");
   CHECK(escape_controls("\x9b\xff\xc3") == "\\x{9b}\\x{ff}\\x{c3}");
@@ -94,7 +94,7 @@ TEST_CASE("an escaped text cannot steer a terminal", "[core]") {
   }
 }
 
-TEST_CASE("characters that cannot be seen are escaped", "[core]") {
+TEST_CASE("characters that cannot be seen are escaped", "[files]") {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"\u00ac", ""},          {"\u00ad", "ad"},        {"\u00ae", ""},          {"\u034e", ""},
       {"\u034f", "34f"},       {"\u0350", ""},          {"\u115e", ""},          {"\u115f", "115f"},
@@ -113,7 +113,7 @@ TEST_CASE("characters that cannot be seen are escaped", "[core]") {
   }
 }
 
-TEST_CASE("emoji stay whole, and nothing hides in what only looks like one", "[core]") {
+TEST_CASE("emoji stay whole, and nothing hides in what only looks like one", "[files]") {
   const std::string family = "\U0001f468\u200d\U0001f469\U0001f3fd\u200d\U0001f467", heart = "\u2764\ufe0f",
                     england = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f";
   for (const std::string& emoji :
@@ -132,7 +132,7 @@ TEST_CASE("emoji stay whole, and nothing hides in what only looks like one", "[c
   CHECK(escape_controls("\U0001f3f4\U000e0041\U000e007f") == "\U0001f3f4\\u{e0041}\\u{e007f}");
 }
 
-TEST_CASE("escaped JSON says the same", "[core]") {
+TEST_CASE("escaped JSON says the same", "[files]") {
   const Json value = {
       {"k\xc2\x9b", "\xe2\x80\xae\xd8\x9c\x7f\n\x1b \xc3\xa9\xf0\x9f\x98\x80\u200b\U000e0041"}};
   const std::string text = escape_controls_in_json(json_text(value, 2));

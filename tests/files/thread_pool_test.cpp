@@ -13,7 +13,7 @@
 
 using namespace thimble;
 
-TEST_CASE("a loop visits every item once, whatever the threads", "[core]") {
+TEST_CASE("a loop visits every item once, whatever the threads", "[files]") {
   for (int threads = 1; threads <= 4; ++threads) {
     ThreadPool pool(threads);
     CHECK(pool.threads() == threads);
@@ -28,7 +28,7 @@ TEST_CASE("a loop visits every item once, whatever the threads", "[core]") {
   }
 }
 
-TEST_CASE("items of one thread number never overlap in time", "[core]") {
+TEST_CASE("items of one thread number never overlap in time", "[files]") {
   ThreadPool pool(4);
   std::vector<std::int64_t> sums(4);  // plain numbers: two items at once on one of them would lose additions
   std::vector<std::atomic<int>> inside(4);
@@ -47,7 +47,7 @@ TEST_CASE("items of one thread number never overlap in time", "[core]") {
   CHECK(std::accumulate(sums.begin(), sums.end(), std::int64_t{0}) == 200 * 99 * 100 / 2);
 }
 
-TEST_CASE("the items of a loop really run on several threads at once", "[core]") {
+TEST_CASE("the items of a loop really run on several threads at once", "[files]") {
   ThreadPool pool(3);
   std::set<std::thread::id> ids;
   std::mutex mutex;
@@ -62,7 +62,7 @@ TEST_CASE("the items of a loop really run on several threads at once", "[core]")
   CHECK(ids.count(std::this_thread::get_id()) == 1);
 }
 
-TEST_CASE("a thread that sleeps on its item does not hold up the others", "[core]") {
+TEST_CASE("a thread that sleeps on its item does not hold up the others", "[files]") {
   ThreadPool pool(2);
   std::atomic<bool> last_done = false;
   std::atomic<bool> timed_out = false;
@@ -77,7 +77,7 @@ TEST_CASE("a thread that sleeps on its item does not hold up the others", "[core
   CHECK_FALSE(timed_out);
 }
 
-TEST_CASE("what a loop wrote is seen by its caller and by the next loop", "[core]") {
+TEST_CASE("what a loop wrote is seen by its caller and by the next loop", "[files]") {
   ThreadPool pool(4);
   std::vector<std::int64_t> values(64, 1);
   for (int loop = 0; loop < 500; ++loop) {
@@ -87,7 +87,7 @@ TEST_CASE("what a loop wrote is seen by its caller and by the next loop", "[core
   CHECK(values == std::vector<std::int64_t>(64, 1));
 }
 
-TEST_CASE("the exception of the smallest item is thrown on, after the whole loop", "[core]") {
+TEST_CASE("the exception of the smallest item is thrown on, after the whole loop", "[files]") {
   for (int threads = 1; threads <= 4; ++threads) {
     ThreadPool pool(threads);
     for (int loop = 0; loop < 200; ++loop) {
@@ -110,13 +110,13 @@ TEST_CASE("the exception of the smallest item is thrown on, after the whole loop
   }
 }
 
-TEST_CASE("a pool without a number of threads takes what the process may use", "[core]") {
+TEST_CASE("a pool without a number of threads takes what the process may use", "[files]") {
   CHECK(ThreadPool(0).threads() >= 1);
   CHECK(ThreadPool(0).threads() <= static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   CHECK(ThreadPool(1).threads() == 1);
 }
 
-TEST_CASE("a loop of no items calls nothing, one of a negative number is refused", "[core]") {
+TEST_CASE("a loop of no items calls nothing, one of a negative number is refused", "[files]") {
   ThreadPool pool(2);
   bool called = false;
   const auto call = [&](std::int64_t, int) { called = true; };
@@ -125,7 +125,7 @@ TEST_CASE("a loop of no items calls nothing, one of a negative number is refused
   CHECK_FALSE(called);
 }
 
-TEST_CASE("a pool can end at any time, used or not", "[core]") {
+TEST_CASE("a pool can end at any time, used or not", "[files]") {
   std::atomic<int> visited = 0;
   for (int i = 0; i < 200; ++i) {
     ThreadPool pool(3);
@@ -134,7 +134,7 @@ TEST_CASE("a pool can end at any time, used or not", "[core]") {
   CHECK(visited == 199);
 }
 
-TEST_CASE("of two failures that of the earlier item is told, whichever came first", "[core]") {
+TEST_CASE("of two failures that of the earlier item is told, whichever came first", "[files]") {
   ThreadPool pool(2);
   std::atomic<bool> second_fails = false;
   const auto fail = [&](std::int64_t item, int) {

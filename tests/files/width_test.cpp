@@ -4,7 +4,7 @@
 
 using namespace thimble;
 
-TEST_CASE("a text has the columns that a terminal gives it", "[core]") {
+TEST_CASE("a text has the columns that a terminal gives it", "[files]") {
   CHECK(display_width("") == 0);
   CHECK(display_width("layer 0") == 7);
   CHECK(display_width("mangé") == 5);
@@ -17,7 +17,7 @@ TEST_CASE("a text has the columns that a terminal gives it", "[core]") {
   CHECK(display_width("\xff\xc3(") == 3);        // not UTF-8
 }
 
-TEST_CASE("a text is cut between characters, at a width", "[core]") {
+TEST_CASE("a text is cut between characters, at a width", "[files]") {
   CHECK(truncated("reverse", 7) == "reverse");
   CHECK(truncated("reverse", 6) == "rever~");
   CHECK(truncated("reverse", 1) == "~");
@@ -31,7 +31,7 @@ TEST_CASE("a text is cut between characters, at a width", "[core]") {
     CHECK(display_width(truncated("a注b意\U0001F600e\u0301\xff", width)) <= width);
 }
 
-TEST_CASE("a text is padded to a width", "[core]") {
+TEST_CASE("a text is padded to a width", "[files]") {
   CHECK(padded_right("ab", 4) == "ab  ");
   CHECK(padded_left("ab", 4) == "  ab");
   CHECK(padded_right("注意", 5) == "注意 ");
@@ -39,7 +39,7 @@ TEST_CASE("a text is padded to a width", "[core]") {
   CHECK(padded_left("longer", 3) == "longer");
 }
 
-TEST_CASE("text is broken at spaces, by the columns of words", "[core]") {
+TEST_CASE("text is broken at spaces, by the columns of words", "[files]") {
   CHECK(wrapped("", 10) == "\n");
   CHECK(wrapped("one two three", 8) == "one two\nthree\n");
   CHECK(wrapped("one two three", 7) == "one two\nthree\n");
@@ -54,7 +54,7 @@ TEST_CASE("text is broken at spaces, by the columns of words", "[core]") {
   CHECK(wrapped("see /a/long/path now", 6) == "see\n/a/long/path\nnow\n");
 }
 
-TEST_CASE("only lines that are too wide are broken, below their own start", "[core]") {
+TEST_CASE("only lines that are too wide are broken, below their own start", "[files]") {
   CHECK(reflowed("short\n\nno line break", 20) == "short\n\nno line break");
   CHECK(reflowed("one two three\nfour\n", 8) == "one two\nthree\nfour\n");
   CHECK(reflowed("one two three", 8) == "one two\nthree");
@@ -63,7 +63,7 @@ TEST_CASE("only lines that are too wide are broken, below their own start", "[co
   CHECK(reflowed("# one two three\n", 10) == "# one two\n# three\n");
 }
 
-TEST_CASE("characters keep the accents that follow them", "[core]") {
+TEST_CASE("characters keep the accents that follow them", "[files]") {
   CHECK(characters_of("e\u0301注") == std::vector<std::string_view>{"e\u0301", "注"});
   CHECK(characters_of("").empty());
 }

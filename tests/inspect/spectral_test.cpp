@@ -45,7 +45,7 @@ std::vector<std::complex<double>> sorted(std::vector<std::complex<double>> value
 
 }  // namespace
 
-TEST_CASE("product and transposed are what they say", "[kernels]") {
+TEST_CASE("product and transposed are what they say", "[inspect]") {
   const DoubleMatrix a = of(2, 3, {1, 2, 3, 4, 5, 6}), b = of(3, 2, {1, 0, -1, 2, 0, 3});
   CHECK(matmul(a, b).values == std::vector<double>{-1, 13, -1, 28});
   CHECK(transposed(a).values == std::vector<double>{1, 4, 2, 5, 3, 6});
@@ -53,7 +53,7 @@ TEST_CASE("product and transposed are what they say", "[kernels]") {
   CHECK_THROWS_AS(matmul(a, a), ShapeError);
 }
 
-TEST_CASE("eigenvalues of matrices whose eigenvalues are known", "[kernels]") {
+TEST_CASE("eigenvalues of matrices whose eigenvalues are known", "[inspect]") {
   const auto triangular = sorted(eigenvalues(of(3, 3, {2, 5, -7, 0, -1, 4, 0, 0, 0.5})));
   REQUIRE(triangular.size() == 3);
   for (std::size_t i = 0; i < 3; ++i)
@@ -69,7 +69,7 @@ TEST_CASE("eigenvalues of matrices whose eigenvalues are known", "[kernels]") {
   CHECK(std::abs(std::accumulate(shift.begin(), shift.end(), std::complex(0.0))) < 1e-14);
 }
 
-TEST_CASE("the powers of eigenvalues add up to the traces of the powers", "[kernels]") {
+TEST_CASE("the powers of eigenvalues add up to the traces of the powers", "[inspect]") {
   for (const std::int64_t n : {1, 2, 5, 16, 40}) {
     CAPTURE(n);
     const DoubleMatrix a = random_matrix(n, n, 7);
@@ -88,7 +88,7 @@ TEST_CASE("the powers of eigenvalues add up to the traces of the powers", "[kern
   }
 }
 
-TEST_CASE("singular values of matrices whose singular values are known", "[kernels]") {
+TEST_CASE("singular values of matrices whose singular values are known", "[inspect]") {
   const auto diagonal = singular_values(of(2, 3, {0, -3, 0, 4, 0, 0}));
   REQUIRE(diagonal.size() == 2);
   CHECK_THAT(diagonal[0], WithinRel(4, 1e-14));
@@ -96,7 +96,7 @@ TEST_CASE("singular values of matrices whose singular values are known", "[kerne
   for (const double s : singular_values(of(2, 2, {0.6, -0.8, 0.8, 0.6}))) CHECK_THAT(s, WithinRel(1, 1e-14));
 }
 
-TEST_CASE("the squares of singular values add up to the squares of the elements", "[kernels]") {
+TEST_CASE("the squares of singular values add up to the squares of the elements", "[inspect]") {
   for (const auto& [rows, cols] : {std::pair{1, 1}, {1, 9}, {9, 1}, {5, 8}, {8, 5}, {33, 33}}) {
     CAPTURE(rows, cols);
     const DoubleMatrix a = random_matrix(rows, cols, 3), gram = matmul(transposed(a), a);
@@ -108,7 +108,7 @@ TEST_CASE("the squares of singular values add up to the squares of the elements"
   }
 }
 
-TEST_CASE("the singular values of a product need no more than its inner size", "[kernels]") {
+TEST_CASE("the singular values of a product need no more than its inner size", "[inspect]") {
   for (const auto& [m, k, n] :
        {std::array{12, 4, 9}, {9, 4, 12}, {4, 4, 4}, {3, 7, 9}, {9, 7, 3}, {1, 1, 1}}) {
     CAPTURE(m, k, n);
@@ -120,14 +120,14 @@ TEST_CASE("the singular values of a product need no more than its inner size", "
   }
 }
 
-TEST_CASE("a small singular value of a product is not lost in squares", "[kernels]") {
+TEST_CASE("a small singular value of a product is not lost in squares", "[inspect]") {
   const DoubleMatrix a = of(3, 2, {1, 0, 0, 1e-10, 0, 0}), b = of(2, 3, {0, 1, 0, 1, 0, 0});
   const auto values = singular_values_of_product(a, b);
   REQUIRE(values.size() == 2);
   CHECK_THAT(values[1], WithinRel(1e-10, 1e-12));
 }
 
-TEST_CASE("spectral functions take empty matrices and refuse what they cannot use", "[kernels]") {
+TEST_CASE("spectral functions take empty matrices and refuse what they cannot use", "[inspect]") {
   CHECK(eigenvalues({}).empty());
   CHECK(singular_values({}).empty());
   CHECK(singular_values_of_product(DoubleMatrix(3, 0), DoubleMatrix(0, 3)).empty());

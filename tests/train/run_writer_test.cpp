@@ -62,6 +62,14 @@ TEST_CASE("an intact checkpoint is never set aside, and what is set aside replac
                       ContainsSubstring("train.seed: 1 in the checkpoint, 42 in config.yaml"));
     CHECK(tree(run) == before);
   }
+  SECTION("that cannot be read") {
+    const fs::path best = run / "checkpoints" / "best.safetensors";
+    fs::rename(best, directory / "best");
+    fs::create_directory(best);
+    const auto before = tree(run);
+    CHECK_THROWS_WITH(resume_run(run), StartsWith(best.string() + ": cannot be read: "));
+    CHECK(tree(run) == before);
+  }
   SECTION("damaged twice") {
     for (const char* name : {"first", "second"}) {
       write_file(final_path, name);

@@ -7,7 +7,7 @@
 
 using namespace thimble;
 
-TEST_CASE("the spread of numbers", "[core]") {
+TEST_CASE("the spread of numbers", "[train]") {
   const Spread three = spread({4, 1, 2});
   CHECK(three.count == 3);
   CHECK_THAT(three.mean, WithinRel(7.0 / 3, 1e-15));
@@ -20,7 +20,7 @@ TEST_CASE("the spread of numbers", "[core]") {
   CHECK_FALSE(spread({3}).sd.has_value());
 }
 
-TEST_CASE("a spread leaves out what is not known", "[core]") {
+TEST_CASE("a spread leaves out what is not known", "[train]") {
   const double unknown = std::numeric_limits<double>::quiet_NaN(),
                never = std::numeric_limits<double>::infinity();
   CHECK(spread({unknown, 5}).median == 5);
@@ -31,7 +31,7 @@ TEST_CASE("a spread leaves out what is not known", "[core]") {
   CHECK(spread({1, never, never}).median == never);
 }
 
-TEST_CASE("a quantile lies between the two nearest values", "[core]") {
+TEST_CASE("a quantile lies between the two nearest values", "[train]") {
   CHECK(quantile({1, 2, 4, 8}, 0) == 1);
   CHECK(quantile({1, 2, 4, 8}, 1) == 8);
   CHECK(quantile({1, 2, 4, 8}, 0.5) == 3);

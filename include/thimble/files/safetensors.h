@@ -60,8 +60,9 @@ struct NamedBytes {
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata);
 
-// Returns the metadata in the header of a file, with a checksum that is not compared. Throws CheckpointError.
-std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path);
+// Returns the metadata in the header of a file, which messages call `name`, with a checksum that is not compared. Throws
+// CheckpointError when the header is damaged, and FileError when it cannot be read.
+std::map<std::string, std::string> read_safetensors_metadata(const InputFile& file, const std::string& name);
 
 // A safetensors file, whose tensors are read when they are asked for. A copy shares the open file.
 class SafetensorsFile {

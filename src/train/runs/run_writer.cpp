@@ -44,10 +44,12 @@ std::string run_of(const std::map<std::string, std::string>& metadata) {
 enum class Origin { own, foreign, damaged };
 
 // Returns whose checkpoint it is. Reads all of one that its header does not show to be the run's own: it may be damaged.
-Origin origin_of(const fs::path& file, const std::string& identity) {
+// Throws FileError for one that cannot be read.
+Origin origin_of(const fs::path& path, const std::string& identity) {
+  const auto file = std::make_shared<const InputFile>(path);
   try {
-    if (run_of(read_safetensors_metadata(file)) == identity) return Origin::own;
-    return run_of(SafetensorsFile(file).metadata()) == identity ? Origin::own : Origin::foreign;
+    if (run_of(read_safetensors_metadata(*file, path.string())) == identity) return Origin::own;
+    return run_of(SafetensorsFile(file, path.string()).metadata()) == identity ? Origin::own : Origin::foreign;
   } catch (const CheckpointError&) {
     return Origin::damaged;
   }

@@ -58,12 +58,17 @@ class Found:
         self.case, self.damage = case, damage
         folder = case.at("run/checkpoints")
         self.closed = os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK)
-        self.checkpoints = {path: self.checkpoint(path) for path in case.entries() if CHECKPOINT.match(path)}
+        self.checkpoints = {path: self.checkpoint(path) for path in case.entries()
+                            if CHECKPOINT.match(path) and self.read(path) is not None}
 
     def read(self, path):
         """Returns the bytes of a regular file, None if it is missing, False if it cannot be read."""
-        if not os.path.lexists(self.case.at(path)):
+        try:
+            os.stat(self.case.at(path))
+        except FileNotFoundError:  # also for a link to nothing
             return None
+        except OSError:
+            return False
         return self.case.read_now(path) if os.path.isfile(self.case.at(path)) else False
 
     def checkpoint(self, path):
@@ -105,6 +110,15 @@ class Found:
         if now == before:
             return "unsure" if marked else "equal"
         return "unsure" if without_paths(now) == without_paths(before) else "other"
+
+    def summary_of_other_steps(self):
+        """Returns whether the summary is of this run at another step; it states how many lines the run has."""
+        try:
+            now, before = (json.loads(data.decode("utf-8-sig")) for data in
+                           (self.read("run/summary.json"), self.case.original("run/summary.json")))
+            return now["run"] == before["run"] and now["metrics"] != before["metrics"]
+        except (ValueError, AttributeError, RecursionError, KeyError, TypeError):
+            return False
 
     def metrics(self, step):
         """Returns same, later (only lines after the step differ), times (only times differ), missing, other or unsure:
@@ -214,7 +228,7 @@ def of_reader(case, command, damage):
         verdict.refuse.append(f"the checkpoint is {state}")
     elif state != "same":
         verdict.doubt(f"the checkpoint is {state}", False)
-    if state == "same" and found.metrics(found.step(path)) in ("later", "times"):
+    if state == "same" and (found.metrics(found.step(path)) in ("later", "times") or found.summary_of_other_steps()):
         verdict.compared = False  # what is shown may go on after the checkpoint
     return verdict
 
@@ -268,6 +282,6 @@ def verdict_of(case, command, damage):
     verdict.whole = {os.path.basename(path) for path in ("run/data.json", "run/summary.json")
                      if found.values(path) in ("same", "equal")}
     newest = found.newest()
-    if newest and found.metrics(found.step(newest[0])) in ("same", "later"):
+    if newest and found.metrics(found.step(newest[0])) in ("same", "later") and not found.summary_of_other_steps():
         verdict.whole.add("metrics.jsonl")
     return verdict

@@ -52,7 +52,7 @@ def unchecked(path, data):
     if path.endswith(".jsonl"):
         if data and not data.endswith(b"\n"):
             raise ValueError("torn line")
-        return [strip(json.loads(line.decode("utf-8"))) for line in data.splitlines() if line.strip()]
+        return [strip(json.loads(line)) for line in data.decode("utf-8-sig").split("\n") if line.strip()]
     if path.endswith(".json"):
         return strip(json.loads(data.decode("utf-8-sig")))
     return data

@@ -1,4 +1,5 @@
 """Outputs that are inputs, or files of a run."""
+import fcntl
 import os
 
 import oracle
@@ -50,6 +51,7 @@ def permitted(name, world, state, rng, findings):
     if target == "pipe":
         os.mkfifo(case.at(target))
         end = os.open(case.at(target), os.O_RDWR)
+        fcntl.fcntl(end, 1031, 1 << 20)  # F_SETPIPE_SZ: nobody reads while the program writes
     for _ in range(2):
         result = world.execute(command.arguments)
         if problem := result.problem() or result.status != 0 and "refuses what is whole":

@@ -1,4 +1,5 @@
 """Sweeps: a directory with many runs, finished, half done or killed; then damaged as a run is."""
+import json
 import os
 import random
 import re
@@ -86,7 +87,8 @@ def spaced_record(rng, case):
     if not records:
         return None
     path = rng.choice(records)
-    write(case, path, read(case, path).replace(b": ", b" :  ").replace(b"\n", b"\r\n"))
+    text = json.dumps(json.loads(read(case, path)), indent=3, separators=(" , ", " :  "), ensure_ascii=False)
+    write(case, path, text.replace("\n", "\r\n").encode())
     return Mutation("spaced", path)
 
 
