@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds from nothing in build/cost, without ccache, and prints the processor seconds of each room and of the ten most
-# expensive compilations. Usage: scripts/build_cost.sh [target...]   (default: thimble_program)
+# expensive compilations, and the sum in units of the compile of scripts/reference.cpp before and after, as machines
+# differ. Usage: scripts/build_cost.sh [target...]   (default: thimble_program)
 set -euo pipefail
 
 if [[ ${1:-} == --measure ]]; then  # as a launcher: --measure LOG COMPILER ARGUMENT...
@@ -22,8 +23,14 @@ log=$PWD/build/cost/seconds.txt
 cmake -S . -B build/cost -G Ninja -DCMAKE_BUILD_TYPE=Release \
   "-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/scripts/build_cost.sh;--measure;$log" >/dev/null
 if (($# == 0)); then set -- thimble_program; fi
+reference() {  # the processor seconds of one reference compile
+  local TIMEFORMAT='%U %S'
+  { time "${CXX:-g++}" -std=c++20 -O1 -c scripts/reference.cpp -o /dev/null; } 2>&1 | awk '{ print $1 + $2 }'
+}
+reference >/dev/null  # reads the headers from the disk
+before=$(reference)
 cmake --build build/cost --target "$@" >build/cost/log.txt 2>&1 || { tail -n 40 build/cost/log.txt >&2 && exit 1; }
-awk '{
+awk -v reference="$before $(reference)" '{
   seconds = $1 + $2
   object = $3
   gsub(/CMakeFiles\/|\.dir|Unity\/unity_|_cxx\.cxx|\.o$/, "", object)
@@ -37,7 +44,9 @@ awk '{
   files[room]++
   cost[object] = seconds
 } END {
-  printf "%7.1f  %4d  all\n", total, NR
+  split(reference, unit, " ")
+  unit[0] = (unit[1] + unit[2]) / 2
+  printf "%7.1f  %4d  all: %.1f reference compiles of %.2f s\n", total, NR, total / unit[0], unit[0]
   for (room in of) printf "%7.1f  %4d  %s\n", of[room], files[room], room | "sort -nr"
   close("sort -nr")
   print ""
