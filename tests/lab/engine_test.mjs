@@ -276,7 +276,7 @@ test("a changed learning rate acts in a native run that goes on, and the run say
 
 test("metrics that were changed are kept aside, with a warning", async () => {
   await withLab(1, async (lab, call) => {
-    const overrides = ["train.steps=20", "data.validation=64", "data.test=64"];
+    const overrides = ["train.steps=20", "train.schedule.warmup=0", "data.validation=64", "data.test=64"];
     await call("open", { yaml: config("reverse"), overrides });
     await call("step", { steps: 5 });
     const { files } = await call("save");
