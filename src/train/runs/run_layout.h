@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "thimble/engine/error.h"
+#include "thimble/files/file.h"
 #include "thimble/files/json.h"
 #include "thimble/train/run_state.h"
 
