@@ -123,6 +123,21 @@ TEST_CASE("metrics that differ are shown and marked, and resumed only with a new
   }
 }
 
+TEST_CASE("lines after a checkpoint are compared with what the summary states", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
+  Config config = short_run_config(12);
+  config.train.checkpoint_series = true;
+  train(config, {.directory = run.string()});
+  const std::string intact = read_file(metrics);
+  const RunState earlier = open_run(run, {}, "5").state;
+  CHECK(read_timeline(run, earlier).remarks.empty());
+  write_file(metrics, with_other_digit(intact, intact.rfind("loss\":") + 8));
+  const std::vector<std::string> remarks = read_timeline(run, earlier).remarks;
+  REQUIRE(remarks.size() == 1);
+  CHECK_THAT(remarks[0], StartsWith(metrics.string() + ": has other values than the run wrote"));
+}
+
 TEST_CASE("missing metrics are said, and a new file begins", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
