@@ -49,7 +49,8 @@ Origin origin_of(const fs::path& path, const std::string& identity) {
   const auto file = std::make_shared<const InputFile>(path);
   try {
     if (run_of(read_safetensors_metadata(*file, path.string())) == identity) return Origin::own;
-    return run_of(SafetensorsFile(file, path.string()).metadata()) == identity ? Origin::own : Origin::foreign;
+    return run_of(SafetensorsFile(file, path.string()).metadata()) == identity ? Origin::own
+                                                                               : Origin::foreign;
   } catch (const CheckpointError&) {
     return Origin::damaged;
   }
