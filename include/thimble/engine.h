@@ -3,6 +3,7 @@
 #pragma once
 
 #include "thimble/engine/decoding.h"
+#include "thimble/engine/error.h"
 #include "thimble/engine/gradcheck.h"
 #include "thimble/engine/gru.h"
 #include "thimble/engine/make_model.h"

@@ -31,7 +31,7 @@ std::int64_t packed_size(std::int64_t rows, std::int64_t cols);
 PackedView pack(Real* to, ConstMatrixView b, Op op_b);
 
 // Computes c = op(a) op(b) with c (M, N), op(a) (M, K), op(b) (K, N). Throws ShapeError when the sizes do not
-// match, and ConfigError when THIMBLE_GEMM or THIMBLE_TARGET is no known name.
+// match, and ConfigError when the program selected a backend of no known name.
 void gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b);
 
 // Adds op(a) op(b) to a gradient c, or does nothing if c has no data. Throws as gemm().

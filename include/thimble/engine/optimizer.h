@@ -12,8 +12,8 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// SGD with momentum, Adam or AdamW, with PyTorch's formulas (see kernels/optimizer.h). It updates a parameter
-// store from a gradient buffer of the same layout.
+// SGD with momentum, Adam or AdamW, with PyTorch's formulas. It updates a parameter store from a gradient
+// buffer of the same layout.
 class Optimizer {
  public:
   // A part of one parameter that fits into the first-level cache. Segments are updated independently.
