@@ -186,9 +186,11 @@ function check_include(path,    target, library) {
     else if (target == "cli" && room != "cli" && file !~ /^tests\/cli\//) violation(FNR, "include \"" path "\": only src/cli includes src/cli")
     else if (product && !may_include(target, path))
       violation(FNR, "include \"" path "\": room " room " may not include room " target)
+    else if (file ~ /^include\// && path !~ /^thimble\//)
+      violation(FNR, "include \"" path "\": a public header includes public ones")
     else if (product && path !~ /^thimble\// && target != room && target != "engine" && room != "lab")  # which has sources of other rooms
       violation(FNR, "include \"" path "\": a private header of room " target)
-    else if (product && target == room && folder_of(file) != "" && folder_rank[folder_of(path)] > folder_rank[folder_of(file)])
+    else if (product && target == room && file != "include/thimble/engine.h" && folder_rank[folder_of(path)] > folder_rank[folder_of(file)])
       violation(FNR, "include \"" path "\": folder " folder_of(file) " may not include folder " folder_of(path))
   }
 }

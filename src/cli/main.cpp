@@ -3,6 +3,7 @@
 #include <new>
 
 #include "cli/cli.h"
+#include "engine/kernels/products/backend.h"
 #include "thimble/distributed/world.h"
 #include "thimble/engine/error.h"
 #include "thimble/files/memory.h"
@@ -55,6 +56,7 @@ int main(int argc, char** argv) {
   return_large_blocks();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is then an error, as on a full disk
   try {
+    uses_openblas();  // a name in the environment that is not known is an error of every command
     cli::Command program("thimble",
                          "Train tiny transformers, check their gradients, inspect their attention heads",
                          fmt::format("thimble {}", version()));

@@ -4,11 +4,6 @@
 #include "thimble/engine/real.h"
 
 namespace thimble {
-
-#ifndef THIMBLE_DOUBLE
-bool uses_openblas() { return false; }
-#endif
-
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 

@@ -54,6 +54,8 @@ rejects src/engine/planted/planted.cpp 'int x;' 1 "in no room of the engine"
 rejects include/thimble/engine/planted.h '#pragma once' 1 "in no room of the engine"
 accepts include/thimble/engine.h $'#pragma once\n#include "thimble/engine/ops.h"\n#include "thimble/engine/tensor.h"'
 accepts src/train/planted.cpp '#include "engine/kernels/softmax.h"'
+rejects include/thimble/train/planted.h $'#pragma once\n#include "engine/kernels/softmax.h"' 2 "a public header includes public ones"
+rejects include/thimble/engine/tape.h $'#pragma once\n#include "engine/autograd/comparison.h"' 2 "a public header includes public ones"
 rejects src/data/planted.cpp '#include "thimble/config/config.h"' 1 "room data may not include room config"
 rejects src/config/planted.cpp '#include "thimble/train/train.h"' 1 "room config may not include room train"
 rejects src/train/planted.cpp '#include "inspect/scores.h"' 1 "room train may not include room inspect"
@@ -65,6 +67,7 @@ rejects src/inspect/planted.cpp '#include "thimble/reproduce/measure.h"' 1 "room
 accepts src/reproduce/planted.cpp $'#include "thimble/inspect/report/inspect.h"\n#include "thimble/sweep/run_sweep.h"'
 rejects src/reproduce/planted.cpp '#include "inspect/page.h"' 1 "a private header of room inspect"
 accepts src/inspect/planted.cpp '#include "inspect/page.h"'
+rejects src/inspect/planted.cpp '#include "thimble/inspect/scores/scores.h"' 1 "may not include folder inspect/scores"
 rejects src/inspect/scores/planted.cpp '#include "inspect/report/page.h"' 1 "folder inspect/scores may not include folder inspect/report"
 rejects src/inspect/effects/planted.cpp '#include "thimble/inspect/circuits/circuits.h"' 1 "may not include folder inspect/circuits"
 accepts src/inspect/report/planted.cpp $'#include "thimble/inspect/scores/scores.h"\n#include "inspect/trace/trace_observer.h"'

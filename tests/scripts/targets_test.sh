@@ -17,10 +17,17 @@ hash() {
   THIMBLE_TARGET=$1 "$thimble" "${train[@]}" --json - | grep '"weights_hash"'
 }
 
-status=0
-THIMBLE_TARGET=avx9 "$thimble" "${train[@]}" 2>said || status=$?
-((status == 2)) || fail "an unknown target: exit status $status"
-grep -q 'THIMBLE_TARGET avx9: choose avx2, sse4 or baseline' said || fail "an unknown target: $(cat said)"
+refuses() {  # ARGUMENT...: whatever the command computes
+  local name status
+  for name in TARGET GEMM; do
+    status=0
+    env THIMBLE_$name=avx9 "$thimble" "$@" >/dev/null 2>said || status=$?
+    ((status == 2)) || fail "$*: THIMBLE_$name=avx9: exit status $status"
+    grep -qE "THIMBLE_$name avx9: choose (avx2, sse4 or baseline|openblas)" said || fail "an unknown name: $(cat said)"
+  done
+}
+refuses "${train[@]}"
+refuses gradcheck --op softmax
 
 separate=$(hash sse4)
 [[ $separate == "$(hash sse4)" ]] || fail "two runs differ"
