@@ -19,5 +19,5 @@ file(CONFIGURE OUTPUT ${site}/__config_site @ONLY CONTENT [[
 ]])
 # Exceptions of WebAssembly itself, which cost nothing where none is thrown.
 string(APPEND CMAKE_CXX_FLAGS_INIT " -nostdinc++ -isystem ${site} -isystem ${THIMBLE_LIBCXX} -msimd128"
-       " -fwasm-exceptions -include ${CMAKE_CURRENT_LIST_DIR}/../src/lab/portability.h")
+       " -fwasm-exceptions -include ${CMAKE_CURRENT_LIST_DIR}/../src/addons/lab/portability.h")
 string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -fwasm-exceptions")

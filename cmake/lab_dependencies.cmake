@@ -32,11 +32,9 @@ endforeach()
 
 # What a page has no use for or another way of: processes, threads, files in common use, OpenBLAS, yaml-cpp, reports.
 set(THIMBLE_NOT_IN_LAB
-    "/src/(sweep|reproduce|compare)/|/files/(lock|memory|process|thread_pool)\\.cpp$|/config/(changes|yaml_parser)\\.cpp$\
+    "/files/(lock|memory|process|thread_pool)\\.cpp$|/config/(changes|yaml_parser)\\.cpp$\
 |/distributed/(mpi_missing|world)\\.cpp$|/kernels/products/backend(_selection)?\\.cpp$|/circuits/spectral\\.cpp$\
-|/report/(html|page|patching_sections|svg)\\.cpp$|/train/benchmark\\.cpp$")
-file(GLOB THIMBLE_LAB_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../src/lab/*.cpp)
-list(FILTER THIMBLE_LAB_SOURCES EXCLUDE REGEX "/binding\\.cpp$") # of the program
+|/report/(html|page|patching_sections|svg)\\.cpp$")
 
 # WebAssembly needs no position-independent code, and linking it costs time in every call.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIC "")

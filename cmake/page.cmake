@@ -5,7 +5,7 @@ set(THIMBLE_PAGE_INSPECT base.js means.js map.js save.js chart.js table.js heads
 set(THIMBLE_PAGE_COMPARE base.js map.js chart.js table.js compare_heads.js compare.js)
 set(THIMBLE_PAGE_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/inspect/report/page)
 
-# Sets OUT_VAR to the generated source of what include/thimble/inspect/report/page.h declares.
+# Sets OUT_VAR to the generated source of what src/inspect/report/page.h declares.
 function(thimble_page OUT_VAR)
   foreach(file page.html page.css ${THIMBLE_PAGE_INSPECT} ${THIMBLE_PAGE_COMPARE})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${THIMBLE_PAGE_DIR}/${file})

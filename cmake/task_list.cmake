@@ -1,6 +1,6 @@
-# Finds the tasks, one file each in src/data/tasks, and writes the list of them.
+# Finds the tasks, one file each in src/train/data/tasks, and writes the list of them.
 
-set(THIMBLE_TASKS_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/data)
+set(THIMBLE_TASKS_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/train/data)
 
 # Sets OUT_VAR to the sources of all tasks and of the generated list that task_names() and find_task() read.
 function(thimble_task_list OUT_VAR)

@@ -1,10 +1,10 @@
 // A training loop of one's own, with the model, the optimizer, the schedule and the dataset of the library.
-#include <thimble/config/config.h>
-#include <thimble/data/dataset.h>
 #include <thimble/engine/make_model.h>
 #include <thimble/engine/ops.h>
 #include <thimble/engine/optimizer.h>
 #include <thimble/engine/schedule.h>
+#include <thimble/train/config.h>
+#include <thimble/train/dataset.h>
 
 #include <algorithm>
 #include <cstdio>

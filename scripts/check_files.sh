@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-cmake -S . -B build/files -G Ninja -DCMAKE_BUILD_TYPE=Debug -DTHIMBLE_MERGE=1 -DTHIMBLE_WERROR=ON \
+cmake -S . -B build/files -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=OFF -DTHIMBLE_WERROR=ON \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_COMPILER_LAUNCHER= -DTHIMBLE_BUILD_TESTS=ON >/dev/null
 every=1 first=0
 if [[ ${1:-} == alternate ]]; then

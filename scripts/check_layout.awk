@@ -1,24 +1,18 @@
 # The rules of check_layout.sh, in POSIX awk. Input: the C++ sources and scripts, as paths relative to the root.
 
-# Variables: `design`, the page with the picture of which room includes which; `complete`, whether every arrow of it must
-# be used; `floors`, the floors with their limits and rooms; `words`, the list of retired words.
+# Variables: `floors`, the floors with their limits, rooms and public headers; `words`, the list of retired words.
 
 BEGIN {
-  read_picture()
   read_floors()
   read_words()
-
-  # Folders of a room, each of which may include itself and those before it.
-  split("scores effects patching circuits trace timeline report", folders, " ")
-  for (i in folders) folder_rank["inspect/" folders[i]] = i + 0
 
   # Which files may include a library: include path, then file path, both as regular expressions.
   home["^(cblas|openblas)"] = "^src/engine/kernels/products/backend\\.cpp$"
   home["^lapack"] = "^src/inspect/circuits/spectral\\.cpp$"
   home["^hwy/"] = "^(src/engine|tests)/kernels/"
-  home["^yaml-cpp/"] = "^src/config/yaml_parser\\.cpp$"
-  home["^CLI/"] = "^src/cli/command_line\\.cpp$"
-  home["^mpi\\.h$"] = "^src/distributed/mpi\\.cpp$"
+  home["^yaml-cpp/"] = "^src/train/config/yaml_parser\\.cpp$"
+  home["^CLI/"] = "^src/program/cli/command_line\\.cpp$"
+  home["^mpi\\.h$"] = "^src/train/distributed/mpi\\.cpp$"
   home["^Random123/"] = "^src/engine/core/random\\.cpp$"
   home["^catch2/"] = "^tests/"
 
@@ -32,8 +26,8 @@ BEGIN {
   kFolder = 15
   # Folders that may have more sources, and folders and files where sources are not named after headers: an op, a task or
   # a command each, what main() needs, and what the lab has in place of sources of other rooms.
-  list("src/engine/ops src/data/tasks", unlimited)
-  list("src/engine/ops src/data/tasks src/lab src/cli/commands src/cli/main.cpp src/cli/blas_threads.cpp src/cli/environment.cpp src/cli/out_of_memory.cpp", unnamed)
+  list("src/engine/ops src/train/data/tasks", unlimited)
+  list("src/engine/ops src/train/data/tasks src/addons/lab src/program/cli/commands src/program/cli/main.cpp src/program/cli/blas_threads.cpp src/program/cli/environment.cpp src/program/cli/out_of_memory.cpp", unnamed)
 }
 
 function list(words, set,    part, i) {
@@ -41,35 +35,8 @@ function list(words, set,    part, i) {
   for (i in part) set[part[i]] = 1
 }
 
-# Reads the arrows "A --> B" and "A -- HEADER --> B" of the picture.
-function read_picture(    line, part, n, i, inside, from, to) {
-  file = design
-  known["engine"] = rooms = 1
-  while ((getline line < design) > 0) {
-    design_line++
-    if (line ~ /^```/) inside = line == "```mermaid"
-    if (!inside || line !~ /-->/) continue
-    n = split(line, part, " ")
-    from = part[1]
-    to = part[n]
-    if (!(from in known)) known[from] = ++rooms
-    if (!(to in known) || known[to] >= known[from])
-      violation(design_line, from " --> " to ": an arrow must point to a room above it")
-    arrow_line[from, to] = design_line
-    if (n > 3) {
-      permitted[from, to "/" part[3]] = 1
-      continue
-    }
-    reaches[from, to] = 1
-    for (i in known)
-      if ((to, i) in reaches) reaches[from, i] = 1
-  }
-  if (rooms == 1) violation(1, "no picture of rooms")
-  file = ""
-}
-
-# Reads the floors: `floor_of` a room, `limit` of a floor, and for the engine the rank of a folder and the `home_room` of
-# a public header.
+# Reads the floors: the `limit` of each, the `rank` of a room "FLOOR/ROOM" among all of them, and the `home_room` of a
+# public header "FLOOR/NAME".
 function read_floors(    line, part, n, i, floor) {
   while ((getline line < floors) > 0) {
     floors_line++
@@ -79,14 +46,12 @@ function read_floors(    line, part, n, i, floor) {
       floor = order[++floor_count] = part[2]
       limit[floor] = part[3]
       limit_line[floor] = floors_line
-    } else if (floor == "engine") {
-      folder_rank["engine/" part[1]] = ++engine_rooms
-      for (i = 2; i <= n; i++) home_room[part[i]] = part[1]
-    } else {
-      floor_of[part[1]] = floor
+      continue
     }
+    rank[floor "/" part[1]] = ++rooms
+    top[floor] = rooms + 0.5
+    for (i = 2; i <= n; i++) home_room[floor "/" part[i]] = floor "/" part[1]
   }
-  floor_of["engine"] = "engine"
 }
 
 # Reads the retired words: names into `retired`, phrases into `phrase`, each with what replaces it.
@@ -127,27 +92,36 @@ function find_terms(    both, key, part) {
   }
 }
 
+function floor_of_page(    part) {
+  split(file, part, "/")
+  return part[2]
+}
+
+function state(floor, text) {
+  gsub(/[^0-9]/, "", text)
+  stated[file, floor] = text
+  stated_at[file, floor] = FNR
+}
+
 function violation(line, rule) {
   printf "%s:%d: %s\n", file, line, rule
   violations++
 }
 
-# The room of a source file or of the target of an include; "" when it is in none.
-function room_of(path) {
-  sub(/^(include\/thimble|src|thimble)\//, "", path)
-  if (path ~ /^[a-z_]+\.h$/) sub(/\.h$/, "/", path) # the umbrella of a floor
-  return match(path, /^[a-z_]+\//) ? substr(path, 1, RLENGTH - 1) : ""
-}
-
-# The room and folder of such a path, "inspect/scores".
-function folder_of(path) {
-  sub(/^(include\/thimble|src|thimble)\//, "", path)
-  if (path ~ /^engine\/[a-z_]+\.h$/) {
+# The room, as FLOOR/ROOM, of a source file or of the target of an include; the floor itself for its umbrella, and "" for
+# what is in no floor.
+function room_of(path,    is_public, part) {
+  is_public = path ~ /^(include\/)?thimble\//
+  sub(/^((include\/)?thimble|src)\//, "", path)
+  if (is_public && path ~ /^[a-z_]+\.h$/) {
     sub(/\.h$/, "", path)
-    sub(/^engine\//, "", path)
-    return path in home_room ? "engine/" home_room[path] : ""
+    return path in limit ? path : ""
   }
-  return match(path, /^[a-z_]+\/[a-z_]+\//) ? substr(path, 1, RLENGTH - 1) : ""
+  split(path, part, "/")
+  if (!(part[1] in limit)) return ""
+  if (!is_public) return part[1] "/" part[2]
+  sub(/\.h$/, "", path)
+  return path in home_room ? home_room[path] : part[1] "/?"
 }
 
 # The line without comments and without what is inside literals. `until` is what ends a literal or comment that
@@ -178,28 +152,23 @@ function check_include(path,    target, library) {
   for (library in home)
     if (path ~ library && file !~ home[library])
       violation(FNR, "include <" path ">: allowed only in " readable(home[library]))
-  if (path == "iostream" && product) violation(FNR, "<iostream>: src/cli/print.h writes to the terminal")
+  if (path == "iostream" && product) violation(FNR, "<iostream>: src/program/cli/print.h writes to the terminal")
 
   target = room_of(path)
-  if (path ~ /^(thimble|src)\// || target in known) {
-    if (!(target in known)) violation(FNR, "include \"" path "\": not in a room")
-    else if (target == "cli" && room != "cli" && file !~ /^tests\/cli\//) violation(FNR, "include \"" path "\": only src/cli includes src/cli")
-    else if (product && !may_include(target, path))
-      violation(FNR, "include \"" path "\": room " room " may not include room " target)
+  if (target == "") {
+    if (path ~ /^(thimble|src)\//) violation(FNR, "include \"" path "\": in no floor")
+  } else if (product) {
+    if (!(target in rank) && !(target in limit))
+      violation(FNR, "include \"" path "\": in no room")
     else if (file ~ /^include\// && path !~ /^thimble\//)
       violation(FNR, "include \"" path "\": a public header includes public ones")
-    else if (product && path !~ /^thimble\// && target != room && target != "engine" && room != "lab")  # which has sources of other rooms
-      violation(FNR, "include \"" path "\": a private header of room " target)
-    else if (product && target == room && file != "include/thimble/engine.h" && folder_rank[folder_of(path)] > folder_rank[folder_of(file)])
-      violation(FNR, "include \"" path "\": folder " folder_of(file) " may not include folder " folder_of(path))
+    else if (rank_of(target) > rank_of(room))
+      violation(FNR, "include \"" path "\": " room " may not include " target)
   }
 }
 
-function may_include(target, path) {
-  sub(/^thimble\//, "", path)
-  used[room, target] = 1
-  return target == room || (room, target) in reaches || (room, path) in permitted
-}
+# A header of a whole floor is above the rooms of the floor, and below the next floor.
+function rank_of(room) { return room in rank ? rank[room] : top[room] }
 
 function readable(expression) {
   gsub(/[\^$\\]/, "", expression)
@@ -210,7 +179,7 @@ function end_file() {
   if (file == "") return
   if (file ~ /^include\/.*\.h$/ && !guarded) violation(1, "no #pragma once")
   if (file ~ /\.(md|ya?ml|js|html|css|json)$/) return
-  if (product) floor_lines[floor_of[room]] += lines
+  if (product) floor_lines[floor] += lines
   if (lines > kLongest) violation(lines, lines " lines: at most " kLongest ", better under " kLong)
   else if (lines > kLong) printf "warning: %s: %d lines, better under %d\n", file, lines, kLong
 }
@@ -224,14 +193,18 @@ FNR == 1 {
   cpp = file ~ /\.(h|cpp)$/
   product = cpp && file ~ /^(include|src)\//
   room = product ? room_of(file) : ""
-  if (product && !(room in known)) violation(1, "not in a room")
-  if (file ~ /^(include\/thimble|src)\/engine\/.*\.(h|cpp)$/ && !(folder_of(file) in folder_rank))
-    violation(1, "in no room of the engine; name it in scripts/floors.txt")
+  if (product && !(room in rank) && !(room in limit)) violation(1, "in no room; name it in scripts/floors.txt")
+  floor = room
+  sub(/\/.*/, "", floor)
   folder = name = file
   sub(/\/[^\/]*$/, "", folder)
   sub(/.*\//, "", name)
-  if (product && name ~ /\.h$/) header[room "/" substr(name, 1, length(name) - 2)] = 1
+  if (product && name ~ /\.h$/) {
+    header[room "/" substr(name, 1, length(name) - 2)] = 1
+    if (file ~ /^src\//) beside[file] = room "/" substr(name, 1, length(name) - 2)
+  }
   if (file ~ /^src\/.*\.cpp$/) {
+    source_folder[room "/" substr(name, 1, length(name) - 4)] = folder
     if (++sources[folder] == kFolder + 1 && !(folder in unlimited)) violation(1, folder " has more than " kFolder " sources")
     if (!(folder in unnamed) && !(file in unnamed)) {
       sub(/\.cpp$/, "", name)
@@ -254,22 +227,23 @@ file ~ /package-lock\.json$/ && /"resolved"/ {
   violation(FNR, "a lock file names a registry; make it with npm install --package-lock-only --omit-lockfile-registry-resolved")
 }
 
-# "About N lines of C++": without tests, blank lines and comments.
-file == "README.md" && match($0, /[0-9,]+ lines of C\+\+/) {
-  stated = substr($0, RSTART, RLENGTH)
-  gsub(/[^0-9]/, "", stated)
-  stated_at = FNR
+# The lines of a floor are stated by its own page, first of all, and by README.md after a link to that page.
+file ~ /^src\/[a-z]+\/README\.md$/ && !((file, floor_of_page()) in stated) && match($0, /[0-9,]+ lines/) {
+  state(floor_of_page(), substr($0, RSTART, RLENGTH))
 }
 
-file == "src/engine/README.md" && match($0, /[0-9,]+ lines/) {
-  engine_stated = substr($0, RSTART, RLENGTH)
-  gsub(/[^0-9]/, "", engine_stated)
-  engine_stated_at = FNR
+file == "README.md" {
+  rest = $0
+  while (match(rest, /\(src\/[a-z]+\/README\.md\) [0-9][0-9,]*/)) {
+    link = substr(rest, RSTART, RLENGTH)
+    rest = substr(rest, RSTART + RLENGTH)
+    split(link, part, "/")
+    sub(/.*\) /, "", link)
+    state(part[2], link)
+  }
 }
 
 !cpp { next }
-
-product && !/^[ \t]*(\/\/.*)?$/ { code_lines++ }
 
 until == "" && /^[ \t]*#[ \t]*include[ \t]*["<]/ {
   split($0, part, /["<>]/)
@@ -293,21 +267,21 @@ file ~ /^src\/engine\/ops\/[^\/]*\.cpp$/ {
 {
   text = code($0)
   check_names(text)
-  if (product && file != "src/cli/print.cpp" && text ~ kTerminal)
-    violation(FNR, "only src/cli/print.cpp writes to the terminal")
+  if (product && file != "src/program/cli/print.cpp" && text ~ kTerminal)
+    violation(FNR, "only src/program/cli/print.cpp writes to the terminal")
   if (text ~ /(^|[^A-Za-z0-9_])(cblas|openblas)_[a-z]/ && file != "src/engine/kernels/products/backend.cpp" &&
       !(file == "src/inspect/circuits/spectral.cpp" && text ~ /openblas_set_num_threads/) &&
-      !(file == "src/cli/blas_threads.cpp" && text ~ /openblas_num_threads_env/))
+      !(file == "src/program/cli/blas_threads.cpp" && text ~ /openblas_num_threads_env/))
     violation(FNR, "BLAS is called only in src/engine/kernels/products/backend.cpp")
   if (text ~ kLapack && file != "src/inspect/circuits/spectral.cpp")
     violation(FNR, "LAPACK is called only in src/inspect/circuits/spectral.cpp")
-  if (text ~ /(^|[^A-Za-z0-9_])YAML::/ && file != "src/config/yaml_parser.cpp")
-    violation(FNR, "yaml-cpp is used only in src/config/yaml_parser.cpp")
+  if (text ~ /(^|[^A-Za-z0-9_])YAML::/ && file != "src/train/config/yaml_parser.cpp")
+    violation(FNR, "yaml-cpp is used only in src/train/config/yaml_parser.cpp")
   if (file ~ /^src\/engine\/ops\// && file !~ /\/gradcheck_inputs\.h$/ && text ~ kLoop)
     violation(FNR, "a loop in an op: loops over elements belong to src/engine/kernels")
 
   # An op is a function at namespace scope that takes or returns a Var.
-  if (file ~ /^include\// && folder_of(file) == "engine/ops" && text ~ /^[^ \t#]/ && text !~ /^(using|friend) / &&
+  if (file ~ /^include\// && room == "engine/ops" && text ~ /^[^ \t#]/ && text !~ /^(using|friend) / &&
       text ~ /(^|[^A-Za-z0-9_])Var([^A-Za-z0-9_]|$)/ && match(text, /[a-z][a-z0-9_]*\(/)) {
     op = substr(text, RSTART, RLENGTH - 1)
     ops[++op_count] = op
@@ -324,6 +298,12 @@ function has_header(name) {
 
 END {
   end_file()
+  for (file in beside) {
+    folder = file
+    sub(/\/[^\/]*$/, "", folder)
+    if (beside[file] in source_folder && source_folder[beside[file]] != folder)
+      violation(1, "lies beside its source, in " source_folder[beside[file]])
+  }
   for (file in expected)
     if (!has_header(expected[file])) violation(1, "no header of its room has its name")
   if (glossary)
@@ -331,15 +311,6 @@ END {
       split(key, part, SUBSEP)
       file = part[1]
       violation(1, "does not say \"" part[2] "\", which people search for")
-    }
-  file = "README.md"
-  if (stated_at && (stated - code_lines > 1000 || code_lines - stated > 1000))
-    violation(stated_at, stated " lines of C++: there are " code_lines)
-  file = design
-  if (complete)
-    for (arrow in arrow_line) {
-      split(arrow, part, SUBSEP)
-      if (!(arrow in used)) violation(arrow_line[arrow], part[1] " --> " part[2] ": nothing includes it")
     }
   for (i = 1; i <= op_count; i++)
     if (!(ops[i] in proven)) {
@@ -353,9 +324,12 @@ END {
       violation(limit_line[floor], "floor " floor " has " floor_lines[floor] " lines, at most " limit[floor] ": look for what the new lines can replace")
     printf "floor %-8s %6d lines, at most %6d\n", floor, floor_lines[floor], limit[floor]
   }
-  if (engine_stated_at && (engine_stated - floor_lines["engine"] > 50 || floor_lines["engine"] - engine_stated > 50)) {
-    file = "src/engine/README.md"
-    violation(engine_stated_at, engine_stated " lines: there are " floor_lines["engine"])
+  for (page in stated) {
+    split(page, part, SUBSEP)
+    file = part[1]
+    difference = stated[page] - floor_lines[part[2]]
+    if (difference > 50 || difference < -50)
+      violation(stated_at[page], "floor " part[2] ": " stated[page] " lines, there are " (0 + floor_lines[part[2]]))
   }
   if (violations) {
     printf "layout: %d violations\n", violations

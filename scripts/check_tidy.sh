@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tidy=$(command -v clang-tidy-14) || { echo "tidy: clang-tidy-14 is needed; on Debian: scripts/setup.sh clang-tidy-14" >&2; exit 1; }
 
-cmake -S . -B build/tidy -G Ninja -DCMAKE_BUILD_TYPE=Debug -DTHIMBLE_MERGE=1000 -DTHIMBLE_BUILD_TESTS=OFF \
+cmake -S . -B build/tidy -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD_BATCH_SIZE=1000 -DTHIMBLE_BUILD_TESTS=OFF \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_COMPILER_LAUNCHER= >/dev/null
 every=1 first=0
 if [[ ${1:-} == alternate ]]; then

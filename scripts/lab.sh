@@ -31,16 +31,16 @@ export EM_CONFIG=$PWD/$build/emscripten.py EM_CACHE=${EM_CACHE:-$PWD/$build/emsc
 cmake --build --preset lab
 
 # The lock file has the hashes of all packages. To change one: npm install --package-lock-only --ignore-scripts
-# --omit-lockfile-registry-resolved in src/lab/page.
-packages=(src/lab/page/package.json src/lab/page/package-lock.json)
+# --omit-lockfile-registry-resolved in src/addons/lab/page.
+packages=(src/addons/lab/page/package.json src/addons/lab/page/package-lock.json)
 if ! cat "${packages[@]}" | cmp -s - $build/npm/installed; then
   cp "${packages[@]}" $build/npm/
   npm ci --prefix $build/npm --ignore-scripts --no-audit --no-fund
   cat "${packages[@]}" >$build/npm/installed
 fi
-NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/lab/worker.js --bundle --minify --format=iife \
+NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/addons/lab/worker.js --bundle --minify --format=iife \
   --log-level=warning --outfile=$build/worker.js
-node src/lab/page/build.mjs $build/npm $build/worker.js $build/src/lab/lab.wasm $build/thimble-lab.html
+node src/addons/lab/page/build.mjs $build/npm $build/worker.js $build/src/addons/lab/lab.wasm $build/thimble-lab.html
 
 if [[ $mode == test ]]; then node --test tests/lab/{engine,data,opening,page,archive,client}_test.mjs; fi
 if [[ $mode == browsers ]]; then

@@ -138,18 +138,16 @@ class Builder:
 
     def kind(self, path):
         """The target whose compile options a source needs."""
-        if path.startswith("src/cli/"):
-            return "thimble_cli"
         if "/tasks/" in path:
-            return "thimble_tasks"
-        floor = "thimble_engine" if path.startswith("src/engine/") else "thimble"
-        return floor + ("_f32" if "THIMBLE_PRECISION" in (ROOT / path).read_text() else "_common")
+            return "thimble_train_tasks"
+        kind = "f32" if "THIMBLE_PRECISION" in (ROOT / path).read_text() else "common"
+        return f"thimble_{path.split('/')[1]}_{kind}"
 
     def units(self, paths):
-        """Sources to compile as one, as the build merges them: those of a room, but for kernels and tasks."""
+        """Sources to compile as one: those of a room, but for kernels and tasks."""
         units = {}
         for path in paths:
-            room = path.removeprefix("src/").removeprefix("engine/").split("/")[0]
+            room = path.split("/")[2]
             alone = room == "kernels" or "/tasks/" in path
             units.setdefault((self.kind(path), path if alone else room), []).append(path)
         return units
@@ -202,8 +200,7 @@ class Builder:
         for program in LINKED:
             commands = self.run(["ninja", "-t", "commands", program], check=True).stdout.splitlines()
             words = shlex.split(next(part for part in commands[-1].split("&&") if " -o " in part))
-            has_cli = any("thimble_cli.dir" in word for word in words)
-            words[1:1] = [o for o in objects if has_cli or "/thimble_cli/" not in o]
+            words[1:1] = objects
             words[words.index("-o") + 1] = str(self.mutated(program))
             done = self.run(words + ["-Wl,--allow-multiple-definition"])
             if done.returncode != 0:

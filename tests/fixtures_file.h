@@ -8,7 +8,7 @@
 
 #include "fixtures_compare.h"
 #include "source_directory.h"
-#include "thimble/files/safetensors.h"
+#include "thimble/train/safetensors.h"
 
 namespace thimble::tests {
 

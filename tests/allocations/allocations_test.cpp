@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "catch.h"
+#include "inspect/effects/joint_effects.h"
+#include "inspect/effects/measure_effects.h"
+#include "inspect/report/inspection_memory.h"
 #include "inspect/scores/score_observer.h"
-#include "thimble/files/progress.h"
-#include "thimble/inspect/effects/joint_effects.h"
-#include "thimble/inspect/effects/measure_effects.h"
-#include "thimble/inspect/report/inspection_memory.h"
-#include "thimble/train/cost.h"
-#include "thimble/train/trainer.h"
+#include "train/files/progress.h"
 #include "train/small_config.h"
+#include "train/step/cost.h"
+#include "train/step/trainer.h"
 
 namespace {
 

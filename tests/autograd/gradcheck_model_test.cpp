@@ -14,7 +14,7 @@
 #include "engine/ops/gradcheck_cases.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/ops.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 #include "thimble/train/train.h"
 #include "train/small_config.h"
 

@@ -8,7 +8,7 @@
 
 #include "autograd/planted.h"
 #include "thimble/engine/ops.h"
-#include "thimble/train/gradcheck_json.h"
+#include "train/step/gradcheck_json.h"
 
 using namespace thimble;
 using namespace thimble::planted;

@@ -1,10 +1,10 @@
-#include "cli/text/heat_map.h"
+#include "program/cli/text/heat_map.h"
 
 #include <string>
 #include <vector>
 
 #include "catch.h"
-#include "thimble/files/width.h"
+#include "train/files/text/width.h"
 
 using namespace thimble;
 using cli::Colors;

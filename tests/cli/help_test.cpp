@@ -1,4 +1,4 @@
-#include "cli/help.h"
+#include "program/cli/help.h"
 
 #include <string>
 

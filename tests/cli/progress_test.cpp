@@ -1,4 +1,4 @@
-#include "cli/text/progress.h"
+#include "program/cli/text/progress.h"
 
 #include <chrono>
 #include <string>
@@ -6,8 +6,8 @@
 
 #include "catch.h"
 #include "cli/terminal.h"
-#include "cli/text/progress_meter.h"
-#include "thimble/files/width.h"
+#include "program/cli/text/progress_meter.h"
+#include "train/files/text/width.h"
 
 using namespace thimble;
 

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "catch.h"
-#include "cli/text/compare_table.h"
-#include "cli/text/inspect.h"
-#include "cli/text/reproduce_table.h"
-#include "cli/text/sweep_table.h"
-#include "thimble/files/width.h"
+#include "program/cli/text/compare_table.h"
+#include "program/cli/text/inspect.h"
+#include "program/cli/text/reproduce_table.h"
+#include "program/cli/text/sweep_table.h"
+#include "train/files/text/width.h"
 
 using namespace thimble;
 

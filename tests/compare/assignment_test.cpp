@@ -1,4 +1,4 @@
-#include "thimble/compare/assignment.h"
+#include "program/compare/assignment.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,11 +1,11 @@
 // Comparisons of the runs of sweeps, from files made by hand.
-#include "thimble/compare/compare.h"
+#include "program/compare/compare.h"
 
 #include "catch.h"
 #include "files/temporary_directory.h"
-#include "thimble/compare/page.h"
+#include "program/compare/page.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 #include "train/hand_made_run.h"
 
 using namespace thimble;

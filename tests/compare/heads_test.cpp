@@ -1,5 +1,5 @@
 // Overlaps of heads on sequences made by hand, and matches of trained models.
-#include "thimble/compare/heads.h"
+#include "program/compare/heads.h"
 
 #include <cmath>
 

@@ -4,9 +4,9 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "problems.h"
-#include "thimble/config/config.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/config.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "problems.h"
-#include "thimble/config/config.h"
+#include "thimble/train/config.h"
 
 // Returns the problems of a file t.yaml of that text.
 inline std::vector<thimble::ConfigProblem> problems(const std::string& yaml,

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "catch.h"
-#include "config/fields.h"
-#include "thimble/config/differences.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
+#include "train/config/differences.h"
+#include "train/config/fields.h"
 
 using namespace thimble;
 

@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "catch.h"
-#include "config/fields.h"
-#include "config/value.h"
 #include "config_problems.h"
-#include "thimble/config/yaml.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
+#include "train/config/fields.h"
+#include "train/config/value.h"
+#include "train/config/yaml.h"
 
 using namespace thimble;
 

@@ -9,8 +9,8 @@
 #include "catch.h"
 #include "config_problems.h"
 #include "files/temporary_directory.h"
-#include "thimble/data/table.h"
 #include "thimble/engine/error.h"
+#include "train/data/table/table.h"
 
 using namespace thimble;
 

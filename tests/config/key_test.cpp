@@ -1,8 +1,8 @@
 // Keys: unknown, duplicate and misplaced ones, and suggestions for them.
 #include "catch.h"
-#include "config/suggest.h"
 #include "config_problems.h"
-#include "thimble/config/report.h"
+#include "train/config/report.h"
+#include "train/config/suggest.h"
 
 using namespace thimble;
 

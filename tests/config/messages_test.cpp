@@ -5,12 +5,12 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "problems.h"
+#include "program/reproduce/experiment.h"
+#include "program/sweep/sweep.h"
 #include "source_directory.h"
-#include "thimble/config/config.h"
-#include "thimble/config/report.h"
-#include "thimble/files/file.h"
-#include "thimble/reproduce/experiment.h"
-#include "thimble/sweep/sweep.h"
+#include "thimble/train/config.h"
+#include "thimble/train/file.h"
+#include "train/config/report.h"
 
 using namespace thimble;
 

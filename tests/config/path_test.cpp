@@ -2,11 +2,11 @@
 #include <filesystem>
 
 #include "catch.h"
-#include "config/dump.h"
-#include "config/reader.h"
 #include "config_problems.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
+#include "train/config/dump.h"
+#include "train/config/reader.h"
 
 using namespace thimble;
 using namespace thimble::config;

@@ -1,4 +1,4 @@
-#include "thimble/config/report.h"
+#include "train/config/report.h"
 
 #include "catch.h"
 

@@ -3,10 +3,10 @@
 
 #include "catch.h"
 #include "experiments.h"
+#include "program/reproduce/experiment.h"
+#include "program/sweep/sweep.h"
 #include "source_directory.h"
-#include "thimble/config/config.h"
-#include "thimble/reproduce/experiment.h"
-#include "thimble/sweep/sweep.h"
+#include "thimble/train/config.h"
 
 using namespace thimble;
 

@@ -4,9 +4,9 @@
 
 #include "catch.h"
 #include "experiments.h"
-#include "thimble/config/config.h"
-#include "thimble/config/yaml.h"
-#include "thimble/files/json.h"
+#include "thimble/train/config.h"
+#include "thimble/train/json.h"
+#include "train/config/yaml.h"
 
 using namespace thimble;
 

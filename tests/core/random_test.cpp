@@ -11,7 +11,7 @@ using namespace thimble;
 
 namespace {
 
-using Words = std::array<std::uint32_t, 4>;
+using FourWords = std::array<std::uint32_t, 4>;
 
 struct Moments {
   double mean = 0, variance = 0, fourth = 0;
@@ -32,23 +32,23 @@ Moments moments(std::uint64_t n, const Draw& draw) {
 }  // namespace
 
 TEST_CASE("words are Philox4x32-10: the known answers of Random123", "[core]") {
-  CHECK(Random(0, Stream::init).words(0, 0, 0) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  CHECK(Random(0, Stream::init).words(0, 0, 0) == FourWords{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(Random(~std::uint64_t{0}, static_cast<Stream>(0xff)).words(~std::uint64_t{0}, 0xffffffff, 0xffffff) ==
-        Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+        FourWords{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
   static_assert(static_cast<int>(Stream::dropout) == 3);
   CHECK(Random(0x299f31d0a4093822, Stream::dropout).words(0x85a308d3243f6a88, 0x13198a2e, 0x707344) ==
-        Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+        FourWords{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
 TEST_CASE("every part of key and counter matters, and nothing else", "[core]") {
-  std::set<Words> seen;
+  std::set<FourWords> seen;
   for (std::uint64_t seed : {0ull, 1ull, 1ull << 32}) {
     for (Stream stream :
          {Stream::init, Stream::data, Stream::order, Stream::dropout, Stream::gradcheck, Stream::inspect}) {
       for (std::uint64_t a : {0ull, 1ull, 1ull << 32}) {
         for (std::uint32_t b : {0u, 1u}) {
           for (std::uint32_t c : {0u, 1u, (1u << 24) - 1}) {
-            const Words words = Random(seed, stream).words(a, b, c);
+            const FourWords words = Random(seed, stream).words(a, b, c);
             CHECK(words == Random(seed, stream).words(a, b, c));
             CHECK(seen.insert(words).second);
           }

@@ -1,4 +1,4 @@
-#include "thimble/data/dataset.h"
+#include "thimble/train/dataset.h"
 
 #include <set>
 

@@ -1,10 +1,10 @@
-#include "thimble/data/listing.h"
+#include "thimble/train/listing.h"
 
 #include "catch.h"
 #include "rows.h"
-#include "thimble/data/task_page.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
+#include "train/data/task_page.h"
 
 using namespace thimble;
 using namespace thimble::rows;

@@ -1,4 +1,4 @@
-#include "thimble/data/permutation.h"
+#include "thimble/train/permutation.h"
 
 #include <map>
 #include <vector>

@@ -5,8 +5,8 @@
 
 #include "catch.h"
 #include "samples.h"
-#include "thimble/data/dataset.h"
 #include "thimble/engine/error.h"
+#include "thimble/train/dataset.h"
 
 using namespace thimble;
 using namespace thimble::samples;

@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "thimble/data/dataset.h"
-#include "thimble/data/table.h"
+#include "thimble/train/dataset.h"
+#include "train/data/table/table.h"
 
 namespace thimble::rows {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "thimble/data/task.h"
+#include "thimble/train/task.h"
 
 namespace thimble::samples {
 

@@ -2,10 +2,10 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "rows.h"
-#include "thimble/data/table.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/hash.h"
+#include "thimble/train/file.h"
+#include "train/data/table/table.h"
+#include "train/files/hash.h"
 
 using namespace thimble;
 using rows::text;

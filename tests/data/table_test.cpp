@@ -1,4 +1,4 @@
-#include "thimble/data/table.h"
+#include "train/data/table/table.h"
 
 #include <sys/stat.h>
 
@@ -12,8 +12,8 @@
 #include "files/temporary_directory.h"
 #include "rows.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/hash.h"
+#include "thimble/train/file.h"
+#include "train/files/hash.h"
 
 using namespace thimble;
 using rows::text;

@@ -1,4 +1,4 @@
-#include "thimble/data/task.h"
+#include "thimble/train/task.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,11 +3,11 @@
 
 #include "catch.h"
 #include "files/temporary_directory.h"
-#include "thimble/data/data_record.h"
-#include "thimble/data/table_remarks.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
+#include "thimble/train/data_record.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
+#include "train/data/table/table_remarks.h"
 
 using namespace thimble;
 

@@ -5,7 +5,7 @@
 
 #include "catch.h"
 #include "rows.h"
-#include "thimble/data/listing.h"
+#include "thimble/train/listing.h"
 
 using namespace thimble;
 using rows::Tokens;

@@ -1,4 +1,4 @@
-#include "thimble/distributed/communicator.h"
+#include "thimble/train/communicator.h"
 
 #include <numeric>
 

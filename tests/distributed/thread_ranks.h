@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/distributed/communicator.h"
+#include "thimble/train/communicator.h"
 
 // The messages on their way between ranks.
 struct Mailbox {

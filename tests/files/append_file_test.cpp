@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 

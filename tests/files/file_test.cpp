@@ -1,4 +1,4 @@
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 #include "thimble/engine/error.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "catch.h"
 #include "files/temporary_directory.h"
-#include "thimble/files/lock.h"
+#include "train/files/lock.h"
 
 using namespace thimble;
 

@@ -1,4 +1,4 @@
-#include "thimble/files/format.h"
+#include "train/files/text/format.h"
 
 #include <limits>
 

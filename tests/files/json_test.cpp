@@ -1,10 +1,10 @@
 // The readers of JSON.
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 #include "catch.h"
 #include "temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 

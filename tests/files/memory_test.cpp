@@ -1,4 +1,4 @@
-#include "thimble/files/memory.h"
+#include "train/files/memory.h"
 
 #include <cmath>
 #include <fstream>

@@ -1,9 +1,9 @@
-#include "thimble/files/path.h"
+#include "train/files/path.h"
 
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 

@@ -1,5 +1,5 @@
 // Child processes and queued signals.
-#include "thimble/files/process.h"
+#include "train/files/process.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -10,7 +10,7 @@
 #include "catch.h"
 #include "temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 

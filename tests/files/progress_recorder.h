@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/files/progress.h"
+#include "train/files/progress.h"
 
 namespace thimble {
 

@@ -1,11 +1,11 @@
-#include "thimble/files/progress.h"
+#include "train/files/progress.h"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "catch.h"
 #include "progress_recorder.h"
-#include "thimble/files/thread_pool.h"
+#include "train/files/thread_pool.h"
 
 using namespace thimble;
 

@@ -2,7 +2,7 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "safetensors_text.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 using namespace thimble::tests;

@@ -1,4 +1,4 @@
-#include "thimble/files/safetensors.h"
+#include "thimble/train/safetensors.h"
 
 #include <cmath>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "files/temporary_directory.h"
 #include "safetensors_text.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 using namespace thimble::tests;

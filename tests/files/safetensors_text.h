@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "thimble/engine/error.h"
-#include "thimble/files/safetensors.h"
+#include "thimble/train/safetensors.h"
 
 namespace thimble::tests {
 

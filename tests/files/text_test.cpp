@@ -1,5 +1,5 @@
-#include "thimble/files/text.h"
-#include "thimble/files/json.h"
+#include "train/files/text/text.h"
+#include "thimble/train/json.h"
 
 #include "catch.h"
 

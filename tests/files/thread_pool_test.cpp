@@ -1,4 +1,4 @@
-#include "thimble/files/thread_pool.h"
+#include "train/files/thread_pool.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "thimble/files/width.h"
+#include "train/files/text/width.h"
 
 #include "catch.h"
 

@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "thimble/engine/error.h"
-#include "thimble/train/plan.h"
+#include "train/step/plan.h"
 
 namespace thimble {
 namespace {

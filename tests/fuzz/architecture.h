@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "thimble/config/config.h"
-#include "thimble/data/batch.h"
+#include "thimble/train/batch.h"
+#include "thimble/train/config.h"
 
 namespace thimble {
 

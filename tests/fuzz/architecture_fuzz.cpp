@@ -12,9 +12,9 @@
 #include "fuzz/architecture.h"
 #include "thimble/engine/gradcheck_result.h"
 #include "thimble/engine/make_model.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
-#include "thimble/files/safetensors.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
+#include "thimble/train/safetensors.h"
 
 namespace thimble {
 

@@ -5,9 +5,9 @@
 #include "fuzz/architecture_pass.h"
 #include "rounding.h"
 #include "thimble/engine/ops.h"
-#include "thimble/train/evaluator.h"
-#include "thimble/train/plan.h"
-#include "thimble/train/trainer.h"
+#include "train/step/evaluator.h"
+#include "train/step/plan.h"
+#include "train/step/trainer.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -5,7 +5,7 @@
 #include "thimble/engine/gradcheck.h"
 #include "thimble/engine/make_model.h"
 #include "thimble/engine/ops.h"
-#include "thimble/train/evaluator.h"
+#include "train/step/evaluator.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

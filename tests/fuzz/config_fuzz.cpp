@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "thimble/config/config.h"
 #include "thimble/engine/error.h"
+#include "thimble/train/config.h"
 
 using namespace thimble;
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

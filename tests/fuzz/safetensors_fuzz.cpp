@@ -1,6 +1,6 @@
 // The reader of safetensors files takes any bytes or throws CheckpointError.
 #include "thimble/engine/error.h"
-#include "thimble/files/safetensors.h"
+#include "thimble/train/safetensors.h"
 
 using namespace thimble;
 

@@ -2,9 +2,9 @@
 // same table. NUL bytes stand between the files: main, validation, test, vocabulary.
 #include <stdexcept>
 
-#include "thimble/data/table.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
+#include "train/data/table/table.h"
 
 using namespace thimble;
 

@@ -7,11 +7,11 @@
 
 #include "catch.h"
 #include "fixtures_file.h"
+#include "inspect/effects/head_names.h"
+#include "inspect/effects/joint_effects.h"
 #include "inspect/interventions.h"
-#include "thimble/data/table.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/effects/head_names.h"
-#include "thimble/inspect/effects/joint_effects.h"
+#include "train/data/table/table.h"
 
 using namespace thimble;
 

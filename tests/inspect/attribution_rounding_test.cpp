@@ -3,11 +3,11 @@
 #include <limits>
 
 #include "catch.h"
+#include "inspect/circuits/attribution.h"
+#include "inspect/circuits/attribution_rounding.h"
 #include "inspect/circuits/weights.h"
 #include "thimble/engine/random.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/circuits/attribution.h"
-#include "thimble/inspect/circuits/attribution_rounding.h"
+#include "thimble/train/json.h"
 #include "train/small_config.h"
 
 using namespace thimble;

@@ -1,5 +1,5 @@
 // Direct logit attribution and rollout against plain computations from the same forward passes.
-#include "thimble/inspect/circuits/attribution.h"
+#include "inspect/circuits/attribution.h"
 
 #include <cmath>
 #include <map>
@@ -9,9 +9,9 @@
 #include "inspect/circuits/weights.h"
 #include "inspect/saved_pair.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/train/trainer.h"
+#include "thimble/train/json.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 
@@ -139,7 +139,7 @@ TEST_CASE("every part is its image under the frozen norm and the output net", "[
   const Model& model = trainer.model();
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 9, batch);
-  Recorder recorder;
+  SiteRecorder recorder;
   Tape tape(Tape::Mode::inference);
   forward(model, tape, batch, recorder);
   const DoubleMatrix output = in_double(model.parameters(), "output.weight");
@@ -237,7 +237,7 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
       Batch batch;
       trainer.dataset().fill(Split::test, b, 1, batch);
       const std::int64_t length = batch.lengths[0];
-      Recorder recorder;
+      SiteRecorder recorder;
       Tape tape(Tape::Mode::inference);
       forward(trainer.model(), tape, batch, recorder);
       DoubleMatrix rollout(length, length);

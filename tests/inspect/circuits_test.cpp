@@ -1,5 +1,5 @@
 // Circuits of heads, against full matrices and for hand-made heads.
-#include "thimble/inspect/circuits/circuits.h"
+#include "thimble/inspect/circuits.h"
 
 #include <cmath>
 #include <limits>
@@ -7,9 +7,9 @@
 #include "catch.h"
 #include "inspect/circuits/weights.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/train/trainer.h"
+#include "thimble/train/json.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

@@ -12,11 +12,11 @@
 
 #include "catch.h"
 #include "files/temporary_directory.h"
-#include "thimble/inspect/patching/patch.h"
-#include "thimble/inspect/report/inspect.h"
-#include "thimble/train/checkpoint.h"
-#include "thimble/train/trainer.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/patch.h"
+#include "train/files/checkpoint.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/random.h"
-#include "thimble/inspect/scores/scores.h"
+#include "thimble/inspect/scores.h"
 
 using namespace thimble;
 

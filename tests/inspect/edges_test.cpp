@@ -7,9 +7,9 @@
 #include "catch.h"
 #include "files/progress_recorder.h"
 #include "inspect/interventions.h"
+#include "inspect/patching/measure_edges.h"
 #include "inspect/patching/residual_paths.h"
 #include "thimble/engine/random.h"
-#include "thimble/inspect/patching/measure_edges.h"
 
 using namespace thimble;
 

@@ -1,5 +1,5 @@
 // The scale of effects of trained models, measured a second time: sequence by sequence, and with other evaluators.
-#include "thimble/inspect/effects/effect_scale.h"
+#include "inspect/effects/effect_scale.h"
 
 #include <algorithm>
 #include <cmath>

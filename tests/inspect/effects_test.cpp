@@ -1,6 +1,6 @@
 // Ablation and gradient importance, against plain passes over one sequence at a time.
-#include "thimble/inspect/effects/effects.h"
-#include "thimble/files/json.h"
+#include "thimble/inspect/effects.h"
+#include "thimble/train/json.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 
 #include "catch.h"
 #include "inspect/interventions.h"
-#include "thimble/inspect/patching/patch.h"
-#include "thimble/inspect/report/inspect.h"
-#include "thimble/inspect/timeline/head_log.h"
+#include "inspect/timeline/head_log.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/patch.h"
 
 using namespace thimble;
 

@@ -8,10 +8,10 @@
 #include "catch.h"
 #include "inspect/saved_pair.h"
 #include "inspect/scores/score_observer.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/patching/patch.h"
-#include "thimble/inspect/report/inspect.h"
-#include "thimble/inspect/timeline/head_log.h"
+#include "inspect/timeline/head_log.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/patch.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 
@@ -48,7 +48,7 @@ TEST_CASE("every attention of an encoder-decoder is scored on its own sequences"
     Example example;
     trained.trainer.dataset().fill(Split::test, b, 1, batch);
     trained.trainer.dataset().example(Split::test, b, example);
-    const Recorder recorder = pass_over(trained.trainer.model(), batch);
+    const SiteRecorder recorder = pass_over(trained.trainer.model(), batch);
     for (std::size_t k = 0; k < value.size(); ++k) {
       const AttentionLayer& layer = all[k / 2];
       const auto& weights = recorder.seen.at(weights_site(k / 2));

@@ -1,5 +1,5 @@
 // Traces of single sequences, against the forward passes of the model.
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
 
 #include <cmath>
 #include <map>
@@ -9,10 +9,10 @@
 #include "inspect/saved_pair.h"
 #include "rounding.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/train/checkpoint.h"
-#include "thimble/train/trainer.h"
+#include "thimble/train/json.h"
+#include "train/files/checkpoint.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 
@@ -33,7 +33,7 @@ struct SavedModel {
     const auto same = [&](const std::vector<double>& a, const std::vector<double>& b) {
       return alone ? a == b : same_but_for_rounding(source.config.model, a, b);
     };
-    Recorder recorder;
+    SiteRecorder recorder;
     Tape tape(Tape::Mode::inference);
     tape.bind(trainer.model().parameters(), {});
     trainer.model()(tape, {.tokens = tokens, .length = std::ssize(tokens), .lengths = {&length, 1}},

@@ -1,5 +1,5 @@
 // The search for groups of heads that replace each other.
-#include "thimble/inspect/effects/groups.h"
+#include "inspect/effects/groups.h"
 
 #include <algorithm>
 

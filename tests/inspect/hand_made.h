@@ -13,8 +13,8 @@
 #include <string>
 
 #include "engine/model/transformer.h"
-#include "thimble/data/table.h"
 #include "thimble/engine/error.h"
+#include "train/data/table/table.h"
 #include "train/small_config.h"
 
 namespace hand_made {

@@ -1,5 +1,5 @@
 // The scores of train.log_heads, against the scorer on plain passes.
-#include "thimble/inspect/timeline/head_log.h"
+#include "inspect/timeline/head_log.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +7,12 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/report/label.h"
-#include "thimble/inspect/timeline/timeline.h"
-#include "thimble/train/trainer.h"
+#include "thimble/inspect/label.h"
+#include "thimble/inspect/timeline.h"
+#include "thimble/train/json.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

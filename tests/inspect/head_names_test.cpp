@@ -1,5 +1,5 @@
 // Names of heads on the command line and in reports.
-#include "thimble/inspect/effects/head_names.h"
+#include "inspect/effects/head_names.h"
 
 #include "catch.h"
 #include "thimble/engine/error.h"

@@ -8,9 +8,9 @@
 #include "catch.h"
 #include "inspect/saved_pair.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/patching/patch.h"
-#include "thimble/inspect/report/inspect.h"
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/patch.h"
 
 using namespace thimble;
 

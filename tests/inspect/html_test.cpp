@@ -1,11 +1,11 @@
-#include "thimble/inspect/report/html.h"
-#include "thimble/inspect/report/patching_sections.h"
+#include "thimble/inspect/html.h"
+#include "inspect/report/patching_sections.h"
 
 #include <limits>
 
 #include "catch.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 

@@ -1,5 +1,5 @@
 // The report on attention heads, against plain computations from the same forward passes.
-#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/inspect.h"
 
 #include <map>
 #include <string>
@@ -9,11 +9,11 @@
 #include "files/temporary_directory.h"
 #include "inspect/saved_pair.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
-#include "thimble/train/checkpoint.h"
-#include "thimble/train/trainer.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
+#include "train/files/checkpoint.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 
@@ -40,7 +40,7 @@ void each_sequence(const InspectedModel& trained, std::int64_t count, const Visi
   for (std::int64_t b = 0; b < count; ++b) {
     Batch batch;
     trained.trainer.dataset().fill(Split::test, b, 1, batch);
-    Recorder recorder;
+    SiteRecorder recorder;
     Tape tape(Tape::Mode::inference);
     tape.bind(trained.trainer.model().parameters(), {});
     trained.trainer.model()(tape, model_input(batch), {.hooks = &recorder});

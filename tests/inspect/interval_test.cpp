@@ -1,5 +1,5 @@
 // Confidence intervals, p-values and the correction for their number.
-#include "thimble/inspect/effects/interval.h"
+#include "thimble/inspect/interval.h"
 
 #include <cmath>
 #include <functional>

@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "thimble/inspect/effects/measure_effects.h"
-#include "thimble/inspect/patching/patching.h"
-#include "thimble/train/trainer.h"
+#include "inspect/effects/measure_effects.h"
+#include "inspect/patching/patching.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 namespace thimble {
 

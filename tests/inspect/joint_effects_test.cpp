@@ -1,5 +1,5 @@
 // Effects of sets of heads, against all sets of heads whose output weights are zero.
-#include "thimble/inspect/effects/joint_effects.h"
+#include "inspect/effects/joint_effects.h"
 
 #include <algorithm>
 #include <bit>

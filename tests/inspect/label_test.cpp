@@ -1,5 +1,5 @@
 // Labels of heads: every verdict, every margin, and which of several names wins.
-#include "thimble/inspect/report/label.h"
+#include "thimble/inspect/label.h"
 
 #include <limits>
 #include <string>

@@ -1,4 +1,4 @@
-#include "thimble/inspect/trace/npy.h"
+#include "inspect/trace/npy.h"
 
 #include <cstring>
 #include <limits>
@@ -6,10 +6,10 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/trace/forward_trace.h"
-#include "thimble/train/checkpoint.h"
-#include "thimble/train/trainer.h"
+#include "thimble/inspect/forward_trace.h"
+#include "train/files/checkpoint.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

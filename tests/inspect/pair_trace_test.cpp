@@ -6,12 +6,12 @@
 
 #include "catch.h"
 #include "inspect/saved_pair.h"
+#include "inspect/trace/npy.h"
 #include "rounding.h"
 #include "thimble/engine/decoding.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/trace/forward_trace.h"
-#include "thimble/inspect/trace/npy.h"
+#include "thimble/inspect/forward_trace.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 
@@ -38,7 +38,7 @@ TEST_CASE("a trace of the user's source has the greedy output and its attention"
     std::vector<std::int32_t> expected = answer.tokens;
     if (std::ssize(expected) < data.length()) expected.push_back(data.eos_token());
     CHECK(trace.predictions == expected);
-    const Recorder recorder = pass_over(model, batch);
+    const SiteRecorder recorder = pass_over(model, batch);
     CHECK(trace.logits == recorder.seen.at({SiteKind::logits}));
     CHECK(trace.attention == attention_of(model, recorder, batch));
     const auto cross = trace.weights(model.config(), {2, 1});

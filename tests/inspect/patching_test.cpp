@@ -7,11 +7,11 @@
 
 #include "catch.h"
 #include "files/progress_recorder.h"
+#include "inspect/effects/effect_scale.h"
 #include "inspect/interventions.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/random.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/effects/effect_scale.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 

@@ -6,11 +6,11 @@
 #include "catch.h"
 #include "fixtures_file.h"
 #include "hand_made.h"
+#include "inspect/circuits/logit_lens.h"
 #include "inspect/interventions.h"
+#include "inspect/patching/measure_edges.h"
+#include "inspect/patching/patching.h"
 #include "inspect/patching/residual_paths.h"
-#include "thimble/inspect/circuits/logit_lens.h"
-#include "thimble/inspect/patching/measure_edges.h"
-#include "thimble/inspect/patching/patching.h"
 
 using namespace thimble;
 

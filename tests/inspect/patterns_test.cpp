@@ -1,6 +1,6 @@
 // The pattern that names a head: heads that do exactly one thing on the sequences of a task, and heads that
 // only seem to.
-#include "thimble/inspect/scores/patterns.h"
+#include "thimble/inspect/patterns.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/data/dataset.h"
+#include "thimble/train/dataset.h"
 
 using namespace thimble;
 

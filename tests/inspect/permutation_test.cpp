@@ -1,5 +1,5 @@
 // Tests of the permutation report.
-#include "thimble/inspect/trace/permutation.h"
+#include "inspect/trace/permutation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/real.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
+#include "thimble/train/json.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;

@@ -5,10 +5,10 @@
 
 #include "catch.h"
 #include "inspect/saved_pair.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/patching/patch.h"
-#include "thimble/inspect/report/inspect.h"
-#include "thimble/inspect/timeline/head_log.h"
+#include "inspect/timeline/head_log.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/patch.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 
@@ -17,7 +17,7 @@ namespace {
 const Score kScores[] = {Score::additive, Score::dot, Score::general, Score::scaled_dot};
 
 // Returns the attention weights (T, S) of a pass over one sequence.
-std::vector<double> weights_without_padding(const Recorder& recorder, const Batch& batch) {
+std::vector<double> weights_without_padding(const SiteRecorder& recorder, const Batch& batch) {
   std::vector<double> weights = recorder.seen.at(weights_site(0));
   for (std::int32_t t = 1; std::ssize(weights) < batch.length * batch.source_length; ++t) {
     const std::vector<double>& row = recorder.seen.at({SiteKind::attention_weights, 0, t});

@@ -6,7 +6,8 @@
 
 #include "files/temporary_directory.h"
 #include "inspect/interventions.h"
-#include "thimble/train/checkpoint.h"
+#include "thimble/train/run.h"
+#include "train/files/checkpoint.h"
 
 namespace thimble {
 
@@ -28,7 +29,7 @@ struct Saved {
   ModelSource source;
 };
 
-struct Recorder : Hooks {
+struct SiteRecorder : Hooks {
   void observe(Site site, const Shape& shape, ConstMatrixView value) override {
     seen[site].assign(value.data, value.data + value.elements());
     std::vector<std::int64_t>& sizes = shapes[site];
@@ -43,7 +44,8 @@ inline Site weights_site(std::size_t layer) {
 }
 
 // Returns the attention of all layers, without padding.
-inline std::vector<double> attention_of(const Model& model, const Recorder& recorder, const Batch& batch) {
+inline std::vector<double> attention_of(const Model& model, const SiteRecorder& recorder,
+                                        const Batch& batch) {
   std::vector<double> all;
   for (std::size_t l = 0; l < model.attention_layers().size(); ++l) {
     const AttentionLayer& layer = model.attention_layers()[l];
@@ -59,8 +61,8 @@ inline std::vector<double> attention_of(const Model& model, const Recorder& reco
   return all;
 }
 
-inline Recorder pass_over(const Model& model, const Batch& batch) {
-  Recorder recorder;
+inline SiteRecorder pass_over(const Model& model, const Batch& batch) {
+  SiteRecorder recorder;
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
   model(tape, model_input(batch), {.hooks = &recorder});

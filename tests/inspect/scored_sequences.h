@@ -8,7 +8,7 @@
 
 #include "catch.h"
 #include "thimble/engine/random.h"
-#include "thimble/inspect/scores/scores.h"
+#include "thimble/inspect/scores.h"
 
 namespace scored {
 

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "scored_sequences.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 using namespace scored;
 

@@ -1,5 +1,5 @@
 // Scores of heads, against a second implementation of the definitions.
-#include "thimble/inspect/scores/scores.h"
+#include "thimble/inspect/scores.h"
 
 #include <cmath>
 #include <functional>

@@ -1,5 +1,5 @@
 // Eigenvalues and singular values against matrices whose values are known, and against sums of powers.
-#include "thimble/inspect/circuits/spectral.h"
+#include "thimble/inspect/spectral.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,9 +9,9 @@
 #include "data/rows.h"
 #include "files/temporary_directory.h"
 #include "hand_made.h"
-#include "thimble/inspect/report/inspect.h"
-#include "thimble/train/checkpoint.h"
-#include "thimble/train/trainer.h"
+#include "thimble/inspect/inspect.h"
+#include "train/files/checkpoint.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 using hand_made::HandMade, hand_made::kSharp, hand_made::Maker;

@@ -1,4 +1,4 @@
-#include "thimble/inspect/report/svg.h"
+#include "inspect/report/svg.h"
 #include "source_directory.h"
 
 #include <fstream>

@@ -1,7 +1,7 @@
 // The heads of a run at its kept checkpoints.
 #include "catch.h"
 #include "files/temporary_directory.h"
-#include "thimble/inspect/timeline/checkpoint_series.h"
+#include "thimble/inspect/checkpoint_series.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;

@@ -1,13 +1,13 @@
 // The timeline of a run, read from metrics.jsonl, its events and its plot.
-#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/timeline.h"
 
 #include <cmath>
 
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/inspect/effects/effect_scale.h"
-#include "thimble/inspect/effects/verdict.h"
+#include "inspect/effects/effect_scale.h"
+#include "thimble/inspect/verdict.h"
 
 using namespace thimble;
 

@@ -1,5 +1,5 @@
 // Verdicts on models whose heads were set by hand, so that it is known which head the model depends on.
-#include "thimble/inspect/effects/verdict.h"
+#include "thimble/inspect/verdict.h"
 
 #include <cmath>
 #include <filesystem>
@@ -10,9 +10,9 @@
 #include "files/temporary_directory.h"
 #include "inspect/hand_made.h"
 #include "source_directory.h"
-#include "thimble/inspect/report/inspect.h"
-#include "thimble/train/checkpoint.h"
-#include "thimble/train/trainer.h"
+#include "thimble/inspect/inspect.h"
+#include "train/files/checkpoint.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

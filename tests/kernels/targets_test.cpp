@@ -32,7 +32,7 @@
 #include "engine/kernels/unfold.h"
 #include "kernels/matrix.h"
 #include "thimble/engine/gemm.h"
-#include "thimble/files/hash.h"
+#include "train/files/hash.h"
 
 using namespace thimble;
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 as crcOf, deflateRawSync } from "node:zlib";
 
-import { crc32, kLimits, requireModest, unpack } from "../../src/lab/page/archive.js";
-import { PageError } from "../../src/lab/page/errors.js";
+import { crc32, kLimits, requireModest, unpack } from "../../src/addons/lab/page/archive.js";
+import { PageError } from "../../src/addons/lab/page/errors.js";
 
 const refused = (pattern) => (error) => error instanceof PageError && pattern.test(error.message);
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { startLab } from "../../src/lab/client.js";
+import { startLab } from "../../src/addons/lab/client.js";
 
 // Starts two workers that answer by answer(index, request); no answer for null.
 async function fakeLab(answer) {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { keysOf, pieceKeys, pieces } from "../../src/lab/page/pairs.js";
+import { keysOf, pieceKeys, pieces } from "../../src/addons/lab/page/pairs.js";
 import { withLab } from "./node_lab.mjs";
 
 const thimble = process.env.THIMBLE ?? fileURLToPath(new URL("../../build/release/thimble", import.meta.url));

@@ -1,7 +1,7 @@
 // The lab in Node: its workers are threads that run the bundle which the page runs in Web Workers.
 import { readFileSync } from "node:fs";
 import { Worker as Thread } from "node:worker_threads";
-import { startLab } from "../../src/lab/client.js";
+import { startLab } from "../../src/addons/lab/client.js";
 
 const root = new URL("../../", import.meta.url);
 
@@ -21,7 +21,7 @@ class NodeWorker {
 }
 
 export const start = (workers = 1) =>
-  startLab({ makeWorker: () => new NodeWorker(), wasm: readFileSync(new URL("build/lab/src/lab/lab.wasm", root)), workers });
+  startLab({ makeWorker: () => new NodeWorker(), wasm: readFileSync(new URL("build/lab/src/addons/lab/lab.wasm", root)), workers });
 
 // Starts the lab, calls use(lab, call) and closes it; call() throws the errors that the lab answers.
 export async function withLab(workers, use) {

@@ -5,10 +5,10 @@ import { register } from "node:module";
 import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
 
-import { PageError, explained } from "../../src/lab/page/errors.js";
-import { fragmentOf, read } from "../../src/lab/page/link.js";
-import { hasPairs, isData, keysOf, pieces } from "../../src/lab/page/pairs.js";
-import { extended, kNoCurve, past, take } from "../../src/lab/page/progress.js";
+import { PageError, explained } from "../../src/addons/lab/page/errors.js";
+import { fragmentOf, read } from "../../src/addons/lab/page/link.js";
+import { hasPairs, isData, keysOf, pieces } from "../../src/addons/lab/page/pairs.js";
+import { extended, kNoCurve, past, take } from "../../src/addons/lab/page/progress.js";
 
 const npm = new URL("../../build/lab/npm/package.json", import.meta.url).href;
 register(
@@ -16,7 +16,7 @@ register(
     `export const resolve = (name, context, next) => next(name, name === "yaml" ? { ...context, parentURL: ${JSON.stringify(npm)} } : context);`,
   )}`,
 );
-const page = await import("../../src/lab/page/document.js").catch(() => null);
+const page = await import("../../src/addons/lab/page/document.js").catch(() => null);
 const yamlTest = (name, run) => test(name, { skip: page ? false : "yaml is not installed; scripts/lab.sh installs it" }, run);
 
 const refused = (pattern) => (error) => error instanceof PageError && pattern.test(error.message);

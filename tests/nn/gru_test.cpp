@@ -21,11 +21,11 @@ Tensor random_tensor(const Shape& shape, std::uint64_t seed) {
   return x;
 }
 
-struct Model {
+struct Layer {
   ParameterStore store;
   Gru gru;
 
-  explicit Model(bool bidirectional) : gru(store, "gru", kIn, kHidden, bidirectional) { gru.init(store, 7); }
+  explicit Layer(bool bidirectional) : gru(store, "gru", kIn, kHidden, bidirectional) { gru.init(store, 7); }
 };
 
 // Returns the first `length` steps of sequence b of x, alone.
@@ -39,17 +39,17 @@ Tensor alone(const Tensor& x, std::int64_t b, std::int64_t length) {
 TEST_CASE("a padded sequence gives what it gives alone, in both directions", "[nn]") {
   const bool bidirectional = GENERATE(false, true);
   const std::vector<std::int32_t> lengths{2, 4, 1};
-  Model model(bidirectional);
+  Layer layer(bidirectional);
   const Tensor x = random_tensor({3, kTime, kIn}, 1);
   Tape tape;
-  tape.bind(model.store, {});
-  const GruStates padded = model.gru(tape.constant(x), lengths);
+  tape.bind(layer.store, {});
+  const GruStates padded = layer.gru(tape.constant(x), lengths);
   const std::int64_t width = kHidden * (bidirectional ? 2 : 1);
   REQUIRE(padded.all.shape() == Shape{3, kTime, width});
   REQUIRE(padded.last.shape() == Shape{3, width});
   for (std::int64_t b = 0; b < 3; ++b) {
     const std::int64_t length = lengths[static_cast<std::size_t>(b)];
-    const GruStates single = model.gru(tape.constant(alone(x, b, length)), {});
+    const GruStates single = layer.gru(tape.constant(alone(x, b, length)), {});
     for (std::int64_t c = 0; c < width; ++c) {
       CAPTURE(b, c);
       CHECK_THAT(padded.last.value().row(b)[c], WithinAbs(single.last.value().row(0)[c], 1e-6));
@@ -64,12 +64,12 @@ TEST_CASE("a padded sequence gives what it gives alone, in both directions", "[n
 
 TEST_CASE("a sequence without steps keeps the state 0, and its input gets no gradient", "[nn]") {
   const std::vector<std::int32_t> lengths{0, 2};
-  Model model(true);
-  AlignedVector<Real> gradients(model.store.size());
+  Layer layer(true);
+  AlignedVector<Real> gradients(layer.store.size());
   Tape tape;
-  tape.bind(model.store, gradients);
+  tape.bind(layer.store, gradients);
   const Var x = tape.variable(random_tensor({2, kTime, kIn}, 1));
-  const GruStates states = model.gru(x, lengths);
+  const GruStates states = layer.gru(x, lengths);
   for (std::int64_t c = 0; c < 2 * kHidden; ++c) CHECK(states.last.value().row(0)[c] == 0);
   const Tensor seed = random_tensor(states.all.shape(), 2);
   tape.backward(states.all, seed.matrix());
@@ -80,12 +80,12 @@ TEST_CASE("a sequence without steps keeps the state 0, and its input gets no gra
 }
 
 TEST_CASE("a GRU refuses what it cannot read", "[nn]") {
-  Model model(false);
+  Layer layer(false);
   Tape tape;
-  tape.bind(model.store, {});
+  tape.bind(layer.store, {});
   const auto says = [&](const Shape& x, const std::vector<std::int32_t>& lengths) -> std::string {
     try {
-      model.gru(tape.constant(Tensor(x)), lengths);
+      layer.gru(tape.constant(Tensor(x)), lengths);
     } catch (const ShapeError& e) {
       return e.what();
     }
@@ -99,11 +99,11 @@ TEST_CASE("a GRU refuses what it cannot read", "[nn]") {
 }
 
 TEST_CASE("parameters have PyTorch's names, order and initial range", "[nn]") {
-  Model model(true);
-  Convolution convolution(model.store, "conv", 4, 3, true);
-  convolution.init(model.store, 7);
+  Layer layer(true);
+  Convolution convolution(layer.store, "conv", 4, 3, true);
+  convolution.init(layer.store, 7);
   std::string names;
-  for (const auto& entry : model.store.entries()) names += fmt::format("{} {}\n", entry.name, entry.shape);
+  for (const auto& entry : layer.store.entries()) names += fmt::format("{} {}\n", entry.name, entry.shape);
   CHECK(names ==
         "gru.weight_ih_l0 (15, 3)\ngru.weight_hh_l0 (15, 5)\ngru.bias_ih_l0 (15)\ngru.bias_hh_l0 (15)\n"
         "gru.weight_ih_l0_reverse (15, 3)\ngru.weight_hh_l0_reverse (15, 5)\ngru.bias_ih_l0_reverse (15)\n"
@@ -111,7 +111,7 @@ TEST_CASE("parameters have PyTorch's names, order and initial range", "[nn]") {
   for (int i = 0; i < 10; ++i) {
     const double bound = 1 / std::sqrt(i < 8 ? 5.0 : 12.0);
     double largest = 0;
-    for (const Real v : model.store.values({i}))
+    for (const Real v : layer.store.values({i}))
       largest = std::max(largest, std::abs(static_cast<double>(v)));
     CAPTURE(i, bound);
     CHECK(largest <= bound + 1e-7);

@@ -7,7 +7,7 @@
 #include "source_directory.h"
 #include "thimble/engine/attention.h"
 #include "thimble/engine/random.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 using namespace thimble::tests;

@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "source_directory.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "thimble/inspect/report/html.h"
-#include "thimble/inspect/report/svg.h"
-#include "thimble/reproduce/page.h"
+#include "inspect/report/svg.h"
+#include "program/reproduce/page.h"
+#include "thimble/inspect/html.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Experiment files: their content, and the places of their problems.
-#include "thimble/reproduce/experiment.h"
+#include "program/reproduce/experiment.h"
 
 #include <cmath>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include "files/temporary_directory.h"
 #include "problems.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
 
 using namespace thimble;
 

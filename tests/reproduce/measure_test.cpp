@@ -1,12 +1,12 @@
 // Numbers by their paths, and limits.
-#include "thimble/reproduce/measure.h"
+#include "program/reproduce/measure.h"
 
 #include <cmath>
 #include <limits>
 
 #include "catch.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 

@@ -4,9 +4,9 @@
 
 #include "catch.h"
 #include "files/temporary_directory.h"
-#include "thimble/files/json.h"
-#include "thimble/reproduce/page.h"
-#include "thimble/reproduce/reproduce.h"
+#include "program/reproduce/page.h"
+#include "program/reproduce/reproduce.h"
+#include "thimble/train/json.h"
 
 using namespace thimble;
 

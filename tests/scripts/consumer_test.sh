@@ -32,7 +32,7 @@ add_executable(in_double in_double.cpp)
 target_link_libraries(in_double PRIVATE thimble::f64)
 EOF
 cat >"$work/consumer/in_double.cpp" <<'EOF'
-#include <thimble/engine/ops.h>
+#include <thimble/inspect.h>
 
 int main() {
   thimble::Tape tape;

@@ -19,7 +19,7 @@ if [[ ${4:-} == package ]]; then
   for library in libc6 libstdc++6 libopenblas libfmt libyaml-cpp libhwy; do
     [[ ,${depends// /} == *",$library"* ]] || fail "the package does not depend on $library" "$depends"
   done
-  for file in include/thimble/train/trainer.h lib/libthimble.a lib/cmake/thimble/thimble-config.cmake; do
+  for file in include/thimble/train/train.h include/thimble/inspect.h lib/libthimble_train.a lib/cmake/thimble/thimble-config.cmake; do
     [[ -s root/usr/$file ]] || fail "the package has no $file"
   done
   mv root/usr moved

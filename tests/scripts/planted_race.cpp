@@ -3,7 +3,7 @@
 // do, and its silence elsewhere proves nothing.
 #include <atomic>
 
-#include "thimble/files/thread_pool.h"
+#include "train/files/thread_pool.h"
 
 int main() {
   thimble::ThreadPool pool(2);

@@ -154,8 +154,8 @@ assert re.search(r"95 % CI [0-9.]+-[0-9.]+", words(show(80, "inspect", "masked",
 assert "Δloss" in show(80, "inspect", "masked", "--sequences", "50", LC_ALL="", LC_CTYPE="de_DE.utf8", LANG="C")
 assert "注意" in show(80, "inspect", "run80", "--input", "注意 chien", **ascii_only)
 # Each character beyond ASCII in the source of what is printed has a form in the table, or is a bar that has a plain one.
-table = re.search(r"kForms\[\] = {(.*?)};", open(f"{source}/src/cli/print.cpp").read(), re.S)[1]
-for file in glob.glob(f"{source}/src/cli/**/*.cpp", recursive=True):
+table = re.search(r"kForms\[\] = {(.*?)};", open(f"{source}/src/program/cli/print.cpp").read(), re.S)[1]
+for file in glob.glob(f"{source}/src/program/cli/**/*.cpp", recursive=True):
     other = set(re.findall("[^\0-\x7f▁-█]", open(file).read())) - set(table)
     assert not other, f"{file}: {other} without a form in ASCII"
 

@@ -1,5 +1,5 @@
 // Claims: one holder, takeover from processes that have ended or fallen silent, by one of many.
-#include "thimble/sweep/claim.h"
+#include "program/sweep/claim.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/lock.h"
+#include "thimble/train/file.h"
+#include "train/files/lock.h"
 
 using namespace thimble;
 

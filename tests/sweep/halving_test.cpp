@@ -1,6 +1,6 @@
 // Successive halving: decisions from losses, and sweeps of a shell script whose result must not depend on jobs,
 // on the order in which runs end, or on interruptions.
-#include "thimble/sweep/halving.h"
+#include "program/sweep/halving.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // The files of a sweep: which directories and records are its own.
-#include "thimble/sweep/sweep_state.h"
+#include "program/sweep/sweep_state.h"
 
 #include "catch.h"
 #include "sweep/workshop.h"

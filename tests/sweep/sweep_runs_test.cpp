@@ -1,5 +1,5 @@
 // Sweeps: their plan, their statistics, and their processes, with a shell script in the place of thimble.
-#include "thimble/sweep/run_sweep.h"
+#include "program/sweep/run_sweep.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,12 +7,12 @@
 #include <thread>
 
 #include "catch.h"
+#include "program/sweep/claim.h"
 #include "sweep/workshop.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
-#include "thimble/files/lock.h"
-#include "thimble/sweep/claim.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
+#include "train/files/lock.h"
 
 using namespace thimble;
 

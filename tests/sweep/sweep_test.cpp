@@ -1,5 +1,5 @@
 // Sweep files: their settings, and the places of their problems.
-#include "thimble/sweep/sweep.h"
+#include "program/sweep/sweep.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,9 +8,9 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "problems.h"
-#include "thimble/config/changes.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
+#include "thimble/train/file.h"
+#include "train/config/changes.h"
 
 using namespace thimble;
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "files/temporary_directory.h"
+#include "program/sweep/run_sweep.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
-#include "thimble/sweep/run_sweep.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/hand_made_run.h"
 

@@ -1,10 +1,10 @@
-#include "thimble/train/benchmark.h"
+#include "program/bench/benchmark.h"
 
 #include <algorithm>
 
 #include "catch.h"
-#include "thimble/train/cost.h"
 #include "train/small_config.h"
+#include "train/step/cost.h"
 
 using namespace thimble;
 

@@ -1,4 +1,4 @@
-#include "thimble/train/checkpoint.h"
+#include "train/files/checkpoint.h"
 
 #include <string>
 #include <vector>
@@ -7,8 +7,8 @@
 #include "engine/model/transformer.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/safetensors.h"
+#include "thimble/train/file.h"
+#include "thimble/train/safetensors.h"
 
 using namespace thimble;
 

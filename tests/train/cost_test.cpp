@@ -1,19 +1,19 @@
 // The cost of a config, and jobs that are refused since they would not fit.
-#include "thimble/train/cost.h"
+#include "train/step/cost.h"
 
 #include <cmath>
 #include <string>
 
 #include "catch.h"
 #include "files/temporary_directory.h"
+#include "program/bench/benchmark.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/files/thread_pool.h"
-#include "thimble/inspect/report/inspect.h"
-#include "thimble/train/benchmark.h"
-#include "thimble/train/eval_sums.h"
-#include "thimble/train/trainer.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/train/json.h"
+#include "train/files/thread_pool.h"
 #include "train/small_config.h"
+#include "train/step/eval_sums.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

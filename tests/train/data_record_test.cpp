@@ -7,13 +7,13 @@
 #include "problems.h"
 #include "run_files.h"
 #include "small_config.h"
-#include "thimble/data/table.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
+#include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
-#include "thimble/train/trainer.h"
+#include "train/data/table/table.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

@@ -5,10 +5,10 @@
 #include <sstream>
 #include <string>
 
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
-#include "thimble/files/safetensors.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
 #include "thimble/train/run_directory.h"
+#include "thimble/train/safetensors.h"
 
 namespace thimble {
 

@@ -4,7 +4,7 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 #include "train/run_files.h"

@@ -3,9 +3,9 @@
 
 #include "catch.h"
 #include "thimble/engine/random.h"
-#include "thimble/train/cost.h"
-#include "thimble/train/trainer.h"
 #include "train/small_config.h"
+#include "train/step/cost.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

@@ -7,11 +7,11 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/safetensors.h"
 #include "thimble/train/run.h"
+#include "thimble/train/safetensors.h"
 #include "thimble/train/train.h"
-#include "thimble/train/trainer.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

@@ -1,5 +1,5 @@
 // The counts of a planning tape, compared with a tape that computes and with numbers worked out by hand.
-#include "thimble/train/plan.h"
+#include "train/step/plan.h"
 
 #include <algorithm>
 #include <string>
@@ -10,9 +10,9 @@
 #include "config/experiments.h"
 #include "source_directory.h"
 #include "thimble/engine/make_model.h"
-#include "thimble/train/cost.h"
-#include "thimble/train/trainer.h"
 #include "train/small_config.h"
+#include "train/step/cost.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

@@ -3,16 +3,16 @@
 #include "catch.h"
 #include "distributed/thread_ranks.h"
 #include "files/temporary_directory.h"
+#include "program/bench/benchmark.h"
 #include "thimble/engine/random.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
-#include "thimble/files/safetensors.h"
-#include "thimble/train/benchmark.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
 #include "thimble/train/run.h"
+#include "thimble/train/safetensors.h"
 #include "thimble/train/train.h"
-#include "thimble/train/trainer.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

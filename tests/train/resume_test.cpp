@@ -4,13 +4,13 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/lock.h"
-#include "thimble/train/checkpoint.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
-#include "thimble/train/trainer.h"
+#include "train/files/checkpoint.h"
+#include "train/files/lock.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

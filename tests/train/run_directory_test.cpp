@@ -1,10 +1,10 @@
 // A run is compared with its checkpoints before it is used.
 #include "thimble/train/run_directory.h"
-#include "thimble/compare/compare.h"
+#include "program/compare/compare.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/timeline.h"
 #include "train/changed_run.h"
-#include "train/training.h"
+#include "train/runs/training.h"
 
 using namespace thimble;
 

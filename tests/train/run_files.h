@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
 
 inline std::vector<thimble::Json> metrics_of(const std::filesystem::path& run) {
   std::istringstream lines(thimble::read_file(run / "metrics.jsonl"));

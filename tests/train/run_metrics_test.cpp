@@ -1,7 +1,7 @@
 // What metrics.jsonl and summary.json say is shown, marked or left out; it keeps nobody from the weights.
-#include "thimble/compare/compare.h"
+#include "program/compare/compare.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/timeline.h"
 #include "thimble/train/run_state.h"
 #include "train/changed_run.h"
 

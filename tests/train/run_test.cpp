@@ -11,12 +11,12 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
-#include "thimble/files/safetensors.h"
-#include "thimble/train/trainer.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
+#include "thimble/train/safetensors.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

@@ -1,10 +1,10 @@
 // What a run writes, resumed or killed anywhere, and what it leaves alone.
 #include "train/runs/run_writer.h"
-#include "thimble/compare/compare.h"
+#include "program/compare/compare.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/timeline.h"
 #include "train/changed_run.h"
-#include "train/training.h"
+#include "train/runs/training.h"
 
 using namespace thimble;
 

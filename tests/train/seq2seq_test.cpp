@@ -4,10 +4,10 @@
 #include "catch.h"
 #include "small_config.h"
 #include "thimble/engine/decoding.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/run_state.h"
-#include "thimble/train/trainer.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "thimble/config/config.h"
 #include "thimble/engine/real.h"
+#include "thimble/train/config.h"
 
 // A post-norm model of one layer that reverses four tokens, in the precision of this test program.
 inline thimble::Config small_config() {

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "catch.h"
-#include "thimble/files/json.h"
-#include "thimble/train/trainer.h"
+#include "thimble/train/json.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

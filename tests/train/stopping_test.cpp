@@ -7,9 +7,9 @@
 #include "files/temporary_directory.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
-#include "thimble/train/trainer.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
+#include "train/step/trainer.h"
 
 using namespace thimble;
 

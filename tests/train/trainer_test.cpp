@@ -1,4 +1,4 @@
-#include "thimble/train/trainer.h"
+#include "train/step/trainer.h"
 
 #include <algorithm>
 #include <cmath>

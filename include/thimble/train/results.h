@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 namespace thimble {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "thimble/config/config.h"
-#include "thimble/data/prediction.h"
-#include "thimble/files/safetensors.h"
+#include "thimble/train/config.h"
+#include "thimble/train/prediction.h"
 #include "thimble/train/run_directory.h"
+#include "thimble/train/safetensors.h"
 
 namespace thimble {
 

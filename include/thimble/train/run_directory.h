@@ -19,11 +19,11 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/config/config.h"
-#include "thimble/data/data_record.h"
-#include "thimble/files/json.h"
-#include "thimble/files/safetensors.h"
+#include "thimble/train/config.h"
+#include "thimble/train/data_record.h"
+#include "thimble/train/json.h"
 #include "thimble/train/run_state.h"
+#include "thimble/train/safetensors.h"
 
 namespace thimble {
 

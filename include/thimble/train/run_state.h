@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "thimble/config/config.h"
-#include "thimble/files/json.h"
+#include "thimble/train/config.h"
+#include "thimble/train/json.h"
 #include "thimble/train/results.h"
 
 namespace thimble {

@@ -8,10 +8,10 @@
 #include <variant>
 #include <vector>
 
-#include "thimble/config/config.h"
-#include "thimble/distributed/communicator.h"
 #include "thimble/engine/gradcheck_result.h"
-#include "thimble/files/json.h"
+#include "thimble/train/communicator.h"
+#include "thimble/train/config.h"
+#include "thimble/train/json.h"
 #include "thimble/train/results.h"
 #include "thimble/train/run_directory.h"
 

@@ -3,7 +3,7 @@
 // is linear in x apart from rstd. With u = U[y] w, a part adds rstd sum_c (u_c - mean u) p_c. The rows u -
 // mean u are the `directions`; times the output projection they are the directions of the heads. RMS norm
 // subtracts no mean and has no b.
-#include "thimble/inspect/circuits/attribution.h"
+#include "inspect/circuits/attribution.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "thimble/inspect/circuits/attribution_rounding.h"
+#include "inspect/circuits/attribution_rounding.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "inspect/circuits/attribution.h"
+#include "inspect/circuits/attribution_rounding.h"
 #include "inspect/scores/score_memory.h"
 #include "thimble/engine/attention_layer.h"
-#include "thimble/inspect/circuits/attribution.h"
-#include "thimble/inspect/circuits/attribution_rounding.h"
-#include "thimble/inspect/circuits/circuits.h"
-#include "thimble/train/cost.h"
-#include "thimble/train/plan.h"
+#include "thimble/inspect/circuits.h"
+#include "train/step/cost.h"
+#include "train/step/plan.h"
 
 namespace thimble {
 

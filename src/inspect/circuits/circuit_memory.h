@@ -1,7 +1,7 @@
 // The memory of CircuitObserver, estimated before anything is allocated.
 #pragma once
 
-#include "thimble/config/config.h"
+#include "thimble/train/config.h"
 
 namespace thimble {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "thimble/inspect/circuits/attribution.h"
-#include "thimble/inspect/scores/position_means.h"
+#include "inspect/circuits/attribution.h"
+#include "thimble/inspect/position_means.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

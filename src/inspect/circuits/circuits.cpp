@@ -1,11 +1,11 @@
-#include "thimble/inspect/circuits/circuits.h"
+#include "thimble/inspect/circuits.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 namespace thimble {
 

@@ -1,4 +1,4 @@
-#include "thimble/inspect/circuits/circuits.h"
+#include "thimble/inspect/circuits.h"
 
 #include "inspect/circuits/weights.h"
 

@@ -1,4 +1,4 @@
-#include "thimble/inspect/circuits/lens_names.h"
+#include "thimble/inspect/lens_names.h"
 
 #include <fmt/format.h>
 

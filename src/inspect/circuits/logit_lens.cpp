@@ -1,4 +1,4 @@
-#include "thimble/inspect/circuits/logit_lens.h"
+#include "inspect/circuits/logit_lens.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,6 +1,6 @@
 // LAPACK stores matrices column by column, so it reads a row-major matrix as its transpose, which has the
 // same eigenvalues and singular values, and whose factors L Q are the transposes of Q R.
-#include "thimble/inspect/circuits/spectral.h"
+#include "thimble/inspect/spectral.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 #include "thimble/engine/error.h"
-#include "thimble/inspect/circuits/spectral.h"
+#include "thimble/inspect/spectral.h"
 
 namespace thimble {
 

@@ -6,7 +6,7 @@
 
 #include "thimble/engine/error.h"
 #include "thimble/engine/parameter.h"
-#include "thimble/inspect/circuits/spectral.h"
+#include "thimble/inspect/spectral.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

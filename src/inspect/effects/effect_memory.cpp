@@ -1,12 +1,12 @@
-#include "thimble/inspect/effects/effect_memory.h"
+#include "inspect/effects/effect_memory.h"
 
 #include <algorithm>
 #include <map>
 
-#include "thimble/data/dataset.h"
+#include "inspect/effects/joint_effects.h"
 #include "thimble/engine/attention_layer.h"
-#include "thimble/inspect/effects/joint_effects.h"
-#include "thimble/train/plan.h"
+#include "thimble/train/dataset.h"
+#include "train/step/plan.h"
 
 namespace thimble {
 

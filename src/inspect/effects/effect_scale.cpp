@@ -1,4 +1,4 @@
-#include "thimble/inspect/effects/effect_scale.h"
+#include "inspect/effects/effect_scale.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
-#include "thimble/inspect/effects/effects.h"
+#include "thimble/inspect/effects.h"
 
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 namespace thimble {
 

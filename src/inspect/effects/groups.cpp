@@ -1,4 +1,4 @@
-#include "thimble/inspect/effects/groups.h"
+#include "inspect/effects/groups.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,11 +1,11 @@
-#include "thimble/inspect/effects/head_names.h"
+#include "inspect/effects/head_names.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "thimble/engine/error.h"
-#include "thimble/files/text.h"
+#include "train/files/text/text.h"
 
 namespace thimble {
 

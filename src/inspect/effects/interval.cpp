@@ -1,4 +1,4 @@
-#include "thimble/inspect/effects/interval.h"
+#include "thimble/inspect/interval.h"
 
 #include <algorithm>
 #include <cmath>

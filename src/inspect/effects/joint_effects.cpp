@@ -1,10 +1,10 @@
-#include "thimble/inspect/effects/joint_effects.h"
+#include "inspect/effects/joint_effects.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "thimble/inspect/effects/groups.h"
-#include "thimble/inspect/effects/measure_effects.h"
+#include "inspect/effects/groups.h"
+#include "inspect/effects/measure_effects.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,14 +1,14 @@
-#include "thimble/inspect/effects/measure_effects.h"
+#include "inspect/effects/measure_effects.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
+#include "inspect/effects/effect_scale.h"
+#include "inspect/effects/head_names.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/random.h"
-#include "thimble/inspect/effects/effect_scale.h"
-#include "thimble/inspect/effects/head_names.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

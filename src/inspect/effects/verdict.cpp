@@ -1,10 +1,10 @@
-#include "thimble/inspect/effects/verdict.h"
+#include "thimble/inspect/verdict.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "inspect/effects/head_names.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/effects/head_names.h"
 
 namespace thimble {
 

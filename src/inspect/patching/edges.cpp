@@ -1,4 +1,4 @@
-#include "thimble/inspect/patching/edges.h"
+#include "thimble/inspect/edges.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "thimble/inspect/patching/measure_edges.h"
+#include "inspect/patching/measure_edges.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "thimble/inspect/patching/pairs.h"
+#include "inspect/patching/pairs.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "engine/model/finite.h"
+#include "inspect/effects/measure_effects.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/effects/measure_effects.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,14 +1,14 @@
 // Compiled once: checks the model and calls the code of its precision.
-#include "thimble/inspect/patching/patch.h"
+#include "thimble/inspect/patch.h"
 
 #include <algorithm>
 #include <limits>
 
+#include "inspect/effects/effect_memory.h"
 #include "inspect/scores/require_heads.h"
-#include "thimble/data/dataset.h"
-#include "thimble/data/listing.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/effects/effect_memory.h"
+#include "thimble/train/dataset.h"
+#include "thimble/train/listing.h"
 
 namespace thimble {
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 
+#include "inspect/patching/measure_edges.h"
+#include "inspect/patching/patching.h"
 #include "thimble/engine/error.h"
-#include "thimble/inspect/patching/measure_edges.h"
-#include "thimble/inspect/patching/patch.h"
-#include "thimble/inspect/patching/patching.h"
+#include "thimble/inspect/patch.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -23,7 +23,7 @@ std::vector<InputPair> select_pairs(Evaluator& evaluator, std::int64_t pairs) {
 }  // namespace
 
 PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::int64_t corrupted) {
-  Evaluator evaluator(model);
+  Evaluator evaluator(model.config, *model.open());
   const std::int64_t available = evaluator.dataset().size(Split::test);
   for (const std::int64_t index : {clean, corrupted})
     require<DataError>(index >= 0 && index < available, "patching: there is no sequence {}; give 0 to {}",
@@ -33,13 +33,13 @@ PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::i
 }
 
 PatchingReport run_patching_pairs(const ModelSource& model, std::int64_t pairs) {
-  Evaluator evaluator(model);
+  Evaluator evaluator(model.config, *model.open());
   return patching(evaluator, select_pairs(evaluator, pairs));
 }
 
 EdgesReport run_edges(const ModelSource& model, std::int64_t pairs) {
   (void)EdgeGraph(model.config.model);  // throws before any work for a model without edges
-  Evaluator evaluator(model);
+  Evaluator evaluator(model.config, *model.open());
   const std::vector<InputPair> all = select_pairs(evaluator, pairs);
   PairRunner runner(evaluator, all);
   return measure_edges(runner, model.config.train.seed);

@@ -1,4 +1,4 @@
-#include "thimble/inspect/patching/patching.h"
+#include "inspect/patching/patching.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "thimble/inspect/patching/patching_report.h"
+#include "thimble/inspect/patching_report.h"
 
 #include <cmath>
 #include <limits>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/model/transformer.h"
-#include "thimble/inspect/patching/edges.h"
-#include "thimble/inspect/patching/pairs.h"
+#include "inspect/patching/pairs.h"
+#include "thimble/inspect/edges.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,4 +1,4 @@
-#include "thimble/inspect/report/html.h"
+#include "thimble/inspect/html.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "inspect/report/page.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/report/page.h"
+#include "thimble/train/json.h"
 
 namespace thimble {
 

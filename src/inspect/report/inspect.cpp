@@ -1,9 +1,9 @@
-#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/inspect.h"
+#include "inspect/effects/effect_memory.h"
+#include "inspect/report/inspection_memory.h"
 #include "inspect/scores/require_heads.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/effects/effect_memory.h"
-#include "thimble/inspect/report/inspection_memory.h"
+#include "thimble/train/json.h"
 
 namespace thimble {
 

@@ -1,14 +1,14 @@
-#include "thimble/inspect/report/inspect.h"
+#include "thimble/inspect/inspect.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "inspect/circuits/circuit_observer.h"
+#include "inspect/circuits/logit_lens.h"
+#include "inspect/effects/joint_effects.h"
+#include "inspect/effects/measure_effects.h"
 #include "inspect/scores/score_observer.h"
 #include "inspect/trace/trace_observer.h"
-#include "thimble/inspect/circuits/logit_lens.h"
-#include "thimble/inspect/effects/joint_effects.h"
-#include "thimble/inspect/effects/measure_effects.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -17,7 +17,7 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
 AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences);
 
 InspectReport run_inspection(const ModelSource& model, const InspectOptions& options) {
-  Evaluator evaluator(model);
+  Evaluator evaluator(model.config, *model.open());
   evaluator.select(Split::test, options.sequences);
   InspectReport report;
   report.config = model.config;
@@ -76,7 +76,7 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
 }
 
 AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences) {
-  Evaluator evaluator(model);
+  Evaluator evaluator(model.config, *model.open());
   evaluator.select(Split::test, sequences);
   return measure_ablation(evaluator, heads);
 }

@@ -1,16 +1,16 @@
-#include "thimble/inspect/report/inspection_memory.h"
+#include "inspect/report/inspection_memory.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
 #include "inspect/circuits/circuit_memory.h"
+#include "inspect/effects/effect_memory.h"
 #include "inspect/scores/score_memory.h"
-#include "thimble/data/dataset.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/effects/effect_memory.h"
-#include "thimble/inspect/trace/trace_memory.h"
-#include "thimble/train/plan.h"
+#include "inspect/trace/trace_memory.h"
+#include "thimble/train/dataset.h"
+#include "thimble/train/json.h"
+#include "train/step/plan.h"
 
 namespace thimble {
 

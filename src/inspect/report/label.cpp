@@ -1,4 +1,4 @@
-#include "thimble/inspect/report/label.h"
+#include "thimble/inspect/label.h"
 
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-#include "thimble/inspect/report/page.h"
+#include "inspect/report/page.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "thimble/inspect/report/patching_sections.h"
+#include "inspect/report/patching_sections.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "thimble/files/text.h"
+#include "train/files/text/text.h"
 
 namespace thimble {
 

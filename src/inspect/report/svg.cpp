@@ -1,4 +1,4 @@
-#include "thimble/inspect/report/svg.h"
+#include "inspect/report/svg.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "thimble/engine/error.h"
-#include "thimble/files/text.h"
-#include "thimble/files/width.h"
 #include "thimble/train/train.h"
+#include "train/files/text/text.h"
+#include "train/files/text/width.h"
 
 namespace thimble {
 

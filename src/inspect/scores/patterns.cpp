@@ -1,4 +1,4 @@
-#include "thimble/inspect/scores/patterns.h"
+#include "thimble/inspect/patterns.h"
 
 #include <fmt/format.h>
 

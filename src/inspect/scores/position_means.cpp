@@ -1,4 +1,4 @@
-#include "thimble/inspect/scores/position_means.h"
+#include "thimble/inspect/position_means.h"
 
 #include <fmt/format.h>
 

@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "thimble/data/task.h"
 #include "thimble/engine/attention_layer.h"
-#include "thimble/inspect/scores/score_targets.h"
-#include "thimble/train/plan.h"
+#include "thimble/inspect/score_targets.h"
+#include "thimble/train/task.h"
+#include "train/step/plan.h"
 
 namespace thimble {
 

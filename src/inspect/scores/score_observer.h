@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "inspect/scores/whole_weights.h"
-#include "thimble/inspect/scores/scores.h"
-#include "thimble/train/evaluator.h"
+#include "thimble/inspect/scores.h"
+#include "train/step/evaluator.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,4 +1,4 @@
-#include "thimble/inspect/scores/score_targets.h"
+#include "thimble/inspect/score_targets.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,11 +1,11 @@
-#include "thimble/inspect/scores/scores.h"
+#include "thimble/inspect/scores.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "engine/core/portable_math.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 namespace thimble {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "thimble/data/dataset.h"
 #include "thimble/engine/model.h"
+#include "thimble/train/dataset.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

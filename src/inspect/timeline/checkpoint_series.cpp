@@ -1,12 +1,12 @@
-#include "thimble/inspect/timeline/checkpoint_series.h"
+#include "thimble/inspect/checkpoint_series.h"
 
 #include <cmath>
 #include <cstdlib>
 
 #include "inspect/scores/score_observer.h"
+#include "inspect/timeline/head_log.h"
 #include "inspect/trace/trace_observer.h"
-#include "thimble/inspect/timeline/head_log.h"
-#include "thimble/train/checkpoint.h"
+#include "train/files/checkpoint.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -43,7 +43,7 @@ std::vector<SeriesStep> run_series(
     const ModelSource& model,
     const std::map<std::int64_t, std::shared_ptr<const SafetensorsFile>>& checkpoints,
     std::int64_t examples) {
-  Evaluator evaluator(model);
+  Evaluator evaluator(model.config, *model.open());
   evaluator.select(Split::test, kLoggedSequences);
   ProgressCounter progress("reading checkpoints",
                            static_cast<double>(checkpoints.size() + 1) * (1 + evaluator.observe_cost()));

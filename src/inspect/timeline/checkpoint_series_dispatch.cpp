@@ -1,7 +1,7 @@
 #include "inspect/scores/require_heads.h"
-#include "thimble/inspect/timeline/checkpoint_series.h"
-#include "thimble/inspect/timeline/head_log.h"
-#include "thimble/inspect/trace/trace_memory.h"
+#include "inspect/timeline/head_log.h"
+#include "inspect/trace/trace_memory.h"
+#include "thimble/inspect/checkpoint_series.h"
 
 namespace thimble {
 

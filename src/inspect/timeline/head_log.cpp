@@ -1,4 +1,4 @@
-#include "thimble/inspect/timeline/head_log.h"
+#include "inspect/timeline/head_log.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 
 #include "inspect/scores/score_observer.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/inspect/scores/patterns.h"
+#include "thimble/inspect/patterns.h"
+#include "thimble/train/json.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

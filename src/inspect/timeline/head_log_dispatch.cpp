@@ -1,4 +1,4 @@
-#include "thimble/inspect/timeline/head_log.h"
+#include "inspect/timeline/head_log.h"
 
 #include "inspect/scores/require_heads.h"
 #include "thimble/engine/real.h"

@@ -1,4 +1,4 @@
-#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/timeline.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "thimble/files/json.h"
+#include "thimble/train/json.h"
 
 namespace thimble {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "thimble/inspect/scores/patterns.h"
-#include "thimble/inspect/scores/scores.h"
-#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/patterns.h"
+#include "thimble/inspect/scores.h"
+#include "thimble/inspect/timeline.h"
 
 namespace thimble {
 

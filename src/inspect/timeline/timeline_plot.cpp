@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "thimble/files/width.h"
-#include "thimble/inspect/timeline/timeline.h"
+#include "thimble/inspect/timeline.h"
+#include "train/files/text/width.h"
 
 namespace thimble {
 

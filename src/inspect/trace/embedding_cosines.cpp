@@ -1,10 +1,10 @@
-#include "thimble/inspect/trace/embedding_cosines.h"
+#include "inspect/trace/embedding_cosines.h"
 
 #include <cmath>
 #include <numeric>
 
-#include "thimble/files/safetensors.h"
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
+#include "thimble/train/safetensors.h"
 
 namespace thimble {
 

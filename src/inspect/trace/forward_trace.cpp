@@ -1,14 +1,14 @@
 // Compiled once: parses the input, calls the code of the model's precision, and writes JSON.
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
 #include "inspect/scores/require_heads.h"
-#include "thimble/data/table.h"
+#include "inspect/trace/trace_memory.h"
 #include "thimble/engine/decoding.h"
 #include "thimble/engine/error.h"
-#include "thimble/files/json.h"
-#include "thimble/files/suggest.h"
-#include "thimble/files/text.h"
-#include "thimble/inspect/circuits/lens_names.h"
-#include "thimble/inspect/trace/trace_memory.h"
+#include "thimble/inspect/lens_names.h"
+#include "thimble/train/json.h"
+#include "train/data/table/table.h"
+#include "train/files/text/suggest.h"
+#include "train/files/text/text.h"
 
 namespace thimble {
 

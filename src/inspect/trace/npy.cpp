@@ -1,4 +1,4 @@
-#include "thimble/inspect/trace/npy.h"
+#include "inspect/trace/npy.h"
 
 #include <bit>
 #include <functional>
@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "thimble/engine/error.h"
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
 
 namespace thimble {
 

@@ -1,13 +1,13 @@
-#include "thimble/inspect/trace/permutation.h"
+#include "inspect/trace/permutation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "thimble/engine/random.h"
-#include "thimble/files/json.h"
-#include "thimble/files/progress.h"
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
+#include "thimble/train/json.h"
+#include "train/files/progress.h"
 
 namespace thimble {
 

@@ -1,11 +1,11 @@
-#include "thimble/inspect/trace/softmax_jacobian.h"
+#include "inspect/trace/softmax_jacobian.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
 
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
 
 namespace thimble {
 

@@ -1,10 +1,10 @@
-#include "thimble/inspect/trace/trace_memory.h"
+#include "inspect/trace/trace_memory.h"
 
 #include <algorithm>
 
-#include "thimble/data/dataset.h"
 #include "thimble/engine/attention_layer.h"
-#include "thimble/train/plan.h"
+#include "thimble/train/dataset.h"
+#include "train/step/plan.h"
 
 namespace thimble {
 

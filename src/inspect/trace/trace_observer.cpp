@@ -1,13 +1,13 @@
-#include "thimble/inspect/trace/forward_trace.h"
+#include "thimble/inspect/forward_trace.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "engine/core/portable_math.h"
 #include "engine/model/finite.h"
+#include "inspect/circuits/logit_lens.h"
 #include "inspect/trace/trace_observer.h"
 #include "thimble/engine/decoding.h"
-#include "thimble/inspect/circuits/logit_lens.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -146,7 +146,7 @@ class Intervened : public Hooks {
 }  // namespace
 
 ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens) {
-  const Evaluator evaluator(model);
+  const Evaluator evaluator(model.config, *model.open());
   return trace_tokens(evaluator.model(), evaluator.dataset(), tokens);
 }
 
@@ -196,7 +196,7 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
 
 std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
                                        std::int64_t beams) {
-  const Evaluator evaluator(model);
+  const Evaluator evaluator(model.config, *model.open());
   Batch batch;
   set_source(batch, tokens);
   return hypotheses(evaluator.model(), evaluator.dataset(), batch, beams);
@@ -204,7 +204,7 @@ std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vect
 
 void run_split(const ModelSource& model, Split split, std::int64_t count,
                const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options) {
-  Evaluator evaluator(model);
+  Evaluator evaluator(model.config, *model.open());
   if (options.untrained) evaluator.model().init(*options.untrained);
   evaluator.select(split, count);
   TraceObserver hooks(evaluator.model(), count, visit, options.logits);

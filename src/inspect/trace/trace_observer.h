@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "inspect/scores/whole_weights.h"
-#include "thimble/inspect/trace/forward_trace.h"
-#include "thimble/train/evaluator.h"
+#include "thimble/inspect/forward_trace.h"
+#include "train/step/evaluator.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -6,11 +6,11 @@
 #include <charconv>
 #include <optional>
 
-#include "thimble/config/differences.h"
-#include "thimble/files/file.h"
-#include "thimble/files/hash.h"
-#include "thimble/files/lock.h"
-#include "thimble/files/text.h"
+#include "thimble/train/file.h"
+#include "train/config/differences.h"
+#include "train/files/hash.h"
+#include "train/files/lock.h"
+#include "train/files/text/text.h"
 #include "train/runs/run_layout.h"
 
 namespace thimble {

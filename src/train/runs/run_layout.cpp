@@ -4,8 +4,8 @@
 #include <charconv>
 #include <optional>
 
-#include "thimble/files/line_reader.h"
-#include "thimble/files/progress.h"
+#include "train/files/line_reader.h"
+#include "train/files/progress.h"
 
 namespace thimble {
 

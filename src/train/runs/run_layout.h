@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "thimble/engine/error.h"
-#include "thimble/files/file.h"
-#include "thimble/files/json.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
 #include "thimble/train/run_state.h"
 
 namespace thimble {

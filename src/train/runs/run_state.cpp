@@ -1,6 +1,6 @@
 #include "thimble/train/run_state.h"
 
-#include "thimble/files/hash.h"
+#include "train/files/hash.h"
 
 namespace thimble {
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <memory>
 
-#include "thimble/config/differences.h"
-#include "thimble/files/path.h"
 #include "thimble/train/run.h"
+#include "train/config/differences.h"
+#include "train/files/path.h"
 #include "train/runs/run_layout.h"
 
 namespace thimble {

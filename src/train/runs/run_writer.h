@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/files/file.h"
-#include "thimble/files/lock.h"
+#include "thimble/train/file.h"
 #include "thimble/train/run_directory.h"
 #include "thimble/train/train.h"
+#include "train/files/lock.h"
 
 namespace thimble {
 

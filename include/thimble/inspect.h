@@ -1,0 +1,23 @@
+// All of the third floor that a program needs: what attention heads do; and training below it.
+#pragma once
+
+#include "thimble/inspect/checkpoint_series.h"
+#include "thimble/inspect/circuits.h"
+#include "thimble/inspect/edges.h"
+#include "thimble/inspect/effects.h"
+#include "thimble/inspect/forward_trace.h"
+#include "thimble/inspect/html.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/interval.h"
+#include "thimble/inspect/label.h"
+#include "thimble/inspect/lens_names.h"
+#include "thimble/inspect/patch.h"
+#include "thimble/inspect/patching_report.h"
+#include "thimble/inspect/patterns.h"
+#include "thimble/inspect/position_means.h"
+#include "thimble/inspect/score_targets.h"
+#include "thimble/inspect/scores.h"
+#include "thimble/inspect/spectral.h"
+#include "thimble/inspect/timeline.h"
+#include "thimble/inspect/verdict.h"
+#include "thimble/train.h"

@@ -1,0 +1,101 @@
+// Forward passes over single sequences, the user's own or those of a split. T: tokens of the sequence, for an
+// encoder-decoder the decoder input; S: tokens of its source; R: outputs, T or, with one output per sequence,
+// 1; V vocabulary, H heads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "thimble/engine/attention_layer.h"
+#include "thimble/train/json.h"
+#include "thimble/train/listing.h"
+#include "thimble/train/run.h"
+
+namespace thimble {
+
+// A forward pass over one sequence, in evaluation mode.
+struct ForwardTrace {
+  std::vector<std::int32_t> tokens;       // (T)
+  std::vector<std::int32_t> source;       // (S); empty in an encoder-only model
+  std::vector<std::int32_t> targets;      // (R), kIgnore without a label; empty when unknown
+  std::vector<std::int32_t> predictions;  // (R), the most probable
+  std::vector<double> logits;             // (R, V)
+  std::vector<double> probabilities;      // (R, V)
+  // Attention weights after mask and softmax: for each attention layer (H, queries, keys).
+  std::vector<double> attention;
+  // Predictions of the logit lens and their probabilities, (depths of lens_names() - 1, R); of the user's
+  // input alone. The last depth is the model's own.
+  std::vector<std::int32_t> lens_predictions;
+  std::vector<double> lens_probabilities;
+  bool finished = true;  // false: the output of an encoder-decoder was cut at the longest that the model has
+
+  std::int64_t queries(const AttentionLayer& l) const {
+    return std::ssize(l.queries_source ? source : tokens);
+  }
+  std::int64_t keys(const AttentionLayer& l) const { return std::ssize(l.keys_source ? source : tokens); }
+  // Returns the attention weights of one head, (queries, keys).
+  std::span<const double> weights(const ModelConfig&, HeadId) const;
+};
+
+// Returns the names of the model's tokens.
+Names vocabulary(const ModelSource& model);
+
+// Returns the tokens of the user's sequence, names separated by white space. Throws DataError when it is
+// empty, longer than the model accepts or has a token outside the vocabulary. Reads no weights.
+std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_view text);
+
+// Runs the model on the user's sequence, token names separated by white space: the model input, so for output
+// `next` the input with the known part of the target. For an encoder-decoder it is the source; the decoder
+// input is then the model's greedy output. Throws DataError when the sequence is empty, longer than the model
+// accepts or has a token outside the vocabulary, and CheckpointError when the weights do not match the
+// config.
+ForwardTrace trace_input(const ModelSource& model, std::string_view text);
+
+// Returns the tokens of a sequence that occur in none of the first `count` inputs of the train split, or of
+// as many as are readable(). Throws as trace_input.
+std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_view text, std::int64_t count);
+
+struct GeneratedSequence {
+  std::vector<std::string> tokens;
+  double log_probability;
+  bool finished;       // false: cut at the longest output of the model
+  std::string text{};  // the tokens joined as the targets of the task are written
+};
+
+// Generates outputs of an encoder-decoder for a source, the most probable first: by greedy decoding for 1
+// beam, otherwise by a beam search of that width. Throws as trace_input, and ConfigError for an encoder-only
+// model.
+std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text, std::int64_t beams);
+
+struct TraceOptions {
+  // The seed of the initial values that the model has in place of its weights, if any.
+  std::optional<std::uint64_t> untrained{};
+  bool logits = true;  // whether traces have logits and probabilities, which large vocabularies make large
+};
+
+// Runs the model on the first `count` sequences of a split, all if there are fewer, and calls visit(trace)
+// for each in order. Throws CheckpointError when the weights do not match the config, and DataError when there
+// is no sequence.
+void trace_split(const ModelSource& model, Split split, std::int64_t count,
+                 const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options = {});
+
+// Returns the number of sequences that trace_split reads.
+std::int64_t readable(const ModelSource& model, Split split, std::int64_t count);
+
+// Returns {"source", "tokens", "targets", "predictions", "attention" [layer][head][query][key]}, tokens by
+// name, layers as in attention_layers(). Targets without a label are null; unknown targets and a missing
+// source are left out.
+Json example_json(const ForwardTrace&, const ModelConfig&, const Names&);
+
+// Returns example_json with "vocabulary", "probabilities" (R, V), "logits" (R, V), "logit_lens" [{"after",
+// "predictions", "probabilities"}] and, unless the model is encoder-only, "attentions".
+Json to_json(const ForwardTrace&, const ModelConfig&, const Names&);
+
+// Returns [{"name": "cross.0", "queries": "source" or "tokens", "keys": "source" or "tokens", "causal"}]
+Json to_json(std::span<const AttentionLayer>);
+
+}  // namespace thimble

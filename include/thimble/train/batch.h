@@ -1,0 +1,37 @@
+// A batch of sequences and labels, filled by Dataset.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "thimble/train/task.h"
+
+namespace thimble {
+
+// How an example becomes model input and labels.
+enum class Layout {
+  position,  // tokens: input; labels: target, one per position or kIgnore
+  sequence,  // tokens: input; labels: the single target
+  next,      // tokens: input followed by target without its last token; labels: the next token, on the target
+             // only
+  seq2seq,   // sources: input; tokens: <begin> followed by target; labels: target followed by <end>
+};
+
+// Sequences as a model reads them, with their labels.
+struct Batch {
+  std::int64_t sequences = 0;                // B
+  std::int64_t length = 0;                   // T
+  std::vector<std::int32_t> tokens;          // (B, T), padded with 0
+  std::vector<std::int32_t> lengths;         // (B), tokens of each sequence
+  std::int64_t source_length = 0;            // S; 0: no sources
+  std::vector<std::int32_t> sources;         // (B, S), padded with 0
+  std::vector<std::int32_t> source_lengths;  // (B), tokens of each source
+  std::vector<std::int32_t> labels;          // (B, T), or (B) per sequence; kIgnore: no label
+  std::vector<std::int32_t> rows;            // indices of labels other than kIgnore, ascending
+  std::vector<std::int32_t> row_labels;      // the labels at `rows`
+  // row_labels with kIgnore for <unk>, which no prediction is right for; empty: a vocabulary without <unk>.
+  std::vector<std::int32_t> countable_labels{};
+  Example example;  // of the last row; reused, so that filling allocates nothing
+};
+
+}  // namespace thimble

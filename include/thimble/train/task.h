@@ -1,0 +1,189 @@
+// Tasks: where sequences come from. Adding one is one file, src/train/data/tasks/NAME.cpp, that defines
+// `Task tasks::NAME()`; the build finds it by its file name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thimble/engine/random.h"
+#include "thimble/train/tokenization.h"
+
+namespace thimble {
+
+class Table;
+
+enum class TableFormat { by_name, tsv, csv, jsonl, conllu };  // by_name: by the extension of the file
+enum class VocabularyOf { all, training };                    // the rows whose tokens are the vocabulary
+
+// How the lines of data files become rows of tokens; see table.h.
+struct TableOptions {
+  TableFormat format = TableFormat::by_name;
+  // Columns, joined by commas: numbers from 0, names in the header, fields of CoNLL-U, or keys of JSON. "": the
+  // usual ones of the format.
+  std::string input{}, target{};
+  bool header = false;      // skip the first line
+  std::string separator{};  // where a line is cut; "": tabs, or commas in CSV
+  Tokenization input_tokens = Tokenization::spaces, target_tokens = Tokenization::spaces;
+  std::string no_answer = "_";  // marks a position without an answer in a target; "": nothing does
+  VocabularyOf vocabulary = VocabularyOf::all;
+  std::int64_t min_count = 0;   // rarer tokens become <unk>; 0: 1, or 2 with VocabularyOf::training
+  std::int64_t max_tokens = 0;  // rows with longer sequences are left out; 0: none
+
+  // Returns how often a token must occur to be in the vocabulary.
+  std::int64_t least_count() const {
+    return min_count > 0 ? min_count : vocabulary == VocabularyOf::training ? 2 : 1;
+  }
+  // Returns whether the vocabulary has <unk> for the tokens that are not in it.
+  bool has_unknown() const { return vocabulary == VocabularyOf::training || least_count() > 1; }
+};
+
+// The keys of all tasks. Each task reads some of them, see Task::keys, and its definition explains them.
+struct TaskConfig {
+  std::string name = "reverse";
+  std::int64_t symbols = 10;    // number of distinct symbols in inputs
+  std::int64_t length = 16;     // tokens in the longest input
+  std::int64_t min_length = 0;  // tokens in the shortest input; 0: every input is `length` long
+  std::int64_t offset = 1;      // positions to shift by
+  std::int64_t pairs = 4;       // key-value pairs in an input
+  std::int64_t depth = 4;       // maximum nesting depth of brackets
+  // Absolute paths; "": none.
+  std::string file{};             // JSON Lines or tab-separated: input and target sequences
+  std::string validation_file{};  // files of the other splits
+  std::string test_file{};
+  std::string vocabulary_file{};         // a token on each line
+  TableOptions options{};                // how these files are read
+  std::shared_ptr<const Table> table{};  // what is in them; null until open_config opens them
+};
+
+inline constexpr std::int32_t kIgnore = -1;  // the label of a position without an answer
+
+// An input and its target, as token ids.
+struct Example {
+  std::vector<std::int32_t> input;
+  std::vector<std::int32_t> target;  // kIgnore: no answer at this position
+};
+
+// A position of the input that an answer depends on.
+struct Relevant {
+  std::int32_t key;
+  std::int32_t kind = 0;  // index in Task::kinds
+
+  bool operator==(const Relevant&) const = default;
+};
+
+// A random number generator for one example: its k-th number is a pure function of the key and k.
+class SampleRng {
+ public:
+  // `lane` < 2^24 distinguishes generators of one index.
+  SampleRng(const Random& random, std::uint64_t index, std::uint32_t lane)
+      : random_(random), index_(index), lane_(lane) {}
+
+  // Returns a uniform number in 0 .. n-1, 1 <= n < 2^32; the bias of the multiply-shift is below n / 2^64.
+  std::int64_t below(std::int64_t n);
+
+ private:
+  Random random_;
+  std::uint64_t index_;
+  std::uint32_t lane_;
+  std::uint32_t next_ = 0;
+  std::array<std::uint32_t, 4> words_{};  // one Philox call serves two draws
+};
+
+// Tokens of the longest input and of the longest target.
+struct ExampleSize {
+  std::int64_t input, target;
+};
+
+// A task. Its functions may be called from any thread with any config that `check` accepts, `size` with any
+// in range; `sample` and `at` allocate nothing once the example has enough capacity.
+struct Task {
+  std::string_view summary;            // one line
+  std::string_view definition;         // exact rule, meaning of the keys, and source
+  std::vector<std::string_view> keys;  // of TaskConfig that the task reads; setting others is an error
+  bool causal = false;                 // answers occur later in the input, so the mask must be causal
+  bool sparse = false;                 // some positions have no answer; not possible in next layout
+
+  // Throws DataError when the values of keys break a rule together. Null: there is no such rule.
+  void (*check)(const TaskConfig&) = nullptr;
+  std::vector<std::string> (*tokens)(const TaskConfig&);  // names of the vocabulary, by id
+  ExampleSize (*size)(const TaskConfig&);
+
+  // Overwrite both sequences of the example. A task either draws its inputs with `sample`, or lists them with
+  // `at`, index 0 .. distinct_inputs - 1, to be divided among the splits; the other function is null.
+  void (*sample)(const TaskConfig&, SampleRng&, Example&) = nullptr;
+  void (*at)(const TaskConfig&, std::int64_t index, Example&) = nullptr;
+  double (*distinct_inputs)(const TaskConfig&);  // number of inputs; may be infinity
+  // Returns the table with the rows of `at` and their splits. Null: the task has no table.
+  const Table& (*table)(const TaskConfig&) = nullptr;
+
+  // Returns the accuracy of the best constant answer.
+  double (*chance)(const TaskConfig&);
+  // Returns the lowest mean cross entropy of an answer that a model can reach on new inputs, nats. Null:
+  // unknown.
+  double (*floor)(const TaskConfig&) = nullptr;
+  std::vector<std::string_view> special{};  // tokens that are marks, not content, such as "="
+  // Appends the input positions that answer `i` of the example depends on to `keys`: those that a head which
+  // solves the task should attend to. In next layout, position input.size() + k is target k. Null: not
+  // stated.
+  void (*relevant)(const TaskConfig&, const Example&, std::size_t i, std::vector<Relevant>& keys) = nullptr;
+  std::vector<std::string_view> kinds{};  // what these positions are to the answer: "agent", "patient"
+  // Appends the positions of the same class as the relevant ones, those included: what a head attends to that
+  // finds the class and not the member. Null: the position of an answer determines the relevant positions, as
+  // in reversal, so that attending to them is a pattern of positions and not of content.
+  void (*candidates)(const TaskConfig&, const Example&, std::size_t i,
+                     std::vector<std::int32_t>& keys) = nullptr;
+  // Draws an example of at most `size` in which position and content part, so that a head that follows the
+  // one misses the other: other lengths, a random prefix, other distractors. It belongs to no split. Null:
+  // there is none, as no key can be elsewhere.
+  void (*vary)(const TaskConfig&, SampleRng&, Example&) = nullptr;
+};
+
+// Returns the names of all tasks in alphabetical order.
+std::span<const std::string_view> task_names();
+
+// Returns the task of that name. Throws DataError, with the names of all tasks, when there is none.
+const Task& find_task(std::string_view name);
+
+// Returns the task of the config. Throws DataError when there is none, when a key that it reads is out of
+// range, or when its check fails.
+const Task& checked_task(const TaskConfig&);
+
+// Returns the ids of the task's special tokens.
+std::vector<std::int32_t> special_tokens(const TaskConfig&);
+
+// Parts that several tasks share.
+namespace tasks {
+
+// Returns `length`, or a uniform number in min_length .. length.
+std::int64_t sample_length(const TaskConfig&, SampleRng&);
+// Sets `out` to sample_length independent uniform symbols.
+void sample_symbols(const TaskConfig&, SampleRng&, std::vector<std::int32_t>& out);
+// Sets `out` to sample_length independent symbols, uniform over a random range of symbols.
+void vary_symbols(const TaskConfig&, SampleRng&, std::vector<std::int32_t>& out);
+// Draws the symbols of an input with one of these, then sets the target, as Task::sample and Task::vary.
+template <auto draw_symbols, auto set_target>
+void draw(const TaskConfig& config, SampleRng& rng, Example& example) {
+  draw_symbols(config, rng, example.input);
+  set_target(config, example);
+}
+// Appends all positions of the input, as Task::candidates.
+void all_positions(const TaskConfig&, const Example&, std::size_t i, std::vector<std::int32_t>& keys);
+// Returns how many such sequences exist.
+double count_symbol_sequences(const TaskConfig&);
+
+std::vector<std::string> number_tokens(const TaskConfig&);   // "0", "1", ... `symbols` of them
+std::vector<std::string> letter_tokens(const TaskConfig&);   // "a", "b", ...; "s0", "s1", ... if more than 26
+std::vector<std::string> opening_tokens(const TaskConfig&);  // "(", "[", "{", "<"; "(0", "(1", ... if more
+ExampleSize one_per_position(const TaskConfig&);             // {length, length}
+ExampleSize one_per_sequence(const TaskConfig&);             // {length, 1}
+double one_in_symbols(const TaskConfig&);                    // 1 / symbols
+double zero(const TaskConfig&);
+
+}  // namespace tasks
+
+}  // namespace thimble

@@ -1,9 +1,0 @@
-#include "distributed/mpi.h"
-
-namespace thimble {
-
-std::unique_ptr<Communicator> start_mpi(double) { return nullptr; }
-
-std::string mpi_name() { return ""; }
-
-}  // namespace thimble

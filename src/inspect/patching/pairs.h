@@ -1,0 +1,100 @@
+// Pairs of inputs for activation and path patching: a clean and a corrupted one of the same length, with labels
+// at the same positions, at least one of which differs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "train/step/evaluator.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+// The indices of two sequences of a split.
+struct InputPair {
+  std::int64_t clean, corrupted;
+};
+
+// Draws at most `count` pairs from the sequences that the evaluator has selected, in the order of their clean
+// inputs. The corrupted input is the next one of the same length in a random order that depends on the seed
+// (resampling_pairs); it is drawn again while labels are at other positions or all equal. A sequence without a
+// counterpart is in no pair. Throws DataError when no sequence has one.
+std::vector<InputPair> draw_pairs(const Evaluator& evaluator, std::int64_t count);
+
+// Throws ShapeError when the split of the evaluator has no such sequences, and DataError when lengths or the
+// positions of labels differ, or when all labels are equal.
+void require_comparable(const Evaluator& evaluator, InputPair pair);
+
+// Some pairs, as batches; sequence b of the one is paired with sequence b of the other.
+struct PairBatch {
+  Batch clean, corrupted;
+};
+
+// Hooks that count the vectors that they replace.
+class PatchHooks : public Hooks {
+ public:
+  std::int64_t replaced() const { return replaced_; }
+
+ protected:
+  std::int64_t replaced_ = 0;
+};
+
+// A model and pairs of inputs, and passes over one side of all pairs.
+class PairRunner {
+ public:
+  enum class Side { clean, corrupted };
+
+  // The model and the pool must outlive the runner.
+  PairRunner(const Model& model, ThreadPool& pool, std::vector<PairBatch> batches);
+  // Reads the sequences of the pairs.
+  PairRunner(Evaluator& evaluator, std::span<const InputPair> pairs);
+
+  const Model& model() const { return model_; }
+  const std::vector<PairBatch>& batches() const { return batches_; }
+  std::int64_t pairs() const { return pairs_; }
+  static const Batch& input(const PairBatch& batch, Side side) {
+    return side == Side::clean ? batch.clean : batch.corrupted;
+  }
+
+  // Calls f(i) for every batch i, on all threads.
+  void each_batch(const std::function<void(std::size_t i)>& f);
+  // Binds a tape to the parameters; `gradients` has the layout of the store, or is empty.
+  void bind(Tape& tape, std::span<Real> gradients = {}) const {
+    tape.bind(model_.parameters(), gradients, &packed_weights_);
+  }
+
+  // Returns D of each pair: the sum over positions whose labels differ of logit(label of the corrupted input)
+  // minus logit(label of the clean input), in a pass over that side. Hooks are made for each batch, and
+  // `what` names their work. Throws Error when no hook replaces anything, and NumericError when D is not
+  // finite.
+  using MakeHooks = std::function<std::unique_ptr<PatchHooks>(std::size_t batch)>;
+  std::vector<double> differences(Side side) {
+    return run(side, [](std::size_t) { return nullptr; });
+  }
+  std::vector<double> differences(Side side, const std::string& what, const MakeHooks& make_hooks);
+
+  // Runs hooks that only observe, over that side of one batch.
+  void observe(std::size_t batch, Side side, Hooks& hooks);
+
+ private:
+  std::vector<double> run(Side side, const MakeHooks& make_hooks, std::int64_t* replaced = nullptr);
+
+  const Model& model_;
+  ThreadPool& pool_;
+  PackedWeights packed_weights_;
+  std::vector<PairBatch> batches_;
+  std::vector<std::int64_t> first_;  // the first pair of each batch
+  std::int64_t pairs_ = 0;
+  std::vector<std::unique_ptr<Tape>> tapes_;  // by thread
+};
+
+// Returns the sums d(logit D) and their seeds: +1 at the label of the corrupted input and -1 at that of the
+// clean one, in a row (R, V) for each label.
+Tensor difference_seed(const PairBatch& batch, std::int64_t rows, std::int64_t vocabulary);
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

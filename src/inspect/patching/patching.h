@@ -1,0 +1,36 @@
+// Activation patching of heads, at all positions and at each; see PatchingReport.
+#pragma once
+
+#include <span>
+
+#include "inspect/patching/pairs.h"
+#include "thimble/inspect/patching_report.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+// Replaces the output of one head, at all positions or at one, by that of another input, `donor` (B, T, H Dv).
+class HeadPatchHooks : public PatchHooks {
+ public:
+  HeadPatchHooks(const AttentionLayer& layer, HeadId head, const Tensor& donor,
+                 std::optional<std::int64_t> position = {})
+      : layer_(layer), head_(head), donor_(donor), position_(position) {}
+
+  bool replace(Site site, const Shape& shape, MatrixView value) override;
+
+ private:
+  const AttentionLayer& layer_;
+  const HeadId head_;
+  const Tensor& donor_;
+  const std::optional<std::int64_t> position_;
+};
+
+// Patches every head of the runner's model, at all positions and at each.
+// Throws as patch_effects and PairRunner::differences do. The report has no tokens.
+PatchingReport measure_patching(PairRunner& runner);
+
+// Patches the pairs, of the evaluator's split; a single pair is reported with its tokens.
+PatchingReport patching(Evaluator& evaluator, std::span<const InputPair> pairs);
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

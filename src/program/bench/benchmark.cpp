@@ -1,0 +1,185 @@
+#include "program/bench/benchmark.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "engine/kernels/products/backend.h"
+#include "engine/kernels/products/peak.h"
+#include "thimble/train/statistics.h"
+#include "thimble/train/stopwatch.h"
+#include "train/files/memory.h"
+#include "train/files/progress.h"
+#include "train/step/cost.h"
+#include "train/step/plan.h"
+#include "train/step/trainer.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+namespace {
+
+std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCounter& progress) {
+  std::vector<double> ms;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const Stopwatch timer;
+    trainer.step();
+    ms.push_back(1e3 * timer.seconds());
+    progress.advance();
+  }
+  return ms;
+}
+
+// Measures messages to all ranks at once: their latency with a byte each, and the rate at which as many bytes as
+// the model has leave a rank.
+void time_messages(const Trainer& trainer, Communicator& ranks, Benchmark& result) {
+  constexpr int kRounds = 21;
+  const auto median_seconds = [&](std::size_t bytes) {
+    std::vector<char> values(bytes);
+    const std::vector<Range> parts = parts_of(bytes, ranks.size());
+    std::vector<double> seconds;
+    for (int round = 0; round < kRounds; ++round) {
+      const Stopwatch timer;
+      ranks.all_gather(std::span(values), parts);
+      seconds.push_back(timer.seconds());
+    }
+    return spread(seconds).median;
+  };
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const std::size_t bytes = std::max(trainer.model().parameters().size() * sizeof(Real), 1000 * size);
+  const double sent = static_cast<double>(bytes) * (ranks.size() - 1) / ranks.size();
+  const double small = median_seconds(size);
+  result.latency_us = 1e6 * small / (ranks.size() - 1);
+  result.bandwidth = sent / std::max(1e-9, median_seconds(bytes) - small);
+}
+
+// Times steps of all ranks and, alone on rank 0, of one process.
+void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Communicator& ranks,
+                ProgressCounter& progress, Benchmark& result) {
+  result.ranks = ranks.size();
+  const Communicator::Traffic start = ranks.traffic();
+  double waited = start.wait_seconds;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    result.step_ms.push_back(time_steps(trainer, 1, progress).front());
+    result.wait_ms.push_back(1e3 * (ranks.traffic().wait_seconds - waited));
+    waited = ranks.traffic().wait_seconds;
+  }
+  result.bytes_sent = static_cast<double>(ranks.traffic().bytes - start.bytes) / static_cast<double>(steps);
+  result.messages_sent =
+      static_cast<double>(ranks.traffic().messages - start.messages) / static_cast<double>(steps);
+  if (ranks.size() == 1) return;
+  time_messages(trainer, ranks, result);
+  if (ranks.rank() == 0) {
+    Config alone = config;
+    alone.train.threads = trainer.threads();
+    Trainer one(alone);
+    time_steps(one, 2, progress);
+    result.one_rank_ms = spread(time_steps(one, std::max<std::int64_t>(1, steps / 4), progress)).median;
+  }
+  ranks.any(false);
+}
+
+// Returns the best rate per second of several rounds of f(part), which returns an amount, on all threads.
+double best_rate(Trainer& trainer, const std::function<double(std::int64_t)>& f) {
+  constexpr int kRounds = 5;
+  double best = 0;
+  std::vector<double> amounts(static_cast<std::size_t>(trainer.threads()));
+  for (int round = 0; round < kRounds; ++round) {
+    const Stopwatch timer;
+    trainer.run(trainer.threads(),
+                [&](std::int64_t part, int) { amounts[static_cast<std::size_t>(part)] = f(part); });
+    best = std::max(best, std::reduce(amounts.begin(), amounts.end()) / timer.seconds());
+  }
+  return best;
+}
+
+double fma_flops(Trainer& trainer) {
+  return best_rate(trainer, [](std::int64_t) {
+    constexpr std::int64_t kRepetitions = 2'000'000;
+    Real result = 1;
+    return kernels::multiply_adds(kRepetitions, result);
+  });
+}
+
+// Returns FLOP per second of a matrix product in OpenBLAS, with a share of the rows for each thread.
+double blas_flops(Trainer& trainer) {
+  constexpr std::int64_t kSize = 2048;
+  const Tensor a({kSize, kSize}), b({kSize, kSize});
+  Tensor c({kSize, kSize});
+  const std::int64_t rows = (kSize + trainer.threads() - 1) / trainer.threads();
+  return best_rate(trainer, [&](std::int64_t part) {
+    const std::int64_t first = std::min(kSize, part * rows), count = std::min(rows, kSize - first);
+    kernels::blas_gemm(c.matrix().row_block(first, count), a.matrix().row_block(first, count),
+                       kernels::Op::none, b.matrix(), kernels::Op::none, 1, 0);
+    return 2.0 * kSize * kSize * static_cast<double>(count);
+  });
+}
+
+// Returns bytes per second of copying, read and written, beyond the caches.
+double memory_bandwidth(Trainer& trainer) {
+  constexpr std::int64_t kReals = (64 << 20) / sizeof(Real);
+  const Tensor from({kReals});
+  Tensor to({kReals});
+  const std::int64_t share = kReals / trainer.threads();
+  return best_rate(trainer, [&](std::int64_t part) {
+    std::copy_n(from.data() + part * share, share, to.data() + part * share);
+    return 2.0 * static_cast<double>(share) * sizeof(Real);
+  });
+}
+
+// Returns the cost of every op in a step, by name.
+std::map<std::string, OpCost> op_costs(const Config& config) {
+  std::map<std::string, OpCost> costs;
+  const Batch batch = full_batch(config, config.train.batch);
+  for (const OpCost& op : plan_model(config, batch, {.gradients = true}).ops) {
+    OpCost& sum = costs[op.op];
+    sum.flops.forward += op.flops.forward;
+    sum.flops.backward += op.flops.backward;
+    sum.traffic += op.traffic;
+  }
+  return costs;
+}
+
+}  // namespace
+
+Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Communicator& ranks) {
+  Trainer trainer(config, ranks);
+  Benchmark result;
+  result.flops_per_step = step_cost(config).flops;
+  result.threads = trainer.threads();
+  const std::int64_t profiled = std::max<std::int64_t>(1, steps / 4);
+  ProgressCounter progress("timing steps", static_cast<double>(warmup + steps + profiled));
+  time_steps(trainer, warmup, progress);
+  time_ranks(config, steps, trainer, ranks, progress, result);
+  result.peak_bytes = peak_memory();
+
+  trainer.start_profile();
+  const std::vector<double> profiled_ms = time_steps(trainer, profiled, progress);
+  result.profiled_step_ms =
+      std::reduce(profiled_ms.begin(), profiled_ms.end()) / static_cast<double>(profiled);
+  const Trainer::StepProfile profile = trainer.profile();
+  std::map<std::string, OpCost> costs = op_costs(config);
+  const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(profiled); };
+  for (const Profile::Span& span : profile.phases.spans())
+    result.phases.push_back({std::string(span.name), per_step(span.seconds)});
+  for (const Profile::Span& span : profile.ops.forward.spans()) {
+    const auto& backward = profile.ops.backward.spans();
+    const auto back = std::ranges::find(backward, span.name, &Profile::Span::name);
+    result.ops.push_back({.name = std::string(span.name),
+                          .calls = span.count / profiled,
+                          .forward_ms = per_step(span.seconds),
+                          .backward_ms = back == backward.end() ? 0 : per_step(back->seconds),
+                          .flops = costs[std::string(span.name)].flops.total(),
+                          .traffic = costs[std::string(span.name)].traffic});
+  }
+  std::ranges::sort(result.ops, std::greater(),
+                    [](const auto& op) { return op.forward_ms + op.backward_ms; });
+  result.fma_flops = fma_flops(trainer);
+  result.memory_bandwidth = memory_bandwidth(trainer);
+  result.blas_flops = blas_flops(trainer);
+  return result;
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

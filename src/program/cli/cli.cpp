@@ -1,0 +1,191 @@
+#include "program/cli/cli.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+
+#include "thimble/engine/error.h"
+#include "thimble/train/json.h"
+#include "train/distributed/world.h"
+#include "train/files/process.h"
+#include "train/files/text/text.h"
+#include "train/files/text/width.h"
+
+namespace thimble::cli {
+
+void Output::add_to(Command& command) {
+  command.add_option("--json", json, "Write the result as JSON (- = standard output)")
+      .writable()
+      .value_name("FILE", Value::file);
+  command.add_flag("--quiet", quiet, "Print errors only");
+}
+
+void Output::write(const Json& result) const {
+  if (json.empty() || is_silent()) return;
+  write_result(json, escape_controls_in_json(json_text(result, 2) + "\n"));
+}
+
+void ModelArguments::add_to(Command& command) {
+  command.add_option("RUN", run, "Run directory").value_name("", Value::run);
+  command.add_option("--checkpoint", checkpoint, "best, final or a step (default: the newest)")
+      .value_name("NAME");
+  command.add_option("--weights", weights, "Weights in a safetensors file, instead of RUN")
+      .value_name("FILE", Value::file);
+  command.add_option("--config", config, "Config of the weights (default: the one stored with them)")
+      .value_name("FILE", Value::config);
+  command.add_option("OVERRIDES", overrides, "Config overrides, such as task.length=20")
+      .value_name("key=value", Value::key);
+}
+
+void ModelArguments::require_one_text(const std::string& input) const {
+  std::string text = input;
+  for (const std::string& argument : overrides)
+    if (argument.find('=') == std::string::npos) text += " " + argument;
+  if (text == input) return;
+  // Without a run, one of the arguments may be the run.
+  const bool known = std::filesystem::is_directory(run);
+  throw ConfigError(
+      fmt::format("--input takes one argument; quote the tokens: --input \"{}\"", known ? text : "a b c"));
+}
+
+void warn_of_changes(const std::vector<std::string>& changes) {
+  for (const std::string& change : changes)
+    print_err("thimble: {}\nthe splits are those of the {}; token ids are unchanged\n", change,
+              change.ends_with("cannot be read now") ? "files that can be read" : "file as it is now");
+}
+
+void show_remarks(const std::vector<std::string>& remarks) {
+  for (const std::string& remark : remarks) print_err("thimble: {}\n", remark);
+}
+
+ModelSource ModelArguments::open() const {
+  const auto warned = [](const ModelSource& model) {
+    require_separate_outputs();
+    warn_of_changes(model.changes);
+    show_remarks(model.remarks);
+    return model;
+  };
+  if (config.empty() && weights.empty()) {
+    require<ConfigError>(!run.empty(), "missing RUN: give a run directory, or --weights FILE");
+    return warned(open_run(run, overrides, checkpoint));
+  }
+  require<ConfigError>(checkpoint.empty(),
+                       "--checkpoint requires a run directory; --weights already names the file");
+  require<ConfigError>(!weights.empty(), "--config requires --weights: give the weights file too");
+  std::vector<std::string> changes = overrides;
+  if (!run.empty())
+    changes.insert(changes.begin(), run);  // with --weights, the first argument is an override
+  return warned(open_weights(weights, config, changes));
+}
+
+void ConfigArguments::add_to(Command& command, bool required) {
+  Option& config = command.add_option("CONFIG", file, "Config file (YAML), or the name of a bundled config")
+                       .value_name("", Value::config);
+  if (required) config.required();
+  command.add_option("OVERRIDES", overrides, "Config overrides, such as model.layers=3")
+      .value_name("key=value", Value::key);
+}
+
+Config ConfigArguments::load() const { return finished(open_config(file, overrides)); }
+
+Config ConfigArguments::load(const RunDirectory& run) const {
+  run.require_run();
+  return finished(open_config_text(run.config_text(), run.config_path().string(), overrides));
+}
+
+Config ConfigArguments::finished(Config config) const {
+  require_separate_outputs();
+  if (threads >= 0) config.train.threads = threads;
+  return config;
+}
+
+Communicator& start_ranks(const std::string& command, const Output& output, const std::string& directory) {
+  Communicator& ranks = world();
+  if (ranks.rank() > 0) silence();
+  const auto require_equal = [&](const char* what, const std::string& value) {
+    ranks.require_equal<ConfigError>(what, value.empty() ? "none" : value,
+                                     "start the same command for all ranks");
+  };
+  require_equal("command", command);
+  require_equal("--out", directory);
+  require_equal("--json", output.json);
+  return ranks;
+}
+
+bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
+
+Colors colors() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  const std::string_view terminal = variable("TERM"), promise = variable("COLORTERM");
+  if (!is_terminal(STDOUT_FILENO) || !variable("NO_COLOR").empty() || terminal.empty() || terminal == "dumb")
+    return Colors::none;
+  if (promise == "truecolor" || promise == "24bit" || terminal.ends_with("-direct")) return Colors::all;
+  return terminal.find("256color") != std::string_view::npos ? Colors::fixed : Colors::none;
+}
+
+namespace {
+
+volatile std::sig_atomic_t first_signal = 0;
+
+// A launcher or Slurm may send SIGTERM to every process, beside the signal that a sweep sends to its runs.
+extern "C" void on_signal(int signal) {
+  if (first_signal == signal && insists(signal)) ::_exit(kInterrupted);
+  if (!insists(first_signal)) first_signal = signal;
+}
+
+}  // namespace
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : stop_signals()) ::sigaction(signal, &action, nullptr);
+}
+
+bool stop_requested() { return first_signal != 0; }
+
+bool warn_of_leak(const std::string& name, const EvalResult& report) {
+  if (!report.leak) return false;
+  print_err(
+      "thimble: data leak: the {} loss, {:.6f} (standard error {:.1g}), is below {:.6f}, the lowest "
+      "possible\n"
+      "on unseen sequences of this task: targets leak into the input or the training split\n",
+      name, report.loss, *report.loss_error, *report.leak);
+  return true;
+}
+
+std::string describe_reference(const EvalResult& report) {
+  if (!report.chance && !report.lowest_loss) return "";
+  const std::string loss = report.lowest_loss ? fmt::format("loss {:.6f}", *report.lowest_loss) : "";
+  const std::string tokens = report.chance ? fmt::format("tokens {:6.2f} %", 100 * *report.chance) : "";
+  const char* what = !report.chance        ? "lowest possible loss"
+                     : !report.lowest_loss ? "chance"
+                                           : "lowest possible loss, and chance";
+  return fmt::format("{:<11} {:<13}   {:<15}   {}\n", "reference", loss, tokens, what);
+}
+
+void warn_of_chance(const std::string& name, const EvalResult& report) {
+  if (!report.no_better_than_chance()) return;
+  const double error = EvalResult::kInterval * *report.accuracy_error;
+  const std::string text = fmt::format(
+      "thimble: no better than chance: {} tokens {:.2f} % (95 % CI {:.2f}–{:.2f} %), the best constant "
+      "prediction {:.2f} %; try another train.optimizer.lr or more train.steps",
+      name, 100 * report.accuracy, 100 * std::max(0.0, report.accuracy - error),
+      100 * std::min(1.0, report.accuracy + error), 100 * *report.chance);
+  print_err("{}", wrapped(own_text(text), 80));
+}
+
+std::string describe(const std::string& name, const EvalResult& report) {
+  const double whole = report.exact_match.value_or(report.sequence_accuracy);
+  return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   {} {:6.2f} % of {}", name, report.loss,
+                     100 * report.accuracy, report.exact_match ? "exact match" : "sequences", 100 * whole,
+                     report.sequences);
+}
+
+}  // namespace thimble::cli

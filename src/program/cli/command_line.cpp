@@ -1,0 +1,241 @@
+#include "program/cli/command_line.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <optional>
+
+#include "program/cli/find_config.h"
+#include "program/cli/help.h"
+#include "program/cli/outputs.h"
+#include "program/cli/print.h"
+#include "thimble/engine/error.h"
+#include "train/files/text/suggest.h"
+#include "train/files/text/text.h"
+
+namespace thimble::cli {
+
+Option& Option::value_name(const std::string& name, Value kind) {
+  info_.value_name = name;
+  info_.kind = kind;
+  return *this;
+}
+
+Option& Option::shows_default() {
+  parsed_->capture_default_str();
+  info_.default_text = parsed_->get_default_str();
+  return *this;
+}
+
+Option& Option::required() {
+  parsed_->required();
+  info_.required = true;
+  return *this;
+}
+
+Option& Option::optional_pair() {
+  parsed_->expected(0, 2);
+  info_.repeats = false;
+  return *this;
+}
+
+Option& Option::between(std::int64_t min, std::int64_t max) {
+  info_.min = min;
+  info_.max = max;
+  return *this;
+}
+
+void Option::require_number(const std::string& text) const {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  const bool limited = info_.max < std::numeric_limits<std::int64_t>::max();
+  require<ConfigError>(whole && value >= info_.min && value <= info_.max, "{} {}: must be an integer{}",
+                       info_.name, text, limited ? fmt::format(" from {} to {}", info_.min, info_.max) : "");
+}
+
+Option& Option::one_of(const std::vector<std::string>& names) {
+  const auto test = [this](const std::string& text) -> std::string {
+    const auto& choices = info_.choices;
+    require<ConfigError>(std::find(choices.begin(), choices.end(), text) != choices.end(),
+                         "{} {}: must be one of {}{}", info_.name, text, fmt::join(choices, ", "),
+                         did_you_mean(text, choices));
+    return "";
+  };
+  parsed_->check(CLI::Validator(test, ""));
+  return suggests(names);
+}
+
+Option& Option::suggests(const std::vector<std::string>& names) {
+  info_.choices = names;
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  parsed_->excludes(other.parsed_);
+  return *this;
+}
+
+Option& Option::needs(const Option& other) {
+  parsed_->needs(other.parsed_);
+  return *this;
+}
+
+Option& Option::writable(void (*check)(const std::filesystem::path&)) {
+  const auto test = [check](const std::string& path) -> std::string {
+    try {
+      if (path != "-") check(path);
+    } catch (const FileError& e) {
+      throw FileError(
+          fmt::format("{}; choose a path in an existing directory that you can write to", e.what()));
+    }
+    return "";
+  };
+  parsed_->check(CLI::Validator(test, ""));
+  info_.output = true;
+  return *this;
+}
+
+Command::Command(const std::string& name, const std::string& summary, const std::string& version)
+    : program_(std::make_unique<CLI::App>(summary)), parsed_(program_.get()), name_(name), summary_(summary) {
+  options_.emplace_back(parsed_->get_help_ptr(),
+                        Option::Info{.name = "--help", .help = "Print this help and exit", .flag = true});
+  options_.emplace_back(
+      parsed_->set_version_flag("--version", version),
+      Option::Info{.name = "--version", .help = "Print the version and exit", .flag = true});
+}
+
+Command::Command(Command& above, const std::string& name, const std::string& summary)
+    : parsed_(above.parsed_->add_subcommand(name, summary)), above_(&above), name_(name), summary_(summary) {
+  options_.emplace_back(parsed_->get_help_ptr(),
+                        Option::Info{.name = "--help", .help = "Print this help and exit", .flag = true});
+}
+
+Command::~Command() = default;
+
+Command& Command::add_command(const std::string& name, const std::string& summary) {
+  parsed_->require_subcommand(1);
+  return commands_.emplace_back(*this, name, summary);
+}
+
+template <class T>
+Option& Command::add_option(const std::string& name, T& variable, const std::string& help) {
+  constexpr bool kText = std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<std::string>> ||
+                         std::is_same_v<T, std::vector<std::string>>;
+  constexpr bool kRepeats =
+      std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, std::vector<std::int64_t>>;
+  Option& option = options_.emplace_back(parsed_->add_option(name, variable, help),
+                                         Option::Info{.name = name, .help = help, .repeats = kRepeats});
+  if constexpr (std::is_same_v<T, std::string>) option.text_ = &variable;
+  // An option takes its values from one word, "a,b", so that the words after it stay arguments.
+  if (kRepeats && !option.info_.is_argument()) option.parsed_->delimiter(',')->allow_extra_args(false);
+  const auto test = [&option](const std::string& text) -> std::string {
+    option.require_number(text);
+    return "";
+  };
+  if (!kText) option.parsed_->check(CLI::Validator(test, ""));
+  return option;
+}
+
+template Option& Command::add_option(const std::string&, std::string&, const std::string&);
+template Option& Command::add_option(const std::string&, int&, const std::string&);
+template Option& Command::add_option(const std::string&, std::int64_t&, const std::string&);
+template Option& Command::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option& Command::add_option(const std::string&, std::vector<std::int64_t>&, const std::string&);
+template Option& Command::add_option(const std::string&, std::optional<std::string>&, const std::string&);
+template Option& Command::add_option(const std::string&, std::optional<std::int64_t>&, const std::string&);
+
+Option& Command::add_flag(const std::string& name, bool& variable, const std::string& help) {
+  return options_.emplace_back(parsed_->add_flag(name, variable, help),
+                               Option::Info{.name = name, .help = help, .flag = true});
+}
+
+std::string Command::path() const { return above_ == nullptr ? name_ : above_->path() + " " + name_; }
+
+const std::string& Command::ending() const {
+  return ending_.empty() && above_ != nullptr ? above_->ending() : ending_;
+}
+
+const Command* Command::find(const std::string& name) const {
+  for (const Command& command : commands_)
+    if (command.name_ == name) return &command;
+  return nullptr;
+}
+
+const Command& Command::chosen() const {
+  for (const Command& command : commands_)
+    if (command.parsed_->parsed()) return command.chosen();
+  return *this;
+}
+
+std::string Command::explain(const CLI::ParseError& e) const {
+  const std::vector<std::string> unknown = parsed_->remaining();
+  const bool is_option = !unknown.empty() && unknown.front().starts_with("-");
+  std::vector<std::string> names;
+  if (is_option) {
+    for (const Option& option : options_)
+      if (!option.info().is_argument()) names.push_back(option.info().name);
+    return fmt::format("unknown option {}{}", unknown.front(), did_you_mean(unknown.front(), names));
+  }
+  if (!commands_.empty()) {
+    for (const Command& command : commands_) names.push_back(command.name_);
+    if (unknown.empty()) return fmt::format("missing command: one of {}", fmt::join(names, ", "));
+    return fmt::format("unknown command {}{}", unknown.front(), did_you_mean(unknown.front(), names));
+  }
+  if (!unknown.empty()) return fmt::format("unexpected argument {}", unknown.front());
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&e) != nullptr)
+    for (const Option& option : options_)
+      if (!option.info().flag && std::string_view(e.what()).starts_with(option.info().name + ":"))
+        return fmt::format("{} requires a value: {} {}", option.info().name, option.info().name,
+                           option.info().value());
+  return e.what();
+}
+
+void Command::check_outputs() const {
+  std::vector<NamedPath> outputs, directories;
+  for (const Option& option : options_) {
+    if (option.text_ == nullptr) continue;
+    const Value kind = option.info_.kind;
+    if (option.info_.output && is_standard_output(*option.text_)) *option.text_ = "-";
+    if (option.info_.output)
+      outputs.push_back({option.info_.name, *option.text_, kind});
+    else if (kind == Value::directory || kind == Value::run || kind == Value::new_run ||
+             kind == Value::new_sweep)
+      directories.push_back({option.info_.name, *option.text_, kind});
+  }
+  declare_outputs(outputs, directories);
+}
+
+int Command::run(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    require<ConfigError>(utf8_size(argument) == argument.size(), "argument {} ({}): not UTF-8 text", i,
+                         printable(argument));
+  }
+  char** end = argv + argc;
+  if (const Command* command = argc > 1 ? find(argv[1]) : nullptr; command != nullptr && command->rest_) {
+    end = std::find(argv, argv + argc, std::string_view("--"));
+    if (end != argv + argc) command->rest_->assign(end + 1, argv + argc);
+  }
+  try {
+    parsed_->parse(static_cast<int>(end - argv), argv);
+  } catch (const CLI::CallForHelp&) {
+    write_out(help(chosen(), std::min<std::size_t>(80, line_width(1))));
+    return 0;
+  } catch (const CLI::CallForVersion& e) {
+    print_out("{}\n", e.what());
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    const Command& command = chosen();
+    throw ConfigError(fmt::format("{}; see {} --help", command.explain(e), command.path()));
+  }
+  const Command& command = chosen();
+  for (const Option& option : command.options_)
+    if (option.info_.kind == Value::config && !option.text_->empty())
+      *option.text_ = find_config(*option.text_);
+  command.check_outputs();
+  return command.run_();
+}
+
+}  // namespace thimble::cli

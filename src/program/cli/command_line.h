@@ -1,0 +1,127 @@
+// The table of commands and options, from which the command line is parsed and --help, the man page and the
+// shell completions are generated.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "thimble/train/file.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming)
+class App;
+class Option;
+class ParseError;
+}  // namespace CLI
+
+namespace thimble::cli {
+
+// The kinds of values, for shell completion and for the rules of outputs. A new_run and a new_sweep are
+// directories that the command writes.
+enum class Value { text, file, directory, config, run, key, new_run, new_sweep };
+
+// An option of a command, or a positional argument.
+class Option {
+ public:
+  struct Info {
+    std::string name = {}, help = {}, value_name = {}, default_text = {};
+    std::vector<std::string> choices = {};
+    Value kind = Value::text;
+    bool required = false, repeats = false, flag = false, output = false;
+    std::int64_t min = std::numeric_limits<std::int64_t>::min(),
+                 max = std::numeric_limits<std::int64_t>::max();
+
+    bool is_argument() const { return name[0] != '-'; }
+    std::string value() const { return value_name.empty() ? name : value_name; }
+  };
+
+  Option(CLI::Option* parsed, Info info) : parsed_(parsed), info_(std::move(info)) {}
+  Option(const Option&) = delete;
+  Option& operator=(const Option&) = delete;
+
+  Option& value_name(const std::string& name, Value kind = Value::text);
+  Option& shows_default();
+  Option& required();
+  Option& optional_pair();  // takes two values, or none
+  Option& between(std::int64_t min, std::int64_t max);
+  Option& one_of(const std::vector<std::string>& names);
+  Option& suggests(const std::vector<std::string>& names);
+  Option& excludes(const Option& other);
+  Option& needs(const Option& other);
+
+  // Marks the value as an output path, which is checked while the command line is parsed, before any work.
+  // `check` throws FileError; "-" is standard output.
+  Option& writable(void (*check)(const std::filesystem::path&) = require_writable);
+
+  const Info& info() const { return info_; }
+
+ private:
+  friend class Command;
+  void require_number(const std::string& text) const;  // throws ConfigError
+
+  CLI::Option* parsed_;
+  Info info_;
+  std::string* text_ = nullptr;  // the variable, if it is a string
+};
+
+// The program, or a command of it.
+class Command {
+ public:
+  // Makes the program.
+  Command(const std::string& name, const std::string& summary, const std::string& version);
+  // Makes a command below `above`; call add_command instead.
+  Command(Command& above, const std::string& name, const std::string& summary);
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  // Adds a command below this one, which then requires one of its commands.
+  Command& add_command(const std::string& name, const std::string& summary);
+
+  // Adds an option, or with a name in capitals a positional argument. T: std::string, int, std::int64_t, or a
+  // vector or std::optional of one of them. The value of the variable is the default.
+  template <class T>
+  Option& add_option(const std::string& name, T& variable, const std::string& help);
+  Option& add_flag(const std::string& name, bool& variable, const std::string& help);
+
+  // Gives the words after -- to the variable.
+  void add_rest(std::vector<std::string>& variable) { rest_ = &variable; }
+
+  // Sets the end of the help text, for this command and those below without an ending of their own.
+  void ending(const std::string& text) { ending_ = text; }
+  // Sets the function that runs the command; it returns the exit status.
+  void action(std::function<int()> run) { run_ = std::move(run); }
+
+  // Parses the command line of the program and runs the command; throws ConfigError for an invalid one.
+  int run(int argc, char** argv);
+
+  const std::string& name() const { return name_; }
+  std::string path() const;  // "thimble config show"
+  const std::string& summary() const { return summary_; }
+  const std::string& ending() const;
+  const std::deque<Option>& options() const { return options_; }
+  const std::list<Command>& commands() const { return commands_; }
+  const Command* find(const std::string& name) const;
+
+ private:
+  const Command& chosen() const;
+  std::string explain(const CLI::ParseError&) const;
+  void check_outputs() const;  // throws ConfigError as declare_outputs() does; makes standard output "-"
+
+  std::unique_ptr<CLI::App> program_;  // null except in the program
+  CLI::App* parsed_;
+  const Command* above_ = nullptr;
+  std::string name_, summary_, ending_;
+  std::list<Command> commands_;
+  std::deque<Option> options_;
+  std::vector<std::string>* rest_ = nullptr;
+  std::function<int()> run_;
+};
+
+}  // namespace thimble::cli

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "inspect/report/inspection_memory.h"
+#include "inspect/trace/trace_memory.h"
+#include "program/cli/cli.h"
+#include "program/compare/compare.h"
+#include "thimble/train/json.h"
+#include "train/files/text/format.h"
+#include "train/files/text/width.h"
+#include "train/step/cost.h"
+
+namespace thimble::cli {
+
+namespace {
+
+// Returns the YAML in lines of at most `width` columns: a comment that does not fit beside its value is put
+// on the line above.
+std::string narrowed(const std::string& yaml, std::size_t width) {
+  std::string out;
+  std::istringstream lines(yaml);
+  for (std::string line; std::getline(lines, line); out += line + '\n') {
+    const std::size_t mark = line.rfind("  # ");
+    if (display_width(line) <= width || mark == std::string::npos) continue;
+    const std::string value = line.substr(0, line.find_last_not_of(' ', mark) + 1),
+                      comment = line.substr(mark + 2);
+    const std::string indent(value.find_first_not_of(' '), ' ');
+    line = display_width(value) + 2 + display_width(comment) <= width ? value + "  " + comment
+                                                                      : indent + comment + '\n' + value;
+  }
+  return out;
+}
+
+// Prints the cost in lines that start with `prefix`.
+void print_cost(const Config& config, std::string_view prefix) {
+  const StepCost step = step_cost(config);
+  const MemoryEstimate memory = estimate_memory(Job::training, config);
+  std::string text = fmt::format("{:<16} {:>10.0f}\n", "parameters", step.parameters);
+  text += fmt::format("{:<16} {:>10.4g} GFLOP in matrix products\n", "training step", 1e-9 * step.flops);
+  std::map<std::string, double> flops;
+  for (const OpCost& op : step.ops) flops[op.op] += op.flops.total();
+  for (const auto& [op, count] : flops)
+    if (count > 0) text += fmt::format("  {:<14} {:>10.4g}\n", op, 1e-9 * count);
+  text += fmt::format("{:<16} {:>10}\n{}", "memory, about", format_bytes(memory.total()), describe(memory));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) print_out("{}{}\n", prefix, line);
+}
+
+// Returns the memory of the commands that apply to the model, with their default options: compare of two runs of
+// the config.
+std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const Config& config) {
+  std::vector<std::pair<const char*, MemoryEstimate>> all{{"train", estimate_memory(Job::training, config)},
+                                                          {"eval", estimate_memory(Job::evaluation, config)}};
+  if (!attention_layers(config.model).empty() && config.data.test > 0) {
+    all.emplace_back("inspect", inspection_memory(config));
+    all.emplace_back("compare", comparison_memory(config, config, CompareOptions().sequences));
+  }
+  if (layout_of(config.model) == Layout::seq2seq) all.emplace_back("generate", input_memory(config));
+  return all;
+}
+
+void print_ops(const Config& config) {
+  const StepCost step = step_cost(config);
+  OpCost sum{.layer = "total", .op = "", .calls = 0, .bytes = 0, .flops = {}};
+  std::size_t layer_width = 5, op_width = 2;
+  for (const OpCost& op : step.ops) {
+    layer_width = std::max(layer_width, op.layer.size());
+    op_width = std::max(op_width, op.op.size());
+    sum.calls += op.calls;
+    sum.bytes += op.bytes;
+    sum.flops.forward += op.flops.forward;
+    sum.flops.backward += op.flops.backward;
+  }
+  print_out("\n{:<{}}  {:<{}} {:>5} {:>9} {:>8}\n", "layer", layer_width, "op", op_width, "calls", "memory",
+            "GFLOP");
+  const auto line = [&](const OpCost& op) {
+    print_out("{:<{}}  {:<{}} {:>5} {:>9} {:>8.4g}\n", op.layer, layer_width, op.op, op_width, op.calls,
+              format_bytes(op.bytes), 1e-9 * op.flops.total());
+  };
+  for (const OpCost& op : step.ops) line(op);
+  line(sum);
+  print_out(
+      "{}",
+      wrapped(fmt::format("Calls and memory: one micro-batch of {} on one thread. GFLOP: one training step.",
+                          counted(step.sequences, "sequence")),
+              line_width(1)));
+}
+
+}  // namespace
+
+void add_config(Command& program) {
+  Command& command = program.add_command("config", "Show a config, its cost, or the JSON Schema");
+
+  Command& show = command.add_command("show", "Print every value with its origin, and the cost");
+  auto arguments = std::make_shared<ConfigArguments>();
+  auto output = std::make_shared<Output>();
+  arguments->add_to(show);
+  output->add_to(show);
+  show.action([arguments, output] {
+    const ResolvedConfig resolved = resolve_config(arguments->file, arguments->overrides);
+    require_separate_outputs();
+    if (output->prints_text()) {
+      print_out("{}", narrowed(to_yaml(resolved), line_width(1)));
+      print_cost(resolved.config, "# ");
+    }
+    output->write(to_json(resolved.config));
+    return kDone;
+  });
+
+  Command& cost = command.add_command("cost", "Estimate the FLOPs of training and the memory of commands");
+  arguments->add_to(cost);
+  output->add_to(cost);
+  auto by_op = std::make_shared<bool>(false);
+  cost.add_flag("--by-op", *by_op, "Break memory and FLOPs down by layer and op");
+  cost.action([arguments, output, by_op] {
+    const Config config = arguments->load();
+    if (output->prints_text()) {
+      print_cost(config, "");
+      print_out("memory of commands, about\n");
+      for (const auto& [name, memory] : memory_by_command(config))
+        print_out("  {:<14} {:>10}\n", name, format_bytes(memory.total()));
+      if (*by_op) print_ops(config);
+    }
+    Json json = cost_json(config);
+    for (const auto& [name, memory] : memory_by_command(config)) json["memory_of"][name] = to_json(memory);
+    output->write(json);
+    return kDone;
+  });
+
+  Command& schema = command.add_command("schema", "Print the JSON Schema of config files");
+  schema.action([] {
+    print_out("{}\n", json_text(config_schema(), 2));
+    return kDone;
+  });
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,88 @@
+
+#include "program/cli/cli.h"
+#include "program/cli/text/progress_meter.h"
+#include "thimble/train/dataset.h"
+#include "thimble/train/file.h"
+#include "thimble/train/json.h"
+#include "train/data/table/table.h"
+
+namespace thimble::cli {
+
+namespace {
+
+struct EvalArguments {
+  ModelArguments model;
+  Output output;
+  std::vector<std::string> splits;
+  std::int64_t sequences = 0;
+  std::string predictions;  // file of their table
+};
+
+// Returns the splits that are named, without names those of the two that are not empty.
+std::vector<Split> splits_of(const std::vector<std::string>& names, const Config& config) {
+  std::vector<Split> splits;
+  for (const Split split : {Split::train, Split::validation, Split::test})
+    if (std::ranges::find(names, split_name(split)) != names.end()) splits.push_back(split);
+  if (!splits.empty()) return splits;
+  splits = {Split::validation, Split::test};
+  if (config.task.table == nullptr) {
+    const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
+    std::erase_if(splits, [&](Split split) { return data.size(split) == 0; });
+  }
+  return splits;
+}
+
+int run(const EvalArguments& arguments) {
+  const ProgressMeter meter(arguments.output.quiet);
+  const ModelSource model = arguments.model.open();
+  Json json = Json::object();
+  bool leak = false;
+  std::string table = predictions_header();
+  const std::vector<Split> splits = splits_of(arguments.splits, model.config);
+  if (model.config.task.table != nullptr)
+    for (const Split split : splits) model.config.task.table->require_rows(split);
+  const Names names = token_names(model.config.task, layout_of(model.config.model));
+  std::optional<EvalResult> last;
+  for (const Split split : splits) {
+    const std::string name(split_name(split));
+    std::vector<Prediction> predictions;
+    const bool listed = !arguments.predictions.empty();
+    const EvalResult report = evaluate(model, split, arguments.sequences, listed ? &predictions : nullptr);
+    table += predictions_text(names, model.config.task.options, split, predictions);
+    json[name] = to_json(report);
+    if (arguments.output.prints_text()) print_out("{}\n", describe(name, report));
+    leak |= warn_of_leak(name, report);
+    if (!arguments.output.quiet) warn_of_chance(name, report);
+    last = report;
+  }
+  if (last && arguments.output.prints_text()) print_out("{}", describe_reference(*last));
+  if (!arguments.predictions.empty()) write_result(arguments.predictions, table);
+  arguments.output.write(json);
+  return leak ? kCheckFailed : kDone;
+}
+
+}  // namespace
+
+void add_eval(Command& program) {
+  Command& command =
+      program.add_command("eval", "Evaluate a trained model on its validation and test splits");
+  auto arguments = std::make_shared<EvalArguments>();
+  arguments->model.add_to(command);
+  command.add_option("--split", arguments->splits, "Splits to evaluate (default: validation and test)")
+      .one_of({"train", "validation", "test"})
+      .value_name("NAME");
+  command
+      .add_option("--sequences", arguments->sequences,
+                  "Sequences of each split (0 = all); of a data file, a random sample of its lines")
+      .between(0, 1'000'000'000)
+      .value_name("N");
+  command
+      .add_option("--predictions", arguments->predictions,
+                  "Write a table of the answer to each sequence, separated by tabs")
+      .writable()
+      .value_name("FILE", Value::file);
+  arguments->output.add_to(command);
+  command.action([arguments] { return run(*arguments); });
+}
+
+}  // namespace thimble::cli

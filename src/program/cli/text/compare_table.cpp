@@ -1,0 +1,294 @@
+#include "program/cli/text/compare_table.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "train/files/text/width.h"
+
+namespace thimble::cli {
+
+namespace {
+
+constexpr std::size_t kIndent = 2, kMinLabel = 12, kMaxLabel = 30;
+
+struct ResultColumn {
+  std::string_view title, metric;
+  double factor;
+  std::size_t width;
+  int decimals;
+};
+// The most important first: where there is no room, columns are left out from the right. A width includes the
+// mark of the best.
+constexpr ResultColumn kResultColumns[] = {
+    {"val. loss", "/validation/loss", 1, 11, 5},
+    {"test loss", "/test/loss", 1, 11, 5},
+    {"tokens %", "/test/accuracy", 100, 10, 2},
+    {"sequences %", "/test/sequence_accuracy", 100, 12, 2},
+    {"steps", "/steps", 1, 8, 0},
+    {"s", "/seconds", 1, 8, 1},
+    {"train loss", "/train/loss", 1, 11, 5},
+};
+
+const ComparedResult* find(const Comparison& comparison, std::string_view metric) {
+  const auto found = std::ranges::find(comparison.results, metric, &ComparedResult::metric);
+  return found == comparison.results.end() ? nullptr : &*found;
+}
+
+std::size_t label_width(const Comparison& comparison, std::size_t width) {
+  std::size_t longest = kMinLabel;
+  for (const ComparedRun& run : comparison.runs) longest = std::max(longest, display_width(run.name));
+  return std::min({longest, kMaxLabel, width / 3});
+}
+
+// Returns the columns that fit beside the labels and have results.
+std::vector<ResultColumn> columns_of(const Comparison& comparison, std::size_t room) {
+  std::vector<ResultColumn> columns;
+  for (const ResultColumn& column : kResultColumns) {
+    if (find(comparison, column.metric) == nullptr) continue;
+    if (column.width > room) break;
+    room -= column.width;
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+// Returns the number of a row of results, "median", "min" or "max", with a star if it is the best.
+std::string cell(const ComparedResult& result, std::size_t run, double Spread::*value,
+                 const ResultColumn& column) {
+  const Spread& values = result.runs[run];
+  const bool is_best = result.is_best[run] && value == &Spread::median;
+  const std::string text =
+      values.count == 0 ? "-" : fmt::format("{:.{}f}", column.factor * (values.*value), column.decimals);
+  return fmt::format("{:>{}}{}", text, column.width - 1, is_best ? "*" : " ");
+}
+
+// Ends a line, without spaces at its end.
+void end_line(std::string& text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  text += '\n';
+}
+
+std::string results_text(const Comparison& comparison, std::size_t width) {
+  const std::size_t label = label_width(comparison, width);
+  const std::vector<ResultColumn> columns = columns_of(comparison, width - label);
+  std::string out = padded_right("run", label);
+  for (const ResultColumn& column : columns) out += fmt::format("{:>{}} ", column.title, column.width - 1);
+  end_line(out);
+  bool has_range = false, has_best = false;
+  for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
+    const ComparedRun& run = comparison.runs[i];
+    std::string name = run.name;
+    if (display_width(name) > label) {
+      out += wrapped(name, width, kIndent);
+      name = "";
+    }
+    const bool is_range = run.directories.size() > 1;
+    has_range |= is_range;
+    for (const auto& [title, value] :
+         {std::pair(name.c_str(), &Spread::median), {"  min", &Spread::min}, {"  max", &Spread::max}}) {
+      out += padded_right(title, label);
+      for (const ResultColumn& column : columns) {
+        const ComparedResult& result = *find(comparison, column.metric);
+        out += cell(result, i, value, column);
+        has_best |= result.is_best[i];
+      }
+      end_line(out);
+      if (!is_range) break;
+    }
+    if (run.failed > 0)
+      out += wrapped(fmt::format("  {} of {} runs without a result", run.failed,
+                                 run.failed + std::ssize(run.directories)),
+                     width, kIndent);
+  }
+  std::string note = has_best ? "*: the best. " : "";
+  note += has_range ? "The first row of a setting is the median over its seeds. " : "";
+  note += find(comparison, "/test/accuracy") != nullptr ? "Accuracies are those of the test split." : "";
+  return out + (note.empty() ? "" : wrapped(note, width));
+}
+
+// Returns the value of a curve in each column of a common step axis; NaN where it has no point.
+std::vector<double> sampled(const std::vector<CurveSpread>& curve, std::int64_t last, std::size_t columns) {
+  std::vector<double> values(columns, std::nan(""));
+  for (const CurveSpread& point : curve) {
+    const auto column = static_cast<std::size_t>(static_cast<double>(point.step) / static_cast<double>(last) *
+                                                 static_cast<double>(columns - 1));
+    values[column] = point.values.median;
+  }
+  // A column between two points of the curve shows the earlier one.
+  const auto end = std::ranges::find_if(values.rbegin(), values.rend(), [](double x) { return x == x; });
+  double before = std::nan("");
+  for (auto value = values.begin(); value != end.base(); ++value)
+    before = *value = *value == *value ? *value : before;
+  return values;
+}
+
+std::string bars(const std::vector<double>& values, double highest, bool plain) {
+  constexpr std::string_view kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::string_view kPlain = "_.:-=+*#";
+  std::string line;
+  for (const double value : values) {
+    const double share = highest > 0 ? value / highest : 0;
+    const auto level = static_cast<std::size_t>(std::isfinite(share) ? std::clamp(share * 8, 0.0, 7.0) : 0);
+    line += std::isfinite(share) ? plain ? kPlain.substr(level, 1) : kBlocks[level] : " ";
+  }
+  return line;
+}
+
+// Returns a curve for each run, all on the same axes.
+std::string curve_text(const Comparison& comparison, const ComparedCurve& curve, bool plain,
+                       std::size_t width) {
+  std::int64_t last = 1;
+  double highest = 0;
+  for (const std::vector<CurveSpread>& run : curve.runs)
+    for (const CurveSpread& point : run) {
+      last = std::max(last, point.step);
+      highest = std::max(highest, point.values.median);
+    }
+  const bool is_share = curve.metric == "accuracy";
+  if (is_share) highest = 1;
+  const auto number = [&](double x) {
+    return is_share ? fmt::format("{:.1f} %", 100 * x) : fmt::format("{:.4f}", x);
+  };
+  const std::size_t label = label_width(comparison, width);
+  constexpr std::size_t kNumber = 9;
+  const std::size_t columns = width - label - 1 - kNumber;
+  std::string out = wrapped(fmt::format("{} {}: heights from 0 to {}, steps from 0 to {}", curve.split,
+                                        curve.metric, number(highest), last),
+                            width, kIndent);
+  for (std::size_t i = 0; i < curve.runs.size(); ++i) {
+    if (curve.runs[i].empty()) continue;
+    out += fmt::format("{} {}{:>{}}\n", padded_right(truncated(comparison.runs[i].name, label), label),
+                       bars(sampled(curve.runs[i], last, columns), highest, plain),
+                       number(curve.runs[i].back().values.median), kNumber);
+  }
+  return out;
+}
+
+// Returns the values of `runs` by key, in columns.
+std::string values_block(const Comparison& comparison, std::span<const ComparedValue> rows, std::size_t first,
+                         std::size_t count, std::size_t key_width, std::size_t column_width) {
+  std::string out;
+  const auto line = [&](const std::string& key, const auto& value) {
+    std::string text = padded_right(truncated(key, key_width), key_width);
+    for (std::size_t i = first; i < first + count; ++i)
+      text += "  " + padded_right(truncated(value(i), column_width - 2), column_width - 2);
+    end_line(text);
+    out += text;
+  };
+  line("config", [&](std::size_t i) { return comparison.runs[i].name; });
+  for (const ComparedValue& row : rows)
+    line(row.key, [&](std::size_t i) { return row.values[i].empty() ? "-" : row.values[i]; });
+  return out;
+}
+
+// Returns the values that differ, or all of them, with as many runs beside each other as fit.
+std::string values_text(const Comparison& comparison, bool all, std::size_t width) {
+  std::vector<ComparedValue> rows = comparison.config;
+  rows.insert(rows.end(), comparison.records.begin(), comparison.records.end());
+  if (!all) std::erase_if(rows, [](const ComparedValue& row) { return !row.differs; });
+  if (rows.empty()) return "The configs are the same.\n";
+  constexpr std::size_t kMinColumn = 14, kMaxColumn = 34;
+  std::size_t key_width = 6, longest = 0;
+  for (const ComparedValue& row : rows) {
+    key_width = std::max(key_width, display_width(row.key));
+    for (const std::string& value : row.values) longest = std::max(longest, display_width(value));
+  }
+  for (const ComparedRun& run : comparison.runs) longest = std::max(longest, display_width(run.name));
+  key_width = std::min(key_width, width / 2);
+  const std::size_t wanted = std::clamp(longest + 2, kMinColumn, kMaxColumn);
+  const std::size_t runs = comparison.runs.size();
+  const std::size_t fit = std::clamp<std::size_t>((width - key_width) / wanted, 1, runs);
+  const std::size_t column = std::min(kMaxColumn + 30, fit == runs ? (width - key_width) / fit : wanted);
+  std::string out;
+  for (std::size_t first = 0; first < runs; first += fit)
+    out += (first > 0 ? "\n" : "") + values_block(comparison, rows, first, std::min(fit, runs - first),
+                                                  key_width, std::min(column, width - key_width));
+  return out;
+}
+
+std::string head_text(const ModelConfig& model, HeadId id) {
+  return fmt::format("{} head {}", attention_layers(model)[static_cast<std::size_t>(id.layer)].title(),
+                     id.head);
+}
+
+std::string number_text(double x) { return std::isnan(x) ? "-" : fmt::format("{:.3f}", x); }
+
+std::string heads_text(const Comparison& comparison, const ComparedHeads& compared, std::size_t width) {
+  const HeadComparison& heads = compared.heads;
+  const std::string &first = comparison.runs[0].name, &second = comparison.runs[compared.run].name;
+  if (!heads.obstacle.empty())
+    return wrapped(fmt::format("Heads of {} and {} are not compared: {}.", first, second, heads.obstacle),
+                   width);
+  const ModelConfig &model = comparison.models[0], &other = comparison.models[compared.run];
+  std::size_t column = 8;
+  const auto fit = [&](const ModelConfig& of, HeadId id) {
+    column = std::max(column, display_width(head_text(of, id)));
+  };
+  for (const HeadMatch& match : heads.matches) {
+    fit(model, match.head);
+    if (match.match) fit(other, *match.match);
+  }
+  for (const HeadId id : heads.unmatched) fit(other, id);
+  constexpr std::size_t kNumber = 10;
+  const std::size_t longest = std::min(std::max(display_width(first), display_width(second)), kMaxLabel);
+  if (width > 3 * kNumber + 1) column = std::max(column, std::min(longest, (width - 3 * kNumber - 1) / 2));
+  const std::size_t numbers = std::clamp<std::size_t>((width - 2 * column - 1) / kNumber, 1, 3);
+  std::string out = wrapped(
+      fmt::format("Heads of {} and {}, matched by overlap, the attention that two heads share on the same {} "
+                  "test sequences (1 - total-variation distance):",
+                  first, second, heads.sequences),
+      width);
+  const auto add_line = [&](const std::string& a, const std::string& b,
+                            const std::array<std::string, 3>& texts) {
+    out += padded_right(truncated(a, column), column) + ' ' + padded_right(truncated(b, column), column);
+    for (std::size_t i = 0; i < numbers; ++i) out += padded_left(texts[i], kNumber);
+    end_line(out);
+  };
+  add_line(first, second, {"overlap", "chance", "elsewhere"});
+  double sum = 0, chance = 0, count = 0;
+  for (const HeadMatch& match : heads.matches) {
+    add_line(head_text(model, match.head), match.match ? head_text(other, *match.match) : "no match",
+             {number_text(match.overlap), number_text(match.chance), number_text(match.elsewhere)});
+    if (!match.match) continue;
+    sum += match.overlap;
+    chance += match.chance;
+    ++count;
+  }
+  for (const HeadId id : heads.unmatched) add_line("no match", head_text(other, id), {});
+  if (count > 0) add_line("mean", "", {number_text(sum / count), number_text(chance / count), ""});
+  return out;
+}
+
+constexpr std::string_view kHeadLegend =
+    "chance: the overlap with the most similar head of the second model before training; a pair that is not "
+    "above it does not match. elsewhere: the overlap of the pair on two different sequences, which follows "
+    "from positions alone.";
+
+}  // namespace
+
+std::string compare_text(const Comparison& comparison, bool all, bool plain, std::size_t width) {
+  std::string out = results_text(comparison, width);
+  if (!comparison.data_differs.empty())
+    out += wrapped(
+        fmt::format(
+            "warning: the runs differ in their data ({}): their results are not on the same sequences.",
+            fmt::join(comparison.data_differs, ", ")),
+        width);
+  for (const ComparedCurve& curve : comparison.curves)
+    if (std::ranges::any_of(curve.runs, [](const auto& run) { return run.size() > 1; }))
+      out += "\n" + curve_text(comparison, curve, plain, width);
+  out += "\n" + values_text(comparison, all, width);
+  bool has_heads = false;
+  for (const ComparedHeads& heads : comparison.heads) {
+    out += "\n" + heads_text(comparison, heads, width);
+    has_heads |= heads.heads.obstacle.empty();
+  }
+  return out + (has_heads ? wrapped(kHeadLegend, width) : "");
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,92 @@
+// Output of the subcommand inspect.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "program/cli/cli.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/inspect/patch.h"
+
+namespace thimble::cli {
+
+// The heads to show; all by default. layer, head: as in HeadId.
+struct HeadChoice {
+  std::optional<std::int64_t> layer, head;
+
+  bool has(HeadId id) const {
+    return id.layer == layer.value_or(id.layer) && id.head == head.value_or(id.head);
+  }
+  HeadId only(const ModelConfig& model) const;  // throws ConfigError when there are several
+};
+
+// The options that choose heads.
+struct HeadOptions {
+  std::optional<std::int64_t> layer, head;
+  std::optional<std::string> attention;
+
+  void add_to(Command& command);
+  // Throws ConfigError when the model has no such layer, attention or head.
+  HeadChoice choose(const ModelConfig& model) const;
+};
+
+// Returns "--layer" for an encoder-only model, "--attention" for any other.
+const char* layer_option(const ModelConfig& model);
+
+// Prints the table of heads, a sentence for each, cumulative ablation, and mean attention maps.
+void print_report(const InspectReport& report, const HeadChoice& heads);
+
+// Returns "; target by kind: agent 0.530, patient 0.120" of all scores of a head, where its strongest score is a
+// task target of several kinds; otherwise "".
+std::string kinds_text(std::span<const HeadScore> scores);
+
+// Prints the predictions and the attention maps of the user's sequence. With a path `svg`, draws one head
+// there.
+void show_input(const ModelSource& model, const std::string& text, const HeadChoice& heads,
+                const Output& output, const std::string& svg);
+
+// Warns on standard error about tokens of the input that do not occur in the training inputs.
+void warn_of_unseen(const ModelSource& model, const std::string& text);
+
+// Prints the effect of patching each head, at all positions and at each.
+void show_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads,
+                   const Output& output);
+
+// Prints the largest effects of edges, the circuit, and how far edge attribution patching is off.
+void show_edges(const EdgesReport& report, const Output& output);
+
+// Prints the effect of ablating a set of heads.
+void show_ablation(const AblationReport& report, const Config& config, const Output& output);
+
+// Returns "1000 test sequences", or of a data file that has more, "1000 of 1941 test sequences".
+std::string sample_text(const Config& config, std::int64_t sequences);
+
+// Returns "layer 0 head 1" or "cross.0 head 1".
+std::string head_title(const ModelConfig& model, HeadId id);
+
+// The columns "layer" and "head" of a table. The first has numbers for an encoder-only model, otherwise the
+// names of attentions.
+class HeadColumns {
+ public:
+  explicit HeadColumns(const ModelConfig& model);
+  std::string heading() const;
+  std::string cell(HeadId id) const;
+  std::size_t width() const { return layer_ + 1 + head_; }
+
+ private:
+  std::vector<std::string> layers_;  // numbers or names
+  std::size_t layer_, head_;         // characters
+};
+
+// Draws the mean attention of the chosen heads, or of the most important ones, in that many columns.
+void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width);
+
+// Draws the weights (queries, keys) of a head; `queries` and `keys` are names, and `counts` those of means.
+void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
+               const std::vector<std::string>& keys, std::span<const double> weights, bool causal,
+               std::span<const std::int64_t> counts = {});
+
+}  // namespace thimble::cli

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "program/cli/text/heat_map.h"
+#include "program/cli/text/inspect.h"
+#include "thimble/inspect/lens_names.h"
+#include "thimble/train/json.h"
+#include "train/files/text/text.h"
+#include "train/files/text/width.h"
+
+namespace thimble::cli {
+
+namespace {
+
+constexpr std::size_t kTitle = 12, kMaxToken = 16;
+
+std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
+  std::vector<std::string> out;
+  for (const std::int32_t token : tokens)
+    out.push_back(truncated(escape_controls(names[static_cast<std::size_t>(token)]), kMaxToken));
+  return out;
+}
+
+// Prints rows of words with aligned columns, in as many blocks of lines as needed.
+void print_columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::string> lines;
+  std::size_t used = 0;
+  const auto flush = [&] {
+    for (const std::string& line : lines) print_out("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  };
+  for (std::size_t i = 0; i < rows[0].size() - 1; ++i) {
+    std::size_t width = 0;
+    for (const auto& row : rows) width = std::max(width, display_width(row[i + 1]));
+    if (i == 0 || used + 1 + width > line_width(1)) {
+      flush();
+      if (i > 0) print_out("\n");
+      lines.clear();
+      for (const auto& row : rows) lines.push_back(fmt::format("{:<{}}", row[0], kTitle - 1));
+      used = kTitle - 1;
+    }
+    for (std::size_t r = 0; r < rows.size(); ++r) lines[r] += ' ' + padded_right(rows[r][i + 1], width);
+    used += 1 + width;
+  }
+  flush();
+}
+
+void print_predictions(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
+  const bool pair = !trace.source.empty();
+  std::vector<std::string> tokens = names_of(pair ? trace.source : trace.tokens, names),
+                           predictions = names_of(trace.predictions, names), probabilities;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const auto first = trace.probabilities.begin() + static_cast<std::ptrdiff_t>(i * names.size());
+    probabilities.push_back(fmt::format("{:.2f}", first[trace.predictions[i]]));
+  }
+  std::vector<std::vector<std::string>> lens;  // by depth
+  const std::vector<std::string> depths = lens_names(model);
+  for (std::size_t d = 0; d < trace.lens_predictions.size() / predictions.size(); ++d) {
+    const auto first = trace.lens_predictions.begin() + static_cast<std::ptrdiff_t>(d * predictions.size());
+    lens.push_back(names_of({first, first + std::ssize(predictions)}, names));
+    lens.back().insert(lens.back().begin(), depths[d]);
+  }
+  const bool per_token = !pair && tokens.size() == predictions.size();
+  tokens.insert(tokens.begin(), pair ? "source" : "token");
+  predictions.insert(predictions.begin(), pair ? "output" : "prediction");
+  probabilities.insert(probabilities.begin(), "probability");
+  const auto print_lens = [&] {
+    if (lens.empty()) return;
+    lens.push_back(predictions);
+    print_out("\nLogit lens: the prediction that the output reads after each layer:\n");
+    print_columns(lens);
+  };
+  if (per_token) {
+    print_columns({tokens, predictions, probabilities});
+  } else {
+    std::vector<std::string> output = predictions, certainty = probabilities;
+    if (!trace.finished) {  // the answer goes on
+      output.push_back(own_text("…"));
+      certainty.emplace_back();
+    }
+    print_columns({tokens});
+    print_columns({output, certainty});
+  }
+  print_lens();
+}
+
+void print_maps(const ForwardTrace& trace, const ModelConfig& model, const Names& names,
+                const HeadChoice& heads) {
+  const std::vector<std::string> tokens = names_of(trace.tokens, names),
+                                 source = names_of(trace.source, names);
+  const std::size_t width = line_width(1);
+  print_out("\nAttention of query (row) on key (column):\n");
+  write_picture(legend(colors()) + '\n');
+  const std::vector<AttentionLayer> all = attention_layers(model);
+  std::vector<Picture> pictures;
+  for (std::int64_t l = 0; l < std::ssize(all); ++l) {
+    const AttentionLayer& layer = all[static_cast<std::size_t>(l)];
+    for (std::int64_t h = 0; h < layer.heads; ++h) {
+      const HeadId id{l, h};
+      if (!heads.has(id)) continue;
+      Picture& picture =
+          pictures.emplace_back(heat_map(trace.weights(model, id), layer.queries_source ? source : tokens,
+                                         layer.keys_source ? source : tokens, colors(), width));
+      if (picture.empty())
+        return print_out("\ntoo many tokens to draw in {} columns; --json and --html show them\n", width);
+      picture.insert(picture.begin(), head_title(model, id));
+    }
+  }
+  write_picture(side_by_side(pictures, width));
+}
+
+}  // namespace
+
+void warn_of_unseen(const ModelSource& model, const std::string& text) {
+  const std::int64_t count = readable(model, Split::train, 1000);
+  const std::vector<std::string> unseen = unseen_tokens(model, text, count);
+  if (unseen.empty()) return;
+  print_err(
+      "{}",
+      wrapped(fmt::format("thimble: not in the first {} training inputs: {}; the output may be meaningless",
+                          count, fmt::join(unseen, ", ")),
+              line_width(2)));
+}
+
+void show_input(const ModelSource& model, const std::string& text, const HeadChoice& heads,
+                const Output& output, const std::string& svg) {
+  const ForwardTrace trace = trace_input(model, text);
+  const Names names = vocabulary(model);
+  if (!svg.empty()) {
+    const ModelConfig& config = model.config.model;
+    const HeadId id = heads.only(config);
+    const AttentionLayer layer = attention_layers(config)[static_cast<std::size_t>(id.layer)];
+    const auto labels = [&](bool of_source) {
+      return names_of(of_source ? trace.source : trace.tokens, names);
+    };
+    write_svg(svg, head_title(config, id), labels(layer.queries_source), labels(layer.keys_source),
+              trace.weights(config, id), layer.causal);
+  }
+  if (output.prints_text()) {
+    warn_of_unseen(model, text);  // reads the checkpoint, and may fail: before anything is printed
+    print_predictions(trace, model.config.model, names);
+    print_maps(trace, model.config.model, names, heads);
+  }
+  output.write(to_json(trace, model.config.model, names));
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <functional>
+
+#include "program/cli/text/heat_map.h"
+#include "program/cli/text/inspect.h"
+#include "train/files/text/width.h"
+
+namespace thimble::cli {
+
+namespace {
+
+// The caption of maps of means: over how many sequences they are.
+class MapCaption {
+ public:
+  // Adds the counts of a map. Returns which cells to mark: those of few sequences, unless all are.
+  std::vector<char> add(std::span<const std::int64_t> counts) {
+    std::vector<char> marked(counts.size());
+    const bool some = std::ranges::max(counts) >= EvalResult::kEnoughSequences;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      marked[i] = some && counts[i] > 0 && counts[i] < EvalResult::kEnoughSequences;
+    few_ |= std::ranges::find(marked, 1) != marked.end();
+    missing_ |= std::ranges::find(counts, 0) != counts.end();
+    vary_ |= std::ranges::min(counts) < std::ranges::max(counts);
+    counts_.insert(counts_.end(), counts.begin(), counts.end());
+    return marked;
+  }
+
+  std::string text() const {
+    std::string text =
+        fmt::format("Attention of query (row) on key (column), mean over {}", sequences_text(counts_));
+    if (vary_)
+      text +=
+          ": in each cell those that have its query and its key, so that rows need not sum to 1; --html also "
+          "counts positions from the end";
+    if (few_) text += fmt::format("; ' marks fewer than {} sequences", EvalResult::kEnoughSequences);
+    if (missing_) text += "; ? marks none";
+    return text + ":";
+  }
+
+ private:
+  std::vector<std::int64_t> counts_;
+  bool few_ = false, missing_ = false, vary_ = false;
+};
+
+}  // namespace
+
+void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
+  const bool chosen = heads.layer || heads.head;
+  constexpr std::size_t kMaxShown = 4;
+  const std::vector<AttentionLayer> all = attention_layers(report.config.model);
+  std::vector<const HeadReport*> drawn;
+  for (const HeadReport& head : report.heads)
+    if (heads.has(head.effects.id)) drawn.push_back(&head);
+  const bool some = !chosen && drawn.size() > kMaxShown;
+  if (some) {
+    std::ranges::stable_sort(drawn, std::greater(),
+                             [](const HeadReport* h) { return h->effects.importance.raw; });
+    drawn.resize(kMaxShown);
+  }
+  std::vector<Picture> pictures;
+  MapCaption caption;
+  for (const HeadReport* head : drawn) {
+    const auto layer = static_cast<std::size_t>(head->effects.id.layer);
+    const std::int64_t columns = report.keys(all[layer]);
+    const std::span<const std::int64_t> all_counts = report.mean_counts[layer];
+    const MeasuredPart part = measured_part(all_counts, columns);
+    const std::vector<std::int64_t> counts = cropped(all_counts, columns, part);
+    const std::int64_t keys = part.columns;
+    const std::vector<double> means =
+        cropped(std::span<const double>(head->mean_weights.from_start), columns, part);
+    Picture& picture = pictures.emplace_back(heat_map(means, keys, colors(), width, caption.add(counts)));
+    if (picture.empty())
+      return print_out("\n{} positions are too many to draw in {} columns; see --html or --npy\n", keys,
+                       width);
+    picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
+  }
+  print_out("\n");
+  if (some)
+    print_out("The {} most important heads; {} and --head choose others.\n", kMaxShown,
+              layer_option(report.config.model));
+  print_out("{}", wrapped(caption.text(), width));
+  write_picture(legend(colors()) + '\n' + side_by_side(pictures, width));
+}
+
+}  // namespace thimble::cli

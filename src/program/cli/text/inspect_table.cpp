@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <sstream>
+
+#include "program/cli/text/inspect.h"
+#include "train/files/text/width.h"
+
+namespace thimble::cli {
+
+namespace {
+
+// The scores that can be columns of the table, and their titles.
+constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_token", "prev"},
+                                                                     {"next_token", "next"},
+                                                                     {"mirror", "mirror"},
+                                                                     {"same_token", "same"},
+                                                                     {"duplicate_token", "dupl"},
+                                                                     {"induction", "induct"},
+                                                                     {"task_target", "target"},
+                                                                     {"offset", "offset"},
+                                                                     {"absolute_position", "position"},
+                                                                     {"self", "self"}};
+constexpr std::size_t kScoreColumns = 2;   // in 80 columns
+constexpr std::size_t kHeadAndLabel = 28;  // in 80 columns
+
+double strength_of(std::span<const HeadScore> scores, std::string_view name) {
+  const HeadScore& score = find_score(scores, name);
+  return strength(score.value, score.chance, score.attainable);
+}
+
+// Returns the `count` scores with the strongest head, in the order above.
+std::vector<std::pair<std::string_view, std::string_view>> most_informative_columns(
+    const InspectReport& report, std::size_t count) {
+  std::vector<std::pair<double, std::size_t>> found;
+  for (std::size_t i = 0; i < std::size(kTitles); ++i) {
+    double best = 0;
+    for (const HeadReport& head : report.heads)
+      best = std::max(best, strength_of(head.scores, kTitles[i].first));
+    found.emplace_back(-best, i);
+  }
+  std::ranges::sort(found);
+  found.resize(std::min(count, found.size()));
+  std::ranges::sort(found, {}, &std::pair<double, std::size_t>::second);
+  std::vector<std::pair<std::string_view, std::string_view>> out;
+  for (const auto& [best, i] : found) out.push_back(kTitles[i]);
+  return out;
+}
+
+std::string number(const HeadScore& score) {
+  return score.eligible > 0 ? fmt::format("{:.3f}", score.value) : "-";
+}
+
+// Returns the label: in parentheses where ablation costs nothing, otherwise with a verdict other than
+// important.
+std::string label_text(const Label& label) {
+  const std::string name = label.name.empty() ? "pattern unknown" : label.name;
+  switch (label.verdict) {
+    case Verdict::important:
+      return label.name.empty() ? "important, pattern unknown" : label.name;
+    case Verdict::harmful:
+      return "harmful, " + name;
+    case Verdict::backup:
+      return "backup, " + name;
+    case Verdict::redundant:
+      return "(" + label.name + ")";
+    case Verdict::not_enough:
+      return "not enough evidence";
+    case Verdict::unused:
+    case Verdict::at_chance:
+      break;
+  }
+  return "-";
+}
+
+// A column of the table after the label; the width includes a space before it.
+struct Column {
+  std::string title;
+  std::size_t width;
+  std::function<std::string(const HeadReport&)> text;
+};
+
+std::vector<Column> table_columns(const InspectReport& report, std::size_t width) {
+  constexpr std::size_t kUsual = 89, kScore = 9;  // up to 89 columns the label gets wider
+  const std::size_t scores = kScoreColumns + (width - std::min(width, kUsual)) / kScore;
+  std::vector<Column> columns = {
+      {"entropy", 8, [](const HeadReport& head) { return number(find_score(head.scores, "entropy")); }}};
+  for (const auto& [name, title] : most_informative_columns(report, scores))
+    columns.push_back({std::string(title), kScore, [name = name](const HeadReport& head) {
+                         return number(find_score(head.scores, name));
+                       }});
+  columns.push_back({own_text("Δloss"), 8, [](const HeadReport& head) {
+                       return fmt::format("{:+.3f}", head.effects.zero.loss_change);
+                     }});
+  columns.push_back({own_text("Δtokens"), 9, [](const HeadReport& head) {
+                       return fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy_change);
+                     }});
+  columns.push_back({"grad.imp", 9, [](const HeadReport& head) {
+                       return fmt::format("{:.2f}", head.effects.importance.normalized);
+                     }});
+  return columns;
+}
+
+std::size_t width_of(const std::vector<Column>& columns) {
+  return std::accumulate(columns.begin(), columns.end(), std::size_t{0},
+                         [](std::size_t sum, const Column& column) { return sum + column.width; });
+}
+
+// Removes columns until the others fit: scores from the right, then importance, then entropy. Returns the
+// titles of the removed ones.
+std::vector<std::string> remove_columns(std::vector<Column>& columns, std::size_t width) {
+  constexpr std::size_t kEffects = 3;  // Δloss, Δtokens and grad.imp come last
+  std::vector<std::string> out;
+  while (columns.size() > 2 && width_of(columns) > width) {
+    const bool has_scores = columns.size() > kEffects + 1;
+    const auto one = has_scores                  ? columns.end() - kEffects - 1
+                     : columns.size() > kEffects ? columns.end() - 1
+                                                 : columns.begin();
+    out.push_back(one->title);
+    columns.erase(one);
+  }
+  return out;
+}
+
+// Returns the meanings of the columns that need one, and of a label in parentheses if there is any.
+std::string table_legend(const std::vector<Column>& columns, bool parentheses) {
+  const std::pair<std::string, std::string_view> meanings[] = {
+      {"target", "attention on the positions the answer depends on"},
+      {own_text("Δtokens"), "token accuracy, in points"},
+      {"grad.imp", "gradient importance, normalized within its layer"}};
+  std::vector<std::string> parts;
+  for (const auto& [title, meaning] : meanings)
+    if (std::ranges::find(columns, title, &Column::title) != columns.end())
+      parts.push_back(fmt::format("{}: {}", title, meaning));
+  if (parentheses) parts.emplace_back("(label): ablating the head costs nothing of interest");
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
+  constexpr std::size_t kMinWidth = 11;
+  const HeadColumns first(report.config.model);
+  std::vector<Column> columns = table_columns(report, width);
+  const auto left_out = remove_columns(columns, width - first.width() - 1 - kMinWidth);
+  std::size_t widest = kHeadAndLabel - first.width() - 1;
+  for (const HeadReport& head : report.heads) widest = std::max(widest, label_text(head.label).size());
+  const std::size_t label_width = std::min(widest, width - first.width() - 1 - width_of(columns));
+  print_out("{} {}", first.heading(), padded_right("label", label_width));
+  for (const Column& column : columns) print_out("{}", padded_left(column.title, column.width));
+  print_out("\n");
+  bool parentheses = false;
+  for (const HeadReport& head : report.heads) {
+    if (!heads.has(head.effects.id)) continue;
+    parentheses |= head.label.verdict == Verdict::redundant;
+    std::istringstream label(wrapped(label_text(head.label), label_width));
+    std::string line;
+    std::getline(label, line);
+    print_out("{} {}", first.cell(head.effects.id), padded_right(truncated(line, label_width), label_width));
+    for (const Column& column : columns) print_out("{}", padded_left(column.text(head), column.width));
+    print_out("\n");
+    while (std::getline(label, line)) print_out("{:{}}{}\n", "", first.width() + 1, line);
+  }
+  print_out("\n{}\n", wrapped(table_legend(columns, parentheses), width));
+  if (!left_out.empty())
+    print_out("Not shown in {} columns: {}; see --html or --json.\n\n", width, fmt::join(left_out, ", "));
+}
+
+// Returns a warning for a model that is no better than chance, otherwise "".
+std::string chance_text(const InspectReport& report) {
+  if (!report.scale.at_chance) return "";
+  const EffectScale& scale = report.scale;
+  const Interval& above = scale.above_chance.accuracy_interval;
+  return fmt::format(
+      "warning: the model is no better than chance on these sequences: tokens {:.2f} %, the best constant "
+      "answer {:.2f} % (95 % CI of the difference {:.2f} to {:.2f} points), untrained models {:.2f} ± {:.2f} "
+      "%. No head gets a label.",
+      100 * report.baseline.accuracy, 100 * scale.chance_accuracy, 100 * above.low, 100 * above.high,
+      100 * scale.untrained_accuracy.mean, 100 * scale.untrained_accuracy.sd.value_or(0));
+}
+
+// Returns what the verdicts rest on.
+std::string verdict_note(const InspectReport& report) {
+  const EffectScale& scale = report.scale;
+  if (!scale.has_smallest())
+    return fmt::format("No effects of interest: a constant answer is always right on {} test sequence{}.",
+                       report.baseline.sequences, report.baseline.sequences == 1 ? "" : "s");
+  std::string text = fmt::format(
+      "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm), "
+      "intervals are not.",
+      100 * scale.smallest_accuracy,
+      scale.smallest_loss > 0 ? fmt::format(" or {:.2g} in loss", scale.smallest_loss) : "");
+  if (const JointReport& joint = report.joint; !joint.pairs.empty())
+    text += fmt::format(" Ablated together, on {} sequences: {} pair{} and {} larger group{}{}.",
+                        joint.sequences, joint.pairs.size(), joint.pairs.size() == 1 ? "" : "s", joint.tested,
+                        joint.tested == 1 ? "" : "s", joint.exact ? "" : "; not all of them");
+  return text;
+}
+
+}  // namespace
+
+std::string kinds_text(std::span<const HeadScore> scores) {
+  const double target = strength_of(scores, "task_target");
+  const bool is_strongest = std::ranges::none_of(
+      kTitles, [&](const auto& title) { return strength_of(scores, title.first) > target; });
+  std::string text;
+  for (const HeadScore& score : scores)
+    if (!score.kind.empty() && is_strongest && target > 0)
+      text += fmt::format("{} {} {}", text.empty() ? "; target by kind:" : ",", score.kind, number(score));
+  return text;
+}
+
+void print_report(const InspectReport& report, const HeadChoice& heads) {
+  const EvalResult& base = report.baseline;
+  const std::size_t width = line_width(1);
+  const auto print_wrapped = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
+  if (const std::string chance = chance_text(report); !chance.empty())
+    print_out("{}\n", wrapped(own_text(chance), width));
+  print_wrapped(fmt::format(
+      "{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is zero-ablated:",
+      sample_text(report.config, base.sequences), base.loss, 100 * base.accuracy));
+  print_out("\n");
+  print_table(report, heads, width);
+  print_out("{}\n", wrapped(verdict_note(report), width));
+  for (const HeadReport& head : report.heads) {
+    if (!heads.has(head.effects.id)) continue;
+    const std::string where = head_title(report.config.model, head.effects.id);
+    print_wrapped(fmt::format("{}: {}{}", where, own_text(head.label.sentence), kinds_text(head.scores)));
+  }
+  if (report.heads.size() > 1) {
+    const auto print_curve = [&](std::string curve, const std::vector<RemovalStep>& steps) {
+      for (const RemovalStep& step : steps) curve += fmt::format(" {:.2f}", 100 * step.accuracy);
+      print_wrapped(curve);
+    };
+    print_out("\n");
+    print_curve("Tokens % with 0, 1, ... heads ablated, least important first:", report.cumulative_ablation);
+    print_curve("Tokens % with 0, 1, ... heads ablated, the least costly at each step:", report.joint.greedy);
+    if (report.scale.has_smallest())
+      print_wrapped(
+          fmt::format("removable heads: {} in order of gradient importance, {} greedily, {} each alone",
+                      report.joint.removable_by_importance, report.joint.removable_greedily,
+                      report.joint.removable_alone));
+  }
+  if (!report.logit_lens.empty()) {
+    std::string depths = "Logit lens, tokens % of the output after ";
+    for (const LensResult& lens : report.logit_lens)
+      depths += fmt::format("{}{} {:.2f}", &lens == report.logit_lens.data() ? "" : ", ", lens.after,
+                            100 * lens.accuracy);
+    print_out("\n");
+    print_wrapped(depths);
+  }
+  if (const std::string& warning = report.attribution.warning; !warning.empty())
+    print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
+  for (const HeadEvent& event : find_events(report.timeline.steps, report.timeline.patterns))
+    if (heads.has(event.id)) print_out("\n{}", wrapped(sentence(event), width));
+  if (const std::string picture =
+          draw(report.timeline.steps, !is_terminal(1) || !has_utf8(), width, report.timeline.patterns);
+      !picture.empty())
+    print_out("\n{}", picture);
+  print_maps(report, heads, width);
+}
+
+}  // namespace thimble::cli

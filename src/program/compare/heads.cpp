@@ -1,0 +1,231 @@
+#include "program/compare/heads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "inspect/trace/trace_memory.h"
+#include "program/compare/assignment.h"
+#include "thimble/engine/error.h"
+
+namespace thimble {
+
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr std::uint64_t kFirstUntrained = 0x756e'7472'6169'6e00;  // "untrain": a seed that no run has
+
+std::size_t heads_of(const ModelConfig& model) {
+  return attention_layers(model).size() * static_cast<std::size_t>(model.heads);
+}
+
+HeadId id_of(const ModelConfig& model, std::size_t index) {
+  const auto number = static_cast<std::int64_t>(index);
+  return {number / model.heads, number % model.heads};
+}
+
+const AttentionLayer& layer_of(const std::vector<AttentionLayer>& layers, HeadId id) {
+  return layers[static_cast<std::size_t>(id.layer)];
+}
+
+// Returns the summed overlap of the weights of a sequence (queries, keys), and the number of queries.
+std::pair<double, double> overlap(std::span<const double> a, const AttentionLayer& in_a,
+                                  std::span<const double> b, const AttentionLayer& in_b, std::int64_t queries,
+                                  std::int64_t keys) {
+  double sum = 0, count = 0;
+  for (std::int64_t q = 0; q < queries; ++q) {
+    const std::int64_t visible = in_a.causal || in_b.causal ? q + 1 : keys;
+    if (visible < 2) continue;
+    const double *row_a = a.data() + q * keys, *row_b = b.data() + q * keys;
+    for (std::int64_t k = 0; k < keys; ++k) sum += std::min(row_a[k], row_b[k]);
+    ++count;
+  }
+  return {sum, count};
+}
+
+// Returns for each sequence the one before it with the same lengths, or -1.
+std::vector<std::int64_t> previous_of_length(const Attention& traces) {
+  std::map<std::pair<std::size_t, std::size_t>, std::int64_t> last;
+  std::vector<std::int64_t> previous;
+  for (const ForwardTrace& trace : traces) {
+    const auto [found, is_new] = last.try_emplace({trace.tokens.size(), trace.source.size()}, -1);
+    previous.push_back(found->second);
+    found->second = std::ssize(previous) - 1;
+  }
+  return previous;
+}
+
+// Returns why the heads of two models cannot be compared, or "".
+std::string obstacle_of(const ModelSource& first, const ModelSource& second) {
+  const Config &a = first.config, &b = second.config;
+  if (heads_of(a.model) == 0 || heads_of(b.model) == 0) return "one of the models has no attention heads";
+  if (a.task.name != b.task.name)
+    return fmt::format("the tasks differ, {} and {}; heads are compared on the same sequences", a.task.name,
+                       b.task.name);
+  const Layout layout = layout_of(a.model);
+  if (layout != layout_of(b.model)) return "the models read the sequences of the task in different layouts";
+  if (vocabulary(first) != vocabulary(second))
+    return "the vocabularies differ; heads are compared on the same sequences";
+  if (layout == Layout::seq2seq && (model_length(a.task, layout) != model_length(b.task, layout) ||
+                                    source_length(a.task, layout) != source_length(b.task, layout)))
+    return "the lengths of the encoder-decoders' sequences differ";
+  return "";
+}
+
+// Returns the model with the data of another config, of sequences that are not longer.
+ModelSource on_data_of(const Config& data, ModelSource model) {
+  if (Config& config = model.config; layout_of(config.model) != Layout::seq2seq) {
+    if (config.model.max_length == 0)
+      config.model.max_length = model_length(config.task, layout_of(config.model));
+  }
+  model.config.task = data.task;
+  model.config.data = data.data;
+  model.config.train.seed = data.train.seed;
+  return model;
+}
+
+Attention read_attention(const ModelSource& model, std::int64_t sequences,
+                         std::optional<std::uint64_t> untrained = {}) {
+  Attention attention;
+  trace_split(model, Split::test, sequences, [&](const ForwardTrace& trace) { attention.push_back(trace); },
+              {.untrained = untrained, .logits = false});
+  return attention;
+}
+
+std::int64_t count(const Overlaps& overlap, std::size_t i, std::size_t j) {
+  return std::llround(overlap.queries(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)));
+}
+
+// Sets the matches of the heads of a kind, "" in an encoder-only model, "cross" and so on.
+void match_kind(const std::string& stack, const ModelConfig& first, const ModelConfig& second,
+                const Overlaps& overlap, HeadComparison& comparison) {
+  const std::vector<AttentionLayer> in_first = attention_layers(first), in_second = attention_layers(second);
+  std::vector<std::size_t> rows, columns;
+  for (std::size_t i = 0; i < heads_of(first); ++i)
+    if (layer_of(in_first, id_of(first, i)).stack == stack) rows.push_back(i);
+  for (std::size_t j = 0; j < heads_of(second); ++j)
+    if (layer_of(in_second, id_of(second, j)).stack == stack) columns.push_back(j);
+  DoubleMatrix gains(std::ssize(rows), std::ssize(columns));
+  const auto value = [&](std::size_t i, std::size_t j) {
+    return overlap.values(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+  };
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const double gain = value(rows[r], columns[c]);
+      gains(static_cast<std::int64_t>(r), static_cast<std::int64_t>(c)) = std::isfinite(gain) ? gain : 0;
+    }
+  const std::vector<std::int64_t> assigned = assign(gains);
+  std::vector<bool> used(columns.size());
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (assigned[r] < 0) continue;
+    const auto column = static_cast<std::size_t>(assigned[r]);
+    used[column] = true;
+    HeadMatch& match = comparison.matches[rows[r]];
+    match.match = id_of(second, columns[column]);
+    match.overlap = value(rows[r], columns[column]);
+    match.queries = count(overlap, rows[r], columns[column]);
+  }
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    if (!used[c]) comparison.unmatched.push_back(id_of(second, columns[c]));
+}
+
+}  // namespace
+
+Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfig& second, const Attention& b,
+                  bool shift) {
+  const std::vector<AttentionLayer> in_first = attention_layers(first), in_second = attention_layers(second);
+  const std::vector<std::int64_t> previous = previous_of_length(a);
+  const auto rows = static_cast<std::int64_t>(heads_of(first)),
+             columns = static_cast<std::int64_t>(heads_of(second));
+  Overlaps out{DoubleMatrix(rows, columns), DoubleMatrix(rows, columns)};
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const HeadId head = id_of(first, static_cast<std::size_t>(i)),
+                   other = id_of(second, static_cast<std::size_t>(j));
+      const AttentionLayer &layer = layer_of(in_first, head), &other_layer = layer_of(in_second, other);
+      double sum = 0, count = 0;
+      if (layer.stack == other_layer.stack)
+        for (std::size_t s = 0; s < a.size(); ++s) {
+          const std::int64_t partner = shift ? previous[s] : static_cast<std::int64_t>(s);
+          if (partner < 0) continue;
+          const auto [shared, queries] = overlap(a[s].weights(first, head), layer,
+                                                 b[static_cast<std::size_t>(partner)].weights(second, other),
+                                                 other_layer, a[s].queries(layer), a[s].keys(layer));
+          sum += shared;
+          count += queries;
+        }
+      out.values(i, j) = count > 0 ? sum / count : kUnknown;
+      out.queries(i, j) = count;
+    }
+  return out;
+}
+
+MemoryEstimate comparison_memory(const Config& first, const Config& second, std::int64_t sequences) {
+  // The traces of one model are kept while those of the other are made, and both with those of its untrained
+  // copies, one by one.
+  const double traces = trace_bytes(first, sequences), other_traces = trace_bytes(second, sequences);
+  MemoryEstimate reading = trace_memory(first, sequences), other = trace_memory(second, sequences);
+  reading.sequences += traces;
+  reading.data += other.data;
+  other.sequences += traces + 2 * other_traces;
+  other.data = reading.data;
+  return peak({reading, other});
+}
+
+HeadComparison compare_heads(const ModelSource& first, const ModelSource& second, std::int64_t sequences,
+                             std::int64_t examples) {
+  HeadComparison comparison{.obstacle = obstacle_of(first, second)};
+  if (!comparison.obstacle.empty()) return comparison;
+  const ModelConfig &model = first.config.model, &other = second.config.model;
+  const Layout layout = layout_of(model);
+  const bool is_shorter = model_length(second.config.task, layout) < model_length(first.config.task, layout);
+  const Config& data = is_shorter ? second.config : first.config;
+  const ModelSource first_here = on_data_of(data, first), second_here = on_data_of(data, second);
+  if (readable(first_here, Split::test, sequences) == 0) {
+    comparison.obstacle = "there are no test sequences";
+    return comparison;
+  }
+  require_memory(comparison_memory(first_here.config, second_here.config, sequences));
+  const Attention a = read_attention(first_here, sequences), b = read_attention(second_here, sequences);
+  comparison.sequences = std::ssize(a);
+  comparison.elsewhere = std::ranges::count_if(previous_of_length(a), [](std::int64_t p) { return p >= 0; });
+  for (std::size_t i = 0; i < heads_of(model); ++i) comparison.matches.push_back({.head = id_of(model, i)});
+  const Overlaps same = overlaps(model, a, other, b);
+  for (const char* stack : {"", "encoder", "decoder", "cross"})
+    match_kind(stack, model, other, same, comparison);
+
+  const Overlaps elsewhere = overlaps(model, a, other, b, true);
+  for (std::size_t i = 0; i < comparison.matches.size(); ++i) {
+    HeadMatch& match = comparison.matches[i];
+    if (match.match) {
+      const std::int64_t j = match.match->layer * other.heads + match.match->head;
+      match.elsewhere = elsewhere.values(static_cast<std::int64_t>(i), j);
+      match.elsewhere_queries = count(elsewhere, i, static_cast<std::size_t>(j));
+    }
+    match.chance = 0;
+  }
+  for (int k = 0; k < kChanceModels; ++k) {
+    const Attention untrained =
+        read_attention(second_here, sequences, kFirstUntrained + static_cast<std::uint64_t>(k));
+    const DoubleMatrix by_chance = overlaps(model, a, other, untrained).values;
+    for (std::size_t i = 0; i < comparison.matches.size(); ++i) {
+      double best = kUnknown;
+      for (std::int64_t j = 0; j < by_chance.cols; ++j)
+        best = std::fmax(best, by_chance(static_cast<std::int64_t>(i), j));
+      comparison.matches[i].chance += best / kChanceModels;
+    }
+  }
+  for (HeadMatch& match : comparison.matches) {
+    if (!match.match || match.overlap > match.chance) continue;
+    comparison.unmatched.push_back(*match.match);
+    match = {.head = match.head, .overlap = match.overlap, .chance = match.chance, .queries = match.queries};
+  }
+  std::ranges::sort(comparison.unmatched);
+  for (std::size_t s = 0; s < std::min(a.size(), static_cast<std::size_t>(examples)); ++s)
+    comparison.examples.emplace_back(a[s], b[s]);
+  return comparison;
+}
+
+}  // namespace thimble

@@ -1,0 +1,302 @@
+#include "program/reproduce/experiment.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "train/config/changes.h"
+#include "train/config/yaml.h"
+#include "train/files/text/text.h"
+
+namespace thimble {
+namespace {
+
+using config::Change;
+using config::Changes;
+using config::Report;
+using config::YamlNode;
+using KeyNames = std::span<const std::string_view>;
+using Entries = std::map<std::string, YamlNode, std::less<>>;
+
+constexpr std::string_view kKeys[] = {"statement", "source",     "kind",  "runs",
+                                      "values",    "conditions", "quick", "seeds"};
+constexpr std::string_view kRunKeys[] = {"config", "set", "evaluate"};
+constexpr std::string_view kValueKeys[] = {"run", "of", "path", "where", "take", "otherwise", "least"};
+constexpr std::string_view kConditionKeys[] = {"value", "at_least", "at_most", "above", "below", "by"};
+constexpr KeyNames kBoundKeys = KeyNames(kConditionKeys).subspan(1);
+
+// Returns whether the text is a name; names cannot be mistaken for numbers or paths.
+bool is_name(std::string_view text) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto is_allowed = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+  return !text.empty() && is_letter(text[0]) && std::ranges::all_of(text, is_allowed);
+}
+
+bool has_wildcard(const std::string& path) { return ("." + path + ".").find(".*.") != std::string::npos; }
+
+// A reader of an experiment and of the configs of its runs; experiment.h describes the keys.
+class ExperimentReader {
+ public:
+  ExperimentReader(Experiment& experiment, Report& report)
+      : experiment_(experiment), report_(report), changes_(report) {}
+
+  void read(const YamlNode& root) {
+    const Entries entries = read_entries(root, "", kKeys, 6);
+    experiment_.statement = read_text(entries, "statement");
+    experiment_.source = read_text(entries, "source");
+    if (const auto kind = read_choice(entries, "kind", kExperimentKinds))
+      experiment_.kind = static_cast<ExperimentKind>(*kind);
+    static constexpr std::string_view kBooleans[] = {"false", "true"};
+    experiment_.quick = read_choice(entries, "quick", kBooleans).value_or(1) == 1;
+    experiment_.seeds = {42, 43, 44};
+    if (const YamlNode* seeds = find(entries, "seeds")) {
+      experiment_.seeds.clear();
+      changes_.read_seeds(*seeds, experiment_.seeds);
+    }
+    read_named(entries, "runs", "a map from names to runs", &ExperimentReader::read_run);
+    read_named(entries, "values", "a map from names to values", &ExperimentReader::read_value);
+    for (const auto& [name, run] : unused_) report_.problem(run, name, "no value uses this run; remove it");
+    if (const YamlNode* conditions = find(entries, "conditions")) read_conditions(*conditions);
+  }
+
+ private:
+  static const YamlNode* find(const Entries& entries, std::string_view key) {
+    const auto entry = entries.find(key);
+    return entry == entries.end() ? nullptr : &entry->second;
+  }
+
+  // Returns the entries of a map, which must have the first `required` of these keys and may have the others.
+  Entries read_entries(const YamlNode& node, const std::string& key, KeyNames keys, std::size_t required) {
+    Entries entries;
+    if (!node.is_filled(YamlNode::Kind::map)) {
+      must_be(node, key, fmt::format("a map with {}", fmt::join(keys, ", ")), report_);
+      return entries;
+    }
+    for_entries(node, "", report_, [&](const YamlNode& name, const YamlNode& value) {
+      if (std::ranges::find(keys, name.text) == keys.end()) return unknown_key(name, keys, report_);
+      entries.emplace(name.text, value);
+    });
+    require_keys(entries, node, key, keys.first(required));
+    return entries;
+  }
+
+  void require_keys(const Entries& entries, const YamlNode& node, const std::string& key, KeyNames keys) {
+    for (const std::string_view name : keys)
+      if (!entries.contains(name))
+        report_.problem(node.location, key,
+                        fmt::format("missing key {}; required: {}", name, fmt::join(keys, ", ")));
+  }
+
+  // Calls f(name, value) for each entry of a map from names, which must not be empty.
+  using ReadNamed = void (ExperimentReader::*)(const YamlNode&, const YamlNode&);
+  void read_named(const Entries& entries, std::string_view key, std::string_view rule, ReadNamed f) {
+    const YamlNode* map = find(entries, key);
+    if (map == nullptr) return;
+    if (!map->is_filled(YamlNode::Kind::map)) return must_be(*map, std::string(key), rule, report_);
+    for_entries(*map, "", report_, [&](const YamlNode& name, const YamlNode& value) {
+      if (is_name(name.text)) return (this->*f)(name, value);
+      report_.problem(name.location, name.text,
+                      "a name must consist of lowercase letters, digits and _, and start with a letter");
+    });
+  }
+
+  // The next three return the value of a key, or nothing if the key is missing or its value is not of the
+  // type, which is then reported.
+  std::string read_text(const Entries& entries, std::string_view key) {
+    const YamlNode* node = find(entries, key);
+    if (node == nullptr) return "";
+    if (node->is_text() && !node->text.empty() && is_line(node->text)) return node->text;
+    must_be(*node, std::string(key), "a line of text", report_);
+    return "";
+  }
+  std::optional<double> read_number(const Entries& entries, std::string_view key) {
+    constexpr double kMaxValue = 1e15;
+    const YamlNode* node = find(entries, key);
+    if (node == nullptr) return std::nullopt;
+    const auto number = node->is_text() && !node->quoted ? parse_number<double>(node->text) : std::nullopt;
+    if (number && std::abs(*number) <= kMaxValue) return number;
+    must_be(*node, std::string(key), "a number", report_);
+    return std::nullopt;
+  }
+  std::optional<std::size_t> read_choice(const Entries& entries, std::string_view key, KeyNames names) {
+    const YamlNode* node = find(entries, key);
+    if (node == nullptr) return std::nullopt;
+    const auto found = node->is_text() ? std::ranges::find(names, node->text) : names.end();
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    must_be(*node, std::string(key), fmt::format("one of {}", fmt::join(names, ", ")), report_);
+    return std::nullopt;
+  }
+
+  void read_run(const YamlNode& name, const YamlNode& node) {
+    const Entries entries = read_entries(node, name.text, kRunKeys, 1);
+    unused_.emplace(name.text, node.location);
+    ExperimentRun& run = experiment_.runs.emplace_back();
+    run.name = name.text;
+    run_changes_.clear();
+    if (const YamlNode* set = find(entries, "set")) run_changes_ = read_changes(*set, "set");
+    run.setting.overrides = texts(run_changes_);
+
+    const YamlNode* config = find(entries, "config");
+    if (config == nullptr) return;
+    config_location_ = config->location;
+    const std::filesystem::path file = changes_.read_config(*config);
+    if (file.empty()) return;
+    run.setting.file = file.lexically_normal().string();
+    if (auto loaded = changes_.load(run.setting.file, config_location_, run_changes_))
+      run.setting.config = *std::move(loaded);
+    read_named(entries, "evaluate", "a map from names to changes of the config",
+               &ExperimentReader::read_evaluation);
+  }
+
+  // Adds an evaluation to the last run.
+  void read_evaluation(const YamlNode& name, const YamlNode& node) {
+    ExperimentRun& run = experiment_.runs.back();
+    if (std::ranges::find(kMeasurements, name.text) != std::end(kMeasurements))
+      return report_.problem(node.location, name.text, "reserved name; choose another");
+    const Changes own = read_changes(node, name.text);
+    run.evaluations.push_back({name.text, texts(own)});
+    Changes all = run_changes_;
+    all.insert(all.end(), own.begin(), own.end());
+    changes_.load(run.setting.file, config_location_, all);
+  }
+
+  Changes read_changes(const YamlNode& node, const std::string& key) {
+    Changes changes;
+    if (!node.is_filled(YamlNode::Kind::map)) {
+      must_be(node, key, "a map from keys of the config to values", report_);
+      return changes;
+    }
+    for_entries(node, "", report_, [&](const YamlNode& name, const YamlNode& value) {
+      changes_.read_change(name, value, changes);
+    });
+    for (const Change& change : changes) changes_.check_change(change, true);
+    return changes;
+  }
+
+  void read_value(const YamlNode& name, const YamlNode& node) {
+    const Entries entries = read_entries(node, name.text, kValueKeys, 0);
+    ExperimentValue value;
+    value.name = name.text;
+    if (const YamlNode* least = find(entries, "least")) {
+      if (entries.size() > 1) report_.problem(least->location, "least", "least excludes every other key");
+      if (!least->is_filled(YamlNode::Kind::list)) must_be(*least, "least", "a list of values", report_);
+      for (const YamlNode& each : least->values)
+        if (has_value(each.text, each.location, "least")) value.least.push_back(each.text);
+      experiment_.values.push_back(std::move(value));
+      return;
+    }
+    if (node.is_map()) require_keys(entries, node, name.text, KeyNames(kValueKeys).first(3));
+    value.run = read_text(entries, "run");
+    value.of = read_text(entries, "of");
+    value.path = read_text(entries, "path");
+    if (const YamlNode* otherwise = find(entries, "otherwise"))
+      value.otherwise = otherwise->text == "never" ? std::numeric_limits<double>::infinity()
+                                                   : read_number(entries, "otherwise");
+    if (const auto take = read_choice(entries, "take", kTakes)) value.take = static_cast<Take>(*take);
+    const YamlNode* where = find(entries, "where");
+    if (where != nullptr) {
+      if (!where->is_filled(YamlNode::Kind::map))
+        must_be(*where, "where", "a map from paths to values or bounds", report_);
+      else
+        for_entries(*where, "", report_, [&](const YamlNode& path, const YamlNode& filter) {
+          value.where.push_back(read_filter(path.text, filter));
+        });
+      if (!value.path.empty() && !has_wildcard(value.path))
+        report_.problem(where->location, "where",
+                        fmt::format("where requires a * in the path, {} has none", value.path));
+    }
+    if (!value.run.empty()) check_measurement(value, entries);
+    if (has_wildcard(value.path) && value.take == Take::only && where == nullptr)
+      report_.problem(node.location, name.text,
+                      fmt::format("{} may match several numbers; choose with take or where", value.path));
+    experiment_.values.push_back(std::move(value));
+  }
+
+  void check_measurement(const ExperimentValue& value, const Entries& entries) {
+    const auto run = std::ranges::find(experiment_.runs, value.run, &ExperimentRun::name);
+    if (run == experiment_.runs.end())
+      return report_.problem(entries.at("run").location, "run", fmt::format("unknown run {}", value.run));
+    unused_.erase(value.run);
+    std::vector<std::string_view> names(std::begin(kMeasurements), std::end(kMeasurements));
+    for (const Evaluation& evaluation : run->evaluations) names.push_back(evaluation.name);
+    read_choice(entries, "of", names);
+  }
+
+  Filter read_filter(const std::string& path, const YamlNode& node) {
+    Filter filter{.path = path, .equals = node.text, .bound = {}};
+    if (node.is_map())
+      filter.bound = read_bound(read_entries(node, path, kBoundKeys, 0), node.location);
+    else if (!node.is_text() || node.text.empty())
+      must_be(node, path, fmt::format("a text, a number or a map with {}", fmt::join(kBoundKeys, ", ")),
+              report_);
+    return filter;
+  }
+
+  void read_conditions(const YamlNode& list) {
+    if (!list.is_filled(YamlNode::Kind::list))
+      return must_be(list, "conditions", "a list of conditions", report_);
+    for (const YamlNode& node : list.values) {
+      const Entries entries = read_entries(node, "conditions", kConditionKeys, 1);
+      Condition condition{.value = read_text(entries, "value"), .bound = {}};
+      if (!condition.value.empty()) has_value(condition.value, entries.at("value").location, "value");
+      condition.bound = read_bound(entries, node.location);
+      experiment_.conditions.push_back(std::move(condition));
+    }
+  }
+
+  Bound read_bound(const Entries& entries, const SourceLocation& location) {
+    Bound bound;
+    bound.by = read_number(entries, "by").value_or(0);
+    int count = 0;
+    for (std::size_t i = 0; i < std::size(kRelations); ++i) {
+      const YamlNode* node = find(entries, kRelations[i]);
+      if (node == nullptr) continue;
+      ++count;
+      bound.relation = static_cast<Bound::Relation>(i);
+      const std::string key(kRelations[i]);
+      if (node->text.empty() || node->text[0] < 'a')
+        bound.number = read_number(entries, key).value_or(0);
+      else if (has_value(node->text, node->location, key))
+        bound.value = node->text;
+    }
+    if (count != 1)
+      report_.problem(location, "",
+                      fmt::format("must have one of {}, has {}", fmt::join(kRelations, ", "), count));
+    return bound;
+  }
+
+  bool has_value(const std::string& name, const SourceLocation& location, const std::string& key) {
+    const auto value = std::ranges::find(experiment_.values, name, &ExperimentValue::name);
+    if (value != experiment_.values.end()) return true;
+    report_.problem(location, key, fmt::format("unknown value {}; define it further up", name));
+    return false;
+  }
+
+  Experiment& experiment_;
+  Report& report_;
+  config::ChangeReader changes_;
+  Changes run_changes_;                           // of the last run
+  SourceLocation config_location_;                // of the last run
+  std::map<std::string, SourceLocation> unused_;  // runs that no value uses, so far
+};
+
+}  // namespace
+
+Experiment load_experiment(const std::string& path) {
+  Experiment experiment;
+  experiment.file = path;
+  experiment.name = std::filesystem::path(path).stem().string();
+  Report report(path);
+  if (const auto root = parse_yaml(config::read_config_file(path), report.start_of_file(), report))
+    ExperimentReader(experiment, report).read(*root);
+  report.finish();
+  return experiment;
+}
+
+}  // namespace thimble

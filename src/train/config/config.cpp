@@ -1,0 +1,270 @@
+#include "thimble/train/config.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "thimble/engine/error.h"
+#include "train/config/fields.h"
+#include "train/config/model_rules.h"
+#include "train/config/reader.h"
+#include "train/config/report.h"
+#include "train/config/yaml.h"
+#include "train/data/table/table.h"
+#include "train/files/text/text.h"
+
+namespace thimble {
+namespace {
+
+using config::Report;
+
+void check_task(Config& c, Report& report) {
+  const Task& task = find_task(c.task.name);
+  const config::Section root = config::describe(c);
+  for (const config::Field& field : root.find("task")->section()->fields) {
+    const std::string key = fmt::format("task.{}", field.key);
+    if (!field.applies && report.was_given(key))
+      report.conflict(
+          {key, "task.name"},
+          fmt::format("{} has no effect on task {}; remove it{}", key, c.task.name,
+                      task.keys.empty() ? "" : fmt::format(", or use {}", fmt::join(task.keys, ", "))));
+  }
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
+    const std::string key = fmt::format("data.{}", split_name(split));
+    if (task.table == nullptr && c.data.size(split) == kAll)
+      report.conflict(
+          {key, "task.name"},
+          fmt::format("all requires a data file, which task {} has not; set a number", c.task.name));
+  }
+  if (task.table != nullptr && c.data.train == 0)
+    report.conflict(
+        {"data.train", "task.name"},
+        "0 requires a task that generates sequences; set data.train to all, or to a number of lines");
+  if (task.table != nullptr && !c.task.vocabulary_file.empty() && c.task.options.has_unknown())
+    report.conflict(
+        {c.task.options.min_count > 1 ? "task.min_count" : "task.vocabulary", "task.vocabulary_file"},
+        "vocabulary_file lists all tokens, so that none is replaced by <unk>; remove it, or "
+        "task.vocabulary and task.min_count");
+  if (task.table != nullptr && c.task.file.empty())
+    report.conflict({"task.file", "task.name"},
+                    fmt::format("task {} needs a data file; set task.file", c.task.name));
+  if (task.causal && c.model.attention.mask != Mask::causal)
+    report.conflict(
+        {"model.attention.mask", "task.name"},
+        fmt::format("task {} requires the causal mask, or the model could read the answers in its input; set "
+                    "model.attention.mask to causal",
+                    c.task.name));
+}
+
+// Returns how the vocabulary differs from that of a trained model; "" when they are equal.
+std::string vocabulary_mismatch(const std::vector<std::string>& trained,
+                                const std::vector<std::string>& now) {
+  if (now == trained) return "";
+  const auto differ = std::ranges::mismatch(trained, now);
+  const auto at = differ.in1 - trained.begin();
+  const auto name = [&](const std::vector<std::string>& names) {
+    return at < std::ssize(names) ? printable(names[static_cast<std::size_t>(at)]) : std::string("none");
+  };
+  return fmt::format(
+      "the model was trained with another vocabulary: {} tokens, not {}; token {} is {}, not {}; restore the "
+      "vocabulary, or train a new model",
+      trained.size(), now.size(), at, name(trained), name(now));
+}
+
+// Keys that determine the vocabulary and the lengths of a task.
+const std::vector<std::string> kTaskKeys = {
+    "task.symbols", "task.length",          "task.pairs",     "task.depth", "task.offset",
+    "task.file",    "task.validation_file", "task.test_file", "task.name",  "model.kind"};
+
+// Reports a vocabulary file other than the one that the model was trained with.
+void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Report& report) {
+  if (task.table == nullptr || task.vocabulary_file.empty()) return;
+  const auto is_vocabulary = [](const DataFile& file) { return file.key == "vocabulary_file"; };
+  const auto before = std::ranges::find_if(trained.files, is_vocabulary);
+  const auto now = std::ranges::find_if(task.table->sources(), is_vocabulary);
+  if (before != trained.files.end() &&
+      (now->path == before->path || now->path == before->moved || now->hash == before->hash))
+    return;
+  report.conflict({"task.vocabulary_file"},
+                  "the model keeps the vocabulary that it was trained with; remove the file");
+}
+
+void check_trained(Config& c, const DataRecord& trained, const std::vector<std::string>& names,
+                   Report& report) {
+  const std::string mismatch = vocabulary_mismatch(trained.vocabulary, names);
+  if (!mismatch.empty()) return report.conflict(kTaskKeys, mismatch);
+  check_vocabulary_file(c.task, trained, report);
+  if (c.model.positions != Positions::learned) return;
+  const Layout layout = layout_of(c.model);
+  const std::int64_t length = model_length(c.task, layout), source = thimble::source_length(c.task, layout);
+  const auto check = [&](std::int64_t needed, std::int64_t rows) {
+    if (needed <= rows) return true;
+    std::vector<std::string> keys = kTaskKeys;
+    keys.insert(keys.begin(), "model.max_length");
+    report.conflict(keys, fmt::format("the task needs {0} positions, and the model has learned {1}; train a "
+                                      "model with model.max_length={0}, or with other model.positions",
+                                      needed, rows));
+    return false;
+  };
+  if (!check(std::max(length, c.model.max_length), trained.length)) return;
+  if (source > 0 && !check(std::max(source, c.model.max_length), trained.source_length)) return;
+  if (c.model.max_length != trained.length) c.model.max_length = 0;
+  c.model.trained_length = trained.length;
+  c.model.trained_source_length = trained.source_length;
+}
+
+void check_lengths(Config& c, const DataRecord* trained, Report& report) {
+  if (c.task.min_length > c.task.length)
+    return report.conflict(
+        {"task.min_length", "task.length"},
+        fmt::format("min_length ({}) must be at most length ({})", c.task.min_length, c.task.length));
+  if (c.task.table != nullptr)
+    c.task.table->check(layout_of(c.model));  // throws a DataError with lines of the file
+  std::int64_t needed = 0;
+  try {
+    needed = std::max(model_length(c.task, layout_of(c.model)), source_length(c.task, layout_of(c.model)));
+    const std::vector<std::string> names = vocabulary_of(c.task, layout_of(c.model));
+    if (trained != nullptr && trained->known()) check_trained(c, *trained, names, report);
+  } catch (const DataError& e) {
+    return report.conflict({"model.output.per", "task.name", "task.length"}, e.what());
+  }
+  if (c.model.max_length != 0 && needed > c.model.max_length)
+    report.conflict(
+        {"model.max_length", "task.length", "model.output.per", "task.name"},
+        fmt::format(
+            "max_length ({}) must be at least the longest sequence of the task ({}); raise it, or set "
+            "it to 0",
+            c.model.max_length, needed));
+}
+
+void check_head_log(const Config& c, Report& report) {
+  if (!c.train.log_heads) return;
+  const bool recurrent = c.model.kind == ModelKind::recurrent;
+  const bool convolution = !recurrent && c.model.mixer == Mixer::convolution;
+  if (recurrent ? c.model.attention.score == Score::none : convolution)
+    report.conflict({"train.log_heads", recurrent ? "model.attention.score" : "model.mixer"},
+                    "this model has no attention heads to log; remove log_heads");
+  else if (!kind_of(c.model.attention.score).softmax)
+    report.conflict({"train.log_heads", "model.attention.score"},
+                    "scores of heads require attention weights that sum to 1, which score linear has not; "
+                    "remove log_heads, or choose another score");
+}
+
+void check_schedule(const TrainConfig& train, Report& report) {
+  const ScheduleConfig& schedule = train.schedule;
+  if (schedule.warmup > train.steps)
+    report.conflict(
+        {"train.schedule.warmup", "train.steps"},
+        fmt::format("warmup ({0}) must be at most steps ({1}); lower train.schedule.warmup, or raise "
+                    "train.steps",
+                    schedule.warmup, train.steps));
+  const bool has_final = schedule.name == ScheduleKind::linear || schedule.name == ScheduleKind::cosine_decay;
+  if (!has_final && schedule.final != 0)
+    report.conflict(
+        {"train.schedule.final", "train.schedule.name"},
+        "final has no effect on this schedule; remove it, or set train.schedule.name to linear or "
+        "cosine_decay");
+  if (has_final && schedule.final > train.optimizer.lr)
+    report.conflict({"train.schedule.final", "train.optimizer.lr"},
+                    fmt::format("final ({}) must be at most lr ({}); lower train.schedule.final, or raise "
+                                "train.optimizer.lr",
+                                schedule.final, train.optimizer.lr));
+}
+
+// `rows`: how many training sequences there are, where data files say so.
+void check_training(const Config& c, std::int64_t rows, Report& report) {
+  const TrainConfig& train = c.train;
+  const std::int64_t sequences = std::min(rows, c.data.train);
+  if (c.data.train != 0 && train.batch > sequences)
+    report.conflict(
+        {"train.batch", "data.train", "task.file"},
+        fmt::format("batch ({}) must be at most the number of training sequences ({}); lower train.batch",
+                    train.batch, sequences));
+  if (train.shards > train.batch)
+    report.conflict(
+        {"train.shards", "train.batch"},
+        fmt::format("shards ({}) must be at most batch ({}); lower train.shards", train.shards, train.batch));
+  if (train.evaluate_every == 0) {
+    const auto require_evaluations = [&](const std::string& key, bool is_set) {
+      if (is_set)
+        report.conflict(
+            {key, "train.evaluate_every"},
+            fmt::format("{} requires evaluations before the last step; set train.evaluate_every", key));
+    };
+    require_evaluations("train.target.accuracy", train.target.accuracy > 0);
+    require_evaluations("train.target.loss", train.target.loss > 0);
+    require_evaluations("train.patience", train.patience > 0);
+  }
+  check_schedule(train, report);
+}
+
+ResolvedConfig resolve(const std::string& yaml, const std::string& name,
+                       const std::vector<std::string>& overrides, bool opens_data,
+                       const DataRecord* trained = nullptr) {
+  ResolvedConfig resolved;
+  Config& out = resolved.config;
+  const config::Section root = config::describe(out);
+  Report report(name);
+  config::read_yaml(yaml, root, report);
+  int number = 0;
+  for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
+  // A limit that is made for generated sequences would cut a file.
+  if (find_task(out.task.name).table != nullptr) {
+    for (const Split split : {Split::train, Split::validation, Split::test})
+      if (!report.was_given(fmt::format("data.{}", split_name(split)))) out.data.size(split) = kAll;
+  }
+  // Other models than encoders generate one token after another.
+  if (out.model.kind != ModelKind::encoder && !report.was_given("model.output.per"))
+    out.model.output.per = OutputPer::next;
+  config::check_model(out.model, report);
+  check_task(out, report);
+  const bool has_files = find_task(out.task.name).table != nullptr;
+  std::int64_t rows = std::numeric_limits<std::int64_t>::max();
+  if (has_files && opens_data) {
+    report.finish();  // data files can be long: a config with problems is reported without reading them
+    follow_moved_files(out.task, name);
+    out.task.table = open_table(out.task, layout_of(out.model), trained);
+    rows = out.task.table->splits()[0];
+  }
+  if (!has_files || opens_data) check_lengths(out, trained, report);
+  if (trained == nullptr) check_training(out, rows, report);
+  check_head_log(out, report);
+  report.finish();
+  resolved.origins = report.given();
+  return resolved;
+}
+
+}  // namespace
+
+Layout layout_of(const ModelConfig& model) {
+  constexpr Layout kLayouts[] = {Layout::position, Layout::sequence,
+                                 Layout::next};  // in the order of OutputPer
+  if (model.kind != ModelKind::encoder) return Layout::seq2seq;
+  return kLayouts[static_cast<std::size_t>(model.output.per)];
+}
+
+Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return parse_config(config::read_config_file(path), path, overrides);
+}
+
+Config parse_config(const std::string& yaml, const std::string& name,
+                    const std::vector<std::string>& overrides, const DataRecord* trained) {
+  return resolve(yaml, name, overrides, false, trained).config;
+}
+
+Config open_config(const std::string& path, const std::vector<std::string>& overrides,
+                   const DataRecord* trained) {
+  return open_config_text(config::read_config_file(path), path, overrides, trained);
+}
+
+Config open_config_text(const std::string& yaml, const std::string& name,
+                        const std::vector<std::string>& overrides, const DataRecord* trained) {
+  return resolve(yaml, name, overrides, true, trained).config;
+}
+
+ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return resolve(config::read_config_file(path), path, overrides, true);
+}
+
+}  // namespace thimble

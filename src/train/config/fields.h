@@ -1,0 +1,100 @@
+// The keys of a config: each with its help, the variable it sets and the rule for its value. Reader, checks,
+// dump and schema follow from this description alone.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "thimble/train/config.h"
+
+namespace thimble::config {
+
+struct Integer {
+  std::int64_t* value;
+  std::int64_t low, high;        // inclusive
+  std::string_view unlimited{};  // the name of kAll as a value; "": it is none
+};
+
+struct Seed {
+  std::uint64_t* value;  // any value is valid
+};
+
+struct Real {
+  double* value;
+  double low, high;
+  bool low_open = false, high_open = false;  // whether the bound itself is outside
+};
+
+// A choice of several names: enumerators, in the order of their enum, or strings.
+struct Choice {
+  void* value;
+  void (*set)(void* value, const Choice&, std::size_t index);
+  std::string_view (*get)(const void* value, const Choice&);
+  std::vector<std::string_view> names;
+};
+
+struct Boolean {
+  bool* value;
+};
+
+// An absolute path of a file; empty for none.
+struct Path {
+  std::string* value;
+};
+
+// A text for the user to choose, without control characters but tabs. On the command line it is taken as it is,
+// unless it is quoted as in YAML.
+struct Text {
+  std::string* value;
+  bool may_be_empty = false;  // else empty is no value
+};
+
+// The path of the config file that this one builds on. The reader follows it; no variable stores it.
+struct Base {};
+
+struct Field;
+
+struct Section {
+  std::vector<Field> fields;
+
+  // Returns the field of that key, or null.
+  const Field* find(std::string_view key) const;
+};
+
+struct Field {
+  std::string_view key;
+  std::string_view help;
+  std::variant<Section, Integer, Seed, Real, Choice, Boolean, Path, Text, Base> kind;
+  bool applies = true;      // false when other values leave it without effect; a dump omits it
+  bool may_change = false;  // whether training can resume with another value
+
+  const Section* section() const { return std::get_if<Section>(&kind); }
+};
+
+// A callable made of several lambdas, for std::visit of a kind.
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14 does not deduce it
+
+// Returns the description of `config`, which must outlive it.
+Section describe(Config& config);
+
+std::vector<std::string_view> keys(const Section& section);
+
+// A section or value with its dotted path.
+struct Named {
+  std::string path;
+  const Field* field;
+};
+// Returns everything below `section`, depth first.
+std::vector<Named> flatten(const Section& section, const std::string& prefix = "");
+
+}  // namespace thimble::config

@@ -1,0 +1,45 @@
+#include "thimble/train/prediction.h"
+
+#include <fmt/format.h>
+
+#include "engine/core/portable_math.h"
+
+namespace thimble {
+
+namespace {
+
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c == '\t' || c == '\n' || c == '\r')
+      out += c == '\t' ? "\\t" : c == '\n' ? "\\n" : "\\r";
+    else
+      out += c;
+  return out;
+}
+
+}  // namespace
+
+std::string predictions_header() {
+  return "split\tinput\ttarget\tanswer\tright\tprobability\tfinished\tline\n";
+}
+
+std::string predictions_text(const Names& names, const TableOptions& options, Split split,
+                             std::span<const Prediction> predictions) {
+  std::string out;
+  for (const Prediction& p : predictions) {
+    const auto input = [&](const std::vector<std::int32_t>& ids) {
+      return cell(token_text(names, ids, options.input_tokens));
+    };
+    const auto target = [&](const std::vector<std::int32_t>& ids) {
+      return cell(token_text(names, ids, options.target_tokens));
+    };
+    const std::string finished = p.finished ? fmt::format("{}", *p.finished) : "";
+    out += fmt::format("{}\t{}\t{}\t{}\t{}\t{:.6g}\t{}\t{}\n", split_name(split), input(p.input),
+                       target(p.target), target(p.answer), p.right(), portable::exp(p.log_probability),
+                       finished, cell(p.line));
+  }
+  return out;
+}
+
+}  // namespace thimble

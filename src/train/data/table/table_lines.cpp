@@ -1,0 +1,68 @@
+#include "train/data/table/table_lines.h"
+
+#include "thimble/engine/error.h"
+#include "train/files/line_reader.h"
+#include "train/files/progress.h"
+#include "train/files/text/text.h"
+
+namespace thimble {
+
+namespace {
+
+// Throws DataError when the first line shows that the file is no text of UTF-8.
+void check_start(std::string_view line, const std::string& name) {
+  require<DataError>(!line.starts_with("\xFF\xFE") && !line.starts_with("\xFE\xFF"),
+                     "UTF-16; convert it: iconv -f UTF-16 -t UTF-8 '{}' > NEW", name);
+  require<DataError>(!line.starts_with("\x1F\x8B"), "compressed by gzip; unpack it: gunzip --keep '{}'",
+                     name);
+}
+
+void check_line(std::string_view line, std::size_t size) {
+  require<DataError>(size <= LineReader::kMaxLine, "line of {} bytes; the maximum is {}", size,
+                     LineReader::kMaxLine);
+  const std::size_t valid = utf8_size(line), nul = line.find('\0');
+  require<DataError>(valid == line.size(), "invalid UTF-8 at byte {} of the line; save the file as UTF-8",
+                     valid + 1);
+  require<DataError>(nul == line.npos, "NUL byte at byte {} of the line; delete it", nul + 1);
+}
+
+}  // namespace
+
+void for_lines(const TableText& file, bool blanks, DataFile& source,
+               const std::function<void(std::size_t number, const char* rule)>& report,
+               const std::function<void(std::string_view line, std::size_t number)>& f) {
+  LineReader reader = file.file ? LineReader(*file.file) : LineReader(file.text);
+  ProgressCounter progress("reading data", static_cast<double>(reader.total()));
+  std::size_t number = 0, blank = 0, filled = 0;  // blank: the number of the first of the last blank lines
+  bool readable = true;
+  std::string_view line;
+  while (reader.next(line)) {
+    ++number;
+    progress.advance(static_cast<double>(reader.size() + 1));
+    if (!readable) continue;  // the rest is only hashed
+    try {
+      const bool is_blank = line.find_first_not_of(' ') == line.npos;
+      if (is_blank && !blanks) {
+        if (blank == 0) blank = number;
+        continue;
+      }
+      if (blank > 0) report(blank, "blank line; delete it");
+      blank = 0;
+      filled += is_blank ? 0 : 1;
+      if (number == 1) {
+        readable = false;
+        check_start(line, file.name);
+        readable = true;
+      }
+      check_line(line, reader.size());
+      f(line, number);
+    } catch (const DataError& e) {
+      report(readable ? number : 0, e.what());
+    }
+  }
+  if (filled == 0) report(0, "the file is empty");
+  source.bytes = reader.bytes();
+  source.hash = reader.hash();
+}
+
+}  // namespace thimble

@@ -1,0 +1,34 @@
+#include "thimble/train/task.h"
+
+namespace thimble::tasks {
+namespace {
+
+void set_target(const TaskConfig&, Example& example) {
+  example.target.assign(example.input.rbegin(), example.input.rend());
+}
+
+void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
+  keys.push_back({static_cast<std::int32_t>(example.input.size() - 1 - i)});
+}
+
+}  // namespace
+
+Task reverse() {
+  return {.summary = "the input backwards",
+          .definition =
+              "Inputs are `length` (or min_length to length) independent uniform symbols; answer i is "
+              "input n-1-i, n the input's length. As in tutorial 6 of the deep-learning course of the "
+              "University of Amsterdam (Lippe 2020).",
+          .keys = {"symbols", "length", "min_length"},
+          .tokens = number_tokens,
+          .size = one_per_position,
+          .sample = draw<sample_symbols, set_target>,
+          .distinct_inputs = count_symbol_sequences,
+          .chance = one_in_symbols,
+          .floor = zero,
+          .relevant = relevant,
+          .kinds = {"source"},
+          .vary = draw<vary_symbols, set_target>};
+}
+
+}  // namespace thimble::tasks

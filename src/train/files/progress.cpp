@@ -1,0 +1,41 @@
+#include "train/files/progress.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace thimble {
+
+namespace {
+
+std::atomic<ProgressObserver*> current_observer{nullptr};
+std::atomic<bool> is_reporting{false};
+
+}  // namespace
+
+ProgressObserver* set_progress_observer(ProgressObserver* observer) {
+  return current_observer.exchange(observer);
+}
+
+ProgressCounter::ProgressCounter(std::string_view work, double total)
+    : observer_(current_observer.load()), work_(work), total_(total) {
+  if (observer_ == nullptr) return;
+  if (is_reporting.exchange(true))
+    observer_ = nullptr;
+  else
+    observer_->on_progress(work_, 0);
+}
+
+ProgressCounter::~ProgressCounter() {
+  if (observer_ == nullptr) return;
+  observer_->on_end();
+  is_reporting.store(false);
+}
+
+void ProgressCounter::advance(double amount) {
+  if (observer_ == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  done_ += amount;
+  observer_->on_progress(work_, total_ > 0 ? std::min(1.0, done_ / total_) : 1);
+}
+
+}  // namespace thimble

@@ -1,0 +1,133 @@
+#include "thimble/train/run.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "thimble/engine/error.h"
+#include "train/data/data_paths.h"
+#include "train/data/table/table.h"
+#include "train/files/path.h"
+#include "train/runs/run_layout.h"
+
+namespace thimble {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Returns the source with its changes since training.
+ModelSource source_of(Config config, const std::shared_ptr<const SafetensorsFile>& weights,
+                      const DataRecord& trained) {
+  ModelSource source{.config = std::move(config), .weights = weights->path(), .file = weights};
+  if (source.config.task.table != nullptr)
+    source.changes = changed_files(trained, source.config.task.table->sources());
+  return source;
+}
+
+// Adds a line for each data file that is missing or another one than in training, though no override names it.
+ModelSource with_other_files(ModelSource source, const DataRecord& trained,
+                             const std::vector<std::string>& overrides) {
+  if (source.config.task.table == nullptr) return source;
+  const std::vector<DataFile>& now = source.config.task.table->sources();
+  for (const DataFile& before : trained.files) {
+    const auto file = std::ranges::find(now, before.key, &DataFile::key);
+    const std::string key = fmt::format("task.{}", before.key);
+    const bool is_given =
+        std::ranges::any_of(overrides, [&](const std::string& text) { return text.starts_with(key + "="); });
+    const bool is_same =
+        file != now.end() && !file->hash.empty() && (file->path == before.path || file->path == before.moved);
+    if (is_given || is_same) continue;
+    const std::vector<DataFile> there = file == now.end() ? std::vector<DataFile>() : std::vector{*file};
+    std::ranges::copy(differing_files({before}, there), std::back_inserter(source.changes));
+  }
+  return source;
+}
+
+}  // namespace
+
+std::shared_ptr<const SafetensorsFile> ModelSource::open() const {
+  return file ? file : std::make_shared<const SafetensorsFile>(weights);
+}
+
+DataRecord record_of(const Config& config) {
+  return record_of(config.task, layout_of(config.model), config.model.max_length);
+}
+
+std::vector<std::string> changed_data(const RunDirectory& run, const Config& config) {
+  if (config.task.table == nullptr) return {};
+  const DataRecord& trained = run.data();
+  std::vector<std::string> lines = differing_files(trained.files, config.task.table->sources());
+  if (const std::string mismatch = split_rule_mismatch(trained); !mismatch.empty()) lines.push_back(mismatch);
+  return lines;
+}
+
+ModelSource open_run(const RunDirectory& run, const std::vector<std::string>& overrides,
+                     const std::string& checkpoint) {
+  std::vector<std::string> remarks;
+  const Checkpoint opened = run.checkpoint(checkpoint, remarks);
+  const DataRecord& trained = run.data();
+  ModelSource source = with_other_files(
+      source_of(open_config_text(run.config_text(), run.config_path().string(), overrides, &trained),
+                opened.file, trained),
+      trained, overrides);
+  source.run = run;
+  source.remarks = std::move(remarks);
+  source.state = opened.state;
+  return source;
+}
+
+ModelSource open_weights(const fs::path& weights, const std::string& config_file,
+                         const std::vector<std::string>& overrides) {
+  const auto file = std::make_shared<const SafetensorsFile>(weights);
+  const auto text = [&](const char* key) {
+    const auto found = file->metadata().find(key);
+    return found == file->metadata().end() ? std::string() : found->second;
+  };
+  DataRecord trained;
+  try {
+    if (!text("data").empty()) trained = parse_record(text("data"));
+  } catch (const DataError& e) {
+    throw CheckpointError(fmt::format("{}: {}", weights.string(), e.what()));
+  }
+  if (!config_file.empty()) return source_of(open_config(config_file, overrides, &trained), file, trained);
+  require<CheckpointError>(
+      !text("config").empty(),
+      "{}: no config in the metadata; give the config of the model as well (--config FILE)",
+      weights.string());
+  return with_other_files(
+      source_of(open_config_text(text("config"), weights.string(), overrides, &trained), file, trained),
+      trained, overrides);
+}
+
+std::string named_values(Config config) {
+  for (std::string* path : data_paths(config.task)) {
+    const fs::path relative = fs::path(*path).lexically_relative(fs::current_path());
+    if (!relative.empty() && *relative.begin() != "..") *path = relative.string();
+  }
+  return to_yaml(config);
+}
+
+fs::path run_directory(const fs::path& config_file, const Config& config) {
+  return path_under_runs(config_file.stem().string(), named_values(config));
+}
+
+fs::path unused_run_directory(const fs::path& config_file, const Config& config) {
+  return unused_name(run_directory(config_file, config));
+}
+
+bool in_series(std::int64_t step) {
+  if (step < 1) return false;
+  while (step % 10 == 0) step /= 10;
+  return step == 1 || step == 2 || step == 5;
+}
+
+bool is_logging_step(std::int64_t step) {
+  constexpr std::int64_t kR20[] = {1000, 1120, 1250, 1400, 1600, 1800, 2000, 2240, 2500, 2800,
+                                   3150, 3550, 4000, 4500, 5000, 5600, 6300, 7100, 8000, 9000};
+  if (step <= 0) return step == 0;
+  std::int64_t decade = 1;
+  while (step / decade >= 10) decade *= 10;
+  return std::ranges::any_of(kR20, [&](std::int64_t number) { return number * decade / 1000 == step; });
+}
+
+}  // namespace thimble

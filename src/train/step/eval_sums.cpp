@@ -1,0 +1,95 @@
+#include "train/step/eval_sums.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/data/table/table.h"
+
+namespace thimble {
+
+void EvalSums::add(const EvalSums& other) {
+  loss += other.loss;
+  labeled += other.labeled;
+  correct += other.correct;
+  correct_sequences += other.correct_sequences;
+  exact_matches += other.exact_matches;
+  usual += other.usual;
+  correct_squared += other.correct_squared;
+  correct_labeled += other.correct_labeled;
+  labeled_squared += other.labeled_squared;
+  loss_squared += other.loss_squared;
+  loss_labeled += other.loss_labeled;
+}
+
+void EvalSums::add_sequence(std::int64_t its_labeled, std::int64_t its_correct) {
+  labeled += its_labeled;
+  correct += its_correct;
+  correct_sequences += its_correct == its_labeled;
+  correct_squared += its_correct * its_correct;
+  correct_labeled += its_correct * its_labeled;
+  labeled_squared += its_labeled * its_labeled;
+}
+
+void EvalSums::add_spread(const SequenceResult& sequence) {
+  loss_squared += sequence.loss * sequence.loss;
+  loss_labeled += sequence.loss * static_cast<double>(sequence.labeled);
+}
+
+namespace {
+
+// Returns the standard error of the ratio `sum` / labels by the ratio estimator of survey sampling, from the
+// spread between sequences: `squared` and `labeled` are sums over them of their part of `sum`, squared and
+// times their labels. Fewer than two sequences have no spread.
+std::optional<double> ratio_error(const EvalSums& sums, std::int64_t sequences, double sum, double squared,
+                                  double labeled) {
+  if (sequences < 2) return std::nullopt;
+  const double n = static_cast<double>(sequences), mean = sum / sums.labels();
+  const double squares =
+      squared - 2 * mean * labeled + mean * mean * static_cast<double>(sums.labeled_squared);
+  return std::sqrt(std::max(0.0, squares) * n / (n - 1)) / sums.labels();
+}
+
+}  // namespace
+
+EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences) {
+  EvalSums sums;
+  for (const EvalSums& chunk : chunks) sums.add(chunk);
+  EvalResult result;
+  result.loss = sums.loss / sums.labels();
+  result.accuracy = static_cast<double>(sums.correct) / sums.labels();
+  result.sequence_accuracy = static_cast<double>(sums.correct_sequences) / static_cast<double>(sequences);
+  result.sequences = sequences;
+  result.labels = sums.labeled;
+  result.loss_error = ratio_error(sums, sequences, sums.loss, sums.loss_squared, sums.loss_labeled);
+  result.accuracy_error =
+      ratio_error(sums, sequences, static_cast<double>(sums.correct),
+                  static_cast<double>(sums.correct_squared), static_cast<double>(sums.correct_labeled));
+  return result;
+}
+
+std::optional<std::int32_t> usual_answer(const Dataset& data) {
+  constexpr std::int64_t kMaxDrawn = 10000, kAtOnce = 256;
+  const Task& task = data.task();
+  if (task.table == nullptr && data.layout() != Layout::seq2seq) return std::nullopt;
+  if (task.table != nullptr && task.table(data.config()).splits()[0] == 0) return kIgnore;
+  std::int64_t count = data.size(Split::train);
+  if (task.table == nullptr) count = count == 0 ? kMaxDrawn : std::min(count, kMaxDrawn);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(data.vocabulary()));
+  Batch batch;
+  for (std::int64_t first = 0; first < count; first += kAtOnce) {
+    data.fill(Split::train, first, std::min(kAtOnce, count - first), batch);
+    for (const std::int32_t label : batch.row_labels) ++counts[static_cast<std::size_t>(label)];
+  }
+  if (data.unknown_token() != kIgnore) counts[static_cast<std::size_t>(data.unknown_token())] = 0;
+  return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
+}
+
+std::optional<double> lowest_loss(const Dataset& data, Split split) {
+  const Task& task = data.task();
+  // Task::floor does not include <end>, which seq2seq targets have.
+  const bool fresh = split != Split::train || data.size(split) == 0;
+  if (!fresh || task.floor == nullptr || data.layout() == Layout::seq2seq) return std::nullopt;
+  return task.floor(data.config());
+}
+
+}  // namespace thimble

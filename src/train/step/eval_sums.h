@@ -1,0 +1,45 @@
+// Sums of an evaluation over sequences, and the result computed from them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "thimble/train/dataset.h"
+#include "thimble/train/results.h"
+
+namespace thimble {
+
+// Sums over sequences.
+struct EvalSums {
+  double loss = 0;  // cross entropy, nats
+  std::int64_t labeled = 0, correct = 0, correct_sequences = 0;
+  std::int64_t exact_matches = 0;  // sequences whose whole target greedy decoding generates
+  std::int64_t usual = 0;          // labels equal to the usual answer
+  // Squares and products of the correct and labeled positions of a sequence, and of its loss.
+  std::int64_t correct_squared = 0, correct_labeled = 0, labeled_squared = 0;
+  double loss_squared = 0, loss_labeled = 0;
+
+  void add(const EvalSums& other);
+  // Adds the counts of a sequence; losses are added separately.
+  void add_sequence(std::int64_t its_labeled, std::int64_t its_correct);
+  // Adds the products of a sequence's loss, which the standard error of the loss is computed from.
+  void add_spread(const SequenceResult&);
+  double labels() const {
+    return static_cast<double>(labeled > 0 ? labeled : 1);
+  }  // at least 1, as a divisor
+};
+
+// Returns the means over `sequences`, summed in chunks, with their standard errors, which require
+// add_spread() of every sequence.
+EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences);
+
+// Returns the most frequent label of the training sequences, if Task::chance does not apply: for data files,
+// and for targets that end in <end>. Returns kIgnore when the training sequences are missing, nothing for
+// other tasks.
+std::optional<std::int32_t> usual_answer(const Dataset&);
+
+// Returns the lowest loss that a model can reach on new sequences of the split, if the task states it.
+std::optional<double> lowest_loss(const Dataset&, Split);
+
+}  // namespace thimble

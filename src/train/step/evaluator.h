@@ -1,0 +1,199 @@
+// Evaluates models. Training, `thimble eval`, ablation and inspection all use this forward pass, so that
+// equal numbers are equal by construction. Sequences are computed in chunks that fit a core's cache, on all
+// threads; no result depends on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "thimble/engine/model.h"
+#include "thimble/train/communicator.h"
+#include "thimble/train/config.h"
+#include "thimble/train/dataset.h"
+#include "thimble/train/prediction.h"
+#include "thimble/train/safetensors.h"
+#include "train/files/progress.h"
+#include "train/files/thread_pool.h"
+#include "train/step/eval_sums.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+// Returns the dataset of the config's task, laid out for its model.
+Dataset make_dataset(const Config& config);
+
+// Returns the config's model for the data.
+std::unique_ptr<Model> make_model(const ModelConfig&, const Dataset&);
+
+// Returns the sequences of a batch, which must outlive the pass, as model input.
+ModelInput model_input(const Batch&);
+
+// Returns model input for the logits (R, V) of labeled positions only, whose labels are batch.row_labels.
+ModelInput labeled_input(const Batch&);
+
+// Returns the loss (1), summed over a batch's labeled positions with logits (R, V), and adds the results of
+// the batch to the sums. `per_sequence`, unless empty, gets the result of each sequence, and the sums get
+// their spread.
+Var add_loss(Var logits, const Batch&, Real label_smoothing, EvalSums&,
+             std::span<SequenceResult> per_sequence = {});
+
+// A batch of consecutive sequences of a split, starting at `first`.
+struct Chunk {
+  std::int64_t first = 0;
+  Batch batch;
+};
+
+// Hooks with the sequences of the pass.
+class ChunkHooks : public Hooks {
+ public:
+  virtual void begin(const Chunk&) {}
+  virtual void end() {}  // after the pass and its backward pass, if any
+};
+
+// A combination of several hooks that observe the same passes.
+class Observers : public ChunkHooks {
+ public:
+  Observers(std::initializer_list<ChunkHooks*> all) : all_(all) {}
+
+  void begin(const Chunk& chunk) override {
+    for (ChunkHooks* hooks : all_) hooks->begin(chunk);
+  }
+  bool may_replace(Site) const override { return false; }
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
+    for (ChunkHooks* hooks : all_) hooks->observe(site, shape, value);
+  }
+  void end() override {
+    for (ChunkHooks* hooks : all_) hooks->end();
+  }
+
+ private:
+  std::vector<ChunkHooks*> all_;
+};
+
+// Hooks that copy the values of sites into tensors (sequences, T, columns).
+class Capture : public ChunkHooks {
+ public:
+  using Sites = std::multimap<Site, Tensor*>;
+  explicit Capture(const Sites& sites) : sites_(sites) {}
+
+  void begin(const Chunk& chunk) override { first_ = chunk.first; }
+  bool may_replace(Site) const override { return false; }
+  void observe(Site site, const Shape& shape, ConstMatrixView value) override;
+
+ private:
+  const Sites& sites_;
+  std::int64_t first_ = 0;
+};
+
+// The input (sequences, T, C) of a block of the model; for a decoder block, also the encoder's output.
+struct BlockInput {
+  std::size_t block = 0;
+  Tensor values;
+  std::optional<Tensor> memory;
+};
+
+// A model with its dataset, threads and tapes.
+class Evaluator {
+ public:
+  // Builds the config's model with its initial values, or with the weights of a file. Throws DataError when the
+  // task does not suit the output, and CheckpointError when the weights do not fit the config.
+  explicit Evaluator(const Config& config, Communicator& ranks = one_process());
+  Evaluator(const Config& config, const SafetensorsFile& weights);
+
+  const Config& config() const { return config_; }
+  const Dataset& dataset() const { return dataset_; }
+  const Model& model() const { return *model_; }
+  Model& model() { return *model_; }
+  ThreadPool& pool() { return pool_; }
+  int threads() const { return pool_.threads(); }
+  PackedWeights& packed_weights() { return packed_weights_; }
+
+  // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Each rank
+  // computes some of the sequences, and all return the same result; so all must call it. Checks for a leak
+  // except on a finite training split, whose sequences the model was trained on. `predictions`, unless null,
+  // is set to the answers that the result counts, in order; of one process only.
+  EvalResult evaluate(Split split, std::int64_t limit = 0, std::vector<Prediction>* predictions = nullptr);
+
+  // Selects the first sequences of a split, at most as many as it has, for the functions below, and stores
+  // their tokens. Throws DataError when there are none.
+  void select(Split split, std::int64_t sequences);
+  Split split() const { return split_; }
+  std::int64_t sequences() const { return sequences_; }
+  const std::vector<Chunk>& chunks() const { return chunks_; }
+
+  // Makes every later pass advance the counter by its cost, in passes over the whole model.
+  void report_to(ProgressCounter& counter) { progress_ = &counter; }
+  // Return the cost of a pass, the share of it from a block on, and the cost of observe(), in passes without
+  // gradients.
+  static double pass_cost(Tape::Mode mode) { return mode == Tape::Mode::training ? 3 : 1; }
+  double share_from(std::size_t block) const;
+  double observe_cost() const { return pool_.threads(); }
+
+  using MakeHooks = std::function<std::unique_ptr<ChunkHooks>()>;
+
+  // Runs a pass over the selected sequences, chunks in parallel, each with its own hooks; after the last
+  // attention, only labeled positions are computed. In training mode, the backward pass of its summed losses
+  // follows every chunk, without dropout. Without hooks, the result has the same bits as that of evaluate().
+  // With `from`, the pass starts at that block. Throws NumericError when the loss is not finite.
+  EvalResult run(const MakeHooks& make_hooks = {}, Tape::Mode mode = Tape::Mode::inference,
+                 const BlockInput* from = nullptr);
+
+  // Return tensors for the input of a block for that many sequences, and the sites to capture them from. Only
+  // for models with blocks, see Model::blocks().
+  BlockInput block_input(std::size_t block, std::int64_t sequences) const;
+  Capture::Sites input_sites(BlockInput& input) const;
+
+  // Runs a series of passes, all of them over a chunk before the next chunk. Pass k has its own hooks, which
+  // must not change anything before block blocks[k], so that it starts there with the inputs that earlier
+  // passes captured. Results have those of each sequence.
+  using MakeSeriesHooks = std::function<std::unique_ptr<ChunkHooks>(std::size_t k)>;
+  std::vector<EvalResult> run_series(std::span<const std::size_t> blocks, const MakeSeriesHooks& make_hooks);
+
+  // Runs a pass over all positions of the selected sequences, chunk by chunk, on one thread.
+  void observe(ChunkHooks& hooks);
+
+ private:
+  struct Worker {
+    Tape training, inference{Tape::Mode::inference};
+    AlignedVector<Real> gradients;  // of parameters; not used
+    Chunk chunk;
+    std::vector<SequenceResult> results;  // of the chunk
+  };
+
+  // Sets sums[i] to f(i, worker), computed on all threads.
+  template <class F>
+  void each_chunk(std::span<EvalSums> sums, const F& f);
+  void advance(double passes, const Chunk& chunk) const;
+  Tape& rewound_tape(Worker& worker, Tape::Mode mode);
+  Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const;
+  EvalSums run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from,
+                     std::span<SequenceResult> per_sequence, std::span<Prediction> predictions = {}) const;
+  // Sets the predictions of a chunk, but for generated answers, from its logits (R, V) of labeled positions.
+  void predict(Split split, const Chunk& chunk, ConstMatrixView logits, std::span<Prediction>) const;
+  // Returns the number of sequences whose whole target greedy decoding generates. Completes the predictions
+  // of the batch unless there are none.
+  std::int64_t count_exact_matches(const Batch& batch, std::span<Prediction>) const;
+
+  Config config_;
+  Communicator& ranks_;
+  Dataset dataset_;
+  std::unique_ptr<Model> model_;
+  PackedWeights packed_weights_;
+  ThreadPool pool_;
+  std::int64_t chunk_size_;  // sequences
+  std::vector<Worker> workers_;
+  std::optional<std::int32_t> usual_answer_;  // set by the first evaluation
+  Split split_ = Split::test;
+  std::int64_t sequences_ = 0;
+  std::vector<Chunk> chunks_;
+  ProgressCounter* progress_ = nullptr;
+};
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble

@@ -1,0 +1,66 @@
+#include "thimble/train/results.h"
+
+#include "train/files/version.h"
+
+namespace thimble {
+
+namespace {
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+}  // namespace
+
+std::string_view stopped_name(Stopped stopped) {
+  constexpr std::string_view kNames[] = {"last step", "target", "patience", "interrupted"};
+  return kNames[static_cast<std::size_t>(stopped)];
+}
+
+Json to_json(const StepReport& r) {
+  return {{"step", r.step},
+          {"loss", r.loss},
+          {"accuracy", r.accuracy},
+          {"sequence_accuracy", r.sequence_accuracy},
+          {"learning_rate", r.learning_rate},
+          {"gradient_norm", r.gradient_norm},
+          {"sequences", r.sequences > 0 ? Json(r.sequences) : Json()},
+          {"labels", r.labels > 0 ? Json(r.labels) : Json()}};
+}
+
+Json to_json(const EvalResult& r) {
+  Json json{{"loss", r.loss},
+            {"accuracy", r.accuracy},
+            {"sequence_accuracy", r.sequence_accuracy},
+            {"sequences", r.sequences},
+            {"labels", r.labels},
+            {"loss_error", or_null(r.loss_error)},
+            {"accuracy_error", or_null(r.accuracy_error)}};
+  if (r.chance) {
+    json["chance"] = *r.chance;
+    json["no_better_than_chance"] = r.accuracy_error ? Json(r.no_better_than_chance()) : Json();
+  }
+  if (r.lowest_loss) json["lowest_possible_loss"] = *r.lowest_loss;
+  if (r.exact_match) json["exact_match"] = *r.exact_match;
+  if (r.leak) json["leak"] = {{"lowest_possible_loss", *r.leak}};
+  return json;
+}
+
+Json to_json(const TrainResult& r) {
+  Json json{{"steps", r.steps}, {"stopped", stopped_name(r.stopped)}, {"train", to_json(r.train)}};
+  if (r.validation) json["validation"] = to_json(*r.validation);
+  if (r.test) json["test"] = to_json(*r.test);
+  if (r.best_step > 0) json["best"] = {{"step", r.best_step}, {"loss", r.best_loss}};
+  if (r.target_missed) json["target_missed"] = true;
+  if (r.shared_validation > 0 || r.shared_test > 0)
+    json["shared_with_training"] = {{"validation", r.shared_validation}, {"test", r.shared_test}};
+  json["weights_hash"] = r.weights_hash;
+  json["arithmetic"] = r.arithmetic;
+  json["parameters"] = r.parameters;
+  json["version"] = version();
+  json["seconds"] = r.seconds;
+  json["threads"] = r.threads;
+  if (r.ranks > 1) json["ranks"] = r.ranks;
+  if (!r.directory.empty()) json["directory"] = r.directory;
+  return json;
+}
+
+}  // namespace thimble

@@ -1,0 +1,278 @@
+#include "train/step/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/kernels/arithmetic.h"
+#include "engine/kernels/optimizer.h"
+#include "engine/kernels/products/backend.h"
+#include "engine/model/finite.h"
+#include "thimble/engine/error.h"
+#include "thimble/engine/schedule.h"
+#include "train/files/hash.h"
+#include "train/files/version.h"
+#include "train/step/cost.h"
+
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+
+Trainer::Trainer(const Config& config, Communicator& ranks)
+    : config_(config),
+      ranks_(ranks),
+      evaluator_(config, ranks),
+      optimizer_(config.train.optimizer, model().parameters()),
+      micro_batches_(micro_batches_of_shard(config.train, dataset().length() + dataset().source_length())),
+      gradients_(ranks, static_cast<std::size_t>(config.train.shards), optimizer_.segments(),
+                 model().parameters()),
+      shard_sums_(static_cast<std::size_t>(config.train.shards)),
+      workers_(static_cast<std::size_t>(threads())),
+      segment_squares_(optimizer_.segments().size()) {
+  if (ranks.size() > 1) {
+    require_equal_ranks();
+    complete_ = [this](Parameter p) { gradients_.complete(p); };
+  }
+  // Any worker may run any shard, so every worker runs the largest micro-batch now, and allocates nothing
+  // later. It runs it twice, as the tape merges its memory into one block when it is rewound.
+  const std::int64_t largest =
+      largest_micro_batch(config.train, dataset().length() + dataset().source_length());
+  for (Worker& worker : workers_) {
+    for (int run = 0; run < 2; ++run)
+      run_micro_batch(0, {.shard = first_shard(), .first = 0, .count = largest, .is_last = false}, worker);
+    worker.tape.rewind();
+  }
+}
+
+void Trainer::require_equal_ranks() {
+  const auto require_equal = [&](const char* what, const std::string& text) {
+    ranks_.require_equal<ConfigError>(what, text, "start the same command, on the same files, for all ranks");
+  };
+  Config config = config_;
+  config.train.threads = 0;
+  DataRecord data = record_of(config_);
+  for (DataFile& file : data.files) file.path.clear();
+  require_equal("version of thimble", std::string(version()));
+  require_equal("arithmetic", uses_openblas() ? "openblas" : std::string(kernels::arithmetic()));
+  require_equal("hash of the config", hash_digits(to_yaml(config)));
+  require_equal("hash of the data", hash_digits(json_text(to_json(data))));
+  require_equal("hash of the initial weights", model().parameters().hash());
+}
+
+void Trainer::collect_state() {
+  if (ranks_.size() == 1) return;
+  ranks_.require_equal<Error>(
+      "hash of the weights", model().parameters().hash(),
+      "a rank or the network has computed or copied them wrongly; resume from the last "
+      "checkpoint");
+  for (const Optimizer::Moment& moment : optimizer_.moments())
+    ranks_.gather(moment.values, gradients_.elements());
+}
+
+void Trainer::distribute_state() {
+  if (ranks_.size() == 1) return;
+  std::int64_t steps = optimizer_.steps();
+  ranks_.broadcast(std::span(&steps, 1));
+  optimizer_.set_steps(steps);
+  ranks_.broadcast(model().parameters().values());
+  for (const Optimizer::Moment& moment : optimizer_.moments()) ranks_.broadcast(moment.values);
+}
+
+void Trainer::start_profile() {
+  profiling_ = true;
+  for (Worker& worker : workers_) worker.tape.set_profile(&worker.profile.ops);
+}
+
+Trainer::StepProfile Trainer::profile() const {
+  StepProfile all;
+  for (const Worker& worker : workers_) {
+    all.phases.add(worker.profile.phases);
+    all.ops.forward.add(worker.profile.ops.forward);
+    all.ops.backward.add(worker.profile.ops.backward);
+  }
+  return all;
+}
+
+void Trainer::phase(Worker& worker, std::string_view name) const {
+  if (!profiling_) return;
+  worker.profile.phases.stop();
+  if (!name.empty()) worker.profile.phases.start(name);
+}
+
+ForwardOptions Trainer::training_options(std::int64_t step, std::int64_t first_sample) const {
+  return {.training = true,
+          .seed = config_.train.seed,
+          .step = static_cast<std::uint32_t>(step),
+          .first_sample = static_cast<std::uint32_t>(first_sample),
+          .hooks = nullptr};
+}
+
+template <class F>
+void Trainer::for_micro_batches(std::int64_t shard, const F& f) const {
+  const auto shard_begin = [&](std::int64_t i) { return config_.train.batch * i / config_.train.shards; };
+  const std::int64_t begin = shard_begin(shard), size = shard_begin(shard + 1) - begin;
+  const std::int64_t parts = std::min(micro_batches_, size);
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::int64_t first = size * i / parts, end = size * (i + 1) / parts;
+    f(MicroBatch{shard, begin + first, end - first, i + 1 == parts});
+  }
+}
+
+Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& options, EvalSums& sums) const {
+  const Var logits = model()(tape, labeled_input(batch), options);
+  tape.set_layer("loss");
+  return add_loss(logits, batch, static_cast<Real>(config_.train.label_smoothing), sums);
+}
+
+void Trainer::run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker& worker) {
+  const auto index = static_cast<std::size_t>(batch.shard);
+  worker.tape.bind(model().parameters(), gradients_.of_shard(index), &evaluator_.packed_weights());
+  phase(worker, "data");
+  dataset().fill_step(step, config_.train.batch, batch.first, batch.count, worker.batch);
+  phase(worker, "forward");
+  worker.tape.rewind();
+  const Var loss =
+      forward(worker.tape, worker.batch, training_options(step, batch.first), shard_sums_[index]);
+  phase(worker, "backward");
+  worker.tape.backward(loss, 1, Tape::RetainGrads::leaves,
+                       batch.is_last ? complete_ : Tape::PostAccumulateGradHook());
+  phase(worker, {});
+}
+
+void Trainer::run_shard(std::int64_t step, std::int64_t shard, Worker& worker) {
+  const auto index = static_cast<std::size_t>(shard);
+  shard_sums_[index] = {};
+  std::ranges::fill(gradients_.of_shard(index), Real{0});
+  for_micro_batches(shard, [&](const MicroBatch& batch) { run_micro_batch(step, batch, worker); });
+}
+
+void Trainer::pack_weights() {
+  run(evaluator_.packed_weights().count(), [&](std::int64_t i, int thread) {
+    Worker& worker = workers_[static_cast<std::size_t>(thread)];
+    phase(worker, "packing");
+    evaluator_.packed_weights().refresh(i);
+    phase(worker, {});
+  });
+}
+
+template <class F>
+void Trainer::each_segment(std::string_view name, const Range& range, const F& f) {
+  run(static_cast<std::int64_t>(range.size()), [&](std::int64_t i, int thread) {
+    Worker& worker = workers_[static_cast<std::size_t>(thread)];
+    phase(worker, name);
+    const std::size_t index = range.first + static_cast<std::size_t>(i);
+    f(optimizer_.segments()[index], index);
+    phase(worker, {});
+  });
+}
+
+template <class F>
+void Trainer::communicate(const F& f) {
+  if (ranks_.size() == 1) return;
+  phase(workers_.front(), "communication");
+  f();
+  phase(workers_.front(), {});
+}
+
+double Trainer::reduce_gradients() {
+  communicate([&] { gradients_.exchange(); });
+  each_segment("gradients", ranks_.own(gradients_.segments()), [&](const auto& segment, std::size_t i) {
+    segment_squares_[i] = kernels::sum_of_squares(gradients_.sum_ranks(segment));
+  });
+  communicate([&] {
+    ranks_.start_all_gather(std::span(shard_sums_), gradients_.shards());
+    ranks_.all_gather(std::span(segment_squares_), gradients_.segments());
+  });
+  double sum = 0;
+  for (const double square : segment_squares_) sum += square;
+  return sum;
+}
+
+StepReport Trainer::step() {
+  compute(shards());
+  return update();
+}
+
+void Trainer::compute(const Range& shards) {
+  const std::int64_t step = optimizer_.steps(), first = static_cast<std::int64_t>(shards.first);
+  gradients_.start();
+  pack_weights();
+  run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i, int thread) {
+    run_shard(step, first + i, workers_[static_cast<std::size_t>(thread)]);
+  });
+}
+
+StepReport Trainer::update() {
+  const std::int64_t step = optimizer_.steps();
+  const double squares = reduce_gradients();
+  EvalSums sums;
+  for (const EvalSums& shard : shard_sums_) sums.add(shard);
+  const double labeled = sums.labels();
+  const double loss = sums.loss / labeled;
+  const double norm = std::sqrt(squares) / labeled;
+  if (!std::isfinite(loss) || !std::isfinite(norm)) throw_non_finite(step, loss, norm);
+
+  const double rate = learning_rate(step);
+  optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labeled);
+  const std::span<Real> parameters = model().parameters().values();
+  each_segment("optimizer", ranks_.own(gradients_.segments()), [&](const auto& segment, std::size_t) {
+    optimizer_.update(segment, parameters, gradients_.total());
+  });
+  communicate([&] { ranks_.all_gather(parameters, gradients_.elements()); });
+  return {.step = step + 1,
+          .loss = loss,
+          .accuracy = static_cast<double>(sums.correct) / labeled,
+          .sequence_accuracy =
+              static_cast<double>(sums.correct_sequences) / static_cast<double>(config_.train.batch),
+          .learning_rate = rate,
+          .gradient_norm = norm,
+          .sequences = config_.train.batch,
+          .labels = sums.labeled};
+}
+
+double Trainer::learning_rate(std::int64_t step) const {
+  const TrainConfig& train = config_.train;
+  return train.optimizer.lr * schedule_factor(train.schedule, train.optimizer.lr, step, train.steps);
+}
+
+// Runs the step again, micro-batch by micro-batch, to find the op of the first number that is not finite.
+void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
+  const std::string where =
+      fmt::format("step {}: the loss is {}, the gradient norm {}, the learning rate {:g}", step + 1,
+                  std::abs(loss), std::abs(norm), learning_rate(step));
+  Worker& worker = workers_.front();
+  const std::span<Real> gradients = gradients_.of_shard(static_cast<std::size_t>(first_shard()));
+  const auto check = [&](const MicroBatch& batch) {
+    std::ranges::fill(gradients, Real{0});
+    worker.tape.bind(model().parameters(), gradients);
+    dataset().fill_step(step, config_.train.batch, batch.first, batch.count, worker.batch);
+    worker.tape.rewind();
+    EvalSums sums;
+    const Var sum = forward(worker.tape, worker.batch, training_options(step, batch.first), sums);
+    const char* kind = "value";
+    Tape::NonFinite non_finite = worker.tape.first_non_finite_value();
+    if (!non_finite) {
+      kind = "gradient";
+      worker.tape.backward(sum);
+      non_finite = worker.tape.first_non_finite_gradient();
+    }
+    if (non_finite) {
+      throw NumericError(
+          fmt::format("{}; the first {} that is not finite is in {}; lower the learning rate or set "
+                      "train.clip_norm",
+                      where, kind, describe(non_finite, config_.model)));
+    }
+  };
+  for (std::int64_t shard = 0; shard < config_.train.shards; ++shard) for_micro_batches(shard, check);
+  // All micro-batches are finite, so the sum of their gradients or of its squares overflows.
+  const auto bad =
+      std::ranges::find_if(segment_squares_, [](double square) { return !std::isfinite(square); });
+  const auto& segment = optimizer_.segments()[static_cast<std::size_t>(bad - segment_squares_.begin())];
+  const auto entry = std::ranges::find_if(
+      model().parameters().entries(), [&](const auto& e) { return segment.offset < e.offset + e.size(); });
+  throw NumericError(
+      fmt::format("{}; the gradients of the whole batch overflow in op gradient_norm, layer {}; lower the "
+                  "learning rate or set train.clip_norm",
+                  where, entry->name));
+}
+
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
