@@ -12,7 +12,7 @@ BEGIN {
   home["^hwy/"] = "^(src/engine|tests)/kernels/"
   home["^yaml-cpp/"] = "^src/train/config/yaml_parser\\.cpp$"
   home["^CLI/"] = "^src/program/cli/command_line\\.cpp$"
-  home["^mpi\\.h$"] = "^src/train/distributed/mpi\\.cpp$"
+  home["^mpi\\.h$"] = "^src/addons/cluster/mpi\\.cpp$"
   home["^Random123/"] = "^src/engine/core/random\\.cpp$"
   home["^catch2/"] = "^tests/"
 
@@ -27,7 +27,7 @@ BEGIN {
   # Folders that may have more sources, and folders and files where sources are not named after headers: an op, a task or
   # a command each, what main() needs, and what the lab has in place of sources of other rooms.
   list("src/engine/ops src/train/data/tasks", unlimited)
-  list("src/engine/ops src/train/data/tasks src/addons/lab src/program/cli/commands src/program/cli/main.cpp src/program/cli/blas_threads.cpp src/program/cli/environment.cpp src/program/cli/out_of_memory.cpp", unnamed)
+  list("src/engine/ops src/train/data/tasks src/addons/lab src/addons/cluster/mpi_cluster.cpp src/addons/cluster/cluster_queue.cpp src/program/cli/commands src/program/cli/main.cpp src/program/cli/blas_threads.cpp src/program/cli/environment.cpp src/program/cli/out_of_memory.cpp", unnamed)
 }
 
 function list(words, set,    part, i) {

@@ -28,7 +28,7 @@ LIST = ROOT / "tests/mutations.txt"
 LEAST = 200
 # Compiled for one CPU, this one, without fused operations where the code has none.
 FASTER = ("-O1", "-w", "-DHWY_COMPILE_ONLY_STATIC", "-march=native", "-ffp-contract=off")
-LINKED = ("unit_common", "unit_f32", "thimble_program")
+LINKED = ("unit_common", "unit_f32", "unit_cluster", "thimble_program")
 CHANGE = re.compile(r"\{\{(.*?) => (.*?)\}\}")
 
 
@@ -211,6 +211,8 @@ class Builder:
         return self.build / f"mutated_{program}"
 
     def program_of(self, test):
+        if test.startswith("cluster/"):
+            return "unit_cluster"
         objects = pathlib.Path("tests/CMakeFiles/unit_common.dir")
         alone = any(f"{objects}/{test}.cpp.o" in c["command"] for c in self.commands)
         merged = any(f"/{test}.cpp" in unit.read_text() for unit in (self.build / objects / "Unity").glob("*.cxx"))

@@ -2,8 +2,7 @@
 # Runs the commands that the documentation shows (its ```sh blocks): README.md, the pages of docs/README.md in their
 # order, CONTRIBUTING.md. All run in one folder that resembles the source tree, is emptied at the start and keeps its
 # runs, so two pages cannot train different models into one run. Commands that install, build or test are not run, since
-# other checks do; the script or preset that they name must exist. Of mpirun only its command is run, and of --slurm the dry
-# run; the test slurm runs both. A command with the placeholder NAME is not run either.
+# other checks do; the script or preset that they name must exist. Of mpirun only its command is run. A command with the placeholder NAME is not run either.
 # Every page must be in the index, and every link between pages must lead to a file and to a heading.
 # Usage: docs_test.sh THIMBLE_BINARY SOURCE_DIR FOLDER
 set -euo pipefail
@@ -91,7 +90,7 @@ for page in "${pages[@]}"; do
       python3\ *) [[ -f $source/$argument ]] || fail "no such script" ;;
       cmake\ * | ctest\ * | build/bench/* | *' NAME'*) presets_exist "$command" || fail "no such preset" ;;
       mpirun\ *) command=${command#mpirun -n 16 } && run ;;
-      *--slurm*) command=${command/--slurm/--slurm --dry-run} && command=${command/--dry-run --dry-run/--dry-run} && run ;;
+      build/cluster/*) presets_exist "$command" || fail "no such preset" ;;  # run by sweep_cluster_test.sh
       *) run ;;
     esac
   done < <(commands "$page")

@@ -201,14 +201,14 @@ END
   program=$program_before
   ((status == 2)) && grep -q 'unknown option --unknown' said || fail "an unknown option on a rank: exit status $status"
 
-  # A rank that crashes, as MPI libraries do without memory.
+  # A rank that crashes, as MPI libraries do without memory, ends the others.
   rm -rf run
   launch 2 train "${config[@]}" train.steps=600000 --out run --quiet >/dev/null 2>said &
   job=$!
   started 40
   kill -SEGV "$(processes | tail -n 1)"
   ended_within 30 "a rank that crashes"
-  ((status != 0)) && grep -q '^thimble: crashed, ' said || fail "a rank that crashes: exit status $status"
+  ((status != 0)) || fail "a rank that crashes: exit status 0"
 
   # A rank that hangs is named.
   rm -rf run
@@ -218,7 +218,7 @@ END
   kill -STOP "$(processes | tail -n 1)"
   ended_within 30 "a rank that hangs"
   ((status != 0)) || fail "a rank that hangs: exit status 0"
-  grep -q 'no answer from rank [0-9] for 2 s' said || fail "a rank that hangs is not named"
+  grep -qE 'no answer from (rank [0-9]|ranks [0-9], [0-9]) for 2 s' said || fail "a rank that hangs is not named"
 }
 
 # Programs without MPI, or started by the launcher of another MPI.

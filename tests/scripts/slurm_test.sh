@@ -9,6 +9,10 @@ for program in munged slurmctld slurmd sbatch squeue; do
     { echo "slurm_test: skipped: $program is missing; install it with scripts/setup.sh cluster"; exit 77; }
 done
 ((EUID == 0)) || { echo "slurm_test: skipped: Slurm needs root"; exit 77; }
+[[ $("$1" sweep "$2/configs/sweeps/heads.yaml" --slurm --dry-run 2>&1 || true) != *'built without Slurm'* ]] || {
+  echo "slurm_test: skipped: $1 was built without Slurm; configure and build preset mpi"
+  exit 77
+}
 source "$(dirname "$0")/expect.sh" "$@"
 subcommand=(sweep)
 PATH=$PATH:/usr/sbin

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sweeps by several processes: claims, kills at random moments, ranks of a launcher, halving, --status, and job arrays
-# of a Slurm that is made of three scripts.
+# Sweeps by several processes: kills at random moments, ranks of a launcher, halving, --status, and with the add-on
+# `cluster` job arrays of a Slurm that is made of three scripts.
 # Usage: sweep_cluster_test.sh THIMBLE_BINARY SOURCE_DIR
 set -euo pipefail
 source "$(dirname "$0")/expect.sh" "$@"
@@ -31,7 +31,7 @@ for worker in "${workers[@]}"; do wait "$worker" || fail "a sweep beside others 
 [[ $(hashes shared) == "$(hashes whole)" ]] || fail "sweeps beside each other change results"
 grep -v '"format"\|"checksum"' shared/sweep.json >result.json
 for i in 1 2 3; do cmp <(grep -v '"checksum"' "$i.json") result.json && cmp "$i.table" 1.table; done
-[[ -z $(find shared \( -name '*.claim-*' -o -name '*.tmp' -o -name .lock \)) ]] || fail "leftovers" "$(find shared)"
+[[ -z $(find shared \( -name '*.claim-*' -o -name '*.tmp' -o -name '*.lock' \)) ]] || fail "leftovers" "$(find shared)"
 
 # Sweeps that are killed at random moments lose nothing but the runs they train, which others take over.
 RANDOM=5
@@ -97,6 +97,20 @@ done
 "$thimble" train "$configs/reverse.yaml" "${short[@]}" --out at_once --quiet
 cmp <(grep -o '"weights_hash": "[0-9a-f]*"' part/summary.json) <(grep -o '"weights_hash": "[0-9a-f]*"' at_once/summary.json)
 
+# Errors of --status.
+expect 2 'none: not a sweep directory' --status none
+expect 2 'missing SWEEP: give a sweep file, or a sweep directory with --status'
+expect 2 'options after -- are for sbatch; add --slurm' 'my sweep.yaml' --out T -- -p short
+expect 2 'dry-run requires --slurm|--dry-run' 'my sweep.yaml' --dry-run
+
+# The rest is for a program with the add-on.
+without='built without Slurm; build with -DTHIMBLE_CLUSTER=ON, or leave out --slurm'
+if [[ $("$thimble" sweep 'my sweep.yaml' --out none --slurm --dry-run 2>&1 || true) == *"$without" ]]; then
+  [[ ! -e none ]] || fail "a refused --slurm wrote something"
+  echo "sweep_cluster_test: ok, without Slurm"
+  exit
+fi
+
 # A Slurm of three scripts. sbatch runs the tasks one after the other, each in the folder it is submitted from.
 mkdir fake
 export SLURM_TEST=$PWD/fake PATH=$PWD/fake:$PATH
@@ -143,8 +157,6 @@ rm fake/down
 touch fake/refuse
 submit 2 "sbatch failed: sbatch: error: invalid partition specified"
 rm fake/refuse
-expect 2 'options after -- are for sbatch; add --slurm' 'my sweep.yaml' --out T -- -p short
-expect 2 'dry-run requires --slurm|--dry-run' 'my sweep.yaml' --dry-run
 
 # Submitted, and not started yet: the states, no second submission, and nothing is trained here.
 submit 0 '^Slurm job 41: 6 tasks$' -- --time=1:00 '--comment=a b'
@@ -212,7 +224,4 @@ for signal in USR1 TERM; do
   fi
 done
 
-# Errors of --status.
-expect 2 'none: not a sweep directory' --status none
-expect 2 'missing SWEEP: give a sweep file, or a sweep directory with --status'
 echo "sweep_cluster_test: ok"

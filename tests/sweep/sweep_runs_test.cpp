@@ -1,13 +1,16 @@
 // Sweeps: their plan, their statistics, and their processes, with a shell script in the place of thimble.
 #include "program/sweep/run_sweep.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
 
 #include "catch.h"
-#include "program/sweep/claim.h"
+#include "program/sweep/run_queue.h"
 #include "sweep/workshop.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
@@ -227,45 +230,58 @@ TEST_CASE("a limited number of runs is trained, and none that has failed before"
   CHECK(statuses(w.run().runs) == "done, done, done, done");
 }
 
-TEST_CASE("a run that another process has claimed is left to it", "[sweep]") {
+TEST_CASE("a run that another process has taken is left to it", "[sweep]") {
   Workshop w;
   w.options.max_runs = 4;
   fs::create_directories(w.directory / "out");
   write_file(w.directory / "out/sweep.json", json_text(sweep_json(w.sweep, plan_runs(w.sweep), "out")));
   fs::create_directories(w.directory / "out/runs");
-  const auto claim = Claim::take(w.directory / "out/runs/002-heads_1-seed_8", kLease);
+  const auto taken = run_queue().take(w.directory / "out/runs/002-heads_1-seed_8");
   CHECK(statuses(w.run().runs) == "done, running, done, done");
   CHECK(w.json()["settings"][0]["runs"][1]["status"] == "running");
   CHECK_THAT(w.calls(), !ContainsSubstring("heads=1 train.seed=8"));
 }
 
-TEST_CASE("a sweep waits for the runs of others, and takes them over when a lease ends", "[sweep]") {
+TEST_CASE("a sweep waits for the runs of others, and takes them over when they end", "[sweep]") {
   Workshop w;
-  w.options.lease = 1.5;
   fs::create_directories(w.directory / "out");
   write_file(w.directory / "out/sweep.json", json_text(sweep_json(w.sweep, plan_runs(w.sweep), "out")));
   fs::create_directories(w.directory / "out/runs");
-  const std::string elsewhere = "process 1 on elsewhere\n0-0-0-0\n1\n";
-  write_file(w.directory / "out/runs/001-heads_1-seed_7.claim-1", elsewhere);
-  write_file(w.directory / "out/runs/003-heads_2-seed_7.claim-1", elsewhere);
-  std::thread other([&] {  // finishes the first of them, and never renews the second
+  std::unique_ptr<TakenRun> taken = run_queue().take(w.directory / "out/runs/003-heads_2-seed_7");
+  std::thread other([&] {
     while (!fs::exists(w.directory / "out/runs/004-heads_2-seed_8.json"))
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    SweepRun run = plan_runs(w.sweep)[0];
-    run.status = RunStatus::missed_target;
-    run.exit = 1;
-    fs::create_directories(w.directory / "out/runs" / run.name);
-    run.result = {{"steps", 9}, {"weights_hash", "of 9 steps"}};
-    write_file(w.directory / "out/runs" / run.name / "summary.json", summary_text(run.result, run.identity));
-    write_record(w.directory / "out", run);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    taken.reset();
   });
-  const SweepResult result = w.run();
+  CHECK(statuses(w.run().runs) == "done, done, done, done");
   other.join();
-  CHECK(statuses(result.runs) == "missed target, done, done, done");
-  CHECK(result.runs[0].result["steps"] == 9);
-  CHECK(w.json()["settings"][0]["runs"][0]["result"]["steps"] == 9);
-  CHECK_THAT(w.calls(), !ContainsSubstring("heads=1 train.seed=7"));
-  CHECK(fs::exists(w.directory / "out/runs/003-heads_2-seed_7.json"));
+  CHECK(w.directory.files() > 0);
+}
+
+TEST_CASE("a run is taken by one process, whose end frees it", "[sweep]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run";
+  std::unique_ptr<TakenRun> taken = run_queue().take(run);
+  REQUIRE(taken != nullptr);
+  CHECK(taken->renew());
+  CHECK(run_queue().holder(run) == process_name());
+  CHECK(run_queue().take(run) == nullptr);
+  CHECK(run_queue().take(directory / "run2") != nullptr);
+  taken.reset();
+  CHECK(directory.files() == 0);
+  CHECK(run_queue().holder(run).empty());
+  CHECK_THROWS_AS(run_queue().take(directory / "none/run"), FileError);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::unique_ptr<TakenRun> held = run_queue().take(run);
+    ::_exit(held != nullptr ? 0 : 1);  // without the destructor
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(fs::exists(directory / "run.lock"));
+  CHECK(run_queue().take(run) != nullptr);
 }
 
 TEST_CASE("a run whose process is still saving is not started again until it has ended", "[sweep]") {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "thimble/engine/gradcheck_result.h"
-#include "thimble/train/communicator.h"
 #include "thimble/train/config.h"
 #include "thimble/train/json.h"
+#include "thimble/train/ranks.h"
 #include "thimble/train/results.h"
 #include "thimble/train/run_directory.h"
 
@@ -51,7 +51,7 @@ struct TrainOptions {
   std::function<HeadLog(const Config&)> make_head_log = nullptr;
   std::int64_t stop_after = 0;  // step to stop after as the observer would; 0: none
   // The ranks that train together; all of them must call train(). Rank 0 writes the run.
-  Communicator* ranks = &one_process();
+  Ranks* ranks = &one_process();
   bool new_metrics =
       false;              // where metrics.jsonl is not what the run wrote, keep it aside and begin a new one
   bool new_rate = false;  // a resumed run may have another learning rate

@@ -5,10 +5,10 @@ namespace thimble {
 
 std::string process_name() { return "this page"; }
 
-DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(directory / kFile) {}
+FileLock::FileLock(std::filesystem::path file, const std::string&) : path_(std::move(file)) {}
 
-DirectoryLock::~DirectoryLock() = default;
+FileLock::~FileLock() = default;
 
-bool DirectoryLock::is_held(const std::filesystem::path&) { return false; }
+std::string FileLock::holder(const std::filesystem::path&) { return ""; }
 
 }  // namespace thimble

@@ -16,9 +16,9 @@
 #include "thimble/engine/error.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/train/listing.h"
-#include "thimble/train/stopwatch.h"
 #include "thimble/train/tokenization.h"
 #include "train/files/checkpoint.h"
+#include "train/files/stopwatch.h"
 #include "train/runs/training.h"
 #include "train/step/cost.h"
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "thimble/train/communicator.h"
 #include "thimble/train/config.h"
 #include "thimble/train/dataset.h"
 #include "thimble/train/json.h"
+#include "thimble/train/ranks.h"
 #include "thimble/train/safetensors.h"
 
 namespace thimble::lab {

@@ -8,9 +8,9 @@
 #include "engine/kernels/products/backend.h"
 #include "engine/kernels/products/peak.h"
 #include "thimble/train/statistics.h"
-#include "thimble/train/stopwatch.h"
 #include "train/files/memory.h"
 #include "train/files/progress.h"
+#include "train/files/stopwatch.h"
 #include "train/step/cost.h"
 #include "train/step/plan.h"
 #include "train/step/trainer.h"
@@ -33,15 +33,14 @@ std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCou
 
 // Measures messages to all ranks at once: their latency with a byte each, and the rate at which as many bytes as
 // the model has leave a rank.
-void time_messages(const Trainer& trainer, Communicator& ranks, Benchmark& result) {
+void time_messages(const Trainer& trainer, Ranks& ranks, Benchmark& result) {
   constexpr int kRounds = 21;
   const auto median_seconds = [&](std::size_t bytes) {
     std::vector<char> values(bytes);
-    const std::vector<Range> parts = parts_of(bytes, ranks.size());
     std::vector<double> seconds;
     for (int round = 0; round < kRounds; ++round) {
       const Stopwatch timer;
-      ranks.all_gather(std::span(values), parts);
+      ranks.all_gather(std::span(values));
       seconds.push_back(timer.seconds());
     }
     return spread(seconds).median;
@@ -55,10 +54,10 @@ void time_messages(const Trainer& trainer, Communicator& ranks, Benchmark& resul
 }
 
 // Times steps of all ranks and, alone on rank 0, of one process.
-void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Communicator& ranks,
+void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Ranks& ranks,
                 ProgressCounter& progress, Benchmark& result) {
   result.ranks = ranks.size();
-  const Communicator::Traffic start = ranks.traffic();
+  const Ranks::Traffic start = ranks.traffic();
   double waited = start.wait_seconds;
   for (std::int64_t i = 0; i < steps; ++i) {
     result.step_ms.push_back(time_steps(trainer, 1, progress).front());
@@ -143,7 +142,7 @@ std::map<std::string, OpCost> op_costs(const Config& config) {
 
 }  // namespace
 
-Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Communicator& ranks) {
+Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
   Trainer trainer(config, ranks);
   Benchmark result;
   result.flops_per_step = step_cost(config).flops;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "thimble/train/communicator.h"
 #include "thimble/train/config.h"
+#include "thimble/train/ranks.h"
 
 namespace thimble {
 
@@ -48,6 +48,6 @@ struct Benchmark {
 // Trains `warmup` steps and then `steps` timed ones, both at least 1, without writing anything. All ranks must
 // call it.
 Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps,
-                    Communicator& ranks = one_process());
+                    Ranks& ranks = one_process());
 
 }  // namespace thimble

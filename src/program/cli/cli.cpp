@@ -7,9 +7,9 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "program/cli/cluster.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
-#include "train/distributed/world.h"
 #include "train/files/process.h"
 #include "train/files/text/text.h"
 #include "train/files/text/width.h"
@@ -102,8 +102,8 @@ Config ConfigArguments::finished(Config config) const {
   return config;
 }
 
-Communicator& start_ranks(const std::string& command, const Output& output, const std::string& directory) {
-  Communicator& ranks = world();
+Ranks& start_ranks(const std::string& command, const Output& output, const std::string& directory) {
+  Ranks& ranks = cluster().ranks();
   if (ranks.rank() > 0) silence();
   const auto require_equal = [&](const char* what, const std::string& value) {
     ranks.require_equal<ConfigError>(what, value.empty() ? "none" : value,

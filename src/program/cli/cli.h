@@ -9,9 +9,9 @@
 #include "program/cli/command_line.h"
 #include "program/cli/outputs.h"
 #include "program/cli/print.h"
-#include "thimble/train/communicator.h"
 #include "thimble/train/config.h"
 #include "thimble/train/json.h"
+#include "thimble/train/ranks.h"
 #include "thimble/train/run.h"
 
 namespace thimble::cli {
@@ -53,10 +53,9 @@ struct ConfigArguments {
   Config finished(Config config) const;
 };
 
-// Returns world(). Only rank 0 prints and writes results from then on. Throws ConfigError on all ranks when they
+// Returns the ranks of the cluster. Only rank 0 prints and writes results from then on. Throws ConfigError on all ranks when they
 // run different commands, or with another --out or --json; --threads and --quiet may differ.
-Communicator& start_ranks(const std::string& command, const Output& output,
-                          const std::string& directory = "");
+Ranks& start_ranks(const std::string& command, const Output& output, const std::string& directory = "");
 
 bool is_terminal(int descriptor);
 

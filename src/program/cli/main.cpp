@@ -4,8 +4,8 @@
 
 #include "engine/kernels/products/backend.h"
 #include "program/cli/cli.h"
+#include "program/cli/cluster.h"
 #include "thimble/engine/error.h"
-#include "train/distributed/world.h"
 #include "train/files/memory.h"
 #include "train/files/version.h"
 
@@ -25,7 +25,7 @@ constexpr const char* kOutOfMemory =
 int report() noexcept {
   using namespace thimble;
   const auto end = [](int status, const char* message) {
-    const Ending ending = end_world({status, message != nullptr});
+    const Ending ending = cluster().end({status, message != nullptr});
     if (!ending.has_message) return ending.status;
     cli::silence(false);
     try {
@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
     cli::add_manual(program);
     const int status = program.run(argc, argv);
     cli::flush_out();
-    return end_world({.status = status}).status;
+    return cluster().end({.status = status}).status;
   } catch (...) {
     return report();
   }

@@ -15,7 +15,7 @@
 #include "thimble/inspect/inspect.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
-#include "thimble/train/stopwatch.h"
+#include "train/files/stopwatch.h"
 
 namespace thimble {
 

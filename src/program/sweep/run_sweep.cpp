@@ -9,19 +9,18 @@
 #include <map>
 #include <set>
 
-#include "program/sweep/claim.h"
 #include "program/sweep/halving.h"
-#include "program/sweep/slurm.h"
+#include "program/sweep/run_queue.h"
 #include "program/sweep/sweep_state.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run_directory.h"
-#include "thimble/train/stopwatch.h"
 #include "train/files/lock.h"
 #include "train/files/path.h"
 #include "train/files/process.h"
 #include "train/files/progress.h"
+#include "train/files/stopwatch.h"
 #include "train/files/thread_pool.h"
 
 namespace thimble {
@@ -71,7 +70,7 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   // Trains runs until none is left that this process may train; without a limit on their number, also waits
-  // for the runs of other processes, whose claims may end.
+  // for the runs of other processes, which may end.
   void run(std::size_t jobs) {
     save();
     for (int idle = kRefresh / 2;;) {
@@ -83,7 +82,7 @@ class Runner {
       if (signal != 0 && signal != SIGCHLD) interrupt(signal);
       renew();
       collect();  // after a timeout too, as SIGCHLD may have been lost
-      if (read_state(result_.directory, sweep_.halving, result_.runs, options_.lease)) save();
+      if (read_state(result_.directory, sweep_.halving, result_.runs)) save();
       report();
     }
   }
@@ -93,7 +92,7 @@ class Runner {
 
   struct Running {
     SweepRun* run;
-    std::unique_ptr<Claim> claim;
+    std::unique_ptr<TakenRun> taken;
     Stopwatch timer;
   };
 
@@ -115,17 +114,17 @@ class Runner {
       if (children_.size() >= jobs || started_ >= limit()) return;
       if (is_finished(run) || run.status == RunStatus::running || run.reached || left_.contains(&run))
         continue;
-      std::unique_ptr<Claim> claim = Claim::take(directory(run), options_.lease);
-      // Before the claim, another process may have finished the run, or have been killed while its child is
+      std::unique_ptr<TakenRun> taken = run_queue().take(directory(run));
+      // Before that, another process may have finished the run, or have been killed while its child is
       // still saving.
-      if (claim == nullptr || DirectoryLock::is_held(directory(run)))
+      if (taken == nullptr || DirectoryLock::is_held(directory(run)))
         run.status = RunStatus::running;
       else if (!read_record(result_.directory, run))
-        start(run, std::move(claim));
+        start(run, std::move(taken));
     }
   }
 
-  void start(SweepRun& run, std::unique_ptr<Claim> claim) {
+  void start(SweepRun& run, std::unique_ptr<TakenRun> taken) {
     const SweepSetting& setting = sweep_.settings[run.setting];
     std::vector<std::string> command{options_.program.string(), "train", setting.file};
     command.insert(command.end(), sweep_.overrides.begin(), sweep_.overrides.end());
@@ -137,7 +136,7 @@ class Runner {
     if (fs::exists(directory(run))) command.emplace_back("--resume");
     // Allocates the entry first, so that a child cannot run without one.
     std::map<pid_t, Running> entry;
-    entry.emplace(0, Running{.run = &run, .claim = std::move(claim), .timer = {}});
+    entry.emplace(0, Running{.run = &run, .taken = std::move(taken), .timer = {}});
     auto child = entry.extract(0);
     child.key() = start_process(command, log(run));
     children_.insert(std::move(child));
@@ -155,9 +154,9 @@ class Runner {
       }
       Running ended = std::move(child->second);
       child = children_.erase(child);
-      if (!ended.claim->renew()) continue;  // another process has the run
+      if (!ended.taken->renew()) continue;  // another process has the run
       finish(*ended.run, *exit);
-      ended.claim.reset();
+      ended.taken.reset();
       save();
       if (options_.observer != nullptr && ended.run->status != RunStatus::waiting)
         options_.observer->on_finished(result_.runs, *ended.run, ended.timer.seconds());
@@ -210,13 +209,13 @@ class Runner {
     write_record(result_.directory, run);
   }
 
-  // Renews the claims, several times in a lease. A run that another process has taken over is stopped at
+  // Renews what this process has taken, several times in a lease. A run that another process has taken over is stopped at
   // once, so that it does not write to its directory.
   void renew() {
-    if (renewed_.seconds() < options_.lease / 8) return;
+    if (renewed_.seconds() < run_queue().lease() / 8) return;
     renewed_ = Stopwatch();
     for (const auto& [child, running] : children_)
-      if (!running.claim->renew()) ::kill(child, SIGKILL);
+      if (!running.taken->renew()) ::kill(child, SIGKILL);
   }
 
   // Reports progress: finished runs, plus the finished share of each run in training.
@@ -244,7 +243,7 @@ class Runner {
     for (const auto& [child, running] : children_) ::kill(child, signal);
   }
 
-  void save() { write_sweep_json(result_.directory, sweep_, result_.runs, options_.lease); }
+  void save() { write_sweep_json(result_.directory, sweep_, result_.runs); }
 
   const Sweep& sweep_;
   const SweepOptions& options_;
@@ -273,10 +272,10 @@ SweepResult run_sweep(const Sweep& sweep, const SweepOptions& options) {
   try {
     fs::create_directories(result.directory / "runs");
     remove_temporary_files(result.directory, kLeftOver);
-    read_state(result.directory, sweep.halving, result.runs, options.lease);
-    if (options.max_runs == 0) result.queued = slurm_state(result.directory);
-    if (!result.queued.empty()) {
-      write_sweep_json(result.directory, sweep, result.runs, options.lease);
+    read_state(result.directory, sweep.halving, result.runs);
+    if (options.max_runs == 0) result.submitted = run_queue().submitted(result.directory);
+    if (!result.submitted.empty()) {
+      write_sweep_json(result.directory, sweep, result.runs);
       return result;
     }
     if (options.repeat_failures) forget_failures(result.directory, sweep.halving, result.runs);

@@ -1,5 +1,5 @@
 // Trains the runs of a sweep in parallel processes of thimble train. Several processes may do so at once in one
-// directory, also on several machines: each takes runs that no other one has claimed.
+// directory: each takes runs that no other one has.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,17 @@ struct SweepOptions {
   SweepObserver* observer = nullptr;
   std::int64_t max_runs = 0;    // runs to start before returning, without waiting for others; 0: no limit
   bool repeat_failures = true;  // train runs again that failed before
-  double lease = kLease;        // seconds, see Claim
 };
 
 struct SweepResult {
   std::filesystem::path directory;
   std::vector<SweepRun> runs;
   bool interrupted = false;
-  std::string queued;  // see slurm_state(); unless empty, nothing was trained here
+  std::string submitted;  // see RunQueue; unless empty, nothing was trained here
 };
 
-// Trains the runs that are not finished, unless jobs of Slurm are to train them, each as `thimble train CONFIG OVERRIDES --out DIRECTORY --threads
-// 1`, with --resume where its directory exists. A run that fails does not stop the others. After one of
+// Trains the runs that are not finished, unless submitted jobs are to train them, each as `thimble train CONFIG OVERRIDES
+// --out DIRECTORY --threads 1`, with --resume where its directory exists. A run that fails does not stop the others. After one of
 // stop_signals() the runs get SIGINT, so that they save their progress, and are waited for; after SIGINT or SIGTERM
 // again, SIGKILL. Throws CheckpointError as require_same_sweep does, or when a file cannot be written.
 SweepResult run_sweep(const Sweep&, const SweepOptions& options = {});

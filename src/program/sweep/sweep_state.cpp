@@ -3,8 +3,8 @@
 #include <limits>
 #include <set>
 
-#include "program/sweep/claim.h"
 #include "program/sweep/halving.h"
+#include "program/sweep/run_queue.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/run_directory.h"
@@ -93,14 +93,13 @@ bool read_record(const fs::path& directory, SweepRun& run) {
   return true;
 }
 
-bool read_state(const fs::path& directory, const Halving& halving, std::vector<SweepRun>& runs,
-                double lease) {
+bool read_state(const fs::path& directory, const Halving& halving, std::vector<SweepRun>& runs) {
   const std::set<std::string> names = names_in(directory / "runs");
   const std::size_t before = recorded(runs);
   for (SweepRun& run : runs) {
     if (is_finished(run)) continue;
     if (names.contains(run.name + ".json") && read_record(directory, run)) continue;
-    if (names.contains(run.name + ".claim-1") && !claim_holder(run_path(directory, run), lease).empty())
+    if (!run_queue().holder(run_path(directory, run)).empty())
       run.status = RunStatus::running;
     else
       run.status = names.contains(run.name) ? RunStatus::interrupted : RunStatus::waiting;
@@ -120,11 +119,10 @@ void forget_failures(const fs::path& directory, const Halving& halving, std::vec
   }
 }
 
-void write_sweep_json(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs,
-                      double lease) {
+void write_sweep_json(const fs::path& directory, const Sweep& sweep, std::vector<SweepRun>& runs) {
   do {
     write_file(directory / "sweep.json", json_text(sweep_json(sweep, runs, directory), 2) + "\n");
-  } while (read_state(directory, sweep.halving, runs, lease));
+  } while (read_state(directory, sweep.halving, runs));
 }
 
 RecordedSweep open_sweep(const fs::path& directory) {

@@ -1,6 +1,6 @@
 // The state of a sweep, as the files of its directory have it: sweep.json is written from them. For each run,
 // runs/NAME is its run directory, runs/NAME.log its output, runs/NAME.json a record of how it ended, and
-// runs/NAME.claim-N says which process trains it.
+// run_queue.h says which process trains it.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,6 @@
 #include "program/sweep/sweep_runs.h"
 
 namespace thimble {
-
-// The time without a sign of life, in seconds, after which a process on another machine loses its claims.
-// Longer than the minute for which NFS may show old times of files.
-inline constexpr double kLease = 120;
 
 // Returns runs/NAME in the directory of a sweep, with the ending of one of its files.
 std::filesystem::path run_path(const std::filesystem::path& directory, const SweepRun&,
@@ -29,15 +25,13 @@ void write_record(const std::filesystem::path& directory, const SweepRun&);
 bool read_record(const std::filesystem::path& directory, SweepRun&);
 
 // Sets the state of all runs that are not finished. Returns whether there are new records.
-bool read_state(const std::filesystem::path& directory, const Halving&, std::vector<SweepRun>&,
-                double lease = kLease);
+bool read_state(const std::filesystem::path& directory, const Halving&, std::vector<SweepRun>&);
 
 // Makes the runs that have failed wait again, except, with halving, those that diverged, which count there.
 void forget_failures(const std::filesystem::path& directory, const Halving&, std::vector<SweepRun>&);
 
 // Writes sweep.json, whole, until it holds every record, since another process may write it too.
-void write_sweep_json(const std::filesystem::path& directory, const Sweep&, std::vector<SweepRun>&,
-                      double lease = kLease);
+void write_sweep_json(const std::filesystem::path& directory, const Sweep&, std::vector<SweepRun>&);
 
 // A sweep as its directory has it, without configs.
 struct RecordedSweep {

@@ -44,7 +44,7 @@ void remove_copy(const std::filesystem::path& path) {
 
 }  // namespace
 
-DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(directory / kFile) {
+FileLock::FileLock(std::filesystem::path file, const std::string& what) : path_(std::move(file)) {
   constexpr int kAttempts = 100;
   for (int attempt = 0;; ++attempt) {
     remove_copy(path_);
@@ -54,8 +54,8 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(dir
       ::close(descriptor_);
       require<FileError>(error == EWOULDBLOCK, "{}: cannot be locked: {}", path_.string(),
                          system_message(error));
-      throw FileError(fmt::format("{}: in use by {}; wait for it, or choose another directory",
-                                  directory.string(), read_file(path_)));
+      throw FileError(
+          fmt::format("{}: in use by {}; wait for it, or choose another directory", what, read_file(path_)));
     }
     // The previous holder may have removed the file after it was opened here.
     if (is_same_file(descriptor_, path_)) break;
@@ -73,17 +73,20 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) : path_(dir
   }
 }
 
-DirectoryLock::~DirectoryLock() {
+FileLock::~FileLock() {
   ::unlink(path_.c_str());
   ::close(descriptor_);
 }
 
-bool DirectoryLock::is_held(const std::filesystem::path& directory) {
-  const int descriptor = ::open((directory / kFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return false;
+std::string FileLock::holder(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return "";
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  std::array<char, 512> name{};
+  const ssize_t size = held ? ::pread(descriptor, name.data(), name.size(), 0) : 0;
   ::close(descriptor);
-  return held;
+  if (!held) return "";
+  return size > 0 ? std::string(name.data(), static_cast<std::size_t>(size)) : "a process";
 }
 
 }  // namespace thimble

@@ -12,25 +12,34 @@ std::string process_name();
 // Returns whether the path still leads to that open file.
 bool is_same_file(int descriptor, const std::filesystem::path& path);
 
-// A lock on a directory, held for the lifetime of the object; the system releases it however the process ends
-// (flock on a file `.lock`, which names the holder and which the destructor removes).
-class DirectoryLock {
+// A lock, held for the lifetime of the object; the system releases it however the process ends (flock on a file, which
+// names the holder and which the destructor removes).
+class FileLock {
  public:
-  // Throws FileError, naming the holder, when another process holds the lock, and when the file cannot be
-  // made.
-  explicit DirectoryLock(const std::filesystem::path& directory);
-  ~DirectoryLock();
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
+  // Throws FileError, naming `what` is locked and the holder, when another process holds the lock, and when the file
+  // cannot be made.
+  FileLock(std::filesystem::path file, const std::string& what);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
 
-  // Returns whether a process holds the lock of the directory.
-  static bool is_held(const std::filesystem::path& directory);
-
-  static constexpr const char* kFile = ".lock";
+  // Returns the process that holds the lock; "" if none does.
+  static std::string holder(const std::filesystem::path& file);
 
  private:
   std::filesystem::path path_;
   int descriptor_ = -1;
+};
+
+// The lock of a directory, on its file `.lock`.
+class DirectoryLock : public FileLock {
+ public:
+  static constexpr const char* kFile = ".lock";
+
+  explicit DirectoryLock(const std::filesystem::path& directory)
+      : FileLock(directory / kFile, directory.string()) {}
+
+  static bool is_held(const std::filesystem::path& directory) { return !holder(directory / kFile).empty(); }
 };
 
 }  // namespace thimble

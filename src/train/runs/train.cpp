@@ -27,7 +27,7 @@ namespace {
 bool single(const Config& config) { return config.train.precision == Precision::float32; }
 
 // Throws ConfigError on all ranks when they differ in an option: they would wait for messages that no rank sends.
-void require_equal_option(Communicator& ranks, const char* option, const std::string& value) {
+void require_equal_option(Ranks& ranks, const char* option, const std::string& value) {
   ranks.require_equal<ConfigError>(option, value, "start the same command for all ranks");
 }
 

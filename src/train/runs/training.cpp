@@ -5,6 +5,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 
 namespace thimble {
@@ -165,7 +166,7 @@ void TrainingRun::prune(bool ended) {
 template <class... Arguments>
 void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) const, Arguments... arguments) {
   if (directory_.empty()) return;
-  trainer_.collect_state();
+  trainer_.require_equal_weights();
   if (!writer_) return;
   state_.metrics = writer_->sync();
   state_.seconds = seconds();

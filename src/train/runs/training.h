@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "thimble/train/run_state.h"
-#include "thimble/train/stopwatch.h"
 #include "thimble/train/train.h"
 #include "train/config/differences.h"
+#include "train/files/stopwatch.h"
 #include "train/runs/run_writer.h"
 #include "train/step/trainer.h"
 
@@ -70,7 +70,7 @@ class TrainingRun {
   const std::int64_t stop_after_;
   TrainObserver silent_;
   TrainObserver& observer_;
-  Communicator& ranks_;
+  Ranks& ranks_;
   Trainer trainer_;
   const std::string data_;           // the record of the training data, for checkpoints
   HeadLog head_log_;                 // empty: heads are not logged

@@ -82,13 +82,12 @@ void Capture::observe(Site site, const Shape& shape, ConstMatrixView value) {
   }
 }
 
-Evaluator::Evaluator(const Config& config, Communicator& ranks)
+Evaluator::Evaluator(const Config& config)
     : config_(config),
-      ranks_(ranks),
       dataset_(make_dataset(config)),
       model_(make_model(config.model, dataset_)),
       packed_weights_(model_->parameters()),
-      pool_(ranks.threads(config.train.threads)),
+      pool_(config.train.threads),
       chunk_size_(micro_batch(dataset_.length() + dataset_.source_length())),
       workers_(static_cast<std::size_t>(pool_.threads())) {
   model_->init(config.train.seed);
@@ -191,7 +190,8 @@ std::int64_t Evaluator::count_exact_matches(const Batch& batch, std::span<Predic
   return right;
 }
 
-EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Prediction>* predictions) {
+EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Prediction>* predictions,
+                               Ranks& ranks) {
   const std::int64_t size = dataset_.size(split);
   const std::int64_t count = limit > 0 && (size == 0 || limit < size) ? limit : size;
   dataset_.require_rows(split);
@@ -200,8 +200,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Pred
   const bool generates = dataset_.layout() == Layout::seq2seq;
   if (!usual_answer_) usual_answer_ = usual_answer(dataset_);
   const auto chunks = static_cast<std::size_t>((count + chunk_size_ - 1) / chunk_size_);
-  const std::vector<Range> parts = parts_of(chunks, ranks_.size());
-  const Range& own = ranks_.own(parts);
+  const Range own = ranks.own(chunks);
   ProgressCounter progress(fmt::format("evaluating the {} split", split_name(split)),
                            static_cast<double>(own.size()));
   std::vector<EvalSums> sums(chunks);
@@ -223,7 +222,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Pred
     progress.advance();
     return sum;
   });
-  ranks_.all_gather(std::span(sums), parts);
+  ranks.all_gather(std::span(sums));
   EvalResult result = mean_of(sums, count);
   EvalSums all;
   for (const EvalSums& sum : sums) all.add(sum);

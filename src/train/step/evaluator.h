@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "thimble/engine/model.h"
-#include "thimble/train/communicator.h"
 #include "thimble/train/config.h"
 #include "thimble/train/dataset.h"
 #include "thimble/train/prediction.h"
+#include "thimble/train/ranks.h"
 #include "thimble/train/safetensors.h"
 #include "train/files/progress.h"
 #include "train/files/thread_pool.h"
@@ -103,7 +103,7 @@ class Evaluator {
  public:
   // Builds the config's model with its initial values, or with the weights of a file. Throws DataError when the
   // task does not suit the output, and CheckpointError when the weights do not fit the config.
-  explicit Evaluator(const Config& config, Communicator& ranks = one_process());
+  explicit Evaluator(const Config& config);
   Evaluator(const Config& config, const SafetensorsFile& weights);
 
   const Config& config() const { return config_; }
@@ -114,11 +114,12 @@ class Evaluator {
   int threads() const { return pool_.threads(); }
   PackedWeights& packed_weights() { return packed_weights_; }
 
-  // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Each rank
-  // computes some of the sequences, and all return the same result; so all must call it. Checks for a leak
-  // except on a finite training split, whose sequences the model was trained on. `predictions`, unless null,
-  // is set to the answers that the result counts, in order; of one process only.
-  EvalResult evaluate(Split split, std::int64_t limit = 0, std::vector<Prediction>* predictions = nullptr);
+  // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Checks for a
+  // leak except on a finite training split, whose sequences the model was trained on. `predictions`, unless null,
+  // is set to the answers that the result counts, in order. Several ranks, which must all call it, compute some of the
+  // sequences each and return the same result; they make no predictions.
+  EvalResult evaluate(Split split, std::int64_t limit = 0, std::vector<Prediction>* predictions = nullptr,
+                      Ranks& ranks = one_process());
 
   // Selects the first sequences of a split, at most as many as it has, for the functions below, and stores
   // their tokens. Throws DataError when there are none.
@@ -181,7 +182,6 @@ class Evaluator {
   std::int64_t count_exact_matches(const Batch& batch, std::span<Prediction>) const;
 
   Config config_;
-  Communicator& ranks_;
   Dataset dataset_;
   std::unique_ptr<Model> model_;
   PackedWeights packed_weights_;

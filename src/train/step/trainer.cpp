@@ -9,6 +9,7 @@
 #include "engine/model/finite.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/schedule.h"
+#include "thimble/train/data_record.h"
 #include "train/files/hash.h"
 #include "train/files/version.h"
 #include "train/step/cost.h"
@@ -16,21 +17,19 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-Trainer::Trainer(const Config& config, Communicator& ranks)
+Trainer::Trainer(const Config& config, Ranks& ranks)
     : config_(config),
       ranks_(ranks),
-      evaluator_(config, ranks),
+      evaluator_(config),
       optimizer_(config.train.optimizer, model().parameters()),
       micro_batches_(micro_batches_of_shard(config.train, dataset().length() + dataset().source_length())),
-      gradients_(ranks, static_cast<std::size_t>(config.train.shards), optimizer_.segments(),
-                 model().parameters()),
+      gradients_(ranks.gradient_sum(
+          {static_cast<std::size_t>(config.train.shards), optimizer_.segments(), model().parameters()})),
       shard_sums_(static_cast<std::size_t>(config.train.shards)),
       workers_(static_cast<std::size_t>(threads())),
       segment_squares_(optimizer_.segments().size()) {
-  if (ranks.size() > 1) {
-    require_equal_ranks();
-    complete_ = [this](Parameter p) { gradients_.complete(p); };
-  }
+  require_equal_ranks();
+  if (gradients_->watches()) complete_ = [this](Parameter p) { gradients_->complete(p); };
   // Any worker may run any shard, so every worker runs the largest micro-batch now, and allocates nothing
   // later. It runs it twice, as the tape merges its memory into one block when it is rewound.
   const std::int64_t largest =
@@ -43,12 +42,13 @@ Trainer::Trainer(const Config& config, Communicator& ranks)
 }
 
 void Trainer::require_equal_ranks() {
+  if (ranks_.size() == 1) return;
   const auto require_equal = [&](const char* what, const std::string& text) {
     ranks_.require_equal<ConfigError>(what, text, "start the same command, on the same files, for all ranks");
   };
   Config config = config_;
   config.train.threads = 0;
-  DataRecord data = record_of(config_);
+  DataRecord data = record_of(config_.task, layout_of(config_.model), config_.model.max_length);
   for (DataFile& file : data.files) file.path.clear();
   require_equal("version of thimble", std::string(version()));
   require_equal("arithmetic", uses_openblas() ? "openblas" : std::string(kernels::arithmetic()));
@@ -57,14 +57,12 @@ void Trainer::require_equal_ranks() {
   require_equal("hash of the initial weights", model().parameters().hash());
 }
 
-void Trainer::collect_state() {
+void Trainer::require_equal_weights() {
   if (ranks_.size() == 1) return;
   ranks_.require_equal<Error>(
       "hash of the weights", model().parameters().hash(),
       "a rank or the network has computed or copied them wrongly; resume from the last "
       "checkpoint");
-  for (const Optimizer::Moment& moment : optimizer_.moments())
-    ranks_.gather(moment.values, gradients_.elements());
 }
 
 void Trainer::distribute_state() {
@@ -124,7 +122,7 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& optio
 
 void Trainer::run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker& worker) {
   const auto index = static_cast<std::size_t>(batch.shard);
-  worker.tape.bind(model().parameters(), gradients_.of_shard(index), &evaluator_.packed_weights());
+  worker.tape.bind(model().parameters(), gradients_->of_shard(index), &evaluator_.packed_weights());
   phase(worker, "data");
   dataset().fill_step(step, config_.train.batch, batch.first, batch.count, worker.batch);
   phase(worker, "forward");
@@ -140,7 +138,7 @@ void Trainer::run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker
 void Trainer::run_shard(std::int64_t step, std::int64_t shard, Worker& worker) {
   const auto index = static_cast<std::size_t>(shard);
   shard_sums_[index] = {};
-  std::ranges::fill(gradients_.of_shard(index), Real{0});
+  std::ranges::fill(gradients_->of_shard(index), Real{0});
   for_micro_batches(shard, [&](const MicroBatch& batch) { run_micro_batch(step, batch, worker); });
 }
 
@@ -164,26 +162,26 @@ void Trainer::each_segment(std::string_view name, const Range& range, const F& f
   });
 }
 
+double Trainer::reduce_gradients() {
+  communicate([&] { gradients_->exchange(); });
+  each_segment("gradients", gradients_->segments(), [&](const auto& segment, std::size_t i) {
+    segment_squares_[i] = kernels::sum_of_squares(gradients_->sum(segment));
+  });
+  communicate([&] {
+    gradients_->share(segment_squares_);
+    ranks_.all_gather(std::span(shard_sums_));
+  });
+  double sum = 0;
+  for (const double square : segment_squares_) sum += square;
+  return sum;
+}
+
 template <class F>
 void Trainer::communicate(const F& f) {
   if (ranks_.size() == 1) return;
   phase(workers_.front(), "communication");
   f();
   phase(workers_.front(), {});
-}
-
-double Trainer::reduce_gradients() {
-  communicate([&] { gradients_.exchange(); });
-  each_segment("gradients", ranks_.own(gradients_.segments()), [&](const auto& segment, std::size_t i) {
-    segment_squares_[i] = kernels::sum_of_squares(gradients_.sum_ranks(segment));
-  });
-  communicate([&] {
-    ranks_.start_all_gather(std::span(shard_sums_), gradients_.shards());
-    ranks_.all_gather(std::span(segment_squares_), gradients_.segments());
-  });
-  double sum = 0;
-  for (const double square : segment_squares_) sum += square;
-  return sum;
 }
 
 StepReport Trainer::step() {
@@ -193,7 +191,7 @@ StepReport Trainer::step() {
 
 void Trainer::compute(const Range& shards) {
   const std::int64_t step = optimizer_.steps(), first = static_cast<std::int64_t>(shards.first);
-  gradients_.start();
+  gradients_->start();
   pack_weights();
   run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i, int thread) {
     run_shard(step, first + i, workers_[static_cast<std::size_t>(thread)]);
@@ -213,10 +211,9 @@ StepReport Trainer::update() {
   const double rate = learning_rate(step);
   optimizer_.begin_step(rate, clip_factor(norm, config_.train.clip_norm) / labeled);
   const std::span<Real> parameters = model().parameters().values();
-  each_segment("optimizer", ranks_.own(gradients_.segments()), [&](const auto& segment, std::size_t) {
-    optimizer_.update(segment, parameters, gradients_.total());
+  each_segment("optimizer", {0, segment_squares_.size()}, [&](const auto& segment, std::size_t) {
+    optimizer_.update(segment, parameters, gradients());
   });
-  communicate([&] { ranks_.all_gather(parameters, gradients_.elements()); });
   return {.step = step + 1,
           .loss = loss,
           .accuracy = static_cast<double>(sums.correct) / labeled,
@@ -239,7 +236,7 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
       fmt::format("step {}: the loss is {}, the gradient norm {}, the learning rate {:g}", step + 1,
                   std::abs(loss), std::abs(norm), learning_rate(step));
   Worker& worker = workers_.front();
-  const std::span<Real> gradients = gradients_.of_shard(static_cast<std::size_t>(first_shard()));
+  const std::span<Real> gradients = gradients_->of_shard(static_cast<std::size_t>(first_shard()));
   const auto check = [&](const MicroBatch& batch) {
     std::ranges::fill(gradients, Real{0});
     worker.tape.bind(model().parameters(), gradients);

@@ -3,7 +3,7 @@
 // A batch is cut into a fixed number of shards, and ranks divide the shards among them. Any free thread of a
 // rank computes a shard, in micro-batches that fit its cache, into the gradient buffer of the shard; the
 // buffers are summed in a fixed binary tree. So every bit of a result depends on the config, and never on the
-// number of threads or ranks. Each rank updates a part of the parameters, and sends it to the others.
+// number of threads or ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "thimble/engine/optimizer.h"
-#include "thimble/train/communicator.h"
+#include "thimble/train/ranks.h"
 #include "train/step/evaluator.h"
 #include "train/step/gradient_sum.h"
 
@@ -23,9 +23,9 @@ inline namespace THIMBLE_PRECISION {
 class Trainer {
  public:
   // Builds the model with its initial values. Throws DataError when the task does not suit the output, and
-  // ConfigError when there are more ranks than shards, or when ranks differ in config, data or program. The
+  // ConfigError when ranks are more than shards, or differ in config, data or program. The
   // functions that are marked collective must be called on all ranks.
-  explicit Trainer(const Config& config, Communicator& ranks = one_process());
+  explicit Trainer(const Config& config, Ranks& ranks = one_process());
 
   // Makes one optimizer step; the first call is step 1. From the third on it allocates nothing. Collective.
   // Throws NumericError when the loss or the gradient is not finite, and then leaves the parameters unchanged.
@@ -36,20 +36,21 @@ class Trainer {
   // step().
   void compute(const Range& shards);
   StepReport update();
-  std::span<Real> shard_gradients(std::size_t shard) { return gradients_.of_shard(shard); }
+  std::span<Real> shard_gradients(std::size_t shard) { return gradients_->of_shard(shard); }
   EvalSums& shard_sums(std::size_t shard) { return shard_sums_[shard]; }
-  const Range& shards() const { return ranks_.own(gradients_.shards()); }  // of this rank
+  Range shards() const { return ranks_.own(shard_sums_.size()); }  // of this rank
 
   // Does what Evaluator::evaluate() does. Collective.
-  EvalResult evaluate(Split split, std::int64_t limit = 0) { return evaluator_.evaluate(split, limit); }
+  EvalResult evaluate(Split split, std::int64_t limit = 0) {
+    return evaluator_.evaluate(split, limit, nullptr, ranks_);
+  }
 
   std::int64_t steps() const { return optimizer_.steps(); }
   Model& model() { return evaluator_.model(); }
   const Model& model() const { return evaluator_.model(); }
   const Dataset& dataset() const { return evaluator_.dataset(); }
-  // Collects what a checkpoint stores on rank 0, the moments of its optimizer, and throws Error if the weights
-  // of a rank differ. Collective.
-  void collect_state();
+  // Throws Error if the weights of a rank differ. Collective.
+  void require_equal_weights();
   // Copies parameters, moments and the number of steps of rank 0 to all ranks. Collective.
   void distribute_state();
 
@@ -72,8 +73,8 @@ class Trainer {
     evaluator_.pool().run(n, f);
   }
 
-  // Returns the gradients of the last step, summed over the batch, in the part that this rank updates.
-  std::span<const Real> gradients() const { return gradients_.total(); }
+  // Returns the gradients of the last step, summed over the batch.
+  std::span<const Real> gradients() const { return gradients_->total(); }
 
  private:
   // Sequences of a step's batch.
@@ -111,12 +112,12 @@ class Trainer {
   void for_micro_batches(std::int64_t shard, const F& f) const;
 
   Config config_;
-  Communicator& ranks_;
+  Ranks& ranks_;
   Evaluator evaluator_;
   Optimizer optimizer_;
   std::int64_t micro_batches_;  // of a shard
-  GradientSum gradients_;
-  Tape::PostAccumulateGradHook complete_;  // of the last micro-batch of a shard; empty without other ranks
+  std::unique_ptr<GradientSum> gradients_;
+  Tape::PostAccumulateGradHook complete_;  // of the last micro-batch of a shard; empty if nobody watches
   std::vector<EvalSums> shard_sums_;
   std::vector<Worker> workers_;
   std::vector<double> segment_squares_;

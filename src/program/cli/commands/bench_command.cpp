@@ -19,7 +19,7 @@ struct BenchArguments {
 };
 
 int run(const BenchArguments& arguments) {
-  Communicator& ranks = start_ranks("bench", arguments.output);
+  Ranks& ranks = start_ranks("bench", arguments.output);
   const ProgressMeter meter(arguments.output.quiet);
   const Config config = arguments.config.load();
   const Benchmark b =

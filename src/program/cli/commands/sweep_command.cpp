@@ -7,9 +7,8 @@
 #include "program/cli/text/progress_meter.h"
 #include "program/cli/text/sweep_table.h"
 #include "program/compare/page.h"
-#include "program/sweep/claim.h"
+#include "program/sweep/run_queue.h"
 #include "program/sweep/run_sweep.h"
-#include "program/sweep/slurm.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
@@ -99,7 +98,7 @@ int show_status(const SweepArguments& arguments) {
     counts[status] = counts.value(status, 0) + 1;
     const std::int64_t steps = RunDirectory(run_path(directory, run)).last_step();
     const std::string holder =
-        run.status == RunStatus::running ? claim_holder(run_path(directory, run), kLease) : "";
+        run.status == RunStatus::running ? run_queue().holder(run_path(directory, run)) : "";
     states.push_back({{"setting", labels[run.setting]},
                       {"seed", run.config.train.seed},
                       {"directory", run_path(directory, run).string()},
@@ -112,7 +111,7 @@ int show_status(const SweepArguments& arguments) {
         fmt::format("{} seed {}: {}, step {}{}{}{}{}\n", labels[run.setting], run.config.train.seed, status,
                     steps, holder.empty() ? "" : ", ", holder, run.error.empty() ? "" : ": ", run.error);
   }
-  const std::string queued = slurm_state(directory);
+  const std::string queued = run_queue().submitted(directory);
   if (arguments.output.prints_text()) {
     std::vector<std::string> parts;
     for (const auto& [status, count] : counts.items())
@@ -130,20 +129,20 @@ int submit(const SweepArguments& arguments) {
   const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
   SweepOptions options{.directory = arguments.directory};
   if (options.directory.empty()) options.directory = sweep_directory(sweep, plan_runs(sweep));
-  SlurmOptions slurm{.task = {std::filesystem::read_symlink("/proc/self/exe").string(), "sweep"},
-                     .sbatch = arguments.sbatch,
-                     .submit = !arguments.dry_run};
-  slurm.task.push_back(arguments.file);
-  slurm.task.insert(slurm.task.end(), arguments.overrides.begin(), arguments.overrides.end());
-  slurm.task.push_back("--out=" + options.directory.string());
-  if (arguments.jobs > 0) slurm.task.push_back(fmt::format("--jobs={}", arguments.jobs));
-  const SlurmSubmission submission = submit_sweep(sweep, options, slurm);
+  SubmitOptions submit{.task = {std::filesystem::read_symlink("/proc/self/exe").string(), "sweep"},
+                       .options = arguments.sbatch,
+                       .dry_run = arguments.dry_run};
+  submit.task.push_back(arguments.file);
+  submit.task.insert(submit.task.end(), arguments.overrides.begin(), arguments.overrides.end());
+  submit.task.push_back("--out=" + options.directory.string());
+  if (arguments.jobs > 0) submit.task.push_back(fmt::format("--jobs={}", arguments.jobs));
+  const Submission submission = run_queue().submit(sweep, options, submit);
   Json jobs = Json::array();
-  for (const SlurmArray& array : submission.arrays) {
+  for (const Submission::Array& array : submission.arrays) {
     jobs.push_back({{"id", array.id}, {"tasks", array.tasks}, {"runs_per_task", array.runs_per_task}});
     if (!arguments.output.prints_text()) continue;
     if (arguments.dry_run)
-      print_out("# {}\n", shell_command(array.command));
+      print_out("# {}\n", array.command);
     else
       print_out("Slurm job {}: {}\n", array.id, counted(array.tasks, "task"));
   }
@@ -188,9 +187,9 @@ int run(const SweepArguments& arguments) {
   options.observer = &progress;
   const SweepResult result = run_sweep(sweep, options);
   show_remarks_on(result.runs);
-  if (!result.queued.empty())
+  if (!result.submitted.empty())
     print_err("thimble: {}: trained by Slurm ({}), so no run was started here\n", result.directory.string(),
-              result.queued);
+              result.submitted);
   if (arguments.output.prints_text() && options.max_runs == 0)
     print_out("{}sweep {}\n", sweep_table(sweep, result.runs, line_width(1)), result.directory.string());
   if (!arguments.html.empty())

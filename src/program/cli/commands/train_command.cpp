@@ -49,7 +49,7 @@ int report(const TrainResult& result, const TrainArguments& arguments) {
 }
 
 int run(TrainArguments arguments) {
-  Communicator& ranks = start_ranks("train", arguments.output, arguments.directory);
+  Ranks& ranks = start_ranks("train", arguments.output, arguments.directory);
   const ProgressMeter meter(arguments.output.quiet);
   const std::filesystem::path source = arguments.config.file;
   const bool is_run = std::filesystem::is_directory(source);

@@ -1,5 +1,5 @@
 // Claims: one holder, takeover from processes that have ended or fallen silent, by one of many.
-#include "program/sweep/claim.h"
+#include "addons/cluster/claim.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ int in_child(const F& f) {
 
 }  // namespace
 
-TEST_CASE("a claim has one holder until it is released", "[sweep]") {
+TEST_CASE("a claim has one holder until it is released", "[cluster]") {
   const TemporaryDirectory directory;
   const fs::path name = directory / "run";
   CHECK(claim_holder(name, kMinute).empty());
@@ -54,7 +54,7 @@ TEST_CASE("a claim has one holder until it is released", "[sweep]") {
   CHECK_THROWS_AS(Claim::take(directory / "none/run", kMinute), FileError);
 }
 
-TEST_CASE("the claim of a process of this machine ends with it", "[sweep]") {
+TEST_CASE("the claim of a process of this machine ends with it", "[cluster]") {
   const TemporaryDirectory directory;
   const fs::path name = directory / "run";
   CHECK(in_child([&] { return Claim::take(name, kMinute).release() != nullptr; }) == 1);
@@ -71,7 +71,7 @@ TEST_CASE("the claim of a process of this machine ends with it", "[sweep]") {
   CHECK(fs::is_empty(directory / ""));
 }
 
-TEST_CASE("the claim of another machine ends with its lease", "[sweep]") {
+TEST_CASE("the claim of another machine ends with its lease", "[cluster]") {
   const TemporaryDirectory directory;
   const fs::path name = directory / "run", file = directory / "run.claim-1";
   write_file(file, kElsewhere);
@@ -86,7 +86,7 @@ TEST_CASE("the claim of another machine ends with its lease", "[sweep]") {
   CHECK(Claim::take(name, kMinute) == nullptr);
 }
 
-TEST_CASE("a claim that another process has taken over no longer counts", "[sweep]") {
+TEST_CASE("a claim that another process has taken over no longer counts", "[cluster]") {
   const TemporaryDirectory directory;
   const auto claim = Claim::take(directory / "run", kMinute);
   write_file(directory / "run.claim-2", kElsewhere);
@@ -97,7 +97,7 @@ TEST_CASE("a claim that another process has taken over no longer counts", "[swee
   CHECK_FALSE(claim->renew());
 }
 
-TEST_CASE("renewing starts the lease anew", "[sweep]") {
+TEST_CASE("renewing starts the lease anew", "[cluster]") {
   const TemporaryDirectory directory;
   const auto claim = Claim::take(directory / "run", kMinute);
   const fs::path file = directory / "run.claim-1";
@@ -107,7 +107,7 @@ TEST_CASE("renewing starts the lease anew", "[sweep]") {
   CHECK(fs::last_write_time(file) >= before);
 }
 
-TEST_CASE("of many processes one takes over a claim", "[sweep]") {
+TEST_CASE("of many processes one takes over a claim", "[cluster]") {
   const TemporaryDirectory directory;
   for (int round = 0; round < 50; ++round) {
     const fs::path name = directory / std::to_string(round);

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "thimble/train/communicator.h"
+#include "addons/cluster/communicator.h"
 
 // The messages on their way between ranks.
 struct Mailbox {

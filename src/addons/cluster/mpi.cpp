@@ -1,4 +1,4 @@
-#include "train/distributed/mpi.h"
+#include "addons/cluster/mpi.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -19,23 +19,6 @@ enum Tag { kData, kEnding };
 
 // Exit status of a process that hangs while it leaves MPI.
 volatile std::sig_atomic_t final_status = 0;
-
-// Reports a crash, and ends the process by that signal. MPI libraries do not check every result of malloc: where
-// memory runs out, Open MPI crashes in MPI_Init, in a thread of its own or in MPI_Finalize.
-extern "C" void on_crash(int signal) {
-  constexpr std::string_view kMessage =
-      "thimble: crashed, most likely in the MPI library, which does so where memory runs out;\n"
-      "start fewer ranks on this machine, or a smaller model\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-  std::raise(signal);
-}
-
-void report_crashes() {
-  struct sigaction action {};
-  action.sa_handler = on_crash;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGSEGV, SIGBUS}) ::sigaction(signal, &action, nullptr);
-}
 
 // Ends a process that waits in MPI_Init, as with MPICH when another rank has ended before.
 extern "C" void on_timeout(int) {
@@ -141,7 +124,7 @@ class Mpi : public Communicator {
     return pending_.back().handle;
   }
 
-  // Divides the cores of this machine among its ranks, unless the launcher has bound each rank to its own.
+  // Binds the ranks of this machine to cores of their own each, as far as there are enough, unless the launcher has.
   void share_cores() {
     MPI_Comm machine = MPI_COMM_NULL;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &machine);
@@ -151,8 +134,16 @@ class Mpi : public Communicator {
     CPU_ZERO(&mine);
     const bool known = ::sched_getaffinity(0, sizeof mine, &mine) == 0;
     MPI_Allreduce(&mine, &all, sizeof mine, MPI_BYTE, MPI_BOR, machine);
+    int index = 0;
+    MPI_Comm_rank(machine, &index);
     MPI_Comm_free(&machine);
-    if (known) cores_ = std::min(CPU_COUNT(&mine), std::max(1, CPU_COUNT(&all) / ranks));
+    const int share = std::max(1, CPU_COUNT(&all) / ranks);
+    if (!known || CPU_COUNT(&mine) <= share) return;
+    cpu_set_t part;
+    CPU_ZERO(&part);
+    for (int cpu = 0, n = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &mine) && n++ / share == index % (CPU_COUNT(&mine) / share)) CPU_SET(cpu, &part);
+    ::sched_setaffinity(0, sizeof part, &part);
   }
 
   std::vector<Request> pending_;
@@ -163,7 +154,6 @@ class Mpi : public Communicator {
 
 std::unique_ptr<Communicator> start_mpi(double timeout) {
   int provided = 0, rank = 0, size = 1;
-  report_crashes();
   std::signal(SIGALRM, on_timeout);
   ::alarm(static_cast<unsigned>(std::ceil(std::min<double>(timeout, INT_MAX))));
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);

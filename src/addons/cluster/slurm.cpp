@@ -1,4 +1,4 @@
-#include "program/sweep/slurm.h"
+#include "addons/cluster/slurm.h"
 
 #include <fmt/ranges.h>
 
@@ -80,7 +80,7 @@ std::vector<std::int64_t> stages(const Sweep& sweep, const std::vector<SweepRun>
   return counts;
 }
 
-std::string script_of(const SlurmOptions& options, std::int64_t runs_per_task) {
+std::string script_of(const SubmitOptions& options, std::int64_t runs_per_task) {
   std::vector<std::string> command = options.task;
   command.push_back(fmt::format("--max-runs={}", runs_per_task));
   return fmt::format(R"(#!/bin/sh
@@ -114,21 +114,20 @@ std::string unexpanded(const std::string& path) {
   return out;
 }
 
-SlurmArray array_of(std::int64_t runs, std::int64_t runs_per_task, const Sweep& sweep,
-                    const fs::path& directory, const SlurmOptions& options) {
-  SlurmArray array{.id = "", .command = {}, .tasks = 0, .runs_per_task = runs_per_task};
-  array.tasks = (runs + runs_per_task - 1) / runs_per_task;
+// Returns the call of sbatch for an array of that many tasks, without the script.
+std::vector<std::string> sbatch_command(std::int64_t tasks, const Sweep& sweep, const fs::path& directory,
+                                        const SubmitOptions& options) {
   const std::string absolute = fs::absolute(directory).lexically_normal().string();
-  array.command = {"sbatch",
-                   "--parsable",
-                   fmt::format("--job-name={}", fs::path(sweep.file).stem().string()),
-                   fmt::format("--array=1-{}", array.tasks),
-                   fmt::format("--output={}", unexpanded(absolute) + "/slurm-%A_%a.log"),
-                   "--open-mode=append",
-                   "--requeue",
-                   "--signal=B:USR1@60"};
-  array.command.insert(array.command.end(), options.sbatch.begin(), options.sbatch.end());
-  return array;
+  std::vector<std::string> command = {"sbatch",
+                                      "--parsable",
+                                      fmt::format("--job-name={}", fs::path(sweep.file).stem().string()),
+                                      fmt::format("--array=1-{}", tasks),
+                                      fmt::format("--output={}", unexpanded(absolute) + "/slurm-%A_%a.log"),
+                                      "--open-mode=append",
+                                      "--requeue",
+                                      "--signal=B:USR1@60"};
+  command.insert(command.end(), options.options.begin(), options.options.end());
+  return command;
 }
 
 // Returns the ids of the jobs that were submitted.
@@ -163,39 +162,41 @@ std::string shell_command(const std::vector<std::string>& words) {
   return out;
 }
 
-SlurmSubmission submit_sweep(const Sweep& sweep, const SweepOptions& sweep_options,
-                             const SlurmOptions& options) {
-  SlurmSubmission out;
-  out.runs = plan_runs(sweep);
+Submission submit_sweep(const Sweep& sweep, const SweepOptions& sweep_options, const SubmitOptions& options) {
+  Submission out;
+  std::vector<SweepRun> runs = plan_runs(sweep);
   out.directory = sweep_options.directory;
-  if (out.directory.empty()) out.directory = sweep_directory(sweep, out.runs);
-  require_same_sweep(out.directory, sweep, out.runs);
+  if (out.directory.empty()) out.directory = sweep_directory(sweep, runs);
+  require_same_sweep(out.directory, sweep, runs);
   const std::string queued = slurm_state(out.directory);
   require<CheckpointError>(
       queued.empty(), "{}: its Slurm jobs have not ended: {}; wait for them, or cancel them with scancel {}",
       out.directory.string(), queued, fmt::join(submitted_jobs(out.directory), " "));
-  const std::int64_t tasks = max_tasks(options.submit);  // throws without Slurm, before anything is written
-  read_state(out.directory, sweep.halving, out.runs, sweep_options.lease);
-  if (options.submit) {
+  const std::int64_t tasks = max_tasks(!options.dry_run);  // throws without Slurm, before anything is written
+  read_state(out.directory, sweep.halving, runs);
+  if (!options.dry_run) {
     fs::create_directories(out.directory / "runs");
-    write_sweep_json(out.directory, sweep, out.runs, sweep_options.lease);
-    forget_failures(out.directory, sweep.halving, out.runs);
+    write_sweep_json(out.directory, sweep, runs);
+    forget_failures(out.directory, sweep.halving, runs);
   }
-  const std::vector<std::int64_t> counts = stages(sweep, out.runs);
+  const std::vector<std::int64_t> counts = stages(sweep, runs);
   const std::int64_t most = std::ranges::max(counts);
   if (most == 0) return out;
   const std::int64_t per_task = (most + tasks - 1) / tasks;
   out.script = script_of(options, per_task);
   const std::string script = fs::absolute(out.directory / "slurm.sh").lexically_normal().string();
-  if (options.submit) write_file(script, out.script);
+  if (!options.dry_run) write_file(script, out.script);
   std::vector<std::string> jobs;
   for (const std::int64_t count : counts) {
     if (count == 0) continue;
-    SlurmArray array = array_of(count, per_task, sweep, out.directory, options);
-    if (!jobs.empty()) array.command.push_back("--dependency=afterany:" + jobs.back());
-    array.command.push_back(script);
-    if (options.submit) {
-      const std::string answer = slurm_output(array.command);  // ID or ID;CLUSTER
+    Submission::Array array{
+        .id = "", .command = "", .tasks = (count + per_task - 1) / per_task, .runs_per_task = per_task};
+    std::vector<std::string> command = sbatch_command(array.tasks, sweep, out.directory, options);
+    if (!jobs.empty()) command.push_back("--dependency=afterany:" + jobs.back());
+    command.push_back(script);
+    array.command = shell_command(command);
+    if (!options.dry_run) {
+      const std::string answer = slurm_output(command);  // ID or ID;CLUSTER
       array.id = answer.substr(0, answer.find_first_of(";\n"));
       jobs.push_back(array.id);
       write_file(out.directory / "slurm.json", json_text({{"jobs", jobs}}, 2) + "\n");

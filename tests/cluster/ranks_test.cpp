@@ -1,7 +1,8 @@
 #include <array>
 
+#include "addons/cluster/bucket_sum.h"
 #include "catch.h"
-#include "distributed/thread_ranks.h"
+#include "cluster/thread_ranks.h"
 #include "files/temporary_directory.h"
 #include "program/bench/benchmark.h"
 #include "thimble/engine/random.h"
@@ -25,7 +26,7 @@ struct Computed {
   bool operator==(const Computed&) const = default;
 };
 
-Computed train_steps(const Config& config, Communicator& ranks) {
+Computed train_steps(const Config& config, Ranks& ranks) {
   Trainer trainer(config, ranks);
   Computed result;
   for (int i = 0; i < 6; ++i) {
@@ -34,7 +35,7 @@ Computed train_steps(const Config& config, Communicator& ranks) {
                             r.learning_rate, r.gradient_norm});
   }
   result.validation = json_text(to_json(trainer.evaluate(Split::validation)));
-  trainer.collect_state();
+  trainer.require_equal_weights();
   result.hash = trainer.model().parameters().hash();
   return result;
 }
@@ -105,16 +106,16 @@ void fill_shards(GradientSum& sum, const Range& shards) {
 
 TEST_CASE("gradients are summed in buckets of any size, completed in any order", "[train][ranks]") {
   const Parameters p(small_config());
-  GradientSum alone(one_process(), 7, p.optimizer.segments(), p.store());
-  fill_shards(alone, {0, 7});
-  for (const auto& segment : p.optimizer.segments()) alone.sum_ranks(segment);
+  const std::unique_ptr<GradientSum> alone = local_sum({7, p.optimizer.segments(), p.store()});
+  fill_shards(*alone, {0, 7});
+  for (const auto& segment : p.optimizer.segments()) alone->sum(segment);
   for (const std::size_t bucket : {1, 100, 1000, 100000}) {
     for (const int size : {2, 3, 7}) {
       CAPTURE(bucket, size);
       std::vector<int> differing(static_cast<std::size_t>(size));
       require_success(run_ranks(size, [&](Communicator& ranks) {
-        GradientSum sum(ranks, 7, p.optimizer.segments(), p.store(), bucket);
-        const Range& shards = ranks.own(sum.shards());
+        BucketSum sum(ranks, {7, p.optimizer.segments(), p.store()}, bucket);
+        const Range shards = ranks.own(7);
         for (int step = 0; step < 2; ++step) {
           sum.start();
           fill_shards(sum, shards);
@@ -122,13 +123,21 @@ TEST_CASE("gradients are summed in buckets of any size, completed in any order",
             for (std::size_t i = 0; i < p.count() - static_cast<std::size_t>(step); ++i)  // some never are
               sum.complete({static_cast<int>((i + 3 * shard) % p.count())});
           sum.exchange();
-          const Range& own = ranks.own(sum.segments());
-          for (std::size_t i = own.first; i < own.last; ++i) {
-            const auto& segment = p.optimizer.segments()[i];
-            if (!std::ranges::equal(sum.sum_ranks(segment),
-                                    alone.total().subspan(segment.offset, segment.size)))
-              ++differing[static_cast<std::size_t>(ranks.rank())];
+          for (std::size_t i = sum.segments().first; i < sum.segments().last; ++i)
+            sum.sum(p.optimizer.segments()[i]);
+          std::vector<double> indices(p.optimizer.segments().size());
+          for (std::size_t i = sum.segments().first; i < sum.segments().last; ++i)
+            indices[i] = static_cast<double>(i);
+          sum.share(indices);
+          int& differs = differing[static_cast<std::size_t>(ranks.rank())];
+          for (const auto& segment : p.optimizer.segments()) {
+            const auto part = [&](std::span<const Real> all) {
+              return all.subspan(segment.offset, segment.size);
+            };
+            differs += std::ranges::equal(part(sum.total()), part(alone->total())) ? 0 : 1;
           }
+          for (std::size_t i = 0; i < indices.size(); ++i)
+            differs += indices[i] == static_cast<double>(i) ? 0 : 1;
         }
       }));
       CHECK(differing == std::vector<int>(static_cast<std::size_t>(size)));
@@ -143,7 +152,7 @@ TEST_CASE("a bucket is sent once it is complete in all shards of a rank, after t
   std::array<std::array<std::int64_t, 5>, 2> bytes{};
   std::array<std::int64_t, 2> all{};  // bytes that each rank sums
   require_success(run_ranks(2, [&](Communicator& ranks) {
-    GradientSum sum(ranks, 4, p.optimizer.segments(), p.store(), 1);
+    BucketSum sum(ranks, {4, p.optimizer.segments(), p.store()}, 1);
     auto& sent = bytes[static_cast<std::size_t>(ranks.rank())];
     const auto complete = [&](int parameter) {
       sum.complete({parameter});
@@ -155,7 +164,7 @@ TEST_CASE("a bucket is sent once it is complete in all shards of a rank, after t
     sent[2] = complete(last);
     for (int i = last - 2; i > 0; --i) sent[3] = complete(i);
     sent[4] = complete(0);
-    const Range& own = ranks.own(sum.segments());
+    const Range own = sum.segments();
     for (std::size_t i = own.first; i < own.last; ++i)
       all[static_cast<std::size_t>(ranks.rank())] +=
           static_cast<std::int64_t>(p.optimizer.segments()[i].size * sizeof(Real));
@@ -174,7 +183,7 @@ TEST_CASE("a bucket is sent once it is complete in all shards of a rank, after t
   CHECK(bytes[1][4] == all[0]);
 }
 
-TEST_CASE("a rank sends each element of its gradients and of its parameters once", "[train][ranks]") {
+TEST_CASE("a rank sends each element of its gradients, and of their sum, once", "[train][ranks]") {
   Config config = small_config();
   config.train.shards = 8;  // a rank sums two of them first
   std::array<double, 4> bytes{};
@@ -210,9 +219,9 @@ TEST_CASE("a rank whose weights differ is named at the next checkpoint", "[train
   const auto ends = run_ranks(3, [](Communicator& ranks) {
     Trainer trainer(small_config(), ranks);
     trainer.step();
-    trainer.collect_state();
+    trainer.require_equal_weights();
     if (ranks.rank() == 1) trainer.model().parameters().values()[3] += 1;
-    trainer.collect_state();
+    trainer.require_equal_weights();
   });
   for (const RankEnd& end : ends) {
     CHECK_THAT(end.error, StartsWith("hash of the weights: rank 0 has "));

@@ -1,4 +1,4 @@
-#include "program/sweep/claim.h"
+#include "addons/cluster/claim.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -122,7 +122,7 @@ std::unique_ptr<Claim> Claim::take(const fs::path& name, double lease) {
   return claim->counts_ ? std::move(claim) : nullptr;
 }
 
-bool Claim::renew() const {
+bool Claim::renew() {
   ::futimens(descriptor_, nullptr);
   return is_same_file(descriptor_, file()) && !fs::exists(claim_file(name_, number_ + 1));
 }

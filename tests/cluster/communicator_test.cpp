@@ -1,9 +1,9 @@
-#include "thimble/train/communicator.h"
+#include "addons/cluster/communicator.h"
 
 #include <numeric>
 
 #include "catch.h"
-#include "distributed/thread_ranks.h"
+#include "cluster/thread_ranks.h"
 
 using namespace thimble;
 
@@ -12,7 +12,7 @@ namespace {
 // The results of a function on each rank.
 template <class F>
 auto on_ranks(int size, const F& f) {
-  std::vector<decltype(f(one_process()))> results(static_cast<std::size_t>(size));
+  std::vector<decltype(f(std::declval<Communicator&>()))> results(static_cast<std::size_t>(size));
   require_success(run_ranks(
       size, [&](Communicator& ranks) { results[static_cast<std::size_t>(ranks.rank())] = f(ranks); }));
   return results;
@@ -22,7 +22,7 @@ constexpr int kSizes[] = {1, 2, 3, 5, 8};
 
 }  // namespace
 
-TEST_CASE("the parts of ranks are consecutive, and differ by one item at most", "[distributed]") {
+TEST_CASE("the parts of ranks are consecutive, and differ by one item at most", "[cluster]") {
   for (const std::size_t count : {0, 1, 4, 7, 100}) {
     for (const int size : kSizes) {
       std::size_t end = 0;
@@ -37,38 +37,27 @@ TEST_CASE("the parts of ranks are consecutive, and differ by one item at most", 
   }
 }
 
-TEST_CASE("an all-gather gives every rank the parts of all, a gather rank 0", "[distributed]") {
+TEST_CASE("an all-gather gives every rank the parts of all", "[cluster]") {
   std::vector<int> all(11);
   std::iota(all.begin(), all.end(), 100);
   for (const int size : kSizes) {
     CAPTURE(size);
-    const auto parts = parts_of(all.size(), size);
-    const auto own_part = [&](const Communicator& ranks) {
-      std::vector<int> values(all.size());
-      for (std::size_t i = ranks.own(parts).first; i < ranks.own(parts).last; ++i) values[i] = all[i];
-      return values;
-    };
     const auto everywhere = on_ranks(size, [&](Communicator& ranks) {
-      std::vector<int> values = own_part(ranks);
-      ranks.all_gather(std::span(values), parts);
+      const Range own = ranks.own(all.size());
+      std::vector<int> values(all.size());
+      for (std::size_t i = own.first; i < own.last; ++i) values[i] = all[i];
+      ranks.all_gather(std::span(values));
       return values;
     });
     for (const auto& values : everywhere) CHECK(values == all);
-    const auto collected = on_ranks(size, [&](Communicator& ranks) {
-      std::vector<int> values = own_part(ranks);
-      ranks.gather(std::span(values), parts);
-      if (ranks.rank() == 0) return values;
-      return values == own_part(ranks) ? all : values;  // other ranks get nothing
-    });
-    for (const auto& values : collected) CHECK(values == all);
   }
 }
 
-TEST_CASE("texts of any length reach all ranks", "[distributed]") {
+TEST_CASE("texts of any length reach all ranks", "[cluster]") {
   for (const int size : kSizes) {
     CAPTURE(size);
     const auto texts = on_ranks(size, [](Communicator& ranks) {
-      return ranks.all_gather(std::string(static_cast<std::size_t>(ranks.rank() * 3 % 7), 'x'));
+      return ranks.all_texts(std::string(static_cast<std::size_t>(ranks.rank() * 3 % 7), 'x'));
     });
     for (const auto& of_rank : texts)
       for (std::size_t rank = 0; rank < of_rank.size(); ++rank) CHECK(of_rank[rank].size() == rank * 3 % 7);
@@ -82,7 +71,7 @@ TEST_CASE("texts of any length reach all ranks", "[distributed]") {
   }
 }
 
-TEST_CASE("a condition of one rank is one of all", "[distributed]") {
+TEST_CASE("a condition of one rank is one of all", "[cluster]") {
   for (const int size : kSizes) {
     for (int which = -1; which < size; ++which) {
       const auto found =
@@ -92,7 +81,7 @@ TEST_CASE("a condition of one rank is one of all", "[distributed]") {
   }
 }
 
-TEST_CASE("ranks that differ are named on all ranks, and rank 0 reports", "[distributed]") {
+TEST_CASE("ranks that differ are named on all ranks, and rank 0 reports", "[cluster]") {
   const auto ends = run_ranks(4, [](Communicator& ranks) {
     ranks.require_equal<ConfigError>("version", "1.0", "install one");
     ranks.require_equal<ConfigError>("config", ranks.rank() % 2 == 0 ? "a" : "b", "use one file");
@@ -105,7 +94,7 @@ TEST_CASE("ranks that differ are named on all ranks, and rank 0 reports", "[dist
   }
 }
 
-TEST_CASE("when a rank fails, the others end with its status and no message", "[distributed]") {
+TEST_CASE("when a rank fails, the others end with its status and no message", "[cluster]") {
   const auto ends = run_ranks(3, [](Communicator& ranks) {
     require<Error>(ranks.rank() != 1, "disk full");
     ranks.any(false);
@@ -119,7 +108,7 @@ TEST_CASE("when a rank fails, the others end with its status and no message", "[
   }
 }
 
-TEST_CASE("a rank that fails after the others are done gives all its status", "[distributed]") {
+TEST_CASE("a rank that fails after the others are done gives all its status", "[cluster]") {
   const auto ends = run_ranks(3, [](Communicator& ranks) {
     ranks.any(false);
     require<Error>(ranks.rank() != 0, "disk full");
@@ -129,7 +118,7 @@ TEST_CASE("a rank that fails after the others are done gives all its status", "[
   CHECK_FALSE(ends[1].ending.has_message);
 }
 
-TEST_CASE("ranks that do not answer in time are named", "[distributed]") {
+TEST_CASE("ranks that do not answer in time are named", "[cluster]") {
   std::atomic<bool> waiting = true;
   const auto ends = run_ranks(4, [&](Communicator& ranks) {
     if (ranks.rank() % 2 == 1) {  // these hang
@@ -172,7 +161,7 @@ class Scripted : public Communicator {
 
 }  // namespace
 
-TEST_CASE("a rank that has failed ends a wait for what cannot come any more", "[distributed]") {
+TEST_CASE("a rank that has failed ends a wait for what cannot come any more", "[cluster]") {
   SECTION("its last message arrives just before its ending") {
     Scripted ranks;
     ranks.calls_until_done = 2;
@@ -207,7 +196,7 @@ TEST_CASE("a rank that has failed ends a wait for what cannot come any more", "[
   }
 }
 
-TEST_CASE("the seconds of all waits add up", "[distributed]") {
+TEST_CASE("the seconds of all waits add up", "[cluster]") {
   const auto grows = on_ranks(2, [](Communicator& ranks) {
     if (ranks.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ranks.any(false);

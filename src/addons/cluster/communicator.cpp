@@ -1,12 +1,10 @@
-#include "thimble/train/communicator.h"
+#include "addons/cluster/communicator.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
-
-#include "thimble/train/stopwatch.h"
 
 namespace thimble {
 
@@ -30,17 +28,7 @@ std::string ranks_text(std::vector<int> ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
 }
 
-class OneProcess : public Communicator {
- public:
-  OneProcess() : Communicator(0, 1) {}
-};
-
 }  // namespace
-
-Range part_of(std::size_t count, int rank, int size) {
-  const auto r = static_cast<std::size_t>(rank), n = static_cast<std::size_t>(size);
-  return {count * r / n, count * (r + 1) / n};
-}
 
 std::vector<Range> parts_of(std::size_t count, int size) {
   std::vector<Range> parts;
@@ -60,7 +48,6 @@ void Communicator::receive(int from, std::span<std::byte> bytes) {
 }
 
 void Communicator::wait() {
-  if (size_ == 1) return;
   const Stopwatch timer;
   for (int round = 0; !done(); ++round) {
     try {
@@ -90,28 +77,31 @@ void Communicator::require_answers(double seconds) {
       seconds < timeout_,
       "rank {}: no answer from {} for {:g} s; resume the run with --resume; if those ranks were only "
       "slow, set the seconds to wait with THIMBLE_RANK_TIMEOUT",
-      rank_, seconds < timeout_ ? "" : ranks_text(unanswered()), timeout_);
+      rank(), seconds < timeout_ ? "" : ranks_text(unanswered()), timeout_);
 }
 
-void Communicator::start_gather(std::span<std::byte> bytes, std::size_t size, std::span<const Range> parts,
-                                std::optional<int> to) {
+void Communicator::start_gather(std::span<std::byte> bytes, std::size_t size, std::span<const Range> parts) {
   const auto part = [&](int rank) {
     const Range& items = parts[static_cast<std::size_t>(rank)];
     return bytes.subspan(items.first * size, items.size() * size);
   };
   // Each rank starts with the next one, so that they do not all send to the same rank at once.
-  for (int i = 1; i < size_; ++i) {
-    const int from = (rank_ + size_ - i) % size_, next = (rank_ + i) % size_;
-    if (!to || *to == rank_) receive(from, part(from));
-    if (!to || *to == next) send(next, part(rank_));
+  for (int i = 1; i < this->size(); ++i) {
+    const int from = (rank() + this->size() - i) % this->size(), next = (rank() + i) % this->size();
+    receive(from, part(from));
+    send(next, part(rank()));
   }
 }
 
-std::vector<std::string> Communicator::all_gather(const std::string& text) {
-  const std::vector<Range> ranks = parts_of(static_cast<std::size_t>(size_), size_);
-  std::vector<std::size_t> lengths(ranks.size());
-  lengths[static_cast<std::size_t>(rank_)] = text.size();
-  all_gather(std::span(lengths), ranks);
+void Communicator::gather_items(std::span<std::byte> items, std::size_t size) {
+  start_gather(items, size, parts_of(items.size() / size, this->size()));
+  wait();
+}
+
+std::vector<std::string> Communicator::all_texts(const std::string& text) {
+  std::vector<std::size_t> lengths(static_cast<std::size_t>(size()));
+  lengths[static_cast<std::size_t>(rank())] = text.size();
+  all_gather(std::span(lengths));
   std::vector<Range> parts;
   std::size_t end = 0;
   for (const std::size_t length : lengths) {
@@ -119,44 +109,37 @@ std::vector<std::string> Communicator::all_gather(const std::string& text) {
     end += length;
   }
   std::string all(end, '\0');
-  text.copy(all.data() + parts[static_cast<std::size_t>(rank_)].first, text.size());
-  all_gather(std::span(all), parts);
+  text.copy(all.data() + own_of(parts).first, text.size());
+  start_all_gather(std::span(all), parts);
+  wait();
   std::vector<std::string> texts;
   for (const Range& part : parts) texts.push_back(all.substr(part.first, part.size()));
   return texts;
 }
 
 void Communicator::broadcast_bytes(std::span<std::byte> bytes) {
-  std::vector<Range> parts(static_cast<std::size_t>(size_));
+  std::vector<Range> parts(static_cast<std::size_t>(size()));
   parts.front() = {0, bytes.size()};
-  all_gather(bytes, parts);
-}
-
-void Communicator::broadcast(std::string& text) {
-  std::size_t length = text.size();
-  broadcast(std::span(&length, 1));
-  text.resize(length);
-  broadcast(std::span(text));
+  start_gather(bytes, 1, parts);
+  wait();
 }
 
 bool Communicator::any(bool condition) {
-  if (size_ == 1) return condition;
-  std::vector<char> conditions(static_cast<std::size_t>(size_));
-  conditions[static_cast<std::size_t>(rank_)] = condition ? 1 : 0;
-  all_gather(std::span(conditions), parts_of(conditions.size(), size_));
-  return std::ranges::count(conditions, 0) != size_;
+  std::vector<char> conditions(static_cast<std::size_t>(size()));
+  conditions[static_cast<std::size_t>(rank())] = condition ? 1 : 0;
+  all_gather(std::span(conditions));
+  return std::ranges::count(conditions, 0) != size();
 }
 
 std::string Communicator::difference_of(const char* what, const std::string& text) {
-  if (size_ == 1) return "";
-  const std::vector<std::string> texts = all_gather(text);
+  const std::vector<std::string> texts = all_texts(text);
   std::vector<int> differing;
-  for (int rank = 1; rank < size_; ++rank)
+  for (int rank = 1; rank < size(); ++rank)
     if (texts[static_cast<std::size_t>(rank)] != texts[0]) differing.push_back(rank);
   if (differing.empty()) return "";
   return fmt::format("{}: rank 0 has {}, rank {} has {}; {} of {} from rank 0", what, texts[0],
                      differing.front(), texts[static_cast<std::size_t>(differing.front())],
-                     ranks_text(differing) + (differing.size() == 1 ? " differs" : " differ"), size_);
+                     ranks_text(differing) + (differing.size() == 1 ? " differs" : " differ"), size());
 }
 
 void Communicator::receive_endings() {
@@ -170,8 +153,8 @@ bool Communicator::all_ended() const {
 Ending Communicator::end(Ending mine) {
   constexpr double kGrace = 5;  // seconds
   cancel();
-  endings_[static_cast<std::size_t>(rank_)] = mine;
-  for (int i = 1; i < size_; ++i) send_ending((rank_ + i) % size_, mine);
+  endings_[static_cast<std::size_t>(rank())] = mine;
+  for (int i = 1; i < size(); ++i) send_ending((rank() + i) % size(), mine);
   const auto failed = [](const auto& ending) { return ending && ending->status != 0; };
   const Stopwatch timer;
   for (int round = 0; !all_ended(); ++round) {
@@ -183,15 +166,10 @@ Ending Communicator::end(Ending mine) {
   const auto first =
       std::ranges::find_if(endings_, [](const auto& ending) { return ending && ending->has_message; });
   if (first == endings_.end()) return mine;
-  const bool reports = first - endings_.begin() == rank_;
+  const bool reports = first - endings_.begin() == rank();
   // The first of the others to leave may end all ranks that are left, so the one that reports goes ahead.
   if (!reports && !all_ended()) std::this_thread::sleep_for(std::chrono::seconds(1));
   return {(*first)->status, reports};
-}
-
-Communicator& one_process() {
-  static OneProcess process;
-  return process;
 }
 
 }  // namespace thimble

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "program/sweep/run_queue.h"
+
 namespace thimble {
 
 // A claim of this process on a name, held for the lifetime of the object: the file NAME.claim-N, of which the
@@ -12,17 +14,17 @@ namespace thimble {
 // claim ends when its holder releases it or, on the holder's machine, ends. On other machines it ends when it
 // has not been renewed for the time of a lease, by the clock of the file system. It is then replaced by N+1, so
 // that one of several processes takes it over.
-class Claim {
+class Claim : public TakenRun {
  public:
   // Claims the name; returns nullptr while another process holds it. `lease` in seconds, the same in every
   // process. Throws FileError when the file cannot be written.
   static std::unique_ptr<Claim> take(const std::filesystem::path& name, double lease);
-  ~Claim();
+  ~Claim() override;
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
 
   // Starts the lease anew; returns whether this is still the claim that counts.
-  bool renew() const;
+  bool renew() override;
 
  private:
   Claim(std::filesystem::path name, int number, int descriptor);
