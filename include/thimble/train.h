@@ -9,6 +9,7 @@
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
+#include "thimble/train/observer.h"
 #include "thimble/train/permutation.h"
 #include "thimble/train/prediction.h"
 #include "thimble/train/ranks.h"

@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "files/temporary_directory.h"
+#include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;

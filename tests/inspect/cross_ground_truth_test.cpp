@@ -14,6 +14,7 @@
 #include "files/temporary_directory.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/patch.h"
+#include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 #include "train/small_config.h"
 #include "train/step/trainer.h"

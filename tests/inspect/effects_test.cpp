@@ -12,6 +12,7 @@
 #include "inspect/timeline/head_log.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/patch.h"
+#include "thimble/train/run.h"
 
 using namespace thimble;
 

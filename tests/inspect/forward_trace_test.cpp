@@ -10,6 +10,7 @@
 #include "rounding.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 #include "train/small_config.h"
 #include "train/step/trainer.h"

@@ -10,6 +10,7 @@
 #include "thimble/inspect/label.h"
 #include "thimble/inspect/timeline.h"
 #include "thimble/train/json.h"
+#include "thimble/train/train.h"
 #include "train/run_files.h"
 #include "train/small_config.h"
 #include "train/step/trainer.h"

@@ -11,6 +11,7 @@
 #include "thimble/inspect/forward_trace.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/patch.h"
+#include "thimble/train/run.h"
 
 using namespace thimble;
 

@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "thimble/engine/error.h"
+#include "thimble/inspect/inspect.h"
 #include "thimble/train/json.h"
 
 using namespace thimble;

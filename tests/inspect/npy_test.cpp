@@ -7,6 +7,7 @@
 #include "files/temporary_directory.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/forward_trace.h"
+#include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 #include "train/small_config.h"
 #include "train/step/trainer.h"

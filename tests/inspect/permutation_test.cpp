@@ -10,6 +10,7 @@
 #include "thimble/engine/real.h"
 #include "thimble/inspect/forward_trace.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;

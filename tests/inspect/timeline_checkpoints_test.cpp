@@ -2,6 +2,7 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "thimble/inspect/checkpoint_series.h"
+#include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
 using namespace thimble;

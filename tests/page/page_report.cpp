@@ -14,6 +14,7 @@
 #include "inspect/report/svg.h"
 #include "program/reproduce/page.h"
 #include "thimble/inspect/html.h"
+#include "thimble/inspect/inspect.h"
 
 namespace {
 

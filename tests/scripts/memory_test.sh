@@ -57,15 +57,15 @@ compare translation_recurrent train.threads=1 model.d_model=256
 python3 "$(dirname "$configs")/tests/scripts/memory_estimates.py" "$thimble" "$peak_memory" "$(dirname "$configs")" 4 12 19 ||
   failed=$((failed + 1))
 
-# report OPTION...: `inspect` with these options needs what it announces where that is not left, within 10 %.
+# report OPTION...: `inspect` with these options needs no more than the bound that it names where half of it is not left.
 report() {
   local needs kib
-  needs=$( (ulimit -v 260000; "$thimble" inspect long --quiet "$@" 2>&1 || true) | sed -nE 's/.*needs about ([0-9.]+) MiB.*/\1/p')
+  needs=$( (ulimit -v 260000; "$thimble" inspect long --quiet "$@" 2>&1 || true) | sed -nE 's/.*may need up to ([0-9.]+) MiB.*/\1/p')
   kib=$("$peak_memory" "$thimble" inspect long --quiet "$@")
   awk -v estimate="${needs:-0}" -v peak="$kib" -v what="inspect $*" 'BEGIN {
     peak /= 1024
-    ok = estimate >= 0.9 * peak && estimate <= 1.1 * peak
-    printf "%s: estimate %.1f MiB, peak %.1f MiB: %s\n", ok ? "ok" : "WRONG", estimate, peak, what
+    ok = estimate >= 0.9 * peak && estimate <= 3 * peak
+    printf "%s: bound %.1f MiB, peak %.1f MiB: %s\n", ok ? "ok" : "WRONG", estimate, peak, what
     exit !ok }' || failed=$((failed + 1))
   compared=$((compared + 1))
 }

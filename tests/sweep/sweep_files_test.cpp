@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "sweep/workshop.h"
+#include "train/step/forward.h"
 
 using namespace thimble;
 

@@ -2,7 +2,9 @@
 #include "program/compare/compare.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/timeline.h"
+#include "thimble/train/run.h"
 #include "thimble/train/run_state.h"
+#include "thimble/train/train.h"
 #include "train/changed_run.h"
 
 using namespace thimble;

@@ -3,6 +3,8 @@
 #include "program/compare/compare.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/timeline.h"
+#include "thimble/train/run.h"
+#include "thimble/train/train.h"
 #include "train/changed_run.h"
 #include "train/runs/training.h"
 

@@ -129,6 +129,13 @@ class Tape {
   // A function that backward() calls with each parameter of the tape once it adds no more to its gradient.
   using PostAccumulateGradHook = std::function<void(Parameter)>;
 
+  // The gradient of a node is in one of three states, which grad_accumulator() shows to an op:
+  //   state              its memory                                        the op
+  //   not required       none: no variable and no bound parameter leads     adds nothing
+  //                      to the node
+  //   nothing added yet  unset (`uninitialized`)                            overwrites every element
+  //   accumulating       the sum so far; bound parameters start here       adds
+
   // Adds d(sum(loss * seed))/dx to the gradient of every leaf x that requires one, and sets the gradients of
   // the other nodes. `loss` may have any shape; without a seed it must have one element, whose seed is
   // `scale`. Throws ShapeError otherwise, Error on an inference tape.

@@ -7,9 +7,10 @@
 
 #include "thimble/inspect/forward_trace.h"
 #include "thimble/inspect/timeline.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
+
+struct ModelSource;
 
 // A model at one step of its training: loss and scores, without chance levels, on the first kLoggedSequences
 // test sequences, and all attention on the first examples of them.

@@ -12,8 +12,8 @@
 #include "thimble/engine/attention_layer.h"
 #include "thimble/inspect/interval.h"
 #include "thimble/train/json.h"
+#include "thimble/train/results.h"
 #include "thimble/train/statistics.h"
-#include "thimble/train/train.h"
 
 namespace thimble {
 

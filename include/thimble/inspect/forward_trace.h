@@ -13,9 +13,10 @@
 #include "thimble/engine/attention_layer.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
+
+struct ModelSource;
 
 // A forward pass over one sequence, in evaluation mode.
 struct ForwardTrace {

@@ -3,9 +3,10 @@
 
 #include <string>
 
-#include "thimble/inspect/inspect.h"
-
 namespace thimble {
+
+struct ForwardTrace;
+struct InspectReport;
 
 // Returns a self-contained HTML file that loads nothing from the network. The user's own sequence, if any, is
 // the first example. Attention weights of examples are stored in steps of 1/65535, or of 1/255 where that

@@ -18,9 +18,10 @@
 #include "thimble/inspect/verdict.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
+
+struct ModelSource;
 
 struct HeadReport {
   std::vector<HeadScore> scores;  // with at_init

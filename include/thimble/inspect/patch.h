@@ -5,9 +5,10 @@
 
 #include "thimble/inspect/edges.h"
 #include "thimble/inspect/patching_report.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
+
+struct ModelSource;
 
 inline constexpr std::int64_t kUsualPairs = 100;
 inline constexpr std::int64_t kCandidates = 1000;  // test sequences that pairs are drawn from, at least

@@ -43,9 +43,6 @@ ModelSource open_weights(const std::filesystem::path& weights, const std::string
 EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit = 0,
                     std::vector<Prediction>* predictions = nullptr);
 
-// Returns the record of the data that the config trains on.
-DataRecord record_of(const Config& config);
-
 // Returns a line for each data file of the config whose content differs from that of the run.
 std::vector<std::string> changed_data(const RunDirectory& run, const Config& config);
 

@@ -67,7 +67,7 @@ Json opened(const Json& request, const F& prepare, Session* before = nullptr) {
   try {
     SessionOptions options{.directory = directory, .shards_only = is_for_shards(request)};
     const Config config = prepare(options);
-    require_memory(estimate_memory(Job::training, config));
+    require_room(training_memory(config));
     std::unique_ptr<Session> made = config.train.precision == Precision::float32
                                         ? f32::make_session(config, options)
                                         : f64::make_session(config, options);
@@ -89,7 +89,7 @@ Json about(const Json&) {
           {"memory",
            {{"used", static_cast<std::uint64_t>(::mallinfo().uordblks)},
             {"peak", peak_memory()},
-            {"limit", available_memory().available}}}};
+            {"limit", available_memory()}}}};
 }
 
 Json tasks(const Json&) {

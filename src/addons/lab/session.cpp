@@ -7,7 +7,6 @@
 
 #include "addons/lab/history.h"
 #include "addons/lab/interventions.h"
-#include "inspect/effects/effect_memory.h"
 #include "inspect/effects/head_names.h"
 #include "inspect/effects/measure_effects.h"
 #include "inspect/scores/require_heads.h"
@@ -16,6 +15,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/train/listing.h"
+#include "thimble/train/run.h"
 #include "thimble/train/tokenization.h"
 #include "train/files/checkpoint.h"
 #include "train/files/stopwatch.h"
@@ -81,7 +81,7 @@ class Run final : public lab::Session, private TrainObserver {
               {"output", to_json(config_)["model"]["output"]["per"]},
               {"shards", config_.train.shards},
               {"steps", config_.train.steps},
-              {"memory_bytes", estimate_memory(Job::training, config_).total()}};
+              {"memory_bytes", training_memory(config_).total()}};
     if (data.size(Split::validation) > 0 && !options_.shards_only) {
       const EvalResult result = run_->trainer().evaluate(Split::validation);
       json["validation"] = to_json(result);
@@ -218,7 +218,7 @@ class Run final : public lab::Session, private TrainObserver {
   Json ablate(const std::string& heads, std::int64_t sequences, const Json& at) override {
     require_heads(config_.model);
     const std::vector<HeadId> set = parse_heads(heads, model().attention_layers());
-    require_memory(effects_memory(config_, sequences));
+    require_room(inspection_bound(config_, sequences), true);
     if (!evaluator_) evaluator_.emplace(config_);
     evaluator_->select(Split::test, sequences);
     std::ranges::copy(weights(at), evaluator_->model().parameters().values().begin());

@@ -12,6 +12,7 @@
 #include "thimble/train/json.h"
 #include "thimble/train/ranks.h"
 #include "thimble/train/safetensors.h"
+#include "train/step/cost.h"
 
 namespace thimble::lab {
 
@@ -54,5 +55,8 @@ class Session {
   // Moves the history of a session of the same run and precision into this one.
   virtual void take_history(Session& from) = 0;
 };
+
+// Throws ConfigError if the estimate exceeds the memory that an instance may have, a bound if it exceeds it twice over.
+void require_room(const MemoryEstimate&, bool is_bound = false);
 
 }  // namespace thimble::lab

@@ -5,6 +5,7 @@
 #include "inspect/patching/patching.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/patch.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -9,6 +9,7 @@
 
 #include "inspect/report/page.h"
 #include "thimble/engine/error.h"
+#include "thimble/inspect/inspect.h"
 #include "thimble/train/json.h"
 
 namespace thimble {

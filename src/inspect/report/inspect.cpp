@@ -1,9 +1,8 @@
 #include "thimble/inspect/inspect.h"
-#include "inspect/effects/effect_memory.h"
-#include "inspect/report/inspection_memory.h"
 #include "inspect/scores/require_heads.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 
@@ -18,7 +17,6 @@ AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> he
 
 InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
   require_heads(model.config.model);
-  require_memory(inspection_memory(model.config, options));
   const bool single = model.config.train.precision == Precision::float32;
   InspectReport report = single ? f32::run_inspection(model, options) : f64::run_inspection(model, options);
   if (!model.run.empty()) report.timeline = read_timeline(model.run, model.state);
@@ -30,7 +28,6 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
 
 AblationReport ablate(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences) {
   require_heads(model.config.model);
-  require_memory(effects_memory(model.config, sequences));
   const bool single = model.config.train.precision == Precision::float32;
   return single ? f32::run_ablation(model, heads, sequences) : f64::run_ablation(model, heads, sequences);
 }

@@ -9,6 +9,7 @@
 #include "inspect/effects/measure_effects.h"
 #include "inspect/scores/score_observer.h"
 #include "inspect/trace/trace_observer.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -6,6 +6,7 @@
 #include "inspect/scores/score_observer.h"
 #include "inspect/timeline/head_log.h"
 #include "inspect/trace/trace_observer.h"
+#include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 
 namespace thimble {

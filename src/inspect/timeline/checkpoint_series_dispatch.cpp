@@ -1,7 +1,7 @@
 #include "inspect/scores/require_heads.h"
 #include "inspect/timeline/head_log.h"
-#include "inspect/trace/trace_memory.h"
 #include "thimble/inspect/checkpoint_series.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 
@@ -21,9 +21,6 @@ std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::in
   if (model.run.empty() || !model.config.train.checkpoint_series) return {};
   require_heads(model.config.model);
   const auto checkpoints = model.run.series(model.file, remarks);
-  MemoryEstimate reading = trace_memory(model.config, kLoggedSequences);
-  reading.sequences += static_cast<double>(checkpoints.size() + 1) * trace_bytes(model.config, examples);
-  require_memory(reading);
   const bool single = model.config.train.precision == Precision::float32;
   return single ? f32::run_series(model, checkpoints, examples)
                 : f64::run_series(model, checkpoints, examples);

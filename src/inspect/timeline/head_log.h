@@ -1,7 +1,7 @@
 // Scores of heads during training, for train.log_heads.
 #pragma once
 
-#include "thimble/train/train.h"
+#include "thimble/train/observer.h"
 
 namespace thimble {
 

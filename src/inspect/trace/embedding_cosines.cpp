@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "thimble/inspect/forward_trace.h"
+#include "thimble/train/run.h"
 #include "thimble/train/safetensors.h"
 
 namespace thimble {

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "thimble/train/json.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
+
+struct ModelSource;
 
 // Returns {token: {token: cosine}} of the rows of token_embedding.weight, for every pair of tokens of the
 // vocabulary; a cosine with a row of zeros is 0. Throws CheckpointError when the file has no such tensor.

@@ -1,11 +1,11 @@
 // Compiled once: parses the input, calls the code of the model's precision, and writes JSON.
 #include "thimble/inspect/forward_trace.h"
 #include "inspect/scores/require_heads.h"
-#include "inspect/trace/trace_memory.h"
 #include "thimble/engine/decoding.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/lens_names.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/data/table/table.h"
 #include "train/files/text/suggest.h"
 #include "train/files/text/text.h"
@@ -112,7 +112,6 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
       layout_of(model.config.model) == Layout::seq2seq,
       "generate: requires model.kind encoder_decoder or recurrent, this model is an encoder; `thimble "
       "inspect --input` shows its predictions");
-  require_memory(input_memory(model.config, beams));
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
   const Table* table = model.config.task.table.get();
@@ -157,7 +156,6 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
 }
 
 ForwardTrace trace_input(const ModelSource& model, std::string_view text) {
-  require_memory(input_memory(model.config));
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   return single(model) ? f32::run_input(model, tokens) : f64::run_input(model, tokens);
 }
@@ -173,7 +171,6 @@ void trace_split(const ModelSource& model, Split split, std::int64_t count,
                  const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options) {
   require_heads(model.config.model);
   count = readable(model, split, count);
-  require_memory(trace_memory(model.config, count));
   single(model) ? f32::run_split(model, split, count, visit, options)
                 : f64::run_split(model, split, count, visit, options);
 }

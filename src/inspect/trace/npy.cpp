@@ -9,6 +9,7 @@
 
 #include "thimble/engine/error.h"
 #include "thimble/inspect/forward_trace.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 

@@ -8,10 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "thimble/train/dataset.h"
 #include "thimble/train/file.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
+
+struct ModelSource;
 
 // A file with an array, written piece by piece in C order, little-endian; it appears only with commit(). All
 // functions throw FileError.

@@ -7,6 +7,7 @@
 #include "thimble/engine/random.h"
 #include "thimble/inspect/forward_trace.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/files/progress.h"
 
 namespace thimble {

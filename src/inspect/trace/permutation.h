@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "thimble/train/json.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
+
+struct ModelSource;
 
 // The difference between the logits of permuted sequences and the permuted logits of the sequences; a model
 // with one output per sequence has logits in one place. A transformer without positions and mask is

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "thimble/inspect/forward_trace.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 

@@ -4,9 +4,10 @@
 #include <cstdint>
 
 #include "thimble/train/json.h"
-#include "thimble/train/run.h"
 
 namespace thimble {
+
+struct ModelSource;
 
 // Returns {"at_init", "trained"}, the mean Frobenius norm of the Jacobian diag(p) - p p^T of the softmax,
 // where p are the attention weights of a query: over all layers, heads and queries of the first test

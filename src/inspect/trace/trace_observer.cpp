@@ -8,6 +8,7 @@
 #include "inspect/circuits/logit_lens.h"
 #include "inspect/trace/trace_observer.h"
 #include "thimble/engine/decoding.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,7 +1,6 @@
 #include "program/bench/benchmark.h"
 
 #include "thimble/engine/real.h"
-#include "train/step/cost.h"
 
 namespace thimble {
 
@@ -14,7 +13,6 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
 
 Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
   ranks.require_equal<ConfigError>("--steps", std::to_string(steps), "start the same command for all ranks");
-  require_memory(estimate_memory(Job::training, config, ranks.size()));
   const bool single = config.train.precision == Precision::float32;
   return single ? f32::run_benchmark(config, warmup, steps, ranks)
                 : f64::run_benchmark(config, warmup, steps, ranks);

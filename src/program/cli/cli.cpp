@@ -10,6 +10,7 @@
 #include "program/cli/cluster.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/files/process.h"
 #include "train/files/text/text.h"
 #include "train/files/text/width.h"

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "inspect/trace/trace_memory.h"
 #include "program/compare/assignment.h"
 #include "thimble/engine/error.h"
+#include "thimble/train/run.h"
 
 namespace thimble {
 
@@ -162,20 +162,18 @@ Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfi
   return out;
 }
 
-MemoryEstimate comparison_memory(const Config& first, const Config& second, std::int64_t sequences) {
-  // The traces of one model are kept while those of the other are made, and both with those of its untrained
-  // copies, one by one.
-  const double traces = trace_bytes(first, sequences), other_traces = trace_bytes(second, sequences);
-  MemoryEstimate reading = trace_memory(first, sequences), other = trace_memory(second, sequences);
-  reading.sequences += traces;
-  reading.data += other.data;
-  other.sequences += traces + 2 * other_traces;
-  other.data = reading.data;
-  return peak({reading, other});
+MemoryEstimate comparison_bound(const Config& first, const Config& second, std::int64_t sequences) {
+  // The weights of both models and of an untrained copy, on the same sequences.
+  MemoryEstimate bound = tracing_bound(first, sequences);
+  const MemoryEstimate other = tracing_bound(second, sequences);
+  if (other.total() > bound.total()) bound = other;
+  bound.data *= 2;
+  bound.sequences *= 3;
+  return bound;
 }
 
 HeadComparison compare_heads(const ModelSource& first, const ModelSource& second, std::int64_t sequences,
-                             std::int64_t examples) {
+                             std::int64_t examples, const std::function<void(const MemoryEstimate&)>& fits) {
   HeadComparison comparison{.obstacle = obstacle_of(first, second)};
   if (!comparison.obstacle.empty()) return comparison;
   const ModelConfig &model = first.config.model, &other = second.config.model;
@@ -187,7 +185,7 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
     comparison.obstacle = "there are no test sequences";
     return comparison;
   }
-  require_memory(comparison_memory(first_here.config, second_here.config, sequences));
+  if (fits) fits(comparison_bound(first_here.config, second_here.config, sequences));
   const Attention a = read_attention(first_here, sequences), b = read_attention(second_here, sequences);
   comparison.sequences = std::ssize(a);
   comparison.elsewhere = std::ranges::count_if(previous_of_length(a), [](std::int64_t p) { return p >= 0; });

@@ -15,6 +15,7 @@
 #include "thimble/inspect/inspect.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/files/stopwatch.h"
 
 namespace thimble {

@@ -37,46 +37,35 @@ double machine_memory(const fs::path& root) {
   return kUnlimited;
 }
 
-// Returns the lowest limit of this process's groups and the groups above them. A line of proc/self/cgroup is
-// number:controllers:path, without controllers in version 2.
+// Returns the lowest limit of this process's group and the groups above it, of version 2, whose line of
+// proc/self/cgroup is 0::PATH.
 double control_group_limit(const fs::path& root) {
   double limit = kUnlimited;
   std::ifstream file(root / "proc/self/cgroup");
-  std::string number, controllers, path;
-  while (std::getline(file, number, ':') && std::getline(file, controllers, ':') &&
-         std::getline(file, path)) {
-    const bool version_2 = controllers.empty();
-    if (!version_2 && ("," + controllers + ",").find(",memory,") == std::string::npos) continue;
-    const fs::path top = root / (version_2 ? "sys/fs/cgroup" : "sys/fs/cgroup/memory");
-    const char* name = version_2 ? "memory.max" : "memory.limit_in_bytes";
-    fs::path group = fs::path(path).relative_path();
-    for (; !group.empty(); group = group.parent_path())
-      limit = std::min(limit, leading_number(top / group / name));
-    limit = std::min(limit, leading_number(top / name));
+  const fs::path top = root / "sys/fs/cgroup";
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("0::")) continue;
+    for (fs::path group = fs::path(line.substr(3)).relative_path(); !group.empty();
+         group = group.parent_path())
+      limit = std::min(limit, leading_number(top / group / "memory.max"));
+    limit = std::min(limit, leading_number(top / "memory.max"));
   }
   return limit;
 }
 
-MemoryLimit address_space_limit(std::int64_t threads, const fs::path& root) {
+double address_space_limit(std::int64_t threads, const fs::path& root) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnlimited;
   const double pages = leading_number(root / "proc/self/statm");
   const double taken = pages < kUnlimited ? pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0;
-  const auto all = static_cast<double>(limit.rlim_cur);
-  return {.kind = MemoryLimit::address_space,
-          .available = std::max(0.0, all - taken - kReserved * static_cast<double>(threads)),
-          .limit = all,
-          .taken = taken,
-          .reserved = kReserved};
+  return std::max(0.0,
+                  static_cast<double>(limit.rlim_cur) - taken - kReserved * static_cast<double>(threads));
 }
 
 }  // namespace
 
-MemoryLimit available_memory(std::int64_t threads, const fs::path& root) {
-  const MemoryLimit machine{.kind = MemoryLimit::machine, .available = machine_memory(root)};
-  const MemoryLimit group{.kind = MemoryLimit::control_group, .available = control_group_limit(root)};
-  return std::min({machine, group, address_space_limit(threads, root)},
-                  [](const MemoryLimit& a, const MemoryLimit& b) { return a.available < b.available; });
+double available_memory(std::int64_t threads, const fs::path& root) {
+  return std::min({machine_memory(root), control_group_limit(root), address_space_limit(threads, root)});
 }
 
 void return_large_blocks() {

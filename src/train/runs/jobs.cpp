@@ -6,6 +6,7 @@
 
 #include "engine/ops/gradcheck_cases.h"
 #include "thimble/engine/error.h"
+#include "thimble/train/run.h"
 #include "train/files/progress.h"
 #include "train/step/cost.h"
 #include "train/step/evaluator.h"

@@ -49,10 +49,6 @@ std::shared_ptr<const SafetensorsFile> ModelSource::open() const {
   return file ? file : std::make_shared<const SafetensorsFile>(weights);
 }
 
-DataRecord record_of(const Config& config) {
-  return record_of(config.task, layout_of(config.model), config.model.max_length);
-}
-
 std::vector<std::string> changed_data(const RunDirectory& run, const Config& config) {
   if (config.task.table == nullptr) return {};
   const DataRecord& trained = run.data();

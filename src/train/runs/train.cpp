@@ -1,10 +1,9 @@
-// Dispatches each job to the code of its precision, if its memory fits. This file is compiled once.
+// Dispatches each job to the code of its precision. This file is compiled once.
 #include "thimble/train/train.h"
 
 #include "thimble/engine/real.h"
 #include "thimble/train/run.h"
 #include "train/files/text/format.h"
-#include "train/step/cost.h"
 
 namespace thimble {
 
@@ -37,23 +36,16 @@ TrainResult train(const Config& config, const TrainOptions& options) {
   require_equal_option(*options.ranks, "--stop-after", std::to_string(options.stop_after));
   require_equal_option(*options.ranks, "--resume", options.resume ? "set" : "not set");
   require_equal_option(*options.ranks, "run directory", options.directory.empty() ? "none" : "one");
-  require_memory(estimate_memory(Job::training, config, options.ranks->size()));
   return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
 }
 
 EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit,
                     std::vector<Prediction>* predictions) {
-  const std::int64_t size = split_sizes(source.config.task, source.config.data).size(split);
-  require_memory(evaluation_memory(source.config, limit > 0 && (size == 0 || limit < size) ? limit : size,
-                                   predictions != nullptr));
   return single(source.config) ? f32::run_evaluation(source, split, limit, predictions)
                                : f64::run_evaluation(source, split, limit, predictions);
 }
 
-std::vector<GradcheckResult> check_model(const Config& config) {
-  require_memory(estimate_memory(Job::model_check, config));
-  return f64::run_model_check(config);
-}
+std::vector<GradcheckResult> check_model(const Config& config) { return f64::run_model_check(config); }
 
 std::vector<GradcheckResult> check_ops(const std::string& only) { return f64::run_op_checks(only); }
 

@@ -7,6 +7,7 @@
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
+#include "train/step/forward.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

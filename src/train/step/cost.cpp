@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "thimble/engine/attention_layer.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/prediction.h"
 #include "train/data/table/table.h"
-#include "train/files/memory.h"
 #include "train/files/text/format.h"
 #include "train/files/thread_pool.h"
 #include "train/step/eval_sums.h"
@@ -21,7 +22,7 @@ namespace {
 // configs/bench/tiny.yaml is a sixth faster with 256 than with 512, and larger models are 1 % slower.
 constexpr std::int64_t kMicroBatchTokens = 256;
 
-constexpr PlanOptions kTrainingOptions{.gradients = true, .dropout = true}, kEvaluationOptions{};
+constexpr PlanOptions kTrainingOptions{.gradients = true, .dropout = true};
 
 // Returns the bytes of the program before it computes, plus those of each thread: stack, heap, and the used
 // part of OpenBLAS's buffer; measured on Debian 12.
@@ -40,6 +41,29 @@ double data_memory(const Config& config) {
          (config.task.table != nullptr ? config.task.table->bytes() + kNode * vocabulary : 0);
 }
 
+double real_size(const Config& config) {
+  return config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
+}
+
+std::int64_t tokens_of(const Config& config) {
+  const ModelSizes sizes = model_sizes(config);
+  return sizes.length + sizes.source_length;
+}
+
+std::int64_t threads_of(const Config& config) {
+  return config.train.threads > 0 ? config.train.threads : usable_cores();
+}
+
+// Returns the attention weights of a sequence of the maximum length, in all layers and heads.
+double attention_weights(const Config& config) {
+  const ModelSizes sizes = model_sizes(config);
+  double weights = 0;
+  for (const AttentionLayer& layer : attention_layers(config.model))
+    weights += static_cast<double>(layer.heads * (layer.queries_source ? sizes.source_length : sizes.length) *
+                                   (layer.keys_source ? sizes.source_length : sizes.length));
+  return weights;
+}
+
 // The tapes of a thread that evaluates a split, and the sums of all its micro-batches.
 struct Evaluation {
   double tapes = 0, sums = 0;
@@ -52,50 +76,20 @@ Evaluation evaluation_of(const Config& config, std::int64_t sequences) {
   constexpr double kSmallBlocks = 0.5 * (1 << 20);  // that decoding leaves in the heap of a thread
   return {
       .tapes = decoding.tape_bytes + decoding.other_bytes + (decoding.other_bytes > 0 ? kSmallBlocks : 0) +
-               plan_pass(config, largest, kEvaluationOptions).tape_bytes,
+               plan_pass(config, largest, {}).tape_bytes,
       .sums = sizeof(EvalSums) * std::ceil(static_cast<double>(sequences) / static_cast<double>(at_once))};
 }
 
-std::int64_t evaluated(const Config& config) {
-  const DataConfig sizes = split_sizes(config.task, config.data);
-  return std::max(sizes.validation, sizes.test);
-}
-
-MemoryEstimate training_memory(const Config& config, int ranks) {
-  const std::int64_t length = tokens_of(config), threads = threads_of(config);
-  const ModelPlan training = plan_pass(config, largest_micro_batch(config.train, length), kTrainingOptions);
-  const Evaluation evaluation = evaluation_of(config, evaluated(config));
-  double tapes = training.tape_bytes + evaluation.tapes;
-  // Logging heads takes another model with its tapes.
-  const double models = config.train.log_heads ? 2 : 1;
-  if (config.train.log_heads) tapes += plan_pass(config, micro_batch(length), {.observed = true}).tape_bytes;
-  const double weights = real_size(config) * training.parameters, moments = moments_of(config);
-  // A rank has whole gradients of its shards, and of the others its share, if it gets them one by one.
-  const auto shards = static_cast<double>(config.train.shards);
-  const double own = std::ceil(shards / ranks);
-  return {.threads = threads,
-          .program = program_memory(threads),
+// Returns the memory of a model that is read from a checkpoint.
+MemoryEstimate reading_memory(const Config& config) {
+  constexpr double kCode = 1.5 * (1 << 20);  // of inspection, and small blocks
+  const ModelPlan plan = plan_pass(config, 1, {});
+  const double weights = real_size(config) * plan.parameters;
+  return {.threads = threads_of(config),
+          .program = program_memory(threads_of(config)) + kCode,
           .data = data_memory(config),
-          .parameters = models * (weights + training.packed_bytes),
-          .gradients = (own + (shards - own) / ranks) * weights,
-          .optimizer = moments * weights,
-          .activations = static_cast<double>(threads) * tapes,
-          .checkpoint = (1 + moments) * weights,
-          .sums = evaluation.sums};
-}
-
-MemoryEstimate check_memory(Config config) {
-  config.train.precision = Precision::float64;
-  // Of two tapes, both apply dropout, and one has no gradients.
-  const auto pass = [&](bool gradients) {
-    return plan_pass(config, kModelCheckSequences, {.gradients = gradients, .dropout = true});
-  };
-  const ModelPlan backward = pass(true);
-  const double weights = sizeof(double) * backward.parameters;
-  return {.program = program_memory(1),
-          .parameters = weights,
-          .gradients = weights,
-          .activations = backward.tape_bytes + pass(false).tape_bytes};
+          .parameters = weights + plan.packed_bytes,
+          .checkpoint = (1 + moments_of(config)) * weights};
 }
 
 // Returns the keys that determine the largest part.
@@ -109,22 +103,6 @@ std::string_view remedy(const MemoryEstimate& memory) {
   if (largest->first == "sequences") return "--sequences, --examples, task.length or model.heads";
   if (largest->first == "data") return "the size of task.file";
   return "model.d_model, model.d_ff, model.layers or task.symbols";
-}
-
-// Returns the message for a limit on address space, which also counts reserved memory.
-std::string address_space_message(const MemoryEstimate& memory, const MemoryLimit& limit) {
-  const std::int64_t threads = memory.threads;
-  const double reserved = limit.reserved * static_cast<double>(threads);
-  const auto enough = static_cast<std::int64_t>((limit.taken + reserved + memory.total()) / 1024) + 1;
-  return fmt::format(
-      "this config needs about {} of memory, but only {} is left under the limit on\n"
-      "address space (ulimit -v): of its {}, the program uses {}, and {} thread{}\n"
-      "will reserve {}{} for stacks and buffers, most of which is never used:\n"
-      "{}set ulimit -v to {} or more{}, or lower {}",
-      format_bytes(memory.total()), format_bytes(limit.available), format_bytes(limit.limit),
-      format_bytes(limit.taken), threads, threads == 1 ? "" : "s", format_bytes(limit.reserved),
-      threads == 1 ? "" : " each", describe(memory), enough, threads == 1 ? "" : ", set train.threads=1",
-      remedy(memory));
 }
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -187,60 +165,120 @@ double MemoryEstimate::total() const {
   return sum;
 }
 
-MemoryEstimate estimate_memory(Job job, const Config& config, int ranks) {
-  switch (job) {
-    case Job::training:
-      return training_memory(config, ranks);
-    case Job::evaluation:
-      return evaluation_memory(config, evaluated(config));
-    case Job::model_check:
-      break;
-  }
-  return check_memory(config);
+MemoryEstimate training_memory(const Config& config, int ranks) {
+  const std::int64_t length = tokens_of(config), threads = threads_of(config);
+  const ModelPlan training = plan_pass(config, largest_micro_batch(config.train, length), kTrainingOptions);
+  const DataConfig sizes = split_sizes(config.task, config.data);
+  const Evaluation evaluation = evaluation_of(config, std::max(sizes.validation, sizes.test));
+  double tapes = training.tape_bytes + evaluation.tapes;
+  // Logging heads takes another model with its tapes.
+  const double models = config.train.log_heads ? 2 : 1;
+  if (config.train.log_heads) tapes += plan_pass(config, micro_batch(length), {.observed = true}).tape_bytes;
+  const double weights = real_size(config) * training.parameters, moments = moments_of(config);
+  // A rank has whole gradients of its shards, and of the others its share, if it gets them one by one.
+  const auto shards = static_cast<double>(config.train.shards);
+  const double own = std::ceil(shards / ranks);
+  return {.threads = threads,
+          .program = program_memory(threads),
+          .data = data_memory(config),
+          .parameters = models * (weights + training.packed_bytes),
+          .gradients = (own + (shards - own) / ranks) * weights,
+          .optimizer = moments * weights,
+          .activations = static_cast<double>(threads) * tapes,
+          .checkpoint = (1 + moments) * weights,
+          .sums = evaluation.sums};
 }
 
-MemoryEstimate evaluation_memory(const Config& config, std::int64_t sequences, bool predictions) {
+MemoryEstimate model_check_memory(Config config) {
+  config.train.precision = Precision::float64;
+  // Of two tapes, both apply dropout, and one has no gradients.
+  const auto pass = [&](bool gradients) {
+    return plan_pass(config, kModelCheckSequences, {.gradients = gradients, .dropout = true});
+  };
+  const ModelPlan backward = pass(true);
+  const double weights = sizeof(double) * backward.parameters;
+  return {.program = program_memory(1),
+          .parameters = weights,
+          .gradients = weights,
+          .activations = backward.tape_bytes + pass(false).tape_bytes};
+}
+
+MemoryEstimate evaluation_bound(const Config& config, std::int64_t sequences, bool predictions) {
   const Evaluation evaluation = evaluation_of(config, sequences);
-  MemoryEstimate running = evaluator_memory(config);
-  running.activations = static_cast<double>(running.threads) * evaluation.tapes;
-  running.sums = evaluation.sums;
+  MemoryEstimate bound = reading_memory(config);
+  bound.activations = static_cast<double>(bound.threads) * evaluation.tapes;
+  bound.sums = evaluation.sums;
   // Input, target and answer, as numbers and then as text, whose tokens have about as many bytes as a number.
   constexpr double kRow = sizeof(Prediction) + 128, kToken = 3 * 2 * sizeof(std::int32_t);
   if (predictions)
-    running.sequences =
+    bound.sequences =
         static_cast<double>(sequences) * (kRow + kToken * static_cast<double>(tokens_of(config)));
-  return peak({evaluator_memory(config, true), running});
+  return bound;
 }
 
-MemoryEstimate evaluator_memory(const Config& config, bool loading) {
-  const ModelPlan plan = plan_pass(config, 1, kEvaluationOptions);
-  const double weights = real_size(config) * plan.parameters;
-  return {.threads = threads_of(config),
-          .program = program_memory(threads_of(config)),
-          .data = data_memory(config),
-          .parameters = weights + plan.packed_bytes,
-          .checkpoint = loading ? (1 + moments_of(config)) * weights : 0};
+MemoryEstimate tracing_bound(const Config& config, std::int64_t kept, std::int64_t beams) {
+  MemoryEstimate bound = reading_memory(config);
+  const std::int64_t at_once = std::clamp<std::int64_t>(kept, 1, micro_batch(tokens_of(config)));
+  bound.activations = plan_pass(config, at_once, {.observed = true, .loss = false}).tape_bytes;
+  if (layout_of(config.model) == Layout::seq2seq) {
+    const ModelPlan decoding = plan_pass(config, beams, {.decoding = true});
+    bound.activations += decoding.tape_bytes + decoding.other_bytes;
+  }
+  bound.sequences = sizeof(double) * static_cast<double>(kept + at_once) * attention_weights(config);
+  return bound;
 }
 
-MemoryEstimate peak(std::initializer_list<MemoryEstimate> phases) {
-  return *std::ranges::max_element(phases, {}, &MemoryEstimate::total);
+MemoryEstimate inspection_bound(const Config& config, std::int64_t sequences, std::int64_t examples,
+                                ReportOutput output) {
+  MemoryEstimate bound = reading_memory(config);
+  if (sequences == 0 || attention_layers(config.model).empty()) return bound;
+  const std::int64_t tokens = tokens_of(config), at_once = std::min(micro_batch(tokens), sequences);
+  const auto count = static_cast<double>(sequences);
+  const ModelSizes sizes = model_sizes(config);
+  const auto vocabulary = static_cast<double>(sizes.vocabulary),
+             d_model = static_cast<double>(config.model.d_model);
+  const auto pass = [&](const PlanOptions& options) {
+    return plan_pass(config, at_once, options).tape_bytes;
+  };
+  bound.gradients =
+      static_cast<double>(bound.threads) * real_size(config) * plan_pass(config, 1, {}).parameters;
+  bound.activations = static_cast<double>(bound.threads) *
+                      (pass({.observed = true, .replaced = true, .per_sequence = true}) +
+                       pass({.gradients = true, .observed = true, .per_sequence = true, .all = true}));
+
+  // Of each sequence: its tokens and results, the inputs of blocks and the outputs of a layer's heads.
+  double heads = 0, outputs = 0, width = 0;
+  std::set<std::int64_t> blocks;
+  for (const AttentionLayer& layer : attention_layers(config.model)) {
+    const auto of_layer = static_cast<double>(layer.heads * layer.d_value);
+    heads += static_cast<double>(layer.heads);
+    outputs += of_layer;
+    width = std::max(width, of_layer);
+    blocks.insert(layer.block);
+  }
+  constexpr double kResults = 2 * sizeof(SequenceResult) + 8 * sizeof(std::int32_t);
+  const double of_sequence =
+      static_cast<double>(tokens) *
+      (kResults + real_size(config) * (static_cast<double>(blocks.size()) * d_model + width));
+  // Of all: results of pairs of heads, sums of weights by cell, counts of tokens by head, projections of the vocabulary, and
+  // the map from token to token of each head where the vocabulary is small.
+  constexpr double kPairSequences = 100, kSums = 16, kNode = 128, kMapVocabulary = 64;
+  const double pairs = std::min(count, kPairSequences) * sizeof(SequenceResult) * heads * (heads + 1) / 2;
+  const double cells = attention_weights(config);
+  const double maps =
+      vocabulary * (5 * d_model + outputs + (vocabulary <= kMapVocabulary ? 2 * heads * vocabulary : 0));
+  const double counts = kNode * (heads + 2) * std::min(vocabulary, count * static_cast<double>(tokens));
+  // A report has the weights of examples and means. A number of JSON is a value, and then text, twice.
+  constexpr double kMeans = 3, kValue = 2 * sizeof(Json), kText = 72;
+  const double numbers = (static_cast<double>(std::min(examples, sequences)) + kMeans) * cells;
+  bound.sequences = count * of_sequence + pairs + sizeof(double) * (kSums * cells + maps) + counts +
+                    numbers * (sizeof(double) + (output == ReportOutput::none ? 0 : kValue) +
+                               (output == ReportOutput::json ? kText : 0));
+  return bound;
 }
 
 ModelPlan plan_pass(const Config& config, std::int64_t sequences, const PlanOptions& options) {
   return plan_model(config, full_batch(config, sequences), options);
-}
-
-double real_size(const Config& config) {
-  return config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
-}
-
-std::int64_t tokens_of(const Config& config) {
-  const ModelSizes sizes = model_sizes(config);
-  return sizes.length + sizes.source_length;
-}
-
-std::int64_t threads_of(const Config& config) {
-  return config.train.threads > 0 ? config.train.threads : usable_cores();
 }
 
 std::string describe(const MemoryEstimate& memory) {
@@ -250,18 +288,11 @@ std::string describe(const MemoryEstimate& memory) {
   return lines;
 }
 
-void require_memory(const MemoryEstimate& memory, const MemoryLimit& limit) {
-  if (memory.total() <= limit.available) return;
-  const std::string needed = format_bytes(memory.total()), left = format_bytes(limit.available);
-  if (limit.kind == MemoryLimit::address_space) throw ConfigError(address_space_message(memory, limit));
-  throw ConfigError(fmt::format(
-      "this config needs about {} of memory, but only {} is {}:\n{}lower {}", needed, left,
-      limit.kind == MemoryLimit::control_group ? "left by the limit of its control group" : "free",
-      describe(memory), remedy(memory)));
-}
-
-void require_memory(const MemoryEstimate& memory) {
-  require_memory(memory, available_memory(memory.threads));
+std::string memory_shortage(const MemoryEstimate& memory, double available, bool is_bound) {
+  if (memory.total() <= (is_bound ? 2 : 1) * available) return "";
+  return fmt::format("this {} {} of memory, but only {} is left:\n{}lower {}",
+                     is_bound ? "may need up to" : "config needs about", format_bytes(memory.total()),
+                     format_bytes(available), describe(memory), remedy(memory));
 }
 
 Json to_json(const MemoryEstimate& memory) {
@@ -282,7 +313,7 @@ Json cost_json(const Config& config) {
                    {"backward_flops", op.flops.backward}});
   return {{"parameters", static_cast<std::int64_t>(step.parameters)},
           {"flops_per_step", step.flops},
-          {"memory_bytes", to_json(estimate_memory(Job::training, config))},
+          {"memory_bytes", to_json(training_memory(config))},
           {"micro_batch", step.sequences},
           {"ops", ops}};
 }

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +11,6 @@
 #include "thimble/engine/op_cost.h"
 #include "thimble/train/config.h"
 #include "thimble/train/json.h"
-#include "train/files/memory.h"
 
 namespace thimble {
 
@@ -37,13 +35,6 @@ struct StepCost {
   std::vector<OpCost> ops;     // FLOPs of the whole step; bytes and calls of a micro-batch
 };
 StepCost step_cost(const Config&);
-
-// A job that needs memory; inspection_memory.h and compare_memory.h have those of their rooms.
-enum class Job {
-  training,     // also benchmarks
-  evaluation,   // of the larger of the validation and test splits
-  model_check,  // gradient check, in double
-};
 
 // An estimate of memory by part, in bytes.
 struct MemoryEstimate {
@@ -73,27 +64,26 @@ struct MemoryEstimate {
   }
 };
 
-// Returns the memory of a process; ranks: those that train together.
-MemoryEstimate estimate_memory(Job, const Config&, int ranks = 1);
-// Returns the memory of evaluating that many sequences, and of a table of predictions.
-MemoryEstimate evaluation_memory(const Config&, std::int64_t sequences, bool predictions = false);
+// Return the memory of training or a benchmark in one of `ranks` processes, and of a check of the model's gradients, in
+// double.
+MemoryEstimate training_memory(const Config&, int ranks = 1);
+MemoryEstimate model_check_memory(Config);
 
-// For estimates of other rooms: returns the memory of an Evaluator without tapes, once it has loaded its
-// weights; `loading`: while it reads them from a checkpoint of a run.
-MemoryEstimate evaluator_memory(const Config&, bool loading = false);
-// Returns the estimate with the largest total, of phases that do not overlap.
-MemoryEstimate peak(std::initializer_list<MemoryEstimate> phases);
-double real_size(const Config&);         // bytes of a number
-std::int64_t tokens_of(const Config&);   // of the longest sequence and its source
-std::int64_t threads_of(const Config&);  // train.threads, or all cores
+// Return upper bounds of what other commands need: weights, a planned pass for each thread, and what is kept of sequences.
+MemoryEstimate evaluation_bound(const Config&, std::int64_t sequences, bool predictions = false);
+// Of inspecting, ablating or patching; `examples` are kept with all attention weights, for a table, a page or JSON text.
+enum class ReportOutput { none, page, json };
+MemoryEstimate inspection_bound(const Config&, std::int64_t sequences, std::int64_t examples = 0,
+                                ReportOutput output = ReportOutput::none);
+// Of passes over single sequences and of generating; the attention weights of `kept` sequences are kept.
+MemoryEstimate tracing_bound(const Config&, std::int64_t kept = 0, std::int64_t beams = 1);
 
 // Returns a line for each part that is not 0.
 std::string describe(const MemoryEstimate&);
 
-// Throws ConfigError when the estimate exceeds the limit, by default available_memory() of its threads. The
-// message has the estimate by part, the origin of the limit and the keys to lower.
-void require_memory(const MemoryEstimate&, const MemoryLimit& limit);
-void require_memory(const MemoryEstimate&);
+// Returns why memory does not suffice, by part, with the keys to lower; "" if it does. A bound may be exceeded by what is
+// available twice over, as it is above what is needed.
+std::string memory_shortage(const MemoryEstimate&, double available, bool is_bound = false);
 
 // Returns {"total", part...}.
 Json to_json(const MemoryEstimate&);

@@ -14,63 +14,6 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-Dataset make_dataset(const Config& config) {
-  return Dataset(config.task, config.data, layout_of(config.model), config.train.seed);
-}
-
-std::unique_ptr<Model> make_model(const ModelConfig& config, const Dataset& data) {
-  return make_model(config, ModelSizes{data.vocabulary(), data.length(), data.source_length()});
-}
-
-ModelInput model_input(const Batch& batch) {
-  return {.tokens = batch.tokens,
-          .length = batch.length,
-          .lengths = batch.lengths,
-          .sources = batch.sources,
-          .source_length = batch.source_length,
-          .source_lengths = batch.source_lengths};
-}
-
-ModelInput labeled_input(const Batch& batch) {
-  ModelInput input = model_input(batch);
-  if (batch.rows.size() < batch.labels.size()) input.rows = batch.rows;
-  return input;
-}
-
-Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sums,
-             std::span<SequenceResult> per_sequence) {
-  const Var loss = cross_entropy(logits, batch.row_labels, {.smoothing = label_smoothing, .normalizer = 1});
-  sums.loss += static_cast<double>(loss.item());
-  const MatrixView z = logits.value();
-  const std::int64_t rows = std::ssize(batch.rows), of_sequence = std::ssize(batch.labels) / batch.sequences;
-  const MatrixView dlogits =  // of one sequence
-      per_sequence.empty() ? MatrixView{} : logits.tape().scratch(std::min(rows, of_sequence), z.cols);
-  const auto sequence_of = [&](std::int64_t row) {
-    return batch.rows[static_cast<std::size_t>(row)] / of_sequence;
-  };
-  for (std::int64_t first = 0, last = 0; first < rows; first = last) {
-    const auto sequence = sequence_of(first);
-    while (last < rows && sequence_of(last) == sequence) ++last;
-    const std::int64_t count = last - first;
-    const auto labels =
-        std::span(batch.row_labels).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-    const auto countable = batch.countable_labels.empty() ? labels
-                                                          : std::span(batch.countable_labels)
-                                                                .subspan(static_cast<std::size_t>(first),
-                                                                         static_cast<std::size_t>(count));
-    const std::int64_t correct = kernels::count_correct(z.row_block(first, count), countable);
-    sums.add_sequence(count, correct);
-    if (per_sequence.empty()) continue;
-    SequenceResult& result = per_sequence[static_cast<std::size_t>(sequence)];
-    result = {.loss = kernels::cross_entropy_forward(dlogits.row_block(0, count), z.row_block(first, count),
-                                                     labels, 0, 1),
-              .labeled = count,
-              .correct = correct};
-    sums.add_spread(result);
-  }
-  return loss;
-}
-
 void Capture::observe(Site site, const Shape& shape, ConstMatrixView value) {
   const auto [first, last] = sites_.equal_range(site.start());
   for (auto found = first; found != last; ++found) {

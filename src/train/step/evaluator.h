@@ -21,27 +21,10 @@
 #include "train/files/progress.h"
 #include "train/files/thread_pool.h"
 #include "train/step/eval_sums.h"
+#include "train/step/forward.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
-
-// Returns the dataset of the config's task, laid out for its model.
-Dataset make_dataset(const Config& config);
-
-// Returns the config's model for the data.
-std::unique_ptr<Model> make_model(const ModelConfig&, const Dataset&);
-
-// Returns the sequences of a batch, which must outlive the pass, as model input.
-ModelInput model_input(const Batch&);
-
-// Returns model input for the logits (R, V) of labeled positions only, whose labels are batch.row_labels.
-ModelInput labeled_input(const Batch&);
-
-// Returns the loss (1), summed over a batch's labeled positions with logits (R, V), and adds the results of
-// the batch to the sums. `per_sequence`, unless empty, gets the result of each sequence, and the sums get
-// their spread.
-Var add_loss(Var logits, const Batch&, Real label_smoothing, EvalSums&,
-             std::span<SequenceResult> per_sequence = {});
 
 // A batch of consecutive sequences of a split, starting at `first`.
 struct Chunk {

@@ -1,7 +1,7 @@
 #include "train/step/plan.h"
 
 #include "thimble/engine/make_model.h"
-#include "train/step/evaluator.h"
+#include "train/step/forward.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -9,7 +9,6 @@
 #include "engine/model/finite.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/schedule.h"
-#include "thimble/train/data_record.h"
 #include "train/files/hash.h"
 #include "train/files/version.h"
 #include "train/step/cost.h"
@@ -48,7 +47,7 @@ void Trainer::require_equal_ranks() {
   };
   Config config = config_;
   config.train.threads = 0;
-  DataRecord data = record_of(config_.task, layout_of(config_.model), config_.model.max_length);
+  DataRecord data = record_of(config_);
   for (DataFile& file : data.files) file.path.clear();
   require_equal("version of thimble", std::string(version()));
   require_equal("arithmetic", uses_openblas() ? "openblas" : std::string(kernels::arithmetic()));

@@ -1,5 +1,12 @@
 // Trains a model by sharded data-parallel steps.
 //
+//   batch       train.batch sequences of a step             split      all sequences of train, validation or test
+//     shard     a part of it; gradients of its own            chunk    a part of it, for one pass of the evaluator
+//       micro-batch   a part of a shard, for one pass
+//   gradient    one buffer of all parameters for each shard
+//     segment   a part of it that a thread sums and updates at a time
+//       bucket  segments that travel together to another rank (addons/cluster)
+//
 // A batch is cut into a fixed number of shards, and ranks divide the shards among them. Any free thread of a
 // rank computes a shard, in micro-batches that fit its cache, into the gradient buffer of the shard; the
 // buffers are summed in a fixed binary tree. So every bit of a result depends on the config, and never on the

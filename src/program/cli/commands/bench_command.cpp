@@ -3,6 +3,7 @@
 
 #include "program/bench/benchmark.h"
 #include "program/cli/cli.h"
+#include "program/cli/memory.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/train/json.h"
 #include "thimble/train/statistics.h"
@@ -22,6 +23,7 @@ int run(const BenchArguments& arguments) {
   Ranks& ranks = start_ranks("bench", arguments.output);
   const ProgressMeter meter(arguments.output.quiet);
   const Config config = arguments.config.load();
+  require_fit(training_memory(config, ranks.size()));
   const Benchmark b =
       benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps, ranks);
   const Spread times = spread(b.step_ms);

@@ -2,10 +2,9 @@
 #include <map>
 #include <sstream>
 
-#include "inspect/report/inspection_memory.h"
-#include "inspect/trace/trace_memory.h"
 #include "program/cli/cli.h"
 #include "program/compare/compare.h"
+#include "thimble/inspect/inspect.h"
 #include "thimble/train/json.h"
 #include "train/files/text/format.h"
 #include "train/files/text/width.h"
@@ -35,7 +34,7 @@ std::string narrowed(const std::string& yaml, std::size_t width) {
 // Prints the cost in lines that start with `prefix`.
 void print_cost(const Config& config, std::string_view prefix) {
   const StepCost step = step_cost(config);
-  const MemoryEstimate memory = estimate_memory(Job::training, config);
+  const MemoryEstimate memory = training_memory(config);
   std::string text = fmt::format("{:<16} {:>10.0f}\n", "parameters", step.parameters);
   text += fmt::format("{:<16} {:>10.4g} GFLOP in matrix products\n", "training step", 1e-9 * step.flops);
   std::map<std::string, double> flops;
@@ -47,16 +46,21 @@ void print_cost(const Config& config, std::string_view prefix) {
   for (std::string line; std::getline(lines, line);) print_out("{}{}\n", prefix, line);
 }
 
-// Returns the memory of the commands that apply to the model, with their default options: compare of two runs of
-// the config.
+// Returns the memory of training and bounds of that of the other commands that apply to the model, with their default
+// options: compare of two runs of the config.
 std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const Config& config) {
-  std::vector<std::pair<const char*, MemoryEstimate>> all{{"train", estimate_memory(Job::training, config)},
-                                                          {"eval", estimate_memory(Job::evaluation, config)}};
-  if (!attention_layers(config.model).empty() && config.data.test > 0) {
-    all.emplace_back("inspect", inspection_memory(config));
-    all.emplace_back("compare", comparison_memory(config, config, CompareOptions().sequences));
+  const DataConfig sizes = split_sizes(config.task, config.data);
+  std::vector<std::pair<const char*, MemoryEstimate>> all{
+      {"train", training_memory(config)},
+      {"eval", evaluation_bound(config, std::max(sizes.validation, sizes.test))}};
+  if (!attention_layers(config.model).empty() && sizes.test > 0) {
+    const InspectOptions usual;
+    all.emplace_back("inspect",
+                     inspection_bound(config, std::min(usual.sequences, sizes.test), usual.examples));
+    all.emplace_back("compare",
+                     comparison_bound(config, config, std::min(CompareOptions().sequences, sizes.test)));
   }
-  if (layout_of(config.model) == Layout::seq2seq) all.emplace_back("generate", input_memory(config));
+  if (layout_of(config.model) == Layout::seq2seq) all.emplace_back("generate", tracing_bound(config));
   return all;
 }
 
@@ -117,9 +121,10 @@ void add_config(Command& program) {
     const Config config = arguments->load();
     if (output->prints_text()) {
       print_cost(config, "");
-      print_out("memory of commands, about\n");
+      print_out("memory of other commands, at most\n");
       for (const auto& [name, memory] : memory_by_command(config))
-        print_out("  {:<14} {:>10}\n", name, format_bytes(memory.total()));
+        if (name != std::string_view("train"))
+          print_out("  {:<14} {:>10}\n", name, format_bytes(memory.total()));
       if (*by_op) print_ops(config);
     }
     Json json = cost_json(config);

@@ -2,10 +2,12 @@
 
 #include <cmath>
 
+#include "program/cli/memory.h"
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/inspect/forward_trace.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 
 namespace thimble::cli {
 
@@ -22,6 +24,7 @@ void run(const GenerateArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   arguments.model.require_one_text(arguments.input);
   const ModelSource model = arguments.model.open();
+  require_bound_fits(tracing_bound(model.config, 0, arguments.beams));
   auto json = Json::array();
   for (const GeneratedSequence& s : generate(model, arguments.input, arguments.beams)) {
     json.push_back({{"tokens", s.tokens},

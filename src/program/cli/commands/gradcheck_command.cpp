@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "program/cli/cli.h"
+#include "program/cli/memory.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
@@ -20,6 +21,11 @@ struct GradcheckArguments {
 // Returns the end of a name that is too long for its column; names differ in their ends.
 std::string fitted(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : "~" + text.substr(text.size() - width + 1);
+}
+
+Config fitting(Config config) {
+  require_fit(model_check_memory(config));
+  return config;
 }
 
 void print(const GradcheckResult& r, bool of_model) {
@@ -49,7 +55,7 @@ int run(const GradcheckArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   const bool of_model = !arguments.config.file.empty();
   require<ConfigError>(!of_model || arguments.op.empty(), "gradcheck: give a config or --op, not both");
-  const auto results = of_model ? check_model(arguments.config.load()) : check_ops(arguments.op);
+  const auto results = of_model ? check_model(fitting(arguments.config.load())) : check_ops(arguments.op);
   if (arguments.output.prints_text()) print(results, of_model);
   arguments.output.write({{"passed", passed(results)}, {"checks", to_json(results)}});
   return passed(results) ? kDone : kCheckFailed;

@@ -6,12 +6,15 @@
 #include "inspect/report/patching_sections.h"
 #include "inspect/trace/npy.h"
 #include "program/cli/cli.h"
+#include "program/cli/memory.h"
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/html.h"
+#include "thimble/inspect/inspect.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/files/text/text.h"
 
 namespace thimble::cli {
@@ -135,6 +138,23 @@ double share(const std::string& text) {
   return *number;
 }
 
+// Returns the memory of the command: the analysis, or passes over single sequences alone.
+MemoryEstimate bound_of(const InspectArguments& arguments, const Config& config) {
+  if (arguments.input && arguments.html.empty()) return tracing_bound(config);
+  constexpr std::int64_t kSteps = 20;  // of a series of checkpoints
+  const bool keeps = !arguments.input && arguments.patch.empty() && !arguments.edges && !arguments.ablate;
+  std::int64_t examples = keeps || !arguments.html.empty() ? arguments.options.examples : 0;
+  if (!arguments.html.empty() && config.train.checkpoint_series) examples += kSteps * kSeriesExamples;
+  std::int64_t sequences = arguments.options.sequences;
+  if (arguments.edges || !arguments.patch.empty())
+    sequences = std::max({sequences, arguments.pairs, kCandidates});
+  const ReportOutput output = !arguments.output.json.empty() ? ReportOutput::json
+                              : !arguments.html.empty()      ? ReportOutput::page
+                                                             : ReportOutput::none;
+  return inspection_bound(config, std::min(sequences, split_sizes(config.task, config.data).test), examples,
+                          output);
+}
+
 int run(InspectArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   arguments.options.smallest_effect = share(arguments.smallest_effect);
@@ -145,6 +165,7 @@ int run(InspectArguments& arguments) {
   if (arguments.input) arguments.model.require_one_text(*arguments.input);
   const ModelSource model = arguments.model.open();
   const HeadChoice heads = arguments.heads.choose(model.config.model);
+  require_bound_fits(bound_of(arguments, model.config));
   if (!arguments.svg.empty()) heads.only(model.config.model);
   if (arguments.input) {
     const InspectOptions usual;

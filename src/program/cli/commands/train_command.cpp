@@ -1,10 +1,12 @@
 #include <filesystem>
 
 #include "inspect/timeline/head_log.h"
+#include "program/cli/memory.h"
 #include "program/cli/text/progress.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "thimble/train/train.h"
 #include "train/data/table/table_remarks.h"
 
@@ -66,6 +68,7 @@ int run(TrainArguments arguments) {
       print_err("thimble: {}\n", remark);
   if (directory.empty())
     directory = arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);
+  require_fit(training_memory(config, ranks.size()));
   catch_signals();
   Progress progress(arguments.output.quiet);
   return report(train(config, {.directory = directory,

@@ -6,6 +6,7 @@
 #include "program/cli/text/inspect.h"
 #include "thimble/inspect/lens_names.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/files/text/text.h"
 #include "train/files/text/width.h"
 

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "program/cli/text/inspect.h"
+#include "thimble/inspect/inspect.h"
 #include "train/files/text/width.h"
 
 namespace thimble::cli {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "thimble/train/train.h"
 #include "train/data/table/table.h"
 #include "train/files/text/format.h"
 #include "train/files/text/width.h"

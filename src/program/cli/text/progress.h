@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "program/cli/cli.h"
-#include "thimble/train/train.h"
+#include "thimble/train/observer.h"
 
 namespace thimble::cli {
 
