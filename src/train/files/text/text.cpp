@@ -44,32 +44,33 @@ char32_t code_point(std::string_view text, std::size_t size) {
 
 bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7F && point < 0xA0); }
 
-struct Range {
+struct PointRange {
   char32_t first, last;
 };
 
 template <std::size_t N>
-bool is_in(const Range (&ranges)[N], char32_t point) {
-  return std::ranges::any_of(ranges, [&](Range r) { return r.first <= point && point <= r.last; });
+bool is_in(const PointRange (&ranges)[N], char32_t point) {
+  return std::ranges::any_of(ranges, [&](PointRange r) { return r.first <= point && point <= r.last; });
 }
 
 // Controls, separators of lines, annotations, and Default_Ignorable_Code_Point of Unicode 15, which includes
 // what changes the direction of text and what has no width.
-constexpr Range kHidden[] = {{0x0, 0x1F},        {0x7F, 0x9F},       {0xAD, 0xAD},      {0x34F, 0x34F},
-                             {0x61C, 0x61C},     {0x115F, 0x1160},   {0x17B4, 0x17B5},  {0x180B, 0x180F},
-                             {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},  {0x3164, 0x3164},
-                             {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},  {0xFFF0, 0xFFFB},
-                             {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+constexpr PointRange kHidden[] = {{0x0, 0x1F},        {0x7F, 0x9F},       {0xAD, 0xAD},      {0x34F, 0x34F},
+                                  {0x61C, 0x61C},     {0x115F, 0x1160},   {0x17B4, 0x17B5},  {0x180B, 0x180F},
+                                  {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},  {0x3164, 0x3164},
+                                  {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},  {0xFFF0, 0xFFFB},
+                                  {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
 
 // The blocks of Extended_Pictographic; symbols among them that are no emoji do no harm.
-constexpr Range kPictographs[] = {{0xA9, 0xA9},     {0xAE, 0xAE},     {0x203C, 0x203C}, {0x2049, 0x2049},
-                                  {0x2122, 0x2122}, {0x2139, 0x2139}, {0x2194, 0x21AA}, {0x231A, 0x23FF},
-                                  {0x24C2, 0x24C2}, {0x25AA, 0x27BF}, {0x2934, 0x2935}, {0x2B05, 0x2B55},
-                                  {0x3030, 0x3030}, {0x303D, 0x303D}, {0x3297, 0x3299}, {0x1F000, 0x1FAFF}};
+constexpr PointRange kPictographs[] = {
+    {0xA9, 0xA9},     {0xAE, 0xAE},     {0x203C, 0x203C}, {0x2049, 0x2049},
+    {0x2122, 0x2122}, {0x2139, 0x2139}, {0x2194, 0x21AA}, {0x231A, 0x23FF},
+    {0x24C2, 0x24C2}, {0x25AA, 0x27BF}, {0x2934, 0x2935}, {0x2B05, 0x2B55},
+    {0x3030, 0x3030}, {0x303D, 0x303D}, {0x3297, 0x3299}, {0x1F000, 0x1FAFF}};
 
 constexpr char32_t kFlag = 0x1F3F4;
-constexpr Range kJoiner[] = {{0x200D, 0x200D}}, kVariation[] = {{0xFE0E, 0xFE0F}},
-                kTags[] = {{0xE0030, 0xE0039}, {0xE0061, 0xE007A}}, kLastTag[] = {{0xE007F, 0xE007F}};
+constexpr PointRange kJoiner[] = {{0x200D, 0x200D}}, kVariation[] = {{0xFE0E, 0xFE0F}},
+                     kTags[] = {{0xE0030, 0xE0039}, {0xE0061, 0xE007A}}, kLastTag[] = {{0xE007F, 0xE007F}};
 
 // Returns the bytes of the emoji that the text starts with (Unicode Technical Standard 51), or 0: a keycap,
 // the flag of a region of up to six letters, or pictographs that joiners connect.
