@@ -1,5 +1,6 @@
 #include "addons/cluster/communicator.h"
 
+#include <array>
 #include <numeric>
 
 #include "catch.h"
@@ -81,10 +82,23 @@ TEST_CASE("a condition of one rank is one of all", "[cluster]") {
   }
 }
 
+TEST_CASE("ranks that are equal compare one hash of many texts", "[cluster]") {
+  std::array<std::int64_t, 2> messages{};
+  run_ranks(2, [&](Communicator& ranks) {
+    ranks.require_equal<ConfigError>({{"version", "1.0"}}, "install one");
+    const std::int64_t one = ranks.traffic().messages;
+    ranks.require_equal<ConfigError>({{"version", "1.0"}, {"config", "a"}, {"data", "b"}}, "install one");
+    if (ranks.rank() == 0) messages = {one, ranks.traffic().messages - one};
+  });
+  CHECK(messages[0] > 0);
+  CHECK(messages[0] == messages[1]);
+}
+
 TEST_CASE("ranks that differ are named on all ranks, and rank 0 reports", "[cluster]") {
   const auto ends = run_ranks(4, [](Communicator& ranks) {
-    ranks.require_equal<ConfigError>("version", "1.0", "install one");
-    ranks.require_equal<ConfigError>("config", ranks.rank() % 2 == 0 ? "a" : "b", "use one file");
+    ranks.require_equal<ConfigError>({{"version", "1.0"}, {"config", "a"}}, "install one");
+    ranks.require_equal<ConfigError>({{"version", "1.0"}, {"config", ranks.rank() % 2 == 0 ? "a" : "b"}},
+                                     "use one file");
   });
   for (const RankEnd& end : ends) {
     CHECK(end.error ==

@@ -6,6 +6,7 @@ import glob
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -32,17 +33,13 @@ def run(columns, *arguments, **environment):
     variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLORTERM", "COLORFGBG", "COLUMNS")}
     process = subprocess.Popen([thimble, *arguments], stdin=subprocess.DEVNULL, stdout=child, stderr=child, close_fds=True,
                                env=variables | {"TERM": "xterm", "LC_ALL": "C.UTF-8"} | environment)
-    os.close(child)
+    ended = os.pidfd_open(process.pid)
     output = b""
-    while True:
-        try:
-            piece = os.read(main, 65536)
-        except OSError:  # the terminal is closed
-            break
-        if not piece:
-            break
-        output += piece
-    os.close(main)
+    # Keeps its end of the terminal open: a read that meets the last close of the other end may fail before it has read all.
+    while main in select.select([main, ended], [], [])[0] or main in select.select([main], [], [], 0)[0]:
+        output += os.read(main, 65536)
+    for descriptor in (main, child, ended):
+        os.close(descriptor)
     return process.wait(), output.decode().replace("\r\n", "\n")
 
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "thimble/engine/error.h"
 #include "thimble/engine/real.h"  // which makes one of the two namespaces inline
@@ -46,6 +47,12 @@ class Ranks {
   int size() const { return size_; }
   Range own(std::size_t count) const { return part_of(count, rank_, size_); }
 
+  // A text that all ranks must share, and what it is.
+  struct Shared {
+    const char* what;
+    std::string text;
+  };
+
   // Collective: copies the items that belong to each rank to all ranks.
   template <class T>
   void all_gather(std::span<T> items) {
@@ -62,11 +69,12 @@ class Ranks {
   void broadcast(std::string& text);
   // Collective: returns whether the condition holds on any rank.
   virtual bool any(bool condition) { return condition; }
-  // Collective: throws E, on all ranks, if the texts of two ranks differ. The message names those that differ
-  // from rank 0, and ends in `remedy`.
+  // Collective: throws E, on all ranks, if what they must share differs: they compare one hash of all texts. The
+  // message names the first text that differs and the ranks whose text is not that of rank 0, and ends in
+  // `remedy`.
   template <class E>
-  void require_equal(const char* what, const std::string& text, const char* remedy) {
-    const std::string difference = difference_of(what, text);
+  void require_equal(const std::vector<Shared>& texts, const char* remedy) {
+    const std::string difference = difference_of(texts);
     require<E>(difference.empty(), "{}; {}", difference, remedy);
   }
 
@@ -87,7 +95,7 @@ class Ranks {
   virtual void gather_items(std::span<std::byte>, std::size_t /*of an item*/) {}
   virtual void broadcast_bytes(std::span<std::byte>) {}
   // Returns a sentence that names the ranks that differ; "" if all texts are equal.
-  virtual std::string difference_of(const char* /*what*/, const std::string& /*text*/) { return ""; }
+  virtual std::string difference_of(const std::vector<Shared>&) { return ""; }
 
   Traffic traffic_;
 

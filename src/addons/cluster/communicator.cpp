@@ -6,6 +6,9 @@
 #include <chrono>
 #include <thread>
 
+#include "thimble/engine/error.h"
+#include "train/files/hash.h"
+
 namespace thimble {
 
 namespace {
@@ -131,15 +134,23 @@ bool Communicator::any(bool condition) {
   return std::ranges::count(conditions, 0) != size();
 }
 
-std::string Communicator::difference_of(const char* what, const std::string& text) {
-  const std::vector<std::string> texts = all_texts(text);
-  std::vector<int> differing;
-  for (int rank = 1; rank < size(); ++rank)
-    if (texts[static_cast<std::size_t>(rank)] != texts[0]) differing.push_back(rank);
-  if (differing.empty()) return "";
-  return fmt::format("{}: rank 0 has {}, rank {} has {}; {} of {} from rank 0", what, texts[0],
-                     differing.front(), texts[static_cast<std::size_t>(differing.front())],
-                     ranks_text(differing) + (differing.size() == 1 ? " differs" : " differ"), size());
+std::string Communicator::difference_of(const std::vector<Shared>& shared) {
+  std::string all;
+  for (const Shared& item : shared) all.append(item.text).push_back('\0');
+  const std::vector<std::string> hashes = all_texts(hash_digits(all));
+  if (std::ranges::count(hashes, hashes[0]) == size()) return "";
+  for (const Shared& item : shared) {
+    const std::vector<std::string> texts = all_texts(item.text);
+    std::vector<int> differing;
+    for (int rank = 1; rank < size(); ++rank)
+      if (texts[static_cast<std::size_t>(rank)] != texts[0]) differing.push_back(rank);
+    if (differing.empty()) continue;
+    return fmt::format("{}: rank 0 has {}, rank {} has {}; {} of {} from rank 0", item.what, texts[0],
+                       differing.front(), texts[static_cast<std::size_t>(differing.front())],
+                       ranks_text(differing) + (differing.size() == 1 ? " differs" : " differ"), size());
+  }
+  throw Error(
+      "ranks have the same texts and other hashes of them: a rank or the network has computed wrongly");
 }
 
 void Communicator::receive_endings() {

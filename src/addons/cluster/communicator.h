@@ -63,7 +63,7 @@ class Communicator : public Ranks {
 
   void gather_items(std::span<std::byte> items, std::size_t size) override;
   void broadcast_bytes(std::span<std::byte> bytes) override;
-  std::string difference_of(const char* what, const std::string& text) override;
+  std::string difference_of(const std::vector<Shared>& shared) override;
 
   virtual void start_send(int, std::span<const std::byte>) {}
   virtual void start_receive(int, std::span<std::byte>) {}

@@ -12,7 +12,8 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
 }
 
 Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
-  ranks.require_equal<ConfigError>("--steps", std::to_string(steps), "start the same command for all ranks");
+  ranks.require_equal<ConfigError>({{"--steps", std::to_string(steps)}},
+                                   "start the same command for all ranks");
   const bool single = config.train.precision == Precision::float32;
   return single ? f32::run_benchmark(config, warmup, steps, ranks)
                 : f64::run_benchmark(config, warmup, steps, ranks);

@@ -106,13 +106,10 @@ Config ConfigArguments::finished(Config config) const {
 Ranks& start_ranks(const std::string& command, const Output& output, const std::string& directory) {
   Ranks& ranks = cluster().ranks();
   if (ranks.rank() > 0) silence();
-  const auto require_equal = [&](const char* what, const std::string& value) {
-    ranks.require_equal<ConfigError>(what, value.empty() ? "none" : value,
-                                     "start the same command for all ranks");
-  };
-  require_equal("command", command);
-  require_equal("--out", directory);
-  require_equal("--json", output.json);
+  const auto text = [](const std::string& value) { return value.empty() ? "none" : value; };
+  ranks.require_equal<ConfigError>(
+      {{"command", command}, {"--out", text(directory)}, {"--json", text(output.json)}},
+      "start the same command for all ranks");
   return ranks;
 }
 

@@ -25,17 +25,14 @@ namespace {
 
 bool single(const Config& config) { return config.train.precision == Precision::float32; }
 
-// Throws ConfigError on all ranks when they differ in an option: they would wait for messages that no rank sends.
-void require_equal_option(Ranks& ranks, const char* option, const std::string& value) {
-  ranks.require_equal<ConfigError>(option, value, "start the same command for all ranks");
-}
-
 }  // namespace
 
 TrainResult train(const Config& config, const TrainOptions& options) {
-  require_equal_option(*options.ranks, "--stop-after", std::to_string(options.stop_after));
-  require_equal_option(*options.ranks, "--resume", options.resume ? "set" : "not set");
-  require_equal_option(*options.ranks, "run directory", options.directory.empty() ? "none" : "one");
+  // Ranks that differ in these would wait for messages that no rank sends.
+  options.ranks->require_equal<ConfigError>({{"--stop-after", std::to_string(options.stop_after)},
+                                             {"--resume", options.resume ? "set" : "not set"},
+                                             {"run directory", options.directory.empty() ? "none" : "one"}},
+                                            "start the same command for all ranks");
   return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
 }
 

@@ -42,26 +42,24 @@ Trainer::Trainer(const Config& config, Ranks& ranks)
 
 void Trainer::require_equal_ranks() {
   if (ranks_.size() == 1) return;
-  const auto require_equal = [&](const char* what, const std::string& text) {
-    ranks_.require_equal<ConfigError>(what, text, "start the same command, on the same files, for all ranks");
-  };
   Config config = config_;
   config.train.threads = 0;
   DataRecord data = record_of(config_);
   for (DataFile& file : data.files) file.path.clear();
-  require_equal("version of thimble", std::string(version()));
-  require_equal("arithmetic", uses_openblas() ? "openblas" : std::string(kernels::arithmetic()));
-  require_equal("hash of the config", hash_digits(to_yaml(config)));
-  require_equal("hash of the data", hash_digits(json_text(to_json(data))));
-  require_equal("hash of the initial weights", model().parameters().hash());
+  ranks_.require_equal<ConfigError>(
+      {{"version of thimble", std::string(version())},
+       {"arithmetic", uses_openblas() ? "openblas" : std::string(kernels::arithmetic())},
+       {"hash of the config", hash_digits(to_yaml(config))},
+       {"hash of the data", hash_digits(json_text(to_json(data)))},
+       {"hash of the initial weights", model().parameters().hash()}},
+      "start the same command, on the same files, for all ranks");
 }
 
 void Trainer::require_equal_weights() {
   if (ranks_.size() == 1) return;
-  ranks_.require_equal<Error>(
-      "hash of the weights", model().parameters().hash(),
-      "a rank or the network has computed or copied them wrongly; resume from the last "
-      "checkpoint");
+  ranks_.require_equal<Error>({{"hash of the weights", model().parameters().hash()}},
+                              "a rank or the network has computed or copied them wrongly; resume from the "
+                              "last checkpoint");
 }
 
 void Trainer::distribute_state() {
