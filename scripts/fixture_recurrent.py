@@ -1,10 +1,15 @@
 """Reference values of recurrent nets; see make_fixtures.py."""
 
+import pathlib
+import sys
+
 import torch
 from torch import nn
 
 from fixture_file import Fixture, leaf
-from torch_models import Recurrent
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+from thimble.torch_models import Recurrent  # noqa: E402
 
 
 def gru(directions, padding):

@@ -3,7 +3,7 @@
 
 Usage: architecture_torch.py SOURCE_DIR [--json FILE] FILE.safetensors...   The status is 1 if one differs.
 
-Recurrent models are those of scripts/torch_models.py; Transformers are written out here, as torch.nn has no place for
+Recurrent models are those of python/thimble/torch_models.py; Transformers are written out here, as torch.nn has no place for
 most of their options.
 """
 
@@ -197,9 +197,8 @@ def main():
     parser.add_argument("files", nargs="+")
     parser.add_argument("--json")
     args = parser.parse_args()
-    sys.path.insert(0, str(args.source / "scripts"))
-    import safetensors_file
-    import torch_models
+    sys.path.insert(0, str(args.source / "python"))
+    from thimble import safetensors_file, torch_models
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     count = findings = 0

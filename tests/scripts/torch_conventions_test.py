@@ -14,7 +14,7 @@ import tempfile
 import torch
 
 thimble, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-sys.path.insert(0, str(source / "scripts"))  # for the program of the page
+sys.path.insert(0, str(source / "python"))  # for the program of the page
 
 torch.set_num_threads(1)  # spinning threads would starve thimble
 TOLERANCE = 1e-5

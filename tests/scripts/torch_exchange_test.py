@@ -6,6 +6,7 @@ Usage: torch_exchange_test.py THIMBLE_BINARY SOURCE_DIR
 import contextlib
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -15,11 +16,8 @@ import torch
 import yaml
 
 thimble, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-sys.path.insert(0, str(source / "scripts"))
-import from_torch  # noqa: E402
-import safetensors_file  # noqa: E402
-import to_torch  # noqa: E402
-import torch_models  # noqa: E402
+sys.path.insert(0, str(source / "python"))
+from thimble import from_torch, safetensors_file, to_torch, torch_models  # noqa: E402
 
 torch.set_num_threads(1)  # spinning threads would starve thimble
 TOLERANCE = 1e-5
@@ -155,13 +153,14 @@ def thimble_refuses(pattern, *arguments):
 
 def programs(checkpoint, work):
     """As a program, to_torch writes what torch.load and load_state_dict take, and both end with their status."""
-    scripts = [str(source / "scripts" / f"{way}_torch.py") for way in ("to", "from")]
-    subprocess.run([sys.executable, scripts[0], checkpoint, work / "state.pt"], check=True)
-    subprocess.run([sys.executable, scripts[1], work / "state.pt", work / "state.safetensors"], check=True)
+    commands = [[sys.executable, "-m", f"thimble.{way}_torch"] for way in ("to", "from")]
+    os.environ["PYTHONPATH"] = str(source / "python")
+    subprocess.run([*commands[0], checkpoint, work / "state.pt"], check=True)
+    subprocess.run([*commands[1], work / "state.pt", work / "state.safetensors"], check=True)
     arrays, _ = safetensors_file.read(checkpoint)
     back, _ = safetensors_file.read(work / "state.safetensors")
     assert back and all((back[name] == arrays[name]).all() for name in back)
-    done = subprocess.run([sys.executable, scripts[0], work / "none", work / "no.pt"], capture_output=True, text=True)
+    done = subprocess.run([*commands[0], work / "none", work / "no.pt"], capture_output=True, text=True)
     assert done.returncode == 2 and "No such file" in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 

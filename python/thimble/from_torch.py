@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Writes a PyTorch state dict as a file that `thimble inspect --config C.yaml --weights FILE` reads.
 
 As a module:
-    from from_torch import save
+    from thimble.from_torch import save
     save(model.state_dict(), "weights.safetensors", {"transformer": "encoder", "fc": "output"})
 
 The names that thimble requires are, for model.kind
@@ -22,7 +21,7 @@ import sys
 
 import torch
 
-import safetensors_file
+from . import safetensors_file
 
 
 def renamed(name, names):

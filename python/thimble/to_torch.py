@@ -1,13 +1,13 @@
-#!/usr/bin/env python3
 """Turns a checkpoint of thimble into a PyTorch model, of the kind that its config says.
 
 As a module:
-    from to_torch import load
+    from thimble.to_torch import load
     model = load("runs/reverse/checkpoints/final.safetensors")
 
 model.kind is encoder: around torch.nn.TransformerEncoder; encoder_decoder: a torch.nn.Transformer; recurrent: around
-torch.nn.GRU. Their classes are in torch_models.py. As a program it writes the model's state dict, for torch.load. Needs
-PyTorch (Debian and Ubuntu: apt-get install python3-torch, then run with /usr/bin/python3).
+torch.nn.GRU. Their classes are in torch_models.py. As a program, python3 -m thimble.to_torch, it writes the model's state
+dict, for torch.load. Needs PyTorch and PyYAML (Debian and Ubuntu: apt-get install
+python3-torch python3-yaml, then run with /usr/bin/python3).
 """
 
 import argparse
@@ -16,8 +16,7 @@ import sys
 import torch
 import yaml
 
-import safetensors_file
-import torch_models
+from . import safetensors_file, torch_models
 
 
 def load(path):

@@ -1,0 +1,75 @@
+"""Train tiny transformers and read what their attention heads do: the program thimble, from Python.
+
+    import thimble
+    run = thimble.train("reverse", {"model.heads": 2}, out="runs/r2")
+    run.heads[0].label, run.heads[0].scores["mirror"]
+
+Every call runs the program and reads its JSON, so results, messages and files are those of the command line. Calls may
+come from several threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Optional, Union
+
+from . import _arguments
+from ._arguments import Overrides, Path
+from ._program import InputError, NonFiniteError, ThimbleError, __version__, call, program
+from ._run import Attention, Head, Run, Score
+from ._task import Task
+
+__all__ = ["Attention", "Head", "InputError", "NonFiniteError", "Run", "Score", "Sweep", "Task", "ThimbleError",
+           "compare", "gradcheck", "program", "sweep", "tasks", "train"]
+
+
+def train(config: Union[Path, Task], overrides: Overrides = None, *, out: Optional[Path] = None, resume: bool = False,
+          stop_after: Optional[int] = None, threads: Optional[int] = None) -> Run:
+    """Trains a model, with progress on standard error; Ctrl-C saves, and train(..., resume=True) goes on.
+
+    config: a file, the name of a bundled config, or a Task; overrides: values by key, such as {"model.heads": 2}; out:
+    the run's directory, by default a new one under runs/; threads never change the result.
+    """
+    file = config.config() if isinstance(config, Task) else config
+    result = call(_arguments.train(file, overrides, out, resume, stop_after, threads), progress=True)
+    return Run(result["directory"])
+
+
+class Sweep:
+    """A grid of settings and seeds: result is what `thimble sweep --json` says, runs those that are done."""
+
+    def __init__(self, result: Dict[str, Any]):
+        self.result = result
+
+    @property
+    def runs(self) -> List[Run]:
+        return [Run(run["directory"]) for setting in self.result["settings"] for run in setting["runs"]
+                if run["status"] == "done"]
+
+    def __repr__(self) -> str:
+        settings = self.result["settings"]
+        count = sum(len(setting["runs"]) for setting in settings)
+        return f"Sweep of {len(settings)} settings: {count} runs, {self.result['failed']} failed"
+
+
+def sweep(file: Path, overrides: Overrides = None, *, out: Optional[Path] = None, jobs: Optional[int] = None) -> Sweep:
+    """Trains the runs of a sweep file, jobs at a time (by default one for each core)."""
+    return Sweep(call(_arguments.sweep(file, overrides, out, jobs), progress=True))
+
+
+def compare(runs: Iterable[Union[Run, Path]], sequences: Optional[int] = None) -> Dict[str, Any]:
+    """Results, curves, configs and heads of runs beside each other, as `thimble compare --json` says."""
+    return call(_arguments.compare([run.directory if isinstance(run, Run) else run for run in runs], sequences))
+
+
+def gradcheck(config: Optional[Path] = None, overrides: Overrides = None, *,
+              op: Optional[str] = None) -> Dict[str, Any]:
+    """Compares the gradients of a config's model, of all ops or of one, with finite differences in float64.
+
+    Returns {"passed": …, "checks": […]}, a check for each gradient, with its verdict ok, wrong or undecided.
+    """
+    return call(_arguments.gradcheck(config, overrides, op))
+
+
+def tasks(name: Optional[str] = None) -> Dict[str, Any]:
+    """What each task is about, by name; or all about one."""
+    return call(_arguments.tasks(name))

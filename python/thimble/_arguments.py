@@ -1,0 +1,90 @@
+"""The command lines of the program: the only place that knows the names of its commands and options."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+Head = Union[str, Tuple[int, int]]  # "cross.0.1" or (layer, head), from 0
+Path = Union[str, "os.PathLike[str]"]
+Overrides = Optional[Mapping[str, Any]]
+
+
+def value(x: Any) -> str:
+    """A value as the program reads it: text as it is, anything else as JSON, which is YAML."""
+    return x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)
+
+
+def words(overrides: Overrides) -> List[str]:
+    return [f"{key}={value(x)}" for key, x in (overrides or {}).items()]
+
+
+def options(**settings: Any) -> List[str]:
+    """stop_after=5 is `--stop-after 5`, quiet=True is `--quiet`; None and False are left out."""
+    out: List[str] = []
+    for name, setting in settings.items():
+        if setting is None or setting is False:
+            continue
+        out.append("--" + name.replace("_", "-"))
+        if setting is not True:
+            out.append(os.fspath(setting) if hasattr(setting, "__fspath__") else value(setting))
+    return out
+
+
+def version() -> List[str]:
+    return ["--version"]
+
+
+def train(config: Path, overrides: Overrides, out: Optional[Path], resume: bool, stop_after: Optional[int],
+          threads: Optional[int]) -> List[str]:
+    return ["train", os.fspath(config), *words(overrides),
+            *options(out=out, resume=resume, stop_after=stop_after, threads=threads, json="-")]
+
+
+def _of_run(command: str, run: Path, checkpoint: Union[str, int, None], overrides: Overrides) -> List[str]:
+    return [command, os.fspath(run), *words(overrides), *options(checkpoint=checkpoint, json="-")]
+
+
+def evaluate(run: Path, checkpoint: Union[str, int, None], overrides: Overrides, splits: Iterable[str],
+             sequences: Optional[int]) -> List[str]:
+    return [*_of_run("eval", run, checkpoint, overrides), *options(split=",".join(splits) or None, sequences=sequences)]
+
+
+def inspect(run: Path, checkpoint: Union[str, int, None], overrides: Overrides, **settings: Any) -> List[str]:
+    return [*_of_run("inspect", run, checkpoint, overrides), *options(**settings)]
+
+
+def trace(run: Path, checkpoint: Union[str, int, None], text: str) -> List[str]:
+    return [*_of_run("inspect", run, checkpoint, None), *options(input=text)]
+
+
+def ablate(run: Path, checkpoint: Union[str, int, None], heads: Sequence[Head], sequences: Optional[int]) -> List[str]:
+    names = ",".join(head if isinstance(head, str) else f"{head[0]}.{head[1]}" for head in heads)
+    return [*_of_run("inspect", run, checkpoint, None), *options(ablate=names, sequences=sequences)]
+
+
+def patch(run: Path, checkpoint: Union[str, int, None], clean: Optional[int], corrupted: Optional[int],
+          pairs: Optional[int]) -> List[str]:
+    pair = [] if clean is None or corrupted is None else [str(clean), str(corrupted)]
+    return [*_of_run("inspect", run, checkpoint, None), *options(pairs=pairs), "--patch", *pair]
+
+
+def generate(run: Path, checkpoint: Union[str, int, None], text: str, beams: int) -> List[str]:
+    return [*_of_run("generate", run, checkpoint, None), *options(input=text, beams=beams)]
+
+
+def sweep(file: Path, overrides: Overrides, out: Optional[Path], jobs: Optional[int]) -> List[str]:
+    return ["sweep", os.fspath(file), *words(overrides), *options(out=out, jobs=jobs, json="-")]
+
+
+def compare(runs: Iterable[Path], sequences: Optional[int]) -> List[str]:
+    return ["compare", *[str(os.fspath(run)) for run in runs], *options(sequences=sequences, json="-")]
+
+
+def gradcheck(config: Optional[Path], overrides: Overrides, op: Optional[str]) -> List[str]:
+    return ["gradcheck", *([] if config is None else [os.fspath(config)]), *words(overrides), *options(op=op, json="-")]
+
+
+def tasks(name: Optional[str]) -> List[str]:
+    return ["tasks", *([] if name is None else [name]), *options(json="-")]

@@ -1,0 +1,65 @@
+"""Data of one's own, from Python lists."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import tempfile
+from typing import Iterable, List, Sequence, Tuple, Union
+
+Tokens = Union[str, Sequence[str]]  # tokens, or a text of them with spaces between
+
+
+def _line(tokens: Tokens, number: int) -> str:
+    words = tokens.split(" ") if isinstance(tokens, str) else [str(token) for token in tokens]
+    for word in words:
+        if not word or any(c in word for c in " \t\r\n"):
+            raise ValueError(f"pair {number}: token {word!r}: must have a character, and no space, tab or line break")
+    return " ".join(words)
+
+
+class Task:
+    """Pairs of an input and its answer, which become a file that the program reads.
+
+    pairs: (input, answer) of tokens each; file: where to write them, by default beside the runs, under a name made from
+    their content, so that the same pairs are the same file. A run of them needs the file to be evaluated or inspected.
+    """
+
+    def __init__(self, pairs: Iterable[Tuple[Tokens, Tokens]], file: Union[str, "os.PathLike[str]", None] = None):
+        lines: List[str] = []
+        for number, (source, answer) in enumerate(pairs):
+            lines.append(_line(source, number) + "\t" + _line(answer, number) + "\n")
+        self.text = "".join(lines)
+        self.count = len(lines)
+        digits = hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        self.file = pathlib.Path(file) if file is not None else pathlib.Path("runs") / f"pairs-{digits}.tsv"
+
+    def config(self) -> pathlib.Path:
+        """Writes the pairs, and beside them a config of that task; returns its path.
+
+        Raises FileExistsError if a file of other content is there.
+        """
+        config = self.file.with_suffix(".yaml")
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        content = json.dumps({"task": {"name": "file", "file": self.file.name}}, ensure_ascii=False) + "\n"
+        for path, text in ((self.file, self.text), (config, content)):
+            _write_new(path, text)
+        return config
+
+    def __repr__(self) -> str:
+        return f"Task of {self.count} pairs in {self.file}"
+
+
+def _write_new(path: pathlib.Path, text: str) -> None:
+    """Writes a file that appears whole, unless it is there already; two calls may do so at once."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as part:
+        part.write(text.encode())
+        part.flush()
+        os.chmod(part.name, 0o644)
+        try:
+            os.link(part.name, path)
+        except FileExistsError:
+            if path.read_bytes() != text.encode():
+                raise FileExistsError(f"{path}: has other content, and stays; name another file") from None

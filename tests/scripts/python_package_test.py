@@ -1,0 +1,265 @@
+"""The Python package against the built program. Usage: python_package_test.py THIMBLE_BINARY SOURCE_DIR; the rest is pytest's."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+thimble_program, source = os.path.realpath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+sys.path.insert(0, str(source / "python"))
+os.environ["THIMBLE"] = thimble_program
+import thimble  # noqa: E402
+from thimble import _arguments  # noqa: E402
+
+SMALL = {"train.steps": 40, "train.schedule.warmup": 0, "train.batch": 32, "data.train": 500, "data.validation": 50,
+         "data.test": 50}
+TOKENS = "1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6"
+numpy = pytest.importorskip("numpy")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory):
+    os.chdir(tmp_path_factory.mktemp("python"))
+
+
+@pytest.fixture(scope="module")
+def run(folder):
+    return thimble.train("reverse", {**SMALL, "model.heads": 2, "model.layers": 2}, out="runs/r2")
+
+
+@pytest.fixture(scope="module")
+def translation(folder):
+    return thimble.train("translation", {"train.steps": 5, "train.schedule.warmup": 0, "data.train": 200}, out="runs/words")
+
+
+def said(*arguments):
+    """What the program itself prints as JSON."""
+    return json.loads(subprocess.run([thimble_program, *arguments, "--json", "-"], capture_output=True, check=True).stdout)
+
+
+def test_version_is_that_of_the_program():
+    line = subprocess.run([thimble_program, "--version"], capture_output=True, text=True, check=True).stdout
+    assert line.split()[-1] == thimble.__version__
+    assert thimble.program() == thimble_program
+
+
+def test_another_version_is_refused(tmp_path, monkeypatch):
+    other = tmp_path / "thimble"
+    other.write_text("#!/bin/sh\necho thimble 0.1.0\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("THIMBLE", str(other))
+    with pytest.raises(RuntimeError, match="has version 0.1.0, this package 0.3.0"):
+        thimble.tasks()
+    monkeypatch.setenv("THIMBLE", thimble_program)  # the remedy
+    assert "reverse" in thimble.tasks()
+
+
+def test_no_program(tmp_path):
+    code = "import thimble, sysconfig\ntry: thimble.tasks()\nexcept RuntimeError as error: print(error)"
+    package = tmp_path / "python" / "thimble"
+    package.parent.mkdir()
+    package.symlink_to(source / "python" / "thimble")
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-rL", str(package.parent), str(copy)], check=True)
+    environment = {"PATH": "/nowhere", "PYTHONPATH": str(copy)}
+    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+    assert out.startswith("there is no program thimble on the path; add its folder to PATH")
+    environment["PATH"] = os.path.dirname(thimble_program)  # the remedy
+    assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout == b""
+
+
+def test_train_shows_progress_and_returns_the_run(capfd):
+    run = thimble.train("reverse", SMALL)
+    shown = capfd.readouterr().err
+    assert "\rstep 40/40 " in shown and "no better than chance" in shown
+    assert max(len(line) for line in re.split("[\r\n]", shown) if line.startswith("step ")) <= 80
+    assert run.directory.parent == pathlib.Path("runs") and run.result["steps"] == 40
+    assert re.fullmatch(rf"Run {run.directory}: 40 steps, 10314 parameters, test loss 2\.\d{{4}}, tokens \d+\.\d\d % of 800",
+                        repr(run))
+
+
+def test_result_is_that_of_the_program(run):
+    again = subprocess.run([thimble_program, "train", str(run.directory / "config.yaml"), "--out", "again", "--json", "-",
+                            "--quiet"], capture_output=True, check=True)
+    assert json.loads(again.stdout)["weights_hash"] == run.result["weights_hash"]
+    assert run.evaluate(splits=["test"]) == said("eval", "runs/r2", "--split", "test")
+
+
+def test_metrics_are_columns(run):
+    columns = run.metrics if isinstance(run.metrics, dict) else run.metrics.to_dict("list")
+    lines = [json.loads(line) for line in (run.directory / "metrics.jsonl").read_text().splitlines()]
+    assert columns["loss"] == [line["loss"] for line in lines]
+    assert columns["split"].count("train") == 40 and len({len(column) for column in columns.values()}) == 1
+
+
+def test_heads(run):
+    heads = run.heads
+    assert [(head.layer, head.head) for head in heads] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    theirs = said("inspect", "runs/r2", "--examples", "0")["heads"][3]
+    assert heads[3].scores["mirror"].value == theirs["scores"]["mirror"]["value"]
+    assert heads[3].scores["special"].value is None  # was not measured
+    assert heads[3].ablation["zero"] == theirs["ablation"]["zero"] and heads[3].label == theirs["label"]
+
+
+def test_attention_is_that_of_the_page(run):
+    attention = run.attention(TOKENS)
+    assert attention.weights.shape == (2, 2, 16, 16) and attention.tokens == TOKENS.split()
+    assert numpy.allclose(attention.weights.sum(-1), 1, atol=1e-6)
+    subprocess.run([thimble_program, "inspect", "runs/r2", "--input", TOKENS, "--html", "page.html", "--sequences", "20"],
+                   capture_output=True, check=True)
+    subprocess.run([thimble_program, "inspect", "runs/r2", "--npy", "npy", "--sequences", "1"], capture_output=True, check=True)
+    first = " ".join(run.inspect()["tokens"][token] for token in numpy.load("npy/tokens.npy")[0])
+    assert numpy.allclose(run.attention(first).weights, numpy.load("npy/attention.npy")[0], atol=1e-6)
+
+
+def test_attention_of_an_encoder_decoder(translation):
+    attention = translation.attention("mes belles reines")
+    assert attention.source == ["mes", "belles", "reines"]
+    assert attention.weights["cross.0"].shape[1:] == (len(attention.tokens), 3)
+
+
+def test_ablate_patch_generate(run, translation):
+    assert run.ablate([(0, 1), "1.0"]) == said("inspect", "runs/r2", "--ablate", "0.1,1.0")
+    assert run.patch(pairs=10)["pairs"] == 10
+    assert run.patch(clean=0, corrupted=3) == said("inspect", "runs/r2", "--patch", "0", "3")
+    answers = translation.generate("mes belles reines", beams=3)
+    assert len(answers) == 3 and [p for _, p in answers] == sorted((p for _, p in answers), reverse=True)
+
+
+def test_weights_and_checkpoints(run):
+    weights = run.weights
+    assert weights["token_embedding.weight"].shape == (10, 32) and not any("optimizer" in name for name in weights)
+    assert run.path.name == "final.safetensors"
+    assert thimble.Run(run.directory, checkpoint="best").path.name == "best.safetensors"
+    with pytest.raises(FileNotFoundError, match="has no checkpoint step-7"):
+        thimble.Run(run.directory, checkpoint=7).weights
+
+
+def test_torch(run):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("yaml")
+    tokens = torch.tensor([[int(token) for token in TOKENS.split()]])
+    logits = numpy.array(run.trace(TOKENS)["logits"])
+    assert numpy.allclose(run.torch()(tokens)[0].detach().numpy(), logits, atol=1e-5)
+
+
+def test_own_pairs(capfd):
+    words = ["un", "deux", "trois", "quatre", "cinq"]
+    pairs = [([a, b, c], " ".join((c, b, a))) for a in words for b in words for c in words]
+    task = thimble.Task(pairs)
+    run = thimble.train(task, {"train.steps": 10, "train.batch": 32, "train.schedule.warmup": 0}, out="runs/own")
+    assert run.result["steps"] == 10 and "of 125" in repr(task) or "125 pairs" in repr(task)
+    assert sorted(run.inspect()["tokens"][:5]) == sorted(words)
+    assert thimble.Task(pairs).config() == task.config()  # the same pairs are the same file
+    with pytest.raises(FileExistsError, match="has other content, and stays"):
+        thimble.Task(pairs[1:], file=task.file).config()
+    with pytest.raises(ValueError, match="pair 1: token 'a b'"):
+        thimble.Task([("a", "b"), (["a b"], "c")])
+
+
+def test_errors_have_the_message_and_the_problems():
+    with pytest.raises(thimble.InputError) as error:
+        thimble.train("reverse", {"model.headz": 2, "train.steps": -1})
+    assert error.value.status == 2 and len(error.value.problems) == 2
+    assert error.value.problems[0] == "command line: model.headz=2: unknown key, did you mean model.heads?"
+    with pytest.raises(ValueError, match="nope: no such config"):
+        thimble.train("nope")
+    diverges = {"train.optimizer.name": "sgd", "train.optimizer.lr": 100, "train.optimizer.momentum": 0.99,
+                "train.clip_norm": 0, "model.norm": "pre", "model.layers": 4, "model.positions": "none"}
+    with pytest.raises(thimble.NonFiniteError, match="step [0-9]+: the loss is .*; lower the learning rate or set train.clip_norm"):
+        thimble.train("reverse", {"train.steps": 20, "train.schedule.warmup": 5, "data.train": 5000, **diverges})
+    with pytest.raises(FileNotFoundError, match="is no run"):
+        thimble.Run("runs")
+
+
+def test_an_error_is_told_once(capfd):
+    with pytest.raises(thimble.InputError):
+        thimble.train("reverse", {"model.headz": 2, "train.steps": -1})
+    assert capfd.readouterr().err == ""
+
+
+def test_gradcheck_compare_sweep(run):
+    checks = thimble.gradcheck("reverse", {"model.d_model": 8, "model.heads": 2, "model.d_ff": 8})
+    assert checks["passed"] and {check["verdict"] for check in checks["checks"]} == {"ok"}
+    assert thimble.gradcheck(op="softmax")["passed"]
+    assert len(thimble.compare([run, "runs/r2"])["runs"]) == 2
+    pathlib.Path("sweep.yaml").write_text(json.dumps({"config": str(source / "configs/reverse.yaml"), "grid": {
+        "model.heads": [1, 2], **{key: [value] for key, value in SMALL.items()}}}))
+    sweep = thimble.sweep("sweep.yaml", out="swept", jobs=2)
+    assert len(sweep.runs) == 2 and repr(sweep) == "Sweep of 2 settings: 2 runs, 0 failed"
+    assert sweep.runs[1].heads[1].head == 1
+
+
+def test_calls_from_threads(run):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(run.attention, [TOKENS] * 8))
+    assert all((result.weights == results[0].weights).all() for result in results)
+
+
+def test_a_notebook_shows_the_report(run):
+    page = run._repr_html_()
+    assert "<iframe srcdoc=" in page and repr(run) in page
+    file = run.report("report.html")
+    assert file.stat().st_size > 50_000 and "src=\"http" not in file.read_text()
+
+
+LONG = {**SMALL, "train.steps": 500_000, "train.checkpoint_every": 20, "train.evaluate_every": 0, "train.threads": 1}
+TRAIN = "import thimble, sys\ntry: thimble.train('reverse', {}, out=sys.argv[1])\nexcept KeyboardInterrupt: print('interrupted')"
+
+
+def started(directory):
+    environment = {**os.environ, "PYTHONPATH": str(source / "python")}
+    process = subprocess.Popen([sys.executable, "-c", TRAIN.format(LONG), directory], env=environment, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    while not list(pathlib.Path(directory, "checkpoints").glob("step-*.safetensors")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize("whom", ["the kernel", "its group"])
+def test_ctrl_c_saves(whom):
+    directory = f"runs/interrupted-{whom.split()[-1]}"
+    process = started(directory)
+    (os.kill if whom == "the kernel" else os.killpg)(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert out == "interrupted\n" and "--resume" in err, (out, err)
+    steps = int(thimble.Run(directory).path.stem[5:])
+    assert thimble.Run(directory).resume({"train.steps": steps + 1}).result["steps"] == steps + 1
+
+
+def test_a_killed_kernel_leaves_a_run_that_resumes():
+    process = started("runs/killed")
+    os.killpg(process.pid, signal.SIGKILL)  # as a server of notebooks does
+    process.communicate()
+    steps = int(thimble.Run("runs/killed").path.stem[5:])
+    assert thimble.Run("runs/killed").resume({"train.steps": steps + 30}).result["steps"] == steps + 30
+
+
+def test_the_page_runs(capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (source / "docs" / "python.md").read_text()
+    names = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
+        exec(compile(block, "docs/python.md", "exec"), names)
+    problems = re.findall(r"^```text\n(command line: .*?)^```", page, re.M | re.S)[0]
+    assert capfd.readouterr().out.endswith(problems)
+
+
+def test_command_lines_have_one_owner():
+    names = re.compile(r'"--[a-z]|\["(train|inspect|eval|generate|sweep|gradcheck|compare|tasks)"')
+    for file in (source / "python" / "thimble").glob("*.py"):
+        if file.name != "_arguments.py":
+            assert not names.search(file.read_text()) or file.name.endswith("_torch.py"), file
+    assert _arguments.words({"a": [1, "x"], "b": True, "c": None, "d": "x y"}) == ['a=[1, "x"]', "b=true", "c=null", "d=x y"]
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider"]))
