@@ -66,34 +66,48 @@ def program() -> str:
     return path
 
 
-def _show(line: str, shown: int) -> int:
-    """Shows a line of progress on standard error, a step over the step before; returns the width of what may be
-    written over."""
-    step = re.match(r"step \d+/\d+ ", line)
-    if not step and shown:
-        sys.stderr.write("\n")
-    sys.stderr.write("\r" + line.ljust(shown) if step else line + "\n")
-    sys.stderr.flush()
-    return len(line) if step else 0
+class _Progress:
+    """Shows lines on standard error, in a notebook on standard output, as errors are red there; a step of training
+    over the step before."""
+
+    def __init__(self, shows: bool):
+        self.shows = shows
+        self.width = 0  # of the step that may be written over
+        self.stream = sys.stdout if "ipykernel" in sys.modules else sys.stderr
+
+    def show(self, line: str) -> None:
+        if not self.shows:
+            return
+        step = re.match(r"step \d+/\d+ ", line)
+        if not step:
+            self.end()
+        self.stream.write("\r" + line.ljust(self.width) if step else line + "\n")
+        self.stream.flush()
+        self.width = len(line) if step else 0
+
+    def end(self) -> None:
+        if self.width:
+            self.stream.write("\n")
+        self.width = 0
 
 
-def _wait(process: "subprocess.Popen[str]", progress: bool) -> List[str]:
+def _wait(process: "subprocess.Popen[str]", shows: bool) -> List[str]:
     """Waits for the end, and returns what the program said."""
     lines: List[str] = []
     held: List[str] = []  # what may be an error, which the exception alone tells, or a remark
-    shown = 0  # the width of a line of progress
+    progress = _Progress(shows)
     for line in process.stderr or ():
         lines.append(line.rstrip("\n"))
-        if held and not re.match(r"step +\d|\d+/\d+ ", line) or line.startswith("thimble: "):
-            held.append(lines[-1])
+        held.append(lines[-1])
+        if held[0].startswith("thimble: ") and not re.match(r"step +\d|\d+/\d+ ", line):
             continue
-        for text in [*held, lines[-1]] if progress else ():
-            shown = _show(text, shown)
+        for text in held:
+            progress.show(text)
         held = []
-    for text in held if process.wait() in (0, 1) and progress else ():
-        shown = _show(text, shown)
-    if shown:
-        sys.stderr.write("\n")
+    if process.wait() in (0, 1):
+        for text in held:
+            progress.show(text)
+    progress.end()
     return lines
 
 
