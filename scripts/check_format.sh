@@ -26,7 +26,8 @@ fi
 prettier=build/release/page/node_modules/.bin/prettier
 mapfile -d '' scripts < <(find src tests \( -name '*.js' -o -name '*.mjs' \) -print0 | sort -z)
 if [[ ! -x $prettier ]]; then
-  skip "prettier is needed for JavaScript: run the test page first"
+  skip "prettier is needed for JavaScript: run ctest --test-dir build/release -R '^page$' first"
+  scripts=()
 elif ! "$prettier" --log-level warn --check "${scripts[@]}"; then
   echo "format: run $prettier --write on the files above" >&2
   exit 1

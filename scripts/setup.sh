@@ -5,12 +5,12 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config git libopenblas-dev libfmt-dev libyaml-cpp-dev libhwy-dev
-  librandom123-dev libcli11-dev nlohmann-json3-dev libxxhash-dev catch2)
+  librandom123-dev libcli11-dev libeigen3-dev nlohmann-json3-dev libxxhash-dev catch2)
 for package in "$@"; do
   case $package in
     mpi) packages+=(libopenmpi-dev openmpi-bin libmpich-dev mpich) ;;
     lab)
-      packages+=(emscripten libc++-16-dev-wasm32 libeigen3-dev node-acorn)
+      packages+=(emscripten libc++-16-dev-wasm32 node-acorn)
       command -v npm >/dev/null || packages+=(nodejs npm) # others may bring both in one package
       command -v chromium >/dev/null || packages+=(chromium)
       command -v firefox-esr firefox >/dev/null || packages+=(firefox-esr)
@@ -24,8 +24,8 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   cat >&2 <<'NOTE'
 setup: no apt on this system, so nothing was installed. thimble needs: a C++20
   compiler, CMake 3.25, Ninja, pkg-config, and the libraries OpenBLAS
-  (with cblas), fmt, yaml-cpp, Highway, Random123, CLI11, nlohmann-json, xxHash
-  and Catch2, with their headers. CMake names whichever is missing.
+  (with cblas), fmt, yaml-cpp, Highway, Random123, CLI11, Eigen, nlohmann-json,
+  xxHash and Catch2, with their headers. CMake names whichever is missing.
 NOTE
   exit 0
 fi

@@ -1,4 +1,4 @@
-// Eigenvalues and singular values; the only file that calls LAPACK, on the calling thread. In double whatever
+// Eigenvalues and singular values; by Eigen, on the calling thread. In double whatever
 // the precision of the model, so that it is compiled once, outside of f32 and f64.
 #pragma once
 
