@@ -33,7 +33,7 @@ endforeach()
 # What a page has no use for or another way of: processes, threads, files in common use, OpenBLAS, yaml-cpp, reports.
 set(THIMBLE_NOT_IN_LAB
     "/files/(lock|memory|process|thread_pool)\\.cpp$|/config/(changes|yaml_parser)\\.cpp$\
-|/kernels/products/backend(_selection)?\\.cpp$\
+|/kernels/(products/backend(_selection)?|cpu_targets_dispatch)\\.cpp$\
 |/report/(html|page|patching_sections|svg)\\.cpp$")
 
 # WebAssembly needs no position-independent code, and linking it costs time in every call.

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "${1:-$here/..}"
 export LC_ALL=C
 
-mapfile -t files < <(find include src tests examples scripts configs docs README.md CONTRIBUTING.md -type f \
+mapfile -t files < <(find include src tests examples python scripts configs docs README.md CONTRIBUTING.md -type f \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt -o \
   -name '*.md' -o -name '*.yaml' -o -name '*.js' -o -name '*.mjs' -o -name '*.html' -o -name '*.css' -o \
   -name package-lock.json \) 2>/dev/null | sort)

@@ -52,7 +52,7 @@ def program() -> str:
     package = pathlib.Path(__file__).resolve().parent
     candidates = [os.environ.get("THIMBLE"), os.path.join(sysconfig.get_path("scripts"), "thimble"),
                   shutil.which("thimble"), package.parent.parent / "build" / "release" / "thimble"]
-    path = next((str(c) for c in candidates if c and os.access(c, os.X_OK)), None)
+    path = next((os.path.abspath(c) for c in candidates if c and os.access(c, os.X_OK)), None)
     if path is None:
         raise RuntimeError("there is no program thimble on the path; add its folder to PATH, or set the variable "
                            "THIMBLE to the program")

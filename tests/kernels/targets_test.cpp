@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 #include "engine/kernels/attention/head_linear.h"
 #include "engine/kernels/attention/head_norm.h"
 #include "engine/kernels/attention/rotary.h"
+#include "engine/kernels/cpu_targets.h"
 #include "engine/kernels/cross_entropy.h"
 #include "engine/kernels/dropout.h"
 #include "engine/kernels/elementwise.h"
@@ -323,6 +325,13 @@ std::string digits_of(const Outputs& out) {
 }
 
 }  // namespace
+
+TEST_CASE("a static program chooses among the targets that Highway's library does", "[kernels]") {
+  const std::int64_t ours = kernels::cpu_targets() & HWY_TARGETS,
+                     theirs = hwy::SupportedTargets() & HWY_TARGETS;
+  CHECK((theirs & ~ours) == 0);
+  if (std::getenv("THIMBLE_TARGET") == nullptr) CHECK(ours == theirs);
+}
 
 TEST_CASE("targets that round alike give the same bits, which every compiler and CPU gives", "[kernels]") {
   constexpr bool kDouble = sizeof(Real) == 8;

@@ -176,7 +176,7 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
                     [](const auto& op) { return op.forward_ms + op.backward_ms; });
   result.fma_flops = fma_flops(trainer);
   result.memory_bandwidth = memory_bandwidth(trainer);
-  result.blas_flops = blas_flops(trainer);
+  if (kernels::has_openblas()) result.blas_flops = blas_flops(trainer);
   return result;
 }
 

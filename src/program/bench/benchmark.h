@@ -16,7 +16,7 @@ struct Benchmark {
   double flops_per_step = 0;    // of matrix products, see StepCost
   double fma_flops = 0;         // FLOP per second of multiply-adds on registers alone, on the same threads
   double memory_bandwidth = 0;  // bytes per second of copying beyond the caches, read and written
-  double blas_flops = 0;        // FLOP per second of a 2048 x 2048 x 2048 product by OpenBLAS
+  double blas_flops = 0;        // FLOP per second of a 2048 x 2048 x 2048 product by OpenBLAS; 0 without it
   std::int64_t peak_bytes = 0;  // of the process, before that product
   int threads = 0;
 

@@ -24,8 +24,8 @@ using config::YamlNode;
 using KeyNames = std::span<const std::string_view>;
 using Entries = std::map<std::string, YamlNode, std::less<>>;
 
-constexpr std::string_view kKeys[] = {"statement", "source",     "kind",  "runs",
-                                      "values",    "conditions", "quick", "seeds"};
+constexpr std::string_view kExperimentKeys[] = {"statement", "source",     "kind",  "runs",
+                                                "values",    "conditions", "quick", "seeds"};
 constexpr std::string_view kRunKeys[] = {"config", "set", "evaluate"};
 constexpr std::string_view kValueKeys[] = {"run", "of", "path", "where", "take", "otherwise", "least"};
 constexpr std::string_view kConditionKeys[] = {"value", "at_least", "at_most", "above", "below", "by"};
@@ -47,7 +47,7 @@ class ExperimentReader {
       : experiment_(experiment), report_(report), changes_(report) {}
 
   void read(const YamlNode& root) {
-    const Entries entries = read_entries(root, "", kKeys, 6);
+    const Entries entries = read_entries(root, "", kExperimentKeys, 6);
     experiment_.statement = read_text(entries, "statement");
     experiment_.source = read_text(entries, "source");
     if (const auto kind = read_choice(entries, "kind", kExperimentKinds))

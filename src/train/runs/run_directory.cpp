@@ -36,6 +36,15 @@ std::string checkpoint_names(const fs::path& run) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Returns "version 0.3.0" of the program that wrote a summary, or "another version" if it does not say so.
+std::string writer_of(const fs::path& summary) {
+  try {
+    return "version " + read_json(summary).at("version").get<std::string>();
+  } catch (const std::exception&) {
+    return "another version";
+  }
+}
+
 // Throws unless the checkpoint is what its name says.
 void require_name(const Checkpoint& checkpoint) {
   const std::string& path = checkpoint.file->path();
@@ -129,6 +138,10 @@ void RunDirectory::require_run() const {
         "{}: written by a version of thimble before 0.3, whose runs this one does not open; "
         "train it again",
         name());
+    if (format.is_string() && format.get<std::string>().starts_with("thimble ") && format != kRunFormat)
+      throw CheckpointError(fmt::format(
+          "{}: a run of format {}, written by {}; this version opens those of {}: use the other one", name(),
+          format.get<std::string>(), writer_of(path_ / kRunSummary), kRunFormat));
     require<CheckpointError>(format == kRunFormat, "{}: not a run: {} does not say \"format\": \"{}\"",
                              name(), kDataRecord, kRunFormat);
     json = std::move(found);

@@ -20,6 +20,8 @@ blasint size(std::int64_t n) { return static_cast<blasint>(n); }
 
 }  // namespace
 
+bool has_openblas() { return true; }
+
 void blas_gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
   static const bool one_thread = (openblas_set_num_threads(1), true);
   static_cast<void>(one_thread);

@@ -19,8 +19,11 @@ bool uses_openblas();
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
+// Returns whether this program has OpenBLAS.
+bool has_openblas();
+
 // Computes c = alpha op(a) op(b) + beta c by OpenBLAS on the calling thread, for matching sizes. beta = 0
-// overwrites c, NaN included.
+// overwrites c, NaN included. Throws Error without OpenBLAS.
 void blas_gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta);
 
 }  // namespace kernels

@@ -76,7 +76,9 @@ int run(const BenchArguments& arguments) {
     print_out("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
     print_out("FMA peak    {:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", fma,
               counted(b.threads, "thread"), gflops / fma);
-    print_out("{:<12}{:.1f} GFLOP/s by OpenBLAS; the step reaches {:.2f} of it\n", gemm, blas, gflops / blas);
+    if (blas > 0)
+      print_out("{:<12}{:.1f} GFLOP/s by OpenBLAS; the step reaches {:.2f} of it\n", gemm, blas,
+                gflops / blas);
     print_out("bandwidth   {:.1f} GB/s of memory, copying beyond the caches\n", 1e-9 * b.memory_bandwidth);
     print_out("memory      {:.1f} MiB at the peak\n\n", peak);
     const double all = b.threads * b.profiled_step_ms;
@@ -98,12 +100,14 @@ int run(const BenchArguments& arguments) {
               {"fma_peak_gflops", fma},
               {"share_of_fma_peak", gflops / fma},
               {"memory_bandwidth_gb_per_s", 1e-9 * b.memory_bandwidth},
-              {"sgemm_gflops", blas},
-              {"share_of_sgemm", gflops / blas},
               {"peak_rss_mb", peak},
               {"threads", b.threads},
               {"phases_ms", phases},
               {"ops", ops}};
+  if (blas > 0) {
+    result["sgemm_gflops"] = blas;
+    result["share_of_sgemm"] = gflops / blas;
+  }
   if (b.ranks > 1) {
     result["ranks"] = b.ranks;
     result["wait_ms"] = wait;

@@ -1,4 +1,4 @@
-// The lab has the kernels of WebAssembly, and no other library of matrix products.
+// In place of backend.cpp in the lab and in static programs, which have no OpenBLAS.
 #include "engine/kernels/products/backend.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/real.h"
@@ -7,8 +7,10 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
+bool has_openblas() { return false; }
+
 void blas_gemm(MatrixView, ConstMatrixView, Op, ConstMatrixView, Op, Real, Real) {
-  throw Error("blas_gemm: the lab has no OpenBLAS");
+  throw Error("blas_gemm: this program was built without OpenBLAS");
 }
 
 }  // namespace kernels

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Makes the files of a release in dist/, each with its SHA-256 in dist/SHA256SUMS. Their bytes depend on the commit and the
+# compiler alone: built again in another folder they are the same, which `scripts/test_release.sh` compares.
+# Usage: scripts/release.sh [tarball|wheel|deb|lab|source...]   (default: all of them, for the machine it runs on)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+address=""  # where people download them; README.md shows it once it is known
+
+if (($# == 0)); then set -- tarball wheel deb lab source; fi
+for file in "$@"; do
+  [[ " tarball wheel deb lab source " == *" $file "* ]] || { echo "release: $file: choose tarball, wheel, deb, lab or source" >&2; exit 2; }
+done
+version=$(sed -n 's/^project(thimble VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+machine=$(uname -m)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+mkdir -p dist
+
+# The static program with its configs, manual, completions and pages, in build/static/stage.
+stage() {
+  local stage=build/static/stage
+  CMAKE_CXX_COMPILER_LAUNCHER='' cmake --preset static >/dev/null
+  cmake --build --preset static
+  cmake -E rm -rf $stage
+  cmake --install build/static --component program --prefix $stage --strip >/dev/null
+  mkdir -p $stage/share/doc/thimble/docs
+  cp README.md LICENSE CHANGELOG.md $stage/share/doc/thimble
+  cp docs/* $stage/share/doc/thimble/docs
+}
+
+tarball() {
+  local name=thimble-$version-linux-$machine
+  tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw --mtime="@$SOURCE_DATE_EPOCH" \
+    --transform "s,^\.,$name," --directory build/static/stage . | gzip --no-name -9 >"dist/$name.tar.gz"
+}
+
+for file in "$@"; do
+  case $file in
+    tarball) stage && tarball ;;
+    wheel)
+      [[ " $* " == *" tarball "* ]] || stage
+      scripts/wheel.py build/static/stage "$machine" dist >/dev/null ;;
+    deb)
+      scripts/build.sh thimble_program
+      cmake --build build/release --target package >/dev/null
+      cp build/release/thimble_"$version"_*.deb dist ;;
+    lab) scripts/lab.sh && cp build/lab/thimble-lab.html dist ;;
+    source)
+      git archive --format=tar --prefix="thimble-$version/" HEAD | gzip --no-name -9 >"dist/thimble-$version.tar.gz" ;;
+  esac
+done
+(cd dist && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf "%P\n" | sort | xargs -d "\n" sha256sum -- >SHA256SUMS)
+(cd dist && while read -r digits file; do printf '%9d  %s  %s\n' "$(stat -c %s "$file")" "${digits:0:16}" "$file"; done <SHA256SUMS)
+[[ -z $address ]] || echo "release: put them at $address"
