@@ -24,7 +24,7 @@ __all__ = ["Attention", "Head", "InputError", "NonFiniteError", "Run", "Score", 
 
 def train(config: Union[Path, Task], overrides: Overrides = None, *, out: Optional[Path] = None, resume: bool = False,
           stop_after: Optional[int] = None, threads: Optional[int] = None) -> Run:
-    """Trains a model, with progress on standard error; Ctrl-C saves, and train(..., resume=True) goes on.
+    """Trains a model, and shows its progress; Ctrl-C saves, and Run(directory).resume() goes on.
 
     config: a file, the name of a bundled config, or a Task; overrides: values by key, such as {"model.heads": 2}; out:
     the run's directory, by default a new one under runs/; threads never change the result.

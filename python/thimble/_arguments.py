@@ -9,11 +9,17 @@ from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Unio
 Head = Union[str, Tuple[int, int]]  # "cross.0.1" or (layer, head), from 0
 Path = Union[str, "os.PathLike[str]"]
 Overrides = Optional[Mapping[str, Any]]
+Checkpoint = Union[str, int, None]  # "best", "final" or a step; None for the newest
 
 
 def value(x: Any) -> str:
-    """A value as the program reads it: text as it is, anything else as JSON, which is YAML."""
-    return x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)
+    """A value as the program reads it: texts and paths as they are, anything else as JSON, which is YAML."""
+    if isinstance(x, str) or hasattr(x, "__fspath__"):
+        return os.fspath(x)
+    try:
+        return json.dumps(x, ensure_ascii=False, default=lambda number: number.item())  # of NumPy
+    except AttributeError:
+        raise TypeError(f"{x!r}: must be a text, a path, a number, a boolean, None, or a list or dict of them") from None
 
 
 def words(overrides: Overrides) -> List[str]:
@@ -21,14 +27,14 @@ def words(overrides: Overrides) -> List[str]:
 
 
 def options(**settings: Any) -> List[str]:
-    """stop_after=5 is `--stop-after 5`, quiet=True is `--quiet`; None and False are left out."""
+    """stop_after=5 is `--stop-after 5`, resume=True is `--resume`; None and False are left out."""
     out: List[str] = []
     for name, setting in settings.items():
         if setting is None or setting is False:
             continue
         out.append("--" + name.replace("_", "-"))
         if setting is not True:
-            out.append(os.fspath(setting) if hasattr(setting, "__fspath__") else value(setting))
+            out.append(value(setting))
     return out
 
 
@@ -42,36 +48,41 @@ def train(config: Path, overrides: Overrides, out: Optional[Path], resume: bool,
             *options(out=out, resume=resume, stop_after=stop_after, threads=threads, json="-")]
 
 
-def _of_run(command: str, run: Path, checkpoint: Union[str, int, None], overrides: Overrides) -> List[str]:
+def _of_run(command: str, run: Path, checkpoint: Checkpoint, overrides: Overrides = None) -> List[str]:
     return [command, os.fspath(run), *words(overrides), *options(checkpoint=checkpoint, json="-")]
 
 
-def evaluate(run: Path, checkpoint: Union[str, int, None], overrides: Overrides, splits: Iterable[str],
+def evaluate(run: Path, checkpoint: Checkpoint, overrides: Overrides, splits: Union[str, Iterable[str]],
              sequences: Optional[int]) -> List[str]:
-    return [*_of_run("eval", run, checkpoint, overrides), *options(split=",".join(splits) or None, sequences=sequences)]
+    names = splits if isinstance(splits, str) else ",".join(splits)
+    return [*_of_run("eval", run, checkpoint, overrides), *options(split=names or None, sequences=sequences)]
 
 
-def inspect(run: Path, checkpoint: Union[str, int, None], overrides: Overrides, **settings: Any) -> List[str]:
+def inspect(run: Path, checkpoint: Checkpoint, overrides: Overrides, **settings: Any) -> List[str]:
     return [*_of_run("inspect", run, checkpoint, overrides), *options(**settings)]
 
 
-def trace(run: Path, checkpoint: Union[str, int, None], text: str) -> List[str]:
-    return [*_of_run("inspect", run, checkpoint, None), *options(input=text)]
+def trace(run: Path, checkpoint: Checkpoint, text: str) -> List[str]:
+    return [*_of_run("inspect", run, checkpoint), *options(input=text)]
 
 
-def ablate(run: Path, checkpoint: Union[str, int, None], heads: Sequence[Head], sequences: Optional[int]) -> List[str]:
-    names = ",".join(head if isinstance(head, str) else f"{head[0]}.{head[1]}" for head in heads)
-    return [*_of_run("inspect", run, checkpoint, None), *options(ablate=names, sequences=sequences)]
+def ablate(run: Path, checkpoint: Checkpoint, heads: Union[str, Sequence[Head]],
+           sequences: Optional[int]) -> List[str]:
+    chosen = [heads] if isinstance(heads, str) else heads
+    names = ",".join(head if isinstance(head, str) else f"{head[0]}.{head[1]}" for head in chosen)
+    return [*_of_run("inspect", run, checkpoint), *options(ablate=names, sequences=sequences)]
 
 
-def patch(run: Path, checkpoint: Union[str, int, None], clean: Optional[int], corrupted: Optional[int],
+def patch(run: Path, checkpoint: Checkpoint, clean: Optional[int], corrupted: Optional[int],
           pairs: Optional[int]) -> List[str]:
-    pair = [] if clean is None or corrupted is None else [str(clean), str(corrupted)]
-    return [*_of_run("inspect", run, checkpoint, None), *options(pairs=pairs), "--patch", *pair]
+    if (clean is None) != (corrupted is None):
+        raise ValueError("patch: clean and corrupted are given together, or neither")
+    pair = [] if clean is None else [str(clean), str(corrupted)]
+    return [*_of_run("inspect", run, checkpoint), *options(pairs=pairs), "--patch", *pair]
 
 
-def generate(run: Path, checkpoint: Union[str, int, None], text: str, beams: int) -> List[str]:
-    return [*_of_run("generate", run, checkpoint, None), *options(input=text, beams=beams)]
+def generate(run: Path, checkpoint: Checkpoint, text: str, beams: int) -> List[str]:
+    return [*_of_run("generate", run, checkpoint), *options(input=text, beams=beams)]
 
 
 def sweep(file: Path, overrides: Overrides, out: Optional[Path], jobs: Optional[int]) -> List[str]:
@@ -79,7 +90,7 @@ def sweep(file: Path, overrides: Overrides, out: Optional[Path], jobs: Optional[
 
 
 def compare(runs: Iterable[Path], sequences: Optional[int]) -> List[str]:
-    return ["compare", *[str(os.fspath(run)) for run in runs], *options(sequences=sequences, json="-")]
+    return ["compare", *[value(run) for run in runs], *options(sequences=sequences, json="-")]
 
 
 def gradcheck(config: Optional[Path], overrides: Overrides, op: Optional[str]) -> List[str]:

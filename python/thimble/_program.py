@@ -32,6 +32,9 @@ class ThimbleError(RuntimeError):
         lines = message.split("\n")
         self.problems = lines[1:] if len(lines) > 1 and re.search(r": \d+ problems?$", lines[0]) else [message]
 
+    def __reduce__(self) -> Any:  # so that processes of a pool can send it
+        return type(self), (str(self), self.status, self.command)
+
 
 class InputError(ThimbleError, ValueError):
     """A command, config or file is bad: nothing was written."""
@@ -49,10 +52,13 @@ def program() -> str:
 
     Raises RuntimeError if there is none, or if it has another version than this package.
     """
-    package = pathlib.Path(__file__).resolve().parent
-    candidates = [os.environ.get("THIMBLE"), os.path.join(sysconfig.get_path("scripts"), "thimble"),
-                  shutil.which("thimble"), package.parent.parent / "build" / "release" / "thimble"]
-    path = next((os.path.abspath(c) for c in candidates if c and os.access(c, os.X_OK)), None)
+    checkout = pathlib.Path(__file__).resolve().parent.parent.parent
+    named = os.environ.get("THIMBLE")
+    candidates = [named] if named else [os.path.join(sysconfig.get_path("scripts"), "thimble"), "thimble",
+                                        str(checkout / "build" / "release" / "thimble")]
+    path = next((os.path.abspath(found) for found in [shutil.which(name) for name in candidates] if found), None)
+    if path is None and named:
+        raise RuntimeError(f"there is no program {named}, which the variable THIMBLE names; correct or unset it")
     if path is None:
         raise RuntimeError("there is no program thimble on the path; add its folder to PATH, or set the variable "
                            "THIMBLE to the program")
@@ -71,9 +77,9 @@ class _Progress:
     over the step before."""
 
     def __init__(self, shows: bool):
-        self.shows = shows
         self.width = 0  # of the step that may be written over
         self.stream = sys.stdout if "ipykernel" in sys.modules else sys.stderr
+        self.shows = shows and self.stream is not None
 
     def show(self, line: str) -> None:
         if not self.shows:
@@ -96,26 +102,29 @@ def _wait(process: "subprocess.Popen[str]", shows: bool) -> List[str]:
     lines: List[str] = []
     held: List[str] = []  # what may be an error, which the exception alone tells, or a remark
     progress = _Progress(shows)
-    for line in process.stderr or ():
-        lines.append(line.rstrip("\n"))
-        held.append(lines[-1])
-        if held[0].startswith("thimble: ") and not re.match(r"step +\d|\d+/\d+ ", line):
-            continue
-        for text in held:
-            progress.show(text)
-        held = []
-    if process.wait() in (0, 1):
-        for text in held:
-            progress.show(text)
-    progress.end()
+    try:
+        for line in process.stderr or ():
+            lines.append(line.rstrip("\n"))
+            held.append(lines[-1])
+            if held[0].startswith("thimble: ") and not re.match(r"step +\d|\d+/\d+ ", line):
+                continue
+            for text in held:
+                progress.show(text)
+            held = []
+        if process.wait() in (0, 1):
+            for text in held:
+                progress.show(text)
+    finally:
+        progress.end()
     return lines
 
 
 def call(arguments: Sequence[str], progress: bool = False) -> Any:
-    """Runs the program and returns its result. With `progress` its lines appear on standard error.
+    """Runs the program and returns its result. With `progress` its lines appear as they come.
 
-    Raises InputError, NonFiniteError or ThimbleError with the program's message. At a KeyboardInterrupt the program
-    saves what it trains, and ends before the exception goes on. May be called by several threads at once.
+    Raises InputError, NonFiniteError or ThimbleError with the program's message. At a KeyboardInterrupt, or any other
+    exception, the program saves what it trains, and ends before the exception goes on. May be called by several threads
+    at once.
     """
     command = [program(), *arguments]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -125,10 +134,11 @@ def call(arguments: Sequence[str], progress: bool = False) -> Any:
         reader.start()
         try:
             lines = _wait(process, progress)
-        except KeyboardInterrupt:
+        except BaseException as error:
             process.terminate()  # saves, as Ctrl-C does, which the program may have had already
-            for line in _wait(process, False):
-                print(line, file=sys.stderr)
+            said = _wait(process, False)
+            if isinstance(error, KeyboardInterrupt) and sys.stderr is not None:
+                sys.stderr.write("".join(line + "\n" for line in said))
             raise
         finally:
             reader.join()
@@ -140,4 +150,5 @@ def call(arguments: Sequence[str], progress: bool = False) -> Any:
     kinds = {2: InputError, 3: NonFiniteError}
     if process.returncode < 0:
         message = message or f"the program was ended by signal {-process.returncode}"
+    message = message or f"the program ended with status {process.returncode} and printed no result"
     raise kinds.get(process.returncode, ThimbleError)(message, process.returncode, command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 import os
@@ -9,9 +10,9 @@ import pathlib
 import tempfile
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import _arguments, _metrics, _program
+from . import _arguments, _program
+from ._arguments import Checkpoint, Overrides
 from ._arguments import Head as HeadName
-from ._arguments import Overrides
 
 
 class Score(NamedTuple):
@@ -64,6 +65,15 @@ def _array(x: Any) -> Any:
     return numpy.array(x, dtype=numpy.float64)
 
 
+def _columns(path: pathlib.Path) -> Dict[str, List[Any]]:
+    """The lines of metrics.jsonl as columns; None where a line has no such number. Lists and objects, such as the scores
+    of heads, are left out, and so is a last line that is incomplete yet."""
+    lines = [line for line in path.read_text("utf-8").split("\n")[:-1] if line.strip()]
+    rows = [row for row in map(json.loads, lines) if "split" in row]
+    keys = dict.fromkeys(key for row in rows for key, x in row.items() if not isinstance(x, (list, dict)) and key != "run")
+    return {key: [row.get(key) for row in rows] for key in keys}
+
+
 class Run:
     """The run in a directory, which a program of the same version has trained or is training.
 
@@ -71,8 +81,8 @@ class Run:
     weights before.
     """
 
-    def __init__(self, directory: Union[str, "os.PathLike[str]"], checkpoint: Union[str, int, None] = None):
-        self.directory = pathlib.Path(directory)
+    def __init__(self, directory: Union[str, "os.PathLike[str]"], checkpoint: Checkpoint = None):
+        self.directory = pathlib.Path(directory).absolute()
         self.checkpoint = checkpoint
         self._known: Dict[Any, Any] = {}
         if not (self.directory / "data.json").exists():
@@ -84,7 +94,7 @@ class Run:
         folder = self.directory / "checkpoints"
         steps = sorted(folder.glob("step-*.safetensors"), key=lambda path: int(path.stem[5:]))
         wanted = [self.checkpoint] if self.checkpoint is not None else ["final", *(p.stem for p in steps[-1:]), "best"]
-        names = [f"step-{name}" if isinstance(name, int) else name for name in wanted]
+        names = [name if isinstance(name, str) and not name.isdigit() else f"step-{name}" for name in wanted]
         found = [folder / f"{name}.safetensors" for name in names if (folder / f"{name}.safetensors").exists()]
         if not found:
             raise FileNotFoundError(f"{folder}: has no checkpoint {' or '.join(names)}")
@@ -99,7 +109,7 @@ class Run:
     @property
     def metrics(self) -> Any:
         """The curves as columns: step, split, loss, …; a pandas.DataFrame if that is installed, else a dict of lists."""
-        columns = _metrics.columns(self.directory / "metrics.jsonl")
+        columns = _columns(self.directory / "metrics.jsonl")
         try:
             import pandas
         except ImportError:
@@ -108,13 +118,16 @@ class Run:
 
     @property
     def weights(self) -> Dict[str, Any]:
-        """The parameters as NumPy arrays, by PyTorch's names and in its shapes: weights are (out, in)."""
+        """The parameters as NumPy arrays (which this needs), by PyTorch's names and in its shapes: weights are (out, in).
+
+        As they stand in the file, of which other calls compare the checksum.
+        """
         from .safetensors_file import read  # needs NumPy
 
         return {name: x for name, x in read(self.path)[0].items() if not name.startswith("optimizer.")}
 
     def torch(self) -> Any:
-        """The model as a torch.nn.Module in evaluation mode, whose .attention(tokens) gives its weights."""
+        """The model as a torch.nn.Module in evaluation mode. Needs PyTorch and PyYAML."""
         from .to_torch import load  # needs PyTorch
 
         return load(self.path)
@@ -126,14 +139,14 @@ class Run:
         _program.call(arguments, progress=True)
         return Run(self.directory)
 
-    def evaluate(self, overrides: Overrides = None, splits: Sequence[str] = (),
+    def evaluate(self, overrides: Overrides = None, splits: Union[str, Sequence[str]] = (),
                  sequences: Optional[int] = None) -> Dict[str, Any]:
         """Loss and accuracy, by split, each with the number of sequences it is a mean of."""
         return _program.call(_arguments.evaluate(self.directory, self.checkpoint, overrides, splits, sequences))
 
     def inspect(self, overrides: Overrides = None, *, sequences: int = 1000, examples: int = 0) -> Dict[str, Any]:
         """All that `thimble inspect --json` says, of that many sequences of the test split."""
-        return self._once("inspect", overrides, sequences=sequences, examples=examples)
+        return copy.deepcopy(self._once("inspect", overrides, sequences=sequences, examples=examples))
 
     @property
     def heads(self) -> List[Head]:
@@ -152,7 +165,7 @@ class Run:
         """Predictions, probabilities, logits and attention of one sequence, as `thimble inspect --input` gives them."""
         return _program.call(_arguments.trace(self.directory, self.checkpoint, text))
 
-    def ablate(self, heads: Sequence[HeadName], sequences: Optional[int] = None) -> Dict[str, Any]:
+    def ablate(self, heads: Union[str, Sequence[HeadName]], sequences: Optional[int] = None) -> Dict[str, Any]:
         """What it costs to ablate heads together, (layer, head) or names such as "cross.0.1", by kind of ablation."""
         return _program.call(_arguments.ablate(self.directory, self.checkpoint, heads, sequences))
 
@@ -185,18 +198,21 @@ class Run:
         return self._known[key]
 
     def __repr__(self) -> str:
-        result = self.result
+        where, result = os.path.relpath(self.directory), self.result
         if not result:
-            return f"Run {self.directory}: not finished"
+            return f"Run {where}: {'not finished' if self.directory.is_dir() else 'is not there any more'}"
         test = result.get("test") or {}
         said = f"{result['steps']} steps, {result['parameters']} parameters"
         if test.get("loss") is not None:
             said += f", test loss {test['loss']:.4f}"
         if test.get("accuracy") is not None:
             said += f", tokens {100 * test['accuracy']:.2f} % of {test['labels']}"
-        return f"Run {self.directory}: {said}"
+        return f"Run {where}: {said}"
 
-    def _repr_html_(self) -> str:
-        page = html.escape(self._once("page", None), quote=True)
+    def _repr_html_(self) -> Optional[str]:
+        try:
+            page = html.escape(self._once("page", None), quote=True)
+        except (_program.ThimbleError, OSError):
+            return None  # without a report a notebook shows the line
         return (f"<p>{html.escape(repr(self))}</p><iframe srcdoc=\"{page}\" style=\"width:100%;height:640px;border:0\">"
                 "</iframe>")

@@ -13,7 +13,7 @@ Tokens = Union[str, Sequence[str]]  # tokens, or a text of them with spaces betw
 
 
 def _line(tokens: Tokens, number: int) -> str:
-    words = tokens.split(" ") if isinstance(tokens, str) else [str(token) for token in tokens]
+    words = tokens.split() if isinstance(tokens, str) else [str(token) for token in tokens]
     for word in words:
         if not word or any(c in word for c in " \t\r\n"):
             raise ValueError(f"pair {number}: token {word!r}: must have a character, and no space, tab or line break")
@@ -23,13 +23,17 @@ def _line(tokens: Tokens, number: int) -> str:
 class Task:
     """Pairs of an input and its answer, which become a file that the program reads.
 
-    pairs: (input, answer) of tokens each; file: where to write them, by default beside the runs, under a name made from
-    their content, so that the same pairs are the same file. A run of them needs the file to be evaluated or inspected.
+    pairs: (input, answer) of tokens each; file: where to write them, tab-separated, and beside it FILE.yaml, a config; by
+    default in runs/, under a name made from their content, so that the same pairs are the same file. A run of them needs
+    the file to be evaluated or inspected.
     """
 
     def __init__(self, pairs: Iterable[Tuple[Tokens, Tokens]], file: Union[str, "os.PathLike[str]", None] = None):
         lines: List[str] = []
-        for number, (source, answer) in enumerate(pairs):
+        for number, pair in enumerate(pairs):
+            if isinstance(pair, (str, bytes)) or len(pair) != 2:
+                raise ValueError(f"pair {number}: {pair!r}: must be an input and its answer")
+            source, answer = pair
             lines.append(_line(source, number) + "\t" + _line(answer, number) + "\n")
         self.text = "".join(lines)
         self.count = len(lines)
@@ -41,9 +45,9 @@ class Task:
 
         Raises FileExistsError if a file of other content is there.
         """
-        config = self.file.with_suffix(".yaml")
+        config = self.file.with_name(self.file.name + ".yaml")
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        content = json.dumps({"task": {"name": "file", "file": self.file.name}}, ensure_ascii=False) + "\n"
+        content = json.dumps({"task": {"name": "file", "file": self.file.name, "format": "tsv"}}, ensure_ascii=False) + "\n"
         for path, text in ((self.file, self.text), (config, content)):
             _write_new(path, text)
         return config
@@ -54,12 +58,15 @@ class Task:
 
 def _write_new(path: pathlib.Path, text: str) -> None:
     """Writes a file that appears whole, unless it is there already; two calls may do so at once."""
+    content = text.encode()
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as part:
-        part.write(text.encode())
+        part.write(content)
         part.flush()
         os.chmod(part.name, 0o644)
         try:
             os.link(part.name, path)
-        except FileExistsError:
-            if path.read_bytes() != text.encode():
+        except OSError:  # it is there, or the file system has no links
+            if not path.exists():
+                path.write_bytes(content)
+            elif path.read_bytes() != content:
                 raise FileExistsError(f"{path}: has other content, and stays; name another file") from None

@@ -4,7 +4,9 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import pickle
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +63,12 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
     assert "reverse" in thimble.tasks()
 
 
+def test_a_program_that_is_not_there(monkeypatch):
+    monkeypatch.setenv("THIMBLE", "/typo/thimble")
+    with pytest.raises(RuntimeError, match="no program /typo/thimble, which the variable THIMBLE names"):
+        thimble.tasks()
+
+
 def test_no_program(tmp_path):
     code = "import thimble, sysconfig\ntry: thimble.tasks()\nexcept RuntimeError as error: print(error)"
     package = tmp_path / "python" / "thimble"
@@ -80,8 +88,8 @@ def test_train_shows_progress_and_returns_the_run(capfd):
     shown = capfd.readouterr().err
     assert "\rstep 40/40 " in shown and "no better than chance" in shown
     assert max(len(line) for line in re.split("[\r\n]", shown) if line.startswith("step ")) <= 80
-    assert run.directory.parent == pathlib.Path("runs") and run.result["steps"] == 40
-    assert re.fullmatch(rf"Run {run.directory}: 40 steps, 10314 parameters, test loss 2\.\d{{4}}, tokens \d+\.\d\d % of 800",
+    assert run.directory.parent == pathlib.Path("runs").absolute() and run.result["steps"] == 40
+    assert re.fullmatch(rf"Run runs/{run.directory.name}: 40 steps, 10314 parameters, test loss 2\.\d{{4}}, tokens \d+\.\d\d % of 800",
                         repr(run))
 
 
@@ -177,6 +185,46 @@ def test_errors_have_the_message_and_the_problems():
         thimble.train("reverse", {"train.steps": 20, "train.schedule.warmup": 5, "data.train": 5000, **diverges})
     with pytest.raises(FileNotFoundError, match="is no run"):
         thimble.Run("runs")
+
+
+def test_errors_go_through_processes():
+    error = thimble.NonFiniteError("step 3", 3, ["thimble"])
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is thimble.NonFiniteError and (str(again), again.status) == ("step 3", 3)
+
+
+def test_what_is_no_value_is_refused(run):
+    for call in (lambda: run.patch(clean=3), lambda: thimble.train("reverse", {"train.seed": object()}),
+                 lambda: thimble.Task(["ab"])):
+        with pytest.raises((TypeError, ValueError), match="given together|must be"):
+            call()
+    assert run.evaluate({"data.test": numpy.int64(10)}, splits="test")["test"]["sequences"] == 10
+
+
+def test_a_run_stays_where_it_was(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run.result["steps"] == 40 and "40 steps" in repr(run) and len(run.heads) == 4
+    shutil.copytree(run.directory, "moved")
+    moved = thimble.Run("moved")
+    shutil.rmtree("moved")
+    assert "is not there any more" in repr(moved) and moved._repr_html_() is None
+
+
+def test_any_exception_ends_the_program():
+    """A reader of progress that goes away, or an alarm, neither hangs nor leaves a program that trains."""
+    code = TRAIN.format(LONG)
+    environment = {**os.environ, "PYTHONPATH": str(source / "python")}
+    process = subprocess.Popen([sys.executable, "-c", code, "runs/broken"], env=environment, stderr=subprocess.PIPE)
+    process.stderr.read(100)
+    process.stderr.close()
+    process.wait(timeout=60)
+    alarm = "import signal, thimble, sys\ndef ring(*_): raise TimeoutError\nsignal.signal(signal.SIGALRM, ring)\n" \
+        f"signal.alarm(2)\ntry: thimble.train('reverse', {LONG}, out='runs/alarm')\nexcept TimeoutError: print('rang')"
+    out = subprocess.run([sys.executable, "-c", alarm], env=environment, capture_output=True, text=True, timeout=60)
+    assert out.stdout == "rang\n", out
+    for name in ("broken", "alarm"):
+        steps = int(thimble.Run(f"runs/{name}").path.stem[5:])  # saved, and nobody trains it any more
+        assert thimble.Run(f"runs/{name}").resume({"train.steps": steps + 1}).result["steps"] == steps + 1
 
 
 def test_an_error_is_told_once(capfd):
