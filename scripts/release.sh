@@ -1,46 +1,59 @@
 #!/usr/bin/env bash
 # Makes the files of a release in dist/, each with its SHA-256 in dist/SHA256SUMS. Their bytes depend on the commit and the
 # compiler alone: built again in another folder they are the same, which `scripts/test_release.sh` compares.
-# Usage: scripts/release.sh [tarball|wheel|deb|lab|source...]   (default: all of them, for the machine it runs on)
+# Usage: scripts/release.sh [--aarch64] [tarball|wheel|deb|lab|source...]   (default: all of them)
+#   --aarch64: tarball and wheel for 64-bit Arm, too, which needs g++-aarch64-linux-gnu, qemu-user and, in the folder $SYSROOT,
+#   libyaml-cpp-dev for arm64
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 address=""  # where people download them; README.md shows it once it is known
 
+machines=("$(uname -m)")
+if [[ ${1:-} == --aarch64 ]]; then
+  machines+=(aarch64)
+  shift
+fi
 if (($# == 0)); then set -- tarball wheel deb lab source; fi
 for file in "$@"; do
-  [[ " tarball wheel deb lab source " == *" $file "* ]] || { echo "release: $file: choose tarball, wheel, deb, lab or source" >&2; exit 2; }
+  [[ " tarball wheel deb lab source " == *" $file "* ]] ||
+    { echo "release: $file: choose tarball, wheel, deb, lab or source" >&2; exit 2; }
 done
 version=$(sed -n 's/^project(thimble VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-machine=$(uname -m)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 mkdir -p dist
 
-# The static program with its configs, manual, completions and pages, in build/static/stage.
+# The static program of a machine with its configs, manual, completions and pages, in the folder `stage` of its build.
 stage() {
-  local stage=build/static/stage
-  CMAKE_CXX_COMPILER_LAUNCHER='' cmake --preset static >/dev/null
-  cmake --build --preset static
-  cmake -E rm -rf $stage
-  cmake --install build/static --component program --prefix $stage --strip >/dev/null
-  mkdir -p $stage/share/doc/thimble/docs
-  cp README.md LICENSE CHANGELOG.md $stage/share/doc/thimble
-  cp docs/* $stage/share/doc/thimble/docs
+  preset=static strip=strip
+  [[ $1 == "$(uname -m)" ]] || preset=static-$1 strip=$1-linux-gnu-strip
+  stage=build/$preset/stage
+  CMAKE_CXX_COMPILER_LAUNCHER='' cmake --preset "$preset" >/dev/null
+  cmake --build --preset "$preset"
+  cmake -E rm -rf "$stage"
+  cmake --install "build/$preset" --component program --prefix "$stage" >/dev/null
+  "$strip" "$stage/bin/thimble"
+  mkdir -p "$stage/share/doc/thimble/docs"
+  cp README.md LICENSE CHANGELOG.md "$stage/share/doc/thimble"
+  cp docs/* "$stage/share/doc/thimble/docs"
 }
 
 tarball() {
-  local name=thimble-$version-linux-$machine
+  local name=thimble-$version-linux-$1
   tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw --mtime="@$SOURCE_DATE_EPOCH" \
-    --transform "s,^\.,$name," --directory build/static/stage . | gzip --no-name -9 >"dist/$name.tar.gz"
+    --transform "s,^\.,$name," --directory "$stage" . | gzip --no-name -9 >"dist/$name.tar.gz"
 }
 
+if [[ " $* " == *" tarball "* || " $* " == *" wheel "* ]]; then
+  for machine in "${machines[@]}"; do
+    stage "$machine"
+    [[ " $* " != *" tarball "* ]] || tarball "$machine"
+    [[ " $* " != *" wheel "* ]] || scripts/wheel.py "$stage" "$machine" dist >/dev/null
+  done
+fi
 for file in "$@"; do
   case $file in
-    tarball) stage && tarball ;;
-    wheel)
-      [[ " $* " == *" tarball "* ]] || stage
-      scripts/wheel.py build/static/stage "$machine" dist >/dev/null ;;
     deb)
       scripts/build.sh thimble_program
       cmake --build build/release --target package >/dev/null

@@ -51,6 +51,13 @@ fi
 prepare=unpack check "tarball" "$tarball" "a Linux" "$work/root/bin/thimble"
 ! "$work/root/bin/thimble" bench reverse --steps 5 | grep -q OpenBLAS || fail "a static program speaks of OpenBLAS"
 
+if arm=$(ls dist/thimble-*-linux-aarch64.tar.gz 2>/dev/null) && command -v qemu-aarch64 >/dev/null; then
+  rm -rf "$work/root"
+  native=$tarball tarball=$arm
+  prepare=unpack check "tarball for aarch64, under qemu" "$arm" "a Linux" qemu-aarch64 "$work/root/bin/thimble"
+  tarball=$native
+fi
+
 if wheel=$(ls dist/thimble-*-manylinux*_"$(uname -m)".whl 2>/dev/null); then
   environment() {
     python3 -m venv "$work/venv" && "$work/venv/bin/pip" install --quiet --no-index "$wheel"

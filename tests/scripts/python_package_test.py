@@ -181,7 +181,7 @@ def test_errors_have_the_message_and_the_problems():
         thimble.train("nope")
     diverges = {"train.optimizer.name": "sgd", "train.optimizer.lr": 100, "train.optimizer.momentum": 0.99,
                 "train.clip_norm": 0, "model.norm": "pre", "model.layers": 4, "model.positions": "none"}
-    with pytest.raises(thimble.NonFiniteError, match="step [0-9]+: the loss is .*; lower the learning rate or set train.clip_norm"):
+    with pytest.raises(thimble.NonFiniteError, match="step [0-9]+: the loss is .* is in parameter [a-z0-9_.]+, layer .*; lower the learning rate or set train.clip_norm"):
         thimble.train("reverse", {"train.steps": 20, "train.schedule.warmup": 5, "data.train": 5000, **diverges})
     with pytest.raises(FileNotFoundError, match="is no run"):
         thimble.Run("runs")

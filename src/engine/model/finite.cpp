@@ -12,7 +12,8 @@ std::string describe(const Tape::NonFinite& non_finite, const ModelConfig& confi
       op == "attention" || op == "attend"
           ? fmt::format(", head {}", non_finite.column / config.attention_sizes().d_value)
           : "";
-  return fmt::format("op {}, layer {}{}", op, non_finite.layer, head);
+  const char* const kind = op.find('.') == op.npos ? "op" : "parameter";  // a leaf of the tape
+  return fmt::format("{} {}, layer {}{}", kind, op, non_finite.layer, head);
 }
 
 void require_finite(const Tape& tape, const ModelConfig& config, std::string_view what) {

@@ -10,7 +10,8 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Returns "op attention, layer encoder.layers.0, head 1"; ops other than attention have no head.
+// Returns "op attention, layer encoder.layers.0, head 1"; ops other than attention have no head, and a parameter is
+// named as one.
 std::string describe(const Tape::NonFinite&, const ModelConfig&);
 
 // Throws NumericError, which starts with `what`, when a value on the tape is not finite.
