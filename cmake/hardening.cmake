@@ -7,9 +7,11 @@ include(CheckPIESupported)
 check_pie_supported()
 
 # Libraries are looked for where they were linked, by absolute path. Otherwise CMake pads the path of the build tree
-# with an empty element, which the loader takes for the current directory.
+# with an empty element, which the loader takes for the current directory. The system's loader finds those of the system.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+if(NOT openblas_LIBDIR MATCHES "^/usr/lib")
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
 
 # Control-flow protection (x86 only) works where every object of a program has its note, and so the program. The start
 # files of Debian 12 have none: then the flag would be in vain.

@@ -19,7 +19,7 @@ if [[ ${4:-} == package ]]; then
   for library in libc6 libstdc++6 libopenblas libfmt libyaml-cpp libhwy; do
     [[ ,${depends// /} == *",$library"* ]] || fail "the package does not depend on $library" "$depends"
   done
-  for file in include/thimble/train/train.h include/thimble/inspect.h lib/libthimble_train.a lib/cmake/thimble/thimble-config.cmake; do
+  for file in share/doc/thimble/{copyright,changelog.gz} include/thimble/train/train.h include/thimble/inspect.h lib/libthimble_train.a lib/cmake/thimble/thimble-config.cmake; do
     [[ -s root/usr/$file ]] || fail "the package has no $file"
   done
   mv root/usr moved
@@ -42,5 +42,5 @@ for pair in 'bash bash-completion/completions/thimble' 'zsh zsh/site-functions/_
   read -r shell file <<<"$pair"
   "$thimble" completion "$shell" | cmp - "$share/$file" || fail "the installed completion of $shell is another"
 done
-"$thimble" manual | cmp - "$share/man/man1/thimble.1" || fail "the installed page of the manual is another"
+"$thimble" manual | cmp - <(zcat -f "$share"/man/man1/thimble.1*) || fail "the installed page of the manual is another"
 echo "install_test: ok"
