@@ -136,7 +136,9 @@ bool is_of_sweep(const fs::path& directory, const std::vector<SweepRun>& runs) {
   const auto is_own = [&](const auto& entry) {
     const fs::path& path = entry.path();
     if (path.filename() == "runs") return std::ranges::all_of(fs::directory_iterator(path), is_planned);
-    return path.extension() == ".tmp" || path.filename().string().starts_with("slurm");
+    // sweep.json may appear meanwhile, written by a sweep that began at the same time.
+    return path.extension() == ".tmp" || path.filename() == "sweep.json" ||
+           path.filename().string().starts_with("slurm");
   };
   return fs::is_directory(directory) && std::ranges::all_of(fs::directory_iterator(directory), is_own);
 }
@@ -249,8 +251,8 @@ Json read_sweep_json(const fs::path& directory) {
 
 void require_same_sweep(const fs::path& directory, const Sweep& sweep, const std::vector<SweepRun>& runs) {
   if (!fs::exists(directory)) return;
-  const bool is_lost = !fs::exists(directory / "sweep.json");
-  require<CheckpointError>(!is_lost || is_of_sweep(directory, runs),
+  const bool is_own = is_of_sweep(directory, runs), is_lost = !fs::exists(directory / "sweep.json");
+  require<CheckpointError>(!is_lost || is_own,
                            "{}: exists and is not the directory of this sweep; choose another with --out",
                            directory.string());
   try {
