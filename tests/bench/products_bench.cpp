@@ -16,7 +16,7 @@
 #include "cases.h"
 #include "engine/kernels/products/backend.h"
 #include "engine/kernels/products/peak.h"
-#include "thimble/train/stopwatch.h"
+#include "train/files/stopwatch.h"
 
 #ifdef THIMBLE_ONEDNN
 #include <oneapi/dnnl/dnnl.h>

@@ -11,6 +11,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 #include "train/small_config.h"
 #include "train/step/trainer.h"

@@ -9,6 +9,7 @@
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/patch.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 
 using namespace thimble;
 

@@ -10,6 +10,7 @@
 #include "files/temporary_directory.h"
 #include "hand_made.h"
 #include "thimble/inspect/inspect.h"
+#include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 #include "train/step/trainer.h"
 

@@ -11,6 +11,7 @@
 #include "inspect/hand_made.h"
 #include "source_directory.h"
 #include "thimble/inspect/inspect.h"
+#include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 #include "train/step/trainer.h"
 
