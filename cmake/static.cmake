@@ -1,5 +1,6 @@
 # What a program consists of, and where it is linked statically (THIMBLE_STATIC): without OpenBLAS, with fmt in headers, with
 # yaml-cpp's static library, and with its own choice of instruction sets, as Debian has no static library of Highway.
+
 # Newer yaml-cpp exports a namespaced target only.
 set(engine_libraries fmt::fmt PkgConfig::openblas PkgConfig::hwy)
 set(yaml_cpp $<IF:$<TARGET_EXISTS:yaml-cpp::yaml-cpp>,yaml-cpp::yaml-cpp,yaml-cpp>)

@@ -18,6 +18,8 @@ BEGIN {
 
   kTerminal = "(^|[^A-Za-z0-9_])(v?f?printf|f?puts|putchar|perror|stdout|stderr|(fmt|std)::v?print(ln)?|" \
               "std::w?(cout|cerr|clog))([^A-Za-z0-9_]|$)"
+  kLapack = "(^|[^A-Za-z0-9_])(LAPACKE?_[a-z]+|[sdcz](ge|sy|he|po|or|un|tr|hs)" \
+            "(ev|es|sv|sd|ls|qr|lq|qp|tr|hr|br|eq|con|gq|gl|mq|ml|mtr)[a-z0-9]*_)[ ]*\\("
   kLoop = "(^|[^A-Za-z0-9_])((for|while)[ ]*\\(|do[ ]*\\{)"
   kLongest = 400
   kLong = 300
@@ -272,6 +274,8 @@ file ~ /^src\/engine\/ops\/[^\/]*\.cpp$/ {
     violation(FNR, "BLAS is called only in src/engine/kernels/products/backend.cpp")
   if (text ~ /(^|[^A-Za-z0-9_])Eigen::/ && file != "src/inspect/circuits/spectral.cpp")
     violation(FNR, "Eigen is used only in src/inspect/circuits/spectral.cpp")
+  if (text ~ kLapack || text ~ /#include <lapack/)
+    violation(FNR, "LAPACK is not called: a static program has none; use Eigen")
   if (text ~ /(^|[^A-Za-z0-9_])YAML::/ && file != "src/train/config/yaml_parser.cpp")
     violation(FNR, "yaml-cpp is used only in src/train/config/yaml_parser.cpp")
   if (file ~ /^src\/engine\/ops\// && file !~ /\/gradcheck_inputs\.h$/ && text ~ kLoop)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the files of a release in dist/, each with its SHA-256 in dist/SHA256SUMS. Their bytes depend on the commit and the
-# compiler alone: built again in another folder they are the same, which `scripts/test_release.sh` compares.
+# Makes the files of a release in dist/, each with its SHA-256 in dist/SHA256SUMS. The bytes of tarball, wheel and source
+# archive depend on the commit and the compiler alone: `scripts/test_release.sh --twice` builds them in another folder, too.
 # Usage: scripts/release.sh [--aarch64] [tarball|wheel|deb|lab|source...]   (default: all of them)
 #   --aarch64: tarball and wheel for 64-bit Arm, too, which needs g++-aarch64-linux-gnu, qemu-user and, in the folder $SYSROOT,
 #   libyaml-cpp-dev for arm64
@@ -20,6 +20,7 @@ for file in "$@"; do
     { echo "release: $file: choose tarball, wheel, deb, lab or source" >&2; exit 2; }
 done
 version=$(sed -n 's/^project(thimble VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+scripts/setup.sh dpkg-dev file python3
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 mkdir -p dist
@@ -58,7 +59,9 @@ for file in "$@"; do
       scripts/build.sh thimble_program
       cmake --build build/release --target package >/dev/null
       cp build/release/thimble_"$version"_*.deb dist ;;
-    lab) scripts/lab.sh && cp build/lab/thimble-lab.html dist ;;
+    lab)
+      scripts/lab.sh
+      cp build/lab/thimble-lab.html dist ;;
     source)
       git archive --format=tar --prefix="thimble-$version/" HEAD | gzip --no-name -9 >"dist/thimble-$version.tar.gz" ;;
   esac

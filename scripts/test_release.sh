@@ -8,6 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source=$PWD
 work=$(mktemp -d)
 trap 'umount "$work"/root/proc "$work"/root/dev/null 2>/dev/null || true; rm -rf "$work"' EXIT
+out=$work/run  # in the empty root folder, too
 
 fail() {
   echo "test_release: $1" >&2
@@ -24,20 +25,20 @@ check() {
   shift 3
   begin=$(date +%s.%N)
   [[ -z ${prepare:-} ]] || $prepare >"$work/log" 2>&1 || fail "$what: $(cat "$work/log")"
-  "$@" train reverse --out /tmp/thimble-release --quiet --json - >"$work/trained" 2>"$work/log" || fail "$what: $(cat "$work/log")"
-  "$@" inspect /tmp/thimble-release >"$work/shown" 2>"$work/log" || fail "$what: $(cat "$work/log")"
+  "$@" train reverse --out "$out" --quiet --json - >"$work/trained" 2>"$work/log" || fail "$what: $(cat "$work/log")"
+  "$@" inspect "$out" >"$work/shown" 2>"$work/log" || fail "$what: $(cat "$work/log")"
   end=$(date +%s.%N)
   grep -q "\"weights_hash\": \"$expected\"" "$work/trained" || fail "$what: other weights: $(grep weights_hash "$work/trained")"
   grep -q '^layer 0 head 0$' "$work/shown" || fail "$what: no head map"
   row "$what" "$(awk "BEGIN { print $end - $begin }")" "$file" "$needs"
-  rm -rf /tmp/thimble-release
+  rm -rf "$out"
 }
 
 tarball=$(ls dist/thimble-*-linux-"$(uname -m)".tar.gz)
 unpack() { mkdir -p "$work/root" && tar --extract --gzip --file "$tarball" --directory "$work/root" --strip-components 1; }
 empty_root() {
   unpack
-  mkdir -p "$work"/root/{proc,dev,tmp}
+  mkdir -p "$work"/root/{proc,dev} "$work/root$work"
   touch "$work/root/dev/null"
   mount --bind /dev/null "$work/root/dev/null"
   mount -t proc none "$work/root/proc"

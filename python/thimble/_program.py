@@ -37,7 +37,7 @@ class ThimbleError(RuntimeError):
 
 
 class InputError(ThimbleError, ValueError):
-    """A command, config or file is bad: nothing was written."""
+    """A command, config or file is bad: no run was written."""
 
 
 class NonFiniteError(ThimbleError, ArithmeticError):

@@ -87,7 +87,7 @@ def test_train_shows_progress_and_returns_the_run(capfd):
     run = thimble.train("reverse", SMALL)
     shown = capfd.readouterr().err
     assert "\rstep 40/40 " in shown and "no better than chance" in shown
-    assert max(len(line) for line in re.split("[\r\n]", shown) if line.startswith("step ")) <= 80
+    assert max(len(line) for line in re.split("[\r\n]", shown)) <= 80
     assert run.directory.parent == pathlib.Path("runs").absolute() and run.result["steps"] == 40
     assert re.fullmatch(rf"Run runs/{run.directory.name}: 40 steps, 10314 parameters, test loss 2\.\d{{4}}, tokens \d+\.\d\d % of 800",
                         repr(run))
@@ -181,7 +181,9 @@ def test_errors_have_the_message_and_the_problems():
         thimble.train("nope")
     diverges = {"train.optimizer.name": "sgd", "train.optimizer.lr": 100, "train.optimizer.momentum": 0.99,
                 "train.clip_norm": 0, "model.norm": "pre", "model.layers": 4, "model.positions": "none"}
-    with pytest.raises(thimble.NonFiniteError, match="step [0-9]+: the loss is .* is in parameter [a-z0-9_.]+, layer .*; lower the learning rate or set train.clip_norm"):
+    # Which one is met first depends on rounding.
+    first = "(op [a-z_]+|parameter [a-z0-9_.]+), layer .*"
+    with pytest.raises(thimble.NonFiniteError, match=f"step [0-9]+: the loss is .* is in {first}; lower the learning rate"):
         thimble.train("reverse", {"train.steps": 20, "train.schedule.warmup": 5, "data.train": 5000, **diverges})
     with pytest.raises(FileNotFoundError, match="is no run"):
         thimble.Run("runs")
@@ -212,7 +214,7 @@ def test_a_run_stays_where_it_was(run, tmp_path, monkeypatch):
 
 def test_any_exception_ends_the_program():
     """A reader of progress that goes away, or an alarm, neither hangs nor leaves a program that trains."""
-    code = TRAIN.format(LONG)
+    code = TRAIN.format({**LONG, "train.evaluate_every": 100})  # and a line
     environment = {**os.environ, "PYTHONPATH": str(source / "python")}
     process = subprocess.Popen([sys.executable, "-c", code, "runs/broken"], env=environment, stderr=subprocess.PIPE)
     process.stderr.read(100)

@@ -7,7 +7,7 @@ source "$(dirname "$0")/expect.sh" "$@"
 loss_of() { sed -n '/"test": {/,/}/s/.*"loss": \([0-9.e-]*\).*/\1/p' "$1"; }
 
 count=0
-for release in "$2"/tests/releases/*; do
+for release in "${configs%/configs}"/tests/releases/*; do
   version=$(basename "$release")
   cp -r "$release" "$version"
   expect 0 . eval "$version" --json eval.json

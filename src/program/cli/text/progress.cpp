@@ -46,8 +46,10 @@ void Progress::on_start(const Config& config, const TrainResult& result) {
   const std::string parts = m.kind == ModelKind::recurrent
                                 ? "recurrent"
                                 : fmt::format("{}, {}", counted(m.layers, "layer"), counted(m.heads, "head"));
-  print_err("{}: {} parameters, {}, d_model {}; {} steps of {} on {}\n", config.task.name, result.parameters,
-            parts, m.d_model, steps_, batch_, counted(result.threads, "thread"));
+  const std::string head =
+      fmt::format("{}: {} parameters, {}, d_model {}; {} steps of {} on {}", config.task.name,
+                  result.parameters, parts, m.d_model, steps_, batch_, counted(result.threads, "thread"));
+  print_err("{}", wrapped(head, line_width(2)));
   print_reading(config);
   if (first_ > 0) print_err("resuming from step {}\n", first_);
   for (const std::string& line : shared_remarks(config, result)) print_err("{}\n", line);
