@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source=$PWD
 work=$(mktemp -d)
 trap 'umount "$work"/root/proc "$work"/root/dev/null 2>/dev/null || true; rm -rf "$work"' EXIT
-out=$work/run  # in the empty root folder, too
+out=$work/runs/head  # in the empty root folder, too
 
 fail() {
   echo "test_release: $1" >&2
