@@ -2,6 +2,8 @@
 # Builds from nothing in build/cost, without ccache, and prints the processor seconds of each room and of the ten most
 # expensive compilations, and the sum in units of the compile of scripts/reference.cpp before and after, as machines
 # differ. Usage: scripts/build_cost.sh [target...]   (default: thimble_program)
+#        scripts/build_cost.sh --limits: builds build/release, the program and then the rest, and fails if one of them takes
+#          more than 1.3 times the units that scripts/floors.txt allows
 set -euo pipefail
 
 if [[ ${1:-} == --measure ]]; then  # as a launcher: --measure LOG COMPILER ARGUMENT...
@@ -17,17 +19,42 @@ fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/setup.sh
+reference() {  # the processor seconds of one reference compile, of as many at a time as the build runs
+  local TIMEFORMAT='%U %S' i
+  {
+    time {
+      for ((i = 0; i < $(nproc); i++)); do "${CXX:-g++}" -std=c++20 -O1 -c scripts/reference.cpp -o /dev/null & done
+      wait
+    }
+  } 2>&1 | awk -v n="$(nproc)" '{ print ($1 + $2) / n }'
+}
+reference >/dev/null  # reads the headers from the disk
+
+if [[ ${1:-} == --limits ]]; then
+  export CCACHE_DISABLE=1
+  status=0
+  while read -r _ what target limit; do
+    before=$(reference)
+    seconds=$(TIMEFORMAT='%U %S' && exec {errors}>&2 &&
+      { time scripts/build.sh "$target" >&"$errors" 2>&"$errors"; } 2>&1)
+    awk -v seconds="$seconds" -v reference="$before $(reference)" -v limit="$limit" -v what="$what" 'BEGIN {
+      split(seconds " " reference, part, " ")
+      unit = (part[3] + part[4]) / 2
+      units = (part[1] + part[2]) / unit
+      printf "build of the %-8s %6.1f reference compiles of %.2f s, at most 1.3 times %d\n", what, units, unit, limit
+      exit units > 1.3 * limit
+    }' || status=1
+  done < <(grep '^build ' scripts/floors.txt)
+  ((status == 0)) || echo "build_cost: look for what became expensive with scripts/build_cost.sh" >&2
+  exit $status
+fi
+
 cmake -E rm -rf build/cost
 mkdir -p build/cost
 log=$PWD/build/cost/seconds.txt
 cmake -S . -B build/cost -G Ninja -DCMAKE_BUILD_TYPE=Release \
   "-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/scripts/build_cost.sh;--measure;$log" >/dev/null
 if (($# == 0)); then set -- thimble_program; fi
-reference() {  # the processor seconds of one reference compile
-  local TIMEFORMAT='%U %S'
-  { time "${CXX:-g++}" -std=c++20 -O1 -c scripts/reference.cpp -o /dev/null; } 2>&1 | awk '{ print $1 + $2 }'
-}
-reference >/dev/null  # reads the headers from the disk
 before=$(reference)
 cmake --build build/cost --target "$@" >build/cost/log.txt 2>&1 || { tail -n 40 build/cost/log.txt >&2 && exit 1; }
 awk -v reference="$before $(reference)" '{

@@ -41,7 +41,7 @@ function read_floors(    line, part, n, i, floor) {
   while ((getline line < floors) > 0) {
     floors_line++
     n = split(line, part, " ")
-    if (n == 0 || line ~ /^#/) continue
+    if (n == 0 || line ~ /^#/ || part[1] == "build") continue
     if (part[1] == "floor") {
       floor = order[++floor_count] = part[2]
       limit[floor] = part[3]

@@ -15,12 +15,12 @@ namespace fs = std::filesystem;
 namespace {
 
 // A sweep over model.heads with two seeds each; the last run failed.
-struct SweepCase {
+struct ComparedSweep {
   TemporaryDirectory directory;
   Json sweep{{"format", "thimble sweep 3"}, {"settings", Json::array()}};
 
   // task: of the config; file: the hash of a data file, "" for none.
-  explicit SweepCase(const std::string& task = "{name: reverse}", const std::string& file = "") {
+  explicit ComparedSweep(const std::string& task = "{name: reverse}", const std::string& file = "") {
     int number = 0;
     for (const int heads : {1, 2}) {
       Json setting{{"overrides", {{"train.steps", 20}, {"model.heads", heads}}}, {"runs", Json::array()}};
@@ -79,7 +79,7 @@ std::string refusal(const std::vector<std::string>& directories) {
 }  // namespace
 
 TEST_CASE("the settings of a sweep are compared over their seeds", "[compare]") {
-  const Comparison comparison = SweepCase().comparison();
+  const Comparison comparison = ComparedSweep().comparison();
   REQUIRE(comparison.runs.size() == 2);
   CHECK(comparison.runs[0].name == "heads=1");
   CHECK(comparison.runs[0].directories.size() == 2);
@@ -110,7 +110,7 @@ TEST_CASE("the settings of a sweep are compared over their seeds", "[compare]") 
 }
 
 TEST_CASE("long curves are thinned evenly and end at the last step", "[compare]") {
-  const SweepCase sweep;
+  const ComparedSweep sweep;
   const auto points = [&](int steps, std::size_t sweeps) {
     for (int run = 1; run <= 4; ++run) {
       std::string metrics;
@@ -139,7 +139,7 @@ TEST_CASE("long curves are thinned evenly and end at the last step", "[compare]"
 }
 
 TEST_CASE("values that differ between runs are known", "[compare]") {
-  const Comparison comparison = SweepCase().comparison();
+  const Comparison comparison = ComparedSweep().comparison();
   CHECK(value_of(comparison, "model.heads").values == std::vector<std::string>{"1", "2"});
   CHECK(value_of(comparison, "model.heads").differs);
   CHECK(value_of(comparison, "train.seed").values == std::vector<std::string>{"7, 8", "7"});
@@ -148,21 +148,22 @@ TEST_CASE("values that differ between runs are known", "[compare]") {
 }
 
 TEST_CASE("data that differ between runs are named, files by their content", "[compare]") {
-  const auto differing = [](const SweepCase& first, const SweepCase& second) {
+  const auto differing = [](const ComparedSweep& first, const ComparedSweep& second) {
     return compare({first.directory.path().string(), second.directory.path().string()}).data_differs;
   };
   const std::string usual = "{name: reverse}", longer = "{name: reverse, length: 9}";
-  CHECK(differing(SweepCase(), SweepCase()).empty());
-  CHECK(differing(SweepCase(), SweepCase(longer)) == std::vector<std::string>{"task.length"});
-  CHECK(differing(SweepCase(usual, "aa"), SweepCase(usual, "aa")).empty());
-  CHECK(differing(SweepCase(usual, "aa"), SweepCase(usual, "bb")) == std::vector<std::string>{"data files"});
-  CHECK(differing(SweepCase(usual, "aa"), SweepCase()).empty());  // unknown of the second
+  CHECK(differing(ComparedSweep(), ComparedSweep()).empty());
+  CHECK(differing(ComparedSweep(), ComparedSweep(longer)) == std::vector<std::string>{"task.length"});
+  CHECK(differing(ComparedSweep(usual, "aa"), ComparedSweep(usual, "aa")).empty());
+  CHECK(differing(ComparedSweep(usual, "aa"), ComparedSweep(usual, "bb")) ==
+        std::vector<std::string>{"data files"});
+  CHECK(differing(ComparedSweep(usual, "aa"), ComparedSweep()).empty());  // unknown of the second
   const std::string here = "{name: file, file: /here/a.tsv}", there = "{name: file, file: /there/a.tsv}";
-  CHECK(differing(SweepCase(here, "aa"), SweepCase(there, "aa")).empty());
+  CHECK(differing(ComparedSweep(here, "aa"), ComparedSweep(there, "aa")).empty());
 }
 
 TEST_CASE("the same files give the same page", "[compare]") {
-  const SweepCase sweep;
+  const ComparedSweep sweep;
   const std::string page = compare_page(sweep.comparison());
   CHECK(page == compare_page(sweep.comparison()));
   CHECK(page.find("<title>thimble compare</title>") != std::string::npos);
@@ -170,7 +171,7 @@ TEST_CASE("the same files give the same page", "[compare]") {
 }
 
 TEST_CASE("what is not a run, or a single run, is refused", "[compare]") {
-  const SweepCase sweep;
+  const ComparedSweep sweep;
   const std::string empty = (sweep.directory / "empty").string();
   fs::create_directory(empty);
   CHECK(refusal({empty, empty}) == empty + ": not a run: it has no data.json");
@@ -192,7 +193,7 @@ TEST_CASE("what is not a run, or a single run, is refused", "[compare]") {
 
 TEST_CASE("a run of a sweep that was trained further, or has lost its summary, is shown with a mark",
           "[compare]") {
-  SweepCase sweep;
+  ComparedSweep sweep;
   sweep.sweep["settings"][0]["runs"][0]["result"]["weights_hash"] = "before";
   sweep.write();
   fs::remove(sweep.directory / "runs" / "2" / "summary.json");

@@ -62,7 +62,7 @@ TEST_CASE("a hand-made head gets the right scores and label", "[inspect]") {
   }
 }
 
-TEST_CASE("random heads get no label", "[inspect]") {
+TEST_CASE("random heads get no label", "[inspect][slow]") {
   constexpr std::uint64_t kSeeds =
       sizeof(Real) == sizeof(float) ? 10 : 2;  // labels do not depend on the precision
   for (const Case& c : cases()) {

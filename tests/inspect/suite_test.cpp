@@ -250,7 +250,7 @@ constexpr std::size_t kEvery = sizeof(Real) == sizeof(float) ? 1 : 4;
 
 }  // namespace
 
-TEST_CASE("the pattern of every hand-made head is found, and no other", "[inspect]") {
+TEST_CASE("the pattern of every hand-made head is found, and no other", "[inspect][slow]") {
   const std::vector<KnownHead> all = known_heads();
   CHECK(all.size() >= 30);
   for (std::size_t i = 0; i < all.size(); i += kEvery) {
@@ -265,7 +265,7 @@ TEST_CASE("the pattern of every hand-made head is found, and no other", "[inspec
   }
 }
 
-TEST_CASE("random heads of every task have no pattern", "[inspect]") {
+TEST_CASE("random heads of every task have no pattern", "[inspect][slow]") {
   std::size_t heads = 0;
   for (const std::string_view name : task_names()) {
     Config config = small_config();

@@ -201,7 +201,7 @@ TEST_CASE("verdicts have names", "[inspect]") {
   for (const auto& [verdict, name] : names) CHECK(verdict_name(verdict) == name);
 }
 
-TEST_CASE("untrained heads of every config get no label", "[inspect]") {
+TEST_CASE("untrained heads of every config get no label", "[inspect][slow]") {
   int heads = 0;
   for (const auto& entry : std::filesystem::directory_iterator(source_directory() + "/configs")) {
     if (entry.path().extension() != ".yaml") continue;

@@ -58,7 +58,7 @@ TEST_CASE("gemm multiplies, whatever the sizes, strides and transposes", "[kerne
 }
 
 // Sizes at and around those of tiles, panels and blocks.
-TEST_CASE("large products multiply, packed or not, into a block of columns as well", "[kernels]") {
+TEST_CASE("large products multiply, packed or not, into a block of columns as well", "[kernels][slow]") {
   struct Sizes {
     std::int64_t m, n, k;
   };

@@ -77,7 +77,7 @@ std::vector<Real> logits_of(const EncoderDecoder& model, const ModelInput& in) {
   return {y.data, y.data + y.elements()};
 }
 
-const double kRounding = sizeof(Real) == 4 ? 2e-5 : 1e-12;
+const double kDecoderRounding = sizeof(Real) == 4 ? 2e-5 : 1e-12;
 
 }  // namespace
 
@@ -95,7 +95,7 @@ TEST_CASE("decoding with kept keys and values gives the logits of the full pass"
       for (std::int64_t b = 0; b < kBatch; ++b) {
         for (std::int64_t v = 0; v < kVocabulary; ++v) {
           const auto at = static_cast<std::size_t>((b * kLength + t) * kVocabulary + v);
-          CHECK_THAT(double(logits.matrix().row(b)[v]), WithinAbs(double(full[at]), kRounding));
+          CHECK_THAT(double(logits.matrix().row(b)[v]), WithinAbs(double(full[at]), kDecoderRounding));
         }
       }
     }
@@ -115,7 +115,7 @@ TEST_CASE("a hypothesis goes on from another one, with its source", "[model]") {
   for (std::int64_t i = 0; i < 4; ++i) {
     for (std::int64_t v = 0; v < kVocabulary; ++v) {
       const auto at = static_cast<std::size_t>((sequence[i] * kLength + 2) * kVocabulary + v);
-      CHECK_THAT(double(logits.matrix().row(i)[v]), WithinAbs(double(full[at]), kRounding));
+      CHECK_THAT(double(logits.matrix().row(i)[v]), WithinAbs(double(full[at]), kDecoderRounding));
     }
   }
   CHECK_THROWS_WITH(decoding->next(Tokens{1}), "decoding: 1 tokens for 4 hypotheses");
@@ -152,7 +152,7 @@ TEST_CASE("logits of chosen rows are those of all rows", "[model]") {
     REQUIRE(std::ssize(chosen) == std::ssize(rows) * kVocabulary);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto from = static_cast<std::size_t>(rows[i / kVocabulary]) * kVocabulary + i % kVocabulary;
-      CHECK_THAT(double(chosen[i]), WithinAbs(double(all[from]), kRounding));
+      CHECK_THAT(double(chosen[i]), WithinAbs(double(all[from]), kDecoderRounding));
     }
   }
 }

@@ -20,7 +20,7 @@ const std::pair<const char*, Score> kKinds[] = {{"none", Score::none},
                                                 {"general", Score::general},
                                                 {"scaled_dot", Score::scaled_dot}};
 
-const ModelSizes kSizes{.vocabulary = 7, .length = 4, .source_length = 8};
+const ModelSizes kModelSizes{.vocabulary = 7, .length = 4, .source_length = 8};
 
 const Tokens kSources{1, 2, 3, 4, 5, 6, 0, 0}, kAnswers{1, 2, 3, 4, 5, 6};  // two of each, 4 and 3 tokens
 const Tokens kLengths{4, 2};
@@ -34,7 +34,7 @@ ModelConfig config(Score score, double dropout = 0, double attention_dropout = 0
 }
 
 Recurrent small(Score score, double dropout = 0, double attention_dropout = 0) {
-  Recurrent model(config(score, dropout, attention_dropout), kSizes);
+  Recurrent model(config(score, dropout, attention_dropout), kModelSizes);
   model.init(3);
   return model;
 }
@@ -62,7 +62,7 @@ TEST_CASE("the recurrent model agrees with PyTorch", "[model][fixture]") {
   for (const auto& [name, kind] : kKinds) {
     CAPTURE(name);
     tests::Fixture fixture("recurrent_" + std::string(name));
-    Recurrent model(config(kind), kSizes);
+    Recurrent model(config(kind), kModelSizes);
     fixture.load(model.parameters(), "");
     const auto sources = fixture.integers("sources"), tokens = fixture.integers("tokens");
     tests::Capture capture;
@@ -264,9 +264,9 @@ TEST_CASE("dropout of the recurrent model draws anew at every step of attention"
 TEST_CASE("the recurrent model refuses sizes that do not fit", "[model]") {
   ModelConfig odd = config(Score::dot);
   odd.d_model = 5;
-  CHECK_THROWS_WITH(Recurrent(odd, kSizes), ContainsSubstring("recurrent: d_model (5) must be"));
+  CHECK_THROWS_WITH(Recurrent(odd, kModelSizes), ContainsSubstring("recurrent: d_model (5) must be"));
   odd.d_model = 0;
-  CHECK_THROWS_AS(Recurrent(odd, kSizes), ShapeError);
+  CHECK_THROWS_AS(Recurrent(odd, kModelSizes), ShapeError);
   const Recurrent model = small(Score::dot);
   Tape tape;
   tape.bind(model.parameters(), {});

@@ -152,7 +152,7 @@ def check_scores(inspected):
     here, initial = passes(final, test[0]), passes(weights[0], test[0])
     for h, (layer, head) in enumerate(ALL):
         at = {name: inspected.json["heads"][h]["scores"][name]["at"] for name in ("offset", "absolute_position")}
-        at_init = scores([p.attention[layer][head] for p in initial])
+        at_init = scores([p.attention[layer][head] for p in initial], at)
         for name, (value, chance, eligible) in scores([p.attention[layer][head] for p in here], at).items():
             inspected.same(f"heads/{h}/scores/{name}", {"value": value, "chance": chance, "eligible": eligible,
                                                        "at_init": at_init[name][0]})

@@ -50,7 +50,7 @@ const std::string kHalving =
 
 // A script that trains like thimble train: layers=N has validation loss |N - 4|, except that layers=4 is worst at
 // step 10.
-const std::string kTrain = R"(stop=40
+const std::string kTrainOne = R"(stop=40
 for a; do case $a in --stop-after=*) stop=${a#*=};; model.layers=*) layers=${a#*=};; esac; done
 mkdir -p $out
 step=$(cat $out/step 2>/dev/null || echo 0)
@@ -140,7 +140,7 @@ TEST_CASE("halving stops the same runs for any number of jobs and after interrup
   for (const std::int64_t jobs : {1, 2, 5}) {
     Workshop w(kHalving);
     w.options.jobs = jobs;
-    w.script(kTrain);
+    w.script(kTrainOne);
     // At step 10 layers 4 and 6, 5 and 3, 2 and 1 have losses 9 2 1 1 2 3: 3, 5 and 2 go on; at 20, 3 and 5.
     CHECK(statuses(w.run().runs) == expected);
     CHECK(w.json()["settings"][0]["runs"][0]["error"] == "validation loss 3 at step 10");
@@ -154,7 +154,7 @@ TEST_CASE("halving stops the same runs for any number of jobs and after interrup
   }
   Workshop w(kHalving);
   w.options.max_runs = 1;
-  w.script(kTrain);
+  w.script(kTrainOne);
   for (int i = 0; i < 10; ++i) w.run();  // 6 to step 10, 3 to step 20, 2 to the end: one is missing
   CHECK(statuses(w.run().runs) == expected);
   std::string calls = w.calls();
@@ -163,7 +163,7 @@ TEST_CASE("halving stops the same runs for any number of jobs and after interrup
 
 TEST_CASE("a run that diverges is the worst, another failure decides nothing", "[sweep]") {
   Workshop w(kHalving);
-  w.script("case $* in *layers=5*) mkdir -p $out; exit 3;; esac\n" + kTrain);
+  w.script("case $* in *layers=5*) mkdir -p $out; exit 3;; esac\n" + kTrainOne);
   CHECK(statuses(w.run().runs) == "stopped, done, done, stopped, failed, stopped");
   CHECK(w.json()["settings"][4]["runs"][0]["halving_losses"] == Json{nullptr, nullptr});
   fs::remove(w.directory / "calls");
@@ -171,9 +171,9 @@ TEST_CASE("a run that diverges is the worst, another failure decides nothing", "
   CHECK_FALSE(fs::exists(w.directory / "calls"));  // it would diverge again
 
   const Workshop killed(kHalving);
-  killed.script("case $* in *layers=5*) kill -9 $$;; esac\n" + kTrain);
+  killed.script("case $* in *layers=5*) kill -9 $$;; esac\n" + kTrainOne);
   CHECK(statuses(killed.run().runs) == "waiting, waiting, waiting, waiting, failed, waiting");
-  killed.script(kTrain);
+  killed.script(kTrainOne);
   CHECK(statuses(killed.run().runs) == "stopped, stopped, done, stopped, done, stopped");
 }
 
@@ -182,13 +182,13 @@ TEST_CASE("a run that ends before a step of halving keeps its last loss", "[swee
   w.script(
       "case $* in *layers=1*) mkdir -p $out; echo '{\"step\":5,\"split\":\"validation\",\"loss\":0}' "
       ">$out/metrics.jsonl; finish; exit 0;; esac\n" +
-      kTrain);
+      kTrainOne);
   CHECK(statuses(w.run().runs) == "done, stopped, done, stopped, stopped, stopped");
 }
 
 TEST_CASE("a directory of a sweep with other halving is refused", "[sweep]") {
   Workshop w(kHalving);
-  w.script(kTrain);
+  w.script(kTrainOne);
   w.run();
   std::string text = "config: base.yaml\n" + kHalving;
   text.replace(text.find("[10, 20]"), 8, "[10, 30]");

@@ -301,7 +301,11 @@ TEST_CASE("a run whose process is still saving is not started again until it has
 TEST_CASE("a signal lets the runs end, a second one ends them", "[sweep]") {
   Workshop w;
   w.options.jobs = 2;
-  w.script("trap 'mkdir -p $out; exit 130' INT; kill -INT $PPID; while :; do sleep 0.02; done");
+  // One of the two sends it: a second signal would end them before they have saved.
+  w.script(
+      "trap 'mkdir -p $out; exit 130' INT; mkdir ${0%/*}/sent 2>&- && kill -INT $PPID; while :; do sleep "
+      "0.02; "
+      "done");
   const SweepResult stopped = w.run();
   CHECK(stopped.interrupted);
   CHECK_THAT(statuses(stopped.runs), ContainsSubstring("interrupted") && EndsWith("waiting, waiting"));

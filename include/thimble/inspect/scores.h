@@ -168,7 +168,7 @@ inline HeadScore find_score(std::vector<HeadScore>&& scores, std::string_view na
 double strength(double value, double chance, double attainable);
 
 // Sets at_init to the values of `initial`, all scores of the same head on the same sequences at
-// initialization. A score with a best k gets the value of the k that was best at initialization.
+// initialization, made with `like` these scores.
 void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial);
 
 // Sets `varied` to the scores of the same head on varied examples, made with `like` these scores.

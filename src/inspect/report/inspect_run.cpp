@@ -58,7 +58,7 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   for (std::size_t i = 0; i < effects.heads.size(); ++i) {
     HeadReport& head = report.heads.emplace_back();
     head.scores = trained.scores(i);
-    set_at_init(head.scores, initial.scores(i));
+    set_at_init(head.scores, initial.scores(i, head.scores));
     if (varied) set_varied(head.scores, varied->scores(i, head.scores));
     head.mean_weights = trained.heads()[i].weights().means();
     head.effects = effects.heads[i];
