@@ -57,7 +57,15 @@ def sweep(file: Path, overrides: Overrides = None, *, out: Optional[Path] = None
 
 
 def compare(runs: Iterable[Union[Run, Path]], sequences: Optional[int] = None) -> Dict[str, Any]:
-    """Results, curves, configs and heads of runs beside each other, as `thimble compare --json` says."""
+    """Results, curves, configs and heads of runs beside each other, as `thimble compare --json` says.
+
+    Of their newest checkpoints: raises ValueError for a Run of another one.
+    """
+    runs = list(runs)
+    for run in runs:
+        if isinstance(run, Run) and run.checkpoint is not None:
+            raise ValueError(f"{run.directory}: compare reads the newest checkpoint, not {run.checkpoint}; give the "
+                             f"run itself, thimble.Run({str(run.directory)!r})")
     return call(_arguments.compare([run.directory if isinstance(run, Run) else run for run in runs], sequences))
 
 

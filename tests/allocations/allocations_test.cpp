@@ -242,7 +242,7 @@ class MostInUse : public ProgressObserver {
 
 }  // namespace
 
-TEST_CASE("an inspection takes no more than its bound, and not a quarter of it", "[allocations]") {
+TEST_CASE("an inspection takes no more than its bound, and not a quarter of it", "[allocations][slow]") {
   Config layers = small_config();
   layers.task.length = 40;
   layers.model.layers = 3;

@@ -240,6 +240,8 @@ def test_gradcheck_compare_sweep(run):
     assert checks["passed"] and {check["verdict"] for check in checks["checks"]} == {"ok"}
     assert thimble.gradcheck(op="softmax")["passed"]
     assert len(thimble.compare([run, "runs/r2"])["runs"]) == 2
+    with pytest.raises(ValueError, match="compare reads the newest checkpoint, not best; give the run itself"):
+        thimble.compare([thimble.Run(run.directory, "best"), run])
     pathlib.Path("sweep.yaml").write_text(json.dumps({"config": str(source / "configs/reverse.yaml"), "grid": {
         "model.heads": [1, 2], **{key: [value] for key, value in SMALL.items()}}}))
     sweep = thimble.sweep("sweep.yaml", out="swept", jobs=2)
