@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds from nothing in build/cost, without ccache, and prints the processor seconds of each room and of the ten most
-# expensive compilations, and the sum in units of the compile of scripts/reference.cpp before and after, as machines
-# differ. Usage: scripts/build_cost.sh [target...]   (default: thimble_program)
+# expensive compilations, and the sum in units of the compile of scripts/reference.cpp, as machines differ. It is timed
+# every half minute beside the build, as a shared machine is up to 1.5 times as slow in one minute as in the next.
+# Usage: scripts/build_cost.sh [target...]   (default: thimble_program)
 #        scripts/build_cost.sh --limits: builds build/release, the program and then the rest, and fails if one of them takes
 #          more than 1.3 times the units that scripts/floors.txt allows
 set -euo pipefail
@@ -19,16 +20,26 @@ fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/setup.sh
-reference() {  # the processor seconds of one reference compile, of as many at a time as the build runs
-  local TIMEFORMAT='%U %S' i
-  {
-    time {
-      for ((i = 0; i < $(nproc); i++)); do "${CXX:-g++}" -std=c++20 -O1 -c scripts/reference.cpp -o /dev/null & done
-      wait
-    }
-  } 2>&1 | awk -v n="$(nproc)" '{ print ($1 + $2) / n }'
+references=$(mktemp -d)
+trap 'rm -rf "$references"' EXIT
+reference() {  # appends the processor seconds of one reference compile
+  { time "${CXX:-g++}" -std=c++20 -O1 -c scripts/reference.cpp -o /dev/null; } 2>>"$references/seconds"
 }
-reference >/dev/null  # reads the headers from the disk
+TIMEFORMAT='%U %S'
+start_references() {
+  reference  # reads the headers from the disk
+  : >"$references/seconds"
+  touch "$references/wanted"
+  while [[ -e $references/wanted ]]; do
+    reference
+    for ((i = 0; i < 20; i++)); do [[ ! -e $references/wanted ]] || sleep 1; done
+  done &
+}
+stop_references() {  # prints their mean, and how many
+  rm "$references/wanted"
+  wait
+  awk '{ sum += $1 + $2 } END { print sum / NR, NR }' "$references/seconds"
+}
 
 if [[ ${1:-} == --limits ]]; then
   if [[ -e build/release/build.ninja ]]; then
@@ -38,14 +49,11 @@ if [[ ${1:-} == --limits ]]; then
   export CCACHE_DISABLE=1
   status=0 limits=$(grep '^build ' scripts/floors.txt)
   while read -r _ what target limit; do
-    before=$(reference)
-    seconds=$(TIMEFORMAT='%U %S' && exec {errors}>&2 &&
-      { time scripts/build.sh "$target" </dev/null >&"$errors" 2>&"$errors"; } 2>&1)
-    awk -v seconds="$seconds" -v reference="$before $(reference)" -v limit="$limit" -v what="$what" 'BEGIN {
-      split(seconds " " reference, part, " ")
-      unit = (part[3] + part[4]) / 2
-      units = (part[1] + part[2]) / unit
-      printf "build of the %-8s %6.1f reference compiles of %.2f s, at most 1.3 times %d\n", what, units, unit, limit
+    start_references
+    { time scripts/build.sh "$target" </dev/null 2>&3; } 3>&2 2>"$references/build"
+    stop_references | cat "$references/build" - | awk -v RS= -v limit="$limit" -v what="$what" '{
+      units = ($1 + $2) / $3
+      printf "build of the %-8s %6.1f reference compiles of %.2f s (mean of %d), at most 1.3 times %d\n", what, units, $3, $4, limit
       exit units > 1.3 * limit
     }' || status=1
   done <<<"$limits"
@@ -59,9 +67,9 @@ log=$PWD/build/cost/seconds.txt
 cmake -S . -B build/cost -G Ninja -DCMAKE_BUILD_TYPE=Release \
   "-DCMAKE_CXX_COMPILER_LAUNCHER=$PWD/scripts/build_cost.sh;--measure;$log" >/dev/null
 if (($# == 0)); then set -- thimble_program; fi
-before=$(reference)
+start_references
 cmake --build build/cost --target "$@" >build/cost/log.txt 2>&1 || { tail -n 40 build/cost/log.txt >&2 && exit 1; }
-awk -v reference="$before $(reference)" '{
+awk -v reference="$(stop_references)" '{
   seconds = $1 + $2
   object = $3
   gsub(/CMakeFiles\/|\.dir|Unity\/unity_|_cxx\.cxx|\.o$/, "", object)
@@ -76,8 +84,7 @@ awk -v reference="$before $(reference)" '{
   cost[object] = seconds
 } END {
   split(reference, unit, " ")
-  unit[0] = (unit[1] + unit[2]) / 2
-  printf "%7.1f  %4d  all: %.1f reference compiles of %.2f s\n", total, NR, total / unit[0], unit[0]
+  printf "%7.1f  %4d  all: %.1f reference compiles of %.2f s (mean of %d)\n", total, NR, total / unit[1], unit[1], unit[2]
   for (room in of) printf "%7.1f  %4d  %s\n", of[room], files[room], room | "sort -nr"
   close("sort -nr")
   print ""

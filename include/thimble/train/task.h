@@ -1,5 +1,5 @@
 // Tasks: where sequences come from. Adding one is one file, src/train/data/tasks/NAME.cpp, that defines
-// `Task tasks::NAME()`; the build finds it by its file name.
+// `Task tasks::NAME::task()`; the build finds it by its file name.
 #pragma once
 
 #include <array>

@@ -5,7 +5,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::anomaly {
 namespace {
 
 // A torus of side x side cells. Any two points of a cluster are at most 2 reach apart along both axes; the
@@ -103,7 +103,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t, std::vecto
 
 }  // namespace
 
-Task anomaly() {
+Task task() {
   return {.summary = "the odd one out of a set of points",
           .definition =
               "Tokens are the cells of a square grid that wraps around, `symbols` of them, n along each "
@@ -129,4 +129,4 @@ Task anomaly() {
           .vary = sample};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::anomaly

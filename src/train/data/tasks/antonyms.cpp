@@ -4,7 +4,7 @@
 
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::antonyms {
 namespace {
 
 // A scale has a name and two opposite ends.
@@ -77,7 +77,7 @@ void candidates(const TaskConfig&, const Example&, std::size_t, std::vector<std:
 
 }  // namespace
 
-Task antonyms() {
+Task task() {
   return {
       .summary = "the adjective that gives the temperature, size, speed, ...",
       .definition =
@@ -100,4 +100,4 @@ Task antonyms() {
       .vary = sample};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::antonyms

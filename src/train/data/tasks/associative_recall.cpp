@@ -4,7 +4,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::associative_recall {
 namespace {
 
 void check(const TaskConfig& config) {
@@ -125,7 +125,7 @@ void candidates(const TaskConfig& config, const Example&, std::size_t, std::vect
 
 }  // namespace
 
-Task associative_recall() {
+Task task() {
   return {.summary = "the value that was paired with a key (MQAR)",
           .definition =
               "The first half of the `symbols` tokens are keys, the second half values. The input, "
@@ -152,4 +152,4 @@ Task associative_recall() {
           .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::associative_recall

@@ -1,6 +1,6 @@
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::copy {
 namespace {
 
 void set_target(const TaskConfig&, Example& example) { example.target = example.input; }
@@ -11,7 +11,7 @@ void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<Rele
 
 }  // namespace
 
-Task copy() {
+Task task() {
   return {.summary = "the input as it is",
           .definition =
               "Inputs are `length` (or min_length to length) independent uniform symbols; the answer "
@@ -28,4 +28,4 @@ Task copy() {
           .vary = draw<vary_symbols, set_target>};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::copy

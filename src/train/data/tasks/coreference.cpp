@@ -4,7 +4,7 @@
 
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::coreference {
 namespace {
 
 using Words = std::span<const std::string_view>;
@@ -124,7 +124,7 @@ void candidates(const TaskConfig&, const Example& example, std::size_t, std::vec
 
 }  // namespace
 
-Task coreference() {
+Task task() {
   return {.summary = "what `it` means in a sentence",
           .definition =
               "Sentences are uniform over `[opener] the ANIMAL did not VERB the PLACE LINK it was DEGREE "
@@ -149,4 +149,4 @@ Task coreference() {
           .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::coreference

@@ -5,7 +5,7 @@
 
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::dates {
 namespace {
 
 // The tokens: characters of dates, with "_" for a space.
@@ -180,7 +180,7 @@ void candidates(const TaskConfig& config, const Example& example, std::size_t i,
 
 }  // namespace
 
-Task dates() {
+Task task() {
   return {
       .summary = "dates as people write them, in ISO form",
       .definition =
@@ -207,4 +207,4 @@ Task dates() {
       .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::dates

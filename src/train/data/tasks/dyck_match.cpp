@@ -4,7 +4,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::dyck_match {
 namespace {
 
 void check(const TaskConfig& config) {
@@ -89,7 +89,7 @@ void candidates(const TaskConfig& config, const Example& example, std::size_t i,
 
 }  // namespace
 
-Task dyck_match() {
+Task task() {
   return {.summary = "which kind of bracket each closing one closes",
           .definition =
               "Inputs are well-nested words of `length` (or an even number from min_length to length) "
@@ -116,4 +116,4 @@ Task dyck_match() {
           .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::dyck_match

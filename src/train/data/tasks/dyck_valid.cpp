@@ -3,7 +3,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::dyck_valid {
 namespace {
 
 void check(const TaskConfig& config) {
@@ -79,7 +79,7 @@ void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<Rele
 
 }  // namespace
 
-Task dyck_valid() {
+Task task() {
   return {.summary = "whether the brackets so far can still become well nested",
           .definition =
               "Inputs are `length` (or min_length to length) brackets of `symbols` kinds, opening and "
@@ -107,4 +107,4 @@ Task dyck_valid() {
           .vary = sample};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::dyck_valid

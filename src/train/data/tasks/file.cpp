@@ -5,7 +5,7 @@
 #include "thimble/train/task.h"
 #include "train/data/table/table.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::file {
 namespace {
 
 const Table& table(const TaskConfig& config) {
@@ -51,7 +51,7 @@ void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
 
 }  // namespace
 
-Task file() {
+Task task() {
   return {
       .summary = "your own pairs, from a file",
       .definition =
@@ -81,4 +81,4 @@ Task file() {
       .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::file

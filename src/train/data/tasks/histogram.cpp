@@ -4,7 +4,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::histogram {
 namespace {
 
 void check(const TaskConfig& config) {
@@ -53,7 +53,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
 
 }  // namespace
 
-Task histogram() {
+Task task() {
   return {.summary = "how often each token occurs in the input",
           .definition =
               "Inputs are `length` (or min_length to length) independent uniform symbols out of "
@@ -74,4 +74,4 @@ Task histogram() {
           .vary = draw<vary_symbols, set_target>};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::histogram

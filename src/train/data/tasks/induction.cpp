@@ -3,7 +3,7 @@
 #include "engine/core/portable_math.h"
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::induction {
 namespace {
 
 void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
@@ -62,7 +62,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
 
 }  // namespace
 
-Task induction() {
+Task task() {
   return {
       .summary = "the next token of a random sequence that repeats",
       .definition =
@@ -88,4 +88,4 @@ Task induction() {
       .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::induction

@@ -2,7 +2,7 @@
 
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::majority {
 namespace {
 
 void set_target(const TaskConfig&, Example& example) {
@@ -24,7 +24,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t, std::vecto
 
 }  // namespace
 
-Task majority() {
+Task task() {
   return {.summary = "the symbol that occurs most often",
           .definition =
               "Inputs are `length` (or min_length to length) independent uniform symbols out of "
@@ -45,4 +45,4 @@ Task majority() {
           .vary = draw<vary_symbols, set_target>};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::majority

@@ -6,7 +6,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::masked {
 namespace {
 
 // A transition from symbol s to s + step modulo the number of symbols, with its probability in quarters.
@@ -127,7 +127,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
 
 }  // namespace
 
-Task masked() {
+Task task() {
   return {.summary = "the hidden tokens of a small language",
           .definition =
               "A sentence has `length` tokens of `symbols` kinds: a uniform one, then after each s one of "
@@ -153,4 +153,4 @@ Task masked() {
           .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::masked

@@ -1,6 +1,6 @@
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::modular_addition {
 namespace {
 
 void at(const TaskConfig& config, std::int64_t index, Example& example) {
@@ -28,7 +28,7 @@ void relevant(const TaskConfig&, const Example&, std::size_t, std::vector<Releva
 
 }  // namespace
 
-Task modular_addition() {
+Task task() {
   return {.summary = "a + b modulo a number",
           .definition =
               "The input is a, b and `=`, the answer a + b modulo p, where p is `symbols` and a and b are "
@@ -48,4 +48,4 @@ Task modular_addition() {
           .kinds = {"operand"}};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::modular_addition

@@ -2,7 +2,7 @@
 
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::parity {
 namespace {
 
 std::vector<std::string> tokens(const TaskConfig&) { return {"0", "1"}; }
@@ -36,7 +36,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t, std::vecto
 
 }  // namespace
 
-Task parity() {
+Task task() {
   return {.summary = "whether the number of ones is odd",
           .definition =
               "Inputs are `length` (or min_length to length) independent uniform bits; the one answer is 1 "
@@ -56,4 +56,4 @@ Task parity() {
           .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::parity

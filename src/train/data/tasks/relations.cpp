@@ -7,7 +7,7 @@
 #include "engine/core/portable_math.h"
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::relations {
 namespace {
 
 // The vocabulary: function words, nouns, verbs, and all ordered pairs of nouns.
@@ -179,7 +179,7 @@ void candidates(const TaskConfig&, const Example& example, std::size_t, std::vec
 
 }  // namespace
 
-Task relations() {
+Task task() {
   return {
       .summary = "who did it and to whom, for every verb of a sentence",
       .definition =
@@ -206,4 +206,4 @@ Task relations() {
       .vary = vary};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::relations

@@ -1,6 +1,6 @@
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::reverse {
 namespace {
 
 void set_target(const TaskConfig&, Example& example) {
@@ -13,7 +13,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
 
 }  // namespace
 
-Task reverse() {
+Task task() {
   return {.summary = "the input backwards",
           .definition =
               "Inputs are `length` (or min_length to length) independent uniform symbols; answer i is "
@@ -31,4 +31,4 @@ Task reverse() {
           .vary = draw<vary_symbols, set_target>};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::reverse

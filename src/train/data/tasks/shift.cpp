@@ -1,6 +1,6 @@
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::shift {
 namespace {
 
 std::size_t source(const TaskConfig& config, std::size_t i, std::size_t n) {
@@ -19,7 +19,7 @@ void relevant(const TaskConfig& config, const Example& example, std::size_t i, s
 
 }  // namespace
 
-Task shift() {
+Task task() {
   return {.summary = "the input shifted by some positions, with wrap-around",
           .definition =
               "Inputs are `length` (or min_length to length) independent uniform symbols out of `symbols`; "
@@ -39,4 +39,4 @@ Task shift() {
           .vary = draw<vary_symbols, set_target>};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::shift

@@ -2,7 +2,7 @@
 
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::sort {
 namespace {
 
 // Answer i of uniform symbols is about i / n of all symbols, so that its position almost determines it; with
@@ -20,7 +20,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
 
 }  // namespace
 
-Task sort() {
+Task task() {
   return {.summary = "the input in ascending order",
           .definition =
               "Inputs are `length` (or min_length to length) independent uniform symbols; the answer "
@@ -39,4 +39,4 @@ Task sort() {
           .vary = draw<vary_symbols, set_target>};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::sort

@@ -3,7 +3,7 @@
 
 #include "thimble/train/task.h"
 
-namespace thimble::tasks {
+namespace thimble::tasks::translation {
 namespace {
 
 using Word = std::string_view;
@@ -271,7 +271,7 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
 
 }  // namespace
 
-Task translation() {
+Task task() {
   return {
       .summary = "French sentences in English",
       .definition =
@@ -298,4 +298,4 @@ Task translation() {
       .vary = sample};
 }
 
-}  // namespace thimble::tasks
+}  // namespace thimble::tasks::translation
