@@ -30,8 +30,8 @@ progress() {
     done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
     ((done > 0)) || continue
     if [[ -z $announced ]] && ((all > 20)); then
-      # A step takes about 5.3 s of one processor.
-      echo "build: $all steps, about $(clock $((all * 53 / 10 / $(nproc) / 10 * 10 + 10))) with $(nproc) processors"
+      # A step takes about 6.2 s of one processor.
+      echo "build: $all steps, about $(clock $((all * 62 / 10 / $(nproc) / 10 * 10 + 10))) with $(nproc) processors"
       announced=yes
     fi
     left=""
