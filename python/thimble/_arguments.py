@@ -81,8 +81,12 @@ def patch(run: Path, checkpoint: Checkpoint, clean: Optional[int], corrupted: Op
     return [*_of_run("inspect", run, checkpoint), *options(pairs=pairs), "--patch", *pair]
 
 
-def generate(run: Path, checkpoint: Checkpoint, text: str, beams: int) -> List[str]:
-    return [*_of_run("generate", run, checkpoint), *options(input=text, beams=beams)]
+def generate(run: Path, checkpoint: Checkpoint, text: str, beams: Optional[int] = None, samples: Optional[int] = None,
+             temperature: Optional[float] = None, top_k: Optional[int] = None, top_p: Optional[float] = None,
+             seed: Optional[int] = None, tokens: Optional[int] = None) -> List[str]:
+    return [*_of_run("generate", run, checkpoint),
+            *options(input=text, beams=beams, samples=samples, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed,
+                     tokens=tokens)]
 
 
 def sweep(file: Path, overrides: Overrides, out: Optional[Path], jobs: Optional[int]) -> List[str]:

@@ -26,8 +26,8 @@ std::vector<std::pair<const char*, std::function<void(const ModelSource&)>>> use
       {"patch", [](const ModelSource& s) { patch(s, 0, 1); }}};
   if (config.model.kind != ModelKind::encoder) {
     all.pop_back();  // sequences of different lengths
-    all.push_back({"write", [](const ModelSource& s) { generate(s, "0 1 2", 1); }});
-    all.push_back({"beams", [](const ModelSource& s) { generate(s, "0 1 2", 3); }});
+    all.push_back({"write", [](const ModelSource& s) { generate(s, "0 1 2", {}); }});
+    all.push_back({"beams", [](const ModelSource& s) { generate(s, "0 1 2", {.beams = 3}); }});
   }
   return all;
 }

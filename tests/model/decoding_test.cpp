@@ -175,6 +175,110 @@ TEST_CASE("an answer that does not end is as long as it may be, and says so", "[
   CHECK((endings[0] > 0 && endings[1] > 0));
 }
 
+TEST_CASE("the log probabilities of an answer's tokens have its log probability as their sum", "[model]") {
+  const auto holds = [](const std::vector<Hypothesis>& answers) {
+    for (const Hypothesis& answer : answers) {
+      double sum = 0;
+      Tokens read{kBegin};
+      REQUIRE(answer.log_probabilities.size() == answer.tokens.size() + (answer.finished ? 1 : 0));
+      for (const double log_p : answer.log_probabilities) sum += log_p;
+      CHECK_THAT(answer.log_probability, WithinAbs(sum, 1e-12));
+    }
+  };
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Scripted greedy(seed), beam(seed), drawn(seed, 20);
+    holds(greedy_decode(greedy, 1, {kBegin, kEnd, 4}));
+    holds(beam_search(beam, 6, {kBegin, kEnd, 4}));
+    holds(sample(drawn, 20, {kBegin, kEnd, 4}, {.temperature = 3}));
+  }
+}
+
+namespace {
+
+// Returns the probabilities with which sampling chooses a token, by its definition.
+std::vector<double> chosen_with(const std::vector<double>& logits, const Sampling& how) {
+  std::vector<std::pair<double, std::size_t>> tokens;
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    tokens.emplace_back(-std::exp(logits[i] / how.temperature), i);
+  std::ranges::sort(tokens);
+  if (how.top_k > 0) tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(how.top_k)));
+  double total = 0, kept = 0, before = 0;
+  for (const auto& [negative, i] : tokens) total -= negative;
+  std::vector<double> chosen(logits.size(), 0);
+  for (const auto& [negative, i] : tokens) {
+    if (before >= how.top_p * total) break;
+    before -= negative;
+    kept -= negative;
+    chosen[i] = -negative;
+  }
+  for (double& p : chosen) p /= kept;
+  return chosen;
+}
+
+}  // namespace
+
+TEST_CASE("samples have the probabilities of their temperature, top-k and top-p", "[model]") {
+  constexpr std::int64_t kSamples = 20000;
+  for (const Sampling& how :
+       {Sampling{}, Sampling{.temperature = 0.5}, Sampling{.temperature = 3, .seed = 9}, Sampling{.top_k = 2},
+        Sampling{.top_k = 100}, Sampling{.top_p = 0.7}, Sampling{.top_p = 1e-9},
+        Sampling{.temperature = 2, .top_k = 4, .top_p = 0.8}}) {
+    CAPTURE(how.temperature, how.top_k, how.top_p);
+    Scripted decoding(3, kSamples);
+    const std::vector<Hypothesis> answers = sample(decoding, kSamples, {kBegin, kNoEnd, 2}, how);
+    std::array<std::array<double, kTokenCount>, kTokenCount> counts{};
+    for (const Hypothesis& answer : answers) {
+      REQUIRE(answer.tokens.size() == 2);
+      ++counts[static_cast<std::size_t>(answer.tokens[0])][static_cast<std::size_t>(answer.tokens[1])];
+    }
+    const std::vector<double> first = chosen_with(logits_after({kBegin}, 3), how);
+    for (std::int32_t a = 0; a < kTokenCount; ++a) {
+      const std::vector<double> second = chosen_with(logits_after({kBegin, a}, 3), how);
+      for (std::size_t b = 0; b < kTokenCount; ++b) {
+        const double p = first[static_cast<std::size_t>(a)] * second[b];
+        const double tolerance = 4.5 * std::sqrt(p * (1 - p) / kSamples);  // 7e-6 of correct draws exceed it
+        CHECK_THAT(counts[static_cast<std::size_t>(a)][b] / kSamples, WithinAbs(p, tolerance));
+      }
+    }
+  }
+}
+
+TEST_CASE("a sample depends on its seed and number, not on how many there are", "[model]") {
+  const auto drawn = [](std::int64_t count, std::uint64_t seed) {
+    Scripted decoding(5, static_cast<std::size_t>(count));
+    std::vector<Tokens> tokens;
+    for (const Hypothesis& answer : sample(decoding, count, {kBegin, kEnd, 8}, {.seed = seed}))
+      tokens.push_back(answer.tokens);
+    return tokens;
+  };
+  const std::vector<Tokens> few = drawn(3, 1), many = drawn(40, 1);
+  CHECK(std::ranges::equal(few, std::span(many).first(3)));
+  CHECK(std::ranges::count(many, many[0]) < 40);
+  CHECK(drawn(40, 2) != many);
+  CHECK(drawn(40, 1) == many);
+}
+
+TEST_CASE("the log probabilities of a sample are the model's", "[model]") {
+  Scripted decoding(3, 5);
+  for (const Hypothesis& answer : sample(decoding, 5, {kBegin, kNoEnd, 3}, {.temperature = 4, .top_k = 2})) {
+    Tokens read{kBegin};
+    for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
+      const std::vector<double> p = chosen_with(logits_after(read, 3), {});
+      read.push_back(answer.tokens[i]);
+      CHECK_THAT(answer.log_probabilities[i],
+                 WithinAbs(std::log(p[static_cast<std::size_t>(read.back())]), 1e-5));
+    }
+  }
+}
+
+TEST_CASE("sampling out of range is refused", "[model]") {
+  for (const Sampling& how : {Sampling{.temperature = 0}, Sampling{.temperature = -1}, Sampling{.top_k = -1},
+                              Sampling{.top_p = 0}, Sampling{.top_p = 1.5}, Sampling{.temperature = NAN}}) {
+    Scripted decoding(1);
+    CHECK_THROWS_WITH(sample(decoding, 1, {kBegin, kEnd, 3}, how), StartsWith("sampling: temperature "));
+  }
+}
+
 TEST_CASE("a beam search needs a beam", "[model]") {
   Scripted decoding(1);
   CHECK_THROWS_AS(beam_search(decoding, 0, {kBegin, kEnd, 3}), ShapeError);

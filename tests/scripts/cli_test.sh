@@ -103,7 +103,25 @@ expect 0 '' generate pair --input "1 2 3" --beams 5 --json hypotheses.json
 [[ $(grep -c log_probability hypotheses.json) == 5 ]] || fail "not as many hypotheses as beams" "$(cat hypotheses.json)"
 refuse 'no token 12, did you mean' generate pair --input "12"
 expect 0 '^thimble: not in the first 1000 training inputs: <end>; the output' generate pair --input "1 <end> 3"
-refuse 'requires model.kind encoder_decoder or recurrent, this model is an encoder' generate run --input "1 2"
+refuse 'or attention and model.output.per next; `thimble inspect --input` shows what this model predicts$' generate run --input "1 2"
+expect 0 '^0\.[0-9]{3}  ' generate pair --input "1 2 3" --samples 3 --seed 4 --temperature 2 --probabilities --json drawn.json
+drawn=$output
+[[ $(grep -c '^       .* [01]\.[0-9]*' <<<"$drawn") == 3 ]] || fail "no probabilities of tokens" "$drawn"
+first=$(grep -A2 '"log_probabilities": \[' drawn.json | awk -F'[ ,]*' 'NR == 2 { printf "%.3f", exp($2) }')
+grep -m1 '^       ' <<<"$drawn" | grep -q " $first" || fail "the first token has other probabilities" "$first: $drawn"
+expect 0 '' generate pair --input "1 2 3" --samples 3 --seed 4 --temperature 2 --probabilities
+[[ $output == "$drawn" ]] || fail "the same seed draws others" "$output"
+expect 0 '' generate pair --input "1 2 3" --samples 3 --seed 5 --temperature 2 --probabilities
+[[ $output != "$drawn" ]] || fail "another seed draws the same" "$output"
+refuse 'temperature requires --samples' generate pair --input "1 2" --temperature 2
+refuse 'beams excludes --samples' generate pair --input "1 2" --beams 2 --samples 2
+refuse 'temperature 0: must be a number above 0, at most 1000$' generate pair --input "1 2" --samples 1 --temperature 0
+refuse 'top-p 1.5: must be a number above 0, at most 1$' generate pair --input "1 2" --samples 1 --top-p 1.5
+refuse 'top-k 0: must be an integer from 1$' generate pair --input "1 2" --samples 1 --top-k 0
+refuse 'generate: 9 tokens; after this input, the model writes at most 7$' generate pair --input "1 2" --tokens 9
+expect 0 '' train "$configs/sort.yaml" "${short[@]}" --out sorting
+expect 0 '^0\.[0-9]{3}  [012]( [012]){5}$' generate sorting --input "2 0 1 0 1 2"
+expect 0 '^0\.[0-9]{3}  [012]( [012]){3}$' generate sorting --input "2 0 1 0 1 2" --tokens 4 --beams 1
 refuse 'beams' generate pair --input "1 2" --beams 0
 refuse '.*input is required' generate pair
 expect 0 '^  cross\.0  0 +[+-][0-9.]+ +[+-][0-9.]+$' inspect pair --patch 0 1 --attention cross.0 --json patched.json

@@ -137,6 +137,10 @@ disturb() {
     status=2
     cp swept/runs/*.log said
   fi
+  # A run whose result cannot be read has failed; the sweep goes on, says so at the end, and tries it again next time.
+  if [[ $subject == sweep && $(<said) == "thimble: "*": failed: "*"summary.json: cannot be read: "* ]] && ((status == 1)); then
+    status=2
+  fi
   if ((status == 0)); then
     unharmed=$((unharmed + 1))
   elif [[ $kind == thread && $(<said) != *" threads could be started: "*--threads* ]]; then

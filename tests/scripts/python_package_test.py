@@ -139,6 +139,12 @@ def test_ablate_patch_generate(run, translation):
     assert run.patch(clean=0, corrupted=3) == said("inspect", "runs/r2", "--patch", "0", "3")
     answers = translation.generate("mes belles reines", beams=3)
     assert len(answers) == 3 and [p for _, p in answers] == sorted((p for _, p in answers), reverse=True)
+    drawn = translation.generate("mes belles reines", samples=4, temperature=2, seed=3)
+    assert len(drawn) == 4 and drawn[:2] == translation.generate("mes belles reines", samples=2, temperature=2, seed=3)
+    with pytest.raises(thimble.InputError, match="--top-p 2.0: must be a number above 0, at most 1"):
+        translation.generate("mes belles reines", samples=1, top_p=2.0)
+    with pytest.raises(TypeError, match="width"):
+        translation.generate("mes belles reines", width=3)
 
 
 def test_weights_and_checkpoints(run):

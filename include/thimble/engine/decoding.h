@@ -1,4 +1,4 @@
-// Generation: greedy decoding and beam search.
+// Generation: greedy decoding, beam search and sampling.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,10 @@
 
 namespace thimble {
 
+inline constexpr std::int32_t kNoEnd = -1;  // the eos_token of a model whose outputs have no end
+
 struct DecodingOptions {
-  std::int32_t bos_token, eos_token;       // beginning and end of a sequence
+  std::int32_t bos_token, eos_token;       // what is read first, and the end of a sequence
   std::int64_t max_tokens;                 // the most that are generated, the end included
   std::function<void()> on_token = [] {};  // called after each token of all hypotheses
 };
@@ -21,7 +23,18 @@ struct DecodingOptions {
 struct Hypothesis {
   std::vector<std::int32_t> tokens;  // without bos_token and eos_token; max_tokens of them if it did not end
   double log_probability = 0;        // of the tokens and of eos_token, if it ended
-  bool finished = false;             // whether it ended; otherwise max_tokens cut it
+  std::vector<double> log_probabilities{};  // whose sum it is: of each token, then of eos_token, if it ended
+  bool finished = false;                    // whether it ended; otherwise max_tokens cut it
+};
+
+// How a token is drawn: from softmax(logits / temperature), limited to the `top_k` most probable tokens, and
+// of these to the most probable ones that first have `top_p` of their probability together (nucleus sampling;
+// Holtzman et al. 2020, section 3.1). Of equally probable tokens, the smaller id comes first.
+struct Sampling {
+  double temperature = 1;  // above 0
+  std::int64_t top_k = 0;  // 0: all
+  double top_p = 1;        // above 0, at most 1
+  std::uint64_t seed = 0;
 };
 
 inline namespace THIMBLE_PRECISION {
@@ -45,6 +58,11 @@ class DecoderState {
 
 // Returns the result of greedy decoding for each of the `count` hypotheses of a new state.
 std::vector<Hypothesis> greedy_decode(DecoderState&, std::int64_t count, const DecodingOptions&);
+
+// Returns `count` drawn sequences of a new state with as many hypotheses. Token t of sequence i depends on the
+// seed, i, t and the logits alone, so that further sequences change none. The log probabilities are those of
+// the model, whatever the sampling. Throws Error when the sampling is out of range.
+std::vector<Hypothesis> sample(DecoderState&, std::int64_t count, const DecodingOptions&, const Sampling&);
 
 // Returns the result of beam search (Graves 2012; Sutskever et al. 2014, section 3.2): at most `beams`
 // hypotheses, most probable first, without length normalization. At each step the `beams` most probable

@@ -38,12 +38,14 @@ class Model {
   // parameters(). Throws ShapeError when a sequence is longer than the model accepts.
   virtual Var operator()(Tape&, const ModelInput&, const ForwardOptions&) const = 0;
 
-  // Returns a decoder state with one hypothesis for each of the sources. Throws Error for an encoder.
-  virtual std::unique_ptr<DecoderState> start_decoding(const ModelInput& sources) const;
+  // Returns a decoder state with one hypothesis for each of the sources; for an encoder, for each of the
+  // sequences of tokens (B, T), of which it has read all but the last. Throws Error for an encoder that is not
+  // causal, or has no output per position.
+  virtual std::unique_ptr<DecoderState> start_decoding(const ModelInput&) const = 0;
 
   // Records start_decoding() on a planning tape, and returns the number of elements that a decoder state
-  // stores outside of its tape; 0 for an encoder.
-  virtual double plan_decoding(Tape&, const ModelInput& sources) const;
+  // stores outside of its tape.
+  virtual double plan_decoding(Tape&, const ModelInput&) const = 0;
 
   // Returns the number of blocks that from_block() can start at: those of the encoder, then those of the
   // decoder; 0 for a recurrent model.

@@ -8,7 +8,7 @@
 namespace thimble {
 
 // The purpose of a draw. Streams never overlap, whatever the counters.
-enum class Stream : std::uint32_t { init, data, order, dropout, gradcheck, inspect, split };
+enum class Stream : std::uint32_t { init, data, order, dropout, gradcheck, inspect, split, sample };
 
 // A random number generator: a key, and functions of a counter (a, b, c). c shares a word with the stream, so
 // c < 2^24.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "thimble/engine/attention_layer.h"
+#include "thimble/engine/decoding.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
 
@@ -60,17 +61,25 @@ ForwardTrace trace_input(const ModelSource& model, std::string_view text);
 // as many as are readable(). Throws as trace_input.
 std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_view text, std::int64_t count);
 
+// How outputs are generated: by greedy decoding, by a beam search of `beams` > 1, or by drawing `samples` > 0.
+struct Generation {
+  std::int64_t beams = 1, samples = 0;
+  Sampling sampling{};
+  std::int64_t tokens = 0;  // the most of an output, its end included; 0: as the longest target of the task
+};
+
 struct GeneratedSequence {
   std::vector<std::string> tokens;
   double log_probability;
-  bool finished;       // false: cut at the longest output of the model
-  std::string text{};  // the tokens joined as the targets of the task are written
+  std::vector<double> log_probabilities;  // of each token, and of the end if it ended
+  bool finished;                          // false: cut at the most tokens
+  std::string text{};                     // the tokens joined as the targets of the task are written
 };
 
-// Generates outputs of an encoder-decoder for a source, the most probable first: by greedy decoding for 1
-// beam, otherwise by a beam search of that width. Throws as trace_input, and ConfigError for an encoder-only
-// model.
-std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text, std::int64_t beams);
+// Generates outputs for a source, or, with output `next`, what follows the model input; such outputs have no end
+// and all tokens that they may have. Those of a search are sorted, the most probable first. Throws as
+// trace_input, and ConfigError for a model that does not generate, or for more tokens than it can write.
+std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text, const Generation&);
 
 struct TraceOptions {
   // The seed of the initial values that the model has in place of its weights, if any.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "thimble/engine/decoding.h"
 #include "thimble/engine/error.h"
 
 namespace thimble {
@@ -22,12 +21,6 @@ Site Model::input_site(std::size_t) const { throw Error("model: a recurrent mode
 Var Model::from_block(std::size_t, Var, Var, const ModelInput&, const ForwardOptions&) const {
   throw Error("model: a recurrent model has no blocks");
 }
-
-std::unique_ptr<DecoderState> Model::start_decoding(const ModelInput&) const {
-  throw Error("model: an encoder does not generate sequences; use model.kind encoder_decoder or recurrent");
-}
-
-double Model::plan_decoding(Tape&, const ModelInput&) const { return 0; }
 
 }  // namespace THIMBLE_PRECISION
 }  // namespace thimble

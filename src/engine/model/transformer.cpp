@@ -1,5 +1,7 @@
 #include "engine/model/transformer.h"
 
+#include "engine/model/decoder_state.h"
+#include "thimble/engine/decoding.h"
 #include "thimble/engine/error.h"
 
 namespace thimble {
@@ -90,15 +92,22 @@ void EncoderLayer::init(ParameterStore& store, std::uint64_t seed) const {
   if (norm2) norm2->init(store);
 }
 
-Var EncoderLayer::mix(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& options) const {
-  return self_attn ? (*self_attn)(x, lengths, options) : (*conv)(x, lengths);
-}
-
 Var EncoderLayer::operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions& options,
                              std::span<const std::int32_t> rows) const {
   x.tape().set_layer(name.c_str());
+  const auto mix = [&](Var y) { return self_attn ? (*self_attn)(y, lengths, options) : (*conv)(y, lengths); };
+  return run(x, mix, options, rows);
+}
+
+Var EncoderLayer::decode_step(Var x, Tensor& cache, std::int64_t at) const {
+  return run(x, [&](Var y) { return self_attn->decode_step(y, cache, at, {}); }, {}, {});
+}
+
+template <class Mix>
+Var EncoderLayer::run(Var x, const Mix& mix, const ForwardOptions& options,
+                      std::span<const std::int32_t> rows) const {
   const bool pre = order == NormOrder::pre;
-  x = add(x, dropout1(mix(pre ? norm1(x) : x, lengths, options), options));
+  x = add(x, dropout1(mix(pre ? norm1(x) : x), options));
   if (!pre) x = norm1(x);
   x = hook_point(options.hooks, {SiteKind::residual_mid, block}, x);
   const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
@@ -143,6 +152,65 @@ void Transformer::init(std::uint64_t seed) {
 Var Transformer::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& options) const {
   tape.set_layer("embedding");
   return from_block(0, input_(tape, input.tokens, input.length, options), {}, input, options);
+}
+
+// A decoder state that stores the keys and values of every layer.
+class Transformer::CachedState final : public DecoderState {
+ public:
+  CachedState(const Transformer& model, const ModelInput& input)
+      : model_(model), hypotheses_(std::ssize(input.tokens) / input.length) {
+    tape_.bind(model.parameters(), {});
+    for (const EncoderLayer& layer : model.layers_)
+      caches_.emplace_back(Shape{hypotheses_, model.max_length(), layer.self_attn->cache_width()});
+    std::vector<std::int32_t> column(static_cast<std::size_t>(hypotheses_));
+    for (std::int64_t t = 0; t + 1 < input.length; ++t) {
+      for (std::size_t i = 0; i < column.size(); ++i)
+        column[i] = input.tokens[i * static_cast<std::size_t>(input.length) + static_cast<std::size_t>(t)];
+      read(column);
+    }
+  }
+
+  Tensor next(std::span<const std::int32_t> tokens) override {
+    require_tokens(tokens, hypotheses_);
+    Var x = read(tokens);
+    if (model_.norm_) x = (*model_.norm_)(x);
+    return Tensor({hypotheses_, model_.vocabulary()}, detach(model_.output_(x)).values());
+  }
+
+  void reorder(std::span<const std::int32_t> from) override {
+    hypotheses_ = std::ssize(from);
+    for (Tensor& cache : caches_) cache = gather_rows(cache, from);
+  }
+
+ private:
+  Var read(std::span<const std::int32_t> tokens) {
+    tape_.rewind();
+    Var x = model_.input_(tape_, tokens, 1, {}, at_);
+    for (std::size_t l = 0; l < caches_.size(); ++l) x = model_.layers_[l].decode_step(x, caches_[l], at_);
+    ++at_;
+    return x;
+  }
+
+  const Transformer& model_;
+  std::int64_t hypotheses_, at_ = 0;
+  std::vector<Tensor> caches_;  // by layer
+  Tape tape_{Tape::Mode::inference};
+};
+
+std::unique_ptr<DecoderState> Transformer::start_decoding(const ModelInput& input) const {
+  require<Error>(config_.mixer == Mixer::attention && config_.attention.mask == Mask::causal &&
+                     config_.output.per != OutputPer::sequence,
+                 "transformer: generates sequences only with causal attention and an output per position");
+  return std::make_unique<CachedState>(*this, input);
+}
+
+double Transformer::plan_decoding(Tape& tape, const ModelInput& input) const {
+  (*this)(tape, input, {});
+  double kept = 0;
+  for (const EncoderLayer& layer : layers_)  // decode_step() copies the cache
+    kept += 2 * static_cast<double>(std::ssize(input.tokens) / input.length * max_length() *
+                                    layer.self_attn->cache_width());
+  return kept;
 }
 
 const MultiHeadAttention* Transformer::attention(const AttentionLayer& layer) const {

@@ -62,11 +62,14 @@ struct EncoderLayer {
   // feed-forward net runs on them alone, unless it has dropout, whose draws depend on the sample.
   Var operator()(Var x, std::span<const std::int32_t> lengths, const ForwardOptions&,
                  std::span<const std::int32_t> rows = {}) const;
+  // Returns the output (N, 1, C) for x (N, 1, C) at position `at`, and adds its keys and values to the cache.
+  Var decode_step(Var x, Tensor& cache, std::int64_t at) const;
 
   static constexpr std::uint32_t kDropoutSites = 2 + FeedForward::kDropoutSites;
 
  private:
-  Var mix(Var x, std::span<const std::int32_t> lengths, const ForwardOptions&) const;
+  template <class Mix>
+  Var run(Var x, const Mix& mix, const ForwardOptions&, std::span<const std::int32_t> rows) const;
 };
 
 // Return the layers encoder.layers.{l} of an encoder, and the norm at the end of a pre-norm model.
@@ -83,6 +86,10 @@ class Transformer final : public Model {
 
   void init(std::uint64_t seed) override;
   Var operator()(Tape&, const ModelInput&, const ForwardOptions&) const override;
+  // A state for each of the sequences (B, T), which has read all but their last tokens. Throws Error unless
+  // self-attention is causal and there is an output per position.
+  std::unique_ptr<DecoderState> start_decoding(const ModelInput&) const override;
+  double plan_decoding(Tape&, const ModelInput&) const override;
   const MultiHeadAttention* attention(const AttentionLayer&) const override;
 
   std::size_t blocks() const override { return layers_.size(); }
@@ -94,6 +101,8 @@ class Transformer final : public Model {
   const std::optional<Norm>& norm() const { return norm_; }  // at the end of a pre-norm model
 
  private:
+  class CachedState;
+
   InputEmbedding input_;
   std::vector<EncoderLayer> layers_;
   std::optional<Norm> norm_;

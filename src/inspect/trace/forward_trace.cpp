@@ -1,7 +1,6 @@
 // Compiled once: parses the input, calls the code of the model's precision, and writes JSON.
 #include "thimble/inspect/forward_trace.h"
 #include "inspect/scores/require_heads.h"
-#include "thimble/engine/decoding.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/lens_names.h"
 #include "thimble/train/json.h"
@@ -17,7 +16,7 @@ namespace thimble {
   void run_split(const ModelSource& model, Split split, std::int64_t count,                                 \
                  const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options);       \
   std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens, \
-                                         std::int64_t beams);
+                                         const Generation& how);
 
 inline namespace f32 {
 THIMBLE_TRACES
@@ -107,24 +106,25 @@ std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_vie
   return tokens;
 }
 
-std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text, std::int64_t beams) {
-  require<ConfigError>(
-      layout_of(model.config.model) == Layout::seq2seq,
-      "generate: requires model.kind encoder_decoder or recurrent, this model is an encoder; `thimble "
-      "inspect --input` shows its predictions");
+std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text,
+                                        const Generation& how) {
+  require<ConfigError>(generates(model.config.model),
+                       "generate: requires model.kind encoder_decoder or recurrent, or attention and "
+                       "model.output.per next; `thimble inspect --input` shows what this model predicts");
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
   const Table* table = model.config.task.table.get();
-  const Tokenization how = table == nullptr ? Tokenization::spaces : table->options().target_tokens;
+  const Tokenization tokenization = table == nullptr ? Tokenization::spaces : table->options().target_tokens;
   std::vector<GeneratedSequence> sequences;
-  for (const Hypothesis& hypothesis : single(model) ? f32::run_generation(model, tokens, beams)
-                                                    : f64::run_generation(model, tokens, beams)) {
+  for (const Hypothesis& hypothesis :
+       single(model) ? f32::run_generation(model, tokens, how) : f64::run_generation(model, tokens, how)) {
     GeneratedSequence& sequence = sequences.emplace_back();
     sequence.log_probability = hypothesis.log_probability;
+    sequence.log_probabilities = hypothesis.log_probabilities;
     sequence.finished = hypothesis.finished;
     for (const std::int32_t token : hypothesis.tokens)
       sequence.tokens.push_back(names[static_cast<std::size_t>(token)]);
-    sequence.text = token_text(names, hypothesis.tokens, how);
+    sequence.text = token_text(names, hypothesis.tokens, tokenization);
   }
   return sequences;
 }

@@ -17,7 +17,7 @@ ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>
 void run_split(const ModelSource& model, Split split, std::int64_t count,
                const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options);
 std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
-                                       std::int64_t beams);
+                                       const Generation& how);
 
 void TraceObserver::begin(const Chunk& chunk) {
   batch_ = &chunk.batch;
@@ -91,28 +91,40 @@ std::vector<std::int32_t> length_of(const std::vector<std::int32_t>& tokens) {
   return {static_cast<std::int32_t>(tokens.size())};
 }
 
-// Returns what the model generates from the batch's source.
-std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, const Batch& batch,
-                                   std::int64_t beams) {
-  Batch first = batch;
-  first.tokens = {dataset.bos_token()};
-  first.length = 1;
-  first.lengths = {1};
+// Returns what the model generates from the batch's source, or after its tokens if there is no source.
+std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, Batch batch,
+                                   const Generation& how) {
+  const bool pair = batch.source_length > 0;
+  if (pair) batch.tokens = {dataset.bos_token()};
+  batch.length = std::ssize(batch.tokens);
+  batch.lengths = length_of(batch.tokens);
   Tape tape(Tape::Mode::inference);
   tape.bind(model.parameters(), {});
-  model(tape, model_input(first), {});
+  model(tape, model_input(batch), {});
   require_finite(tape, model.config(), "input");
-  ProgressCounter progress("generating", static_cast<double>(model.max_length()));
-  const DecodingOptions options{dataset.bos_token(), dataset.eos_token(), model.max_length(),
+  const std::int64_t room = model.max_length() + 1 - batch.length;
+  require<ConfigError>(how.tokens <= room,
+                       "generate: {} tokens; after this input, the model writes at most {}", how.tokens,
+                       room);
+  const std::int64_t longest = pair ? room : dataset.task().size(dataset.config()).target;
+  ProgressCounter progress("generating", static_cast<double>(room));
+  const DecodingOptions options{batch.tokens.back(), pair ? dataset.eos_token() : kNoEnd,
+                                how.tokens > 0 ? how.tokens : std::min(longest, room),
                                 [&] { progress.advance(); }};
   const std::unique_ptr<DecoderState> state = model.start_decoding(model_input(batch));
-  return beams == 1 ? greedy_decode(*state, 1, options) : beam_search(*state, beams, options);
+  if (how.samples > 0) state->reorder(std::vector<std::int32_t>(static_cast<std::size_t>(how.samples), 0));
+  std::vector<Hypothesis> found = how.samples > 0 ? sample(*state, how.samples, options, how.sampling)
+                                  : how.beams > 1 ? beam_search(*state, how.beams, options)
+                                                  : greedy_decode(*state, 1, options);
+  if (!pair)
+    for (Hypothesis& output : found) output.finished = true;
+  return found;
 }
 
 // Sets the batch to the decoder input of the greedy output: the beginning-of-sequence token and the output,
 // without its last token where the model is too short for it. Returns whether the output ended.
 bool generate_tokens(const Model& model, const Dataset& dataset, Batch& batch) {
-  const Hypothesis output = hypotheses(model, dataset, batch, 1).front();
+  const Hypothesis output = hypotheses(model, dataset, batch, {}).front();
   batch.tokens = output.tokens;
   batch.tokens.insert(batch.tokens.begin(), dataset.bos_token());
   if (std::ssize(batch.tokens) > model.max_length()) batch.tokens.pop_back();
@@ -196,11 +208,13 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
 }
 
 std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
-                                       std::int64_t beams) {
+                                       const Generation& how) {
   const Evaluator evaluator(model.config, *model.open());
   Batch batch;
-  set_source(batch, tokens);
-  return hypotheses(evaluator.model(), evaluator.dataset(), batch, beams);
+  batch.sequences = 1;
+  batch.tokens = tokens;
+  if (evaluator.dataset().layout() == Layout::seq2seq) set_source(batch, tokens);
+  return hypotheses(evaluator.model(), evaluator.dataset(), batch, how);
 }
 
 void run_split(const ModelSource& model, Split split, std::int64_t count,

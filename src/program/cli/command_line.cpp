@@ -47,12 +47,25 @@ Option& Option::between(std::int64_t min, std::int64_t max) {
 }
 
 void Option::require_number(const std::string& text) const {
+  if (info_.real) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    require<ConfigError>(
+        whole && value > static_cast<double>(info_.min) && value <= static_cast<double>(info_.max),
+        "{} {}: must be a number above {}, at most {}", info_.name, text, info_.min, info_.max);
+    return;
+  }
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   const bool limited = info_.max < std::numeric_limits<std::int64_t>::max();
+  const bool above = info_.min > std::numeric_limits<std::int64_t>::min();
   require<ConfigError>(whole && value >= info_.min && value <= info_.max, "{} {}: must be an integer{}",
-                       info_.name, text, limited ? fmt::format(" from {} to {}", info_.min, info_.max) : "");
+                       info_.name, text,
+                       limited ? fmt::format(" from {} to {}", info_.min, info_.max)
+                       : above ? fmt::format(" from {}", info_.min)
+                               : "");
 }
 
 Option& Option::one_of(const std::vector<std::string>& names) {
@@ -125,8 +138,9 @@ Option& Command::add_option(const std::string& name, T& variable, const std::str
                          std::is_same_v<T, std::vector<std::string>>;
   constexpr bool kRepeats =
       std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, std::vector<std::int64_t>>;
-  Option& option = options_.emplace_back(parsed_->add_option(name, variable, help),
-                                         Option::Info{.name = name, .help = help, .repeats = kRepeats});
+  Option& option = options_.emplace_back(
+      parsed_->add_option(name, variable, help),
+      Option::Info{.name = name, .help = help, .repeats = kRepeats, .real = std::is_same_v<T, double>});
   if constexpr (std::is_same_v<T, std::string>) option.text_ = &variable;
   // An option takes its values from one word, "a,b", so that the words after it stay arguments.
   if (kRepeats && !option.info_.is_argument()) option.parsed_->delimiter(',')->allow_extra_args(false);
@@ -141,6 +155,7 @@ Option& Command::add_option(const std::string& name, T& variable, const std::str
 template Option& Command::add_option(const std::string&, std::string&, const std::string&);
 template Option& Command::add_option(const std::string&, int&, const std::string&);
 template Option& Command::add_option(const std::string&, std::int64_t&, const std::string&);
+template Option& Command::add_option(const std::string&, double&, const std::string&);
 template Option& Command::add_option(const std::string&, std::vector<std::string>&, const std::string&);
 template Option& Command::add_option(const std::string&, std::vector<std::int64_t>&, const std::string&);
 template Option& Command::add_option(const std::string&, std::optional<std::string>&, const std::string&);

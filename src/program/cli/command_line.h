@@ -33,7 +33,7 @@ class Option {
     std::string name = {}, help = {}, value_name = {}, default_text = {};
     std::vector<std::string> choices = {};
     Value kind = Value::text;
-    bool required = false, repeats = false, flag = false, output = false;
+    bool required = false, repeats = false, flag = false, output = false, real = false;
     std::int64_t min = std::numeric_limits<std::int64_t>::min(),
                  max = std::numeric_limits<std::int64_t>::max();
 
@@ -84,8 +84,9 @@ class Command {
   // Adds a command below this one, which then requires one of its commands.
   Command& add_command(const std::string& name, const std::string& summary);
 
-  // Adds an option, or with a name in capitals a positional argument. T: std::string, int, std::int64_t, or a
-  // vector or std::optional of one of them. The value of the variable is the default.
+  // Adds an option, or with a name in capitals a positional argument. T: std::string, int, std::int64_t, a
+  // vector or std::optional of one of them, or double, of which between() gives bounds, the lower one excluded.
+  // The value of the variable is the default.
   template <class T>
   Option& add_option(const std::string& name, T& variable, const std::string& help);
   Option& add_flag(const std::string& name, bool& variable, const std::string& help);

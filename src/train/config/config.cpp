@@ -244,6 +244,11 @@ Layout layout_of(const ModelConfig& model) {
   return kLayouts[static_cast<std::size_t>(model.output.per)];
 }
 
+bool generates(const ModelConfig& model) {
+  return layout_of(model) == Layout::seq2seq ||
+         (layout_of(model) == Layout::next && model.mixer == Mixer::attention);
+}
+
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
   return parse_config(config::read_config_file(path), path, overrides);
 }

@@ -72,7 +72,9 @@ struct Evaluation {
 Evaluation evaluation_of(const Config& config, std::int64_t sequences) {
   const std::int64_t at_once = micro_batch(tokens_of(config)), largest = std::min(at_once, sequences);
   if (sequences == 0) return {};
-  const ModelPlan decoding = plan_pass(config, largest, {.decoding = true});
+  const ModelPlan decoding = layout_of(config.model) == Layout::seq2seq
+                                 ? plan_pass(config, largest, {.decoding = true})
+                                 : ModelPlan{};
   constexpr double kSmallBlocks = 0.5 * (1 << 20);  // that decoding leaves in the heap of a thread
   return {
       .tapes = decoding.tape_bytes + decoding.other_bytes + (decoding.other_bytes > 0 ? kSmallBlocks : 0) +
@@ -216,12 +218,12 @@ MemoryEstimate evaluation_bound(const Config& config, std::int64_t sequences, bo
   return bound;
 }
 
-MemoryEstimate tracing_bound(const Config& config, std::int64_t kept, std::int64_t beams) {
+MemoryEstimate tracing_bound(const Config& config, std::int64_t kept, std::int64_t outputs) {
   MemoryEstimate bound = reading_memory(config);
   const std::int64_t at_once = std::clamp<std::int64_t>(kept, 1, micro_batch(tokens_of(config)));
   bound.activations = plan_pass(config, at_once, {.observed = true, .loss = false}).tape_bytes;
-  if (layout_of(config.model) == Layout::seq2seq) {
-    const ModelPlan decoding = plan_pass(config, beams, {.decoding = true});
+  if (generates(config.model)) {
+    const ModelPlan decoding = plan_pass(config, outputs, {.decoding = true});
     bound.activations += decoding.tape_bytes + decoding.other_bytes;
   }
   bound.sequences = sizeof(double) * static_cast<double>(kept + at_once) * attention_weights(config);

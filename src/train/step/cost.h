@@ -75,8 +75,8 @@ MemoryEstimate evaluation_bound(const Config&, std::int64_t sequences, bool pred
 enum class ReportOutput { none, page, json };
 MemoryEstimate inspection_bound(const Config&, std::int64_t sequences, std::int64_t examples = 0,
                                 ReportOutput output = ReportOutput::none);
-// Of passes over single sequences and of generating; the attention weights of `kept` sequences are kept.
-MemoryEstimate tracing_bound(const Config&, std::int64_t kept = 0, std::int64_t beams = 1);
+// Of passes over single sequences and of generating `outputs` at once; the attention weights of `kept` sequences are kept.
+MemoryEstimate tracing_bound(const Config&, std::int64_t kept = 0, std::int64_t outputs = 1);
 
 // Returns a line for each part that is not 0.
 std::string describe(const MemoryEstimate&);

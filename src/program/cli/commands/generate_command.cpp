@@ -1,6 +1,7 @@
-#include <fmt/ranges.h>
-
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "program/cli/memory.h"
 #include "program/cli/text/inspect.h"
@@ -17,22 +18,36 @@ struct GenerateArguments {
   ModelArguments model;
   Output output;
   std::string input;
-  std::int64_t beams = 1;
+  Generation how;
+  std::int64_t seed = 0;
+  bool probabilities = false;
 };
 
-void run(const GenerateArguments& arguments) {
+// Prints each token of an output with its probability.
+void print_probabilities(const GeneratedSequence& s) {
+  std::string line;
+  for (std::size_t i = 0; i < s.log_probabilities.size(); ++i)
+    line += fmt::format("{}{} {:.3f}", i > 0 ? ",  " : "", i < s.tokens.size() ? s.tokens[i] : "<end>",
+                        std::exp(s.log_probabilities[i]));
+  print_out("       {}\n", line);
+}
+
+void run(GenerateArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   arguments.model.require_one_text(arguments.input);
+  arguments.how.sampling.seed = static_cast<std::uint64_t>(arguments.seed);
   const ModelSource model = arguments.model.open();
-  require_bound_fits(tracing_bound(model.config, 0, arguments.beams));
+  require_bound_fits(tracing_bound(model.config, 0, std::max(arguments.how.beams, arguments.how.samples)));
   auto json = Json::array();
-  for (const GeneratedSequence& s : generate(model, arguments.input, arguments.beams)) {
+  for (const GeneratedSequence& s : generate(model, arguments.input, arguments.how)) {
     json.push_back({{"tokens", s.tokens},
                     {"text", s.text},
                     {"log_probability", s.log_probability},
+                    {"log_probabilities", s.log_probabilities},
                     {"finished", s.finished}});
-    if (arguments.output.prints_text())
-      print_out("{:.3f}  {}{}\n", std::exp(s.log_probability), s.text, s.finished ? "" : own_text(" …"));
+    if (!arguments.output.prints_text()) continue;
+    print_out("{:.3f}  {}{}\n", std::exp(s.log_probability), s.text, s.finished ? "" : own_text(" …"));
+    if (arguments.probabilities) print_probabilities(s);
   }
   if (arguments.output.prints_text()) warn_of_unseen(model, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});
@@ -47,10 +62,30 @@ void add_generate(Command& program) {
   command.add_option("--input", arguments->input, "Input tokens, separated by spaces")
       .required()
       .value_name("TEXT");
-  command.add_option("--beams", arguments->beams, "Beam width and number of results (1 = greedy decoding)")
-      .between(1, 1000)
-      .shows_default()
+  Generation& how = arguments->how;
+  Option& beams =
+      command.add_option("--beams", how.beams, "Beam width and number of results (1 = greedy decoding)");
+  beams.between(1, 1000).shows_default().value_name("N");
+  Option& samples = command.add_option("--samples", how.samples, "Draw N outputs in place of a search");
+  samples.between(1, 1000).excludes(beams).value_name("N");
+  const auto of_samples = [&](const std::string& name, auto& value, std::int64_t min, std::int64_t max,
+                              const std::string& help) {
+    command.add_option(name, value, help)
+        .between(min, max)
+        .needs(samples)
+        .value_name(std::is_same_v<decltype(value), double&> ? "X" : "N");
+  };
+  constexpr std::int64_t kMaxValue = std::numeric_limits<std::int64_t>::max();
+  of_samples("--temperature", how.sampling.temperature, 0, 1000, "Divide the logits by X (default: 1)");
+  of_samples("--top-k", how.sampling.top_k, 1, kMaxValue, "Draw from the N most probable tokens");
+  of_samples("--top-p", how.sampling.top_p, 0, 1, "Draw from the most probable tokens that have X together");
+  of_samples("--seed", arguments->seed, 0, kMaxValue, "Draw other outputs (default: 0)");
+  command
+      .add_option("--tokens", how.tokens,
+                  "The most tokens of an output, its end included (default: as the longest target)")
+      .between(1, kMaxValue)
       .value_name("N");
+  command.add_flag("--probabilities", arguments->probabilities, "Print the probability of each token");
   arguments->output.add_to(command);
   command.action([arguments] {
     run(*arguments);
