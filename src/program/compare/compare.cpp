@@ -128,7 +128,7 @@ std::string setting_name(const Json& parameters, const std::map<std::string, std
 void add_run_of_sweep(const RunDirectory& place, const Json& described, std::vector<std::string>& remarks,
                       std::vector<RecordedRun>& runs) {
   RecordedRun run = read_run(place, place.checkpoint("", remarks), remarks);
-  require<CheckpointError>(run.identity == described.at("run"),
+  require<CheckpointError>(described.at("run") == run.identity,
                            "{}: is not the run that sweep.json describes; restore it", place.name());
   const Json& result = described.at("result");
   if (run.result.is_null()) {
