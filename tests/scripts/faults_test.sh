@@ -216,6 +216,6 @@ if ((EUID != 0)) || command -v setpriv >/dev/null; then
     fail "exit status $status, and not 2 with the run as it was"
   chmod 755 public/*/checkpoints
 fi
+[[ -z ${THIMBLE_NUMBERS:-} ]] || printf 'faults injected, one kind at a time%s\t%d\n' "${all:+, at every call}" $faults >>"$THIMBLE_NUMBERS"
 ((failures == 0)) || { echo "faults_test: $failures of $faults went wrong" >&2; exit 1; }
 echo "faults_test: ok, $faults faults"
-[[ -z ${THIMBLE_NUMBERS:-} ]] || printf 'faults injected, one kind at a time%s\t%d\n' "${all:+, at every call}" $faults >>"$THIMBLE_NUMBERS"
