@@ -131,6 +131,10 @@ TEST_CASE("the plan of generating counts what is kept", "[model]") {
   const double keys_and_values = 2 * config.d_model;
   CHECK(model.plan_decoding(tape, {.tokens = prompt, .length = 2}) ==
         2 * static_cast<double>(config.layers * kBatch * kLength) * keys_and_values);
+  Tape step(Tape::Mode::plan);
+  step.bind_plan(model.parameters(), false);
+  model(step, {.tokens = std::span(prompt).first(kBatch), .length = 1}, {});
+  CHECK(tape.bytes() == step.bytes());
 }
 
 TEST_CASE("an encoder that is not causal, or has one output, does not generate", "[model]") {

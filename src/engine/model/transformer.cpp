@@ -205,11 +205,11 @@ std::unique_ptr<DecoderState> Transformer::start_decoding(const ModelInput& inpu
 }
 
 double Transformer::plan_decoding(Tape& tape, const ModelInput& input) const {
-  (*this)(tape, input, {});
+  const std::int64_t sequences = std::ssize(input.tokens) / input.length;
+  (*this)(tape, {.tokens = input.tokens.first(static_cast<std::size_t>(sequences)), .length = 1}, {});
   double kept = 0;
   for (const EncoderLayer& layer : layers_)  // decode_step() copies the cache
-    kept += 2 * static_cast<double>(std::ssize(input.tokens) / input.length * max_length() *
-                                    layer.self_attn->cache_width());
+    kept += 2 * static_cast<double>(sequences * max_length() * layer.self_attn->cache_width());
   return kept;
 }
 
