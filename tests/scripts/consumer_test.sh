@@ -93,7 +93,7 @@ said=$("$work/engine/build/on_engine"; "$work/engine/build/on_engine_f64")
 [[ $said == $'4 0.5 0\n8 0.5 0' ]] || { echo "consumer_test: failed: programs on the engine alone: $said" >&2; exit 1; }
 
 sed 's/COMPONENTS engine/COMPONENTS motor/' "$work/engine/CMakeLists.txt" >"$work/consumer/CMakeLists.txt"
-if cmake -S "$work/consumer" -B "$work/motor" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 ||
+if cmake -S "$work/consumer" -B "$work/motor" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 ||
   ! grep -q 'thimble has no component motor: choose engine' "$work/log"; then
   echo "consumer_test: failed: a component that does not exist: $(cat "$work/log")" >&2
   exit 1

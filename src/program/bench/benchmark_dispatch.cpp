@@ -4,7 +4,7 @@
 
 namespace thimble {
 
-namespace f32 {
+inline namespace f32 {
 Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks);
 }
 namespace f64 {

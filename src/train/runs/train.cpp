@@ -14,7 +14,7 @@ namespace thimble {
   std::vector<GradcheckResult> run_model_check(const Config& config);                   \
   std::vector<GradcheckResult> run_op_checks(const std::string& only);
 
-namespace f32 {
+inline namespace f32 {
 THIMBLE_JOBS
 }
 namespace f64 {

@@ -4,7 +4,7 @@
 
 namespace thimble {
 
-namespace f32 {
+inline namespace f32 {
 ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options);
 }
 namespace f64 {
