@@ -35,7 +35,7 @@ start_references() {
     for ((i = 0; i < 20; i++)); do [[ ! -e $references/wanted ]] || sleep 1; done
   done &
 }
-stop_references() {  # prints their mean, and how many
+stop_references() {  # prints their mean, and how many; in this shell, as another one could not wait for the last
   rm "$references/wanted"
   wait
   awk '{ sum += $1 + $2 } END { print sum / NR, NR }' "$references/seconds"
@@ -51,7 +51,8 @@ if [[ ${1:-} == --limits ]]; then
   while read -r _ what target limit; do
     start_references
     { time scripts/build.sh "$target" </dev/null 2>&3; } 3>&2 2>"$references/build"
-    stop_references | cat "$references/build" - | awk -v RS= -v limit="$limit" -v what="$what" '{
+    stop_references >"$references/mean"
+    cat "$references/build" "$references/mean" | awk -v RS= -v limit="$limit" -v what="$what" '{
       units = ($1 + $2) / $3
       printf "build of the %-8s %6.1f reference compiles of %.2f s (mean of %d), at most 1.3 times %d\n", what, units, $3, $4, limit
       exit units > 1.3 * limit
@@ -69,7 +70,8 @@ cmake -S . -B build/cost -G Ninja -DCMAKE_BUILD_TYPE=Release \
 if (($# == 0)); then set -- thimble_program; fi
 start_references
 cmake --build build/cost --target "$@" >build/cost/log.txt 2>&1 || { tail -n 40 build/cost/log.txt >&2 && exit 1; }
-awk -v reference="$(stop_references)" '{
+stop_references >"$references/mean"
+awk -v reference="$(<"$references/mean")" '{
   seconds = $1 + $2
   object = $3
   gsub(/CMakeFiles\/|\.dir|Unity\/unity_|_cxx\.cxx|\.o$/, "", object)

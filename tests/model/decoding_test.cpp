@@ -179,7 +179,6 @@ TEST_CASE("the log probabilities of an answer's tokens have its log probability 
   const auto holds = [](const std::vector<Hypothesis>& answers) {
     for (const Hypothesis& answer : answers) {
       double sum = 0;
-      Tokens read{kBegin};
       REQUIRE(answer.log_probabilities.size() == answer.tokens.size() + (answer.finished ? 1 : 0));
       for (const double log_p : answer.log_probabilities) sum += log_p;
       CHECK_THAT(answer.log_probability, WithinAbs(sum, 1e-12));
