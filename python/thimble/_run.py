@@ -175,9 +175,10 @@ class Run:
         over the pair of those two numbers, from 0."""
         return _program.call(_arguments.patch(self.directory, self.checkpoint, clean, corrupted, pairs))
 
-    def generate(self, text: str, beams: Optional[int] = None, samples: Optional[int] = None,
+    def generate(self, text: str = "", beams: Optional[int] = None, samples: Optional[int] = None,
                  **how: Any) -> List[Tuple[str, float]]:
-        """The answers to an input, likeliest first, each with the natural logarithm of its probability.
+        """The answers to an input, or what follows a prompt, likeliest first, each with the natural logarithm of its
+        probability.
 
         With `samples`, as many drawn ones; temperature, top_k, top_p and seed say how, tokens how long they may be."""
         result = _program.call(_arguments.generate(self.directory, self.checkpoint, text, beams=beams, samples=samples, **how))

@@ -214,7 +214,7 @@ TEST_CASE("a token of the task may be called <begin> or <end>, too", "[data]") {
   TaskConfig config = usual("file");
   std::string text;
   for (int i = 0; i < 40; ++i) text += fmt::format("{} a\tb <end>\n", i);
-  config.table = std::make_shared<Table>(
+  config.rows = std::make_shared<Table>(
       TableTexts{.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
   CHECK(token_names(config, Layout::next).size() == 43);
   const std::vector<std::string> names = token_names(config, Layout::seq2seq);

@@ -149,8 +149,8 @@ TEST_CASE("the page of every task is complete and 80 columns wide", "[data]") {
     REQUIRE(page.json["examples"].size() == 2);
     const auto& example = page.json["examples"][0];
     const Tokens input = example["input"], target = example["target"];
-    CHECK(example["input_text"] == token_text(task.tokens(config), input));
-    CHECK(example["target_text"] == token_text(task.tokens(config), target));
+    CHECK(example["input_text"] == token_text(task.tokens(config), input, config.input_tokens()));
+    CHECK(example["target_text"] == token_text(task.tokens(config), target, config.target_tokens()));
     CHECK(example["relevant"] == relevant_json(config, {input, target}));
   }
 }
@@ -161,7 +161,7 @@ TEST_CASE("the page of a file states the output that suits all rows", "[data]") 
     std::string text;
     for (int i = 0; i < 40; ++i)
       text += fmt::format("{} a\t{}\n", i, i % 2 == 0 ? target_of_even : target_of_odd);
-    config.table = std::make_shared<Table>(TableTexts{.main = {config.file, text}});
+    config.rows = std::make_shared<Table>(TableTexts{.main = {config.file, text}});
     return task_page(config, {}, 42, 0).json["per"].get<std::string>();
   };
   CHECK(per("b", "c") == "sequence");

@@ -9,6 +9,7 @@
 
 #include "thimble/train/dataset.h"
 #include "train/data/table/table.h"
+#include "train/data/text/text.h"
 
 namespace thimble::rows {
 
@@ -20,11 +21,17 @@ inline const TaskConfig kReverse{.name = "reverse", .symbols = 4, .length = 6};
 inline TaskConfig usual(std::string_view name) {
   TaskConfig config{.name = std::string(name)};
   if (name == "anomaly") config.symbols = 64;  // the square of an even number
+  if (name == "text") {
+    std::string text;
+    for (int i = 0; i < 400; ++i) text += fmt::format("{:05x}\n", i * 7);
+    config.length = 6;
+    config.rows = std::make_shared<Text>(TableTexts{.main = {"t.txt", text}}, config.text, config.length);
+  }
   if (name != "file") return config;
   std::string text;
   for (int i = 0; i < 40; ++i) text += fmt::format("{} a\tb c\n", i);
   config.file = "t.tsv";
-  config.table = std::make_shared<Table>(
+  config.rows = std::make_shared<Table>(
       TableTexts{.main = {config.file, text}, .validation = {}, .test = {}, .vocabulary = {}});
   return config;
 }

@@ -117,8 +117,8 @@ TEST_CASE("sentences of CoNLL-U are rows with an answer per token", "[data]") {
         ":1: 2 fields; a token of CoNLL-U has 10, separated by tabs");
   const Table table(
       {.main = {"t.conllu", text}, .validation = {{"t.conllu", text}}, .test = {{"t.conllu", text}}});
-  CHECK(table.where(0) == "t.conllu:3");
-  CHECK(table.where(1) == "t.conllu:9");
+  CHECK(table.stored_where(0) == "t.conllu:3");
+  CHECK(table.stored_where(1) == "t.conllu:9");
 }
 
 TEST_CASE("texts become spaces, characters or words", "[data]") {

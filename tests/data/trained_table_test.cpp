@@ -7,7 +7,6 @@
 #include "thimble/train/data_record.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
-#include "train/data/table/table_remarks.h"
 
 using namespace thimble;
 
@@ -35,7 +34,7 @@ std::vector<std::string> remarks(const std::string& text, const TableOptions& op
   const std::string other = options.header ? "h\th\nv\tw" : "v\tw";
   TableTexts texts{.main = {"t.tsv", text}, .validation = {{"v.tsv", other}}, .test = {{"w.tsv", other}}};
   texts.options = options;
-  std::vector<std::string> lines = remarks(Table(texts));
+  std::vector<std::string> lines = Table(texts).remarks();
   std::erase_if(lines, [](const std::string& line) {
     return line.starts_with("w.tsv:") || line.find("never occur in training") != line.npos;
   });
@@ -91,7 +90,7 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   task.file = written("t.tsv", "b\ta\n");
   task.validation_file = written("v.tsv", "a b\tb");
   task.test_file = written("w.tsv", "a\tb b");
-  task.table = std::make_shared<Table>(load_table(task));
+  task.rows = std::make_shared<Table>(load_table(task));
   const DataRecord record = record_of(task, Layout::seq2seq, 0);
   CHECK(record.vocabulary == std::vector<std::string>{"a", "b", "<begin>", "<end>"});
   CHECK((record.longest.input == 2 && record.longest.target == 2));
@@ -105,8 +104,8 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   CHECK_FALSE(to_json(record)["files"][1].contains("relative"));
   const DataRecord again = parse_record(json_text(json), run);
   CHECK(to_json(again, run) == json);
-  CHECK(changed_files(again, task.table->sources()).empty());
-  CHECK(differing_files(again.files, task.table->sources()).empty());
+  CHECK(changed_files(again, task.rows->sources()).empty());
+  CHECK(differing_files(again.files, task.rows->sources()).empty());
 
   std::filesystem::create_directories(directory / "elsewhere");
   std::filesystem::rename(directory / "v.tsv", directory / "elsewhere" / "v.tsv");
@@ -181,7 +180,7 @@ TEST_CASE("fields in quotes, tokens that are none, and numbers as classes are po
   const std::string quotes =
       "t.tsv:1: every field is in quotes, which are part of its tokens; to drop them, set task.format=csv "
       "task.separator='\"\\t\"'";
-  CHECK(std::ranges::count(remarks(quoted), quotes) == 1);
+  CHECK(std::ranges::count(quoted.remarks(), quotes) == 1);
 
   std::string words, numbers;
   for (int i = 0; i < 40; ++i) words += fmt::format("word{}\ty\n", i), numbers += fmt::format("a\t{}.5\n", i);
@@ -193,7 +192,7 @@ TEST_CASE("fields in quotes, tokens that are none, and numbers as classes are po
   for (int i = 0; i < 80; ++i) classes += fmt::format("a{} b\t{}\n", i % 10, i % 30);
   const auto number_remarks = [](std::string text) {
     const Table table({.main = {"t.tsv", text}, .validation = {{"v.tsv", text}}, .test = {{"w.tsv", text}}});
-    return std::ranges::count_if(remarks(table), [](const std::string& line) {
+    return std::ranges::count_if(table.remarks(), [](const std::string& line) {
       return line.starts_with("targets are 30 different numbers, each of which is a class of its own");
     });
   };
@@ -234,12 +233,12 @@ TEST_CASE("outliers of length, markers and what training never has are pointed o
         "set task.no_answer=\"\"");
   TableTexts texts{
       .main = {"t.tsv", "a\tx\nb\ty\n"}, .validation = {{"v.tsv", "a c\tx"}}, .test = {{"w.tsv", "d\tz"}}};
-  CHECK(remarks(Table(texts)).back() ==
+  CHECK(Table(texts).remarks().back() ==
         "60.0 % of the tokens of validation and test (3 of 5) never occur in training; "
         "task.vocabulary=training "
         "replaces such tokens by <unk>");
   texts.options = {.vocabulary = VocabularyOf::training, .min_count = 1};
-  CHECK(remarks(Table(texts)).back() ==
+  CHECK(Table(texts).remarks().back() ==
         "50.0 % of the answers of validation and test (1 of 2) are <unk>, for which no prediction is counted "
         "right");
 }
@@ -251,14 +250,14 @@ TEST_CASE("a model whose rows were split by another rule is refused", "[data]") 
   std::string text;
   for (int i = 0; i < 100; ++i) text += fmt::format("w{}\tx\n", i);
   write_file(task.file, text);
-  task.table = std::make_shared<Table>(load_table(task));
+  task.rows = std::make_shared<Table>(load_table(task));
   DataRecord record = record_of(task, Layout::sequence, 0);
   CHECK(split_rule_mismatch(parse_record(json_text(to_json(record)))).empty());
-  CHECK_NOTHROW(open_table(task, Layout::sequence, &record));
+  CHECK_NOTHROW(open_rows(task, Layout::sequence, &record));
   Json old = to_json(record);
   old.erase("split_rule");  // as version 0.2 wrote it
   record = parse_record(json_text(old));
-  CHECK_THROWS_WITH(open_table(task, Layout::sequence, &record),
+  CHECK_THROWS_WITH(open_rows(task, Layout::sequence, &record),
                     task.file +
                         ": the model was trained on it, but its splits were made by the hash of the token "
                         "ids, and this version makes them by the hash of the input's text, so that its "

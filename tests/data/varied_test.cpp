@@ -158,7 +158,7 @@ TEST_CASE("varied rows of a file are shuffled, behind the start of another", "[t
   std::string text;
   for (int i = 0; i < 300; ++i) text += fmt::format("a{0} b{0} c{0}{1}\tx{0}\n", i, i % 2 == 0 ? " d e" : "");
   TaskConfig config{.name = "file"};
-  config.table = std::make_shared<Table>(
+  config.rows = std::make_shared<Table>(
       TableTexts{.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
   const Dataset data(config, {.train = 100}, Layout::sequence, 9);
   std::set<std::int64_t> places;

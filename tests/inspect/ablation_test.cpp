@@ -52,7 +52,7 @@ TEST_CASE("ablations of sets of heads agree with PyTorch, intervals too", "[insp
   texts.vocabulary = {"vocabulary", "0\n1\n2\n3\n4\n5\n6\n"};
   Config config = small_config();
   config.task = {.name = "file"};
-  config.task.table = std::make_shared<const Table>(texts);
+  config.task.rows = std::make_shared<const Table>(texts);
   config.model = {.d_model = fixture.shape("token_embedding.weight").last(),
                   .heads = fixture.integer("heads"),
                   .layers = 2,
@@ -70,7 +70,8 @@ TEST_CASE("ablations of sets of heads agree with PyTorch, intervals too", "[insp
   const auto before = static_cast<std::int64_t>(2 * losses.size());  // rows of the other files
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const std::size_t line =
-        config.task.table->stored(before + static_cast<std::int64_t>(i)) - 2 * losses.size();
+        static_cast<const Table&>(*config.task.rows).stored(before + static_cast<std::int64_t>(i)) -
+        2 * losses.size();
     CHECK_THAT(baseline.per_sequence[i].loss, WithinAbs(losses[line], sizeof(Real) == 8 ? 1e-10 : 1e-5));
   }
   const std::vector<double> zero = fixture.doubles("zero"), mean = fixture.doubles("mean");
@@ -109,7 +110,7 @@ TEST_CASE("sequences are paired if both their sources and their targets are as l
   texts.test = {"test.tsv", rows};
   Config config = writing_config();
   config.task = {.name = "file"};
-  config.task.table = std::make_shared<const Table>(texts);
+  config.task.rows = std::make_shared<const Table>(texts);
   Evaluator evaluator(config);
   evaluator.select(Split::test, 100);
   const HeadId head{0, 0};

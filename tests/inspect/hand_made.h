@@ -220,7 +220,7 @@ inline HandMade fixed_position() {
   TaskConfig task{.name = "file"};
   TableTexts texts;
   texts.main = {"rows.tsv", rows};
-  task.table = std::make_shared<const Table>(texts);
+  task.rows = std::make_shared<const Table>(texts);
   return {hand_made_config(task, 4, 5), [](Transformer& model) {
             Maker make(model);
             make.start_layer(0, 2);

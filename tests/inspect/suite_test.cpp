@@ -159,7 +159,7 @@ TaskConfig file_task(std::int64_t length,
   TaskConfig task{.name = "file"};
   TableTexts texts;
   texts.main = {"rows.tsv", rows};
-  task.table = std::make_shared<const Table>(texts);
+  task.rows = std::make_shared<const Table>(texts);
   return task;
 }
 

@@ -123,7 +123,7 @@ expect 0 '' train "$configs/sort.yaml" "${short[@]}" --out sorting
 expect 0 '^0\.[0-9]{3}  [012]( [012]){5}$' generate sorting --input "2 0 1 0 1 2"
 expect 0 '^0\.[0-9]{3}  [012]( [012]){3}$' generate sorting --input "2 0 1 0 1 2" --tokens 4 --beams 1
 refuse 'beams' generate pair --input "1 2" --beams 0
-refuse '.*input is required' generate pair
+refuse 'input: is empty; give tokens separated by spaces' generate pair
 expect 0 '^  cross\.0  0 +[+-][0-9.]+ +[+-][0-9.]+$' inspect pair --patch 0 1 --attention cross.0 --json patched.json
 ! grep -qE '^(encoder|decoder)' <<<"$output" || fail "other heads than asked for" "$output"
 [[ $(grep -c '"attention": "cross.0"' patched.json) == 1 ]] || fail "the JSON has no names" "$(cat patched.json)"

@@ -19,8 +19,8 @@ enum class Layout {
 
 // Sequences as a model reads them, with their labels.
 struct Batch {
-  std::int64_t sequences = 0;                // B
-  std::int64_t length = 0;                   // T
+  std::int64_t sequences = 0;  // B
+  std::int64_t length = 0;     // T: the longest that the data have, or of documents in training, of these
   std::vector<std::int32_t> tokens;          // (B, T), padded with 0
   std::vector<std::int32_t> lengths;         // (B), tokens of each sequence
   std::int64_t source_length = 0;            // S; 0: no sources
@@ -31,7 +31,9 @@ struct Batch {
   std::vector<std::int32_t> row_labels;      // the labels at `rows`
   // row_labels with kIgnore for <unk>, which no prediction is right for; empty: a vocabulary without <unk>.
   std::vector<std::int32_t> countable_labels{};
-  Example example;  // of the last row; reused, so that filling allocates nothing
+  // Reused, so that filling allocates nothing.
+  Example example;                      // of the last row
+  std::vector<std::int64_t> step_rows;  // by their index in the training split
 };
 
 }  // namespace thimble

@@ -100,6 +100,6 @@ Json config_schema();
 // Returns how examples must be laid out for the model.
 Layout layout_of(const ModelConfig&);
 // Returns whether the model predicts its own next token, and its state can be kept: whether it generates outputs.
-bool generates(const ModelConfig&);
+bool generates(const Config&);
 
 }  // namespace thimble

@@ -105,7 +105,8 @@ class Dataset {
   // Returns how many sequences of the split have an input that also occurs in training.
   std::int64_t shared_with_training(Split) const;
 
-  // Returns the index of the training sequence in a row of a step's batch, both from 0, as in fill_step.
+  // Returns the index of the training sequence in a row of a step's batch, both from 0, as in fill_step; of a
+  // stream, the place of its first token.
   std::int64_t training_index(std::int64_t step, std::int64_t batch, std::int64_t row) const;
 
   // Sets `out` to example `index` of a split. Throws ShapeError when index is outside 0 .. size-1 (unlimited
@@ -120,7 +121,8 @@ class Dataset {
   void fill(Split, std::int64_t first, std::int64_t count, Batch& out) const;
 
   // Sets `out` to rows first .. first+count-1 of the batch of training step `step`, from 0. Every epoch has
-  // an order of its own and drops an incomplete last batch. Throws DataError when the training set is smaller
+  // an order of its own and drops an incomplete last batch; of a stream, rows are windows at random places. The
+  // documents of a batch are in the order of their lengths, and padded to the longest of `out`. Throws DataError when the training set is smaller
   // than one batch, and ShapeError when the rows are not within 0 .. batch-1.
   void fill_step(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
                  Batch& out) const;
@@ -132,9 +134,13 @@ class Dataset {
   template <class Key, class Find>
   std::vector<Alignment> align(const Example&, const Find& find) const;
   Permutation epoch_order(std::int64_t step, std::int64_t batch) const;
-  void start(std::int64_t count, Batch& out) const;
+  // Sets `rows` to rows first .. first+count-1 of a step's batch, by their index in the training split.
+  void step_rows(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
+                 std::vector<std::int64_t>& rows) const;
+  void start(std::int64_t count, std::int64_t length, Batch& out) const;
   void add_source(std::int64_t row, Batch& out) const;  // the input of out.example
   void add_row(Split, std::int64_t index, std::int64_t row, Batch& out) const;
+  void lay_out(std::int64_t row, Batch& out) const;  // out.example
 
   TaskConfig task_;
   const Task* source_;
@@ -143,6 +149,8 @@ class Dataset {
   std::int64_t length_, source_length_;
   std::vector<std::string> names_;
   std::int32_t unknown_;
+  std::int64_t places_;  // of training's windows in a stream; 0: it reads rows
+  bool sorts_;           // whether training sorts the rows of a batch by their lengths
   bool disjoint_;
   Random draws_, order_;
   std::array<std::int64_t, 3> starts_;  // of the splits, in a list of inputs

@@ -44,11 +44,11 @@ std::string relevant_text(const TaskConfig&, const Example&, std::size_t width);
 
 // Returns {"input": [0, 1], "target": [-1, 0], "input_text": "a b", "target_text": ". a"}, with -1 for no
 // answer.
-// Texts are joined as the data files that the options describe are written.
+// Texts are joined as the data files of the task are written.
 Json example_json(const Names&, std::span<const std::int32_t> input, std::span<const std::int32_t> target,
-                  const TableOptions& = {});
+                  const TaskConfig& = {});
 // Returns the object of a sequence, with its index, and with "source" and "source_text" if it has a source.
-Json example_json(const Names&, const Sequence&, const TableOptions& = {});
+Json example_json(const Names&, const Sequence&, const TaskConfig& = {});
 
 // Returns the positions that each answer depends on, [] for no answer; null if the task does not state them.
 Json relevant_json(const TaskConfig&, const Example&);

@@ -30,7 +30,7 @@ std::string predictions_header();
 
 // Returns a line for each prediction: split, input, target, answer, right, probability, finished, line. Tabs
 // and line breaks within a cell, which only names of files may have, are written as \t, \n and \r. Tokens are
-// joined as the data files that the options describe are written.
-std::string predictions_text(const Names&, const TableOptions&, Split, std::span<const Prediction>);
+// joined as the data files of the task are written.
+std::string predictions_text(const Names&, const TaskConfig&, Split, std::span<const Prediction>);
 
 }  // namespace thimble

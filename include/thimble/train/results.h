@@ -17,6 +17,13 @@ struct SequenceResult {
   std::int64_t labeled = 0, correct = 0;
 };
 
+// The losses of n-gram models, in nats per labeled position: of the same tokens, with the context that each has in
+// its sequence. A 5-gram reads 4 tokens. Smoothed by Kneser-Ney, see train/data/text/ngram.h.
+struct References {
+  double unigram = 0, bigram = 0, five_gram = 0;
+  std::int64_t counted = 0, of = 0;  // training tokens: those that were counted, and all; boundaries included
+};
+
 // The result of a model on a set of sequences.
 struct EvalResult {
   double loss = 0;                         // mean cross entropy per labeled position, nats
@@ -35,6 +42,8 @@ struct EvalResult {
   // Of decoders: the share of sequences whose whole target greedy decoding generates from the source. The
   // numbers above are those of teacher forcing.
   std::optional<double> exact_match{};
+  // What n-grams of the training text reach; none for a task without a text.
+  std::optional<References> references{};
   std::vector<SequenceResult> per_sequence{};  // only from run() and run_series() of Evaluator
 
   static constexpr std::int64_t kEnoughSequences = 30;  // whose spread is known well enough to warn of a leak
@@ -46,6 +55,9 @@ struct EvalResult {
     return chance && accuracy_error && accuracy - kInterval * *accuracy_error <= *chance;
   }
 };
+
+// Returns the bits of a loss in nats.
+double bits(double loss);
 
 // The result of a training step.
 struct StepReport {

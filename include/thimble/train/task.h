@@ -15,7 +15,8 @@
 
 namespace thimble {
 
-class Table;
+class Rows;
+struct DataRecord;
 
 enum class TableFormat { by_name, tsv, csv, jsonl, conllu };  // by_name: by the extension of the file
 enum class VocabularyOf { all, training };                    // the rows whose tokens are the vocabulary
@@ -42,6 +43,17 @@ struct TableOptions {
   bool has_unknown() const { return vocabulary == VocabularyOf::training || least_count() > 1; }
 };
 
+enum class TextForm { lines, stream };        // a document a line, or one text without ends
+enum class LongDocuments { several, first };  // rows of a document that is longer than one
+
+// How a text becomes rows of tokens; see text.h.
+struct TextOptions {
+  TextForm documents = TextForm::lines;
+  Tokenization tokens = Tokenization::characters;
+  LongDocuments longer = LongDocuments::several;
+  std::string split{};  // shares of a stream that are the splits, "0.8,0.1,0.1"; "": those
+};
+
 // The keys of all tasks. Each task reads some of them, see Task::keys, and its definition explains them.
 struct TaskConfig {
   std::string name = "reverse";
@@ -55,9 +67,14 @@ struct TaskConfig {
   std::string file{};             // JSON Lines or tab-separated: input and target sequences
   std::string validation_file{};  // files of the other splits
   std::string test_file{};
-  std::string vocabulary_file{};         // a token on each line
-  TableOptions options{};                // how these files are read
-  std::shared_ptr<const Table> table{};  // what is in them; null until open_config opens them
+  std::string vocabulary_file{};  // a token on each line
+  TableOptions options{};         // how these files are read
+  TextOptions text{};
+  std::shared_ptr<const Rows> rows{};  // what is in them; null until open_config opens them
+
+  // Returns how the tokens of an input, and of a target, are joined to a text.
+  Tokenization input_tokens() const;
+  Tokenization target_tokens() const;
 };
 
 inline constexpr std::int32_t kIgnore = -1;  // the label of a position without an answer
@@ -107,6 +124,7 @@ struct Task {
   std::vector<std::string_view> keys;  // of TaskConfig that the task reads; setting others is an error
   bool causal = false;                 // answers occur later in the input, so the mask must be causal
   bool sparse = false;                 // some positions have no answer; not possible in next layout
+  bool continues = false;  // every answer is the next token of the input, so models can go on with it
 
   // Throws DataError when the values of keys break a rule together. Null: there is no such rule.
   void (*check)(const TaskConfig&) = nullptr;
@@ -118,8 +136,8 @@ struct Task {
   void (*sample)(const TaskConfig&, SampleRng&, Example&) = nullptr;
   void (*at)(const TaskConfig&, std::int64_t index, Example&) = nullptr;
   double (*distinct_inputs)(const TaskConfig&);  // number of inputs; may be infinity
-  // Returns the table with the rows of `at` and their splits. Null: the task has no table.
-  const Table& (*table)(const TaskConfig&) = nullptr;
+  // Reads the data files, with the record of a trained model if it is not null, see Rows. Null: the task has none.
+  std::shared_ptr<const Rows> (*open)(const TaskConfig&, const DataRecord* trained) = nullptr;
 
   // Returns the accuracy of the best constant answer.
   double (*chance)(const TaskConfig&);
@@ -183,6 +201,14 @@ ExampleSize one_per_position(const TaskConfig&);             // {length, length}
 ExampleSize one_per_sequence(const TaskConfig&);             // {length, 1}
 double one_in_symbols(const TaskConfig&);                    // 1 / symbols
 double zero(const TaskConfig&);
+
+// The functions of a task whose rows come from files. Throw DataError when they are not open.
+void check_rows(const TaskConfig&);
+std::vector<std::string> row_tokens(const TaskConfig&);
+ExampleSize longest_row(const TaskConfig&);
+void row_at(const TaskConfig&, std::int64_t index, Example&);
+double count_rows(const TaskConfig&);
+double row_chance(const TaskConfig&);
 
 }  // namespace tasks
 

@@ -165,7 +165,7 @@ class Run final : public lab::Session, private TrainObserver {
         input = part(batch.sources, i, static_cast<std::size_t>(batch.source_lengths[i]));
         entry["source"] = named(input);
       }
-      entry["text"] = token_text(names, input, config_.task.options.input_tokens);
+      entry["text"] = token_text(names, input, config_.task.input_tokens());
     }
     return list;
   }

@@ -5,7 +5,7 @@
 #include "thimble/inspect/lens_names.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/text/suggest.h"
 #include "train/files/text/text.h"
 
@@ -43,22 +43,31 @@ std::int32_t token_of(const TaskConfig& task, const Names& names, std::string_vi
   auto found = std::ranges::find(names, shown_token(token));
   if (found == names.end()) found = std::ranges::find(names, token);
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
-  if (task.table != nullptr && task.table->unknown() != kIgnore) return task.table->unknown();
+  if (task.rows != nullptr && task.rows->unknown() != kIgnore) return task.rows->unknown();
   throw DataError(fmt::format("input: there is no token {}{}; the vocabulary has {}{}", printable(token),
                               did_you_mean(token, names), vocabulary_text(names, 160),
-                              task.table == nullptr ? ""
-                                                    : "; a model that is trained with task.min_count or "
-                                                      "task.vocabulary=training has <unk> for such tokens"));
+                              task.rows == nullptr ? ""
+                                                   : "; a model that is trained with task.min_count or "
+                                                     "task.vocabulary=training has <unk> for such tokens"));
 }
 
 // Returns the tokens of a text that was typed, cut as the file of the task is.
 std::vector<std::int32_t> parse_tokens(const TaskConfig& task, const Names& names, std::string_view text) {
-  const Tokenization how = task.table == nullptr ? Tokenization::spaces : task.table->options().input_tokens;
+  const Tokenization how = task.input_tokens();
+  const bool is_text = find_task(task.name).continues;
   std::string line(text);
-  std::ranges::replace_if(
-      line, [](char c) { return c == '\t' || c == '\r' || c == '\n'; }, ' ');
+  if (!is_text)
+    std::ranges::replace_if(
+        line, [](char c) { return c == '\t' || c == '\r' || c == '\n'; }, ' ');
   std::vector<std::int32_t> tokens;
-  tokenize(line, how, [&](std::string_view token) { tokens.push_back(token_of(task, names, token)); });
+  const auto add = [&](std::string_view token) { tokens.push_back(token_of(task, names, token)); };
+  if (is_text && task.rows->boundary() != kIgnore) add("\n");
+  for (std::string_view rest = line; !rest.empty();) {  // line breaks are tokens, whatever the others are
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    tokenize(rest.substr(0, end), how, add);
+    if (end < rest.size()) add("\n");
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   require<DataError>(!tokens.empty(), "input: is empty; give {}, of {}",
                      how == Tokenization::spaces ? "tokens separated by spaces" : "a text of such tokens",
                      vocabulary_text(names, 160));
@@ -108,13 +117,12 @@ std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_vie
 
 std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_view text,
                                         const Generation& how) {
-  require<ConfigError>(generates(model.config.model),
-                       "generate: requires model.kind encoder_decoder or recurrent, or attention and "
-                       "model.output.per next; `thimble inspect --input` shows what this model predicts");
+  require<ConfigError>(
+      generates(model.config),
+      "generate: requires model.kind encoder_decoder or recurrent, task text, or attention and "
+      "model.output.per next; `thimble inspect --input` shows what this model predicts");
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
-  const Table* table = model.config.task.table.get();
-  const Tokenization tokenization = table == nullptr ? Tokenization::spaces : table->options().target_tokens;
   std::vector<GeneratedSequence> sequences;
   for (const Hypothesis& hypothesis :
        single(model) ? f32::run_generation(model, tokens, how) : f64::run_generation(model, tokens, how)) {
@@ -124,7 +132,7 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
     sequence.finished = hypothesis.finished;
     for (const std::int32_t token : hypothesis.tokens)
       sequence.tokens.push_back(names[static_cast<std::size_t>(token)]);
-    sequence.text = token_text(names, hypothesis.tokens, tokenization);
+    sequence.text = token_text(names, hypothesis.tokens, model.config.task.target_tokens());
   }
   return sequences;
 }
@@ -133,7 +141,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
   const Config& config = model.config;
   const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
   const Names names = vocabulary(model);
-  if (config.task.table != nullptr && config.task.table->splits()[0] == 0)
+  if (config.task.rows != nullptr && config.task.rows->splits()[0] == 0)
     return {};  // no training rows are left
   Batch batch;
   dataset.fill(Split::train, 0, readable(model, Split::train, count), batch);

@@ -7,11 +7,13 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "engine/core/portable_math.h"
 #include "program/cli/cluster.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/files/process.h"
+#include "train/files/text/format.h"
 #include "train/files/text/text.h"
 #include "train/files/text/width.h"
 
@@ -158,7 +160,31 @@ bool warn_of_leak(const std::string& name, const EvalResult& report) {
   return true;
 }
 
-std::string describe_reference(const EvalResult& report) {
+namespace {
+
+// Returns a loss of a language model in the unit that its field uses: bits of a character or byte, or perplexity.
+std::string describe_text(double loss, const Config& config) {
+  const Tokenization tokens = config.task.input_tokens();
+  if (tokens != Tokenization::characters && tokens != Tokenization::bytes)
+    return fmt::format("perplexity {:.4g}", portable::exp(loss));
+  return fmt::format("bits per {} {:.4f}", tokens == Tokenization::bytes ? "byte" : "character", bits(loss));
+}
+
+}  // namespace
+
+std::string describe_reference(const EvalResult& report, const Config& config) {
+  if (report.references) {
+    const References& n = *report.references;
+    std::string out;
+    for (const auto& [loss, name] :
+         {std::pair(n.unigram, "unigram"), {n.bigram, "bigram"}, {n.five_gram, "5-gram"}})
+      out += fmt::format("{:<11} loss {:.6f}   {:<25}   {}\n", out.empty() ? "reference" : "", loss,
+                         describe_text(loss, config), name);
+    if (n.counted < n.of)
+      out += fmt::format("{:<11} counted on the first {} of {} training tokens\n", "", grouped(n.counted),
+                         grouped(n.of));
+    return out;
+  }
   if (!report.chance && !report.lowest_loss) return "";
   const std::string loss = report.lowest_loss ? fmt::format("loss {:.6f}", *report.lowest_loss) : "";
   const std::string tokens = report.chance ? fmt::format("tokens {:6.2f} %", 100 * *report.chance) : "";
@@ -169,6 +195,13 @@ std::string describe_reference(const EvalResult& report) {
 }
 
 void warn_of_chance(const std::string& name, const EvalResult& report) {
+  if (report.references && report.loss >= report.references->five_gram)
+    print_err(
+        "{}",
+        wrapped(fmt::format("thimble: no better than a 5-gram: {} loss {:.4f}, and {:.4f} of a model that "
+                            "counts what follows 4 tokens; try more train.steps or a larger model",
+                            name, report.loss, report.references->five_gram),
+                80));
   if (!report.no_better_than_chance()) return;
   const double error = EvalResult::kInterval * *report.accuracy_error;
   const std::string text = fmt::format(
@@ -179,7 +212,10 @@ void warn_of_chance(const std::string& name, const EvalResult& report) {
   print_err("{}", wrapped(own_text(text), 80));
 }
 
-std::string describe(const std::string& name, const EvalResult& report) {
+std::string describe(const std::string& name, const EvalResult& report, const Config& config) {
+  if (report.references)
+    return fmt::format("{:<11} loss {:.6f}   {:<25}   tokens {:6.2f} % of {}", name, report.loss,
+                       describe_text(report.loss, config), 100 * report.accuracy, grouped(report.labels));
   const double whole = report.exact_match.value_or(report.sequence_accuracy);
   return fmt::format("{:<11} loss {:.6f}   tokens {:6.2f} %   {} {:6.2f} % of {}", name, report.loss,
                      100 * report.accuracy, report.exact_match ? "exact match" : "sequences", 100 * whole,

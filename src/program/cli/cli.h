@@ -69,11 +69,11 @@ void catch_signals();
 bool stop_requested();
 
 // Returns a line such as "test        loss 0.0001   tokens 100.00 %   sequences 100.00 %".
-std::string describe(const std::string& name, const EvalResult& report);
+std::string describe(const std::string& name, const EvalResult& report, const Config& config);
 
 // Returns a line, with its line break, with the lowest possible loss and the chance level, aligned with those
 // of describe; "" when neither is known.
-std::string describe_reference(const EvalResult& report);
+std::string describe_reference(const EvalResult& report, const Config& config);
 
 // Warns on standard error of data files that have changed since training, see ModelSource::changes.
 void warn_of_changes(const std::vector<std::string>& changes);

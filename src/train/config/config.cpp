@@ -11,7 +11,7 @@
 #include "train/config/reader.h"
 #include "train/config/report.h"
 #include "train/config/yaml.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/text/text.h"
 
 namespace thimble {
@@ -32,21 +32,21 @@ void check_task(Config& c, Report& report) {
   }
   for (const Split split : {Split::train, Split::validation, Split::test}) {
     const std::string key = fmt::format("data.{}", split_name(split));
-    if (task.table == nullptr && c.data.size(split) == kAll)
+    if (task.open == nullptr && c.data.size(split) == kAll)
       report.conflict(
           {key, "task.name"},
           fmt::format("all requires a data file, which task {} has not; set a number", c.task.name));
   }
-  if (task.table != nullptr && c.data.train == 0)
+  if (task.open != nullptr && c.data.train == 0)
     report.conflict(
         {"data.train", "task.name"},
         "0 requires a task that generates sequences; set data.train to all, or to a number of lines");
-  if (task.table != nullptr && !c.task.vocabulary_file.empty() && c.task.options.has_unknown())
+  if (task.open != nullptr && !c.task.vocabulary_file.empty() && c.task.options.has_unknown())
     report.conflict(
         {c.task.options.min_count > 1 ? "task.min_count" : "task.vocabulary", "task.vocabulary_file"},
         "vocabulary_file lists all tokens, so that none is replaced by <unk>; remove it, or "
         "task.vocabulary and task.min_count");
-  if (task.table != nullptr && c.task.file.empty())
+  if (task.open != nullptr && c.task.file.empty())
     report.conflict({"task.file", "task.name"},
                     fmt::format("task {} needs a data file; set task.file", c.task.name));
   if (task.causal && c.model.attention.mask != Mask::causal)
@@ -79,10 +79,10 @@ const std::vector<std::string> kTaskKeys = {
 
 // Reports a vocabulary file other than the one that the model was trained with.
 void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Report& report) {
-  if (task.table == nullptr || task.vocabulary_file.empty()) return;
+  if (task.rows == nullptr || task.vocabulary_file.empty()) return;
   const auto is_vocabulary = [](const DataFile& file) { return file.key == "vocabulary_file"; };
   const auto before = std::ranges::find_if(trained.files, is_vocabulary);
-  const auto now = std::ranges::find_if(task.table->sources(), is_vocabulary);
+  const auto now = std::ranges::find_if(task.rows->sources(), is_vocabulary);
   if (before != trained.files.end() &&
       (now->path == before->path || now->path == before->moved || now->hash == before->hash))
     return;
@@ -119,8 +119,8 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
     return report.conflict(
         {"task.min_length", "task.length"},
         fmt::format("min_length ({}) must be at most length ({})", c.task.min_length, c.task.length));
-  if (c.task.table != nullptr)
-    c.task.table->check(layout_of(c.model));  // throws a DataError with lines of the file
+  if (c.task.rows != nullptr)
+    c.task.rows->check(layout_of(c.model));  // throws a DataError with lines of the file
   std::int64_t needed = 0;
   try {
     needed = std::max(model_length(c.task, layout_of(c.model)), source_length(c.task, layout_of(c.model)));
@@ -176,7 +176,12 @@ void check_schedule(const TrainConfig& train, Report& report) {
 void check_training(const Config& c, std::int64_t rows, Report& report) {
   const TrainConfig& train = c.train;
   const std::int64_t sequences = std::min(rows, c.data.train);
-  if (c.data.train != 0 && train.batch > sequences)
+  if (c.task.rows != nullptr && c.task.rows->places() > 0 && c.data.train != kAll)
+    report.conflict(
+        {"data.train", "task.documents"},
+        "data.train has no effect on a stream, which training reads at random places; remove it, or "
+        "choose a smaller part with task.split");
+  else if (c.data.train != 0 && train.batch > sequences)
     report.conflict(
         {"train.batch", "data.train", "task.file"},
         fmt::format("batch ({}) must be at most the number of training sequences ({}); lower train.batch",
@@ -210,7 +215,7 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
   int number = 0;
   for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
   // A limit that is made for generated sequences would cut a file.
-  if (find_task(out.task.name).table != nullptr) {
+  if (find_task(out.task.name).open != nullptr) {
     for (const Split split : {Split::train, Split::validation, Split::test})
       if (!report.was_given(fmt::format("data.{}", split_name(split)))) out.data.size(split) = kAll;
   }
@@ -219,13 +224,13 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
     out.model.output.per = OutputPer::next;
   config::check_model(out.model, report);
   check_task(out, report);
-  const bool has_files = find_task(out.task.name).table != nullptr;
+  const bool has_files = find_task(out.task.name).open != nullptr;
   std::int64_t rows = std::numeric_limits<std::int64_t>::max();
   if (has_files && opens_data) {
     report.finish();  // data files can be long: a config with problems is reported without reading them
     follow_moved_files(out.task, name);
-    out.task.table = open_table(out.task, layout_of(out.model), trained);
-    rows = out.task.table->splits()[0];
+    out.task.rows = open_rows(out.task, layout_of(out.model), trained);
+    if (out.task.rows->places() == 0) rows = out.task.rows->splits()[0];
   }
   if (!has_files || opens_data) check_lengths(out, trained, report);
   if (trained == nullptr) check_training(out, rows, report);
@@ -244,9 +249,11 @@ Layout layout_of(const ModelConfig& model) {
   return kLayouts[static_cast<std::size_t>(model.output.per)];
 }
 
-bool generates(const ModelConfig& model) {
-  return layout_of(model) == Layout::seq2seq ||
-         (layout_of(model) == Layout::next && model.mixer == Mixer::attention);
+bool generates(const Config& config) {
+  const Layout layout = layout_of(config.model);
+  const bool predicts_next =
+      layout == Layout::next || (layout == Layout::position && find_task(config.task.name).continues);
+  return layout == Layout::seq2seq || (predicts_next && config.model.mixer == Mixer::attention);
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "thimble/train/config.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 
 namespace thimble {
 
@@ -13,9 +13,12 @@ Config task_config(const std::string& name, std::vector<std::string> overrides) 
   if (std::ranges::find(task_names(), name) != task_names().end()) {
     constexpr std::string_view kPer[] = {"position", "sequence", "next"};  // in the order of Layout
     const Task& task = find_task(name);
-    if (task.table != nullptr) {  // which model fits the rows of a file does not matter
-      Config config = parse_config("train: {batch: 1, shards: 1}", "tasks", overrides);
-      config.task.table = std::make_shared<Table>(load_table(config.task));
+    if (task.open != nullptr) {  // which model fits the rows of a file does not matter
+      const std::string mask = task.causal ? "causal" : "none";
+      Config config = parse_config(
+          fmt::format("train: {{batch: 1, shards: 1}}\nmodel: {{attention: {{mask: {}}}}}", mask), "tasks",
+          overrides);
+      config.task.rows = open_rows(config.task, Layout::position);
       return config;
     }
     const Layout layout = usual_layout(task.size({.name = name}));

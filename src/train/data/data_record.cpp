@@ -7,7 +7,7 @@
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "train/data/data_paths.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/hash.h"
 #include "train/files/text/text.h"
 
@@ -49,8 +49,8 @@ DataRecord record_of(const TaskConfig& config, Layout layout, std::int64_t max_l
           .longest = task.size(config),
           .length = max_length > 0 ? max_length : model_length(config, layout),
           .source_length = source > 0 && max_length > 0 ? max_length : source,
-          .split_rule = std::string(task.table == nullptr ? "" : kSplitRule),
-          .files = task.table == nullptr ? std::vector<DataFile>() : task.table(config).sources()};
+          .split_rule = std::string(task.open == nullptr ? "" : kSplitRule),
+          .files = task.open == nullptr ? std::vector<DataFile>() : rows_of(config).sources()};
 }
 
 Json to_json(const DataRecord& record, const fs::path& run) {

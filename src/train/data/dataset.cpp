@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "thimble/engine/error.h"
 #include "train/data/layout.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/hash.h"
 #include "train/files/progress.h"
 
@@ -24,11 +25,11 @@ DataConfig split_sizes(const TaskConfig& config, DataConfig data) {
                      "data: {} train, {} validation, {} test sequences: must not be negative", data.train,
                      data.validation, data.test);
   if (task.at == nullptr) return data;
-  if (task.table != nullptr) {
+  if (task.open != nullptr) {
     require<DataError>(data.train >= 1,
                        "task {}: data.train is 0, and a file has no unlimited sequences; set data.train=all",
                        config.name);
-    const auto& rows = task.table(config).splits();
+    const auto& rows = rows_of(config).splits();
     return {std::min(data.train, rows[0]), std::min(data.validation, rows[1]), std::min(data.test, rows[2])};
   }
   const auto inputs = static_cast<std::int64_t>(task.distinct_inputs(config));
@@ -63,15 +64,18 @@ Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, 
       length_(model_length(task, layout)),
       source_length_(thimble::source_length(task, layout)),
       names_(token_names(task, layout)),
-      unknown_(source_->table != nullptr ? source_->table(task).unknown() : kIgnore),
-      disjoint_(source_->table != nullptr
-                    ? source_->table(task).disjoint()
+      unknown_(source_->open != nullptr ? rows_of(task).unknown() : kIgnore),
+      places_(source_->open != nullptr ? rows_of(task).places() : 0),
+      sorts_(places_ == 0 && source_->open != nullptr && layout != Layout::seq2seq &&
+             rows_of(task).rows() > 0 && rows_of(task).length_of(0) > 0),
+      disjoint_(source_->open != nullptr
+                    ? rows_of(task).disjoint()
                     : source_->at != nullptr || source_->distinct_inputs(task) >= kMinInputs),
       draws_(seed, Stream::data),
       order_(seed, Stream::order) {
-  const bool is_table = source_->table != nullptr;
-  const std::int64_t train = is_table ? source_->table(task).splits()[0] : data_.train;
-  starts_ = {0, train, train + (is_table ? source_->table(task).splits()[1] : data_.validation)};
+  const bool is_table = source_->open != nullptr;
+  const std::int64_t train = is_table ? rows_of(task).splits()[0] : data_.train;
+  starts_ = {0, train, train + (is_table ? rows_of(task).splits()[1] : data_.validation)};
   if (source_->at != nullptr && !is_table)
     inputs_.emplace(static_cast<std::uint64_t>(source_->distinct_inputs(task)), Random(seed, Stream::split),
                     0);
@@ -84,7 +88,7 @@ std::int64_t Dataset::size(Split split) const {
 
 void Dataset::require_rows(Split split) const {
   if (split == Split::varied) return;
-  if (source_->table != nullptr) return source_->table(task_).require_rows(split);
+  if (source_->open != nullptr) return rows_of(task_).require_rows(split);
   require<DataError>(
       source_->at == nullptr || size(split) > 0,
       "task {}: data.train has {} of the {} inputs, so the {} split is empty; lower data.train", task_.name,
@@ -121,9 +125,8 @@ void Dataset::example(Split split, std::int64_t index, Example& out) const {
 }
 
 std::string Dataset::where(Split split, std::int64_t index) const {
-  if (source_->table == nullptr || split == Split::varied) return "";
-  const Table& table = source_->table(task_);
-  return table.where(table.stored(listed(split, index)));
+  if (source_->open == nullptr || split == Split::varied) return "";
+  return rows_of(task_).where(listed(split, index));
 }
 
 Permutation Dataset::epoch_order(std::int64_t step, std::int64_t batch) const {
@@ -136,11 +139,31 @@ Permutation Dataset::epoch_order(std::int64_t step, std::int64_t batch) const {
           static_cast<std::uint64_t>(step / steps_per_epoch)};
 }
 
+void Dataset::step_rows(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
+                        std::vector<std::int64_t>& rows) const {
+  const std::int64_t begin = sorts_ ? 0 : first;
+  rows.resize(static_cast<std::size_t>(sorts_ ? batch : count));
+  if (places_ > 0) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i] = SampleRng(order_, static_cast<std::uint64_t>(step * batch + begin) + i, 0).below(places_);
+  } else if (data_.train == 0) {
+    std::iota(rows.begin(), rows.end(), step * batch + begin);
+  } else {
+    const Permutation order = epoch_order(step, batch);
+    const auto start = static_cast<std::uint64_t>(step % (data_.train / batch) * batch + begin);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(order(start + i));
+  }
+  if (!sorts_) return;
+  std::ranges::sort(rows, {},
+                    [&](std::int64_t row) { return std::pair(rows_of(task_).length_of(row), row); });
+  rows.erase(rows.begin() + first + count, rows.end());
+  rows.erase(rows.begin(), rows.begin() + first);
+}
+
 std::int64_t Dataset::training_index(std::int64_t step, std::int64_t batch, std::int64_t row) const {
-  if (data_.train == 0) return step * batch + row;
-  const Permutation order = epoch_order(step, batch);
-  return static_cast<std::int64_t>(
-      order(static_cast<std::uint64_t>(step % (data_.train / batch) * batch + row)));
+  std::vector<std::int64_t> rows;
+  step_rows(step, batch, row, 1, rows);
+  return rows.front();
 }
 
 // Returns the keys that `find` appends for each answer, with the positions of the answers.
@@ -203,14 +226,14 @@ std::int64_t Dataset::shared_with_training(Split split) const {
   return shared;
 }
 
-void Dataset::start(std::int64_t count, Batch& out) const {
+void Dataset::start(std::int64_t count, std::int64_t length, Batch& out) const {
   out.sequences = count;
-  out.length = length_;
+  out.length = length;
   out.source_length = source_length_;
   out.rows.clear();
   out.row_labels.clear();
   out.countable_labels.clear();
-  const auto cells = static_cast<std::size_t>(count * length_), rows = static_cast<std::size_t>(count);
+  const auto cells = static_cast<std::size_t>(count * length), rows = static_cast<std::size_t>(count);
   out.tokens.assign(cells, 0);
   out.lengths.resize(rows);
   out.sources.assign(static_cast<std::size_t>(count * source_length_), 0);
@@ -230,16 +253,20 @@ void Dataset::add_source(std::int64_t row, Batch& out) const {
 }
 
 void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& out) const {
-  Example& example = out.example;
-  draw(split, index, example);
+  draw(split, index, out.example);
+  lay_out(row, out);
+}
+
+void Dataset::lay_out(std::int64_t row, Batch& out) const {
+  const Example& example = out.example;
   const std::vector<std::int32_t>&input = example.input, &target = example.target;
   const ExampleSize size{std::ssize(input), std::ssize(target)};
   check_layout(task_.name, *source_, layout_, size);
   const std::int64_t used = laid_out_length(layout_, size);
-  require<DataError>(used <= length_, "task {}: an example of {} tokens, the longest is {}", task_.name, used,
-                     length_);
+  require<DataError>(used <= out.length, "task {}: an example of {} tokens, the longest is {}", task_.name,
+                     used, out.length);
 
-  const std::int64_t offset = row * length_;
+  const std::int64_t offset = row * out.length;
   out.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(used);
   const auto tokens = out.tokens.begin() + offset;
   std::int64_t first_label = layout_ == Layout::sequence ? row : offset, labels = size.target;
@@ -270,7 +297,7 @@ void Dataset::fill(Split split, std::int64_t first, std::int64_t count, Batch& o
   require<ShapeError>(
       first >= 0 && count >= 0 && (endless || (first <= size(split) && count <= size(split) - first)),
       "dataset: {} {} examples from {}, out of {}", count, split_name(split), first, size(split));
-  start(count, out);
+  start(count, length_, out);
   for (std::int64_t row = 0; row < count; ++row) add_row(split, first + row, row, out);
 }
 
@@ -278,17 +305,19 @@ void Dataset::fill_step(std::int64_t step, std::int64_t batch, std::int64_t firs
                         Batch& out) const {
   require<ShapeError>(step >= 0 && first >= 0 && count >= 0 && first <= batch && count <= batch - first,
                       "dataset: step {}: {} rows from {}, in a batch of {}", step, count, first, batch);
-  start(count, out);
-  if (data_.train == 0) {
-    for (std::int64_t row = 0; row < count; ++row)
-      add_row(Split::train, step * batch + first + row, row, out);
-    return;
-  }
-  const Permutation order = epoch_order(step, batch);
-  const std::int64_t start_of_rows = step % (data_.train / batch) * batch + first;
-  for (std::int64_t row = 0; row < count; ++row) {
-    const auto position = static_cast<std::uint64_t>(start_of_rows + row);
-    add_row(Split::train, static_cast<std::int64_t>(order(position)), row, out);
+  std::vector<std::int64_t>& rows = out.step_rows;
+  step_rows(step, batch, first, count, rows);
+  std::int64_t length = sorts_ ? 0 : length_;
+  for (const std::int64_t row : rows)
+    if (sorts_) length = std::max(length, rows_of(task_).length_of(row));
+  start(count, length, out);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = rows[static_cast<std::size_t>(i)];
+    if (places_ > 0)
+      rows_of(task_).example_at(row, out.example);
+    else
+      draw(Split::train, row, out.example);
+    lay_out(i, out);
   }
 }
 

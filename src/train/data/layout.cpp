@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "thimble/engine/error.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/text/format.h"
 
 namespace thimble {
@@ -52,7 +52,7 @@ Layout usual_layout(ExampleSize size) {
 std::int64_t model_length(const TaskConfig& config, Layout layout) {
   const Task& task = checked_task(config);
   const ExampleSize size = task.size(config);
-  if (task.table != nullptr) task.table(config).check(layout);
+  if (task.open != nullptr) rows_of(config).check(layout);
   check_layout(config.name, task, layout, size);
   return laid_out_length(layout, size);
 }

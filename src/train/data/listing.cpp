@@ -150,19 +150,19 @@ std::string relevant_text(const TaskConfig& config, const Example& example, std:
 }
 
 Json example_json(const Names& names, std::span<const std::int32_t> input,
-                  std::span<const std::int32_t> target, const TableOptions& options) {
+                  std::span<const std::int32_t> target, const TaskConfig& task) {
   return {{"input", input},
           {"target", target},
-          {"input_text", token_text(names, input, options.input_tokens)},
-          {"target_text", token_text(names, target, options.target_tokens)}};
+          {"input_text", token_text(names, input, task.input_tokens())},
+          {"target_text", token_text(names, target, task.target_tokens())}};
 }
 
-Json example_json(const Names& names, const Sequence& sequence, const TableOptions& options) {
+Json example_json(const Names& names, const Sequence& sequence, const TaskConfig& task) {
   Json json{{"index", sequence.index}};
-  json.update(example_json(names, sequence.tokens, sequence.labels, options));
+  json.update(example_json(names, sequence.tokens, sequence.labels, task));
   if (!sequence.source.empty()) {
     json["source"] = sequence.source;
-    json["source_text"] = token_text(names, sequence.source, options.input_tokens);
+    json["source_text"] = token_text(names, sequence.source, task.input_tokens());
   }
   return json;
 }

@@ -24,15 +24,15 @@ std::string predictions_header() {
   return "split\tinput\ttarget\tanswer\tright\tprobability\tfinished\tline\n";
 }
 
-std::string predictions_text(const Names& names, const TableOptions& options, Split split,
+std::string predictions_text(const Names& names, const TaskConfig& task, Split split,
                              std::span<const Prediction> predictions) {
   std::string out;
   for (const Prediction& p : predictions) {
     const auto input = [&](const std::vector<std::int32_t>& ids) {
-      return cell(token_text(names, ids, options.input_tokens));
+      return cell(token_text(names, ids, task.input_tokens()));
     };
     const auto target = [&](const std::vector<std::int32_t>& ids) {
-      return cell(token_text(names, ids, options.target_tokens));
+      return cell(token_text(names, ids, task.target_tokens()));
     };
     const std::string finished = p.finished ? fmt::format("{}", *p.finished) : "";
     out += fmt::format("{}\t{}\t{}\t{}\t{}\t{:.6g}\t{}\t{}\n", split_name(split), input(p.input),

@@ -18,6 +18,14 @@ std::int64_t SampleRng::below(std::int64_t n) {
   return static_cast<std::int64_t>((words_[half + 1] * factor + (low >> 32)) >> 32);
 }
 
+Tokenization TaskConfig::input_tokens() const {
+  return find_task(name).continues ? text.tokens : options.input_tokens;
+}
+
+Tokenization TaskConfig::target_tokens() const {
+  return find_task(name).continues ? text.tokens : options.target_tokens;
+}
+
 const Task& checked_task(const TaskConfig& config) {
   const Task& task = find_task(config.name);
   constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();

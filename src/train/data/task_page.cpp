@@ -7,7 +7,7 @@
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
 #include "train/data/layout.h"
-#include "train/data/table/table_remarks.h"
+#include "train/data/rows.h"
 #include "train/files/text/width.h"
 
 namespace thimble {
@@ -25,12 +25,12 @@ std::string facts(const Task& task, const TaskConfig& config, const Json& keys, 
   out += fmt::format("vocabulary   {}\n", vocabulary_text(token_names(config, Layout::position), width - 13));
   out += fmt::format("inputs       {:.6g} distinct\n", task.distinct_inputs(config));
   out += fmt::format("chance       {:.2f} % accuracy of the best constant answer{}\n",
-                     100 * task.chance(config), task.table == nullptr ? "" : ", of all lines");
+                     100 * task.chance(config), task.open == nullptr ? "" : ", of all lines");
   out += task.floor == nullptr ? "lowest loss  unknown\n"
                                : fmt::format("lowest loss  {:.6g} nats\n", task.floor(config));
   if (!task.kinds.empty()) out += fmt::format("depends on   {}\n", fmt::join(task.kinds, ", "));
-  if (task.table != nullptr)
-    for (const std::string& remark : remarks(task.table(config))) out += wrapped("note: " + remark, width);
+  if (task.open != nullptr)
+    for (const std::string& remark : rows_of(config).remarks()) out += wrapped("note: " + remark, width);
   if (task.causal) out += "mask         must be causal, or the model could read the answers\n";
   return out;
 }
@@ -49,16 +49,16 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
                {"keys", keys},        {"causal", task.causal},        {"tokens", names},
                {"inputs", inputs},    {"chance", task.chance(config)}};
   page.json["floor"] = nullptr;
-  if (task.table != nullptr) page.json["remarks"] = remarks(task.table(config));
+  if (task.open != nullptr) page.json["remarks"] = rows_of(config).remarks();
   if (task.floor != nullptr) page.json["floor"] = task.floor(config);
   auto& list = page.json["examples"] = Json::array();
 
   const std::int64_t train = task.at == nullptr ? 0 : static_cast<std::int64_t>(inputs) - 1;
   Layout layout = usual_layout(task.size(config));
-  if (task.table != nullptr) {
+  if (task.open != nullptr) {
     // Rows that no layout suits are reported with their lines.
-    const std::optional<Layout> suitable = task.table(config).suitable_layout();
-    if (!suitable) task.table(config).check(layout);
+    const std::optional<Layout> suitable = rows_of(config).suitable_layout();
+    if (!suitable) rows_of(config).check(layout);
     layout = suitable.value_or(layout);
   }
   page.json["per"] = layout_name(layout);
@@ -71,7 +71,7 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
     data.example(Split::train, i, e);
     page.text += '\n' + example_text(names, e.input, e.target, width);
     if (i == 0) relevant = relevant_text(config, e, width);
-    list.push_back(example_json(names, e.input, e.target, config.options));
+    list.push_back(example_json(names, e.input, e.target, config));
     list.back()["relevant"] = relevant_json(config, e);
   }
   if (!relevant.empty())
@@ -82,7 +82,7 @@ TaskPage task_page(const TaskConfig& config, const Json& keys, std::uint64_t see
   for (std::int64_t i = 0; i < shown; ++i) {
     data.example(Split::varied, i, e);
     page.text += example_text(names, e.input, e.target, width);
-    varied.push_back(example_json(names, e.input, e.target, config.options));
+    varied.push_back(example_json(names, e.input, e.target, config));
   }
   return page;
 }

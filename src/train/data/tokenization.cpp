@@ -1,6 +1,9 @@
 #include "thimble/train/tokenization.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 
 #include "thimble/train/task.h"
 #include "train/files/text/text.h"
@@ -9,7 +12,38 @@ namespace thimble {
 
 namespace {
 
-constexpr std::string_view kSpaceShown = "\u2423", kSpaceSignShown = "\\u{2423}";
+struct Sign {
+  std::string_view token, shown, escaped;  // escaped: how a token that equals `shown` is shown
+};
+
+constexpr Sign kSigns[] = {{" ", "\u2423", "\\u{2423}"},
+                           {"\n", "\u23CE", "\\u{23CE}"},
+                           {"\t", "\u21E5", "\\u{21E5}"},
+                           {"\r", "\u240D", "\\u{240D}"}};
+
+// Returns the token that is shown like this.
+std::string_view unshown(std::string_view name) {
+  for (const Sign& sign : kSigns)
+    if (name == sign.shown || name == sign.escaped) return name == sign.shown ? sign.token : sign.shown;
+  return name;
+}
+
+// The names of bytes as tokens.
+struct ByteNames {
+  std::array<std::string, 256> names;
+
+  ByteNames() {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      names[i] = i < 0x80 ? std::string(1, static_cast<char>(i)) : fmt::format("\\x{:02x}", i);
+  }
+};
+
+// Returns the byte that a name of ByteNames stands for.
+char byte_of(std::string_view name) {
+  if (name.size() == 1) return name[0];
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  return static_cast<char>(digit(name[2]) * 16 + digit(name[3]));
+}
 
 bool is_space(char32_t c) {
   return c == ' ' || c == '\t' || c == 0xA0 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F || c == 0x3000;
@@ -34,6 +68,11 @@ void tokenize(std::string_view text, Tokenization how, const std::function<void(
       text.remove_prefix(token.size());
     }
   }
+  if (how == Tokenization::bytes) {
+    static const ByteNames bytes;
+    for (const char c : text) f(bytes.names[static_cast<unsigned char>(c)]);
+    return;
+  }
   std::size_t start = 0;  // of a run of characters that are one word
   for (std::size_t end = 0; end < text.size();) {
     const Character c = first_character(text.substr(end));
@@ -49,18 +88,26 @@ void tokenize(std::string_view text, Tokenization how, const std::function<void(
 }
 
 std::string shown_token(std::string_view token) {
-  return std::string(token == " " ? kSpaceShown : token == kSpaceShown ? kSpaceSignShown : token);
+  for (const Sign& sign : kSigns)
+    if (token == sign.token || token == sign.shown)
+      return std::string(token == sign.token ? sign.shown : sign.escaped);
+  return std::string(token);
 }
 
 std::string token_text(const std::vector<std::string>& names, std::span<const std::int32_t> tokens,
                        Tokenization how) {
-  const bool spelled = how == Tokenization::characters;
+  const bool spelled = how == Tokenization::characters || how == Tokenization::bytes;
   std::string out;
   for (const std::int32_t token : tokens) {
     const std::string_view name =
         token == kIgnore ? "." : std::string_view(names[static_cast<std::size_t>(token)]);
-    if (!spelled && !out.empty()) out += ' ';
-    out += !spelled ? name : name == kSpaceShown ? " " : name == kSpaceSignShown ? kSpaceShown : name;
+    const std::string_view real = unshown(name);
+    if (how == Tokenization::bytes && token != kIgnore && name != kUnknownToken) {
+      out += byte_of(real);
+      continue;
+    }
+    if (!spelled && !out.empty() && real != "\n" && out.back() != '\n') out += ' ';
+    out += spelled || real == "\n" ? real : name;
   }
   return out;
 }

@@ -41,4 +41,25 @@ bool LineReader::next(std::string_view& line) {
   return true;
 }
 
+bool LineReader::next_part(std::string_view& part) {
+  std::size_t end = 0;
+  while ((end = buffer_.find('\n', used_)) == buffer_.npos && buffer_.size() - used_ <= kMaxLine)
+    if (!fill()) break;
+  const std::string_view rest = std::string_view(buffer_).substr(used_);
+  if (rest.empty()) return false;
+  part = rest.substr(0, std::min(end, buffer_.size()) - used_);
+  complete_ = part.size() < rest.size();
+  if (part.size() > kMaxLine) {
+    complete_ = false;
+    part = part.substr(0, kMaxLine);
+    if (const std::size_t space = part.rfind(' '); space != part.npos) part = part.substr(0, space + 1);
+    // A character of UTF-8 has at most 3 bytes after its first.
+    for (int i = 0; i < 3 && (static_cast<unsigned char>(rest[part.size()]) & 0xC0) == 0x80; ++i)
+      part.remove_suffix(1);
+  }
+  size_ = part.size();
+  used_ += part.size() + (complete_ ? 1 : 0);
+  return true;
+}
+
 }  // namespace thimble

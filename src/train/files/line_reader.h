@@ -23,6 +23,10 @@ class LineReader {
   // the text. Of a line of more than kMaxLine bytes, which size() tells, only the start is in `line`.
   bool next(std::string_view& line);
 
+  // Sets `part` to the next part of the text, without its line break: a line, or of a line of more than kMaxLine
+  // bytes as many, up to a space or else the end of a character; returns false at the end of the text.
+  bool next_part(std::string_view& part);
+
   std::size_t size() const { return size_; }      // bytes of the last line
   bool is_complete() const { return complete_; }  // whether a line break ended it
   std::uint64_t total() const { return file_ != nullptr ? file_->size() : text_.size(); }

@@ -5,7 +5,7 @@
 
 #include "thimble/engine/error.h"
 #include "train/data/data_paths.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/path.h"
 #include "train/runs/run_layout.h"
 
@@ -19,16 +19,16 @@ namespace {
 ModelSource source_of(Config config, const std::shared_ptr<const SafetensorsFile>& weights,
                       const DataRecord& trained) {
   ModelSource source{.config = std::move(config), .weights = weights->path(), .file = weights};
-  if (source.config.task.table != nullptr)
-    source.changes = changed_files(trained, source.config.task.table->sources());
+  if (source.config.task.rows != nullptr)
+    source.changes = changed_files(trained, source.config.task.rows->sources());
   return source;
 }
 
 // Adds a line for each data file that is missing or another one than in training, though no override names it.
 ModelSource with_other_files(ModelSource source, const DataRecord& trained,
                              const std::vector<std::string>& overrides) {
-  if (source.config.task.table == nullptr) return source;
-  const std::vector<DataFile>& now = source.config.task.table->sources();
+  if (source.config.task.rows == nullptr) return source;
+  const std::vector<DataFile>& now = source.config.task.rows->sources();
   for (const DataFile& before : trained.files) {
     const auto file = std::ranges::find(now, before.key, &DataFile::key);
     const std::string key = fmt::format("task.{}", before.key);
@@ -50,9 +50,9 @@ std::shared_ptr<const SafetensorsFile> ModelSource::open() const {
 }
 
 std::vector<std::string> changed_data(const RunDirectory& run, const Config& config) {
-  if (config.task.table == nullptr) return {};
+  if (config.task.rows == nullptr) return {};
   const DataRecord& trained = run.data();
-  std::vector<std::string> lines = differing_files(trained.files, config.task.table->sources());
+  std::vector<std::string> lines = differing_files(trained.files, config.task.rows->sources());
   if (const std::string mismatch = split_rule_mismatch(trained); !mismatch.empty()) lines.push_back(mismatch);
   return lines;
 }

@@ -8,11 +8,12 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/prediction.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/text/format.h"
 #include "train/files/thread_pool.h"
 #include "train/step/eval_sums.h"
 #include "train/step/plan.h"
+#include "train/step/references.h"
 
 namespace thimble {
 
@@ -38,7 +39,7 @@ double data_memory(const Config& config) {
   constexpr double kCopies = 2, kNode = 96;  // of a map of tokens, which reading leaves in the heap
   const auto vocabulary = static_cast<double>(model_sizes(config).vocabulary);
   return kCopies * sizeof(std::string) * vocabulary +
-         (config.task.table != nullptr ? config.task.table->bytes() + kNode * vocabulary : 0);
+         (config.task.rows != nullptr ? config.task.rows->bytes() + kNode * vocabulary : 0);
 }
 
 double real_size(const Config& config) {
@@ -180,6 +181,9 @@ MemoryEstimate training_memory(const Config& config, int ranks) {
   // A rank has whole gradients of its shards, and of the others its share, if it gets them one by one.
   const auto shards = static_cast<double>(config.train.shards);
   const double own = std::ceil(shards / ranks);
+  // Where the references of a text are measured, training has let go of what it had.
+  const double references =
+      ReferenceModels::bytes(config.task) - static_cast<double>(threads) * tapes - (own + moments) * weights;
   return {.threads = threads,
           .program = program_memory(threads),
           .data = data_memory(config),
@@ -188,7 +192,7 @@ MemoryEstimate training_memory(const Config& config, int ranks) {
           .optimizer = moments * weights,
           .activations = static_cast<double>(threads) * tapes,
           .checkpoint = (1 + moments) * weights,
-          .sums = evaluation.sums};
+          .sums = std::max(evaluation.sums, references)};
 }
 
 MemoryEstimate model_check_memory(Config config) {
@@ -209,7 +213,7 @@ MemoryEstimate evaluation_bound(const Config& config, std::int64_t sequences, bo
   const Evaluation evaluation = evaluation_of(config, sequences);
   MemoryEstimate bound = reading_memory(config);
   bound.activations = static_cast<double>(bound.threads) * evaluation.tapes;
-  bound.sums = evaluation.sums;
+  bound.sums = evaluation.sums + ReferenceModels::bytes(config.task);
   // Input, target and answer, as numbers and then as text, whose tokens have about as many bytes as a number.
   constexpr double kRow = sizeof(Prediction) + 128, kToken = 3 * 2 * sizeof(std::int32_t);
   if (predictions)
@@ -222,7 +226,7 @@ MemoryEstimate tracing_bound(const Config& config, std::int64_t kept, std::int64
   MemoryEstimate bound = reading_memory(config);
   const std::int64_t at_once = std::clamp<std::int64_t>(kept, 1, micro_batch(tokens_of(config)));
   bound.activations = plan_pass(config, at_once, {.observed = true, .loss = false}).tape_bytes;
-  if (generates(config.model)) {
+  if (generates(config)) {
     const ModelPlan decoding = plan_pass(config, outputs, {.decoding = true});
     bound.activations += decoding.tape_bytes + decoding.other_bytes;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 
 namespace thimble {
 
@@ -70,10 +70,10 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences) {
 std::optional<std::int32_t> usual_answer(const Dataset& data) {
   constexpr std::int64_t kMaxDrawn = 10000, kAtOnce = 256;
   const Task& task = data.task();
-  if (task.table == nullptr && data.layout() != Layout::seq2seq) return std::nullopt;
-  if (task.table != nullptr && task.table(data.config()).splits()[0] == 0) return kIgnore;
+  if (task.open == nullptr && data.layout() != Layout::seq2seq) return std::nullopt;
+  if (task.open != nullptr && rows_of(data.config()).splits()[0] == 0) return kIgnore;
   std::int64_t count = data.size(Split::train);
-  if (task.table == nullptr) count = count == 0 ? kMaxDrawn : std::min(count, kMaxDrawn);
+  if (task.open == nullptr) count = count == 0 ? kMaxDrawn : std::min(count, kMaxDrawn);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(data.vocabulary()));
   Batch batch;
   for (std::int64_t first = 0; first < count; first += kAtOnce) {

@@ -1,5 +1,8 @@
 #include "thimble/train/results.h"
 
+#include <numbers>
+
+#include "engine/core/portable_math.h"
 #include "train/files/version.h"
 
 namespace thimble {
@@ -9,6 +12,8 @@ namespace {
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 }  // namespace
+
+double bits(double loss) { return loss / std::numbers::ln2; }
 
 std::string_view stopped_name(Stopped stopped) {
   constexpr std::string_view kNames[] = {"last step", "target", "patience", "interrupted"};
@@ -40,6 +45,16 @@ Json to_json(const EvalResult& r) {
   }
   if (r.lowest_loss) json["lowest_possible_loss"] = *r.lowest_loss;
   if (r.exact_match) json["exact_match"] = *r.exact_match;
+  if (r.references) {
+    const References& n = *r.references;
+    json["bits"] = bits(r.loss);
+    json["perplexity"] = portable::exp(r.loss);
+    json["references"] = {{"unigram", n.unigram},
+                          {"bigram", n.bigram},
+                          {"five_gram", n.five_gram},
+                          {"training_tokens", n.of},
+                          {"counted", n.counted}};
+  }
   if (r.leak) json["leak"] = {{"lowest_possible_loss", *r.leak}};
   return json;
 }

@@ -60,7 +60,7 @@ std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const Conf
     all.emplace_back("compare",
                      comparison_bound(config, config, std::min(CompareOptions().sequences, sizes.test)));
   }
-  if (generates(config.model)) all.emplace_back("generate", tracing_bound(config));
+  if (generates(config)) all.emplace_back("generate", tracing_bound(config));
   return all;
 }
 

@@ -6,7 +6,7 @@
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 
 namespace thimble::cli {
 
@@ -27,7 +27,7 @@ std::vector<Split> splits_of(const std::vector<std::string>& names, const Config
     if (std::ranges::find(names, split_name(split)) != names.end()) splits.push_back(split);
   if (!splits.empty()) return splits;
   splits = {Split::validation, Split::test};
-  if (config.task.table == nullptr) {
+  if (config.task.rows == nullptr) {
     const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
     std::erase_if(splits, [&](Split split) { return data.size(split) == 0; });
   }
@@ -41,8 +41,8 @@ int run(const EvalArguments& arguments) {
   bool leak = false;
   std::string table = predictions_header();
   const std::vector<Split> splits = splits_of(arguments.splits, model.config);
-  if (model.config.task.table != nullptr)
-    for (const Split split : splits) model.config.task.table->require_rows(split);
+  if (model.config.task.rows != nullptr)
+    for (const Split split : splits) model.config.task.rows->require_rows(split);
   const Names names = token_names(model.config.task, layout_of(model.config.model));
   std::optional<EvalResult> last;
   for (const Split split : splits) {
@@ -53,14 +53,14 @@ int run(const EvalArguments& arguments) {
     const bool is_limited = arguments.sequences > 0 && (size == 0 || arguments.sequences < size);
     require_bound_fits(evaluation_bound(model.config, is_limited ? arguments.sequences : size, listed));
     const EvalResult report = evaluate(model, split, arguments.sequences, listed ? &predictions : nullptr);
-    table += predictions_text(names, model.config.task.options, split, predictions);
+    table += predictions_text(names, model.config.task, split, predictions);
     json[name] = to_json(report);
-    if (arguments.output.prints_text()) print_out("{}\n", describe(name, report));
+    if (arguments.output.prints_text()) print_out("{}\n", describe(name, report, model.config));
     leak |= warn_of_leak(name, report);
     if (!arguments.output.quiet) warn_of_chance(name, report);
     last = report;
   }
-  if (last && arguments.output.prints_text()) print_out("{}", describe_reference(*last));
+  if (last && arguments.output.prints_text()) print_out("{}", describe_reference(*last, model.config));
   if (!arguments.predictions.empty()) write_result(arguments.predictions, table);
   arguments.output.write(json);
   return leak ? kCheckFailed : kDone;

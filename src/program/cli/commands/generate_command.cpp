@@ -38,6 +38,7 @@ void run(GenerateArguments& arguments) {
   arguments.how.sampling.seed = static_cast<std::uint64_t>(arguments.seed);
   const ModelSource model = arguments.model.open();
   require_bound_fits(tracing_bound(model.config, 0, std::max(arguments.how.beams, arguments.how.samples)));
+  const bool is_text = find_task(model.config.task.name).continues;
   auto json = Json::array();
   for (const GeneratedSequence& s : generate(model, arguments.input, arguments.how)) {
     json.push_back({{"tokens", s.tokens},
@@ -46,10 +47,15 @@ void run(GenerateArguments& arguments) {
                     {"log_probabilities", s.log_probabilities},
                     {"finished", s.finished}});
     if (!arguments.output.prints_text()) continue;
-    print_out("{:.3f}  {}{}\n", std::exp(s.log_probability), s.text, s.finished ? "" : own_text(" …"));
+    const bool is_stream = is_text && arguments.how.samples > 1 && s.text.find('\n') != std::string::npos;
+    if (is_text)  // of which the probability says little
+      print_out("{}{}{}{}\n", is_stream && json.size() > 1 ? "---\n" : "", arguments.input, s.text,
+                s.finished ? "" : own_text(" …"));
+    else
+      print_out("{:.3f}  {}{}\n", std::exp(s.log_probability), s.text, s.finished ? "" : own_text(" …"));
     if (arguments.probabilities) print_probabilities(s);
   }
-  if (arguments.output.prints_text()) warn_of_unseen(model, arguments.input);
+  if (arguments.output.prints_text() && !arguments.input.empty()) warn_of_unseen(model, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});
 }
 
@@ -59,8 +65,10 @@ void add_generate(Command& program) {
   Command& command = program.add_command("generate", "Generate output with probabilities");
   auto arguments = std::make_shared<GenerateArguments>();
   arguments->model.add_to(command);
-  command.add_option("--input", arguments->input, "Input tokens, separated by spaces")
-      .required()
+  Option& input = command.add_option("--input", arguments->input, "Input tokens, separated by spaces");
+  input.value_name("TEXT");
+  command.add_option("--prompt", arguments->input, "Of task text: the start of the output, as it is")
+      .excludes(input)
       .value_name("TEXT");
   Generation& how = arguments->how;
   Option& beams =

@@ -61,7 +61,7 @@ void print_sequences(const TasksArguments& arguments) {
   for (const Split other : {Split::validation, Split::test})
     if (split_name(other) == arguments.split) split = other;
   for (const Sequence& s : first_sequences(data, split, arguments.examples, config.train.batch)) {
-    json["examples"].push_back(example_json(names, s, config.task.options));
+    json["examples"].push_back(example_json(names, s, config.task));
     if (arguments.output.prints_text())
       print_out("{} {}\n{}\n", arguments.split, s.index, example_text(names, s, line_width(1)));
   }

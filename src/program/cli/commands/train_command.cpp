@@ -8,7 +8,7 @@
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
-#include "train/data/table/table_remarks.h"
+#include "train/data/rows.h"
 
 namespace thimble::cli {
 
@@ -22,7 +22,7 @@ struct TrainArguments {
   std::int64_t stop_after = 0;
 };
 
-int report(const TrainResult& result, const TrainArguments& arguments) {
+int report(const TrainResult& result, const Config& config, const TrainArguments& arguments) {
   const Output& output = arguments.output;
   output.write(to_json(result));
   if (result.stopped == Stopped::interrupted) {
@@ -34,10 +34,10 @@ int report(const TrainResult& result, const TrainArguments& arguments) {
     if (result.stopped == Stopped::at_target) print_out("target reached at step {}\n", result.steps);
     if (result.stopped == Stopped::out_of_patience)
       print_out("early stopping: no better validation loss since step {}\n", result.best_step);
-    if (result.validation) print_out("{}\n", describe("validation", *result.validation));
-    if (result.test) print_out("{}\n", describe("test", *result.test));
+    if (result.validation) print_out("{}\n", describe("validation", *result.validation, config));
+    if (result.test) print_out("{}\n", describe("test", *result.test, config));
     if (const auto& last = result.test ? result.test : result.validation)
-      print_out("{}", describe_reference(*last));
+      print_out("{}", describe_reference(*last, config));
     print_out("weights     {}   arithmetic: {}   {} steps in {:.1f} s\nrun         {}\n", result.weights_hash,
               result.arithmetic, result.steps, result.seconds, result.directory);
   }
@@ -63,8 +63,8 @@ int run(TrainArguments arguments) {
   }
   RunDirectory directory = arguments.directory;
   const Config config = is_run ? arguments.config.load(directory) : arguments.config.load();
-  if (config.task.table != nullptr && !arguments.output.quiet)
-    for (const std::string& remark : remarks(*config.task.table, config.data.train))
+  if (config.task.rows != nullptr && !arguments.output.quiet)
+    for (const std::string& remark : config.task.rows->remarks(config.data.train))
       print_err("thimble: {}\n", remark);
   if (directory.empty())
     directory = arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);
@@ -78,7 +78,7 @@ int run(TrainArguments arguments) {
                                .stop_after = arguments.stop_after,
                                .ranks = &ranks,
                                .new_metrics = arguments.new_metrics}),
-                arguments);
+                config, arguments);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/text/width.h"
 
 namespace thimble::cli {
@@ -93,10 +93,10 @@ HeadId HeadChoice::only(const ModelConfig& model) const {
 }
 
 std::string sample_text(const Config& config, std::int64_t sequences) {
-  const Table* table = config.task.table.get();
-  const bool is_sample = table != nullptr && sequences < table->splits()[2];
+  const Rows* rows = config.task.rows.get();
+  const bool is_sample = rows != nullptr && sequences < rows->splits()[2];
   return fmt::format("{}{} test sequences", sequences,
-                     is_sample ? fmt::format(" of {}", table->splits()[2]) : "");
+                     is_sample ? fmt::format(" of {}", rows->splits()[2]) : "");
 }
 
 void show_ablation(const AblationReport& report, const Config& config, const Output& output) {

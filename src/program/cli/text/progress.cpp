@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "thimble/train/train.h"
-#include "train/data/table/table.h"
+#include "train/data/rows.h"
 #include "train/files/text/format.h"
 #include "train/files/text/width.h"
 
@@ -14,23 +14,29 @@ namespace {
 
 // Prints how much of a data file training reads, and what an evaluation costs.
 void print_reading(const Config& config) {
-  const Table* table = config.task.table.get();
-  if (table == nullptr) return;
+  const Rows* rows = config.task.rows.get();
+  if (rows == nullptr) return;
   const DataConfig sizes = split_sizes(config.task, config.data);
   const double reads = static_cast<double>(config.train.steps) * static_cast<double>(config.train.batch) /
                        static_cast<double>(sizes.train);
-  const std::int64_t all = table->splits()[0];
-  print_err("trains on {} {} lines; {} steps of {} read {}\n",
-            sizes.train < all ? grouped(sizes.train) + " of" : "all", grouped(all),
-            grouped(config.train.steps), grouped(config.train.batch),
-            reads < 1 ? fmt::format("{:.0f} % of them, once; for all of them set train.steps={}", 100 * reads,
-                                    (sizes.train + config.train.batch - 1) / config.train.batch)
-                      : fmt::format("each {:.1f} times", reads));
+  const std::int64_t all = rows->splits()[0];
+  const std::string steps_of =
+      fmt::format("{} steps of {}", grouped(config.train.steps), grouped(config.train.batch));
+  if (rows->places() > 0)
+    print_err("trains on windows at random places, {} possible; {} read each token {:.2g} times\n",
+              grouped(rows->places()), steps_of, reads);
+  else
+    print_err("trains on {} {} {}s; {} read {}\n", sizes.train < all ? grouped(sizes.train) + " of" : "all",
+              grouped(all), rows->row_name(), steps_of,
+              reads < 1
+                  ? fmt::format("{:.0f} % of them, once; for all of them set train.steps={}", 100 * reads,
+                                (sizes.train + config.train.batch - 1) / config.train.batch)
+                  : fmt::format("each {:.1f} times", reads));
   // A training step is a forward pass and a backward one of twice its work.
   const double steps = static_cast<double>(sizes.validation) / (3 * static_cast<double>(config.train.batch));
-  print_err("an evaluation reads {} {} validation lines, the work of about {} training steps{}\n",
-            sizes.validation < table->splits()[1] ? grouped(sizes.validation) + " of" : "all",
-            grouped(table->splits()[1]), format_number(std::max(1.0, std::round(steps))),
+  print_err("an evaluation reads {} {} validation {}s, the work of about {} training steps{}\n",
+            sizes.validation < rows->splits()[1] ? grouped(sizes.validation) + " of" : "all",
+            grouped(rows->splits()[1]), rows->row_name(), format_number(std::max(1.0, std::round(steps))),
             steps > 10 ? "; fewer with data.validation=N" : "");
 }
 

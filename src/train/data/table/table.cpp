@@ -10,8 +10,8 @@
 
 namespace thimble {
 
-Table::Table(const TableTexts& texts, const DataRecord* trained)
-    : options_(texts.options), disjoint_(!texts.validation && !texts.test) {
+Table::Table(const TableTexts& texts, const DataRecord* trained) : Rows(texts.options) {
+  disjoint_ = !texts.validation && !texts.test;
   const bool known = trained != nullptr && trained->known();
   assign_splits(read_files(texts, known ? trained : nullptr), known);
   if (known) longest_ = trained->longest;
@@ -55,60 +55,21 @@ std::vector<RowHash> Table::read_files(const TableTexts& texts, const DataRecord
   }
   if (vocabulary_file) sources_.push_back(*vocabulary_file);
   problems.finish();
-  number_tokens(vocabulary, rows.hashes);
+  set_ids(vocabulary, rows.hashes);
   return std::move(rows.hashes);
 }
 
-// Returns for each number of the vocabulary whether its token keeps an id of its own.
-std::vector<bool> Table::kept_tokens(const TableVocabulary& vocabulary,
-                                     std::span<const RowHash> hashes) const {
+// Gives tokens their ids.
+void Table::set_ids(const TableVocabulary& vocabulary, std::span<const RowHash> hashes) {
   std::vector<std::int64_t> counts(vocabulary.size());
-  std::vector<bool> kept(vocabulary.size(), vocabulary.fixed());
-  if (vocabulary.fixed()) return kept;
   for (std::uint32_t row = 0, file = 0; row < lines_.size(); ++row) {
     while (row >= files_[file].end) ++file;
-    if (options_.vocabulary == VocabularyOf::training && split_of(row, file, hashes) != 0) continue;
+    if (options_.vocabulary == VocabularyOf::training && split_of(file, hashes[row].input) != 0) continue;
     for (const auto& tokens : {input(row), target(row)})
       for (const std::int32_t id : tokens)
         if (id != kIgnore) ++counts[static_cast<std::size_t>(id)];
   }
-  for (std::size_t i = 0; i < counts.size(); ++i) kept[i] = counts[i] >= options_.least_count();
-
-  constexpr std::int64_t kMaxTokens = 65536;
-  const std::int64_t room = kMaxTokens - (options_.has_unknown() ? 1 : 0);
-  const auto found = std::ranges::count(kept, true);
-  if (found <= room) return kept;
-  std::ranges::sort(counts, std::greater());
-  throw DataError(fmt::format(
-      "{}: 1 problem\n{}: {} different tokens; the maximum is {}; replace rare ones with task.min_count={}",
-      files_[0].name, files_[0].name, found, kMaxTokens, counts[kMaxTokens - 1] + 1));
-}
-
-// Orders tokens by their bytes, unless a file or a trained model fixes their ids, and replaces those that are
-// left out by <unk>.
-void Table::number_tokens(const TableVocabulary& vocabulary, std::span<const RowHash> hashes) {
-  const std::vector<bool> kept = kept_tokens(vocabulary, hashes);
-  const auto sorted = vocabulary.sorted();
-  if (vocabulary.fixed()) {
-    tokens_.resize(vocabulary.size());
-    for (const auto& [token, number] : sorted) tokens_[static_cast<std::size_t>(number)] = token;
-  } else {
-    for (const auto& [token, number] : sorted)
-      if (kept[static_cast<std::size_t>(number)]) tokens_.emplace_back(token);
-    if (options_.has_unknown() && !std::ranges::binary_search(tokens_, kUnknownToken))
-      tokens_.insert(std::ranges::lower_bound(tokens_, kUnknownToken), std::string(kUnknownToken));
-  }
-  if (const auto unknown = std::ranges::find(tokens_, kUnknownToken);
-      options_.has_unknown() && unknown != tokens_.end())
-    unknown_ = static_cast<std::int32_t>(unknown - tokens_.begin());
-  if (vocabulary.fixed()) return;
-  std::vector<std::int32_t> ids(vocabulary.size(), unknown_);
-  std::int32_t next = 0;
-  for (const auto& [token, number] : sorted) {
-    if (!kept[static_cast<std::size_t>(number)]) continue;
-    if (next == unknown_ && token != kUnknownToken) ++next;
-    ids[static_cast<std::size_t>(number)] = next++;
-  }
+  const std::vector<std::int32_t> ids = number_tokens(vocabulary, counts);
   for (std::int32_t& id : ids_)
     if (id != kIgnore) id = ids[static_cast<std::size_t>(id)];
 }
@@ -127,24 +88,17 @@ std::span<const std::int32_t> Table::target(std::uint32_t row) const {
   return {ids_.data() + ends_[2 * row], static_cast<std::size_t>(size(row).target)};
 }
 
-std::string Table::where(std::uint32_t row) const {
+std::string Table::stored_where(std::uint32_t row) const {
   auto file = files_.begin();
   while (row >= file->end) ++file;
   return fmt::format("{}:{}", file->name, lines_[row]);
-}
-
-// Returns the index of the split of a stored row, which is in that file.
-std::size_t Table::split_of(std::uint32_t row, std::size_t file, std::span<const RowHash> hashes) const {
-  if (file > 0) return file;
-  const auto split = static_cast<std::size_t>(split_of_hash(hashes[row].input));
-  return files_[split].name.empty() || split == 0 ? split : 0;  // else that split has a file of its own
 }
 
 void Table::assign_splits(std::span<const RowHash> hashes, bool trained) {
   std::vector<std::uint32_t> rows[3];
   for (std::uint32_t row = 0, file = 0; row < lines_.size(); ++row) {
     while (row >= files_[file].end) ++file;
-    rows[split_of(row, file, hashes)].push_back(row);
+    rows[split_of(file, hashes[row].input)].push_back(row);
   }
   for (const Split split : {Split::train, Split::validation, Split::test}) {
     const auto index = static_cast<std::size_t>(split);
@@ -154,25 +108,15 @@ void Table::assign_splits(std::span<const RowHash> hashes, bool trained) {
     if (found.empty()) {
       const std::string remedy =
           split == Split::train ? "" : fmt::format(", or set task.{}_file", split_name(split));
-      missing_[index] = unreadable_[from];
-      if (missing_[index].empty())
-        missing_[index] =
-            fmt::format("{}: 1 problem\n{}: none of the {} lines is in the {} split; add lines{}",
-                        files_[from].name, files_[from].name,
-                        files_[from].end - (from > 0 ? files_[from - 1].end : 0), split_name(split), remedy);
-      if (!trained) throw DataError(missing_[index]);
+      set_missing(
+          split, from,
+          fmt::format("none of the {} lines is in the {} split; add lines{}",
+                      files_[from].end - (from > 0 ? files_[from - 1].end : 0), split_name(split), remedy),
+          trained);
     }
     splits_[index] = std::ssize(found);
     order_.insert(order_.end(), found.begin(), found.end());
   }
-}
-
-void Table::require_rows(Split split) const {
-  const std::string& reason = missing_[static_cast<std::size_t>(split)];
-  const std::string own = split == Split::train ? "" : fmt::format(" or task.{}_file", split_name(split));
-  require<DataError>(reason.empty(),
-                     "{}\nso the {} split is empty; restore the file, or set another with task.file{}=FILE",
-                     reason, split_name(split), own);
 }
 
 void Table::measure() {
@@ -235,40 +179,9 @@ void Table::check(Layout layout) const {
   problems.finish();
 }
 
-std::shared_ptr<const Table> open_table(const TaskConfig& config, Layout layout, const DataRecord* trained) {
-  if (trained == nullptr || !trained->known()) return std::make_shared<Table>(load_table(config));
-  const std::string mismatch = split_rule_mismatch(*trained);
-  require<DataError>(mismatch.empty(), "{}: the model was trained on it, but {}", config.file, mismatch);
-  DataRecord record = *trained;
-  if (layout == Layout::seq2seq && record.vocabulary.size() > 2)
-    record.vocabulary.resize(record.vocabulary.size() - 2);  // without <begin> and <end>
-  return std::make_shared<Table>(load_table(config, &record));
-}
-
 Table load_table(const TaskConfig& config, const DataRecord* trained) {
-  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
-  const auto text = [&](const std::string& path) {
-    TableText opened{.name = path};
-    try {
-      opened.file = std::make_shared<InputFile>(path);
-      require<FileError>(opened.file->size() <= kMaxBytes, "{}: {} bytes; {} is the most", path,
-                         opened.file->size(), kMaxBytes);
-    } catch (const FileError& e) {
-      if (trained == nullptr || !trained->known()) throw DataError(e.what());
-      opened.unreadable = e.what();
-    }
-    return opened;
-  };
-  const auto optional = [&](const std::string& path) {
-    return path.empty() ? std::nullopt : std::optional(text(path));
-  };
   try {
-    return Table({.main = text(config.file),
-                  .validation = optional(config.validation_file),
-                  .test = optional(config.test_file),
-                  .vocabulary = optional(config.vocabulary_file),
-                  .options = config.options},
-                 trained);
+    return Table(open_files(config, trained), trained);
   } catch (const FileError& e) {  // while it is read
     throw DataError(e.what());
   }

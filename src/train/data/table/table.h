@@ -17,42 +17,21 @@
 // token on each line.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "thimble/train/data_record.h"
-#include "thimble/train/dataset.h"
-#include "thimble/train/file.h"
-#include "thimble/train/task.h"
+#include "train/data/rows.h"
 
 namespace thimble {
-
-// A file and its content; the extension of the name determines the format unless the options do.
-struct TableText {
-  std::string name;
-  std::string text{};
-  std::string unreadable{};                 // why the file cannot be read; "": it was read
-  std::shared_ptr<const InputFile> file{};  // read in pieces in place of `text`
-};
-
-// The data files of a table, and how they are read.
-struct TableTexts {
-  TableText main;
-  std::optional<TableText> validation{}, test{}, vocabulary{};
-  TableOptions options{};
-};
 
 // The XXH3-64 of the text of a row: the tokens of its input, each followed by a NUL byte, then those of the
 // target likewise, with "\0" alone for no answer.
 struct RowHash {
   std::uint64_t input, row;
 };
-
-class TableVocabulary;
 
 // Counts of what a table left out or replaced.
 struct TableCounts {
@@ -61,8 +40,8 @@ struct TableCounts {
   std::int64_t blank_inputs = 0;  // tokens of inputs that equal the marker
 };
 
-// The rows of data files, with their vocabulary and splits.
-class Table {
+// Pairs of an input and a target.
+class Table : public Rows {
  public:
   // The vocabulary is that of the vocabulary file, in its order, or else the tokens that occur, sorted by
   // their bytes, as TableOptions select them. The hash of its input's text, before tokens are replaced, assigns a
@@ -77,29 +56,14 @@ class Table {
   // reports why.
   explicit Table(const TableTexts&, const DataRecord* trained = nullptr);
 
-  const std::vector<std::string>& tokens() const { return tokens_; }
-  const TableOptions& options() const { return options_; }
-  std::int32_t unknown() const {
-    return unknown_;
-  }  // the id of <unk> for other tokens; kIgnore: there is none
-  std::int64_t rows() const { return static_cast<std::int64_t>(order_.size()); }
-  // Returns how many rows are training, validation and test; rows are in this order.
-  const std::array<std::int64_t, 3>& splits() const { return splits_; }
-  // Throws DataError, with the file, its problems and the key to set, when a split has no rows.
-  void require_rows(Split) const;
-  bool disjoint() const { return disjoint_; }  // whether splits share no input, as they come from one file
-  void example(std::int64_t row, Example& out) const;  // in the order of the splits
-
-  ExampleSize longest() const { return longest_; }  // longest input and longest target, in any row
-  double chance() const { return chance_; }         // share of the most frequent answer, of all rows
-  double bytes() const;                             // of memory, at most: while it is read
+  void example(std::int64_t row, Example& out) const override;
+  std::string where(std::int64_t row) const override { return stored_where(stored(row)); }
+  double bytes() const override;
+  std::optional<Layout> suitable_layout() const override;
+  void check(Layout) const override;
+  // Returns also what was left out, replaced, or never occurs in the rows that are trained on.
+  std::vector<std::string> remarks(std::int64_t train = kAll) const override;
   const TableCounts& counts() const { return counts_; }
-  const std::vector<DataFile>& sources() const { return sources_; }
-
-  // Returns the layout that suits all rows; nothing if none does.
-  std::optional<Layout> suitable_layout() const;
-  // Throws DataError, with the lines and a layout that suits all rows, when rows cannot be laid out that way.
-  void check(Layout) const;
 
   // Returns the stored row of a row in the order of the splits.
   std::uint32_t stored(std::int64_t row) const { return order_[static_cast<std::size_t>(row)]; }
@@ -107,47 +71,25 @@ class Table {
   // Rows in the order of storage: those of the main file, of the validation file and of the test file.
   std::span<const std::int32_t> input(std::uint32_t row) const;
   std::span<const std::int32_t> target(std::uint32_t row) const;
-  std::string where(std::uint32_t row) const;  // "FILE:LINE"
+  std::string stored_where(std::uint32_t row) const;  // "FILE:LINE"
   std::uint32_t main_rows() const { return files_[0].end; }
 
  private:
-  struct File {
-    std::string name;
-    std::uint32_t end;  // one past its last row
-  };
-
   ExampleSize size(std::uint32_t row) const;  // of a stored row
   std::vector<RowHash> read_files(const TableTexts&, const DataRecord* trained);
-  void number_tokens(const TableVocabulary&, std::span<const RowHash>);
-  std::vector<bool> kept_tokens(const TableVocabulary&, std::span<const RowHash>) const;
-  std::size_t split_of(std::uint32_t row, std::size_t file, std::span<const RowHash>) const;
+  void set_ids(const TableVocabulary&, std::span<const RowHash>);
   void assign_splits(std::span<const RowHash>, bool trained);
   void measure();
 
-  TableOptions options_;
-  std::vector<File> files_;
-  std::vector<DataFile> sources_;
-  std::array<std::string, 3> unreadable_;  // by file: its problems; "": none
-  std::array<std::string, 3> missing_;     // by split: why it has no rows; "": it has rows
-  std::vector<std::string> tokens_;
-  std::int32_t unknown_ = kIgnore;
   std::vector<std::int32_t> ids_;     // tokens of all inputs and targets
   std::vector<std::uint32_t> ends_;   // in ids_: of input 0, target 0, input 1, ...
   std::vector<std::uint32_t> lines_;  // of rows, from 1
   std::vector<std::uint32_t> order_;  // stored rows: those of training, validation, test
-  std::array<std::int64_t, 3> splits_{};
   TableCounts counts_;
-  bool disjoint_ = true;
-  ExampleSize longest_{};
-  double chance_ = 0;
 };
 
 // Reads the files that the task config names. Throws DataError as Table does, and without the record of a
 // trained model also when a file cannot be read, is not a regular file or is larger than 1 GiB.
 Table load_table(const TaskConfig&, const DataRecord* trained = nullptr);
-
-// Does what load_table does, for a model of that layout, whose record also has <begin> and <end> if it is a
-// seq2seq model. Throws DataError also when the model's rows were divided by another rule.
-std::shared_ptr<const Table> open_table(const TaskConfig&, Layout, const DataRecord* trained = nullptr);
 
 }  // namespace thimble

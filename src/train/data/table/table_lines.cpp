@@ -1,5 +1,7 @@
 #include "train/data/table/table_lines.h"
 
+#include <utility>
+
 #include "thimble/engine/error.h"
 #include "train/files/line_reader.h"
 #include "train/files/progress.h"
@@ -28,34 +30,39 @@ void check_line(std::string_view line, std::size_t size) {
 
 }  // namespace
 
-void for_lines(const TableText& file, bool blanks, DataFile& source,
+void for_lines(const TableText& file, Lines lines, DataFile& source,
                const std::function<void(std::size_t number, const char* rule)>& report,
-               const std::function<void(std::string_view line, std::size_t number)>& f) {
+               const std::function<void(std::string_view line, std::size_t number, bool complete)>& f) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   LineReader reader = file.file ? LineReader(*file.file) : LineReader(file.text);
   ProgressCounter progress("reading data", static_cast<double>(reader.total()));
+  const bool in_parts = lines == Lines::parts || lines == Lines::bytes;
   std::size_t number = 0, blank = 0, filled = 0;  // blank: the number of the first of the last blank lines
-  bool readable = true;
+  bool readable = true, first = true, complete = true;
   std::string_view line;
-  while (reader.next(line)) {
-    ++number;
+  while (in_parts ? reader.next_part(line) : reader.next(line)) {
+    number += complete ? 1 : 0;
+    complete = reader.is_complete();
     progress.advance(static_cast<double>(reader.size() + 1));
     if (!readable) continue;  // the rest is only hashed
     try {
+      const bool is_start = std::exchange(first, false) && lines != Lines::bytes;
+      if (is_start && in_parts && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
       const bool is_blank = line.find_first_not_of(' ') == line.npos;
-      if (is_blank && !blanks) {
+      if (is_blank && lines == Lines::filled) {
         if (blank == 0) blank = number;
         continue;
       }
       if (blank > 0) report(blank, "blank line; delete it");
       blank = 0;
       filled += is_blank ? 0 : 1;
-      if (number == 1) {
+      if (is_start) {
         readable = false;
         check_start(line, file.name);
         readable = true;
       }
-      check_line(line, reader.size());
-      f(line, number);
+      if (lines != Lines::bytes) check_line(line, reader.size());
+      f(line, number, complete);
     } catch (const DataError& e) {
       report(readable ? number : 0, e.what());
     }

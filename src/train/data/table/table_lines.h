@@ -9,11 +9,19 @@
 
 namespace thimble {
 
-// Calls f(line, number) with each line, numbered from 1. `report` receives the rules that lines break, among them
-// the DataErrors that f throws, with number 0 for a rule of the whole file. Blank lines are reported unless they
-// end the file or `blanks` are part of the format. Sets bytes and hash of `source`.
-void for_lines(const TableText& file, bool blanks, DataFile& source,
+// What for_lines reads.
+enum class Lines {
+  filled,  // lines of UTF-8; blank ones are reported unless they end the file
+  any,     // lines of UTF-8
+  parts,   // parts of a text of UTF-8, see LineReader::next_part()
+  bytes,   // parts of any bytes
+};
+
+// Calls f(line, number, complete) with each line or part, numbered by lines from 1; `complete`: a line break ends
+// it. `report` receives the rules that lines break, among them the DataErrors that f throws, with number 0 for a
+// rule of the whole file. Sets bytes and hash of `source`.
+void for_lines(const TableText& file, Lines lines, DataFile& source,
                const std::function<void(std::size_t number, const char* rule)>& report,
-               const std::function<void(std::string_view line, std::size_t number)>& f);
+               const std::function<void(std::string_view line, std::size_t number, bool complete)>& f);
 
 }  // namespace thimble

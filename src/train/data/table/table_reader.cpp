@@ -64,8 +64,9 @@ void TableProblems::finish() const {
 
 void TableVocabulary::read(const TableText& file, TableProblems& problems, DataFile& source) {
   for_lines(
-      file, false, source, [&](std::size_t line, const char* rule) { problems.add(file.name, line, rule); },
-      [&](std::string_view line, std::size_t) {
+      file, Lines::filled, source,
+      [&](std::size_t line, const char* rule) { problems.add(file.name, line, rule); },
+      [&](std::string_view line, std::size_t, bool) {
         const std::size_t before = numbers_.size();
         number(line, false);
         require<DataError>(numbers_.size() > before, "duplicate token {}", line);
@@ -87,7 +88,8 @@ std::int32_t TableVocabulary::number(std::string_view token, bool guess) {
   require<DataError>(!token.empty(), "empty token");
   require<DataError>(token.size() <= kMaxToken, "token of {} bytes, {}; the maximum is {}", token.size(),
                      printable(token), kMaxToken);
-  require<DataError>(std::ranges::none_of(token, [](char c) { return is_control(c); }),
+  require<DataError>((any_control_ && token.size() == 1) ||
+                         std::ranges::none_of(token, [](char c) { return is_control(c); }),
                      "control character in token {}", printable(token));
   require<DataError>(token.find(' ') == token.npos || token == " ", "space in token {}", token);
   if (fixed()) {
@@ -153,7 +155,8 @@ void read_rows(const TableText& file, const TableOptions& options, TableVocabula
   } catch (const DataError& e) {
     report(0, e.what());
     return for_lines(
-        file, true, source, [](std::size_t, const char*) {}, [](std::string_view, std::size_t) {});
+        file, Lines::any, source, [](std::size_t, const char*) {},
+        [](std::string_view, std::size_t, bool) {});
   }
   SequenceReader input(vocabulary, problems, options.input_tokens, options.no_answer, false),
       target(vocabulary, problems, options.target_tokens, options.no_answer, true);
@@ -172,7 +175,8 @@ void read_rows(const TableText& file, const TableOptions& options, TableVocabula
     rows.lines.push_back(static_cast<std::uint32_t>(start));
     rows.hashes.push_back({hash_of(input.hashed()), hash_of(input.hashed() + target.hashed())});
   };
-  for_lines(file, format->blanks(), source, report, [&](std::string_view line, std::size_t number) {
+  const Lines lines = format->blanks() ? Lines::any : Lines::filled;
+  for_lines(file, lines, source, report, [&](std::string_view line, std::size_t number, bool) {
     if (!format->is_open()) {
       input.clear();
       target.clear();

@@ -48,8 +48,10 @@ class TableProblems {
 // The numbers of tokens, given in order of their first occurrence or fixed.
 class TableVocabulary {
  public:
-  // With `has_unknown`, a fixed vocabulary that has <unk> gives its number to other tokens.
-  explicit TableVocabulary(bool has_unknown) : has_unknown_(has_unknown) {}
+  // With `has_unknown`, a fixed vocabulary that has <unk> gives its number to other tokens. With `any_control`,
+  // a token may be a control character.
+  explicit TableVocabulary(bool has_unknown, bool any_control = false)
+      : has_unknown_(has_unknown), any_control_(any_control) {}
 
   // Reads the tokens of a vocabulary file, sets what is known of the file, and allows no others from then on.
   void read(const TableText&, TableProblems&, DataFile& source);
@@ -75,7 +77,7 @@ class TableVocabulary {
 
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> numbers_;
   std::string_view fixed_by_{};
-  bool has_unknown_;
+  bool has_unknown_, any_control_;
 };
 
 // A reader of the tokens of one sequence of a row.

@@ -1,4 +1,4 @@
-#include "train/data/table/table_remarks.h"
+#include "train/data/table/table.h"
 
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ std::optional<std::string> header_remark(const Table& table) {
       options.format == TableFormat::by_name
           ? !table.sources()[0].path.ends_with(".jsonl") && !table.sources()[0].path.ends_with(".conllu")
           : options.format == TableFormat::tsv || options.format == TableFormat::csv;
-  if (!separated || table.main_rows() < 3 || !table.where(0).ends_with(":1")) return std::nullopt;
+  if (!separated || table.main_rows() < 3 || !table.stored_where(0).ends_with(":1")) return std::nullopt;
   std::vector<std::int64_t> counts(table.tokens().size()), answers(table.tokens().size());
   for (std::uint32_t row = 0; row < table.main_rows(); ++row) {
     for (const std::int32_t id : table.input(row)) ++counts[static_cast<std::size_t>(id)];
@@ -65,7 +65,7 @@ std::optional<std::string> header_remark(const Table& table) {
   const auto single = std::ranges::count(answers, 1) - std::ssize(table.target(0));
   if (!alone || (!named && single > 0)) return std::nullopt;
   return fmt::format("{}: the first line may be a header; if it is not an example, set task.header=true",
-                     table.where(0));
+                     table.stored_where(0));
 }
 
 // Returns remarks on rows with equal inputs.
@@ -86,9 +86,9 @@ void add_equal_inputs(const Table& table, std::vector<std::string>& lines) {
   }
   const auto add = [&](const Found& found, std::string_view what, std::string_view meaning) {
     if (found.rows == 0) return;
-    lines.push_back(
-        fmt::format("{}: {} as in {}{}; {}", table.where(found.second), what, table.where(found.first),
-                    found.rows == 1 ? "" : fmt::format(" (and {} more)", found.rows - 1), meaning));
+    lines.push_back(fmt::format(
+        "{}: {} as in {}{}; {}", table.stored_where(found.second), what, table.stored_where(found.first),
+        found.rows == 1 ? "" : fmt::format(" (and {} more)", found.rows - 1), meaning));
   };
   add(contradicting, "same input with another target", "no model can predict both");
   add(repeated, "same input and target", "duplicates weigh as often as they occur");
@@ -115,10 +115,10 @@ void add_quotes(const Table& table, std::vector<std::string>& lines) {
   };
   for (std::uint32_t row = 0; row < table.rows(); ++row)
     if (!is_quoted(table.input(row)) || !is_quoted(table.target(row))) return;
-  lines.push_back(
-      fmt::format("{}: every field is in quotes, which are part of its tokens; to drop them, set "
-                  "task.format=csv{}",
-                  table.where(0), table.options().separator.empty() ? " task.separator='\"\\t\"'" : ""));
+  lines.push_back(fmt::format(
+      "{}: every field is in quotes, which are part of its tokens; to drop them, set "
+      "task.format=csv{}",
+      table.stored_where(0), table.options().separator.empty() ? " task.separator='\"\\t\"'" : ""));
 }
 
 void add_single(const Table& table, const std::array<std::vector<std::int64_t>, 2>& counts,
@@ -229,7 +229,8 @@ void add_unseen(const Table& table, std::int64_t train, std::vector<std::string>
 
 }  // namespace
 
-std::vector<std::string> remarks(const Table& table, std::int64_t train) {
+std::vector<std::string> Table::remarks(std::int64_t train) const {
+  const Table& table = *this;
   std::vector<std::string> lines;
   if (table.rows() == 0) return lines;
   if (const auto header = header_remark(table)) lines.push_back(*header);

@@ -8,20 +8,8 @@
 namespace thimble::tasks::file {
 namespace {
 
-const Table& table(const TaskConfig& config) {
-  require<DataError>(config.table != nullptr,
-                     "task {}: its data files are not open; read the config with open_config", config.name);
-  return *config.table;
-}
-
-void check(const TaskConfig& config) { table(config); }
-std::vector<std::string> tokens(const TaskConfig& config) { return table(config).tokens(); }
-ExampleSize size(const TaskConfig& config) { return table(config).longest(); }
-double rows(const TaskConfig& config) { return static_cast<double>(table(config).rows()); }
-double chance(const TaskConfig& config) { return table(config).chance(); }
-
-void at(const TaskConfig& config, std::int64_t index, Example& example) {
-  table(config).example(index, example);
+std::shared_ptr<const Rows> open(const TaskConfig& config, const DataRecord* trained) {
+  return std::make_shared<Table>(open_files(config, trained), trained);
 }
 
 void shuffle(SampleRng& rng, std::vector<std::int32_t>& tokens) {
@@ -31,7 +19,7 @@ void shuffle(SampleRng& rng, std::vector<std::int32_t>& tokens) {
 
 // Shuffles the input and the target of a row, and puts the start of another row in front, as far as it fits.
 void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  const Table& rows = table(config);
+  const Rows& rows = rows_of(config);
   const ExampleSize longest = rows.longest();
   Example other;
   rows.example(rng.below(rows.rows()), example);
@@ -71,13 +59,13 @@ Task task() {
       .keys = {"file", "validation_file", "test_file", "vocabulary_file", "format", "input", "target",
                "header", "separator", "input_tokens", "target_tokens", "no_answer", "vocabulary", "min_count",
                "max_tokens"},
-      .check = check,
-      .tokens = tokens,
-      .size = size,
-      .at = at,
-      .distinct_inputs = rows,
-      .table = table,
-      .chance = chance,
+      .check = check_rows,
+      .tokens = row_tokens,
+      .size = longest_row,
+      .at = row_at,
+      .distinct_inputs = count_rows,
+      .open = open,
+      .chance = row_chance,
       .vary = vary};
 }
 

@@ -1,0 +1,98 @@
+// A text as rows of a language model: the input is tokens, the target the tokens after each of them.
+//
+// TextForm::lines: every line that is not blank is a document, between boundary tokens: the line break, which
+// predicts its first token and is predicted after its last. Lines have at most 1 MiB and end in LF or CRLF.
+// TextForm::stream: the files are texts as they are, line breaks and carriage returns included, without ends.
+// Words are separated by spaces and tabs; in a stream, line breaks are tokens, too. Unless tokens are bytes, a
+// text is UTF-8 without NUL, and a byte order mark at its start is no part of it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/data/rows.h"
+
+namespace thimble {
+
+class TableProblems;
+
+class Text : public Rows {
+ public:
+  // Documents become rows of at most `length` tokens. The hash of its text assigns a document to its split, as in
+  // Table, and the documents of a split are in the order of their hashes. The first tokens of a stream are the
+  // training split, then validation and test, by shares; with two shares, the last is both. A split that has a
+  // file of its own is that file. The vocabulary is that of Table. The text is read twice, first to count its
+  // tokens. Throws DataError as Table does, when shares are none, when a split has no document or too few tokens
+  // for a row, and when a file changes while it is read.
+  Text(const TableTexts&, const TextOptions&, std::int64_t length, const DataRecord* trained = nullptr);
+
+  std::int64_t token_count() const { return count_; }  // of the text
+  // Returns the tokens of the training split, with the boundaries of documents.
+  std::int64_t training_count() const;
+  // Returns the first tokens of the training split, at most `limit` and whole documents: with kIgnore before each
+  // document, or before a stream.
+  std::vector<std::int32_t> training_tokens(std::int64_t limit) const;
+
+  void example(std::int64_t row, Example& out) const override;
+  std::string where(std::int64_t row) const override;
+  double bytes() const override;
+  std::int64_t length_of(std::int64_t row) const override;
+  std::string_view row_name() const override { return is_stream() || !rows_.empty() ? "window" : "document"; }
+  std::int64_t places() const override;
+  void example_at(std::int64_t place, Example& out) const override;
+  std::optional<Layout> suitable_layout() const override { return Layout::position; }
+  void check(Layout) const override;
+  std::vector<std::string> remarks(std::int64_t train = kAll) const override;
+
+ private:
+  struct Range {
+    std::int64_t begin = 0, end = 0;  // tokens
+    std::int64_t size() const { return end - begin; }
+  };
+  struct Piece {
+    std::size_t document;  // index in order_
+    std::int64_t number;
+  };
+  // Receives the numbers of the tokens of a line or part, none for a blank line, and its text.
+  using Visit = std::function<void(std::size_t file, std::span<const std::int32_t>, std::string_view)>;
+
+  bool is_stream() const { return text_.documents == TextForm::stream; }
+  // Returns how many tokens of a document of `n` are rows: all of them and the boundary, or the first.
+  std::int64_t used(std::int64_t n) const {
+    return text_.longer == LongDocuments::first ? std::min(n + 1, length_) : n + 1;
+  }
+  std::int64_t row_count(std::int64_t tokens) const { return (tokens + length_ - 1) / length_; }
+  void read_file(const TableText&, std::size_t file, TableVocabulary&, TableProblems&, DataFile&,
+                 const Visit&);
+  void count(const TableTexts&, TableVocabulary&, bool trained, std::vector<std::int64_t>& counts);
+  void store(const TableTexts&, TableVocabulary&, std::span<const std::int32_t> ids);
+  std::int32_t token(std::int64_t i) const;
+  Range document(std::uint32_t i) const;
+  Piece piece_of(std::int64_t row) const;
+  void order_documents(bool trained);
+  void divide_stream(bool trained);
+  void measure();
+  void copy_window(Range from, std::int64_t first, Example& out) const;
+
+  TextOptions text_;
+  std::int64_t length_, count_ = 0;
+  std::vector<std::uint8_t> narrow_;   // tokens of all documents, of a vocabulary of at most 256,
+  std::vector<std::uint16_t> wide_;    // or of a larger one
+  std::vector<std::uint32_t> ends_;    // of documents, in tokens
+  std::vector<std::uint64_t> hashes_;  // of documents, while they are read
+  std::vector<std::uint32_t> order_;   // documents: those of training, validation, test
+  std::vector<std::uint32_t> rows_;    // rows of the documents up to each in order_; empty: one each
+  std::array<std::vector<std::uint32_t>, 3> blanks_;  // by file: documents before each blank line
+  std::array<std::int64_t, 4> starts_{};              // tokens before each file
+  std::array<Range, 3> parts_;                        // of a stream, by split
+  std::int64_t longer_ = 0;                           // documents with more than one window
+};
+
+}  // namespace thimble

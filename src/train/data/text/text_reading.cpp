@@ -1,0 +1,227 @@
+// Reads texts: what Text keeps of its files.
+#include <cmath>
+#include <utility>
+
+#include "thimble/engine/error.h"
+#include "train/data/table/table_lines.h"
+#include "train/data/table/table_reader.h"
+#include "train/data/text/text.h"
+#include "train/files/hash.h"
+#include "train/files/text/format.h"
+#include "train/files/text/text.h"
+
+namespace thimble {
+
+namespace {
+
+constexpr std::string_view kLineBreak = "\n";
+constexpr const char* kKeys[] = {"file", "validation_file", "test_file"};
+
+std::array<const TableText*, 3> files_of(const TableTexts& texts) {
+  return {&texts.main, texts.validation ? &*texts.validation : nullptr, texts.test ? &*texts.test : nullptr};
+}
+
+// Returns the shares of a stream: training, validation and test, or training and what is both of the others.
+std::vector<double> parse_split(const std::string& text) {
+  std::vector<double> shares;
+  double sum = 0;
+  for (std::size_t start = 0, end = 0; start <= text.size(); start = end + 1) {
+    end = std::min(text.find(',', start), text.size());
+    shares.push_back(parse_number<double>(text.substr(start, end - start)).value_or(-1));
+    sum += shares.back();
+  }
+  const bool positive = std::ranges::all_of(shares, [](double share) { return share > 0; });
+  require<DataError>(positive && (shares.size() == 2 || shares.size() == 3) && std::abs(sum - 1) < 1e-9,
+                     "task.split is \"{}\"; give 2 or 3 positive shares that sum to 1, such as 0.9,0.1",
+                     printable(text));
+  return shares;
+}
+
+}  // namespace
+
+void Text::read_file(const TableText& file, std::size_t index, TableVocabulary& vocabulary,
+                     TableProblems& problems, DataFile& source, const Visit& visit) {
+  const bool spelled = text_.tokens == Tokenization::characters || text_.tokens == Tokenization::bytes;
+  const Lines lines = !is_stream()                          ? Lines::any
+                      : text_.tokens == Tokenization::bytes ? Lines::bytes
+                                                            : Lines::parts;
+  std::vector<std::int32_t> numbers;
+  std::array<std::int32_t, 128> known;  // numbers of characters of ASCII
+  known.fill(kIgnore);
+  for_lines(
+      file, lines, source,
+      [&](std::size_t line, const char* rule) {
+        const bool is_long = !is_stream() && std::string_view(rule).starts_with("line of ");
+        problems.add(file.name, line,
+                     is_long ? fmt::format("{}; set task.documents=stream", rule) : std::string(rule));
+      },
+      [&](std::string_view line, std::size_t, bool complete) {
+        numbers.clear();
+        if (!spelled && line.ends_with('\r')) line.remove_suffix(1);
+        tokenize(line, text_.tokens, [&](std::string_view token) {
+          const auto c = static_cast<unsigned char>(token[0]);
+          if (token.size() > 1 || c >= known.size())
+            return numbers.push_back(vocabulary.number(token, !problems.full()));
+          if (known[c] == kIgnore) known[c] = vocabulary.number(token, !problems.full());
+          numbers.push_back(known[c]);
+        });
+        if (is_stream() && complete) numbers.push_back(vocabulary.number(kLineBreak, false));
+        visit(index, numbers, line);
+      });
+}
+
+void Text::count(const TableTexts& texts, TableVocabulary& vocabulary, bool trained,
+                 std::vector<std::int64_t>& counts) {
+  const auto files = files_of(texts);
+  if (!is_stream()) boundary_ = vocabulary.number(kLineBreak, false);
+  TableProblems problems;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    files_.push_back({files[i] == nullptr ? "" : files[i]->name, 0});
+  const auto add = [&](std::size_t file, std::span<const std::int32_t> numbers, std::string_view line) {
+    counts.resize(std::max(counts.size(), vocabulary.size()));
+    std::span<const std::int32_t> kept = numbers;
+    bool counted = true;
+    if (!is_stream()) {
+      if (numbers.empty()) return blanks_[file].push_back(static_cast<std::uint32_t>(ends_.size()));
+      longer_ += std::ssize(numbers) + 1 > length_ ? 1 : 0;
+      kept =
+          numbers.first(static_cast<std::size_t>(std::min(std::ssize(numbers), used(std::ssize(numbers)))));
+      hashes_.push_back(hash_of(line));
+      ends_.push_back(static_cast<std::uint32_t>(count_ + std::ssize(kept)));
+      counted = options_.vocabulary == VocabularyOf::all || split_of(file, hashes_.back()) == 0;
+    }
+    count_ += std::ssize(kept);
+    for (const std::int32_t number : kept) counts[static_cast<std::size_t>(number)] += counted ? 1 : 0;
+  };
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    TableProblems own;
+    const std::int64_t tokens = count_;
+    const std::size_t documents = ends_.size();
+    if (files[i] != nullptr) {
+      DataFile& source = sources_.emplace_back(DataFile{.key = kKeys[i], .path = files[i]->name});
+      unreadable_[i] = files[i]->unreadable;
+      if (unreadable_[i].empty()) read_file(*files[i], i, vocabulary, trained ? own : problems, source, add);
+      if (unreadable_[i].empty()) unreadable_[i] = own.text();
+    }
+    if (!unreadable_[i].empty()) {
+      count_ = tokens;
+      ends_.resize(documents);
+      hashes_.resize(documents);
+      blanks_[i].clear();
+    }
+    files_[i].end = static_cast<std::uint32_t>(ends_.size());
+    starts_[i + 1] = count_;
+  }
+  problems.finish();
+  counts.resize(vocabulary.size());
+  if (!is_stream()) return;
+  divide_stream(trained);
+  if (options_.vocabulary == VocabularyOf::all || vocabulary.fixed()) return;
+  std::ranges::fill(counts, 0);
+  std::int64_t position = 0;
+  DataFile again;
+  read_file(texts.main, 0, vocabulary, problems, again,
+            [&](std::size_t, const auto& numbers, std::string_view) {
+              for (const std::int32_t number : numbers)
+                if (position++ < parts_[0].end) ++counts.at(static_cast<std::size_t>(number));
+            });
+}
+
+void Text::store(const TableTexts& texts, TableVocabulary& vocabulary, std::span<const std::int32_t> ids) {
+  const bool narrow = tokens_.size() <= 256;
+  if (narrow)
+    narrow_.reserve(static_cast<std::size_t>(count_));
+  else
+    wide_.reserve(static_cast<std::size_t>(count_));
+  const auto files = files_of(texts);
+  std::size_t source = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i] == nullptr) continue;
+    const DataFile& before = sources_[source++];
+    if (!unreadable_[i].empty()) continue;
+    TableProblems problems;
+    DataFile now;
+    bool same = true;
+    std::int64_t stored = starts_[i];
+    read_file(*files[i], i, vocabulary, problems, now,
+              [&](std::size_t, std::span<const std::int32_t> numbers, std::string_view) {
+                if (!is_stream() && !numbers.empty())
+                  numbers = numbers.first(
+                      static_cast<std::size_t>(std::min(std::ssize(numbers), used(std::ssize(numbers)))));
+                stored += std::ssize(numbers);
+                same = same && stored <= starts_[i + 1];
+                for (const std::int32_t number : numbers) {
+                  same = same && number < std::ssize(ids);
+                  if (!same) return;
+                  const auto id = ids[static_cast<std::size_t>(number)];
+                  if (narrow)
+                    narrow_.push_back(static_cast<std::uint8_t>(id));
+                  else
+                    wide_.push_back(static_cast<std::uint16_t>(id));
+                }
+              });
+    require<DataError>(same && now.hash == before.hash,
+                       "{}: changed while it was read; run the command again", files[i]->name);
+  }
+}
+
+void Text::order_documents(bool trained) {
+  std::array<std::vector<std::uint32_t>, 3> found;
+  for (std::uint32_t i = 0, file = 0; i < ends_.size(); ++i) {
+    while (i >= files_[file].end) ++file;
+    found[split_of(file, hashes_[i])].push_back(i);
+  }
+  disjoint_ = longer_ == 0 && files_[1].name.empty() && files_[2].name.empty();
+  const bool several = longer_ > 0 && text_.longer == LongDocuments::several;
+  std::int64_t all = 0;
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
+    const auto index = static_cast<std::size_t>(split);
+    std::ranges::sort(found[index], {}, [&](std::uint32_t i) { return std::pair(hashes_[i], i); });
+    const std::size_t from = files_[index].name.empty() ? 0 : index;
+    if (found[index].empty())
+      set_missing(split, from,
+                  fmt::format("none of the {} documents is in the {} split; add documents{}",
+                              files_[from].end - (from > 0 ? files_[from - 1].end : 0), split_name(split),
+                              split == Split::train ? "" : fmt::format(", or set task.{}", kKeys[index])),
+                  trained);
+    for (const std::uint32_t i : found[index]) {
+      const std::int64_t rows = row_count(used(document(i).size()));
+      splits_[index] += rows;
+      all += rows;
+      if (several) rows_.push_back(static_cast<std::uint32_t>(all));
+    }
+    order_.insert(order_.end(), found[index].begin(), found[index].end());
+    found[index] = {};
+  }
+  hashes_ = {};
+}
+
+void Text::divide_stream(bool trained) {
+  const std::vector<double> shares = parse_split(text_.split.empty() ? "0.8,0.1,0.1" : text_.split);
+  const bool own[] = {false, !files_[1].name.empty(), !files_[2].name.empty()};
+  const bool shared = shares.size() == 2;  // validation and test are the same part
+  const double train = shares[0] + (shared   ? (own[1] && own[2] ? shares[1] : 0)
+                                    : own[2] ? (own[1] ? shares[1] : 0) + shares[2]
+                                             : (own[1] ? shares[1] : 0));
+  const std::int64_t n = starts_[1];
+  const auto end_of = [&](double share) {
+    return std::min(n, static_cast<std::int64_t>(share * static_cast<double>(n)));
+  };
+  const std::int64_t middle = end_of(train + shares[1]);
+  parts_[0] = {0, end_of(train)};
+  parts_[1] = own[1] ? Range{starts_[1], starts_[2]} : Range{parts_[0].end, shared || own[2] ? n : middle};
+  parts_[2] = own[2] ? Range{starts_[2], starts_[3]} : Range{shared || own[1] ? parts_[0].end : middle, n};
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
+    const auto index = static_cast<std::size_t>(split);
+    const std::int64_t size = parts_[index].size(), needed = split == Split::train ? length_ + 1 : 2;
+    splits_[index] = size < needed ? 0 : row_count(size - 1);
+    if (size < needed)
+      set_missing(
+          split, own[index] ? index : 0,
+          fmt::format("the {} split has {}, and needs {}; add text{}", split_name(split),
+                      counted(size, "token"), needed, split == Split::train ? ", or lower task.length" : ""),
+          trained);
+  }
+}
+
+}  // namespace thimble
