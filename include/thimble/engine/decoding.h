@@ -13,10 +13,13 @@ namespace thimble {
 
 inline constexpr std::int32_t kNoEnd = -1;  // the eos_token of a model whose outputs have no end
 
+struct Hypothesis;
+
 struct DecodingOptions {
-  std::int32_t bos_token, eos_token;       // what is read first, and the end of a sequence
-  std::int64_t max_tokens;                 // the most that are generated, the end included
-  std::function<void()> on_token = [] {};  // called after each token of all hypotheses
+  std::int32_t bos_token, eos_token;  // what is read first, and the end of a sequence
+  std::int64_t max_tokens;            // the most that are generated, the end included
+  // Called with all hypotheses after each token of theirs.
+  std::function<void(std::span<const Hypothesis>)> on_token = [](std::span<const Hypothesis>) {};
 };
 
 // A generated sequence.

@@ -66,6 +66,8 @@ struct Generation {
   std::int64_t beams = 1, samples = 0;
   Sampling sampling{};
   std::int64_t tokens = 0;  // the most of an output, its end included; 0: as the longest target of the task
+  // Called with the next part of the first output as it is generated; parts of characters are kept back.
+  std::function<void(std::string_view)> on_text{};
 };
 
 struct GeneratedSequence {

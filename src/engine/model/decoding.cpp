@@ -75,7 +75,7 @@ std::vector<Hypothesis> decode(DecoderState& state, std::int64_t count, const De
       last[i] = choose(log_p, i, step);
       append(hypotheses[i], last[i], log_p[static_cast<std::size_t>(last[i])], options);
     }
-    options.on_token();
+    options.on_token(hypotheses);
   }
   return hypotheses;
 }
@@ -162,8 +162,8 @@ std::vector<Hypothesis> beam_search(DecoderState& state, std::int64_t beams, con
     };
     if (std::ranges::all_of(longer, hopeless)) break;
     state.reorder(from);
-    options.on_token();
     open = std::move(longer);
+    options.on_token(open);
   }
   return ended;
 }

@@ -11,12 +11,13 @@
 
 namespace thimble {
 
-#define THIMBLE_TRACES                                                                                      \
-  ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);                \
-  void run_split(const ModelSource& model, Split split, std::int64_t count,                                 \
-                 const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options);       \
-  std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens, \
-                                         const Generation& how);
+#define THIMBLE_TRACES                                                                                \
+  ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);          \
+  void run_split(const ModelSource& model, Split split, std::int64_t count,                           \
+                 const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options); \
+  std::vector<Hypothesis> run_generation(                                                             \
+      const ModelSource& model, const std::vector<std::int32_t>& tokens, const Generation& how,       \
+      const std::function<void(std::span<const std::int32_t>)>& on_tokens);
 
 inline namespace f32 {
 THIMBLE_TRACES
@@ -123,9 +124,19 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
       "model.output.per next; `thimble inspect --input` shows what this model predicts");
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
+  std::size_t written = 0;  // bytes that on_text has
+  const auto on_tokens = [&](std::span<const std::int32_t> ids) {
+    if (!how.on_text) return;
+    const std::string all = token_text(names, ids, model.config.task.target_tokens());
+    const std::string_view rest = std::string_view(all).substr(std::min(written, all.size()));
+    constexpr std::size_t kMaxCut = 3;  // bytes of a character whose last one is not there yet
+    const std::size_t whole = utf8_size(rest), part = rest.size() - whole <= kMaxCut ? whole : rest.size();
+    how.on_text(rest.substr(0, part));
+    written += part;
+  };
   std::vector<GeneratedSequence> sequences;
-  for (const Hypothesis& hypothesis :
-       single(model) ? f32::run_generation(model, tokens, how) : f64::run_generation(model, tokens, how)) {
+  for (const Hypothesis& hypothesis : single(model) ? f32::run_generation(model, tokens, how, on_tokens)
+                                                    : f64::run_generation(model, tokens, how, on_tokens)) {
     GeneratedSequence& sequence = sequences.emplace_back();
     sequence.log_probability = hypothesis.log_probability;
     sequence.log_probabilities = hypothesis.log_probabilities;
@@ -134,6 +145,8 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
       sequence.tokens.push_back(names[static_cast<std::size_t>(token)]);
     sequence.text = token_text(names, hypothesis.tokens, model.config.task.target_tokens());
   }
+  if (how.on_text && written < sequences.front().text.size())
+    how.on_text(std::string_view(sequences.front().text).substr(written));
   return sequences;
 }
 

@@ -18,7 +18,7 @@ ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>
 void run_split(const ModelSource& model, Split split, std::int64_t count,
                const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options);
 std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
-                                       const Generation& how);
+                                       const Generation& how, const OnTokens& on_tokens);
 
 void TraceObserver::begin(const Chunk& chunk) {
   batch_ = &chunk.batch;
@@ -135,7 +135,7 @@ class LongState : public DecoderState {
 
 // Returns what the model generates from the batch's source, or after its tokens if there is no source.
 std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, Batch batch,
-                                   const Generation& how) {
+                                   const Generation& how, const OnTokens& on_tokens) {
   const bool pair = batch.source_length > 0;
   if (pair) batch.tokens = {dataset.bos_token()};
   batch.length = std::ssize(batch.tokens);
@@ -157,7 +157,10 @@ std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, B
   const std::int32_t end = pair ? dataset.eos_token() : boundary == kIgnore ? kNoEnd : boundary;
   const DecodingOptions options{batch.tokens.back(), end,
                                 how.tokens > 0 ? how.tokens : std::min(longest, room),
-                                [&] { progress.advance(); }};
+                                [&](std::span<const Hypothesis> now) {
+                                  progress.advance();
+                                  if (on_tokens) on_tokens(now.front().tokens);
+                                }};
   const std::unique_ptr<DecoderState> state =
       endless ? std::make_unique<LongState>(model, batch.tokens) : model.start_decoding(model_input(batch));
   if (how.samples > 0) state->reorder(std::vector<std::int32_t>(static_cast<std::size_t>(how.samples), 0));
@@ -172,7 +175,7 @@ std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, B
 // Sets the batch to the decoder input of the greedy output: the beginning-of-sequence token and the output,
 // without its last token where the model is too short for it. Returns whether the output ended.
 bool generate_tokens(const Model& model, const Dataset& dataset, Batch& batch) {
-  const Hypothesis output = hypotheses(model, dataset, batch, {}).front();
+  const Hypothesis output = hypotheses(model, dataset, batch, {}, {}).front();
   batch.tokens = output.tokens;
   batch.tokens.insert(batch.tokens.begin(), dataset.bos_token());
   if (std::ssize(batch.tokens) > model.max_length()) batch.tokens.pop_back();
@@ -256,13 +259,13 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
 }
 
 std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
-                                       const Generation& how) {
+                                       const Generation& how, const OnTokens& on_tokens) {
   const Evaluator evaluator(model.config, *model.open());
   Batch batch;
   batch.sequences = 1;
   batch.tokens = tokens;
   if (evaluator.dataset().layout() == Layout::seq2seq) set_source(batch, tokens);
-  return hypotheses(evaluator.model(), evaluator.dataset(), batch, how);
+  return hypotheses(evaluator.model(), evaluator.dataset(), batch, how, on_tokens);
 }
 
 void run_split(const ModelSource& model, Split split, std::int64_t count,

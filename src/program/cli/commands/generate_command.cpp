@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "program/cli/memory.h"
 #include "program/cli/text/inspect.h"
@@ -32,30 +33,57 @@ void print_probabilities(const GeneratedSequence& s) {
   print_out("       {}\n", line);
 }
 
+// Prints an output: of a text what follows the prompt, of which the probability says little.
+void print_output(const GeneratedSequence& s, const std::string& prompt, bool is_text) {
+  const std::string end = s.finished ? "" : own_text(" …");
+  if (is_text)
+    print_out("{}{}{}\n", prompt, s.text, end);
+  else
+    print_out("{:.3f}  {}{}\n", std::exp(s.log_probability), s.text, end);
+}
+
 void run(GenerateArguments& arguments) {
-  const ProgressMeter meter(arguments.output.quiet);
   arguments.model.require_one_text(arguments.input);
   arguments.how.sampling.seed = static_cast<std::uint64_t>(arguments.seed);
+  const bool prints = arguments.output.prints_text();
+  Generation& how = arguments.how;
   const ModelSource model = arguments.model.open();
-  require_bound_fits(tracing_bound(model.config, 0, std::max(arguments.how.beams, arguments.how.samples)));
+  require_bound_fits(tracing_bound(model.config, 0, std::max(how.beams, how.samples)));
   const bool is_text = find_task(model.config.task.name).continues;
+  const Tokenization tokens = model.config.task.input_tokens();
+  const bool is_spelled = tokens == Tokenization::characters || tokens == Tokenization::bytes;
+  const std::string prompt = arguments.input + (is_spelled || arguments.input.empty() ? "" : " ");
+  // A single text is printed as it is generated, after its prompt once that is known to be right.
+  bool begun = false;
+  const auto begin = [&] {
+    if (!std::exchange(begun, true)) print_out("{}", prompt);
+  };
+  const bool at_once = prints && is_text && how.beams <= 1 && how.samples <= 1 && !arguments.probabilities;
+  if (at_once)
+    how.on_text = [&](std::string_view text) {
+      begin();
+      print_out("{}", text);
+      flush_out();
+    };
+  const ProgressMeter meter(arguments.output.quiet || at_once);
   auto json = Json::array();
-  for (const GeneratedSequence& s : generate(model, arguments.input, arguments.how)) {
+  for (const GeneratedSequence& s : generate(model, arguments.input, how)) {
     json.push_back({{"tokens", s.tokens},
                     {"text", s.text},
                     {"log_probability", s.log_probability},
                     {"log_probabilities", s.log_probabilities},
                     {"finished", s.finished}});
-    if (!arguments.output.prints_text()) continue;
-    const bool is_stream = is_text && arguments.how.samples > 1 && s.text.find('\n') != std::string::npos;
-    if (is_text)  // of which the probability says little
-      print_out("{}{}{}{}\n", is_stream && json.size() > 1 ? "---\n" : "", arguments.input, s.text,
-                s.finished ? "" : own_text(" …"));
-    else
-      print_out("{:.3f}  {}{}\n", std::exp(s.log_probability), s.text, s.finished ? "" : own_text(" …"));
+    if (!prints) continue;
+    if (at_once) {
+      begin();
+      print_out("{}\n", s.finished ? "" : own_text(" …"));
+      continue;
+    }
+    if (json.size() > 1 && s.text.find('\n') != s.text.npos) print_out("---\n");
+    print_output(s, prompt, is_text);
     if (arguments.probabilities) print_probabilities(s);
   }
-  if (arguments.output.prints_text() && !arguments.input.empty()) warn_of_unseen(model, arguments.input);
+  if (prints && !arguments.input.empty()) warn_of_unseen(model, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});
 }
 
