@@ -117,7 +117,7 @@ TEST_CASE("a plan is what a pass takes, to the byte", "[train]") {
         CHECK(sum == plan.tape_bytes);
         CHECK(plan.parameters == static_cast<double>(model->parameters().count()));
       }
-      const bool full = batch.rows.size() == batch.labels.size() &&
+      const bool full = batch.rows.size() == batch.labels.size() && batch.length == dataset.length() &&
                         std::ranges::all_of(batch.lengths, [&](auto n) { return n == batch.length; });
       if (full && batch.sources.empty())
         CHECK(plan_model(config, full_batch(config, sequences), passes[0]).tape_bytes ==

@@ -69,7 +69,7 @@ class Text : public Rows {
     return text_.longer == LongDocuments::first ? std::min(n + 1, length_) : n + 1;
   }
   std::int64_t row_count(std::int64_t tokens) const { return (tokens + length_ - 1) / length_; }
-  void read_file(const TableText&, std::size_t file, TableVocabulary&, TableProblems&, DataFile&,
+  void read_file(const TableText&, std::size_t index, TableVocabulary&, TableProblems&, DataFile&,
                  const Visit&);
   void count(const TableTexts&, TableVocabulary&, bool trained, std::vector<std::int64_t>& counts);
   void store(const TableTexts&, TableVocabulary&, std::span<const std::int32_t> ids);
