@@ -92,11 +92,15 @@ TEST_CASE("a long document is cut into windows that follow one another, or loses
         "1 of 3 documents have more than task.length=3 tokens with the boundary at their end: they become "
         "several "
         "windows, 5 rows in all; task.long=cut leaves the rest out");
-  CHECK(given("ab\n", options, 3).remarks().empty());  // 3 tokens with the boundary
+  CHECK(given("ab\n", options, 3).remarks().empty());       // 3 tokens with the boundary
+  CHECK(given("aba\n", options, 3).remarks().size() == 1);  // 4 tokens
+  CHECK_FALSE(Text({.main = {"t.txt", words(400)}}, options, 3).disjoint());
   options.longer = LongDocuments::first;
   const Text cut = given("abababa\n", options, 3);
   CHECK(cut.splits()[0] == 1);
   CHECK(shown(cut, 0) == "⏎ab>aba");
+  CHECK(cut.chance() == Catch::Detail::Approx(4 / 9.0));                     // 4 a, 3 b and 2 boundaries
+  CHECK(std::ranges::count(cut.training_tokens(100), cut.boundary()) == 1);  // its end was cut
   CHECK(shown(given("ab\n", options, 3), 0) == "⏎ab>ab⏎");
 }
 
@@ -105,6 +109,10 @@ TEST_CASE("documents are divided by their text, whatever the others are", "[data
   const Text once({.main = {"t.txt", text}}, kLines, 8),
       twice({.main = {"t.txt", "new\n" + text + text}}, kLines, 8);
   CHECK(once.disjoint());
+  std::vector<std::string> first;
+  for (std::int64_t row = 0; row < 20; ++row) first.push_back(once.where(row));
+  CHECK_FALSE(
+      std::ranges::is_sorted(first, {}, [](const std::string& where) { return std::stoi(where.substr(6)); }));
   std::map<std::string, std::size_t> split_of;
   const auto split = [](const Text& of, std::int64_t row) {
     return row < of.splits()[0] ? 0U : row < of.splits()[0] + of.splits()[1] ? 1U : 2U;
@@ -130,6 +138,7 @@ TEST_CASE("a stream is read in windows, in training at any place", "[data][text]
   CHECK(stream.token_count() == 100);
   CHECK(stream.places() == 42);  // of 50 tokens, those that 8 and the next one follow
   CHECK(stream.splits() == std::array<std::int64_t, 3>{7, 4, 3});  // of 49, 29 and 19 predictions
+  CHECK(Text({.main = {"t.txt", text}}, options, 7).splits()[0] == 7);
   CHECK(shown(stream, 0) == "abcdefgh>bcdefghi");
   CHECK(shown(stream, 6) == "i>⏎");
   CHECK(shown(stream, 7) == "abcdefgh>bcdefghi");  // token 50
@@ -263,7 +272,13 @@ TEST_CASE("rare tokens of a text, and those of other splits, are <unk>", "[data]
         "33 % of the tokens of validation and test (2 of 6) are <unk>, for which no prediction is counted "
         "right");
   TextOptions options = kStream;
+  options.tokens = Tokenization::spaces;
   options.split = "0.5,0.5";
+  const Text unk({.main = {"t.txt", "b b <unk> <unk> b c <unk> b"}, .options = rare}, options, 2);
+  CHECK(unk.tokens() == std::vector<std::string>{"<unk>", "b"});
+  CHECK(shown(unk, 0) == "bb>b<unk>");
+  CHECK(shown(unk, unk.splits()[0]) == "b<unk>><unk><unk>");
+  options.tokens = Tokenization::characters;
   const Text stream({.main = {"t.txt", "aaaaabbbbb"}, .options = training}, options, 2);
   CHECK(stream.tokens() == std::vector<std::string>{"<unk>", "a"});
 }

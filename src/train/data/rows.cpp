@@ -26,7 +26,7 @@ std::vector<std::int32_t> Rows::number_tokens(const TableVocabulary& vocabulary,
                                               std::vector<std::int64_t> counts) {
   constexpr std::int64_t kMaxTokens = 65536;
   const auto is_kept = [&](std::int32_t number) {
-    return vocabulary.fixed() || counts[static_cast<std::size_t>(number)] >= options_.least_count();
+    return counts[static_cast<std::size_t>(number)] >= options_.least_count();
   };
   const auto sorted = vocabulary.sorted();
   std::vector<std::int32_t> ids(vocabulary.size(), kIgnore);
