@@ -83,10 +83,13 @@ ids = {w: i for i, w in enumerate(sorted(set(sum(streams, []))))}
 numbers = [[ids[w] for w in stream] for stream in streams]
 compare("words", [numbers[0]], windows(numbers[2], 12), len(ids), *files, "task.documents=stream", "task.tokens=words")
 
+assert "no better than a 5-gram: test loss" in run("eval", "words")
+
 # Text goes on beyond the model's 12 tokens; a seed gives the same text, and further samples change none.
 run("train", "small.yaml", "--out", "stream", "task.documents=stream", f"task.file={source}/configs/data/play.txt")
 text = generated("stream", "--prompt", "The ", "--tokens", "50")
 assert len(text) == 1 and len(text[0]) == 50, text
+assert run("generate", "stream", "--prompt", "The ", "--tokens", "50") == f"The {text[0]}\n"
 assert generated("stream", "--prompt", "The ", "--tokens", "7")[0] == text[0][:7]
 drawn = generated("stream", "--prompt", "The ", "--tokens", "50", "--samples", "3", "--seed", "5")
 assert len(set(drawn)) == 3 and generated("stream", "--prompt", "The ", "--tokens", "50", "--samples", "2", "--seed", "5") == drawn[:2]
