@@ -7,6 +7,7 @@
 #include "thimble/train/data_record.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
+#include "train/data/table/table.h"
 
 using namespace thimble;
 
